@@ -1,0 +1,1 @@
+"""What every dialect needs: dtypes, shapes, dense constants, diagnostics, op interfaces."""

@@ -1,0 +1,174 @@
+"""Located, one-line diagnostics, and the exceptions that carry them.
+
+There are two kinds of error. A *user's* mistake is a `GradcError`: its text is the very line that
+the command line prints, it has no traceback, and it names the culprit and the remedy. *Our* mistake
+is an assertion or any other exception: the driver turns it into a crash reproducer.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from xdsl.dialects.builtin import (
+    FileLineColLoc,
+    IntAttr,
+    NameLoc,
+    NoneAttr,
+    StringAttr,
+    UnknownLoc,
+)
+from xdsl.ir import Attribute, Operation
+from xdsl.utils.exceptions import DiagnosticException
+
+Severity = Literal["error", "warning", "remark"]
+
+
+@dataclass(frozen=True)
+class Position:
+    """A place in a source file; line and column count from 1."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One line: `file:line:col: severity: [Kind "name"] message`.
+
+    `subject` is the bracketed part. `strict` marks a remark or warning that `--strict` makes an
+    error.
+    """
+
+    severity: Severity
+    message: str
+    subject: str = ""
+    position: Position | None = None
+    strict: bool = False
+
+    def __str__(self) -> str:
+        where = f"{self.position}: " if self.position else ""
+        subject = f"[{self.subject}] " if self.subject else ""
+        return " ".join(f"{where}{self.severity}: {subject}{self.message}".split())
+
+    def as_error(self) -> Diagnostic:
+        return replace(self, severity="error")
+
+
+class GradcError(DiagnosticException):
+    """A mistake in what the user gave; `str(error)` is the diagnostic line that the CLI prints."""
+
+    exit_code = 4
+
+    def __init__(self, diagnostic: Diagnostic):
+        super().__init__(str(diagnostic))
+        self.diagnostic = diagnostic
+
+    def located(self, op: Operation) -> GradcError:
+        """The same error, placed at `op` unless it already knows its place."""
+        if self.diagnostic.position or self.diagnostic.subject:
+            return self
+        return type(self)(diagnostic_at(op, "error", self.diagnostic.message))
+
+
+class UnsupportedError(GradcError):
+    """A legal input that gradc, or the chosen target, opset or strategy, cannot compile."""
+
+    exit_code = 3
+
+
+class UsageError(GradcError):
+    """An option or argument that makes no sense, whatever the graph."""
+
+    exit_code = 2
+
+
+def violation(what: str, *, given: object = None, expected: object = None, hint: str = ""):
+    """An unlocated `GradcError`; the op that runs the check adds its place.
+
+    The message reads `what: given G, expected E; hint`, with absent parts left out.
+    """
+    return GradcError(Diagnostic("error", sentence(what, given, expected, hint)))
+
+
+def sentence(what: str, given: object = None, expected: object = None, hint: str = "") -> str:
+    parts = []
+    if given is not None:
+        parts.append(f"given {given}")
+    if expected is not None:
+        parts.append(f"expected {expected}")
+    text = f"{what}: {', '.join(parts)}" if parts else what
+    return f"{text}; {hint}" if hint else text
+
+
+def diagnostic_at(
+    op: Operation, severity: Severity, message: str, *, strict: bool = False
+) -> Diagnostic:
+    return Diagnostic(severity, message, subject_of(op), position_of(op), strict)
+
+
+def error_at(
+    op: Operation,
+    what: str,
+    *,
+    given: object = None,
+    expected: object = None,
+    hint: str = "",
+    kind: type[GradcError] = GradcError,
+) -> GradcError:
+    return kind(diagnostic_at(op, "error", sentence(what, given, expected, hint)))
+
+
+def subject_of(op: Operation) -> str:
+    """`Kind "name"`: the documented kind where the op has one, and its name in the source."""
+    kind = getattr(op, "kind", op.name)
+    name = name_of(op)
+    identifier = op.attributes.get("source.id")
+    suffix = f" id {identifier.data}" if isinstance(identifier, StringAttr) else ""
+    return (f'{kind} "{name}"' if name else kind) + suffix
+
+
+def position_of(op: Operation) -> Position | None:
+    return _position(op.location)
+
+
+def _position(location: Attribute) -> Position | None:
+    match location:
+        case FileLineColLoc():
+            return Position(location.filename.data, location.line.data, location.column.data)
+        case NameLoc():
+            return _position(location.location)
+        case _:
+            return None
+
+
+def name_of(op: Operation) -> str:
+    """The op's name in the source, or '' where the source gave none."""
+    return op.location.desc.data if isinstance(op.location, NameLoc) else ""
+
+
+def location(name: str = "", position: Position | None = None):
+    """The xDSL location for a name and a position, either of which may be missing."""
+    place = (
+        FileLineColLoc(StringAttr(position.file), IntAttr(position.line), IntAttr(position.column))
+        if position
+        else None
+    )
+    if name:
+        return NameLoc(StringAttr(name), place or NoneAttr())
+    return place or UnknownLoc()
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """A did-you-mean hint, or ''. Case is ignored, so a wrong case finds its right spelling."""
+    spelling = {candidate.lower(): candidate for candidate in known}
+    found = difflib.get_close_matches(word.lower(), spelling, n=2, cutoff=0.6)
+    if not found:
+        return ""
+    return "did you mean " + " or ".join(spelling[match] for match in found) + "?"

@@ -1,0 +1,92 @@
+"""Shapes with static, symbolic and unknown dims, and their place in tensor types.
+
+A dim is an int, a name (two dims of one name are equal at run time) or None. In a type, unknown and
+symbolic dims are both `?`; the names live in the encoding: `tensor<?x4xf32, ["N", ""]>`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, NoneAttr, StringAttr, TensorType
+from xdsl.ir import Attribute, SSAValue
+
+from dialects.support.diagnostics import violation
+
+Dim = int | str | None
+Shape = tuple[Dim, ...]
+
+
+def tensor_type(element_type: Attribute, shape: Sequence[Dim]) -> TensorType:
+    """The tensor type of a shape; raises ValueError on a negative dim."""
+    if any(isinstance(dim, int) and dim < 0 for dim in shape):
+        raise ValueError(f"negative dim in {shape}")
+    dims = [dim if isinstance(dim, int) else DYNAMIC_INDEX for dim in shape]
+    if not any(isinstance(dim, str) for dim in shape):
+        return TensorType(element_type, dims)
+    names = ArrayAttr([StringAttr(dim if isinstance(dim, str) else "") for dim in shape])
+    return TensorType(element_type, dims, names)
+
+
+def shape_of(value: SSAValue | Attribute) -> Shape:
+    """The shape of a ranked tensor value or type."""
+    type_ = value.type if isinstance(value, SSAValue) else value
+    if not isinstance(type_, TensorType):
+        raise violation(f"not a ranked tensor: {type_}")
+    names = _names(type_)
+    return tuple(
+        dim if dim != DYNAMIC_INDEX else (name or None)
+        for dim, name in zip(type_.get_shape(), names, strict=True)
+    )
+
+
+def _names(type_: TensorType) -> tuple[str, ...]:
+    rank = type_.get_num_dims()
+    if isinstance(type_.encoding, NoneAttr):
+        return ("",) * rank
+    encoding = type_.encoding
+    ok = isinstance(encoding, ArrayAttr) and all(isinstance(e, StringAttr) for e in encoding)
+    if not ok or len(encoding) != rank:
+        raise violation(
+            f"encoding of {type_}", given=encoding, expected=f"{rank} dim names (\"\" for none)"
+        )
+    return tuple(e.data for e in encoding if isinstance(e, StringAttr))
+
+
+def element_type_of(value: SSAValue) -> Attribute:
+    assert isinstance(value.type, TensorType)
+    return value.type.element_type
+
+
+def is_static(shape: Sequence[Dim]) -> bool:
+    return all(isinstance(dim, int) for dim in shape)
+
+
+def static(shape: Sequence[Dim]) -> tuple[int, ...] | None:
+    """The shape as ints, or None if a dim is not known at compile time."""
+    return tuple(d for d in shape if isinstance(d, int)) if is_static(shape) else None
+
+
+def same_dim(a: Dim, b: Dim) -> bool:
+    """Whether two dims can be equal at run time: only two different ints cannot."""
+    return not (isinstance(a, int) and isinstance(b, int)) or a == b
+
+
+def compatible(a: Sequence[Dim], b: Sequence[Dim]) -> bool:
+    return len(a) == len(b) and all(map(same_dim, a, b))
+
+
+def merge_dim(a: Dim, b: Dim) -> Dim:
+    """What two statements about one dim say together: a size beats a name, a name beats nothing."""
+    assert same_dim(a, b), (a, b)
+    if isinstance(a, int) or b is None:
+        return a
+    return b if isinstance(b, int) or a is None else a
+
+
+def merge(a: Sequence[Dim], b: Sequence[Dim]) -> Shape:
+    return tuple(merge_dim(x, y) for x, y in zip(a, b, strict=True))
+
+
+def show(shape: Sequence[Dim]) -> str:
+    return "[" + ", ".join("?" if dim is None else str(dim) for dim in shape) + "]"
