@@ -1,0 +1,92 @@
+"""The entry function of a module, and the public names of its inputs and outputs.
+
+Names that are no SSA identifiers (`t0` is one, `encoder/x:0` is not) live in the function's argument
+and result attributes under `gradc.name`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import SSAValue
+
+from dialects.support.diagnostics import error_at, violation
+
+NAME = "gradc.name"
+
+
+def entry_function(module: ModuleOp) -> FuncOp:
+    """The module's one function with a body; raises GradcError if there is not exactly one."""
+    functions = [op for op in module.ops if isinstance(op, FuncOp) and op.body.blocks]
+    if len(functions) != 1:
+        found = ", ".join(f"@{f.sym_name.data}" for f in functions) or "none"
+        raise violation("functions in the module", given=found, expected="exactly one")
+    function = functions[0]
+    if len(function.body.blocks) != 1:
+        raise error_at(function, "blocks in the function", given=len(function.body.blocks), expected=1)
+    return function
+
+
+def return_op(function: FuncOp) -> ReturnOp:
+    last = function.body.block.last_op
+    if not isinstance(last, ReturnOp):
+        raise error_at(function, "the function does not end in func.return")
+    return last
+
+
+def input_names(function: FuncOp) -> tuple[str, ...]:
+    """The public name of each argument: given, else the argument's own, else `arg<i>`."""
+    given = _given(function.arg_attrs, len(function.args))
+    return _unique(_name(g, a, f"arg{i}") for i, (g, a) in enumerate(zip(given, function.args)))
+
+
+def output_names(function: FuncOp) -> tuple[str, ...]:
+    """The public name of each result: given, else the returned value's own, else `result<i>`."""
+    values = return_op(function).arguments
+    given = _given(function.res_attrs, len(values))
+    taken = input_names(function)
+    return _unique(
+        (_name(g, v, f"result{i}") for i, (g, v) in enumerate(zip(given, values))), taken
+    )
+
+
+def set_names(function: FuncOp, inputs: Sequence[str], outputs: Sequence[str]) -> None:
+    function.arg_attrs = _attrs(inputs)
+    function.res_attrs = _attrs(outputs)
+
+
+def update_function_type(function: FuncOp) -> None:
+    """Make the function's type that of its block arguments and returned values."""
+    function.function_type = FunctionType.from_lists(
+        [arg.type for arg in function.args],
+        [value.type for value in return_op(function).arguments],
+    )
+
+
+def _attrs(names: Sequence[str]) -> ArrayAttr[DictionaryAttr]:
+    return ArrayAttr(DictionaryAttr({NAME: StringAttr(name)}) for name in names)
+
+
+def _given(attrs: ArrayAttr[DictionaryAttr] | None, count: int) -> list[str | None]:
+    if attrs is None:
+        return [None] * count
+    found = [entry.data.get(NAME) for entry in attrs]
+    return [name.data if isinstance(name, StringAttr) else None for name in found]
+
+
+def _name(given: str | None, value: SSAValue, default: str) -> str:
+    return given or value.name_hint or default
+
+
+def _unique(names, taken: Sequence[str] = ()) -> tuple[str, ...]:
+    """The names, with a numeric suffix where one is taken already."""
+    seen, result = set(taken), []
+    for name in names:
+        candidate, count = name, 1
+        while candidate in seen:
+            candidate, count = f"{name}_{count}", count + 1
+        seen.add(candidate)
+        result.append(candidate)
+    return tuple(result)

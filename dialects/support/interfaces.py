@@ -1,0 +1,86 @@
+"""What gradc asks of an op, whatever its dialect: its result types, and its remarks."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Operation, SSAValue
+from xdsl.rewriter import Rewriter
+
+from dialects.support import shapes
+from dialects.support.diagnostics import Diagnostic, error_at
+from dialects.support.dtypes import name_of
+
+
+class InfersTypes(Operation, ABC):
+    """An op whose result types follow from its operands and attributes."""
+
+    @abstractmethod
+    def infer_result_types(self) -> tuple[TensorType, ...]:
+        """One type per result; raises GradcError where operands and attributes contradict."""
+
+    def result_role(self, index: int) -> str:
+        """The documented name of a result, for diagnostics."""
+        return f"result {index}"
+
+
+class Remarks(Operation, ABC):
+    """An op whose document leaves more than one reading, or whose attributes may contradict."""
+
+    @abstractmethod
+    def remarks(self) -> Iterator[Diagnostic]:
+        """What the reader should know about this op with these types. Called on verified ops."""
+
+
+def set_type(value: SSAValue, type_: TensorType) -> None:
+    """Change the type of a value in place."""
+    if value.type != type_:
+        Rewriter.replace_value_with_new_type(value, type_)
+
+
+def check_results(op: InfersTypes) -> None:
+    """Raise unless the declared result types can be the inferred ones."""
+    for index, inferred in enumerate(op.infer_result_types()):
+        declared = op.results[index].type
+        assert isinstance(declared, TensorType)
+        _check_result(op, index, declared, inferred)
+
+
+def refine_results(op: InfersTypes) -> bool:
+    """Give each result what its declared and its inferred type say together; True if that is news."""
+    changed = False
+    for index, inferred in enumerate(op.infer_result_types()):
+        declared = op.results[index].type
+        assert isinstance(declared, TensorType)
+        _check_result(op, index, declared, inferred)
+        shape = shapes.merge(shapes.shape_of(inferred), shapes.shape_of(declared))
+        refined = shapes.tensor_type(inferred.element_type, shape)
+        changed |= refined != declared
+        set_type(op.results[index], refined)
+    return changed
+
+
+def _check_result(op: InfersTypes, index: int, declared: TensorType, inferred: TensorType) -> None:
+    role = op.result_role(index)
+    if declared.element_type != inferred.element_type:
+        raise error_at(
+            op,
+            f"dtype of {role}",
+            given=name_of(declared.element_type),
+            expected=name_of(inferred.element_type),
+        )
+    given, expected = shapes.shape_of(declared), shapes.shape_of(inferred)
+    if not shapes.compatible(given, expected):
+        raise error_at(
+            op, f"shape of {role}", given=shapes.show(given), expected=shapes.show(expected)
+        )
+
+
+def collect_remarks(ops: Sequence[Operation]) -> Iterator[Diagnostic]:
+    for op in ops:
+        if isinstance(op, Remarks):
+            yield from op.remarks()
+
+
