@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
-from xdsl.rewriter import Rewriter
 
 from dialects.support import shapes
 from dialects.support.diagnostics import Diagnostic, error_at
@@ -35,9 +34,12 @@ class Remarks(Operation, ABC):
 
 
 def set_type(value: SSAValue, type_: TensorType) -> None:
-    """Change the type of a value in place."""
-    if value.type != type_:
-        Rewriter.replace_value_with_new_type(value, type_)
+    """Change the type of a value in place.
+
+    xDSL's own `replace_value_with_new_type` makes a new value, which leaves every reference that a
+    pattern holds dangling.
+    """
+    value._type = type_  # pyright: ignore[reportPrivateUsage]
 
 
 def check_results(op: InfersTypes) -> None:
