@@ -25,7 +25,9 @@ def entry_function(module: ModuleOp) -> FuncOp:
         raise violation("functions in the module", given=found, expected="exactly one")
     function = functions[0]
     if len(function.body.blocks) != 1:
-        raise error_at(function, "blocks in the function", given=len(function.body.blocks), expected=1)
+        raise error_at(
+            function, "blocks in the function", given=len(function.body.blocks), expected=1
+        )
     return function
 
 

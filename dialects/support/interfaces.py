@@ -84,5 +84,3 @@ def collect_remarks(ops: Sequence[Operation]) -> Iterator[Diagnostic]:
     for op in ops:
         if isinstance(op, Remarks):
             yield from op.remarks()
-
-

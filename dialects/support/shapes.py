@@ -48,7 +48,7 @@ def _names(type_: TensorType) -> tuple[str, ...]:
     ok = isinstance(encoding, ArrayAttr) and all(isinstance(e, StringAttr) for e in encoding)
     if not ok or len(encoding) != rank:
         raise violation(
-            f"encoding of {type_}", given=encoding, expected=f"{rank} dim names (\"\" for none)"
+            f"encoding of {type_}", given=encoding, expected=f'{rank} dim names ("" for none)'
         )
     return tuple(e.data for e in encoding if isinstance(e, StringAttr))
 

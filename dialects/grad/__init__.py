@@ -1,0 +1,17 @@
+"""The canonical gradient ops: nothing optional, no layouts, no auto_pad, no second source of a size."""
+
+from xdsl.ir import Dialect
+
+from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp, TakeWindowOp
+from dialects.grad.resize import ResizeBackwardDynamicOp, ResizeBackwardOp
+
+GRAD = Dialect(
+    "grad",
+    [
+        ConvBackwardDataOp,
+        ConvTransposeBackwardDataOp,
+        TakeWindowOp,
+        ResizeBackwardOp,
+        ResizeBackwardDynamicOp,
+    ],
+)

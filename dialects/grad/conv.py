@@ -1,0 +1,234 @@
+"""Canonical convolution gradients: channels first, ONNX's weight order, explicit pads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import SSAValue
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.traits import Pure
+
+from dialects.grad.geometry import ConvAxis, axis_letters, check_fits, conv_axes
+from dialects.support import shapes
+from dialects.support.attributes import INT, INTS
+from dialects.support.diagnostics import violation
+from dialects.support.documented_op import DocumentedOp, build
+from dialects.support.shapes import Dim, Shape, element_type_of, shape_of, tensor_type
+
+
+class GradConvOp(DocumentedOp):
+    """What both canonical convolution gradients share.
+
+    diff_dst (N, channels, Y...) and weights are of one float dtype; strides, dilations, pads_begin
+    and pads_end have one entry per spatial axis. The weights' shape is known at compile time.
+    """
+
+    PORTS = ("diff_dst", "weights")
+    RESULT = "diff_src"
+
+    diff_dst = operand_def(TensorType)
+    weights = operand_def(TensorType)
+    strides = prop_def(INTS)
+    dilations = prop_def(INTS)
+    pads_begin = prop_def(INTS)
+    pads_end = prop_def(INTS)
+    groups = prop_def(INT)
+    diff_src = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+    @property
+    def weights_shape(self) -> tuple[int, ...]:
+        """(channels of diff_dst's side, channels of the other, K...)."""
+        static = shapes.static(shape_of(self.weights))
+        if static is None:
+            raise violation(
+                "weights shape", given=shapes.show(shape_of(self.weights)), expected="known sizes"
+            )
+        return static
+
+    @property
+    def axes(self) -> tuple[ConvAxis, ...]:
+        return conv_axes(
+            self.weights_shape[2:],
+            self.value("strides"),
+            self.value("dilations"),
+            self.value("pads_begin"),
+            self.value("pads_end"),
+        )
+
+    @property
+    def spatial_rank(self) -> int:
+        return len(shape_of(self.diff_dst)) - 2
+
+    def check_lists(self, names: Sequence[str]) -> None:
+        """C1: ranks agree and every list has one entry per spatial axis. C2: values are legal."""
+        n = self.spatial_rank
+        if n not in (1, 2, 3) or len(self.weights_shape) != n + 2:
+            raise violation(
+                "ranks of diff_dst and weights",
+                given=f"{n + 2} and {len(self.weights_shape)}",
+                expected="equal, 3 to 5",
+            )
+        for name in names:
+            low = 1 if name in ("strides", "dilations") else 0
+            values = self.value(name)
+            if len(values) != n or any(v < low for v in values):
+                raise violation(name, given=list(values), expected=f"{n} values >= {low}")
+
+    def check_channels(self, given: Dim, expected: int) -> None:
+        """C3: channels of diff_dst match the weights, groups divide them."""
+        if not shapes.same_dim(given, expected):
+            raise violation("channels of diff_dst", given=given, expected=expected)
+        if self.value("groups") < 1 or self.weights_shape[0] % self.value("groups"):
+            raise violation(
+                "groups",
+                given=self.value("groups"),
+                expected=f"a divisor of {self.weights_shape[0]}",
+            )
+
+    def typed(self, shape: Shape) -> tuple[TensorType, ...]:
+        return (tensor_type(element_type_of(self.diff_dst), shape),)
+
+
+@irdl_op_definition
+class ConvBackwardDataOp(GradConvOp):
+    """Gradient of a convolution with respect to its input.
+
+    diff_src[n, c, x] = sum over o, k of diff_dst[n, o, y] weights[o, j, k], with x + pb - k d = y s
+    on every axis, 0 <= y < Y, and c the j-th channel of o's group.
+
+    weights (O, C / groups, K...); diff_src (N, C, X...) with X = s (Y - 1) + Ke - pb - pe + r and
+    r = residue in [0, s).
+
+    C1 ranks and list lengths; C2 positive strides and dilations, non-negative pads and residue;
+    C3 O of weights is the channel count of diff_dst and divisible by groups; C4 r < s; C5 X >= 1.
+    """
+
+    name = "grad.conv_backward_data"
+
+    residue = prop_def(INTS)
+
+    def infer_result_types(self) -> tuple[TensorType, ...]:
+        return self.checked(self._infer)
+
+    def _infer(self) -> tuple[TensorType, ...]:
+        self.check_lists(("strides", "dilations", "pads_begin", "pads_end", "residue"))
+        batch, channels, *spatial = shape_of(self.diff_dst)
+        out, per_group, *_ = self.weights_shape
+        self.check_channels(channels, out)
+        sizes = []
+        for letter, axis, y, r in zip(
+            axis_letters(self.spatial_rank), self.axes, spatial, self.value("residue"), strict=True
+        ):
+            if r >= axis.window.stride:
+                raise violation(
+                    f"residue axis {letter}", given=r, expected=f"< stride {axis.window.stride}"
+                )
+            x = axis.diff_src_size(y, r)
+            if isinstance(x, int) and x < 1:
+                raise violation(f"diff_src axis {letter}", given=x, expected="a positive size")
+            sizes.append(x)
+        return self.typed((batch, per_group * self.value("groups"), *sizes))
+
+
+@irdl_op_definition
+class ConvTransposeBackwardDataOp(GradConvOp):
+    """Gradient of a transposed convolution with respect to its input: a forward convolution.
+
+    diff_src[n, c, x] = sum over j, k of diff_dst[n, o, x s - pb + k d] weights[c, j, k], with o the
+    j-th channel of c's group and positions outside diff_dst counting as 0.
+
+    weights (C, O / groups, K...); diff_src (N, C, X...) with X = (Y + pb + pe - Ke) div s + 1.
+
+    C1 ranks and list lengths; C2 positive strides and dilations, non-negative pads; C3 O / groups
+    of weights times groups is the channel count of diff_dst, groups divides C; C4 Ke <= Y + pb + pe.
+    """
+
+    name = "grad.conv_transpose_backward_data"
+
+    def infer_result_types(self) -> tuple[TensorType, ...]:
+        return self.checked(self._infer)
+
+    def _infer(self) -> tuple[TensorType, ...]:
+        self.check_lists(("strides", "dilations", "pads_begin", "pads_end"))
+        batch, channels, *spatial = shape_of(self.diff_dst)
+        in_channels, per_group, *_ = self.weights_shape
+        self.check_channels(channels, per_group * self.value("groups"))
+        for axis, y in zip(self.axes, spatial, strict=True):
+            if isinstance(y, int):
+                check_fits(axis.window, y, axis.pads)
+        sizes = [axis.convolved_size(y) for axis, y in zip(self.axes, spatial, strict=True)]
+        return self.typed((batch, in_channels, *sizes))
+
+
+@irdl_op_definition
+class TakeWindowOp(DocumentedOp):
+    """A window of run-time place and size from the spatial axes, zero outside the data.
+
+    result[n, c, x] = data[n, c, x + begin] where 0 <= x + begin < L, else 0, for 0 <= x < size.
+    data (N, C, L...), begin and size int64 of one entry per spatial axis, begin >= 0.
+
+    This is how a run-time `dst_shape` is served: the gradient over the full extent, whose size needs
+    no run-time value, and the window of it that the pads and the wanted size leave. Every strategy
+    for the static op serves the dynamic one too, so no dynamic twin of it is needed.
+
+    C1 begin and size are 1-D with one entry per spatial axis of data.
+    """
+
+    name = "grad.take_window"
+
+    PORTS = ("data", "begin", "size")
+    RESULT = "result"
+
+    data = operand_def(TensorType)
+    begin = operand_def(TensorType)
+    size = operand_def(TensorType)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+    def infer_result_types(self) -> tuple[TensorType, ...]:
+        batch, channels, *spatial = shape_of(self.data)
+        for port in (self.begin, self.size):
+            if not shapes.compatible(shape_of(port), (len(spatial),)):
+                raise violation(
+                    "shape of begin and size",
+                    given=shapes.show(shape_of(port)),
+                    expected=f"[{len(spatial)}]",
+                ).located(self)
+        shape = (batch, channels, *(None for _ in spatial))
+        return (tensor_type(element_type_of(self.data), shape),)
+
+
+def conv_backward_data(
+    diff_dst: SSAValue,
+    weights: SSAValue,
+    axes: Sequence[ConvAxis],
+    residue: Sequence[int],
+    groups: int,
+) -> ConvBackwardDataOp:
+    attributes = _window_attributes(axes) | {"residue": residue, "groups": groups}
+    return build(ConvBackwardDataOp, (diff_dst, weights), attributes)
+
+
+def conv_transpose_backward_data(
+    diff_dst: SSAValue, weights: SSAValue, axes: Sequence[ConvAxis], groups: int
+) -> ConvTransposeBackwardDataOp:
+    attributes = _window_attributes(axes) | {"groups": groups}
+    return build(ConvTransposeBackwardDataOp, (diff_dst, weights), attributes)
+
+
+def take_window(data: SSAValue, begin: SSAValue, size: SSAValue) -> TakeWindowOp:
+    return build(TakeWindowOp, (data, begin, size), {})
+
+
+def _window_attributes(axes: Sequence[ConvAxis]) -> dict[str, Any]:
+    return {
+        "strides": [a.window.stride for a in axes],
+        "dilations": [a.window.dilation for a in axes],
+        "pads_begin": [a.pad_begin for a in axes],
+        "pads_end": [a.pad_end for a in axes],
+    }

@@ -1,0 +1,171 @@
+"""Canonical resize gradients: on named axes, so that no layout needs a transpose."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import SSAValue
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.traits import Pure
+
+from dialects.grad.sampling import COORDINATES, INTERPOLATIONS, AxisSampling
+from dialects.support import shapes
+from dialects.support.attributes import INTS, word
+from dialects.support.diagnostics import violation
+from dialects.support.documented_op import DocumentedOp, build
+from dialects.support.shapes import element_type_of, shape_of, tensor_type
+
+
+@irdl_op_definition
+class ResizeBackwardOp(DocumentedOp):
+    """Gradient of a resize with respect to its input, sizes known at compile time.
+
+    diff_src[.., x, ..] = sum over y of diff_dst[.., y, ..] prod over axes a of M_a[y_a, x_a], where
+    M_a (Y, X) holds the weights of `sampling.AxisSampling`: t(y) = (y + h) S - h with the step
+    S = step_numerators / step_denominators and h = 1/2 (half_pixel) or 0 (corner).
+
+    C1 the four lists have one entry per axis; C2 axes are distinct and lie in diff_dst; C3 sizes of
+    both sides are known and positive; C4 step numerators are >= 0 and denominators > 0.
+    """
+
+    name = "grad.resize_backward"
+
+    PORTS = ("diff_dst",)
+    RESULT = "diff_src"
+
+    diff_dst = operand_def(TensorType)
+    axes = prop_def(INTS)
+    input_sizes = prop_def(INTS)
+    step_numerators = prop_def(INTS)
+    step_denominators = prop_def(INTS)
+    interpolation = prop_def(word(*INTERPOLATIONS))
+    coordinates = prop_def(word(*COORDINATES))
+    diff_src = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+    @property
+    def samplings(self) -> tuple[AxisSampling, ...]:
+        """One sampling per entry of `axes`. Only for verified ops."""
+        shape = shape_of(self.diff_dst)
+        rows = zip(*(self.value(name) for name in _AXIS_LISTS), strict=True)
+        found = []
+        for axis, x, numerator, denominator in rows:
+            y = shape[axis]
+            assert isinstance(y, int)
+            step = Fraction(numerator, denominator)
+            found.append(
+                AxisSampling(x, y, step, self.value("interpolation"), self.value("coordinates"))
+            )
+        return tuple(found)
+
+    def infer_result_types(self) -> tuple[TensorType, ...]:
+        return self.checked(self._infer)
+
+    def _infer(self) -> tuple[TensorType, ...]:
+        shape = list(shape_of(self.diff_dst))
+        _check_axes(self, _AXIS_LISTS, len(shape))
+        lists = [self.value(name) for name in _AXIS_LISTS]
+        for axis, x, numerator, denominator in zip(*lists, strict=True):
+            size = shape[axis]
+            if not isinstance(size, int) or min(size, x) < 1:
+                raise violation(f"sizes of axis {axis}", given=f"{size} and {x}", expected=">= 1")
+            if numerator < 0 or denominator < 1:
+                raise violation(f"step of axis {axis}", given=f"{numerator}/{denominator}")
+            shape[axis] = x
+        return (tensor_type(element_type_of(self.diff_dst), shape),)
+
+
+@irdl_op_definition
+class ResizeBackwardDynamicOp(DocumentedOp):
+    """`grad.resize_backward` whose sizes and steps are run-time values.
+
+    input_sizes, step_numerators and step_denominators are int64 operands with one entry per axis;
+    the sizes of diff_dst are read off it. The numbers are those of the static op.
+
+    C1 the operands are 1-D with one entry per axis; C2 axes are distinct and lie in diff_dst.
+    """
+
+    name = "grad.resize_backward_dynamic"
+
+    PORTS = ("diff_dst", "input_sizes", "step_numerators", "step_denominators")
+    RESULT = "diff_src"
+
+    diff_dst = operand_def(TensorType)
+    input_sizes = operand_def(TensorType)
+    step_numerators = operand_def(TensorType)
+    step_denominators = operand_def(TensorType)
+    axes = prop_def(INTS)
+    interpolation = prop_def(word(*INTERPOLATIONS))
+    coordinates = prop_def(word(*COORDINATES))
+    diff_src = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+    def infer_result_types(self) -> tuple[TensorType, ...]:
+        return self.checked(self._infer)
+
+    def _infer(self) -> tuple[TensorType, ...]:
+        shape = list(shape_of(self.diff_dst))
+        _check_axes(self, ("axes",), len(shape))
+        axes = self.value("axes")
+        for port in self.operands[1:]:
+            if not shapes.compatible(shape_of(port), (len(axes),)):
+                raise violation(
+                    "shape of a size operand",
+                    given=shapes.show(shape_of(port)),
+                    expected=f"[{len(axes)}]",
+                )
+        for axis in axes:
+            shape[axis] = None
+        return (tensor_type(element_type_of(self.diff_dst), shape),)
+
+
+_AXIS_LISTS = ("axes", "input_sizes", "step_numerators", "step_denominators")
+
+
+def _check_axes(op: DocumentedOp, lists: Sequence[str], rank: int) -> None:
+    axes = op.value("axes")
+    if len(set(axes)) != len(axes) or any(not 0 <= axis < rank for axis in axes):
+        raise violation("axes", given=list(axes), expected=f"distinct axes below {rank}")
+    for name in lists:
+        if len(op.value(name)) != len(axes):
+            raise violation(name, given=list(op.value(name)), expected=f"{len(axes)} values")
+
+
+def resize_backward(
+    diff_dst: SSAValue, axes: Sequence[int], samplings: Sequence[AxisSampling]
+) -> ResizeBackwardOp:
+    """The static op; the samplings share interpolation and coordinate rule."""
+    return build(
+        ResizeBackwardOp,
+        (diff_dst,),
+        {
+            "axes": axes,
+            "input_sizes": [s.x for s in samplings],
+            "step_numerators": [s.step.numerator for s in samplings],
+            "step_denominators": [s.step.denominator for s in samplings],
+            **_rule(samplings[0].interpolation, samplings[0].coordinates),
+        },
+    )
+
+
+def resize_backward_dynamic(
+    diff_dst: SSAValue,
+    input_sizes: SSAValue,
+    steps: tuple[SSAValue, SSAValue],
+    axes: Sequence[int],
+    interpolation: str,
+    coordinates: str,
+) -> ResizeBackwardDynamicOp:
+    operands = (diff_dst, input_sizes, *steps)
+    return build(
+        ResizeBackwardDynamicOp, operands, {"axes": axes, **_rule(interpolation, coordinates)}
+    )
+
+
+def _rule(interpolation: str, coordinates: str) -> dict[str, Any]:
+    return {"interpolation": interpolation, "coordinates": coordinates}

@@ -1,0 +1,91 @@
+"""How a resize samples one axis: coordinates, taps and weights, exactly and in integers.
+
+Every coordinate rule is t(y) = (y + a) S - a with a = 1/2 (`half_pixel`) or a = 0 (`corner`) and a
+rational step S = n / q:
+
+* half_pixel and asymmetric: S = X / Y,
+* align_corners: S = (X - 1) / (Y - 1), and 0 where Y = 1,
+* a step of the user's: any rational.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+COORDINATES = ("half_pixel", "corner")
+INTERPOLATIONS = ("linear", "nearest_half_up", "nearest_half_down", "nearest_floor")
+
+STEP_DENOMINATOR = 1 << 31
+"""Bound on the denominator of a user's step: it keeps (2y + 1) n inside 64 bits for axes of up to
+2^20 positions, and moves a coordinate by less than 2^-40."""
+
+
+def size_step(coordinate_mode: str, x: int, y: int) -> Fraction:
+    """The step that follows from the sizes, for a documented coordinate mode."""
+    if coordinate_mode != "align_corners":
+        return Fraction(x, y)
+    return Fraction(x - 1, y - 1) if y > 1 else Fraction(0)
+
+
+def scale_step(scale: float) -> Fraction:
+    """S = 1 / scale, for a scale that the user gave (output size over input size)."""
+    return (1 / Fraction(scale)).limit_denominator(STEP_DENOMINATOR)
+
+
+@dataclass(frozen=True)
+class AxisSampling:
+    """One axis of a resize: `y` output positions sample `x` input positions."""
+
+    x: int
+    y: int
+    step: Fraction
+    interpolation: str
+    coordinates: str
+
+    @property
+    def is_identity(self) -> bool:
+        """Each output samples its own input position: S = 1 makes t(y) = y under every rule."""
+        return self.x == self.y and self.step == 1
+
+    def taps(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(lower, upper, fraction) of each output position: two int64 arrays and a float64 one.
+
+        Output y is (1 - fraction) input[lower] + fraction input[upper]. For `linear`, t is clamped
+        to [0, X - 1]; for `nearest_*`, the rounded index is, and the fraction is 0.
+        """
+        n, q = self.step.numerator, self.step.denominator
+        y = np.arange(self.y, dtype=np.int64)
+        # t = numerator / denominator: ((2y + 1) n - q) / 2q, or y n / q.
+        half_pixel = self.coordinates == "half_pixel"
+        numerator = (2 * y + 1) * n - q if half_pixel else y * n
+        denominator = 2 * q if half_pixel else q
+        if self.interpolation == "linear":
+            numerator = np.clip(numerator, 0, (self.x - 1) * denominator)
+            lower = numerator // denominator
+            fraction = (numerator - lower * denominator) / denominator
+            return lower, np.minimum(lower + 1, self.x - 1), fraction
+        index = np.clip(_round(numerator, denominator, self.interpolation), 0, self.x - 1)
+        return index, index, np.zeros(self.y)
+
+    def matrix(self) -> np.ndarray:
+        """M of shape (Y, X), float64: output = M input, and the gradient is its transpose."""
+        lower, upper, fraction = self.taps()
+        rows = np.arange(self.y)
+        matrix = np.zeros((self.y, self.x))
+        np.add.at(matrix, (rows, lower), 1 - fraction)
+        np.add.at(matrix, (rows, upper), fraction)
+        return matrix
+
+
+def _round(numerator: np.ndarray, denominator: int, interpolation: str) -> np.ndarray:
+    """numerator / denominator to an integer, with the tie rule of the interpolation."""
+    match interpolation:
+        case "nearest_half_up":
+            return (2 * numerator + denominator) // (2 * denominator)
+        case "nearest_half_down":
+            return -((denominator - 2 * numerator) // (2 * denominator))
+        case _:
+            return numerator // denominator

@@ -1,0 +1,192 @@
+"""Documented attributes: the type word, the admitted values and the default of each, stated once.
+
+A source op declares `strides = prop_def(INTS)`; from that one line come the verifier, the JSON
+importer's type check, the builder's conversion, the text form and the support table. Values are
+plain Python: int, tuple of int, float, tuple of float, bool, str.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    ArrayAttr,
+    BoolAttr,
+    DenseArrayBase,
+    FloatAttr,
+    IntegerAttr,
+    StringAttr,
+    f64,
+    i1,
+    i64,
+)
+from xdsl.ir import Attribute
+from xdsl.irdl import AttrConstraint, IRDLOperation, OptPropertyDef, VerificationContext
+from xdsl.utils.exceptions import VerifyException
+
+from dialects.support.diagnostics import nearest
+
+PADDED_LENGTH = 12
+"""oneDNN's DNNL_MAX_NDIMS: a dump writes an unset list as this many zeros (or ones)."""
+
+
+@dataclass(frozen=True)
+class AttributeSpec(AttrConstraint):
+    """`tag` is oneDNN's type word (`s64[]`, `string`, ...); `words` the documented enumeration.
+
+    `synonyms` maps further lower-case spellings to a documented word. `default` is the documented
+    default, None where the document has none.
+    """
+
+    tag: str
+    words: tuple[str, ...] = ()
+    default: Any = None
+    synonyms: tuple[tuple[str, str], ...] = field(default=())
+
+    def verify(self, attr: Attribute, constraint_context: VerificationContext) -> None:
+        try:
+            self.decode(attr)
+        except ValueError as error:
+            raise VerifyException(str(error)) from None
+
+    def mapping_type_vars(self, type_var_mapping: Any) -> AttributeSpec:
+        return self
+
+    def encode(self, value: Any) -> Attribute:
+        """The attribute for a Python value; ValueError says given and expected."""
+        match self.tag:
+            case "s64":
+                return IntegerAttr(_int(value, self.tag), i64)
+            case "s64[]":
+                return DenseArrayBase.from_list(i64, _list(value, _int, self.tag))
+            case "f32":
+                return FloatAttr(_float(value, self.tag), f64)
+            case "f32[]":
+                return DenseArrayBase.from_list(f64, _list(value, _float, self.tag))
+            case "bool":
+                return BoolAttr.from_bool(_bool(value, self.tag))
+            case _:
+                return StringAttr(self.word(value))
+
+    def decode(self, attr: Attribute) -> Any:
+        """The Python value of an attribute in any of its spellings; ValueError if it has none."""
+        match attr:
+            case DenseArrayBase():
+                value = tuple(attr.get_values())
+            case ArrayAttr():
+                value = tuple(_scalar(entry) for entry in attr)
+            case _:
+                value = _scalar(attr)
+        return self.plain(value)
+
+    def plain(self, value: Any) -> Any:
+        """`value` as the Python value that `decode(encode(value))` gives."""
+        match self.tag:
+            case "s64":
+                return _int(value, self.tag)
+            case "s64[]":
+                return tuple(_list(value, _int, self.tag))
+            case "f32":
+                return _float(value, self.tag)
+            case "f32[]":
+                return tuple(_list(value, _float, self.tag))
+            case "bool":
+                return _bool(value, self.tag)
+            case _:
+                return self.word(value)
+
+    def word(self, value: Any) -> str:
+        """The documented spelling of a word given in any case."""
+        if not isinstance(value, str):
+            raise ValueError(f"given {value!r}, expected a string")
+        known = {w.lower(): w for w in self.words} | dict(self.synonyms)
+        if value.lower() not in known:
+            hint = nearest(value, self.words)
+            raise ValueError(
+                f'given "{value}", expected one of {", ".join(self.words)}'
+                + (f"; {hint}" if hint else "")
+            )
+        return known[value.lower()]
+
+
+def word(*words: str, default: str | None = None, **synonyms: str) -> AttributeSpec:
+    return AttributeSpec("string", words, default, tuple(synonyms.items()))
+
+
+INT = AttributeSpec("s64")
+INTS = AttributeSpec("s64[]")
+FLOAT = AttributeSpec("f32")
+FLOATS = AttributeSpec("f32[]")
+
+
+@dataclass(frozen=True)
+class DocumentedAttribute:
+    name: str
+    spec: AttributeSpec
+    required: bool
+
+
+def documented_attributes(cls: type[IRDLOperation]) -> dict[str, DocumentedAttribute]:
+    """The documented attributes of a source op class, in the order of the class body."""
+    found = {}
+    for name, definition in cls.get_irdl_definition().properties.items():
+        if isinstance(definition.constr, AttributeSpec):
+            required = not isinstance(definition, OptPropertyDef)
+            found[name] = DocumentedAttribute(name, definition.constr, required)
+    return found
+
+
+def is_padding(values: Sequence[int], filler: int) -> bool:
+    """Whether a list is oneDNN's written-out unset default: twelve zeros, or twelve ones."""
+    return len(values) == PADDED_LENGTH and all(value == filler for value in values)
+
+
+def _scalar(attr: Attribute) -> Any:
+    match attr:
+        case IntegerAttr() if attr.type == i1:
+            return bool(attr.value.data)
+        case IntegerAttr() | FloatAttr():
+            return attr.value.data
+        case StringAttr():
+            return attr.data
+        case _:
+            raise ValueError(f"given {attr}, expected a plain number, string or list")
+
+
+def _int(value: Any, tag: str, where: str = "") -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise ValueError(f"given {value!r}{where}, expected type {tag}")
+    number = value.__index__()
+    if not -(2**63) <= number < 2**63:
+        raise ValueError(f"given {value!r}{where}, expected type {tag} (64 bits)")
+    return number
+
+
+def _float(value: Any, tag: str, where: str = "") -> float:
+    if isinstance(value, bool | str) or not hasattr(value, "__float__"):
+        raise ValueError(f"given {value!r}{where}, expected type {tag}")
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def _bool(value: Any, tag: str) -> bool:
+    if value not in (0, 1, False, True) or isinstance(value, float):
+        raise ValueError(f"given {value!r}, expected type {tag} (0, 1, true or false)")
+    return bool(value)
+
+
+def _list(value: Any, scalar, tag: str) -> list:
+    if isinstance(value, str | bytes) or not hasattr(value, "__iter__"):
+        raise ValueError(f"given {value!r}, expected type {tag}")
+    return [scalar(entry, tag, f" at element {i}") for i, entry in enumerate(value)]
+
+
+def unknown_dims(values: Sequence[Any]) -> list[Any]:
+    """A shape list with None and names replaced by the unknown-dim marker of types and dumps."""
+    return [DYNAMIC_INDEX if v is None or isinstance(v, str) else v for v in values]

@@ -1,0 +1,250 @@
+"""The base of every op with documented attributes: text form, normalised attributes, diagnostics.
+
+    %y = onednn.interpolate_backward %src, %dy {mode = "linear", sizes = [6, 6]} : (...) -> ...
+
+Lists are written as lists, words in any case; what is read is normalised once, on creation, so that
+every later reader and the printer see the documented spelling.
+"""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, TypeVar
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    FloatAttr,
+    FunctionType,
+    IntegerAttr,
+    TensorType,
+    f32,
+    f64,
+    i64,
+)
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import IRDLOperation, OptionalDef
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+
+from dialects.support import shapes
+from dialects.support.attributes import (
+    AttributeSpec,
+    DocumentedAttribute,
+    documented_attributes,
+)
+from dialects.support.diagnostics import GradcError, error_at, nearest
+from dialects.support.interfaces import (
+    InfersTypes,
+    check_results,
+    refine_results,
+    set_type,
+)
+from dialects.support.shapes import Shape
+
+DISCARDABLE_PREFIX = "source."
+"""Attributes that the importers leave on an op, such as its id in the document."""
+
+
+OpT = TypeVar("OpT", bound="DocumentedOp")
+
+
+class DocumentedOp(IRDLOperation, InfersTypes, ABC):
+    """An op whose attributes are declared with an `AttributeSpec` each."""
+
+    PORTS: ClassVar[tuple[str, ...]]
+    """The documented names of the operands, in order."""
+
+    RESULT: ClassVar[str]
+    """The documented name of the one result."""
+
+    EXTRA_PORT_HINT: ClassVar[str] = ""
+    """What to say to somebody who gives more operands than the document lists."""
+
+    FOREIGN_ATTRIBUTES: ClassVar[Mapping[str, str]] = {}
+    """Attributes that people bring from elsewhere, with the hint that each deserves."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.normalise()
+
+    def normalise(self) -> None:
+        """Give every attribute its one encoding; subclasses drop written-out unset defaults."""
+        for name, documented in documented_attributes(type(self)).items():
+            given = self.properties.get(name)
+            if given is not None:
+                self.properties[name] = _normalised(documented.spec, given)
+
+    def value(self, name: str) -> Any:
+        """The plain Python value of an attribute: the given one, else the documented default."""
+        documented = documented_attributes(type(self))[name]
+        given = self.properties.get(name)
+        return documented.spec.default if given is None else documented.spec.decode(given)
+
+    def is_given(self, name: str) -> bool:
+        return name in self.properties
+
+    def verify(self, verify_nested_ops: bool = True) -> None:
+        check_form(self)
+        super().verify(verify_nested_ops)
+
+    def verify_(self) -> None:
+        check_results(self)
+
+    def result_role(self, index: int) -> str:
+        return self.RESULT
+
+    def checked(self, check, *args: Any) -> Any:
+        """Run a check of plain values; its GradcError gets this op's place."""
+        try:
+            return check(*args)
+        except GradcError as error:
+            raise error.located(self) from None
+
+    @classmethod
+    def parse(cls, parser: Parser):
+        operands = parser.parse_optional_undelimited_comma_separated_list(
+            parser.parse_optional_unresolved_operand, parser.parse_unresolved_operand
+        )
+        given = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        position = parser.pos
+        types = parser.parse_function_type()
+        known = documented_attributes(cls)
+        return cls.create(
+            operands=parser.resolve_operands(operands or [], types.inputs.data, position),
+            result_types=types.outputs.data,
+            properties={name: attr for name, attr in given.items() if name in known},
+            attributes={name: attr for name, attr in given.items() if name not in known},
+        )
+
+    def print(self, printer: Printer) -> None:
+        if self.operands:
+            printer.print_string(" ")
+            printer.print_list(self.operands, printer.print_ssa_value)
+        shown = {name: _readable(attr) for name, attr in self.properties.items()}
+        printer.print_op_attributes(shown | self.attributes)
+        printer.print_string(" : ")
+        printer.print_attribute(
+            FunctionType.from_lists([o.type for o in self.operands], [r.type for r in self.results])
+        )
+
+
+def build(
+    cls: type[OpT],
+    operands: Sequence[SSAValue],
+    attributes: Mapping[str, Any],
+    *,
+    result_shape: Shape | None = None,
+    result_dtype: Attribute | None = None,
+    location=None,
+    discardable: Mapping[str, Attribute] | None = None,
+) -> OpT:
+    """An op from Python values, verified, with its result type inferred.
+
+    `result_shape` and `result_dtype` are what is declared of the result, None where nothing is.
+    Raises GradcError, placed at `location`, for anything the document does not admit.
+    """
+    op = cls.create(
+        operands=operands,
+        result_types=[_declared_type(operands, result_shape, result_dtype)],
+        location=location,
+        attributes=discardable or {},
+    )
+    known = documented_attributes(cls)
+    for name, value in attributes.items():
+        if name not in known:
+            raise unknown_attribute(op, name)
+        try:
+            op.properties[name] = known[name].spec.encode(value)
+        except ValueError as error:
+            raise error_at(op, f"attribute {name}: {error}") from None
+    op.normalise()
+    check_form(op)
+    if result_dtype is None:
+        (inferred,) = op.infer_result_types()
+        declared = shapes.shape_of(op.results[0])
+        set_type(op.results[0], shapes.tensor_type(inferred.element_type, declared))
+    refine_results(op)
+    return op
+
+
+def check_form(op: DocumentedOp) -> None:
+    """Raise unless the op has the operands and attributes that its document lists, of their types."""
+    _check_ports(op)
+    for name in op.attributes:
+        if not name.startswith(DISCARDABLE_PREFIX):
+            raise unknown_attribute(op, name)
+    for name, documented in documented_attributes(type(op)).items():
+        given = op.properties.get(name)
+        if given is None and documented.required:
+            raise missing_attribute(op, name, documented.spec)
+        if given is not None:
+            _check_value(op, documented, given)
+
+
+def _check_ports(op: DocumentedOp) -> None:
+    definitions = op.get_irdl_definition().operands
+    required = sum(not isinstance(d, OptionalDef) for _, d in definitions)
+    count = len(op.operands)
+    if not required <= count <= len(definitions):
+        expected = " or ".join(str(n) for n in range(required, len(definitions) + 1))
+        missing = ", ".join(op.PORTS[count:required])
+        hint = f"missing {missing}" if missing else op.EXTRA_PORT_HINT
+        raise error_at(op, "number of inputs", given=count, expected=expected, hint=hint)
+    for port, operand in zip(op.PORTS, op.operands, strict=False):
+        if not isinstance(operand.type, TensorType):
+            raise error_at(op, f"input {port}", given=operand.type, expected="a ranked tensor")
+
+
+def _check_value(op: DocumentedOp, documented: DocumentedAttribute, given: Attribute) -> None:
+    try:
+        documented.spec.decode(given)
+    except ValueError as error:
+        raise error_at(op, f"attribute {documented.name}: {error}") from None
+
+
+def missing_attribute(op: DocumentedOp, name: str, spec: AttributeSpec) -> GradcError:
+    expected = f"one of {', '.join(spec.words)}" if spec.words else f"a value of type {spec.tag}"
+    note = "required even with auto_pad" if name.startswith("pads_") else ""
+    return error_at(op, f"attribute {name} is missing", expected=expected, hint=note)
+
+
+def unknown_attribute(op: DocumentedOp, name: str) -> GradcError:
+    known = list(documented_attributes(type(op)))
+    elsewhere = type(op).FOREIGN_ATTRIBUTES.get(name, "")
+    return error_at(
+        op,
+        f"unknown attribute {name}",
+        expected=f"one of {', '.join(known)}",
+        hint=elsewhere or nearest(name, known),
+    )
+
+
+def _declared_type(
+    operands: Sequence[SSAValue], shape: Shape | None, dtype: Attribute | None
+) -> TensorType:
+    """A result type as declared; where nothing is, unknown dims of the first operand's rank."""
+    for operand in operands:
+        if isinstance(operand.type, TensorType):
+            dims = shape if shape is not None else (None,) * operand.type.get_num_dims()
+            return shapes.tensor_type(dtype or operand.type.element_type, dims)
+    return shapes.tensor_type(dtype or f32, shape or ())
+
+
+def _normalised(spec: AttributeSpec, given: Attribute) -> Attribute:
+    """The one encoding of a given attribute; left alone if it is of a wrong type, for the verifier."""
+    try:
+        return spec.encode(spec.decode(given))
+    except ValueError:
+        return given
+
+
+def _readable(attr: Attribute) -> Attribute:
+    """Lists print as `[1, 2]` rather than `array<i64: 1, 2>`."""
+    if not isinstance(attr, DenseArrayBase):
+        return attr
+    if attr.elt_type == i64:
+        return ArrayAttr(IntegerAttr(value, i64) for value in attr.get_values())
+    return ArrayAttr(FloatAttr(value, f64) for value in attr.get_values())
