@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import SSAValue
@@ -25,8 +25,8 @@ class GradConvOp(DocumentedOp):
     and pads_end have one entry per spatial axis. The weights' shape is known at compile time.
     """
 
-    PORTS = ("diff_dst", "weights")
-    RESULT = "diff_src"
+    PORTS: ClassVar = ("diff_dst", "weights")
+    RESULT: ClassVar = "diff_src"
 
     diff_dst = operand_def(TensorType)
     weights = operand_def(TensorType)
@@ -124,9 +124,7 @@ class ConvBackwardDataOp(GradConvOp):
             axis_letters(self.spatial_rank), self.axes, spatial, self.value("residue"), strict=True
         ):
             if r >= axis.window.stride:
-                raise violation(
-                    f"residue axis {letter}", given=r, expected=f"< stride {axis.window.stride}"
-                )
+                raise violation(f"residue axis {letter}", given=r, expected=f"< stride {axis.window.stride}")
             x = axis.diff_src_size(y, r)
             if isinstance(x, int) and x < 1:
                 raise violation(f"diff_src axis {letter}", given=x, expected="a positive size")
@@ -180,8 +178,8 @@ class TakeWindowOp(DocumentedOp):
 
     name = "grad.take_window"
 
-    PORTS = ("data", "begin", "size")
-    RESULT = "result"
+    PORTS: ClassVar = ("data", "begin", "size")
+    RESULT: ClassVar = "result"
 
     data = operand_def(TensorType)
     begin = operand_def(TensorType)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import SSAValue
@@ -33,8 +33,8 @@ class ResizeBackwardOp(DocumentedOp):
 
     name = "grad.resize_backward"
 
-    PORTS = ("diff_dst",)
-    RESULT = "diff_src"
+    PORTS: ClassVar = ("diff_dst",)
+    RESULT: ClassVar = "diff_src"
 
     diff_dst = operand_def(TensorType)
     axes = prop_def(INTS)
@@ -57,9 +57,7 @@ class ResizeBackwardOp(DocumentedOp):
             y = shape[axis]
             assert isinstance(y, int)
             step = Fraction(numerator, denominator)
-            found.append(
-                AxisSampling(x, y, step, self.value("interpolation"), self.value("coordinates"))
-            )
+            found.append(AxisSampling(x, y, step, self.value("interpolation"), self.value("coordinates")))
         return tuple(found)
 
     def infer_result_types(self) -> tuple[TensorType, ...]:
@@ -91,8 +89,8 @@ class ResizeBackwardDynamicOp(DocumentedOp):
 
     name = "grad.resize_backward_dynamic"
 
-    PORTS = ("diff_dst", "input_sizes", "step_numerators", "step_denominators")
-    RESULT = "diff_src"
+    PORTS: ClassVar = ("diff_dst", "input_sizes", "step_numerators", "step_denominators")
+    RESULT: ClassVar = "diff_src"
 
     diff_dst = operand_def(TensorType)
     input_sizes = operand_def(TensorType)
@@ -162,9 +160,7 @@ def resize_backward_dynamic(
     coordinates: str,
 ) -> ResizeBackwardDynamicOp:
     operands = (diff_dst, input_sizes, *steps)
-    return build(
-        ResizeBackwardDynamicOp, operands, {"axes": axes, **_rule(interpolation, coordinates)}
-    )
+    return build(ResizeBackwardDynamicOp, operands, {"axes": axes, **_rule(interpolation, coordinates)})
 
 
 def _rule(interpolation: str, coordinates: str) -> dict[str, Any]:

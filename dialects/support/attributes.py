@@ -76,7 +76,7 @@ class AttributeSpec(AttrConstraint):
         """The Python value of an attribute in any of its spellings; ValueError if it has none."""
         match attr:
             case DenseArrayBase():
-                value = tuple(attr.get_values())
+                value = tuple(attr.get_values())  # pyright: ignore[reportAttributeAccessIssue]
             case ArrayAttr():
                 value = tuple(_scalar(entry) for entry in attr)
             case _:
@@ -107,8 +107,7 @@ class AttributeSpec(AttrConstraint):
         if value.lower() not in known:
             hint = nearest(value, self.words)
             raise ValueError(
-                f'given "{value}", expected one of {", ".join(self.words)}'
-                + (f"; {hint}" if hint else "")
+                f'given "{value}", expected one of {", ".join(self.words)}' + (f"; {hint}" if hint else "")
             )
         return known[value.lower()]
 

@@ -39,6 +39,4 @@ def to_numpy(attr: DenseIntOrFPElementsAttr) -> np.ndarray:
         return flat.reshape(shape)
     if flat.size == 1:
         return np.broadcast_to(flat, shape)
-    raise violation(
-        f"dense constant of type {type_}", given=f"{flat.size} elements", expected=np.prod(shape)
-    )
+    raise violation(f"dense constant of type {type_}", given=f"{flat.size} elements", expected=np.prod(shape))

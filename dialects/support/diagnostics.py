@@ -107,9 +107,7 @@ def sentence(what: str, given: object = None, expected: object = None, hint: str
     return f"{text}; {hint}" if hint else text
 
 
-def diagnostic_at(
-    op: Operation, severity: Severity, message: str, *, strict: bool = False
-) -> Diagnostic:
+def diagnostic_at(op: Operation, severity: Severity, message: str, *, strict: bool = False) -> Diagnostic:
     return Diagnostic(severity, message, subject_of(op), position_of(op), strict)
 
 

@@ -222,9 +222,7 @@ def unknown_attribute(op: DocumentedOp, name: str) -> GradcError:
     )
 
 
-def _declared_type(
-    operands: Sequence[SSAValue], shape: Shape | None, dtype: Attribute | None
-) -> TensorType:
+def _declared_type(operands: Sequence[SSAValue], shape: Shape | None, dtype: Attribute | None) -> TensorType:
     """A result type as declared; where nothing is, unknown dims of the first operand's rank."""
     for operand in operands:
         if isinstance(operand.type, TensorType):

@@ -25,9 +25,7 @@ def entry_function(module: ModuleOp) -> FuncOp:
         raise violation("functions in the module", given=found, expected="exactly one")
     function = functions[0]
     if len(function.body.blocks) != 1:
-        raise error_at(
-            function, "blocks in the function", given=len(function.body.blocks), expected=1
-        )
+        raise error_at(function, "blocks in the function", given=len(function.body.blocks), expected=1)
     return function
 
 
@@ -41,7 +39,7 @@ def return_op(function: FuncOp) -> ReturnOp:
 def input_names(function: FuncOp) -> tuple[str, ...]:
     """The public name of each argument: given, else the argument's own, else `arg<i>`."""
     given = _given(function.arg_attrs, len(function.args))
-    return _unique(_name(g, a, f"arg{i}") for i, (g, a) in enumerate(zip(given, function.args)))
+    return _unique(_name(g, a, f"arg{i}") for i, (g, a) in enumerate(zip(given, function.args, strict=True)))
 
 
 def output_names(function: FuncOp) -> tuple[str, ...]:
@@ -50,7 +48,7 @@ def output_names(function: FuncOp) -> tuple[str, ...]:
     given = _given(function.res_attrs, len(values))
     taken = input_names(function)
     return _unique(
-        (_name(g, v, f"result{i}") for i, (g, v) in enumerate(zip(given, values))), taken
+        (_name(g, v, f"result{i}") for i, (g, v) in enumerate(zip(given, values, strict=True))), taken
     )
 
 

@@ -75,9 +75,7 @@ def _check_result(op: InfersTypes, index: int, declared: TensorType, inferred: T
         )
     given, expected = shapes.shape_of(declared), shapes.shape_of(inferred)
     if not shapes.compatible(given, expected):
-        raise error_at(
-            op, f"shape of {role}", given=shapes.show(given), expected=shapes.show(expected)
-        )
+        raise error_at(op, f"shape of {role}", given=shapes.show(given), expected=shapes.show(expected))
 
 
 def collect_remarks(ops: Sequence[Operation]) -> Iterator[Diagnostic]:

@@ -44,13 +44,12 @@ def _names(type_: TensorType) -> tuple[str, ...]:
     rank = type_.get_num_dims()
     if isinstance(type_.encoding, NoneAttr):
         return ("",) * rank
-    encoding = type_.encoding
-    ok = isinstance(encoding, ArrayAttr) and all(isinstance(e, StringAttr) for e in encoding)
-    if not ok or len(encoding) != rank:
-        raise violation(
-            f"encoding of {type_}", given=encoding, expected=f'{rank} dim names ("" for none)'
-        )
-    return tuple(e.data for e in encoding if isinstance(e, StringAttr))
+    entries = type_.encoding.data if isinstance(type_.encoding, ArrayAttr) else ()
+    names = tuple(e.data for e in entries if isinstance(e, StringAttr))
+    if len(names) != rank or len(entries) != rank:
+        expected = f'{rank} dim names ("" for none)'
+        raise violation(f"encoding of {type_}", given=type_.encoding, expected=expected)
+    return names
 
 
 def element_type_of(value: SSAValue) -> Attribute:
