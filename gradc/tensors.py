@@ -1,0 +1,154 @@
+"""The named tensors at a model's edge: what they are, and whether given arrays fit them.
+
+Nothing here imports onnx or onnxruntime: models are read through the fields of the proto itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import ml_dtypes
+import numpy as np
+
+from dialects.support import dtypes, shapes
+from dialects.support.diagnostics import Diagnostic, GradcError, nearest, sentence, violation
+
+if TYPE_CHECKING:
+    from gradc.exporter import ModelProto, ValueInfoProto
+
+
+class ElementType(NamedTuple):
+    """`name` is oneDNN's word, `number` is TensorProto.DataType, `runtime` is onnxruntime's word."""
+
+    name: str
+    number: int
+    runtime: str
+
+
+ELEMENT_TYPES = (
+    ElementType("f32", 1, "float"),
+    ElementType("u8", 2, "uint8"),
+    ElementType("s8", 3, "int8"),
+    ElementType("s32", 6, "int32"),
+    ElementType("s64", 7, "int64"),
+    ElementType("boolean", 9, "bool"),
+    ElementType("f16", 10, "float16"),
+    ElementType("f64", 11, "double"),
+    ElementType("bf16", 16, "bfloat16"),
+)
+
+_BY_NUMBER = {e.number: e.name for e in ELEMENT_TYPES}
+_BY_RUNTIME = {e.runtime: e.name for e in ELEMENT_TYPES}
+_NUMBERS = {e.name: e.number for e in ELEMENT_TYPES}
+
+
+@dataclass(frozen=True)
+class TensorInfo:
+    """A model's input or output. A dim is a size, a name (equal names, equal sizes) or None.
+
+    `dtype` is oneDNN's word (`f32`, `bf16`, `s32`, ...), or the foreign word of a type that gradc
+    does not have.
+    """
+
+    name: str
+    dtype: str
+    shape: shapes.Shape
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.dtype} {shapes.show(self.shape)}"
+
+
+def onnx_number(dtype: str) -> int:
+    """The TensorProto.DataType of a dtype's word; KeyError for a word that gradc does not have."""
+    return _NUMBERS[dtype]
+
+
+def dtype_of_runtime(word: str) -> str:
+    """`tensor(bfloat16)` -> `bf16`; types unknown to gradc keep onnxruntime's spelling."""
+    return _BY_RUNTIME.get(word.removeprefix("tensor(").removesuffix(")"), word)
+
+
+def input_infos(model: ModelProto) -> list[TensorInfo]:
+    """The graph's inputs without those that only name an initializer."""
+    weights = {tensor.name for tensor in model.graph.initializer}
+    return [_info(value) for value in model.graph.input if value.name not in weights]
+
+
+def output_infos(model: ModelProto) -> list[TensorInfo]:
+    return [_info(value) for value in model.graph.output]
+
+
+def _info(value: ValueInfoProto) -> TensorInfo:
+    tensor = value.type.tensor_type
+    dims = tuple(_dim(dim) for dim in tensor.shape.dim)
+    return TensorInfo(value.name, _BY_NUMBER.get(tensor.elem_type, str(tensor.elem_type)), dims)
+
+
+def _dim(dim: Any) -> shapes.Dim:
+    return dim.dim_value if dim.HasField("dim_value") else (dim.dim_param or None)
+
+
+def as_dtype(array: np.ndarray, dtype: str) -> np.ndarray:
+    """The array, viewed as bfloat16 if it is one that went through an .npz file (numpy's `V2`)."""
+    if dtype == "bf16" and array.dtype == np.dtype("V2"):
+        return array.view(ml_dtypes.bfloat16)
+    return array
+
+
+def checked_inputs(infos: Sequence[TensorInfo], given: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The given arrays in the order of the infos; GradcError if one is missing, unknown or misfit."""
+    _check_names(infos, given)
+    arrays = {i.name: as_dtype(np.asarray(given[i.name]), i.dtype) for i in infos}
+    for info in infos:
+        _check_array(info, arrays[info.name])
+    _check_symbols(infos, arrays)
+    return arrays
+
+
+def _check_names(infos: Sequence[TensorInfo], given: Iterable[str]) -> None:
+    given = tuple(given)
+    known = [info.name for info in infos]
+    for name in given:
+        if name not in known:
+            expected = ", ".join(known) or "no inputs"
+            raise violation("unknown input", given=name, expected=expected, hint=nearest(name, known))
+    missing = [str(info) for info in infos if info.name not in given]
+    if missing:
+        raise violation("missing inputs", expected="; ".join(missing))
+
+
+def _check_array(info: TensorInfo, array: np.ndarray) -> None:
+    expected = dtypes.by_name(info.dtype)
+    if expected is None:
+        raise _misfit(info, f"gradc cannot feed dtype {info.dtype}")
+    if array.dtype != expected.numpy:
+        word = dtypes.of_numpy(array.dtype)
+        given = word.name if word else array.dtype
+        raise _misfit(info, "dtype", given, info.dtype, f"numpy's {expected.numpy.name}")
+    if array.ndim != len(info.shape):
+        raise _misfit(info, f"rank of shape {shapes.show(array.shape)}", array.ndim, len(info.shape))
+    if not shapes.compatible(array.shape, info.shape):
+        raise _misfit(info, "shape", shapes.show(array.shape), shapes.show(info.shape))
+
+
+def _check_symbols(infos: Sequence[TensorInfo], arrays: Mapping[str, np.ndarray]) -> None:
+    """Every dim of one name has one size; the first that is met decides."""
+    seen: dict[str, tuple[int, str]] = {}
+    for info in infos:
+        for axis, dim in enumerate(info.shape):
+            if not isinstance(dim, str):
+                continue
+            size = arrays[info.name].shape[axis]
+            expected, where = seen.setdefault(dim, (size, f'axis {axis} of "{info.name}"'))
+            if size != expected:
+                what = f"dim {dim} at axis {axis}"
+                raise _misfit(info, what, size, f"{expected} as at {where}")
+
+
+def _misfit(
+    info: TensorInfo, what: str, given: object = None, expected: object = None, hint: str = ""
+) -> GradcError:
+    text = sentence(what, given, expected, hint)
+    return GradcError(Diagnostic("error", text, f'input "{info.name}"'))

@@ -1,0 +1,254 @@
+"""Files: whole or not at all, external data, .npz with bfloat16."""
+
+import errno
+import os
+import stat
+import zipfile
+
+import ml_dtypes
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from dialects.support.diagnostics import GradcError
+from gradc import files, tensors
+
+
+def names(folder):
+    return sorted(entry.name for entry in folder.iterdir())
+
+
+def fail_with(code):
+    def failing(*_args):
+        raise OSError(code, os.strerror(code))
+
+    return failing
+
+
+def matmul_model(rows: int, fill: float) -> onnx.ModelProto:
+    """y = x @ w with w [rows, 4] full of `fill`, and a small constant b [4] added."""
+    w = numpy_helper.from_array(np.full((rows, 4), fill, np.float32), "w")
+    b = numpy_helper.from_array(np.arange(4, dtype=np.float32), "b")
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["m"]), helper.make_node("Add", "mb", "y")]
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, rows])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 4])
+    graph = helper.make_graph(nodes, "g", [x], [y], [w, b])
+    opsets = [helper.make_opsetid("", 18)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+
+
+def run(path, rows: int) -> np.ndarray:
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    return np.asarray(session.run(None, {"x": np.ones((2, rows), np.float32)})[0])
+
+
+class TestWriteWhole:
+    def test_writes_and_leaves_nothing_else(self, tmp_path):
+        files.write_whole(tmp_path / "a", b"one")
+        files.write_whole(tmp_path / "a", b"two")
+        assert (tmp_path / "a").read_bytes() == b"two"
+        assert names(tmp_path) == ["a"]
+
+    @pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600)])
+    def test_new_file_has_the_umasks_permissions(self, tmp_path, umask, mode):
+        before = os.umask(umask)
+        try:
+            files.write_whole(tmp_path / "a", b"")
+        finally:
+            os.umask(before)
+        assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == mode
+
+    def test_existing_file_keeps_its_permissions(self, tmp_path):
+        (tmp_path / "a").write_bytes(b"old")
+        (tmp_path / "a").chmod(0o640)
+        files.write_whole(tmp_path / "a", b"new")
+        assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o640
+
+    def test_a_link_stays_a_link(self, tmp_path):
+        (tmp_path / "link").symlink_to("real")
+        (tmp_path / "real").write_bytes(b"old")
+        files.write_whole(tmp_path / "link", b"new")
+        assert (tmp_path / "link").is_symlink()
+        assert (tmp_path / "real").read_bytes() == b"new"
+
+    def test_a_device_is_written_to_and_not_replaced(self):
+        files.write_whole("/dev/null", b"x")
+        assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+
+    @pytest.mark.parametrize("function", ["fsync", "replace"])
+    @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EACCES])
+    def test_failure_keeps_the_old_file(self, tmp_path, monkeypatch, function, code):
+        path = tmp_path / "a"
+        path.write_bytes(b"old")
+        monkeypatch.setattr(os, function, fail_with(code))
+        with pytest.raises(GradcError) as error:
+            files.write_whole(path, b"new")
+        assert str(error.value) == f"error: cannot write {path}: {os.strerror(code)}"
+        assert path.read_bytes() == b"old"
+        assert names(tmp_path) == ["a"]
+
+    def test_interrupt_leaves_nothing(self, tmp_path):
+        def interrupted():
+            with files.whole_file(tmp_path / "a") as file:
+                file.write(b"half")
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            interrupted()
+        assert names(tmp_path) == []
+
+    def test_missing_folder(self, tmp_path):
+        with pytest.raises(GradcError, match=r"cannot write .*/no/a: there is no folder .*/no$"):
+            files.write_whole(tmp_path / "no" / "a", b"")
+        assert names(tmp_path) == []
+
+    def test_path_is_a_folder(self, tmp_path):
+        with pytest.raises(GradcError, match="it is a folder"):
+            files.write_whole(tmp_path, b"")
+
+    def test_long_name(self, tmp_path):
+        with pytest.raises(GradcError, match="File name too long"):
+            files.write_whole(tmp_path / ("a" * 300), b"")
+        assert names(tmp_path) == []
+
+
+class TestSaveModel:
+    def test_one_file_below_the_limit(self, tmp_path):
+        model = matmul_model(300, 2.0)
+        files.save_model(model, tmp_path / "m.onnx")
+        assert names(tmp_path) == ["m.onnx"]
+        assert onnx.load(tmp_path / "m.onnx") == model
+
+    def test_external_data_above_the_limit(self, tmp_path):
+        model = matmul_model(300, 2.0)
+        before = model.SerializeToString()
+        files.save_model(model, tmp_path / "m.onnx", limit=1000)
+        assert model.SerializeToString() == before
+        assert names(tmp_path) == ["m.onnx", "m.onnx.data"]
+        assert (tmp_path / "m.onnx").stat().st_size < 1000
+        np.testing.assert_array_equal(run(tmp_path / "m.onnx", 300), [[600, 601, 602, 603]] * 2)
+        onnx.checker.check_model(str(tmp_path / "m.onnx"), full_check=True)
+        assert onnx.load(tmp_path / "m.onnx").graph.initializer[0].raw_data == (
+            model.graph.initializer[0].raw_data
+        )
+
+    def test_external_data_moves_with_its_model(self, tmp_path, monkeypatch):
+        (tmp_path / "a").mkdir()
+        monkeypatch.chdir(tmp_path)
+        files.save_model(matmul_model(300, 1.0), "a/m.onnx", limit=0)
+        (tmp_path / "a").rename(tmp_path / "b")
+        np.testing.assert_array_equal(run(tmp_path / "b" / "m.onnx", 300)[0], [300, 301, 302, 303])
+
+    def test_every_external_tensor_is_aligned(self, tmp_path):
+        model = matmul_model(300, 1.0)
+        model.graph.initializer.append(numpy_helper.from_array(np.full(600, 7, np.int16), "z"))
+        files.save_model(model, tmp_path / "m.onnx", limit=0)
+        slim = onnx.load(tmp_path / "m.onnx", load_external_data=False)
+        offsets = [int(e.value) for t in slim.graph.initializer for e in t.external_data if e.key == "offset"]
+        assert offsets == [0, 8192]
+        assert (tmp_path / "m.onnx.data").read_bytes()[8192:] == np.full(600, 7, np.int16).tobytes()
+
+    @pytest.mark.parametrize("existing", [False, True])
+    @pytest.mark.parametrize("failing_call", [1, 2])
+    def test_both_files_or_none(self, tmp_path, monkeypatch, existing, failing_call):
+        path = tmp_path / "m.onnx"
+        if existing:
+            files.save_model(matmul_model(300, 1.0), path, limit=0)
+        real, calls = os.replace, []
+
+        def replace(source, target):
+            calls.append(target)
+            if len(calls) == failing_call:
+                raise OSError(errno.EIO, "Input/output error")
+            real(source, target)
+
+        monkeypatch.setattr(os, "replace", replace)
+        with pytest.raises(GradcError, match=r"cannot write .*: Input/output error"):
+            files.save_model(matmul_model(300, 2.0), path, limit=0)
+        assert names(tmp_path) == (["m.onnx", "m.onnx.data"] if existing else [])
+        if existing:
+            assert run(path, 300)[0, 0] == 300
+
+    def test_missing_folder(self, tmp_path):
+        for limit in (0, 10**9):
+            with pytest.raises(GradcError, match="there is no folder"):
+                files.save_model(matmul_model(300, 1.0), tmp_path / "no" / "m.onnx", limit=limit)
+        assert names(tmp_path) == []
+
+
+class TestNpz:
+    def test_round_trip_of_every_dtype_and_awkward_names(self, tmp_path):
+        arrays = {
+            "file": np.arange(6, dtype=np.float32).reshape(2, 3),
+            "encoder/x:0": np.array([1, 0, 1], bool),
+            "scalar": np.array(3, np.int64),
+            "empty": np.zeros((0, 4), np.float16),
+            "bf": np.array([[1.5, -2], [0, 3]], ml_dtypes.bfloat16),
+            "transposed": np.arange(6.0).reshape(2, 3).T,
+        }
+        files.write_npz(tmp_path / "a.npz", arrays)
+        back = files.read_npz(tmp_path / "a.npz")
+        assert list(back) == list(arrays)
+        back["bf"] = tensors.as_dtype(back["bf"], "bf16")
+        for name, array in arrays.items():
+            assert back[name].dtype == array.dtype
+            np.testing.assert_array_equal(back[name], array)
+
+    def test_as_dtype_leaves_other_arrays_alone(self):
+        array = np.zeros(2, np.float32)
+        assert tensors.as_dtype(array, "bf16") is array
+        void = np.zeros(2, "V2")
+        assert tensors.as_dtype(void, "f16") is void
+
+    def test_numpy_reads_it_and_bytes_repeat(self, tmp_path):
+        for name in "ab":
+            files.write_npz(tmp_path / name, {"x": np.arange(3)})
+        assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+        np.testing.assert_array_equal(np.load(tmp_path / "a")["x"], [0, 1, 2])
+
+    def test_reads_what_numpy_wrote(self, tmp_path):
+        np.savez_compressed(tmp_path / "a.npz", x=np.arange(3), b=np.ones(2, ml_dtypes.bfloat16))
+        back = files.read_npz(tmp_path / "a.npz")
+        np.testing.assert_array_equal(back["x"], [0, 1, 2])
+        np.testing.assert_array_equal(tensors.as_dtype(back["b"], "bf16").astype(float), [1, 1])
+
+    def test_missing_file(self, tmp_path):
+        with pytest.raises(GradcError, match=r"cannot read .*a\.npz: No such file or directory"):
+            files.read_npz(tmp_path / "a.npz")
+
+    def test_folder(self, tmp_path):
+        with pytest.raises(GradcError, match="Is a directory"):
+            files.read_npz(tmp_path)
+
+    @pytest.mark.parametrize("content", [b"", b"hello", b"PK\x03\x04 truncated"])
+    def test_not_an_archive(self, tmp_path, content):
+        (tmp_path / "a.npz").write_bytes(content)
+        with pytest.raises(GradcError, match=r"cannot read .*a\.npz: ") as error:
+            files.read_npz(tmp_path / "a.npz")
+        assert "pickle" not in str(error.value)
+
+    def test_an_npy_file_is_no_npz(self, tmp_path):
+        np.save(tmp_path / "a.npy", np.arange(3))
+        with pytest.raises(GradcError, match=r"not an \.npz file"):
+            files.read_npz(tmp_path / "a.npy")
+
+    def test_pickled_objects_are_refused(self, tmp_path):
+        np.savez(tmp_path / "a.npz", good=np.arange(2), bad=np.array([{}], object))
+        with pytest.raises(GradcError, match=r'array "bad" of .*a\.npz: .*[Pp]ickle'):
+            files.read_npz(tmp_path / "a.npz")
+
+    def test_member_that_is_no_array(self, tmp_path):
+        with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+            archive.writestr("readme.txt", "hello")
+        with pytest.raises(GradcError, match=r'"readme.txt" of .*: it is not an array'):
+            files.read_npz(tmp_path / "a.npz")
+
+    def test_damaged_member(self, tmp_path):
+        np.savez_compressed(tmp_path / "a.npz", x=np.arange(1000))
+        data = bytearray((tmp_path / "a.npz").read_bytes())
+        data[len(data) // 2] ^= 0xFF
+        (tmp_path / "a.npz").write_bytes(bytes(data))
+        with pytest.raises(GradcError, match=r"cannot read .*a\.npz"):
+            files.read_npz(tmp_path / "a.npz")
