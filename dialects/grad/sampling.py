@@ -36,6 +36,27 @@ def scale_step(scale: float) -> Fraction:
 
 
 @dataclass(frozen=True)
+class ResizeRule:
+    """How a source op samples: an interpolation, and its documented coordinate mode.
+
+    `coordinate_mode` is half_pixel, align_corners or asymmetric.
+    """
+
+    interpolation: str
+    coordinate_mode: str
+
+    @property
+    def coordinates(self) -> str:
+        return "half_pixel" if self.coordinate_mode == "half_pixel" else "corner"
+
+    def sampling(self, x: int, y: int, step: Fraction | None = None) -> AxisSampling:
+        """One axis under this rule; `step` is a user's step, None where the sizes give it."""
+        if step is None:
+            step = size_step(self.coordinate_mode, x, y)
+        return AxisSampling(x, y, step, self.interpolation, self.coordinates)
+
+
+@dataclass(frozen=True)
 class AxisSampling:
     """One axis of a resize: `y` output positions sample `x` input positions."""
 

@@ -8,8 +8,8 @@ plain Python: int, tuple of int, float, tuple of float, bool, str.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from xdsl.dialects.builtin import (
@@ -38,20 +38,25 @@ PADDED_LENGTH = 12
 class AttributeSpec(AttrConstraint):
     """`tag` is oneDNN's type word (`s64[]`, `string`, ...); `words` the documented enumeration.
 
-    `synonyms` maps further lower-case spellings to a documented word. `default` is the documented
-    default, None where the document has none.
+    `synonyms` maps further lower-case spellings to a documented word, `hints` lower-case spellings
+    that are wrong here to what to say about them. `default` is the documented default, None where the
+    document has none.
     """
 
     tag: str
     words: tuple[str, ...] = ()
     default: Any = None
-    synonyms: tuple[tuple[str, str], ...] = field(default=())
+    synonyms: tuple[tuple[str, str], ...] = ()
+    hints: tuple[tuple[str, str], ...] = ()
 
     def verify(self, attr: Attribute, constraint_context: VerificationContext) -> None:
         try:
             self.decode(attr)
         except ValueError as error:
             raise VerifyException(str(error)) from None
+
+    def with_default(self, default: Any) -> AttributeSpec:
+        return replace(self, default=default)
 
     def mapping_type_vars(self, type_var_mapping: Any) -> AttributeSpec:
         return self
@@ -105,20 +110,28 @@ class AttributeSpec(AttrConstraint):
             raise ValueError(f"given {value!r}, expected a string")
         known = {w.lower(): w for w in self.words} | dict(self.synonyms)
         if value.lower() not in known:
-            hint = nearest(value, self.words)
+            hint = dict(self.hints).get(value.lower()) or nearest(value, self.words)
             raise ValueError(
                 f'given "{value}", expected one of {", ".join(self.words)}' + (f"; {hint}" if hint else "")
             )
         return known[value.lower()]
 
 
-def word(*words: str, default: str | None = None, **synonyms: str) -> AttributeSpec:
-    return AttributeSpec("string", words, default, tuple(synonyms.items()))
+def word(
+    *words: str,
+    default: str | None = None,
+    synonyms: Mapping[str, str] | None = None,
+    hints: Mapping[str, str] | None = None,
+) -> AttributeSpec:
+    """An enumeration, read in any case."""
+    pairs = [tuple((extra or {}).items()) for extra in (synonyms, hints)]
+    return AttributeSpec("string", words, default, *pairs)
 
 
 INT = AttributeSpec("s64")
 INTS = AttributeSpec("s64[]")
 FLOAT = AttributeSpec("f32")
+FLAG = AttributeSpec("bool")
 FLOATS = AttributeSpec("f32[]")
 
 

@@ -57,8 +57,8 @@ class Diagnostic:
         subject = f"[{self.subject}] " if self.subject else ""
         return " ".join(f"{where}{self.severity}: {subject}{self.message}".split())
 
-    def as_error(self) -> Diagnostic:
-        return replace(self, severity="error")
+    def with_severity(self, severity: Severity) -> Diagnostic:
+        return replace(self, severity=severity)
 
 
 class GradcError(DiagnosticException):
@@ -125,7 +125,7 @@ def error_at(
 
 def subject_of(op: Operation) -> str:
     """`Kind "name"`: the documented kind where the op has one, and its name in the source."""
-    kind = getattr(op, "kind", op.name)
+    kind = getattr(op, "KIND", op.name)
     name = name_of(op)
     identifier = op.attributes.get("source.id")
     suffix = f" id {identifier.data}" if isinstance(identifier, StringAttr) else ""

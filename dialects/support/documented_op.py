@@ -8,12 +8,12 @@ every later reader and the printer see the documented spelling.
 
 from __future__ import annotations
 
+import math
 from abc import ABC
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
 from xdsl.dialects.builtin import (
-    ArrayAttr,
     DenseArrayBase,
     FloatAttr,
     FunctionType,
@@ -123,8 +123,11 @@ class DocumentedOp(IRDLOperation, InfersTypes, ABC):
         if self.operands:
             printer.print_string(" ")
             printer.print_list(self.operands, printer.print_ssa_value)
-        shown = {name: _readable(attr) for name, attr in self.properties.items()}
-        printer.print_op_attributes(shown | self.attributes)
+        entries = self.properties | self.attributes
+        if entries:
+            printer.print_string(" {")
+            printer.print_list(entries.items(), lambda entry: _print_entry(printer, *entry))
+            printer.print_string("}")
         printer.print_string(" : ")
         printer.print_attribute(
             FunctionType.from_lists([o.type for o in self.operands], [r.type for r in self.results])
@@ -239,10 +242,25 @@ def _normalised(spec: AttributeSpec, given: Attribute) -> Attribute:
         return given
 
 
-def _readable(attr: Attribute) -> Attribute:
-    """Lists print as `[1, 2]` rather than `array<i64: 1, 2>`."""
-    if not isinstance(attr, DenseArrayBase):
-        return attr
-    if attr.elt_type == i64:
-        return ArrayAttr(IntegerAttr(value, i64) for value in attr.get_values())
-    return ArrayAttr(FloatAttr(value, f64) for value in attr.get_values())
+def _print_entry(printer: Printer, name: str, attr: Attribute) -> None:
+    """`name = value`, numbers and lists of them without their types."""
+    printer.print_string(f"{name} = ")
+    match attr:
+        case DenseArrayBase() if all(math.isfinite(v) for v in (values := _values(attr))):
+            printer.print_string(f"[{', '.join(_number(v) for v in values)}]")
+        case IntegerAttr() if attr.type == i64:
+            printer.print_string(str(attr.value.data))
+        case FloatAttr() if attr.type == f64 and math.isfinite(attr.value.data):
+            printer.print_string(_number(attr.value.data))
+        case _:
+            printer.print_attribute(attr)
+
+
+def _values(attr: DenseArrayBase) -> Sequence[int | float]:
+    return attr.get_values()  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _number(value: int | float) -> str:
+    """A literal that MLIR reads back: its floats have a point even before an exponent."""
+    text = repr(value)
+    return text.replace("e", ".0e") if "e" in text and "." not in text else text

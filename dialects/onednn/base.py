@@ -1,0 +1,211 @@
+"""What the oneDNN Graph ops share: dtype and rank checks, and the attributes of the conv family."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
+
+from xdsl.ir import SSAValue
+from xdsl.irdl import opt_prop_def, prop_def
+
+from dialects.grad.geometry import Window, axis_letters
+from dialects.support import dtypes, layouts, shapes
+from dialects.support.attributes import INT, INTS, is_padding, word
+from dialects.support.diagnostics import Diagnostic, GradcError, diagnostic_at, error_at
+from dialects.support.documented_op import DocumentedOp
+from dialects.support.interfaces import Remarks
+from dialects.support.shapes import Shape, element_type_of, shape_of
+
+_ONNX_LAYOUTS: dict[str, str] = {
+    **dict.fromkeys(("ncw", "nchw", "ncdhw"), "did you mean NCX?"),
+    **dict.fromkeys(("nwc", "nhwc", "ndhwc"), "did you mean NXC?"),
+}
+DATA_FORMAT = word("NCX", "NXC", default="NXC", hints=_ONNX_LAYOUTS)
+
+
+class OneDNNOp(DocumentedOp, Remarks, ABC):
+    """A oneDNN Graph op as its page describes it."""
+
+    KIND: ClassVar[str]
+    """The documented kind, as in a dump."""
+
+    UNSET_WHEN_ZERO: ClassVar[tuple[str, ...]] = ()
+    """Lists that a dump writes as twelve zeros where the user set nothing."""
+
+    def normalise(self) -> None:
+        super().normalise()
+        for name in self.UNSET_WHEN_ZERO:
+            if self.is_given(name) and is_padding(self._list(name), 0):
+                del self.properties[name]
+
+    def _list(self, name: str) -> tuple[int, ...]:
+        try:
+            return self.value(name)
+        except ValueError:
+            return ()
+
+    def error(self, what: str, given: Any = None, expected: Any = None, hint: str = "") -> GradcError:
+        return error_at(self, what, given=given, expected=expected, hint=hint)
+
+    def remark(self, message: str, *, strict: bool = False) -> Diagnostic:
+        return diagnostic_at(self, "remark", message, strict=strict)
+
+    def warning(self, message: str, *, strict: bool = False) -> Diagnostic:
+        return diagnostic_at(self, "warning", message, strict=strict)
+
+    def check_float(self, port: str, value: SSAValue) -> str:
+        """The dtype of a data port, which must be one of the documented ones."""
+        name = dtypes.name_of(element_type_of(value))
+        if name not in dtypes.FLOATS:
+            raise self.error(f"dtype of {port}", given=name, expected="one of f32, bf16, f16")
+        return name
+
+    def check_same_dtype(self, ports: Sequence[tuple[str, SSAValue]]) -> None:
+        names = [self.check_float(port, value) for port, value in ports]
+        if len(set(names)) > 1:
+            given = ", ".join(f"{port} {name}" for (port, _), name in zip(ports, names, strict=True))
+            raise self.error("dtypes differ", given=given, expected="the same on all ports")
+
+    def check_rank(self, port: str, value: SSAValue) -> int:
+        """The spatial rank of a data port."""
+        rank = len(shape_of(value))
+        if not 3 <= rank <= 5:
+            raise self.error(f"rank of {port}", given=f"{rank} {show(value)}", expected="3 to 5")
+        return rank - 2
+
+    def check_sizes(self, port: str, shape: Shape, layout: str) -> None:
+        """Channels and spatial sizes are positive; a batch of 0 is legal."""
+        names = [f"axis {a}" for a in named_axes(layout, len(shape) - 2)]
+        for name, dim in zip(names, shape, strict=True):
+            if dim == 0 and name != "axis N":
+                raise self.error(f"{port} {name}", given=0, expected="a positive size")
+
+    def check_shape_input(self, port: str, value: SSAValue, length: int) -> None:
+        """A port that carries sizes: s32, 1-D, of a known length."""
+        dtype = dtypes.name_of(element_type_of(value))
+        if dtype != "s32":
+            raise self.error(f"dtype of {port}", given=dtype, expected="s32")
+        shape = shape_of(value)
+        if len(shape) != 1 or not shapes.same_dim(shape[0], length):
+            raise self.error(f"shape of {port}", given=show(value), expected=f"[{length}]")
+
+    def default_note(self, *names: str) -> str:
+        """A hint for each format that was left out, and so is the documented default."""
+        left_out = [n for n in names if not self.is_given(n)]
+        notes = [f"{n} is not given: its default is {self.value(n)}" for n in left_out]
+        return "; ".join(notes)
+
+
+class OneDNNConvOp(OneDNNOp, ABC):
+    """The attributes of the convolution family, and their checks.
+
+    `auto_pad_rule` is gradc's own: the page and the library compute the pads of `same_*` differently
+    (`documented` is the page, `library` what oneDNN 3 does).
+    """
+
+    UNSET_WHEN_ZERO: ClassVar[tuple[str, ...]] = ("output_padding", "dst_shape")
+
+    strides = prop_def(INTS)
+    pads_begin = prop_def(INTS)
+    pads_end = prop_def(INTS)
+    dilations = prop_def(INTS)
+    auto_pad = opt_prop_def(
+        word("none", "same_upper", "same_lower", "valid", default="none", synonyms={"notset": "none"})
+    )
+    output_padding = opt_prop_def(INTS)
+    groups = opt_prop_def(INT.with_default(1))
+    data_format = opt_prop_def(DATA_FORMAT)
+    auto_pad_rule = opt_prop_def(word("documented", "library", default="documented"))
+
+    def normalise(self) -> None:
+        super().normalise()
+        if self.is_given("dilations") and is_padding(self._list("dilations"), 1) and self.operands:
+            rank = len(shape_of(self.operands[0])) - 2
+            self.properties["dilations"] = INTS.encode([1] * max(rank, 1))
+
+    @property
+    def is_same(self) -> bool:
+        return self.value("auto_pad").startswith("same")
+
+    def channels_first(self, value: SSAValue) -> Shape:
+        """The shape of a data tensor, in NCX order."""
+        return layouts.reorder(shape_of(value), self.value("data_format"), "NCX")
+
+    def check_lists(self, spatial_rank: int) -> None:
+        """Lengths and ranges of the per-axis lists."""
+        self._check_list("strides", spatial_rank, 1)
+        self._check_list("dilations", spatial_rank, 1, "1 means dense")
+        self._check_list("pads_begin", spatial_rank, 0)
+        self._check_list("pads_end", spatial_rank, 0)
+        if self.is_given("output_padding"):
+            self._check_list("output_padding", spatial_rank, 0)
+        if self.value("groups") < 1:
+            raise self.error("groups", given=self.value("groups"), expected="a positive value")
+
+    def _check_list(self, name: str, spatial_rank: int, low: int, hint: str = "") -> None:
+        values = self.value(name)
+        if len(values) != spatial_rank:
+            raise self.error(
+                f"length of {name}",
+                given=f"{len(values)} {list(values)}",
+                expected=f"{spatial_rank}, one value per spatial axis",
+            )
+        for letter, value in zip(axis_letters(spatial_rank), values, strict=True):
+            if value < low:
+                expected = "a positive value" if low else "a non-negative value"
+                raise self.error(f"{name} axis {letter}", given=value, expected=expected, hint=hint)
+
+    def static_weights(self, value: SSAValue, spatial_rank: int) -> tuple[int, ...]:
+        shape = shape_of(value)
+        if len(shape) != spatial_rank + 2:
+            raise self.error(
+                "rank of weights",
+                given=f"{len(shape)} {show(value)}",
+                expected=f"{spatial_rank + 2}, that of diff_dst",
+                hint="groups are folded into the channels: there is no group axis",
+            )
+        static = shapes.static(shape)
+        if static is None:
+            raise self.error("shape of weights", given=show(value), expected="sizes known at compile time")
+        self.check_sizes("weights", static, self.value("weights_format"))
+        return static
+
+    def divides(self, channels: int, what: str) -> None:
+        groups = self.value("groups")
+        if channels % groups:
+            divisors = ", ".join(str(d) for d in range(1, channels + 1) if channels % d == 0)
+            raise self.error(
+                "groups",
+                given=groups,
+                expected=f"a divisor of {what} = {channels} ({channels} % {groups} = {channels % groups})",
+                hint=f"divisors: {divisors}",
+            )
+
+    def windows(self, kernel: Sequence[int]) -> tuple[Window, ...]:
+        strides, dilations = self.value("strides"), self.value("dilations")
+        return tuple(Window(k, s, d) for k, s, d in zip(kernel, strides, dilations, strict=True))
+
+    def given_pads(self) -> list[tuple[int, int]]:
+        """The pads where `auto_pad` is `none` (as given) or `valid` (zero)."""
+        if self.value("auto_pad") == "valid":
+            return [(0, 0)] * len(self.value("pads_begin"))
+        return list(zip(self.value("pads_begin"), self.value("pads_end"), strict=True))
+
+    def ignored_pads_remark(self) -> Iterator[Diagnostic]:
+        given = (*self.value("pads_begin"), *self.value("pads_end"))
+        if self.value("auto_pad") != "none" and any(given):
+            yield self.remark(
+                f"pads_begin {list(self.value('pads_begin'))} and pads_end {list(self.value('pads_end'))} "
+                f"are ignored: auto_pad is {self.value('auto_pad')}"
+            )
+
+
+def named_axes(layout: str, spatial_rank: int) -> list[str]:
+    letters = axis_letters(spatial_rank)
+    axes = layouts.axes_of(layout, spatial_rank)
+    return [letters[int(a)] if a.isdigit() else a for a in axes]
+
+
+def show(value: SSAValue) -> str:
+    return shapes.show(shape_of(value))

@@ -1,0 +1,242 @@
+"""ConvTransposeBackwardData (oneDNN 3.13, dev_guide_op_convtransposebackwarddata)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, result_def, traits_def
+from xdsl.traits import Pure
+
+from dialects.grad.geometry import Pads, Window, axis_letters, check_fits, same_pads_forward
+from dialects.onednn.base import OneDNNConvOp, named_axes, show
+from dialects.support import layouts, shapes
+from dialects.support.attributes import word
+from dialects.support.diagnostics import Diagnostic, GradcError
+from dialects.support.shapes import Dim, element_type_of, shape_of, tensor_type
+
+
+@dataclass(frozen=True)
+class ConvTransposeBackwardDataProblem:
+    """The op's numbers, in NCX order. pads has an entry per axis, None where Y is not known."""
+
+    batch: Dim
+    in_channels: int
+    groups: int
+    windows: tuple[Window, ...]
+    src: tuple[Dim, ...]
+    dst: tuple[Dim, ...]
+    pads: tuple[Pads | None, ...]
+    documented_weights: bool
+    """Whether the weights are (C / groups, O, K...) as the page has it, not (C, O / groups, K...)."""
+
+
+@irdl_op_definition
+class ConvTransposeBackwardDataOp(OneDNNConvOp):
+    """Gradient of a transposed convolution with respect to its input: a forward convolution.
+
+    diff_src[n, c, x] = sum over j, k of diff_dst[n, o, x s - pb + k d] weights[c, j, k], with o the
+    j-th channel of c's group and positions outside diff_dst counting as 0.
+
+    diff_dst (N, O, Y...) in data_format; weights as IOX or XOI, where I is C and O is O / groups
+    (the library) or, told by the sizes, I is C / groups and O is O (the page);
+    diff_src (N, C, X...) with X = (Y + pb + pe - Ke) div s + 1.
+
+    C1 one float dtype on all ports; C2 rank 3 to 5, weights of the same rank; C3 list lengths and
+    ranges; C4 groups divides the channels, the weights fit one of their two layouts; C5 Ke <= Y + pb
+    + pe; C6 0 <= output_padding < s, and the transposed convolution of X gives Y; C7 a declared
+    result has the inferred sizes.
+    """
+
+    name = "onednn.conv_transpose_backward_data"
+    KIND: ClassVar[str] = "ConvTransposeBackwardData"
+
+    PORTS: ClassVar = ("diff_dst", "weights")
+    RESULT: ClassVar = "diff_src"
+    EXTRA_PORT_HINT: ClassVar = "this op has no shape input: its sizes follow from diff_dst"
+    FOREIGN_ATTRIBUTES: ClassVar = {
+        "dst_shape": "dst_shape belongs to ConvolutionBackwardData: here the sizes follow from diff_dst"
+    }
+
+    diff_dst = operand_def(TensorType)
+    weights = operand_def(TensorType)
+    weights_format = opt_prop_def(
+        word(
+            "IOX",
+            "XOI",
+            default="XOI",
+            hints=dict.fromkeys(
+                ("oix", "xio"),
+                "ConvTranspose uses IOX and XOI; the newer page that lists OIX and XIO is in error",
+            ),
+        )
+    )
+    diff_src = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+    def infer_result_types(self) -> tuple[TensorType, ...]:
+        problem = self.problem()
+        shape = (problem.batch, problem.in_channels, *problem.src)
+        shape = layouts.reorder(shape, "NCX", self.value("data_format"))
+        return (tensor_type(element_type_of(self.diff_dst), shape),)
+
+    def problem(self) -> ConvTransposeBackwardDataProblem:
+        """All checks C1..C7, and the numbers that they leave."""
+        self.check_same_dtype([("diff_dst", self.diff_dst), ("weights", self.weights)])
+        n = self.check_rank("diff_dst", self.diff_dst)
+        self.check_sizes("diff_dst", shape_of(self.diff_dst), self.value("data_format"))
+        self.check_lists(n)
+        static = self.static_weights(self.weights, n)
+        first, second, *kernel = layouts.reorder(static, self.value("weights_format"), "IOX")
+        batch, channels, *dst = self.channels_first(self.diff_dst)
+        documented = self._is_documented(channels, first, second, kernel)
+        in_channels = first * self.value("groups") if documented else first
+        self.divides(in_channels, "C, the I of weights,")
+        windows = self.windows(kernel)
+        pads = tuple(self._axis_pads(windows, dst, i) for i in range(n))
+        src = tuple(
+            self._axis_size(letter, window, y, pad)
+            for letter, window, y, pad in zip(axis_letters(n), windows, dst, pads, strict=True)
+        )
+        self._check_output_padding(windows, dst, src, pads)
+        self._check_declared((batch, in_channels, *src), windows, dst, pads)
+        groups = self.value("groups")
+        return ConvTransposeBackwardDataProblem(
+            batch, in_channels, groups, windows, src, tuple(dst), pads, documented
+        )
+
+    def _is_documented(self, channels: Dim, first: int, second: int, kernel: Sequence[int]) -> bool:
+        """Which of the two weights layouts the second dimension tells."""
+        groups = self.value("groups")
+        if not isinstance(channels, int):
+            return False
+        self.divides(channels, "O, the channels of diff_dst,")
+        if second * groups == channels:
+            return False
+        if second == channels:
+            return True
+        library = self._in_weights_format((first, channels // groups, *kernel))
+        given = f"{second} (weights {show(self.weights)} read as {self.value('weights_format')})"
+        if groups == 1:
+            axis = named_axes(self.value("data_format"), len(kernel)).index("C")
+            expected = f"{channels}, the channels of diff_dst {show(self.diff_dst)} (axis {axis})"
+        else:
+            documented = self._in_weights_format((-(-first // groups), channels, *kernel))
+            expected = (
+                f"O/groups = {channels}/{groups} = {channels // groups} (weights like {library}) "
+                f"or, in the page's layout, O = {channels} (weights like {documented})"
+            )
+        hint = self.default_note("data_format", "weights_format")
+        raise self.error("weights O", given=given, expected=expected, hint=hint)
+
+    def _in_weights_format(self, shape: tuple[int, ...]) -> str:
+        return shapes.show(layouts.reorder(shape, "IOX", self.value("weights_format")))
+
+    def _axis_pads(self, windows: Sequence[Window], dst: Sequence[Dim], axis: int) -> Pads | None:
+        if not self.is_same:
+            return self.given_pads()[axis]
+        y = dst[axis]
+        if not isinstance(y, int):
+            return None
+        return same_pads_forward(windows[axis], y, self.value("auto_pad"), self.value("auto_pad_rule"))
+
+    def _axis_size(self, letter: str, window: Window, y: Dim, pads: Pads | None) -> Dim:
+        if pads is None or not isinstance(y, int):
+            return None
+        try:
+            check_fits(window, y, pads)
+        except GradcError as error:
+            hint = self.default_note("data_format", "weights_format")
+            raise self.error(f"axis {letter}: {error.diagnostic.message}", hint=hint) from None
+        return window.output_size(y, *pads)
+
+    def _check_output_padding(
+        self,
+        windows: Sequence[Window],
+        dst: Sequence[Dim],
+        src: Sequence[Dim],
+        pads: Sequence[Pads | None],
+    ) -> None:
+        if not self.is_given("output_padding"):
+            return
+        rows = zip(axis_letters(len(dst)), self.value("output_padding"), windows, dst, src, pads, strict=True)
+        for letter, given, window, y, x, pad in rows:
+            if given >= window.stride:
+                raise self.error(
+                    f"output_padding axis {letter}",
+                    given=given,
+                    expected=f"less than the stride {window.stride}",
+                )
+            if pad is not None and isinstance(x, int) and isinstance(y, int):
+                self._check_forward(letter, given, window, y, x, pad)
+
+    def _check_forward(self, letter: str, given: int, window: Window, y: int, x: int, pads: Pads) -> None:
+        """Y = s (X - 1) + Ke - pb - pe + output_padding."""
+        forward = window.input_size(x, *pads, given)
+        if forward != y:
+            raise self.error(
+                f"output_padding axis {letter}: forward gives {window.stride}*({x}-1) + {window.extent} - "
+                f"{sum(pads)} + {given} = {forward}, diff_dst has {y}",
+                given=given,
+                expected=window.residue(y, *pads),
+            )
+
+    def _check_declared(
+        self,
+        shape: tuple[Dim, ...],
+        windows: Sequence[Window],
+        dst: Sequence[Dim],
+        pads: Sequence[Pads | None],
+    ) -> None:
+        if len(shape_of(self.diff_src)) != len(shape):
+            raise self.error("rank of diff_src", given=show(self.diff_src), expected=len(shape))
+        declared = self.channels_first(self.diff_src)
+        notes = [f"{shape[0]}, the batch of diff_dst", f"{shape[1]}, the I of weights"]
+        for window, y, pad, x in zip(windows, dst, pads, shape[2:], strict=True):
+            pb, pe = pad or (0, 0)
+            notes.append(f"({y} + {pb} + {pe} - {window.extent}) div {window.stride} + 1 = {x}")
+        for letter, given, x, note in zip(
+            ["N", "C", *axis_letters(len(dst))], declared, shape, notes, strict=True
+        ):
+            if not shapes.same_dim(given, x):
+                raise self.error(
+                    f"diff_src axis {letter}",
+                    given=f"{given} {show(self.diff_src)}",
+                    expected=f"{note} {shapes.show(self._in_data_format(shape))}",
+                )
+
+    def _in_data_format(self, shape: tuple[Dim, ...]) -> tuple[Dim, ...]:
+        return layouts.reorder(shape, "NCX", self.value("data_format"))
+
+    def remarks(self) -> Iterator[Diagnostic]:
+        yield from self.ignored_pads_remark()
+        problem = self.problem()
+        if problem.documented_weights:
+            library = (problem.in_channels, 0, *(w.kernel for w in problem.windows))
+            channels = self.channels_first(self.diff_dst)[1]
+            assert isinstance(channels, int)
+            shape = (library[0], channels // problem.groups, *library[2:])
+            yield self.remark(
+                f"weights {show(self.weights)} are in the page's layout (C/groups, O, ...); the library, "
+                f"PyTorch and ONNX would have (C, O/groups, ...) = {self._in_weights_format(shape)}"
+            )
+        yield from self._rule_remarks(problem)
+
+    def _rule_remarks(self, problem: ConvTransposeBackwardDataProblem) -> Iterator[Diagnostic]:
+        if not self.is_same:
+            return
+        rule, word_ = self.value("auto_pad_rule"), self.value("auto_pad")
+        other = "library" if rule == "documented" else "documented"
+        rows = zip(axis_letters(len(problem.dst)), problem.windows, problem.dst, problem.pads, strict=True)
+        for letter, window, y, pads in rows:
+            if not isinstance(y, int):
+                continue
+            alternative = same_pads_forward(window, y, word_, other)
+            if alternative != pads:
+                yield self.remark(
+                    f"auto_pad {word_} axis {letter}: the {rule} rule gives pads {pads}, the {other} rule "
+                    f"would give {alternative}"
+                )

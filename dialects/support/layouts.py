@@ -1,0 +1,40 @@
+"""Data and weights layouts as axis orders, and the permutations between them.
+
+A layout is written as the documents write it: NCX, NXC, OIX, XIO, IOX, XOI, NCHW, NHWC. X stands for
+all spatial axes in D, H, W order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def axes_of(layout: str, spatial_rank: int) -> list[str]:
+    """The layout with X spelled out: `axes_of("NXC", 2) == ["N", "0", "1", "C"]`."""
+    axes: list[str] = []
+    for letter in layout.replace("HW", "X"):
+        axes += [str(i) for i in range(spatial_rank)] if letter == "X" else [letter]
+    return axes
+
+
+def permutation(source: str, target: str, spatial_rank: int) -> tuple[int, ...]:
+    """`perm` such that `np.transpose(array in source, perm)` is the array in target."""
+    given = axes_of(source, spatial_rank)
+    return tuple(given.index(axis) for axis in axes_of(target, spatial_rank))
+
+
+def reorder(values: Sequence[T], source: str, target: str) -> tuple[T, ...]:
+    """A per-axis list such as a shape, from one layout's order to another's."""
+    return tuple(values[i] for i in permutation(source, target, len(values) - 2))
+
+
+def spatial_axes(layout: str, spatial_rank: int) -> tuple[int, ...]:
+    axes = axes_of(layout, spatial_rank)
+    return tuple(axes.index(str(i)) for i in range(spatial_rank))
+
+
+def axis_of(layout: str, letter: str, spatial_rank: int) -> int:
+    return axes_of(layout, spatial_rank).index(letter)

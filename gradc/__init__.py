@@ -1,0 +1,1 @@
+"""gradc: a compiler from gradient op graphs to plain ONNX."""

@@ -1,0 +1,1 @@
+"""What may be done to the dialects: one file, one pass; pipelines are strings."""
