@@ -1,0 +1,90 @@
+"""The text of an ONNX op: `onnx.Pad %x, %pads, _, %axes {mode = "edge"} : (types) -> type`.
+
+`_` stands for an optional operand that is absent before one that is given. Lists of integers are
+written `[2, 2]`, integers without their type, which is always i64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, FunctionType, IntegerAttr, i64
+from xdsl.ir import Attribute, SSAValue
+from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.printer import Printer
+
+
+def print_operands(printer: Printer, operands: Sequence[SSAValue | None]) -> None:
+    if operands:
+        printer.print_string(" ")
+        printer.print_list(operands, lambda value: _print_operand(printer, value))
+
+
+def _print_operand(printer: Printer, value: SSAValue | None) -> None:
+    if value is None:
+        printer.print_string("_")
+    else:
+        printer.print_operand(value)
+
+
+def print_attributes(printer: Printer, attributes: Mapping[str, Attribute]) -> None:
+    if not attributes:
+        return
+    printer.print_string(" ")
+    with printer.in_braces():
+        printer.print_list(attributes.items(), lambda item: _print_attribute(printer, *item))
+
+
+def _print_attribute(printer: Printer, name: str, value: Attribute) -> None:
+    printer.print_identifier_or_string_literal(name)
+    printer.print_string(" = ")
+    match value:
+        case DenseArrayBase():
+            printer.print_string(str(list(value.get_values())))
+        case IntegerAttr(type=type_) if type_ == i64:
+            printer.print_string(str(value.value.data))
+        case _:
+            printer.print_attribute(value)
+
+
+def parse_operands(parser: Parser) -> list[UnresolvedOperand | None]:
+    """Operands up to the attributes or the type; the first one is never absent."""
+    first = parser.parse_optional_unresolved_operand()
+    if first is None:
+        return []
+    operands: list[UnresolvedOperand | None] = [first]
+    while parser.parse_optional_punctuation(",") is not None:
+        absent = parser.parse_optional_keyword("_") is not None
+        operands.append(None if absent else parser.parse_unresolved_operand())
+    return operands
+
+
+def resolve(
+    parser: Parser, operands: Sequence[UnresolvedOperand | None], types: FunctionType, position: int
+) -> list[SSAValue | None]:
+    given = [operand for operand in operands if operand is not None]
+    values = iter(parser.resolve_operands(given, types.inputs.data, position))
+    return [None if operand is None else next(values) for operand in operands]
+
+
+def parse_attributes(
+    parser: Parser, known: Mapping[str, object]
+) -> tuple[dict[str, Attribute], dict[str, Attribute]]:
+    """The properties, of which the `known` names are given, and all other attributes."""
+    properties: dict[str, Attribute] = {}
+    attributes: dict[str, Attribute] = {}
+    for name, value in parser.parse_optional_attr_dict().items():
+        if name in known:
+            properties[name] = _property(parser, name, value)
+        else:
+            attributes[name] = value
+    return properties, attributes
+
+
+def _property(parser: Parser, name: str, value: Attribute) -> Attribute:
+    if not isinstance(value, ArrayAttr):
+        return value
+    if not all(isinstance(element, IntegerAttr) for element in value):
+        parser.raise_error(f"{name}: a list of integers expected")
+    return DenseArrayBase.from_list(i64, [cast(IntegerAttr, x).value.data for x in value])

@@ -1,0 +1,462 @@
+"""One shape rule per ONNX op: the shapes of the results from those of the operands.
+
+A rule is a pure function of a `Call`. Unknown and symbolic dims go through wherever that is sound;
+the rank of a result is always known. A rule raises GradcError where shapes and attributes contradict.
+The spatial ops are in `infer_spatial`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import zip_longest
+
+import numpy as np
+
+from dialects.onnx.call import Call, Tensor, axes_of, axis_of
+from dialects.onnx.infer_spatial import (
+    average_pool,
+    col2im,
+    conv,
+    conv_transpose,
+    depth_to_space,
+    resize,
+)
+from dialects.support.diagnostics import violation
+from dialects.support.shapes import Dim, Shape, merge_dim, same_dim, show
+
+Rule = Callable[[Call], list[Shape]]
+
+
+def infer(call: Call) -> list[Shape]:
+    """One shape per result."""
+    return RULES[call.name](call)
+
+
+# Dims
+
+
+def broadcast_dims(a: Dim, b: Dim) -> Dim:
+    """The larger of two dims of which one is 1, or both of two equal ones.
+
+    A dim of unknown size against a known one other than 1 must be that size, or 1.
+    """
+    if a == 1 or a == b:
+        return b
+    if b == 1:
+        return a
+    if isinstance(a, int) and isinstance(b, int):
+        raise violation("dims do not broadcast", given=f"{a} and {b}")
+    if isinstance(a, int):
+        return a
+    return b if isinstance(b, int) else None
+
+
+def broadcast(shapes: Sequence[Shape]) -> Shape:
+    """numpy's broadcast of any number of shapes."""
+    result: list[Dim] = []
+    for dims in zip_longest(*(reversed(shape) for shape in shapes), fillvalue=1):
+        merged: Dim = 1
+        for dim in dims:
+            merged = broadcast_dims(merged, dim)
+        result.append(merged)
+    return tuple(reversed(result))
+
+
+def ints(dims: Sequence[Dim] | None) -> list[int] | None:
+    """The elements of a vector, or None unless all of them are known."""
+    if dims is None or not all(isinstance(dim, int) for dim in dims):
+        return None
+    return [dim for dim in dims if isinstance(dim, int)]
+
+
+def vector(tensor: Tensor, what: str) -> tuple[Dim, ...]:
+    """The elements of an operand that is a vector of sizes or axes, so its length must be known."""
+    if tensor.rank != 1 or tensor.dims is None:
+        raise violation(
+            f"{what} decides a rank", given=show(tensor.shape), expected="a vector of static length"
+        )
+    return tensor.dims
+
+
+def _product(dims: Sequence[Dim]) -> tuple[int, list[str]] | None:
+    """A product as its static factor and its names, or None if a factor is unknown."""
+    if any(dim is None for dim in dims):
+        return None
+    factor = math.prod(dim for dim in dims if isinstance(dim, int))
+    return factor, sorted(dim for dim in dims if isinstance(dim, str))
+
+
+def quotient(numerator: Sequence[Dim], denominator: Sequence[Dim]) -> Dim:
+    """What a product of dims is when another product divides it: a dim, or None if it is not known.
+
+    Equal names cancel. Raises GradcError where two static products do not divide.
+    """
+    top, bottom = _product(numerator), _product(denominator)
+    if top is None or bottom is None:
+        return None
+    names = list(top[1])
+    for name in bottom[1]:
+        if name not in names:
+            return None
+        names.remove(name)
+    if bottom[0] == 0:
+        return None
+    if names:
+        return names[0] if len(names) == 1 and top[0] == bottom[0] else None
+    if top[0] % bottom[0]:
+        raise violation("Reshape", given=f"{top[0]} elements", expected=f"a multiple of {bottom[0]}")
+    return top[0] // bottom[0]
+
+
+# Elementwise
+
+
+def same_as_first(call: Call) -> list[Shape]:
+    return [call.operand(0).shape]
+
+
+def elementwise(call: Call) -> list[Shape]:
+    return [broadcast([operand.shape for operand in call.operands if operand is not None])]
+
+
+def clip(call: Call) -> list[Shape]:
+    for bound in (call.optional(1), call.optional(2)):
+        if bound is not None and bound.rank != 0:
+            raise violation("bound of Clip", given=show(bound.shape), expected="a scalar")
+    return same_as_first(call)
+
+
+def matmul(call: Call) -> list[Shape]:
+    a, b = call.operand(0).shape, call.operand(1).shape
+    if not a or not b:
+        raise violation("operands of MatMul", given="a scalar", expected="rank 1 or more")
+    inner = b[-2] if len(b) > 1 else b[-1]
+    if not same_dim(a[-1], inner):
+        raise violation("inner dims of MatMul", given=f"{show(a)} and {show(b)}")
+    rows = a[-2:-1]
+    columns = b[-1:] if len(b) > 1 else ()
+    return [(*broadcast([a[:-2], b[:-2]]), *rows, *columns)]
+
+
+# Contents
+
+
+def constant(call: Call) -> list[Shape]:
+    value = call.attribute("value")
+    assert isinstance(value, np.ndarray)
+    return [value.shape]
+
+
+def constant_of_shape(call: Call) -> list[Shape]:
+    return [_sizes(vector(call.operand(0), "the input of ConstantOfShape"), "ConstantOfShape")]
+
+
+def _sizes(dims: Sequence[Dim], what: str) -> Shape:
+    for dim in dims:
+        if isinstance(dim, int) and dim < 0:
+            raise violation(f"sizes of {what}", given=show(dims), expected="no negative size")
+    return tuple(dims)
+
+
+def range_(call: Call) -> list[Shape]:
+    bounds = [call.operand(i) for i in range(3)]
+    if any(b.rank != 0 for b in bounds):
+        raise violation("inputs of Range", expected="scalars")
+    known = [b.value for b in bounds if b.value is not None]
+    if len(known) != 3:
+        return [(None,)]
+    start, limit, delta = (v.item() for v in known)
+    if delta == 0:
+        raise violation("delta of Range", given=0, expected="not 0")
+    return [(max(math.ceil((limit - start) / delta), 0),)]
+
+
+def shape(call: Call) -> list[Shape]:
+    start, end = shape_bounds(call)
+    return [(end - start,)]
+
+
+def shape_bounds(call: Call) -> tuple[int, int]:
+    """The axes [start, end) whose sizes a Shape op gives."""
+    rank = call.operand(0).rank
+    start, end = call.attribute("start", 0), call.attribute("end", rank)
+    start, end, _ = slice(start, end).indices(rank)
+    return start, max(start, end)
+
+
+# Structure
+
+
+def concat(call: Call) -> list[Shape]:
+    shapes = [operand.shape for operand in call.operands if operand is not None]
+    rank = len(shapes[0])
+    axis = axis_of(call.attribute("axis"), rank)
+    result = list(shapes[0])
+    for other in shapes[1:]:
+        if len(other) != rank:
+            raise violation("ranks of Concat", given=f"{show(shapes[0])} and {show(other)}")
+        for i in range(rank):
+            result[i] = add(result[i], other[i]) if i == axis else _agree(result[i], other[i])
+    return [tuple(result)]
+
+
+def add(a: Dim, b: Dim) -> Dim:
+    if isinstance(a, int) and isinstance(b, int):
+        return a + b
+    if a == 0:
+        return b
+    return a if b == 0 else None
+
+
+def _agree(a: Dim, b: Dim) -> Dim:
+    if not same_dim(a, b):
+        raise violation("dims of Concat", given=f"{a} and {b}", expected="equal dims off the axis")
+    return merge_dim(a, b)
+
+
+def expand(call: Call) -> list[Shape]:
+    target = vector(call.operand(1), "the shape of Expand")
+    return [broadcast([call.operand(0).shape, _sizes(target, "Expand")])]
+
+
+def gather(call: Call) -> list[Shape]:
+    data, indices = call.operand(0), call.operand(1)
+    axis = axis_of(call.attribute("axis", 0), data.rank)
+    return [data.shape[:axis] + indices.shape + data.shape[axis + 1 :]]
+
+
+def gather_elements(call: Call) -> list[Shape]:
+    data, indices = call.operand(0), call.operand(1)
+    axis_of(call.attribute("axis", 0), data.rank)
+    if indices.rank != data.rank:
+        raise violation("rank of the indices", given=indices.rank, expected=data.rank)
+    return [indices.shape]
+
+
+def pad(call: Call) -> list[Shape]:
+    data, pads = call.operand(0), vector(call.operand(1), "the pads of Pad")
+    axes = list(range(data.rank))
+    if (given := call.optional(3)) is not None:
+        known = ints(vector(given, "the axes of Pad"))
+        if known is None:
+            return [(None,) * data.rank]
+        axes = axes_of(known, data.rank)
+    if len(pads) != 2 * len(axes):
+        raise violation("pads of Pad", given=f"{len(pads)} values", expected=2 * len(axes))
+    result = list(data.shape)
+    for begin, end, axis in zip(pads[: len(axes)], pads[len(axes) :], axes, strict=True):
+        result[axis] = add(add(result[axis], begin), end)
+    return [_sizes(result, "the result of Pad")]
+
+
+def reduce(call: Call) -> list[Shape]:
+    data, given = call.operand(0), call.optional(1)
+    keep = call.attribute("keepdims", 1)
+    axes = list(range(data.rank))
+    if given is not None:
+        elements = vector(given, "the axes of a reduction")
+        known = ints(elements)
+        if known is None:
+            return [(None,) * (data.rank if keep else data.rank - len(elements))]
+        axes = axes_of(known, data.rank) or axes
+    if call.attribute("noop_with_empty_axes", 0) and (given is None or given.dims == ()):
+        return [data.shape]
+    if keep:
+        return [tuple(1 if i in axes else dim for i, dim in enumerate(data.shape))]
+    return [tuple(dim for i, dim in enumerate(data.shape) if i not in axes)]
+
+
+def reshape(call: Call) -> list[Shape]:
+    data = call.operand(0).shape
+    target = list(vector(call.operand(1), "the shape of Reshape"))
+    for i, dim in enumerate(target):
+        if dim != 0 or call.attribute("allowzero", 0):
+            continue
+        if i >= len(data):
+            raise violation("0 in the shape of Reshape", given=show(target), expected=show(data))
+        target[i] = data[i]
+    if (free := target.count(-1)) > 1 or any(isinstance(d, int) and d < -1 for d in target):
+        raise violation("shape of Reshape", given=show(target), expected="at most one -1")
+    if free:
+        at = target.index(-1)
+        target[at] = quotient(data, target[:at] + target[at + 1 :])
+        return [tuple(target)]
+    before, after = ints(data), ints(target)
+    if before is not None and after is not None and math.prod(before) != math.prod(after):
+        raise violation("Reshape", given=show(data), expected=f"the elements of {show(target)}")
+    return [tuple(target)]
+
+
+def slice_(call: Call) -> list[Shape]:
+    data = call.operand(0)
+    starts, ends = (vector(call.operand(i), "a bound of Slice") for i in (1, 2))
+    axes = _slice_operand(call, 3, tuple(range(len(starts))))
+    steps = _slice_operand(call, 4, (1,) * len(starts))
+    if not len(starts) == len(ends) == len(axes) == len(steps):
+        lengths = ", ".join(str(len(v)) for v in (starts, ends, axes, steps))
+        raise violation("starts, ends, axes, steps of Slice", given=f"lengths {lengths}")
+    known = ints(axes)
+    if known is None:
+        return [(None,) * data.rank]
+    result = list(data.shape)
+    for axis, *bounds in zip(axes_of(known, data.rank), starts, ends, steps, strict=True):
+        result[axis] = _sliced(result[axis], *bounds)
+    return [tuple(result)]
+
+
+def _slice_operand(call: Call, index: int, default: tuple[Dim, ...]) -> tuple[Dim, ...]:
+    given = call.optional(index)
+    return default if given is None else vector(given, "the axes or steps of Slice")
+
+
+def _sliced(dim: Dim, start: Dim, end: Dim, step: Dim) -> Dim:
+    if step == 0:
+        raise violation("steps of Slice", given=0, expected="not 0")
+    if not (isinstance(start, int) and isinstance(end, int) and isinstance(step, int)):
+        return dim if start == 0 and step == 1 and end == dim is not None else None
+    if isinstance(dim, int):
+        return len(range(*slice_bounds(dim, start, end, step)))
+    # No size reaches 2**31 - 1: such an end is how "to the end" is written.
+    return dim if start == 0 and step == 1 and end >= 2**31 - 1 else None
+
+
+def slice_bounds(dim: int, start: int, end: int, step: int) -> tuple[int, int, int]:
+    """ONNX's clamping: a negative bound counts from the end once; after that it is -1 at the least.
+
+    Unlike a Python slice, an end of -dim - 1 or less with a negative step means "through index 0".
+    """
+    start = start + dim if start < 0 else start
+    end = end + dim if end < 0 else end
+    if step > 0:
+        return min(max(start, 0), dim), min(max(end, 0), dim), step
+    return min(max(start, 0), dim - 1), min(max(end, -1), dim - 1), step
+
+
+def split(call: Call) -> list[Shape]:
+    data, given, count = call.operand(0), call.optional(1), call.results
+    axis = axis_of(call.attribute("axis", 0), data.rank)
+    if call.attribute("num_outputs", count) != count:
+        raise violation("results of Split", given=count, expected=call.attribute("num_outputs"))
+    parts = equal_parts(data.shape[axis], count) if given is None else vector(given, "split")
+    if len(parts) != count:
+        raise violation("results of Split", given=count, expected=len(parts))
+    known, size = ints(parts), data.shape[axis]
+    if known is not None and isinstance(size, int) and (sum(known) != size or min(known) < 0):
+        raise violation("sizes of Split", given=known, expected=f"parts of {size}")
+    return [(*data.shape[:axis], part, *data.shape[axis + 1 :]) for part in parts]
+
+
+def equal_parts(size: Dim, count: int) -> tuple[Dim, ...]:
+    """Split's rule without sizes: equal parts, rounded up, the last one what is left."""
+    if not isinstance(size, int):
+        return (size,) if count == 1 else (None,) * count
+    part = -(-size // count)
+    last = size - part * (count - 1)
+    if last < 0:
+        raise violation("results of Split", given=count, expected=f"parts of a size of {size}")
+    return (part,) * (count - 1) + (last,)
+
+
+def squeeze(call: Call) -> list[Shape]:
+    data, given = call.operand(0), call.optional(1)
+    if given is None:
+        if any(not isinstance(dim, int) for dim in data.shape):
+            raise violation("Squeeze without axes", given=show(data.shape), expected="static dims")
+        return [tuple(dim for dim in data.shape if dim != 1)]
+    elements = vector(given, "the axes of Squeeze")
+    known = ints(elements)
+    if known is None:
+        return [(None,) * (data.rank - len(elements))]
+    axes = axes_of(known, data.rank)
+    if any(not same_dim(data.shape[axis], 1) for axis in axes):
+        raise violation("Squeeze", given=f"{show(data.shape)} at {axes}", expected="dims of 1")
+    return [tuple(dim for i, dim in enumerate(data.shape) if i not in axes)]
+
+
+def tile(call: Call) -> list[Shape]:
+    data, repeats = call.operand(0), vector(call.operand(1), "the repeats of Tile")
+    if len(repeats) != data.rank:
+        raise violation("repeats of Tile", given=f"{len(repeats)} values", expected=data.rank)
+    _sizes(repeats, "Tile")
+    return [tuple(map(multiply, data.shape, repeats))]
+
+
+def multiply(a: Dim, b: Dim) -> Dim:
+    if isinstance(a, int) and isinstance(b, int):
+        return a * b
+    if a == 0 or b == 0:
+        return 0
+    if a == 1:
+        return b
+    return a if b == 1 else None
+
+
+def transpose(call: Call) -> list[Shape]:
+    data = call.operand(0)
+    perm = call.attribute("perm", list(reversed(range(data.rank))))
+    if sorted(perm) != list(range(data.rank)):
+        raise violation("perm", given=list(perm), expected=f"the axes 0..{data.rank - 1} once each")
+    return [tuple(data.shape[axis] for axis in perm)]
+
+
+def unsqueeze(call: Call) -> list[Shape]:
+    data, elements = call.operand(0), vector(call.operand(1), "the axes of Unsqueeze")
+    rank = data.rank + len(elements)
+    known = ints(elements)
+    if known is None:
+        return [(None,) * rank]
+    axes, rest = axes_of(known, rank), iter(data.shape)
+    return [tuple(1 if i in axes else next(rest) for i in range(rank))]
+
+
+def scatter_nd(call: Call) -> list[Shape]:
+    data, indices, updates = (call.operand(i) for i in range(3))
+    depth = indices.shape[-1] if indices.rank else None
+    if not isinstance(depth, int) or depth > data.rank:
+        raise violation("last dim of the indices", given=depth, expected=f"a static size up to {data.rank}")
+    expected = indices.shape[:-1] + data.shape[depth:]
+    fits = len(expected) == updates.rank and all(map(same_dim, expected, updates.shape))
+    if not fits:
+        raise violation("updates of ScatterND", given=show(updates.shape), expected=show(expected))
+    return [data.shape]
+
+
+# fmt: off
+_BROADCAST = (
+    "Add", "And", "Div", "Equal", "GreaterOrEqual", "Less", "Max", "Min", "Mod", "Mul", "Or", "Sub",
+    "Where",
+)
+_UNARY = ("Abs", "Cast", "Ceil", "Floor", "Identity", "Neg", "Not")
+# fmt: on
+
+RULES: dict[str, Rule] = {
+    **dict.fromkeys(_BROADCAST, elementwise),
+    **dict.fromkeys(_UNARY, same_as_first),
+    "AveragePool": average_pool,
+    "Clip": clip,
+    "Col2Im": col2im,
+    "Concat": concat,
+    "Constant": constant,
+    "ConstantOfShape": constant_of_shape,
+    "Conv": conv,
+    "ConvTranspose": conv_transpose,
+    "DepthToSpace": depth_to_space,
+    "Expand": expand,
+    "Gather": gather,
+    "GatherElements": gather_elements,
+    "MatMul": matmul,
+    "Pad": pad,
+    "Range": range_,
+    "ReduceSum": reduce,
+    "Reshape": reshape,
+    "Resize": resize,
+    "ScatterND": scatter_nd,
+    "Shape": shape,
+    "Slice": slice_,
+    "Split": split,
+    "Squeeze": squeeze,
+    "Tile": tile,
+    "Transpose": transpose,
+    "Unsqueeze": unsqueeze,
+}

@@ -1,0 +1,264 @@
+"""Shape rules of the ops with spatial axes: channels first, (N, C, spatial...)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dialects.onnx.call import Call, axes_of
+from dialects.support.diagnostics import violation
+from dialects.support.shapes import Dim, Shape, same_dim, show, static
+
+
+@dataclass(frozen=True)
+class Window:
+    """A sliding window, one entry per spatial axis; the defaults of absent attributes are filled in."""
+
+    kernel: tuple[Dim, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    begin: tuple[int, ...]
+    end: tuple[int, ...]
+    auto_pad: str
+
+    @property
+    def rank(self) -> int:
+        return len(self.kernel)
+
+    def extent(self, i: int) -> int | None:
+        """Ke = (K-1)d + 1: what the dilated kernel spans."""
+        size = self.kernel[i]
+        return (size - 1) * self.dilations[i] + 1 if isinstance(size, int) else None
+
+    def pads(self, i: int) -> int:
+        return self.begin[i] + self.end[i]
+
+
+def window(call: Call, kernel: Sequence[Dim]) -> Window:
+    """The window that the op's attributes describe; raises GradcError on wrong counts or values."""
+    rank = len(kernel)
+    auto_pad = call.attribute("auto_pad", "NOTSET")
+    if auto_pad not in ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"):
+        raise violation("auto_pad", given=auto_pad)
+    pads = _list(call, "pads", 2 * rank, 0)
+    explicit = pads if auto_pad == "NOTSET" else (0,) * (2 * rank)
+    return Window(
+        kernel=tuple(kernel),
+        strides=_list(call, "strides", rank, 1),
+        dilations=_list(call, "dilations", rank, 1),
+        begin=explicit[:rank],
+        end=explicit[rank:],
+        auto_pad=auto_pad,
+    )
+
+
+def _list(call: Call, name: str, length: int, least: int) -> tuple[int, ...]:
+    """An attribute of `length` integers, none below `least`, which is also the default."""
+    found = tuple(call.attribute(name, (least,) * length))
+    if len(found) != length:
+        raise violation(name, given=list(found), expected=f"{length} values")
+    if min(found, default=least) < least:
+        raise violation(name, given=list(found), expected=f"values of at least {least}")
+    return found
+
+
+def _kernel(call: Call, weights: Shape) -> Shape:
+    """The kernel sizes of convolution weights, which `kernel_shape` may only repeat."""
+    given = call.attribute("kernel_shape")
+    if given is None:
+        return weights[2:]
+    if len(given) != len(weights) - 2 or not all(map(same_dim, given, weights[2:])):
+        raise violation("kernel_shape", given=list(given), expected=show(weights[2:]))
+    return tuple(given)
+
+
+def _check_ranks(call: Call) -> tuple[Shape, Shape, int]:
+    data, weights = call.operand(0).shape, call.operand(1).shape
+    if len(data) < 3 or len(data) != len(weights):
+        raise violation(
+            f"ranks of {call.name}", given=f"{show(data)} and {show(weights)}", expected="equal, 3 or more"
+        )
+    group = call.attribute("group", 1)
+    if group < 1:
+        raise violation("group", given=group, expected="1 or more")
+    return data, weights, group
+
+
+def _check_bias(call: Call, channels: Dim) -> None:
+    bias = call.optional(2)
+    if bias is not None and (bias.rank != 1 or not same_dim(bias.shape[0], channels)):
+        raise violation("bias", given=show(bias.shape), expected=show((channels,)))
+
+
+def conv(call: Call) -> list[Shape]:
+    """X (N, C, x...), W (O, C/g, k...) -> Y (N, O, y...)."""
+    data, weights, group = _check_ranks(call)
+    channels, out = data[1], weights[0]
+    if not same_dim(channels, _times(weights[1], group)):
+        raise violation(
+            "channels of Conv", given=f"{channels} in the data", expected=_times(weights[1], group)
+        )
+    if isinstance(out, int) and out % group:
+        raise violation("output channels of Conv", given=out, expected=f"a multiple of {group}")
+    _check_bias(call, out)
+    view = window(call, _kernel(call, weights))
+    return [(data[0], out, *_swept(view, data[2:], ceil=False))]
+
+
+def average_pool(call: Call) -> list[Shape]:
+    data = call.operand(0).shape
+    kernel = call.attribute("kernel_shape")
+    if len(data) - 2 != len(kernel):
+        raise violation("kernel_shape", given=list(kernel), expected=f"{len(data) - 2} values")
+    view = window(call, kernel)
+    return [(*data[:2], *_swept(view, data[2:], ceil=bool(call.attribute("ceil_mode", 0))))]
+
+
+def _swept(view: Window, sizes: Sequence[Dim], ceil: bool) -> list[Dim]:
+    return [_positions(view, i, size, ceil) for i, size in enumerate(sizes)]
+
+
+def _positions(view: Window, i: int, size: Dim, ceil: bool) -> Dim:
+    """How many positions a window has along axis i: (X + pads - Ke) div s + 1."""
+    stride, extent = view.strides[i], view.extent(i)
+    if view.auto_pad.startswith("SAME"):
+        return -(-size // stride) if isinstance(size, int) else (size if stride == 1 else None)
+    if extent is None:
+        return None
+    slack = view.pads(i) - extent
+    if not isinstance(size, int):
+        return size if stride == 1 and slack == -1 else None
+    if size + slack < 0:
+        raise violation(
+            f"window of {extent} on spatial axis {i}", given=f"{size} + {view.pads(i)} of padding"
+        )
+    if not ceil:
+        return (size + slack) // stride + 1
+    count = -(-(size + slack) // stride) + 1
+    # A window that starts in the end padding is left out.
+    return count - 1 if (count - 1) * stride >= size + view.begin[i] else count
+
+
+def conv_transpose(call: Call) -> list[Shape]:
+    """X (N, C, x...), W (C, O/g, k...) -> Y (N, O, y...)."""
+    data, weights, group = _check_ranks(call)
+    if not same_dim(data[1], weights[0]):
+        raise violation("channels of ConvTranspose", given=data[1], expected=weights[0])
+    if isinstance(weights[0], int) and weights[0] % group:
+        raise violation("channels of ConvTranspose", given=weights[0], expected=f"a multiple of {group}")
+    out = _times(weights[1], group)
+    _check_bias(call, out)
+    view = window(call, _kernel(call, weights))
+    sizes = call.attribute("output_shape")
+    if sizes is not None:
+        return [(data[0], out, *sizes[-view.rank :])]
+    extra = _list(call, "output_padding", view.rank, 0)
+    spread = [_spread(view, i, size, extra[i]) for i, size in enumerate(data[2:])]
+    return [(data[0], out, *spread)]
+
+
+def _spread(view: Window, i: int, size: Dim, extra: int) -> Dim:
+    """s (X-1) + Ke - pads + output_padding."""
+    stride, extent = view.strides[i], view.extent(i)
+    if view.auto_pad.startswith("SAME"):
+        return size * stride if isinstance(size, int) else (size if stride == 1 else None)
+    if extent is None:
+        return None
+    rest = extent - view.pads(i) + extra - stride
+    if not isinstance(size, int):
+        return size if stride == 1 and rest == 0 else None
+    result = size * stride + rest
+    if result < 1:
+        raise violation(f"size of the result on spatial axis {i}", given=result, expected="1 or more")
+    return result
+
+
+def _times(dim: Dim, factor: int) -> Dim:
+    if isinstance(dim, int):
+        return dim * factor
+    return dim if factor == 1 else None
+
+
+def col2im(call: Call) -> list[Shape]:
+    """data (N, C * prod(block), L), image_shape, block_shape -> (N, C, image...)."""
+    data, image, block = (call.operand(i) for i in range(3))
+    if data.rank != 3 or image.dims is None or block.dims is None:
+        raise violation("inputs of Col2Im", given=show(data.shape), expected="rank 3, static sizes")
+    if len(image.dims) != len(block.dims):
+        raise violation("block_shape", given=show(block.dims), expected=f"{len(image.dims)} values")
+    view = window(call, block.dims)
+    sizes = static(block.dims)
+    channels = data.shape[1]
+    if sizes is None or not isinstance(channels, int):
+        return [(data.shape[0], None, *image.dims)]
+    taps = math.prod(sizes)
+    if channels % taps:
+        raise violation("channels of Col2Im", given=channels, expected=f"a multiple of {taps}")
+    positions = static(_swept(view, image.dims, ceil=False))
+    if positions is not None and not same_dim(data.shape[2], math.prod(positions)):
+        raise violation("columns of Col2Im", given=data.shape[2], expected=math.prod(positions))
+    return [(data.shape[0], channels // taps, *image.dims)]
+
+
+def depth_to_space(call: Call) -> list[Shape]:
+    data, block = call.operand(0), call.attribute("blocksize")
+    if data.rank != 4:
+        raise violation("input of DepthToSpace", given=show(data.shape), expected="rank 4")
+    if block < 1:
+        raise violation("blocksize", given=block, expected="1 or more")
+    batch, channels, height, width = data.shape
+    if isinstance(channels, int) and channels % (block * block):
+        raise violation("channels", given=channels, expected=f"a multiple of {block * block}")
+    depth = channels // (block * block) if isinstance(channels, int) else None
+    return [(batch, channels if block == 1 else depth, _times(height, block), _times(width, block))]
+
+
+def resize(call: Call) -> list[Shape]:
+    data, scales, sizes = call.operand(0), call.optional(2), call.optional(3)
+    axes = axes_of(call.attribute("axes", range(data.rank)), data.rank)
+    scales = None if scales is not None and scales.shape == (0,) else scales
+    if (scales is None) == (sizes is None):
+        raise violation("Resize", expected="either scales or sizes")
+    given = scales or sizes
+    assert given is not None
+    if given.rank != 1 or not same_dim(given.shape[0], len(axes)):
+        raise violation("scales or sizes", given=show(given.shape), expected=f"{len(axes)} values")
+    result = list(data.shape)
+    wanted = _scaled(call, axes) if scales is not None else _sized(call, axes)
+    for axis, dim in zip(axes, wanted, strict=True):
+        result[axis] = dim
+    return [tuple(result)]
+
+
+def _scaled(call: Call, axes: Sequence[int]) -> list[Dim]:
+    """floor(X * scale); with `tf_crop_and_resize` the region's extent is a factor too."""
+    data, scales = call.operand(0), call.operand(2).value
+    if scales is None:
+        return [None] * len(axes)
+    if call.attribute("coordinate_transformation_mode") == "tf_crop_and_resize":
+        return [None] * len(axes)
+    return [_scaled_dim(data.shape[axis], float(s)) for axis, s in zip(axes, scales, strict=True)]
+
+
+def _scaled_dim(dim: Dim, scale: float) -> Dim:
+    if scale <= 0:
+        raise violation("scales", given=scale, expected="more than 0")
+    if isinstance(dim, int):
+        return math.floor(dim * scale)
+    return dim if scale == 1 else None
+
+
+def _sized(call: Call, axes: Sequence[int]) -> list[Dim]:
+    data, sizes = call.operand(0), call.operand(3).dims
+    policy = call.attribute("keep_aspect_ratio_policy", "stretch")
+    if sizes is None:
+        return [None] * len(axes)
+    if policy == "stretch":
+        return list(sizes)
+    wanted, given = static(sizes), static([data.shape[axis] for axis in axes])
+    if wanted is None or given is None:
+        return [None] * len(axes)
+    ratios = [w / g for w, g in zip(wanted, given, strict=True)]
+    scale = min(ratios) if policy == "not_larger" else max(ratios)
+    return [math.floor(scale * g + 0.5) for g in given]

@@ -1,0 +1,279 @@
+"""numpy semantics of the ops with spatial axes, from their definitions, by loops over kernel taps.
+
+All arithmetic is in float64; the caller rounds once.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from dialects.onnx.call import Call, axes_of
+from dialects.onnx.infer_spatial import Window, window
+from dialects.onnx.infer_spatial import average_pool as average_pool_shape
+from dialects.onnx.infer_spatial import col2im as col2im_shape
+from dialects.onnx.infer_spatial import conv as conv_shape
+from dialects.onnx.infer_spatial import conv_transpose as conv_transpose_shape
+from dialects.onnx.infer_spatial import resize as resize_shape
+from dialects.support.diagnostics import UnsupportedError, violation
+from dialects.support.shapes import Shape, static
+
+Ints = tuple[int, ...]
+
+
+def _array(call: Call, index: int) -> np.ndarray:
+    found = call.operand(index).value
+    assert found is not None
+    return found.astype(np.float64)
+
+
+def _unsupported(call: Call, attribute: str) -> UnsupportedError:
+    given = call.attribute(attribute)
+    return UnsupportedError(violation(f"{attribute} of {call.name}", given=given).diagnostic)
+
+
+def _window(call: Call, kernel: Sequence[int]) -> Window:
+    view = window(call, kernel)
+    if view.auto_pad != "NOTSET":
+        raise _unsupported(call, "auto_pad")
+    return view
+
+
+def _ints(shape: Shape) -> Ints:
+    found = static(shape)
+    assert found is not None
+    return found
+
+
+def _taps(kernel: Sequence[int]) -> Iterator[Ints]:
+    return itertools.product(*map(range, kernel))
+
+
+def _places(view: Window, tap: Ints, counts: Ints) -> tuple[slice, ...]:
+    """Where a tap of the window lies in the padded data at each of its positions: s p + d tap."""
+    starts = [d * t for d, t in zip(view.dilations, tap, strict=True)]
+    steps = zip(starts, view.strides, counts, strict=True)
+    return tuple(slice(start, start + step * count, step) for start, step, count in steps)
+
+
+def _pad(data: np.ndarray, view: Window, more: Sequence[int] = ()) -> np.ndarray:
+    """Zeros around the spatial axes; `more` at the end of each, for windows that stick out."""
+    extra = more or (0,) * view.rank
+    spatial = [(b, e + x) for b, e, x in zip(view.begin, view.end, extra, strict=True)]
+    return np.pad(data, [(0, 0), (0, 0), *spatial])
+
+
+def _grouped(data: np.ndarray, group: int, axis: int) -> np.ndarray:
+    """An axis of channels as two: groups, and channels within a group."""
+    shape = data.shape
+    return data.reshape(*shape[:axis], group, shape[axis] // group, *shape[axis + 1 :])
+
+
+def conv(call: Call) -> list[np.ndarray]:
+    """Y[n, g, o, p] = B + sum over c, tap of X[n, g, c, s p + d tap - pad] W[g, o, c, tap]."""
+    data, weights, group = _array(call, 0), _array(call, 1), call.attribute("group", 1)
+    view = _window(call, weights.shape[2:])
+    shape = _ints(conv_shape(call)[0])
+    padded = _grouped(_pad(data, view), group, 1)
+    weights = _grouped(weights, group, 0)
+    result = np.zeros((shape[0], group, shape[1] // group, *shape[2:]))
+    for tap in _taps(weights.shape[3:]):
+        seen = padded[(..., *_places(view, tap, shape[2:]))]
+        result += np.einsum("ngc...,goc->ngo...", seen, weights[(..., *tap)])
+    return [_biased(call, result.reshape(shape))]
+
+
+def conv_transpose(call: Call) -> list[np.ndarray]:
+    """Y[n, g, o, s x + d tap - pad] += X[n, g, c, x] W[g, c, o, tap]."""
+    if call.attribute("output_shape") is not None:
+        raise _unsupported(call, "output_shape")
+    data, weights, group = _array(call, 0), _array(call, 1), call.attribute("group", 1)
+    view = _window(call, weights.shape[2:])
+    shape = _ints(conv_transpose_shape(call)[0])
+    data, weights = _grouped(data, group, 1), _grouped(weights, group, 0)
+    whole = [size + view.pads(i) for i, size in enumerate(shape[2:])]
+    # With output_padding the result may end after the last tap, without it not before.
+    result = np.zeros((shape[0], group, shape[1] // group, *whole))
+    for tap in _taps(weights.shape[3:]):
+        part = np.einsum("ngc...,gco->ngo...", data, weights[(..., *tap)])
+        result[(..., *_places(view, tap, data.shape[3:]))] += part
+    kept = tuple(slice(b, b + size) for b, size in zip(view.begin, shape[2:], strict=True))
+    return [_biased(call, result[(..., *kept)].reshape(shape))]
+
+
+def _biased(call: Call, result: np.ndarray) -> np.ndarray:
+    if call.optional(2) is None:
+        return result
+    return result + _array(call, 2).reshape(-1, *[1] * (result.ndim - 2))
+
+
+def average_pool(call: Call) -> list[np.ndarray]:
+    """The mean over a window, without the padding in it unless `count_include_pad` is set."""
+    data = _array(call, 0)
+    view = _window(call, call.attribute("kernel_shape"))
+    shape = _ints(average_pool_shape(call)[0])
+    inside = np.ones(data.shape)
+    more = [_overhang(view, i, size, shape[2 + i]) for i, size in enumerate(data.shape[2:])]
+    counted = _pad(inside, view, more)
+    if call.attribute("count_include_pad", 0):
+        # What ceil_mode looks at beyond the padding counts for nothing.
+        counted = np.pad(
+            np.ones((*data.shape[:2], *(s + view.pads(i) for i, s in enumerate(data.shape[2:])))),
+            [(0, 0), (0, 0), *((0, x) for x in more)],
+        )
+    padded = _pad(data, view, more)
+    total, count = np.zeros(shape), np.zeros(shape)
+    for tap in _taps(call.attribute("kernel_shape")):
+        at = (..., *_places(view, tap, shape[2:]))
+        total += padded[at]
+        count += counted[at]
+    return [total / count]
+
+
+def _overhang(view: Window, i: int, size: int, count: int) -> int:
+    """How far the last window reaches beyond the padded data."""
+    extent = view.extent(i)
+    assert extent is not None
+    return max(0, (count - 1) * view.strides[i] + extent - size - view.pads(i))
+
+
+def col2im(call: Call) -> list[np.ndarray]:
+    """image[n, c, s p + d tap - pad] += data[n, c, tap, p]."""
+    data = _array(call, 0)
+    block = [int(x) for x in _array(call, 2)]
+    view, shape = _window(call, block), _ints(col2im_shape(call)[0])
+    sizes = [size + view.pads(i) for i, size in enumerate(shape[2:])]
+    extents = [(k - 1) * d + 1 for k, d in zip(block, view.dilations, strict=True)]
+    spans = zip(sizes, extents, view.strides, strict=True)
+    counts = tuple((size - extent) // stride + 1 for size, extent, stride in spans)
+    columns = data.reshape(*shape[:2], *block, *counts)
+    image = np.zeros((*shape[:2], *sizes))
+    for tap in _taps(block):
+        image[(..., *_places(view, tap, counts))] += columns[(slice(None), slice(None), *tap)]
+    kept = tuple(slice(b, b + size) for b, size in zip(view.begin, shape[2:], strict=True))
+    return [image[(..., *kept)]]
+
+
+def depth_to_space(call: Call) -> list[np.ndarray]:
+    found = call.operand(0).value
+    assert found is not None
+    batch, channels, height, width = found.shape
+    block = call.attribute("blocksize")
+    depth = channels // (block * block)
+    if call.attribute("mode", "DCR") == "DCR":
+        split = found.reshape(batch, block, block, depth, height, width).transpose(0, 3, 4, 1, 5, 2)
+    else:
+        split = found.reshape(batch, depth, block, block, height, width).transpose(0, 1, 4, 2, 5, 3)
+    return [split.reshape(batch, depth, height * block, width * block)]
+
+
+# Resize: one matrix of weights per axis, from exact coordinates
+
+
+def resize(call: Call) -> list[np.ndarray]:
+    """Y = X contracted with a matrix M[y, x] on each axis."""
+    _refuse(call)
+    data, shape = _array(call, 0), _ints(resize_shape(call)[0])
+    axes = axes_of(call.attribute("axes", range(data.ndim)), data.ndim)
+    for axis, scale in zip(axes, _scales(call, axes), strict=True):
+        matrix = _matrix(call, data.shape[axis], shape[axis], scale)
+        data = np.moveaxis(np.moveaxis(data, axis, -1) @ matrix.T, -1, axis)
+    return [data]
+
+
+def _refuse(call: Call) -> None:
+    if call.attribute("antialias", 0):
+        raise _unsupported(call, "antialias")
+    if call.attribute("coordinate_transformation_mode") == "tf_crop_and_resize":
+        raise _unsupported(call, "coordinate_transformation_mode")
+    data = call.operand(0).value
+    assert data is not None
+    if data.dtype.kind in "iu" and call.attribute("mode", "nearest") != "nearest":
+        raise _unsupported(call, "mode")
+
+
+def _scales(call: Call, axes: Sequence[int]) -> list[Fraction]:
+    """The factor that coordinates are divided by, on each of `axes`."""
+    data = call.operand(0).shape
+    given = call.optional(2)
+    if given is not None and given.value is not None and given.value.size:
+        return [Fraction(float(scale)) for scale in given.value]
+    wanted = [int(x) for x in _array(call, 3)]
+    ratios = [Fraction(w, d) for w, d in zip(wanted, _ints(tuple(data[a] for a in axes)), strict=True)]
+    policy = call.attribute("keep_aspect_ratio_policy", "stretch")
+    if policy == "stretch":
+        return ratios
+    return [min(ratios) if policy == "not_larger" else max(ratios)] * len(ratios)
+
+
+def _matrix(call: Call, size: int, resized: int, scale: Fraction) -> np.ndarray:
+    matrix = np.zeros((resized, size))
+    for y in range(resized):
+        place = _coordinate(call, y, size, resized, scale)
+        for x, weight in _weights(call, place, size):
+            matrix[y, min(max(x, 0), size - 1)] += weight
+    return matrix
+
+
+def _coordinate(call: Call, y: int, size: int, resized: int, scale: Fraction) -> Fraction:
+    half = Fraction(1, 2)
+    mode = call.attribute("coordinate_transformation_mode", "half_pixel")
+    match mode:
+        case "half_pixel":
+            return (y + half) / scale - half
+        case "half_pixel_symmetric":
+            adjustment = resized / (scale * size)
+            return Fraction(size, 2) * (1 - adjustment) + (y + half) / scale - half
+        case "pytorch_half_pixel":
+            return (y + half) / scale - half if resized > 1 else Fraction(0)
+        case "align_corners":
+            return Fraction(y * (size - 1), resized - 1) if resized > 1 else Fraction(0)
+        case "asymmetric":
+            return y / scale
+        case _:
+            raise violation("coordinate_transformation_mode", given=mode)
+
+
+def _weights(call: Call, place: Fraction, size: int) -> list[tuple[int, float]]:
+    """Pairs of an index, which may lie outside and then means the edge, and its weight."""
+    mode = call.attribute("mode", "nearest")
+    if mode == "nearest":
+        return [(_nearest(call.attribute("nearest_mode", "round_prefer_floor"), place), 1.0)]
+    low = math.floor(place)
+    part = float(place - low)
+    if mode == "linear":
+        return [(low, 1 - part), (low + 1, part)]
+    if mode != "cubic":
+        raise violation("mode", given=mode)
+    taps = [(low + i, _cubic(abs(part - i), call.attribute("cubic_coeff_a", -0.75))) for i in range(-1, 3)]
+    if not call.attribute("exclude_outside", 0):
+        return taps
+    taps = [(x, weight) for x, weight in taps if 0 <= x < size]
+    total = sum(weight for _, weight in taps)
+    return [(x, weight / total) for x, weight in taps]
+
+
+def _nearest(mode: str, place: Fraction) -> int:
+    half = Fraction(1, 2)
+    match mode:
+        case "round_prefer_floor":
+            return math.ceil(place - half)
+        case "round_prefer_ceil":
+            return math.floor(place + half)
+        case "floor":
+            return math.floor(place)
+        case "ceil":
+            return math.ceil(place)
+        case _:
+            raise violation("nearest_mode", given=mode)
+
+
+def _cubic(t: float, a: float) -> float:
+    """Keys' kernel at a distance of t in [0, 2]."""
+    if t <= 1:
+        return ((a + 2) * t - (a + 3)) * t * t + 1
+    return ((a * t - 5 * a) * t + 8 * a) * t - 4 * a

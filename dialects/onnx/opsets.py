@@ -1,0 +1,86 @@
+"""In which opsets an op instance is legal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dialects.onnx.call import Python
+
+OLDEST = 13
+"""The oldest opset that gradc writes."""
+
+ANY = 2**31 - 1
+"""The number of inputs of a variadic op."""
+
+WORDS: dict[tuple[str, str, str], int] = {
+    ("Pad", "mode", "wrap"): 19,
+    ("Resize", "coordinate_transformation_mode", "half_pixel_symmetric"): 19,
+    ("ScatterND", "reduction", "max"): 18,
+    ("ScatterND", "reduction", "min"): 18,
+}
+"""Words of enumerations that are younger than their attribute: schemas list names, not words."""
+
+
+@dataclass(frozen=True)
+class Version:
+    """What one schema version of an op admits.
+
+    `types` maps a type variable to the dtypes it may be, in the words of `dtypes`; types that gradc
+    does not have are left out. `attributes` lists names, separated by spaces.
+    """
+
+    since: int
+    attributes: str
+    min_inputs: int
+    max_inputs: int
+    types: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Instance:
+    """What of an op instance the opset decides; `types` are pairs of a type variable and a dtype."""
+
+    name: str
+    inputs: int
+    attributes: Mapping[str, Python]
+    types: Sequence[tuple[str, str]]
+
+
+def opset_range(instance: Instance, versions: Sequence[Version]) -> tuple[int, int | None] | None:
+    """The opsets [first, last) in which the instance is legal, last None where that is still so.
+
+    None if no opset admits it.
+    """
+    legal = [_admits(instance, version) for version in versions]
+    if not any(legal):
+        return None
+    first = legal.index(True)
+    last = legal.index(False, first) if not all(legal[first:]) else None
+    since = max(OLDEST, versions[first].since, _words_since(instance))
+    return since, None if last is None else versions[last].since
+
+
+def _admits(instance: Instance, version: Version) -> bool:
+    names = version.attributes.split()
+    if not version.min_inputs <= instance.inputs <= version.max_inputs:
+        return False
+    if not set(instance.attributes) <= set(names):
+        return False
+    if instance.name == "Split" and instance.inputs == 1:
+        # Equal parts were implied until `num_outputs` came; since then it must say so.
+        return ("num_outputs" in instance.attributes) == ("num_outputs" in names)
+    return all(
+        dtype in version.types[variable].split()
+        for variable, dtype in instance.types
+        if variable in version.types
+    )
+
+
+def _words_since(instance: Instance) -> int:
+    words = [
+        WORDS.get((instance.name, name, word), OLDEST)
+        for name, word in instance.attributes.items()
+        if isinstance(word, str)
+    ]
+    return max(words, default=OLDEST)

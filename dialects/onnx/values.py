@@ -1,0 +1,154 @@
+"""What is known of a value's contents at compile time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType
+from xdsl.ir import Operation, OpResult, SSAValue
+
+from dialects.support import shapes
+from dialects.support.dense import to_numpy
+from dialects.support.shapes import Dim
+
+Dims = tuple[Dim, ...]
+
+MOST_DIMS = 64
+"""Vectors longer than this are data, not sizes."""
+
+DEEPEST = 32
+"""How many ops a size is followed through; a longer chain only makes the size unknown."""
+
+
+def constant_of(value: SSAValue) -> np.ndarray | None:
+    """The array of an `onnx.Constant` or `arith.constant` tensor, as a view; None for any other."""
+    owner = value.owner
+    if not isinstance(owner, Operation) or owner.name not in ("onnx.Constant", "arith.constant"):
+        return None
+    found = owner.properties.get("value")
+    return to_numpy(found) if isinstance(found, DenseIntOrFPElementsAttr) else None
+
+
+def dims_of(value: SSAValue, depth: int = DEEPEST) -> Dims | None:
+    """The elements of an integer scalar or vector of static length, each as far as it is known.
+
+    None for a tensor of another rank, type or length.
+    """
+    length = _length(value)
+    if length is None:
+        return None
+    constant = constant_of(value)
+    if constant is not None:
+        return tuple(int(x) for x in constant.reshape(-1))
+    owner = value.owner if isinstance(value, OpResult) else None
+    rule = _RULES.get(owner.name) if isinstance(owner, Operation) else None
+    if owner is None or rule is None or depth == 0:
+        return (None,) * length
+    found = rule(owner, depth - 1)
+    if found is None or len(found) != length:
+        return (None,) * length
+    return found
+
+
+def _length(value: SSAValue) -> int | None:
+    type_ = value.type
+    if not isinstance(type_, TensorType) or str(type_.element_type) not in ("i64", "i32"):
+        return None
+    shape = shapes.static(shapes.shape_of(type_))
+    if shape is None or len(shape) > 1:
+        return None
+    length = shape[0] if shape else 1
+    return length if length <= MOST_DIMS else None
+
+
+Rule = Callable[[Operation, int], Dims | None]
+
+
+def _shape(op: Operation, depth: int) -> Dims | None:
+    shape = shapes.shape_of(op.operands[0])
+    start, end = _int(op, "start", 0), _int(op, "end", len(shape))
+    return shape[slice(start, end)]
+
+
+def _same(op: Operation, depth: int) -> Dims | None:
+    """Identity, integer Cast, and changes of rank between scalar and vector."""
+    return dims_of(op.operands[0], depth)
+
+
+def _concat(op: Operation, depth: int) -> Dims | None:
+    parts = [dims_of(operand, depth) for operand in op.operands]
+    return tuple(dim for part in parts if part is not None for dim in part)
+
+
+def _gather(op: Operation, depth: int) -> Dims | None:
+    data, indices = dims_of(op.operands[0], depth), dims_of(op.operands[1], depth)
+    if data is None or indices is None:
+        return None
+    return tuple(_at(data, index) for index in indices)
+
+
+def _at(dims: Dims, index: Dim) -> Dim:
+    if not isinstance(index, int) or not -len(dims) <= index < len(dims):
+        return None
+    return dims[index]
+
+
+def _slice(op: Operation, depth: int) -> Dims | None:
+    from dialects.onnx.infer import slice_bounds
+
+    data, *bounds = (dims_of(operand, depth) for operand in op.operands)
+    if data is None or len(op.operands) not in (3, 5):
+        return None
+    starts, ends, *rest = bounds
+    steps = rest[1] if rest else (1,)
+    if not starts or not ends or not steps:
+        return None
+    start, end, step = starts[0], ends[0], steps[0]
+    if not (isinstance(start, int) and isinstance(end, int) and isinstance(step, int)) or step == 0:
+        return None
+    return tuple(data[i] for i in range(*slice_bounds(len(data), start, end, step)))
+
+
+def _arithmetic(function: Callable[[int, int], int | None]) -> Rule:
+    def rule(op: Operation, depth: int) -> Dims | None:
+        a, b = (dims_of(operand, depth) for operand in op.operands)
+        if a is None or b is None:
+            return None
+        length = max(len(a), len(b)) if len(a) and len(b) else 0
+        a, b = (x * length if len(x) == 1 else x for x in (a, b))
+        return tuple(
+            function(x, y) if isinstance(x, int) and isinstance(y, int) else None
+            for x, y in zip(a, b, strict=True)
+        )
+
+    return rule
+
+
+def _divide(a: int, b: int) -> int | None:
+    """ONNX's integer division, which truncates."""
+    if b == 0:
+        return None
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+def _int(op: Operation, name: str, default: int) -> int:
+    found = op.properties.get(name)
+    return int(found.value.data) if found is not None else default  # pyright: ignore
+
+
+_RULES: dict[str, Rule] = {
+    "onnx.Shape": _shape,
+    "onnx.Identity": _same,
+    "onnx.Cast": _same,
+    "onnx.Squeeze": _same,
+    "onnx.Unsqueeze": _same,
+    "onnx.Reshape": _same,
+    "onnx.Concat": _concat,
+    "onnx.Gather": _gather,
+    "onnx.Slice": _slice,
+    "onnx.Add": _arithmetic(lambda a, b: a + b),
+    "onnx.Sub": _arithmetic(lambda a, b: a - b),
+    "onnx.Mul": _arithmetic(lambda a, b: a * b),
+    "onnx.Div": _arithmetic(_divide),
+}
