@@ -1,0 +1,322 @@
+"""Models on onnxruntime. The only importer of onnxruntime, which is imported when first needed."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+import os
+import re
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from dialects.onnx.opsets import OLDEST as OLDEST_OPSET
+from dialects.support import dtypes
+from dialects.support.diagnostics import (
+    Diagnostic,
+    GradcError,
+    UnsupportedError,
+    UsageError,
+    sentence,
+    violation,
+)
+from gradc import files
+from gradc.tensors import (
+    TensorInfo,
+    checked_inputs,
+    dtype_of_runtime,
+    input_infos,
+    onnx_number,
+    output_infos,
+)
+
+if TYPE_CHECKING:
+    from gradc.exporter import ModelProto
+
+__all__ = [
+    "DEFAULT_OPSET",
+    "OLDEST_OPSET",
+    "Session",
+    "TensorInfo",
+    "check_opset",
+    "input_infos",
+    "newest_opset",
+    "output_infos",
+]
+
+DEFAULT_OPSET = 18
+"""The newest at which onnxruntime's CUDA provider has kernels for everything that gradc emits."""
+
+Ep = Literal["cpu", "cuda"]
+
+_FATAL = 4  # onnxruntime's log severity: its errors reach us as exceptions, printing them is ours
+_RECORD = "session.record_ep_graph_assignment_info"
+_CUDA_HINT = (
+    'pip uninstall onnxruntime, then pip install "gradc[cuda]" '
+    "(onnxruntime and onnxruntime-gpu cannot both be installed)"
+)
+
+
+def check_opset(opset: int) -> None:
+    """Raise UsageError unless gradc can emit the opset and the installed packages know it."""
+    newest = newest_opset()
+    if not OLDEST_OPSET <= opset <= newest:
+        expected = f"{OLDEST_OPSET} to {newest} (the newest of the installed onnx and onnxruntime)"
+        raise UsageError(Diagnostic("error", sentence("--opset", opset, expected)))
+
+
+@functools.cache
+def newest_opset() -> int:
+    """The newest opset that the installed onnx has and the installed onnxruntime has released.
+
+    onnxruntime knows opsets that are still being written, and does not say which: it refuses a
+    model of such an opset (unless ALLOW_RELEASED_ONNX_OPSET_ONLY=0 tells it not to). So it is asked,
+    with one tiny model per opset. Without onnxruntime, onnx alone decides.
+    """
+    from gradc import exporter  # imports onnx
+
+    candidates = range(exporter.newest_opset(), OLDEST_OPSET - 1, -1)
+    try:
+        runtime = _onnxruntime()
+    except UnsupportedError:
+        return candidates[0]
+    return next(o for o in candidates if _accepts(runtime, exporter.identity_model(o)))
+
+
+def _accepts(runtime: Any, model: bytes) -> bool:
+    try:
+        runtime.InferenceSession(model, _options(runtime, None), providers=[_PROVIDERS["cpu"]])
+    except Exception:
+        return False
+    return True
+
+
+class Session:
+    """A model, ready to run. Nothing in it changes after it is made.
+
+    `ep` is where it runs: `cpu` (default) or `cuda`. On CUDA, f32 products are f32, not TF32.
+    `threads` is the number of threads within an op, by default onnxruntime's choice. A model whose
+    weights exceed what one protobuf message holds goes through a temporary folder.
+    Raises UnsupportedError where onnxruntime, the provider or a kernel is missing, and GradcError
+    for a file that is not there or is no model.
+    """
+
+    def __init__(
+        self, model: ModelProto | files.StrPath, *, ep: Ep | None = None, threads: int | None = None
+    ):
+        runtime = _onnxruntime()
+        provider = _provider(runtime, ep or "cpu")
+        if threads is not None and threads < 1:
+            raise UsageError(Diagnostic("error", sentence("--threads", threads, "1 or more")))
+        self._runtime = runtime
+        self._session = _load(runtime, model, _options(runtime, threads), provider, owner=self)
+        _check_provider(self._session, provider)
+        self.inputs = tuple(map(_info, self._session.get_inputs()))
+        self.outputs = tuple(map(_info, self._session.get_outputs()))
+
+    @property
+    def providers(self) -> tuple[str, ...]:
+        """The execution providers, in the order in which they are asked to take a node."""
+        return tuple(self._session.get_providers())
+
+    def run(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The outputs by name, each an array over onnxruntime's own buffer.
+
+        Contiguous inputs are not copied. bfloat16 is ml_dtypes' on both sides; an input of it may
+        also be numpy's `V2`. Raises GradcError that names the input that is missing or does not fit,
+        and for what onnxruntime refuses at run time.
+        """
+        arrays = checked_inputs(self.inputs, inputs)
+        feeds = {i.name: _ort_value(self._runtime, i, arrays[i.name]) for i in self.inputs}
+        options = self._runtime.RunOptions()
+        options.log_severity_level = _FATAL
+        names = [info.name for info in self.outputs]
+        try:
+            values = self._session.run_with_ort_values(names, feeds, options)
+        except Exception as error:
+            raise violation(f"onnxruntime cannot run the model: {_one_line(error)}") from error
+        return {i.name: _to_numpy(i, v) for i, v in zip(self.outputs, values, strict=True)}
+
+    def placement(self) -> dict[str, str]:
+        """The execution provider of each node, by the node's name (its op type if it has none).
+
+        It is what the graph partitioner decided, so no run is needed; nodes that were folded into
+        constants or fused are absent or appear under the fused node's name, and copies between
+        devices are not nodes. Raises UnsupportedError where onnxruntime is too old to tell.
+        """
+        if not hasattr(self._session, "get_provider_graph_assignment_info"):
+            version = self._runtime.__version__
+            text = f"onnxruntime {version} does not tell where nodes go; install a newer one"
+            raise UnsupportedError(Diagnostic("error", text))
+        placed: dict[str, str] = {}
+        for part in self._session.get_provider_graph_assignment_info():
+            for node in part.get_nodes():
+                placed[_unused(node.name or node.op_type, placed)] = part.ep_name
+        return placed
+
+
+_PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
+
+
+def _onnxruntime() -> Any:
+    try:
+        import onnxruntime
+    except ImportError as error:
+        text = f'onnxruntime cannot be imported ({error}); pip install "gradc[cpu]"'
+        raise UnsupportedError(Diagnostic("error", text)) from error
+    return onnxruntime
+
+
+def _provider(runtime: Any, ep: str) -> str:
+    if ep not in _PROVIDERS:
+        raise UsageError(Diagnostic("error", sentence("--ep", ep, " or ".join(_PROVIDERS))))
+    provider = _PROVIDERS[ep]
+    if provider not in runtime.get_available_providers():
+        raise UnsupportedError(
+            Diagnostic("error", f"the installed onnxruntime has no {provider}; {_CUDA_HINT}")
+        )
+    return provider
+
+
+def _options(runtime: Any, threads: int | None) -> Any:
+    options = runtime.SessionOptions()
+    options.log_severity_level = _FATAL
+    options.add_session_config_entry(_RECORD, "1")
+    if threads is not None:
+        options.intra_op_num_threads = threads
+    return options
+
+
+def _load(
+    runtime: Any, model: ModelProto | files.StrPath, options: Any, provider: str, owner: Session
+) -> Any:
+    make = functools.partial(_make_session, runtime, options=options, provider=provider)
+    if isinstance(model, str | os.PathLike):
+        _check_readable(model)
+        with _refusals(f"onnxruntime cannot load {os.fspath(model)}", GradcError):
+            return make(os.fspath(model))
+    with _refusals("onnxruntime cannot load the model", None):
+        if files.weight_bytes(model) <= files.PROTO_LIMIT:
+            return make(model.SerializeToString())
+        path = Path(_folder_of(owner), "model.onnx")
+        files.save_model(model, path, files.PROTO_LIMIT)
+        return make(str(path))
+
+
+def _folder_of(owner: Session) -> str:
+    """A temporary folder that goes when its owner does; weights are mapped from it until then."""
+    folder = tempfile.mkdtemp(prefix="gradc-")
+    weakref.finalize(owner, shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def _make_session(runtime: Any, source: str | bytes, *, options: Any, provider: str) -> Any:
+    if provider == _PROVIDERS["cpu"]:
+        return runtime.InferenceSession(source, options, providers=[provider])
+    _preload(runtime)
+    # TF32 keeps ten bits of the mantissa: a gradient in it is not the f32 that was asked for.
+    cuda = (provider, {"use_tf32": "0"})
+    return runtime.InferenceSession(source, options, providers=[cuda, _PROVIDERS["cpu"]])
+
+
+def _preload(runtime: Any) -> None:
+    """Load the CUDA libraries of the nvidia wheels; what it prints is for stdout's owner to decide."""
+    if hasattr(runtime, "preload_dlls"):
+        with contextlib.redirect_stdout(io.StringIO()):
+            runtime.preload_dlls()
+
+
+def _check_provider(session: Any, provider: str) -> None:
+    """onnxruntime falls back to the CPU without an error where CUDA does not start."""
+    if provider not in session.get_providers():
+        hint = 'its CUDA and cuDNN libraries: pip install "onnxruntime-gpu[cuda,cudnn]"'
+        text = f"{provider} did not start; it needs an NVIDIA GPU with its driver, and {hint}"
+        raise UnsupportedError(Diagnostic("error", text))
+
+
+def _check_readable(path: files.StrPath) -> None:
+    try:
+        with open(path, "rb"):
+            return
+    except OSError as error:
+        raise violation(f"cannot read {os.fspath(path)}: {error.strerror}") from error
+
+
+@contextlib.contextmanager
+def _refusals(what: str, kind: type[GradcError] | None) -> Iterator[None]:
+    """onnxruntime's errors as ours: a missing kernel is UnsupportedError, the rest is `kind`.
+
+    A model that we built and that does not load is our own fault: with kind None it stays as is.
+    """
+    try:
+        yield
+    except GradcError:
+        raise
+    except Exception as error:
+        if type(error).__name__ == "NotImplemented":
+            kind = UnsupportedError
+        if kind is None:
+            raise
+        raise kind(Diagnostic("error", f"{what}: {_one_line(error)}")) from error
+
+
+def _one_line(error: Exception) -> str:
+    """The message without onnxruntime's error code and the place in its sources."""
+    text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", str(error))
+    return " ".join(re.sub(r"/\S*onnxruntime\S*:\d+ .*?\) ", "", text).split())
+
+
+def _info(arg: Any) -> TensorInfo:
+    shape = tuple(dim if isinstance(dim, int) else (dim or None) for dim in arg.shape)
+    return TensorInfo(arg.name, dtype_of_runtime(arg.type), shape)
+
+
+def _ort_value(runtime: Any, info: TensorInfo, array: np.ndarray) -> Any:
+    """An OrtValue over the array's own buffer, which it keeps alive."""
+    data = np.asarray(array, order="C")
+    if info.dtype != "bf16":
+        return runtime.OrtValue.ortvalue_from_numpy(data)
+    number = onnx_number(info.dtype)
+    return runtime.OrtValue.ortvalue_from_numpy_with_onnx_type(data.view(np.uint16), number)
+
+
+class _Buffer:
+    """An OrtValue's memory by numpy's array interface; the arrays over it keep it alive.
+
+    The runtime's own `.numpy()` knows no bfloat16, so all types are read as bytes.
+    """
+
+    def __init__(self, value: Any, nbytes: int):
+        self.value = value
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": (nbytes,),
+            "typestr": "|u1",
+            "data": (value.data_ptr(), False),
+        }
+
+
+def _to_numpy(info: TensorInfo, value: Any) -> np.ndarray:
+    dtype = dtypes.by_name(info.dtype)
+    if dtype is None:
+        return value.numpy()
+    assert value.device_name().lower() == "cpu", value.device_name()
+    shape = value.shape()
+    nbytes = int(np.prod(shape)) * dtype.numpy.itemsize
+    if nbytes == 0:
+        return np.empty(shape, dtype.numpy)
+    return np.asarray(_Buffer(value, nbytes)).view(dtype.numpy).reshape(shape)
+
+
+def _unused(name: str, taken: Mapping[str, str]) -> str:
+    count, candidate = 0, name
+    while candidate in taken:
+        count += 1
+        candidate = f"{name}_{count}"
+    return candidate
