@@ -246,8 +246,8 @@ def _print_entry(printer: Printer, name: str, attr: Attribute) -> None:
     """`name = value`, numbers and lists of them without their types."""
     printer.print_string(f"{name} = ")
     match attr:
-        case DenseArrayBase() if all(math.isfinite(v) for v in (values := _values(attr))):
-            printer.print_string(f"[{', '.join(_number(v) for v in values)}]")
+        case DenseArrayBase() if all(map(math.isfinite, _values(attr))):
+            printer.print_string(f"[{', '.join(map(_number, _values(attr)))}]")
         case IntegerAttr() if attr.type == i64:
             printer.print_string(str(attr.value.data))
         case FloatAttr() if attr.type == f64 and math.isfinite(attr.value.data):
