@@ -29,6 +29,7 @@ from dialects.onnx.base import OnnxOp, opset_range
 from dialects.onnx.ops import ConstantOp
 from dialects.support import dense, dtypes, entry, shapes
 from dialects.support.diagnostics import UnsupportedError, error_at, name_of, position_of
+from gradc.files import weight_bytes, without_weights
 from gradc.tensors import onnx_number
 
 __all__ = ["ModelProto", "ValueInfoProto", "check", "export", "identity_model", "newest_opset"]
@@ -48,16 +49,14 @@ def export(module: ModuleOp, *, opset: int, metadata: Mapping[str, str]) -> Mode
     Every op is of the onnx dialect. Raises UnsupportedError at an op that the opset does not have in
     this form.
     """
-    function = entry.entry_function(module)
-    graph = _GraphBuilder(function, opset).build()
     opsets = [onnx.helper.make_opsetid("", opset)]
-    model = onnx.helper.make_model(
-        graph,
-        opset_imports=opsets,
+    model = ModelProto(
         ir_version=onnx.helper.find_min_ir_version_for(opsets),
+        opset_import=opsets,
         producer_name="gradc",
         producer_version=_own_version(),
     )
+    _GraphBuilder(entry.entry_function(module), opset, model.graph).build()
     for key, value in sorted(metadata.items()):
         model.metadata_props.add(key=key, value=value)
     check(model)
@@ -89,11 +88,9 @@ def check(model: ModelProto, limit: int = CHECKED_BYTES) -> None:
 
 
 def _with_weights_as_inputs(model: ModelProto, limit: int) -> ModelProto:
-    if sum(len(tensor.raw_data) for tensor in model.graph.initializer) <= limit:
+    if weight_bytes(model) <= limit:
         return model
-    copy = ModelProto()
-    copy.CopyFrom(model)
-    del copy.graph.initializer[:]
+    copy = without_weights(model)
     for tensor in model.graph.initializer:
         if len(tensor.raw_data) <= limit // 1024:
             copy.graph.initializer.append(tensor)
@@ -127,9 +124,12 @@ class _Names:
 
 
 class _GraphBuilder:
-    """One walk over a function's ops."""
+    """One walk over a function's ops, which fills a graph in place.
 
-    def __init__(self, function: FuncOp, opset: int):
+    No graph or weight is made on the side and then put in: that copies, and copying ends at 2 GiB.
+    """
+
+    def __init__(self, function: FuncOp, opset: int, graph: GraphProto):
         self.function = function
         self.opset = opset
         self.inputs = entry.input_names(function)
@@ -137,9 +137,10 @@ class _GraphBuilder:
         self.node_names = _Names()
         self.tensor_names = _Names((*self.inputs, *self.outputs))
         self.names: dict[SSAValue, str] = dict(zip(function.args, self.inputs, strict=True))
-        self.graph = GraphProto(name=function.sym_name.data)
+        self.graph = graph
+        graph.name = function.sym_name.data
 
-    def build(self) -> GraphProto:
+    def build(self) -> None:
         returned = entry.return_op(self.function)
         if not returned.arguments:
             raise error_at(self.function, "the function returns nothing")
@@ -156,7 +157,6 @@ class _GraphBuilder:
             self._add_output(name, value)
         for name, value in zip(self.inputs, self.function.args, strict=True):
             self.graph.input.append(_value_info(name, value))
-        return self.graph
 
     def _direct_outputs(self, values: Sequence[SSAValue]) -> Iterator[tuple[SSAValue, str]]:
         """The results that can have an output's name themselves.
@@ -176,7 +176,7 @@ class _GraphBuilder:
         hint, source = op.results[0].name_hint, name_of(op)
         name = self.tensor_names.unique(hint or (f"{source}_const" if source else "const"))
         self.names[op.results[0]] = name
-        self.graph.initializer.append(_tensor(dense.to_numpy(op.value), name))
+        _fill(self.graph.initializer.add(name=name), dense.to_numpy(op.value))
 
     def _add_node(self, op: OnnxOp, graph_outputs: Mapping[SSAValue, str]) -> None:
         self._check_opset(op)
@@ -238,12 +238,17 @@ def _element_type(type_: Attribute) -> int:
     return onnx_number(dtype.name)
 
 
-def _tensor(array: np.ndarray, name: str = "") -> TensorProto:
-    """A tensor by its bytes; ONNX's raw_data is little-endian, as numpy is on every host we run on."""
+def _fill(tensor: TensorProto, array: np.ndarray) -> TensorProto:
+    """Give a tensor an array's type, shape and bytes.
+
+    ONNX's raw_data is little-endian, as numpy is on every host that we run on.
+    """
     dtype = dtypes.of_numpy(array.dtype)
     assert dtype is not None, f"no ONNX type for {array.dtype}"
-    number = onnx_number(dtype.name)
-    return TensorProto(name=name, data_type=number, dims=array.shape, raw_data=array.tobytes())
+    tensor.data_type = onnx_number(dtype.name)
+    tensor.dims.extend(array.shape)
+    tensor.raw_data = array.tobytes()
+    return tensor
 
 
 def _attribute(name: str, value: Any, kind: onnx.defs.OpSchema.AttrType) -> AttributeProto:
@@ -262,6 +267,8 @@ def _attribute(name: str, value: Any, kind: onnx.defs.OpSchema.AttrType) -> Attr
         case kinds.FLOATS:
             return AttributeProto(name=name, type=AttributeProto.FLOATS, floats=map(float, value))
         case kinds.TENSOR:
-            return AttributeProto(name=name, type=AttributeProto.TENSOR, t=_tensor(np.asarray(value)))
+            return AttributeProto(
+                name=name, type=AttributeProto.TENSOR, t=_fill(TensorProto(), np.asarray(value))
+            )
         case _:
             raise AssertionError(f"attribute {name} of kind {kind}")

@@ -10,7 +10,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 StrPath = str | os.PathLike[str]
 
-PROTO_LIMIT = 2**31 - 2**20
+PROTO_LIMIT = 2**31 - 2**26
 """Bytes of weights up to which a model is one file. A protobuf message ends at 2 GiB; the slack is
 for everything that is not a weight."""
 
@@ -107,20 +107,42 @@ def save_model(model: ModelProto, path: StrPath, limit: int = PROTO_LIMIT) -> No
 
 
 def _externalised(model: ModelProto, data: BinaryIO, location: str) -> ModelProto:
-    """A copy whose larger initializers point into `data`, which is written here."""
-    slim = type(model)()
-    slim.CopyFrom(model)
-    for tensor in slim.graph.initializer:
+    """A model whose larger initializers point into `data`, which is written here."""
+    slim = without_weights(model)
+    for tensor in model.graph.initializer:
         if len(tensor.raw_data) <= KEPT_BYTES:
+            slim.graph.initializer.append(tensor)
             continue
         data.write(b"\0" * (-data.tell() % PAGE))
         entries = {"location": location, "offset": data.tell(), "length": len(tensor.raw_data)}
         data.write(tensor.raw_data)
-        tensor.ClearField("raw_data")
-        tensor.data_location = tensor.EXTERNAL
+        pointer = slim.graph.initializer.add(
+            name=tensor.name, data_type=tensor.data_type, dims=tensor.dims, data_location=tensor.EXTERNAL
+        )
         for key, value in entries.items():
-            tensor.external_data.add(key=key, value=str(value))
+            pointer.external_data.add(key=key, value=str(value))
     return slim
+
+
+def without_weights(model: ModelProto) -> ModelProto:
+    """A copy without initializers. They must not be copied first and then dropped: protobuf copies
+    some messages by serialising them, which ends at 2 GiB."""
+    copy = type(model)()
+    _copy_fields(model, copy, left_out="graph")
+    _copy_fields(model.graph, copy.graph, left_out="initializer")
+    return copy
+
+
+def _copy_fields(source: Any, target: Any, left_out: str) -> None:
+    for field, value in source.ListFields():
+        if field.name == left_out:
+            continue
+        if hasattr(value, "extend"):
+            getattr(target, field.name).extend(value)
+        elif hasattr(value, "CopyFrom"):
+            getattr(target, field.name).CopyFrom(value)
+        else:
+            setattr(target, field.name, value)
 
 
 @contextlib.contextmanager
