@@ -18,4 +18,4 @@ class OnnxConstants(ConstantMaterializationInterface):
         return ConstantOp(value)
 
 
-ONNX = Dialect("onnx", OPS, [], [OnnxConstants()])
+ONNX = Dialect("onnx", list(OPS), [], [OnnxConstants()])

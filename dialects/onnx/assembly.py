@@ -14,6 +14,8 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 
+from dialects.onnx.attributes import to_python
+
 
 def print_operands(printer: Printer, operands: Sequence[SSAValue | None]) -> None:
     if operands:
@@ -41,7 +43,7 @@ def _print_attribute(printer: Printer, name: str, value: Attribute) -> None:
     printer.print_string(" = ")
     match value:
         case DenseArrayBase():
-            printer.print_string(str(list(value.get_values())))
+            printer.print_string(str(to_python(value)))
         case IntegerAttr(type=type_) if type_ == i64:
             printer.print_string(str(value.value.data))
         case _:

@@ -161,9 +161,9 @@ class OnnxOp(IRDLOperation, InfersTypes, HasFolderInterface, HasCanonicalization
 
     @classmethod
     def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
-        from dialects.onnx.canonicalize import PATTERNS  # which imports the op classes
+        from dialects.onnx.canonicalize import patterns_of  # which imports the op classes
 
-        return PATTERNS.get(cls.name, ())
+        return patterns_of(cls.name)
 
     def print(self, printer: Printer) -> None:
         assembly.print_operands(printer, self.onnx_inputs())

@@ -1,1 +1,236 @@
-PATTERNS = {}
+"""Canonicalization patterns of the ONNX ops. Each keeps the types of the results that it replaces.
+
+What is constant is no pattern's business: `OnnxOp.fold` does it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+
+from dialects.onnx import ops
+from dialects.onnx.base import OnnxOp
+from dialects.onnx.call import Call, axes_of
+from dialects.onnx.infer import ints, slice_bounds
+from dialects.support import shapes
+from dialects.support.dtypes import name_of
+from dialects.support.interfaces import set_type
+
+TO_THE_END = 2**31 - 1
+"""No size reaches this: how a Slice says "to the end"."""
+
+
+def _replace(op: OnnxOp, new: OnnxOp, rewriter: PatternRewriter) -> None:
+    """Replace by an op that means the same; the declared type may know more than the inferred one."""
+    declared = op.results[0].type
+    assert isinstance(declared, TensorType)
+    set_type(new.results[0], declared)
+    rewriter.replace(op, new)
+
+
+# Ops that do nothing
+
+
+class ForwardOperand(RewritePattern):
+    """An op that gives its first operand back, in its own type: the operand is used instead."""
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        if not isinstance(op, OnnxOp) or not op.operands or len(op.results) != 1:
+            return
+        if op.operands[0].type == op.results[0].type and IDENTITIES[op.name](op.call()):
+            rewriter.replace(op, [], [op.operands[0]])
+
+
+def _always(call: Call) -> bool:
+    """Where equal types are all there is to it."""
+    return True
+
+
+def _fully_named(call: Call) -> bool:
+    """Equal types mean equal shapes if every dim is a size or a name."""
+    return None not in call.operand(0).shape
+
+
+def _one_unknown(call: Call) -> bool:
+    """As above, and one unknown dim follows from the number of elements if the rest is not zero."""
+    shape = call.operand(0).shape
+    rest = [dim for dim in shape if dim is not None]
+    static = all(isinstance(dim, int) and dim > 0 for dim in rest)
+    return len(rest) == len(shape) or (len(rest) == len(shape) - 1 and static)
+
+
+def _one_operand(call: Call) -> bool:
+    return len(call.operands) == 1
+
+
+def _identity_transpose(call: Call) -> bool:
+    return _perm(call) == list(range(call.operand(0).rank))
+
+
+def _perm(call: Call) -> list[int]:
+    return list(call.attribute("perm", reversed(range(call.operand(0).rank))))
+
+
+def _zero_pad(call: Call) -> bool:
+    pads = ints(call.operand(1).dims)
+    return pads is not None and not any(pads)
+
+
+def _ones(call: Call) -> bool:
+    repeats = ints(call.operand(1).dims)
+    return repeats is not None and all(repeat == 1 for repeat in repeats)
+
+
+def _same_sizes(call: Call) -> bool:
+    """A Resize by sizes; by scales the coordinates may still move within the same sizes."""
+    cropping = call.attribute("coordinate_transformation_mode") == "tf_crop_and_resize"
+    return call.optional(3) is not None and not cropping and _fully_named(call)
+
+
+def _full_slice(call: Call) -> bool:
+    data, starts, ends = call.operand(0), ints(call.operand(1).dims), ints(call.operand(2).dims)
+    if starts is None or ends is None:
+        return False
+    axes = _elements(call, 3, range(len(starts)))
+    steps = _elements(call, 4, [1] * len(starts))
+    if axes is None or steps is None:
+        return False
+    taken = zip(axes_of(axes, data.rank), starts, ends, steps, strict=True)
+    return all(_is_full(data.shape[axis], *bounds) for axis, *bounds in taken)
+
+
+def _elements(call: Call, index: int, default: Sequence[int]) -> list[int] | None:
+    given = call.optional(index)
+    return list(default) if given is None else ints(given.dims)
+
+
+def _is_full(dim: shapes.Dim, start: int, end: int, step: int) -> bool:
+    if not isinstance(dim, int):
+        return start == 0 and step == 1 and end >= TO_THE_END
+    return slice_bounds(dim, start, end, step) == (0, dim, 1)
+
+
+IDENTITIES: dict[str, Callable[[Call], bool]] = {
+    "onnx.Cast": _always,
+    "onnx.Clip": _one_operand,
+    "onnx.Concat": _one_operand,
+    "onnx.Expand": _fully_named,
+    "onnx.Identity": _always,
+    "onnx.Pad": _zero_pad,
+    "onnx.Reshape": _one_unknown,
+    "onnx.Resize": _same_sizes,
+    "onnx.Slice": _full_slice,
+    "onnx.Tile": _ones,
+    "onnx.Transpose": _identity_transpose,
+}
+"""When an op whose operand and result have the same type gives the operand back."""
+
+
+# Pairs
+
+
+class TransposeOfTranspose(RewritePattern):
+    """z[j] = y[q[j]] of y[i] = x[p[i]] is z[j] = x[p[q[j]]]."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: ops.TransposeOp, rewriter: PatternRewriter, /) -> None:
+        inner = op.data.owner
+        if not isinstance(inner, ops.TransposeOp):
+            return
+        first = _perm(inner.call())
+        perm = [first[axis] for axis in _perm(op.call())]
+        _replace(op, ops.TransposeOp(inner.data, perm=perm), rewriter)
+
+
+class ReshapeOfReshape(RewritePattern):
+    """A Reshape to constant sizes needs only the elements, whatever shape they come in."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: ops.ReshapeOp, rewriter: PatternRewriter, /) -> None:
+        inner = op.data.owner
+        if not isinstance(inner, (ops.ReshapeOp, ops.SqueezeOp, ops.UnsqueezeOp)):
+            return
+        sizes = ints(op.call().operand(1).dims)
+        # A 0 copies a size of the shape that goes away.
+        if sizes is not None and 0 not in sizes:
+            _replace(op, ops.ReshapeOp(inner.data, op.shape), rewriter)
+
+
+class CastBack(RewritePattern):
+    """A Cast to a type that holds every value of the first one, and back again."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: ops.CastOp, rewriter: PatternRewriter, /) -> None:
+        inner = op.input.owner
+        if not isinstance(inner, ops.CastOp) or inner.input.type != op.output.type:
+            return
+        if holds(inner.to, shapes.element_type_of(inner.input)):
+            rewriter.replace(op, [], [inner.input])
+
+
+_HELD_BY: dict[str, tuple[str, ...]] = {
+    "boolean": ("f32", "bf16", "f16", "f64", "s32", "s64", "s8", "u8"),
+    "bf16": ("f32", "f64"),
+    "f16": ("f32", "f64"),
+    "f32": ("f64",),
+    "s8": ("f32", "bf16", "f16", "f64", "s32", "s64"),
+    "u8": ("f32", "bf16", "f16", "f64", "s32", "s64"),
+    "s32": ("f64", "s64"),
+}
+"""By which dtypes all values of a dtype are held: bf16 has 8 significant bits, f16 11, f32 24, f64 53."""
+
+
+def holds(wide: Attribute, narrow: Attribute) -> bool:
+    """Whether each value of element type `narrow` is one of `wide`."""
+    return name_of(wide) in _HELD_BY.get(name_of(narrow), ())
+
+
+class SqueezeOfUnsqueeze(RewritePattern):
+    """Unit axes that are added and taken away again, or the other way round."""
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        opposite = _OPPOSITES.get(type(op))
+        if opposite is None:
+            return
+        inner = op.operands[0].owner
+        if not isinstance(inner, opposite) or inner.operands[0].type != op.results[0].type:
+            return
+        axes = _unit_axes(op)
+        if axes is not None and axes == _unit_axes(inner):
+            rewriter.replace(op, [], [inner.operands[0]])
+
+
+_OPPOSITES: dict[type[Operation], type[Operation]] = {
+    ops.SqueezeOp: ops.UnsqueezeOp,
+    ops.UnsqueezeOp: ops.SqueezeOp,
+}
+
+
+def _unit_axes(op: Operation) -> list[int] | None:
+    """The unit axes that a Squeeze or Unsqueeze takes or adds, sorted, if they are given."""
+    assert isinstance(op, OnnxOp)
+    given = op.call().optional(1)
+    axes = ints(given.dims) if given is not None else None
+    if axes is None:
+        return None
+    larger: SSAValue = op.operands[0] if isinstance(op, ops.SqueezeOp) else op.results[0]
+    return sorted(axes_of(axes, len(shapes.shape_of(larger))))
+
+
+_PAIRS: dict[str, RewritePattern] = {
+    "onnx.Cast": CastBack(),
+    "onnx.Reshape": ReshapeOfReshape(),
+    "onnx.Squeeze": SqueezeOfUnsqueeze(),
+    "onnx.Transpose": TransposeOfTranspose(),
+    "onnx.Unsqueeze": SqueezeOfUnsqueeze(),
+}
+
+
+def patterns_of(name: str) -> tuple[RewritePattern, ...]:
+    """The canonicalization patterns of the op of that name."""
+    forward = (ForwardOperand(),) if name in IDENTITIES else ()
+    pair = (_PAIRS[name],) if name in _PAIRS else ()
+    return (*forward, *pair)

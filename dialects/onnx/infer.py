@@ -131,12 +131,10 @@ def matmul(call: Call) -> list[Shape]:
     a, b = call.operand(0).shape, call.operand(1).shape
     if not a or not b:
         raise violation("operands of MatMul", given="a scalar", expected="rank 1 or more")
-    inner = b[-2] if len(b) > 1 else b[-1]
-    if not same_dim(a[-1], inner):
+    inner, columns = b[-2:-1] or b, b[-1:] if len(b) > 1 else ()
+    if not same_dim(a[-1], inner[0]):
         raise violation("inner dims of MatMul", given=f"{show(a)} and {show(b)}")
-    rows = a[-2:-1]
-    columns = b[-1:] if len(b) > 1 else ()
-    return [(*broadcast([a[:-2], b[:-2]]), *rows, *columns)]
+    return [(*broadcast([a[:-2], b[:-2]]), *a[-2:-1], *columns)]
 
 
 # Contents
