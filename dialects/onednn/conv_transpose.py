@@ -96,7 +96,7 @@ class ConvTransposeBackwardDataOp(OneDNNConvOp):
         in_channels = first * self.value("groups") if documented else first
         self.divides(in_channels, "C, the I of weights,")
         windows = self.windows(kernel)
-        pads = tuple(self._axis_pads(windows, dst, i) for i in range(n))
+        pads = tuple(self.axis_pads(windows, dst, i) for i in range(n))
         src = tuple(
             self._axis_size(letter, window, y, pad)
             for letter, window, y, pad in zip(axis_letters(n), windows, dst, pads, strict=True)
@@ -135,7 +135,7 @@ class ConvTransposeBackwardDataOp(OneDNNConvOp):
     def _in_weights_format(self, shape: tuple[int, ...]) -> str:
         return shapes.show(layouts.reorder(shape, "IOX", self.value("weights_format")))
 
-    def _axis_pads(self, windows: Sequence[Window], dst: Sequence[Dim], axis: int) -> Pads | None:
+    def axis_pads(self, windows: Sequence[Window], dst: Sequence[Dim], axis: int) -> Pads | None:
         if not self.is_same:
             return self.given_pads()[axis]
         y = dst[axis]

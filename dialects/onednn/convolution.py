@@ -124,7 +124,7 @@ class ConvolutionBackwardDataOp(OneDNNConvOp):
         if source is not None:
             src = self._check_source(source, batch, in_channels, per_group)
         windows = self.windows(kernel)
-        pads = self._pads(windows, src, dst)
+        pads = self.resolved_pads(windows, src, dst)
         for letter, window, x, y, pad in zip(axis_letters(n), windows, src, dst, pads, strict=True):
             self._check_axis(letter, window, x, y, pad)
         return ConvolutionBackwardDataProblem(
@@ -239,7 +239,7 @@ class ConvolutionBackwardDataOp(OneDNNConvOp):
             hint="; ".join(hint for hint in hints if hint),
         )
 
-    def _pads(
+    def resolved_pads(
         self, windows: Sequence[Window], src: Sequence[Dim], dst: Sequence[Dim]
     ) -> tuple[Pads | None, ...]:
         if not self.is_same:

@@ -1,0 +1,45 @@
+"""Execute a module of any of gradc's dialects with numpy: the meaning of every stage of the pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp
+from xdsl.interpreter import Interpreter, InterpreterFunctions, impl, register_impls
+from xdsl.interpreters.func import FuncFunctions
+
+from dialects.cann.reference import CannFunctions
+from dialects.grad.reference.functions import GradFunctions
+from dialects.onednn.reference import OneDNNFunctions
+from dialects.onnx.reference import OnnxFunctions
+from dialects.support import dense
+from dialects.support.entry import entry_function
+
+
+@register_impls
+class ConstantFunctions(InterpreterFunctions):
+    """Dense arith constants, which source text may hold."""
+
+    @impl(arith.ConstantOp)
+    def constant(self, interpreter: Interpreter, op: arith.ConstantOp, args: tuple[Any, ...]):
+        assert isinstance(op.value, DenseIntOrFPElementsAttr)
+        return (dense.to_numpy(op.value),)
+
+
+def evaluate(module: ModuleOp, inputs: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+    """The outputs of the module's entry function for inputs in argument order."""
+    function = entry_function(module)
+    interpreter = Interpreter(module)
+    for functions in (
+        FuncFunctions(),
+        ConstantFunctions(),
+        OneDNNFunctions(),
+        CannFunctions(),
+        GradFunctions(),
+        OnnxFunctions(),
+    ):
+        interpreter.register_implementations(functions)
+    return interpreter.call_op(function, tuple(inputs))

@@ -1,0 +1,103 @@
+"""Interpreter functions of the onednn dialect: layouts and defaults resolved, then the oracle."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from xdsl.interpreter import Interpreter, InterpreterFunctions, impl, register_impls
+
+from dialects.grad.reference import conv, resize
+from dialects.onednn.base import OneDNNConvOp
+from dialects.onednn.conv_transpose import ConvTransposeBackwardDataOp
+from dialects.onednn.convolution import ConvolutionBackwardDataOp
+from dialects.onednn.interpolate import InterpolateBackwardOp
+from dialects.support import layouts
+
+
+@register_impls
+class OneDNNFunctions(InterpreterFunctions):
+    """Values are numpy arrays; each op computes in float64 and rounds once to its dtype."""
+
+    @impl(ConvolutionBackwardDataOp)
+    def convolution_backward_data(
+        self, interpreter: Interpreter, op: ConvolutionBackwardDataOp, args: tuple[Any, ...]
+    ):
+        diff_dst, weights = _canonical(op, args[0], args[1], "OIX")
+        src = _src_sizes(op, args)
+        windows = op.windows(weights.shape[2:])
+        pads = op.resolved_pads(windows, src, diff_dst.shape[2:])
+        result = conv.conv_backward_data(
+            diff_dst,
+            weights,
+            src,
+            op.value("strides"),
+            op.value("dilations"),
+            [pb for pb, _ in pads],
+            op.value("groups"),
+        )
+        return (_from_ncx(op, result).astype(args[0].dtype),)
+
+    @impl(ConvTransposeBackwardDataOp)
+    def conv_transpose_backward_data(
+        self, interpreter: Interpreter, op: ConvTransposeBackwardDataOp, args: tuple[Any, ...]
+    ):
+        diff_dst, weights = _canonical(op, args[0], args[1], "IOX")
+        if op.problem().documented_weights:
+            weights = library_weights(weights, op.value("groups"))
+        windows = op.windows(weights.shape[2:])
+        pads = [op.axis_pads(windows, diff_dst.shape[2:], axis) for axis in range(len(windows))]
+        rows = zip(windows, diff_dst.shape[2:], pads, strict=True)
+        result = conv.conv_transpose_backward_data(
+            diff_dst,
+            weights,
+            [window.output_size(y, *pad) for window, y, pad in rows],
+            op.value("strides"),
+            op.value("dilations"),
+            [pb for pb, _ in pads],
+            op.value("groups"),
+        )
+        return (_from_ncx(op, result).astype(args[0].dtype),)
+
+    @impl(InterpolateBackwardOp)
+    def interpolate_backward(
+        self, interpreter: Interpreter, op: InterpolateBackwardOp, args: tuple[Any, ...]
+    ):
+        src, diff_dst = args[:2]
+        rule = op.rule()
+        axes = []
+        for axis in layouts.spatial_axes(op.value("data_format"), src.ndim - 2):
+            x, y = src.shape[axis], diff_dst.shape[axis]
+            coordinate = resize.size_coordinate(rule.coordinate_mode, x, y)
+            axes.append(resize.Axis(axis, x, coordinate, rule.interpolation))
+        return (resize.resize_backward(diff_dst, axes).astype(diff_dst.dtype),)
+
+
+def library_weights(weights: np.ndarray, groups: int) -> np.ndarray:
+    """(C / groups, O, K...), the page's layout, as (C, O / groups, K...).
+
+    Input channel i of group q is c = q C/g + i, output channel j of it o = q O/g + j, so that
+    library[q C/g + i, j] = page[i, q O/g + j].
+    """
+    per_group, out_channels, *kernel = weights.shape
+    split = weights.reshape(per_group, groups, out_channels // groups, *kernel)
+    moved = np.moveaxis(split, 1, 0)
+    return moved.reshape(groups * per_group, out_channels // groups, *kernel)
+
+
+def _canonical(op: OneDNNConvOp, diff_dst: np.ndarray, weights: np.ndarray, weights_layout: str):
+    n = diff_dst.ndim - 2
+    data = layouts.permutation(op.value("data_format"), "NCX", n)
+    kernel = layouts.permutation(op.value("weights_format"), weights_layout, n)
+    return diff_dst.transpose(data), weights.transpose(kernel)
+
+
+def _from_ncx(op: OneDNNConvOp, result: np.ndarray) -> np.ndarray:
+    return result.transpose(layouts.permutation("NCX", op.value("data_format"), result.ndim - 2))
+
+
+def _src_sizes(op: ConvolutionBackwardDataOp, args: tuple[Any, ...]) -> tuple[int, ...]:
+    if op.has_runtime_shape:
+        return tuple(layouts.reorder(args[2].tolist(), op.value("data_format"), "NCX")[2:])
+    src = op.problem().src
+    return tuple(x for x in src if isinstance(x, int))

@@ -1,0 +1,173 @@
+"""convert-onednn-to-grad: oneDNN's ops become canonical gradients.
+
+ConvolutionBackwardData (NCX, OIX):
+1. size known: `grad.conv_backward_data` with its pads and residue.
+2. size a run-time value: the gradient over the full extent, and the window of it that pads and size
+   leave; pads of `same_*` are computed in the graph.
+
+ConvTransposeBackwardData (NCX, IOX):
+3. pads known: `grad.conv_transpose_backward_data`.
+4. `same_*` over an unknown size: padded in the graph, then case 3 without pads.
+
+InterpolateBackward:
+5. `grad.resize_backward` on the spatial axes wherever they lie, its dynamic twin where a size is not
+   known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+
+from dialects.grad.conv import conv_backward_data, conv_transpose_backward_data, take_window
+from dialects.grad.geometry import ConvAxis, Pads, Window
+from dialects.onednn.base import OneDNNConvOp
+from dialects.onednn.conv_transpose import ConvTransposeBackwardDataOp
+from dialects.onednn.convolution import ConvolutionBackwardDataOp, ConvolutionBackwardDataProblem
+from dialects.onednn.interpolate import InterpolateBackwardOp
+from dialects.onnx import ops as onnx
+from dialects.support import layouts
+from dialects.support.shapes import shape_of
+from passes.support.resize import ResizeAxis, emit_resize_backward
+from passes.support.rewriting import Emitter, replace, rewrite
+from passes.support.shape_math import ShapeMath
+
+
+@dataclass(frozen=True)
+class ConvertOneDNNToGradPass(ModulePass):
+    name = "convert-onednn-to-grad"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        rewrite(op, [ConvertConvolution(), ConvertConvTranspose(), ConvertInterpolate()])
+
+
+class ConvertConvolution(RewritePattern):
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: ConvolutionBackwardDataOp, rewriter: PatternRewriter) -> None:
+        if not _is_canonical(op, "OIX"):
+            return
+        emit = Emitter()
+        problem = op.problem()
+        pads = [pad for pad in problem.pads if pad is not None]
+        if op.has_runtime_shape or len(pads) != len(problem.pads):
+            value = _windowed(op, problem, emit)
+        else:
+            value = emit(_static(op, problem, pads))
+        replace(op, rewriter, emit, value)
+
+
+def _is_canonical(op: OneDNNConvOp, weights_format: str) -> bool:
+    return (op.value("data_format"), op.value("weights_format")) == ("NCX", weights_format)
+
+
+def _conv_axes(windows: Sequence[Window], pads: Sequence[Pads]) -> list[ConvAxis]:
+    return [ConvAxis(window, *pad) for window, pad in zip(windows, pads, strict=True)]
+
+
+def _static(op: ConvolutionBackwardDataOp, problem: ConvolutionBackwardDataProblem, pads: Sequence[Pads]):
+    residue = [
+        window.residue(x, *pad)
+        for window, x, pad in zip(problem.windows, problem.src, pads, strict=True)
+        if isinstance(x, int)
+    ]
+    axes = _conv_axes(problem.windows, pads)
+    return conv_backward_data(op.diff_dst, op.weights, axes, residue, problem.groups)
+
+
+def _windowed(
+    op: ConvolutionBackwardDataOp, problem: ConvolutionBackwardDataProblem, emit: Emitter
+) -> SSAValue:
+    """The gradient over the full extent s (Y - 1) + Ke; diff_src is its window [pb, pb + X)."""
+    n = len(problem.windows)
+    math = ShapeMath(emit)
+    axes = _conv_axes(problem.windows, [(0, 0)] * n)
+    full = emit(conv_backward_data(op.diff_dst, op.weights, axes, [0] * n, problem.groups))
+    if op.dst_shape_input is not None:
+        shape = math.as_int64(op.dst_shape_input)
+        size = math.take(shape, range(2, n + 2))
+    else:
+        size = math.vector([x for x in problem.src if isinstance(x, int)])
+    begin = _pads_begin(op, problem, size, math)
+    return emit(take_window(full, begin, size))
+
+
+def _pads_begin(
+    op: ConvolutionBackwardDataOp,
+    problem: ConvolutionBackwardDataProblem,
+    size: SSAValue,
+    math: ShapeMath,
+) -> SSAValue:
+    """pads_begin as a vector; computed in the graph for `same_*`."""
+    if not op.is_same:
+        return math.vector([begin for begin, _ in op.given_pads()])
+    windows = problem.windows
+    if op.value("auto_pad_rule") == "library":
+        total = _library_total(windows, size, math)
+    else:
+        n = len(windows)
+        y = math.sizes(op.diff_dst, range(2, n + 2))
+        padding = op.value("output_padding") or (0,) * n
+        # s (Y - 1) + Ke - X + output_padding, clamped
+        constants = [w.full_size(0) + p for w, p in zip(windows, padding, strict=True)]
+        span = math.add(math.mul(y, math.vector([w.stride for w in windows])), math.vector(constants))
+        total = math.max(math.sub(span, size), 0)
+    return _begin_of(total, op, math)
+
+
+def _library_total(windows: Sequence[Window], size: SSAValue, math: ShapeMath) -> SSAValue:
+    """max(0, Ke - (X mod s, or s where that is 0)) = max(0, Ke - (X - s ((X - 1) div s)))."""
+    strides = math.vector([w.stride for w in windows])
+    whole = math.mul(strides, math.div(math.sub(size, math.vector([1])), strides))
+    rest = math.sub(size, whole)
+    return math.max(math.sub(math.vector([w.extent for w in windows]), rest), 0)
+
+
+def _begin_of(total: SSAValue, op: OneDNNConvOp, math: ShapeMath) -> SSAValue:
+    """The begin's share of a total: the smaller half if the odd one goes to the end."""
+    less = math.div(total, math.vector([2]))
+    odd_at_end = (op.value("auto_pad") == "same_upper") == (op.value("auto_pad_rule") == "library")
+    return less if odd_at_end else math.sub(total, less)
+
+
+class ConvertConvTranspose(RewritePattern):
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: ConvTransposeBackwardDataOp, rewriter: PatternRewriter) -> None:
+        problem = op.problem()
+        if not _is_canonical(op, "IOX") or problem.documented_weights:
+            return
+        emit = Emitter()
+        diff_dst: SSAValue = op.diff_dst
+        pads = [pad for pad in problem.pads if pad is not None]
+        if len(pads) != len(problem.pads):
+            diff_dst = _padded(op, problem.windows, emit)
+            pads = [(0, 0)] * len(problem.pads)
+        axes = _conv_axes(problem.windows, pads)
+        value = emit(conv_transpose_backward_data(diff_dst, op.weights, axes, problem.groups))
+        replace(op, rewriter, emit, value)
+
+
+def _padded(op: ConvTransposeBackwardDataOp, windows: Sequence[Window], emit: Emitter) -> SSAValue:
+    math = ShapeMath(emit)
+    size = math.sizes(op.diff_dst, range(2, len(windows) + 2))
+    total = _library_total(windows, size, math)
+    begin = _begin_of(total, op, math)
+    none = math.vector([0, 0])
+    pads = math.concat([none, begin, none, math.sub(total, begin)])
+    return emit(onnx.PadOp(op.diff_dst, pads))
+
+
+class ConvertInterpolate(RewritePattern):
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: InterpolateBackwardOp, rewriter: PatternRewriter) -> None:
+        emit = Emitter()
+        src = shape_of(op.src)
+        spatial = layouts.spatial_axes(op.value("data_format"), len(src) - 2)
+        axes = [ResizeAxis(axis, src[axis]) for axis in spatial]
+        value = emit_resize_backward(emit, op.diff_dst, axes, op.rule(), op.src)
+        replace(op, rewriter, emit, value)

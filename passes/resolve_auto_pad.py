@@ -1,0 +1,60 @@
+"""resolve-auto-pad: every size and pad that compile time knows becomes explicit.
+
+1. A ConvolutionBackwardData whose size is known loses its `dst_shape` (input and attribute): the
+   result type says it.
+2. `auto_pad` of a convolution whose sizes are known becomes pads_begin and pads_end.
+3. `output_padding` goes with it: the sizes and pads imply it.
+
+What depends on run-time sizes stays for the conversion to `grad`, which writes it as arithmetic in
+the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from dialects.grad.geometry import Pads
+from dialects.onednn.base import OneDNNConvOp
+from dialects.onednn.conv_transpose import ConvTransposeBackwardDataOp
+from dialects.onednn.convolution import ConvolutionBackwardDataOp
+from dialects.support.attributes import INTS
+from dialects.support.interfaces import refine_results
+from passes.support.rewriting import refresh_function_types
+
+
+@dataclass(frozen=True)
+class ResolveAutoPadPass(ModulePass):
+    name = "resolve-auto-pad"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for inner in op.walk():
+            if isinstance(inner, ConvolutionBackwardDataOp):
+                _resolve_backward(inner)
+            elif isinstance(inner, ConvTransposeBackwardDataOp):
+                _resolve_pads(inner, inner.problem().pads)
+        refresh_function_types(op)
+
+
+def _resolve_backward(op: ConvolutionBackwardDataOp) -> None:
+    if op.has_runtime_shape:
+        return
+    refine_results(op)
+    pads = op.problem().pads
+    op.operands = op.operands[:2]
+    op.properties.pop("dst_shape", None)
+    _resolve_pads(op, pads)
+
+
+def _resolve_pads(op: OneDNNConvOp, pads: Sequence[Pads | None]) -> None:
+    known = [pad for pad in pads if pad is not None]
+    if len(known) != len(pads):
+        return
+    for name in ("auto_pad", "auto_pad_rule", "output_padding"):
+        op.properties.pop(name, None)
+    op.properties["pads_begin"] = INTS.encode([begin for begin, _ in known])
+    op.properties["pads_end"] = INTS.encode([end for _, end in known])

@@ -1,0 +1,1 @@
+"""What several passes need; nothing here is a pass."""

@@ -1,0 +1,61 @@
+"""Arithmetic on run-time sizes, as int64 vectors in the graph.
+
+Whatever is known at compile time folds away: sizes that types already know are emitted through the
+same ops, and `simplify` makes constants of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.dialects.builtin import i64
+from xdsl.ir import SSAValue
+
+from dialects.onnx import ops as onnx
+from dialects.support.shapes import element_type_of, shape_of
+from passes.support.rewriting import Emitter
+
+
+@dataclass
+class ShapeMath:
+    emit: Emitter
+
+    def sizes(self, value: SSAValue, axes: Sequence[int]) -> SSAValue:
+        """The sizes of a tensor's axes."""
+        shape = shape_of(value)
+        known = [shape[axis] for axis in axes]
+        if all(isinstance(dim, int) for dim in known):
+            return self.emit.ints([dim for dim in known if isinstance(dim, int)])
+        return self.take(self.emit(onnx.ShapeOp(value)), axes)
+
+    def take(self, vector: SSAValue, indices: Sequence[int]) -> SSAValue:
+        return self.emit(onnx.GatherOp(vector, self.emit.ints(indices), axis=0))
+
+    def as_int64(self, vector: SSAValue) -> SSAValue:
+        if element_type_of(vector) == i64:
+            return vector
+        return self.emit(onnx.CastOp(vector, to=i64))
+
+    def vector(self, values: Sequence[int]) -> SSAValue:
+        return self.emit.ints(values)
+
+    def add(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        return self.emit(onnx.AddOp(a, b))
+
+    def sub(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        return self.emit(onnx.SubOp(a, b))
+
+    def mul(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        return self.emit(onnx.MulOp(a, b))
+
+    def div(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        """Rounds towards zero, so it is a floor for operands that are not negative."""
+        return self.emit(onnx.DivOp(a, b))
+
+    def max(self, a: SSAValue, low: int) -> SSAValue:
+        return self.emit(onnx.MaxOp([a, self.emit.constant(np.array([low], np.int64))]))
+
+    def concat(self, vectors: Sequence[SSAValue]) -> SSAValue:
+        return self.emit(onnx.ConcatOp(list(vectors), axis=0))
