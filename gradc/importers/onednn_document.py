@@ -1,0 +1,323 @@
+"""A oneDNN Graph document as plain data: every record's keys, types and encodings, checked.
+
+Nothing here looks beyond one record; what the records say together is `onednn_json`'s business.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX
+
+from dialects.support import dtypes
+from dialects.support.attributes import documented_attributes
+from dialects.support.diagnostics import Diagnostic, GradcError, Position, nearest, sentence
+from dialects.support.documented_op import DocumentedOp
+from dialects.support.shapes import Shape
+from gradc.importers.json_positions import position_of
+from gradc.importers.onednn_kinds import END, op_class
+
+UNKNOWN = DYNAMIC_INDEX
+"""-2^63: an unknown dim; alone in a list, a whole shape or stride that is not known."""
+
+UNDEF = "undef"
+
+WORDS = {
+    "engine_kind": ("cpu", "gpu", "any"),
+    "fpmath_mode": ("strict", "bf16", "f16", "any", "tf32"),
+    "fpmath_mode_apply_to_int": ("true", "false"),
+    "layout_type": ("strided", UNDEF, "any", "opaque"),
+    "property_type": (UNDEF, "variable", "constant", "host_scalar"),
+}
+"""What the document says in words about execution. It is checked, and does not change a value: gradc
+accumulates in f32 whatever the fpmath mode, and strides and layouts are physical."""
+
+OP_KEYS = ("id", "name", "kind", "attrs", "inputs", "outputs")
+TENSOR_KEYS = ("id", "dtype", "shape", "stride", "layout_type", "property_type")
+PARTITION_ATTRIBUTES = ("partition_id", "backend")
+"""Attributes that a dump of partitions adds to every op."""
+
+SIZE_PORTS = ("dst_shape", "sizes")
+"""Ports that carry sizes: one dim, so that a lone unknown is a length there, not a rank."""
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A tensor record. A shape of None is of unknown rank."""
+
+    id: int
+    dtype: str
+    shape: Shape | None
+    port: str
+    position: Position | None
+
+
+@dataclass(frozen=True)
+class Node:
+    """An op record; `op` is None for `End`, whose inputs are outputs of the graph."""
+
+    id: int
+    name: str
+    kind: str
+    op: type[DocumentedOp] | None
+    attributes: Mapping[str, Any]
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    position: Position | None
+
+    def error(
+        self,
+        what: str,
+        *,
+        given: object = None,
+        expected: object = None,
+        hint: str = "",
+        at: Tensor | None = None,
+    ) -> GradcError:
+        """An error about this op, placed at one of its tensors or else at the op."""
+        position = at.position if at else self.position
+        subject = subject_of(self.kind, self.name, self.id)
+        return GradcError(Diagnostic("error", sentence(what, given, expected, hint), subject, position))
+
+
+@dataclass(frozen=True)
+class Document:
+    nodes: tuple[Node, ...]
+    input_ports: tuple[int, ...]
+    output_ports: tuple[int, ...]
+    position: Position | None
+
+
+def subject_of(kind: str, name: str, identifier: int) -> str:
+    """The bracketed part of a diagnostic, as `diagnostics.subject_of` has it for the op built."""
+    return f'{kind} "{name}" id {identifier}'
+
+
+@dataclass(frozen=True)
+class Record:
+    """An object of the document. `what` names it in messages, `subject` the op that it belongs to."""
+
+    data: Mapping[str, Any]
+    what: str
+    subject: str = ""
+    fallback: Position | None = None
+
+    def error(
+        self, what: str, given: object = None, expected: object = None, hint: str = "", at: Any = None
+    ) -> GradcError:
+        position = position_of(at) or position_of(self.data) or self.fallback
+        return GradcError(Diagnostic("error", sentence(what, given, expected, hint), self.subject, position))
+
+    def integer(self, key: str) -> int:
+        value = self._required(key)
+        if not _is_size(value):
+            raise self._ill_typed(key, "a non-negative integer")
+        return int(value)
+
+    def string(self, key: str, default: str | None = None) -> str:
+        if default is not None and key not in self.data:
+            return default
+        value = self._required(key)
+        if not isinstance(value, str):
+            raise self._ill_typed(key, "a string")
+        return value
+
+    def word(self, key: str) -> None:
+        """An optional key whose value is one of a list, in any case."""
+        if key not in self.data:
+            return
+        value = str(self.data[key])
+        if value.lower() not in WORDS[key]:
+            expected = f"one of {', '.join(WORDS[key])}"
+            raise self.error(f"{key} of {self.what}", shown(self.data[key]), expected)
+
+    def array(self, key: str, default: tuple[Any, ...] | None = None) -> list[Any] | tuple[Any, ...]:
+        if default is not None and key not in self.data:
+            return default
+        value = self._required(key)
+        if not isinstance(value, list | tuple):
+            raise self._ill_typed(key, "an array")
+        return value
+
+    def integers(self, key: str, default: tuple[int, ...] | None = None) -> tuple[int, ...]:
+        values = self.array(key, default)
+        for index, value in enumerate(values):
+            if not _is_int(value):
+                what = f"{key} of {self.what}, element {index}"
+                raise self.error(what, shown(value), "an integer", at=values)
+        return tuple(int(value) for value in values)
+
+    def record(self, key: str, subject: str) -> Record:
+        """The object under an optional key, an empty one where the key is missing."""
+        value = self.data.get(key, {})
+        if not isinstance(value, Mapping):
+            raise self._ill_typed(key, "an object")
+        return Record(value, key, subject, position_of(self.data) or self.fallback)
+
+    def refuse_misspelt(self, known: tuple[str, ...]) -> None:
+        """A key that looks like a missing one would otherwise be a default that nobody asked for."""
+        missing = [key for key in known if key not in self.data]
+        for key in self.data:
+            hint = nearest(key, missing) if key not in known else ""
+            if hint:
+                raise self.error(f"unknown key {key} of {self.what}", hint=hint)
+
+    def _required(self, key: str) -> Any:
+        if key not in self.data:
+            raise self.error(f"{self.what} has no key {key}")
+        return self.data[key]
+
+    def _ill_typed(self, key: str, expected: str) -> GradcError:
+        value = self.data[key]
+        return self.error(f"{key} of {self.what}", shown(value), expected, at=value)
+
+
+def shown(value: Any) -> str:
+    """A value as JSON has it, shortened."""
+    text = json.dumps(value, default=str)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def read_document(data: Any) -> Document:
+    """Raises GradcError for anything that one record says wrongly, UnsupportedError for its kind."""
+    if not isinstance(data, Mapping):
+        position = position_of(data)
+        message = sentence("the document", shown(data), "an object with the key graph")
+        raise GradcError(Diagnostic("error", message, position=position))
+    top = Record(data, "the document")
+    for key in ("engine_kind", "fpmath_mode", "fpmath_mode_apply_to_int"):
+        top.word(key)
+    version = top.string("version", "0.0.0")
+    if not re.fullmatch(r"\d+(\.\d+)*", version):
+        raise top.error("version of the document", shown(version), "numbers like 3.13.0")
+    entries = top.array("graph")
+    if not entries:
+        raise top.error("graph of the document is empty", expected="at least one op", at=entries)
+    return Document(
+        tuple(_node(top, entry, index) for index, entry in enumerate(entries)),
+        top.integers("input_ports", ()),
+        top.integers("output_ports", ()),
+        position_of(data),
+    )
+
+
+def _node(top: Record, entry: Any, index: int) -> Node:
+    if not isinstance(entry, Mapping):
+        raise top.error(f"element {index} of graph", shown(entry), "an op record", at=entry)
+    unnamed = Record(entry, f"element {index} of graph")
+    unnamed.refuse_misspelt(OP_KEYS)
+    identifier, kind = unnamed.integer("id"), unnamed.string("kind")
+    name = unnamed.string("name", "") or f"{kind}_{identifier}"
+    subject = subject_of(kind, name, identifier)
+    record = Record(entry, "the op", subject)
+    op = op_class(kind, subject, position_of(entry))
+    return Node(
+        identifier,
+        name,
+        kind,
+        op,
+        {} if op is None else _attributes(record.record("attrs", subject), op),
+        _tensors(record, "inputs", op.PORTS if op else ()),
+        _tensors(record, "outputs", (op.RESULT,) if op else (), () if kind == END else None),
+        position_of(entry),
+    )
+
+
+def _attributes(record: Record, op: type[DocumentedOp]) -> dict[str, Any]:
+    """Values by name, checked against the op's documented types; a name unknown to it is kept."""
+    return {
+        name: _attribute(record, op, name, entry)
+        for name, entry in record.data.items()
+        if name not in PARTITION_ATTRIBUTES
+    }
+
+
+def _attribute(record: Record, op: type[DocumentedOp], name: str, entry: Any) -> Any:
+    if not isinstance(entry, Mapping):
+        expected = "an object with the keys type and value"
+        raise record.error(f"attribute {name}", shown(entry), expected, at=entry)
+    for key in ("type", "value"):
+        if key not in entry:
+            raise record.error(f"attribute {name} has no key {key}", at=entry)
+    documented = documented_attributes(op).get(name)
+    if documented is None:
+        return entry["value"]
+    spec = documented.spec
+    if entry["type"] != spec.tag:
+        raise record.error(f"attribute {name}: type", shown(entry["type"]), spec.tag, at=entry)
+    try:
+        spec.encode(entry["value"])
+    except ValueError as error:
+        raise record.error(f"attribute {name}: {error}", at=entry) from None
+    return entry["value"]
+
+
+def _tensors(
+    record: Record, key: str, ports: tuple[str, ...], default: tuple[Any, ...] | None = None
+) -> tuple[Tensor, ...]:
+    entries = record.array(key, default)
+    return tuple(
+        _tensor(record, entry, key, index, ports[index] if index < len(ports) else f"{key}[{index}]")
+        for index, entry in enumerate(entries)
+    )
+
+
+def _tensor(op: Record, entry: Any, key: str, index: int, port: str) -> Tensor:
+    if not isinstance(entry, Mapping):
+        hint = "only trailing ports can be absent, and they are left out" if entry is None else ""
+        raise op.error(f"element {index} of {key} ({port})", shown(entry), "a tensor record", hint, entry)
+    unnamed = Record(entry, f"tensor record of {port}", op.subject, position_of(op.data))
+    unnamed.refuse_misspelt(TENSOR_KEYS)
+    identifier = unnamed.integer("id")
+    record = Record(entry, f"tensor {identifier} ({port})", op.subject, position_of(op.data))
+    record.word("layout_type")
+    record.word("property_type")
+    shape = _shape(record)
+    if port in SIZE_PORTS and shape is None:
+        shape = (None,)
+    _check_stride(record, shape)
+    return Tensor(identifier, _dtype(record), shape, port, position_of(entry))
+
+
+def _dtype(record: Record) -> str:
+    word = record.string("dtype")
+    known = (*(d.name for d in dtypes.DTYPES), UNDEF)
+    if word.lower() in known:
+        return word.lower()
+    renamed = {d.numpy.name: d.name for d in dtypes.DTYPES}.get(word.lower())
+    hint = f"did you mean {renamed}?" if renamed else nearest(word, known)
+    raise record.error(f"dtype of {record.what}", shown(word), f"one of {', '.join(known)}", hint)
+
+
+def _shape(record: Record) -> Shape | None:
+    dims = record.integers("shape")
+    if dims == (UNKNOWN,):
+        return None
+    for axis, dim in enumerate(dims):
+        if dim != UNKNOWN and not _is_size(dim):
+            expected = f"a size, or {UNKNOWN} for one that is not known"
+            what = f"shape of {record.what}, axis {axis}"
+            raise record.error(what, dim, expected, at=record.data["shape"])
+    return tuple(None if dim == UNKNOWN else dim for dim in dims)
+
+
+def _check_stride(record: Record, shape: Shape | None) -> None:
+    stride = record.integers("stride", (UNKNOWN,))
+    if stride == (UNKNOWN,) or shape is None or len(stride) == len(shape):
+        return
+    what = f"stride of {record.what}: length"
+    given = f"{len(stride)} {shown(stride)}"
+    expected = f"{len(shape)}, the length of shape {shown(record.data['shape'])}"
+    raise record.error(what, given, expected, at=record.data["stride"])
+
+
+def _is_int(value: Any) -> bool:
+    return hasattr(value, "__index__") and not isinstance(value, bool)
+
+
+def _is_size(value: Any) -> bool:
+    return _is_int(value) and 0 <= value < 2**63

@@ -1,0 +1,235 @@
+"""oneDNN Graph JSON to source dialect IR.
+
+Equal tensor ids are the only link between ops. Graph inputs are the tensors that are consumed and not
+produced, outputs those that are produced and not consumed, fed to an `End`, or listed in output_ports;
+the document's port lists otherwise only give the order, because those of real dumps repeat ids and are
+at times stale.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Region, SSAValue
+
+from dialects.onednn import ConvolutionBackwardDataOp
+from dialects.support import dtypes, layouts, shapes
+from dialects.support.attributes import documented_attributes
+from dialects.support.diagnostics import Diagnostic, GradcError, location, sentence
+from dialects.support.documented_op import DocumentedOp, build
+from dialects.support.entry import set_names
+from dialects.support.shapes import Shape
+from gradc.importers import json_positions
+from gradc.importers.onednn_document import UNDEF, Document, Node, Tensor, read_document
+
+SOURCE_ID = "source.id"
+
+
+def import_json(text: str | bytes, file: str) -> ModuleOp:
+    """The module of a JSON text; `file` is how diagnostics name it. Raises GradcError."""
+    return import_document(json_positions.parse(text, file))
+
+
+def import_document(document: Mapping[str, Any]) -> ModuleOp:
+    """The module of a parsed document: `func.func @main` with the source ops in topological order.
+
+    Inputs and outputs are named `t<tensor id>`. Raises GradcError for a bad document, UnsupportedError
+    for a kind that gradc does not compile.
+    """
+    read = read_document(document)
+    _check_ids(read.nodes)
+    _check_records(read.nodes)
+    producers = _producers(read.nodes)
+    ordered = _topological(read.nodes, producers)
+    inputs = _inputs(read, ordered, producers)
+    outputs = _outputs(read, ordered, producers)
+    return _module(read, ordered, inputs, outputs)
+
+
+def _check_ids(nodes: Sequence[Node]) -> None:
+    seen: dict[int, Node] = {}
+    for node in nodes:
+        other = seen.setdefault(node.id, node)
+        if other is not node:
+            raise node.error(f'op id {node.id} is given to "{other.name}" and "{node.name}"')
+
+
+def _check_records(nodes: Sequence[Node]) -> None:
+    """Every record of one tensor says the same."""
+    seen: dict[int, tuple[Node, Tensor]] = {}
+    for node in nodes:
+        for tensor in (*node.inputs, *node.outputs):
+            other_node, other = seen.setdefault(tensor.id, (node, tensor))
+            if (tensor.dtype, tensor.shape) != (other.dtype, other.shape):
+                raise node.error(
+                    f"tensor {tensor.id} differs between its records",
+                    given=f"{_shown(tensor)} by {_label(node)}",
+                    expected=f"{_shown(other)} as by {_label(other_node)}",
+                    at=tensor,
+                )
+
+
+def _shown(tensor: Tensor) -> str:
+    shape = "unknown rank" if tensor.shape is None else shapes.show(tensor.shape)
+    return f"{tensor.dtype} {shape}"
+
+
+def _label(node: Node) -> str:
+    return f'op {node.id} "{node.name}"'
+
+
+def _producers(nodes: Sequence[Node]) -> dict[int, Node]:
+    """Tensor id -> the one op that produces it."""
+    found: dict[int, Node] = {}
+    for node in nodes:
+        expected = 0 if node.op is None else 1
+        if len(node.outputs) != expected:
+            raise node.error("number of outputs", given=len(node.outputs), expected=expected)
+        for tensor in node.outputs:
+            other = found.setdefault(tensor.id, node)
+            if other is not node:
+                what = f"tensor {tensor.id} is produced by {_label(other)} and by {_label(node)}"
+                raise node.error(what, at=tensor)
+    return found
+
+
+def _topological(nodes: Sequence[Node], producers: Mapping[int, Node]) -> list[Node]:
+    """Producers before consumers, otherwise in the document's order; GradcError for a cycle."""
+    place = {node.id: index for index, node in enumerate(nodes)}
+    needs = {node.id: _predecessors(node, producers) for node in nodes}
+    waiting = {identifier: len(needed) for identifier, needed in needs.items()}
+    consumers: dict[int, list[int]] = {}
+    for identifier, needed in needs.items():
+        for producer in needed:
+            consumers.setdefault(producer, []).append(identifier)
+    ready = [place[identifier] for identifier, count in waiting.items() if count == 0]
+    ordered: list[Node] = []
+    while ready:
+        node = nodes[heapq.heappop(ready)]
+        ordered.append(node)
+        for consumer in consumers.get(node.id, ()):
+            waiting[consumer] -= 1
+            if waiting[consumer] == 0:
+                heapq.heappush(ready, place[consumer])
+    if len(ordered) < len(nodes):
+        raise _cycle([node for node in nodes if waiting[node.id]], needs)
+    return ordered
+
+
+def _predecessors(node: Node, producers: Mapping[int, Node]) -> list[int]:
+    """Ids of the ops whose results a node reads, each once."""
+    return list(dict.fromkeys(producers[t.id].id for t in node.inputs if t.id in producers))
+
+
+def _cycle(stuck: Sequence[Node], needs: Mapping[int, Sequence[int]]) -> GradcError:
+    """Every op that is left waits for another one that is left, so walking back meets itself."""
+    nodes = {node.id: node for node in stuck}
+    path = [stuck[0].id]
+    while path.count(path[-1]) == 1:
+        path.append(next(p for p in needs[path[-1]] if p in nodes))
+    cycle = path[path.index(path[-1]) :][::-1]
+    names = " -> ".join(f'"{nodes[identifier].name}"' for identifier in cycle)
+    what = f"the ops form a cycle: {' -> '.join(map(str, cycle))} ({names})"
+    return nodes[cycle[0]].error(what)
+
+
+def _inputs(
+    document: Document, ordered: Sequence[Node], producers: Mapping[int, Node]
+) -> dict[int, TensorType]:
+    """Tensor id -> type of the graph's inputs, in order; the first consumer's record decides."""
+    used: dict[int, tuple[Node, Tensor]] = {}
+    for node in ordered:
+        for tensor in node.inputs:
+            if tensor.id not in producers:
+                used.setdefault(tensor.id, (node, tensor))
+    listed = [identifier for identifier in document.input_ports if identifier in used]
+    return {identifier: _input_type(*used[identifier]) for identifier in dict.fromkeys((*listed, *used))}
+
+
+def _input_type(node: Node, tensor: Tensor) -> TensorType:
+    what = f"tensor {tensor.id} ({tensor.port})"
+    if tensor.shape is None:
+        raise node.error(f"shape of {what}", given="unknown rank", expected="a known rank", at=tensor)
+    dtype = dtypes.by_name(tensor.dtype)
+    if dtype is None:
+        raise node.error(f"dtype of {what}", given=UNDEF, expected="a known dtype", at=tensor)
+    return shapes.tensor_type(dtype.mlir, tensor.shape)
+
+
+def _outputs(document: Document, ordered: Sequence[Node], producers: Mapping[int, Node]) -> list[int]:
+    consumed = {tensor.id for node in ordered for tensor in node.inputs}
+    produced = [tensor.id for node in ordered for tensor in node.outputs]
+    ended = [tensor.id for node in ordered if node.op is None for tensor in node.inputs]
+    for identifier in document.output_ports:
+        if identifier not in producers and identifier not in ended:
+            message = sentence(
+                f"output_ports lists tensor {identifier}, which no op produces",
+                expected=f"among {', '.join(map(str, produced)) or 'none'}",
+            )
+            raise GradcError(Diagnostic("error", message, position=document.position))
+    wanted = {*ended, *document.output_ports}
+    kept = [identifier for identifier in produced if identifier not in consumed or identifier in wanted]
+    return list(dict.fromkeys((*document.output_ports, *kept, *ended)))
+
+
+def _module(
+    document: Document, ordered: Sequence[Node], inputs: Mapping[int, TensorType], outputs: Sequence[int]
+) -> ModuleOp:
+    block = Block(arg_types=inputs.values())
+    values: dict[int, SSAValue] = dict(zip(inputs, block.args, strict=True))
+    for node in ordered:
+        if node.op is None:
+            continue
+        op = _build(node, node.op, [values[tensor.id] for tensor in node.inputs])
+        block.add_op(op)
+        values[node.outputs[0].id] = op.results[0]
+    for identifier, value in values.items():
+        value.name_hint = f"t{identifier}"
+    returned = [values[identifier] for identifier in outputs]
+    block.add_op(ReturnOp(*returned))
+    types = (list(inputs.values()), [value.type for value in returned])
+    function = FuncOp("main", types, Region(block))
+    set_names(function, _names(inputs), _names(outputs))
+    module = ModuleOp([function])
+    for op in (block.last_op, function, module):
+        assert op is not None
+        op.location = location(position=document.position)
+    return module
+
+
+def _names(identifiers: Iterable[int]) -> list[str]:
+    return [f"t{identifier}" for identifier in identifiers]
+
+
+def _build(node: Node, cls: type[DocumentedOp], operands: Sequence[SSAValue]) -> DocumentedOp:
+    (result,) = node.outputs
+    dtype = dtypes.by_name(result.dtype)
+    return build(
+        cls,
+        operands,
+        _with_library_rule(node, cls),
+        result_shape=_declared_shape(node, cls, result.shape),
+        result_dtype=dtype.mlir if dtype else None,
+        location=location(node.name, node.position),
+        discardable={SOURCE_ID: StringAttr(str(node.id))},
+    )
+
+
+def _with_library_rule(node: Node, cls: type[DocumentedOp]) -> dict[str, Any]:
+    """A dump comes from the library, so `auto_pad` means what it means there."""
+    rule = {"auto_pad_rule": "library"} if "auto_pad_rule" in documented_attributes(cls) else {}
+    return rule | dict(node.attributes)
+
+
+def _declared_shape(node: Node, cls: type[DocumentedOp], shape: Shape | None) -> Shape | None:
+    """The result's shape as its record has it, without the sizes that a run-time input precedes."""
+    if cls is not ConvolutionBackwardDataOp or len(node.inputs) < 3 or shape is None or len(shape) < 3:
+        return shape
+    spec = documented_attributes(cls)["data_format"].spec
+    layout = spec.plain(node.attributes.get("data_format", spec.default))
+    spatial = layouts.spatial_axes(layout, len(shape) - 2)
+    return tuple(None if axis in spatial else dim for axis, dim in enumerate(shape))
