@@ -14,13 +14,10 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 from dialects.onnx import ops
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.call import Call, axes_of
-from dialects.onnx.infer import ints, slice_bounds
+from dialects.onnx.infer import TO_THE_END, ints, slice_bounds
 from dialects.support import shapes
 from dialects.support.dtypes import name_of
 from dialects.support.interfaces import set_type
-
-TO_THE_END = 2**31 - 1
-"""No size reaches this: how a Slice says "to the end"."""
 
 
 def _replace(op: OnnxOp, new: OnnxOp, rewriter: PatternRewriter) -> None:

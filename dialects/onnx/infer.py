@@ -27,6 +27,9 @@ from dialects.support.shapes import Dim, Shape, merge_dim, same_dim, show
 
 Rule = Callable[[Call], list[Shape]]
 
+TO_THE_END = 2**31 - 1
+"""No size reaches this: how a Slice says "to the end"."""
+
 
 def infer(call: Call) -> list[Shape]:
     """One shape per result."""
@@ -313,10 +316,12 @@ def _sliced(dim: Dim, start: Dim, end: Dim, step: Dim) -> Dim:
         raise violation("steps of Slice", given=0, expected="not 0")
     if not (isinstance(start, int) and isinstance(end, int) and isinstance(step, int)):
         return dim if start == 0 and step == 1 and end == dim is not None else None
+    if step < 0 and end >= TO_THE_END:
+        # The specification clamps such an end to the last index, onnxruntime takes it for "through 0".
+        raise violation("end of Slice", given=f"{end} with step {step}", expected=f"at most {-TO_THE_END}")
     if isinstance(dim, int):
         return len(range(*slice_bounds(dim, start, end, step)))
-    # No size reaches 2**31 - 1: such an end is how "to the end" is written.
-    return dim if start == 0 and step == 1 and end >= 2**31 - 1 else None
+    return dim if start == 0 and step == 1 and end >= TO_THE_END else None
 
 
 def slice_bounds(dim: int, start: int, end: int, step: int) -> tuple[int, int, int]:
@@ -366,6 +371,9 @@ def squeeze(call: Call) -> list[Shape]:
     known = ints(elements)
     if known is None:
         return [(None,) * (data.rank - len(elements))]
+    if not known:
+        # The specification squeezes nothing then, onnxruntime every 1.
+        raise violation("axes of Squeeze", given="none", expected="at least one")
     axes = axes_of(known, data.rank)
     if any(not same_dim(data.shape[axis], 1) for axis in axes):
         raise violation("Squeeze", given=f"{show(data.shape)} at {axes}", expected="dims of 1")

@@ -54,9 +54,10 @@ def tensor_of(array: np.ndarray) -> Tensor:
 
 def round_to(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """The array in another dtype, floats rounded to nearest even, once."""
+    array = np.asarray(array)
     if array.dtype == np.float64 and dtype == ml_dtypes.bfloat16:
-        return _to_odd(array).astype(dtype)
-    return np.asarray(array).astype(dtype)
+        return np.asarray(_to_odd(array)).astype(dtype)
+    return array.astype(dtype)
 
 
 def _to_odd(array: np.ndarray) -> np.ndarray:
