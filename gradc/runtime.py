@@ -164,6 +164,19 @@ class Session:
 _PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
 
 
+def runtime_version() -> str:
+    return _onnxruntime().__version__
+
+
+def registered_kernels(provider: str) -> list[Any]:
+    """onnxruntime's kernel definitions of the standard domain, from its own registry."""
+    _onnxruntime()
+    from onnxruntime.capi import onnxruntime_pybind11_state as state
+
+    kernels = state.get_all_opkernel_def()  # pyright: ignore[reportAttributeAccessIssue]
+    return [k for k in kernels if k.provider == provider and k.domain in ("", "ai.onnx")]
+
+
 def _onnxruntime() -> Any:
     try:
         import onnxruntime

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, TensorType, UnknownLoc
+from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr, ModuleOp, TensorType, UnknownLoc
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.pattern_rewriter import (
@@ -49,19 +49,28 @@ class Emitter:
 
 @dataclass
 class _Located(RewritePattern):
-    """Gives the location of the matched op to every op that the pattern puts in its place."""
+    """Gives the location of the matched op to every op that the pattern puts in its place.
+
+    An exception is kept for the end of the walk: xDSL would print the whole module, weights and all,
+    into a note of it.
+    """
 
     pattern: RewritePattern
-    current: Operation | None = None
+    location: LocationAttr = UNKNOWN_LOC
+    failure: Exception | None = None
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        self.current = op
-        self._location = op.location
-        self.pattern.match_and_rewrite(op, rewriter)
+        if self.failure is not None:
+            return
+        self.location = op.location
+        try:
+            self.pattern.match_and_rewrite(op, rewriter)
+        except Exception as error:
+            self.failure = error
 
     def inserted(self, op: Operation) -> None:
-        if self.current is not None and isinstance(op.location, UnknownLoc):
-            op.location = self._location
+        if isinstance(op.location, UnknownLoc):
+            op.location = self.location
 
 
 def rewrite(module: ModuleOp, patterns: Sequence[RewritePattern], *, repeat: bool = True) -> None:
@@ -82,6 +91,8 @@ def _walk(module: ModuleOp, pattern: RewritePattern, repeat: bool) -> None:
     located = _Located(pattern)
     listener = PatternRewriterListener(operation_insertion_handler=[located.inserted])
     PatternRewriteWalker(located, apply_recursively=repeat, listener=listener).rewrite_module(module)
+    if located.failure is not None:
+        raise located.failure
     refresh_function_types(module)
 
 

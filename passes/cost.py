@@ -1,0 +1,35 @@
+"""What a strategy costs for an op. The seam where a cost model goes.
+
+For now a rule: an order of preference among the strategies that apply, from measurements of single
+ops in f32 on one CPU. Lower is preferred; only the order means anything.
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation
+
+from dialects.grad.conv import ConvBackwardDataOp
+from dialects.support.constants import constant_value
+from passes.strategies.base import Strategy
+from passes.strategies.conv_to_matmul import is_pointwise
+from passes.target import Target
+
+ORDER = {
+    "conv-to-conv": 10.0,
+    "conv-to-conv-transpose": 20.0,
+    "conv-to-matmul": 30.0,
+    "conv-to-col2im": 40.0,
+}
+
+
+def cost(strategy: Strategy, op: Operation, target: Target) -> float:
+    """Relative cost of writing `op` with `strategy`."""
+    del target
+    if not isinstance(op, ConvBackwardDataOp):
+        return ORDER.get(strategy.name, 0.0)
+    if strategy.name == "conv-to-matmul" and is_pointwise(op):
+        return 0.0
+    if strategy.name == "conv-to-conv" and constant_value(op.weights) is None:
+        # run-time weights are flipped in every run, and not pre-packed
+        return 25.0
+    return ORDER[strategy.name]

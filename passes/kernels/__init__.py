@@ -1,0 +1,52 @@
+"""Which kernels each execution provider has, as data: op -> rows of (since, until, dtypes).
+
+`cpu.json` is what the runtime's own registry lists, `cuda.json` what its documentation does. The
+target of a compilation need not be the machine that compiles, so neither is asked at compile time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+TARGETS = ("cpu", "cuda")
+
+
+@cache
+def kernel_table(target: str) -> Mapping[str, list[tuple[int, int | None, Mapping[str, str]]]]:
+    text = (files("passes.kernels") / f"{target}.json").read_text(encoding="utf-8")
+    table: dict[str, Any] = json.loads(text)
+    return table["kernels"]
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """The kernels that a target has for the ops of one opset."""
+
+    target: str
+    opset: int
+
+    def has(self, name: str, schema_since: int, types: Mapping[str, str]) -> bool:
+        """Whether an op of a schema version has a kernel for the dtype of each type variable.
+
+        An open-ended kernel serves only the schema version that it was registered for: when ONNX
+        revised the op later, the runtime does not find it.
+        """
+        return any(
+            _serves(since, until, schema_since) and _admits(constraints, types)
+            for since, until, constraints in kernel_table(self.target).get(name, [])
+        )
+
+
+def _serves(since: int, until: int | None, schema_since: int) -> bool:
+    return since == schema_since if until is None else since <= schema_since <= until
+
+
+def _admits(constraints: Mapping[str, str], types: Mapping[str, str]) -> bool:
+    return all(
+        dtype in constraints[variable].split() for variable, dtype in types.items() if variable in constraints
+    )

@@ -1,0 +1,49 @@
+"""legalize-onnx: the end contract. What remains is ONNX that the target runs at its opset.
+
+C1 every op of the function is of the `onnx` dialect, besides its return.
+C2 every op exists in the opset with its attributes and inputs.
+C3 every op has a kernel on the target for its dtypes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Operation
+
+from dialects.onnx.base import OnnxOp, opset_range
+from dialects.onnx.ops import ConstantOp
+from dialects.support.diagnostics import UnsupportedError, error_at
+from passes.target import Target, TargetPass
+
+
+@dataclass(frozen=True)
+class LegalizeOnnxPass(TargetPass):
+    name = "legalize-onnx"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for inner in op.walk():
+            if not isinstance(inner, ModuleOp | FuncOp | ReturnOp):
+                check(inner, self.env)
+
+
+def check(op: Operation, target: Target) -> None:
+    """Raise UnsupportedError, located at the op, unless C1 to C3 hold."""
+    if not isinstance(op, OnnxOp):
+        raise error_at(op, f"{op.name} was not lowered to ONNX", kind=UnsupportedError)
+    first, last = opset_range(op)
+    if target.opset < first or (last is not None and target.opset >= last):
+        legal = f"{first} and newer" if last is None else f"{first} to {last - 1}"
+        raise error_at(
+            op,
+            f"{op.onnx_name()} in this form",
+            given=f"--opset {target.opset}",
+            expected=legal,
+            kind=UnsupportedError,
+        )
+    reason = None if isinstance(op, ConstantOp) else target.lacks_kernel(op)
+    if reason:
+        raise error_at(op, reason, kind=UnsupportedError)

@@ -1,0 +1,19 @@
+"""simplify: fold constants, canonicalize, remove what is common or dead. Locations are kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from passes.support.rewriting import simplify
+
+
+@dataclass(frozen=True)
+class SimplifyPass(ModulePass):
+    name = "simplify"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        simplify(ctx, op)

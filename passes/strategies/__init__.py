@@ -1,0 +1,36 @@
+"""The strategies, one idea per file. Adding one means adding it to `STRATEGIES`."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from xdsl.ir import Operation
+
+from passes.strategies.base import Strategy
+from passes.strategies.conv_to_col2im import ConvToCol2Im
+from passes.strategies.conv_to_conv import ConvToConv
+from passes.strategies.conv_to_conv_transpose import ConvToConvTranspose
+from passes.strategies.conv_to_matmul import ConvToMatMul
+from passes.strategies.resize_dynamic_to_matmul import ResizeDynamicToMatMul
+from passes.strategies.resize_to_matmul import ResizeToMatMul
+from passes.strategies.window_to_slice import WindowToSlice
+
+STRATEGIES: tuple[type[Strategy], ...] = (
+    ConvToConv,
+    ConvToConvTranspose,
+    ConvToMatMul,
+    ConvToCol2Im,
+    ResizeToMatMul,
+    ResizeDynamicToMatMul,
+    WindowToSlice,
+)
+
+
+@cache
+def by_name() -> dict[str, Strategy]:
+    return {strategy.name: strategy() for strategy in STRATEGIES}
+
+
+def strategies_of(op: Operation) -> list[Strategy]:
+    """The strategies that know this kind of op, applicable or not."""
+    return [strategy for strategy in by_name().values() if isinstance(op, strategy.ops)]

@@ -1,0 +1,90 @@
+"""What a strategy is: one way to write one canonical gradient in plain ONNX."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
+
+from dialects.onnx.base import OnnxOp
+from dialects.support import shapes
+from dialects.support.dtypes import name_of
+from passes.support.rewriting import Emitter, replace, rewrite
+from passes.target import Target, TargetPass
+
+STRATEGY = "gradc.strategy"
+"""The attribute that names the strategy which emitted an op."""
+
+
+class Strategy(ABC):
+    """One idea. `name` is what `--strategy` takes, `ops` the canonical ops that it can write."""
+
+    name: ClassVar[str]
+    ops: ClassVar[tuple[type[Operation], ...]]
+
+    def refusal(self, op: Operation, target: Target) -> str | None:
+        """Why this strategy cannot write this op for this target; None if it can."""
+        assert isinstance(op, self.ops)
+        return self.refuses(op, target)
+
+    @abstractmethod
+    def refuses(self, op, target: Target) -> str | None:
+        """`refusal`, for an op of one of `ops`."""
+
+    @abstractmethod
+    def emit(self, op, target: Target, emit: Emitter) -> SSAValue:
+        """The op's result in ONNX. Only for an op that is not refused."""
+
+
+@dataclass
+class ApplyStrategy(RewritePattern):
+    """Writes every op that the strategy takes."""
+
+    strategy: Strategy
+    target: Target
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        if not isinstance(op, self.strategy.ops) or self.strategy.refusal(op, self.target):
+            return
+        apply_strategy(self.strategy, op, self.target, rewriter)
+
+
+def apply_strategy(strategy: Strategy, op: Operation, target: Target, rewriter: PatternRewriter) -> None:
+    emit = Emitter()
+    value = strategy.emit(op, target, emit)
+    for emitted in emit.ops:
+        emitted.attributes[STRATEGY] = StringAttr(strategy.name)
+    replace(op, rewriter, emit, value)
+
+
+def lower_with(strategy: Strategy, module: ModuleOp, target: Target) -> None:
+    rewrite(module, [ApplyStrategy(strategy, target)])
+
+
+@dataclass(frozen=True)
+class StrategyPass(TargetPass):
+    """A strategy as a pass: writes the ops that the strategy takes, and leaves the others."""
+
+    strategy: ClassVar[Strategy]
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        lower_with(self.strategy, op, self.env)
+
+
+def pass_of(strategy: type[Strategy]) -> type[ModulePass]:
+    """The pass of a strategy's name, with the options `target` and `opset`."""
+    body = {"name": strategy.name, "strategy": strategy(), "__doc__": strategy.__doc__}
+    return dataclass(frozen=True)(type(f"{strategy.__name__}Pass", (StrategyPass,), body))
+
+
+def no_kernel(target: Target, value: SSAValue, *ops: type[OnnxOp]) -> str | None:
+    """The first reason why one of the ops cannot run on tensors of the value's dtype."""
+    dtype = name_of(shapes.element_type_of(value))
+    reasons = [target.lacks(op, dtype) for op in ops]
+    return next((reason for reason in reasons if reason), None)

@@ -1,0 +1,60 @@
+"""conv-to-col2im: the gradient of a convolution as a matrix product and Col2Im.
+
+Columns (C K, Y) = weights (C K, O) times diff_dst (O, Y): what each output position sends to each tap
+of its window. Col2Im adds them up at x = y s - pb + k d.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from dialects.grad.conv import ConvBackwardDataOp
+from dialects.onnx import ops as onnx
+from dialects.support import shapes
+from dialects.support.shapes import shape_of
+from passes.strategies.base import Strategy, no_kernel
+from passes.support.rewriting import Emitter
+from passes.support.tensors import reshape, size_of
+from passes.target import Target
+
+
+class ConvToCol2Im(Strategy):
+    """MatMul to columns, Col2Im back."""
+
+    name: ClassVar[str] = "conv-to-col2im"
+    ops: ClassVar = (ConvBackwardDataOp,)
+
+    def refuses(self, op: ConvBackwardDataOp, target: Target) -> str | None:
+        if reason := no_kernel(target, op.diff_dst, onnx.Col2ImOp, onnx.MatMulOp):
+            return reason
+        if not shapes.is_static((*shape_of(op.diff_dst)[2:], *shape_of(op.diff_src)[2:])):
+            return "spatial sizes must be known at compile time"
+        if shape_of(op.diff_dst)[0] == 0:
+            return "Col2Im refuses an empty batch"
+        return None
+
+    def emit(self, op: ConvBackwardDataOp, target: Target, emit: Emitter) -> SSAValue:
+        groups = op.value("groups")
+        out, per_group, *kernel = op.weights_shape
+        taps = int(np.prod(kernel))
+        length = int(np.prod([y for y in shape_of(op.diff_dst)[2:] if isinstance(y, int)]))
+        batch = size_of(emit, op.diff_dst, 0)
+        matrix = reshape(emit, op.weights, [groups, out // groups, per_group * taps])
+        matrix = emit(onnx.TransposeOp(matrix, perm=[0, 2, 1]))
+        data = reshape(emit, op.diff_dst, [batch, groups, out // groups, length])
+        columns = emit(onnx.MatMulOp(matrix, data))
+        columns = reshape(emit, columns, [batch, groups * per_group * taps, length])
+        image = [x for x in shape_of(op.diff_src)[2:] if isinstance(x, int)]
+        return emit(
+            onnx.Col2ImOp(
+                columns,
+                emit.ints(image),
+                emit.ints(kernel),
+                strides=op.value("strides"),
+                dilations=op.value("dilations"),
+                pads=[*op.value("pads_begin"), *op.value("pads_end")],
+            )
+        )

@@ -1,0 +1,35 @@
+"""window-to-slice: `grad.take_window` as a Pad to the window's end and a Slice of run-time bounds."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from xdsl.ir import SSAValue
+
+from dialects.grad.conv import TakeWindowOp
+from dialects.onnx import ops as onnx
+from dialects.support.shapes import shape_of
+from passes.strategies.base import Strategy, no_kernel
+from passes.support.rewriting import Emitter
+from passes.support.shape_math import ShapeMath
+from passes.target import Target
+
+
+class WindowToSlice(Strategy):
+    """Zeros up to the window's end, then the window."""
+
+    name: ClassVar[str] = "window-to-slice"
+    ops: ClassVar = (TakeWindowOp,)
+
+    def refuses(self, op: TakeWindowOp, target: Target) -> str | None:
+        return no_kernel(target, op.data, onnx.PadOp, onnx.SliceOp)
+
+    def emit(self, op: TakeWindowOp, target: Target, emit: Emitter) -> SSAValue:
+        math = ShapeMath(emit)
+        axes = range(2, len(shape_of(op.data)))
+        end = math.add(op.begin, op.size)
+        missing = math.max(math.sub(end, math.sizes(op.data, axes)), 0)
+        before = math.vector([0] * (2 + len(axes)))
+        pads = math.concat([before, math.vector([0, 0]), missing])
+        padded = emit(onnx.PadOp(op.data, pads))
+        return emit(onnx.SliceOp(padded, op.begin, end, emit.ints(axes)))

@@ -1,0 +1,105 @@
+"""Small graphs that several lowerings share: reshapes with run-time sizes, zero insertion, flips."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from dialects.onnx import ops as onnx
+from dialects.support.shapes import Dim, shape_of
+from passes.support.rewriting import Emitter
+from passes.support.shape_math import ShapeMath
+
+Size = int | SSAValue
+"""A size: known, or an int64 vector of one element."""
+
+
+def size_of(emit: Emitter, value: SSAValue, axis: int) -> Size:
+    dim = shape_of(value)[axis]
+    return dim if isinstance(dim, int) else ShapeMath(emit).sizes(value, [axis])
+
+
+def product(emit: Emitter, sizes: Sequence[Size]) -> Size:
+    known = math.prod(size for size in sizes if isinstance(size, int))
+    unknown = [size for size in sizes if not isinstance(size, int)]
+    if not unknown:
+        return known
+    total = unknown[0]
+    for size in unknown[1:]:
+        total = ShapeMath(emit).mul(total, size)
+    return total if known == 1 else ShapeMath(emit).mul(total, emit.ints([known]))
+
+
+def reshape(emit: Emitter, value: SSAValue, sizes: Sequence[Size]) -> SSAValue:
+    """Reshape to sizes of which some may be run-time values.
+
+    Reshape reads a 0 as "the input's size at this place". Only the batch may be 0, and it is the first
+    axis on both sides of every reshape here, so the reading is the right one.
+    """
+    if all(isinstance(size, int) for size in sizes):
+        known = [size for size in sizes if isinstance(size, int)]
+        if tuple(known) == shape_of(value):
+            return value
+        return emit(onnx.ReshapeOp(value, emit.ints(known)))
+    parts = [emit.ints([size]) if isinstance(size, int) else size for size in sizes]
+    return emit(onnx.ReshapeOp(value, ShapeMath(emit).concat(parts)))
+
+
+def take_static_window(
+    emit: Emitter, value: SSAValue, begin: Sequence[int], size: Sequence[Size | None]
+) -> SSAValue:
+    """The window [begin, begin + size) of the spatial axes; None leaves an axis as it is."""
+    axes = [2 + i for i, s in enumerate(size) if s is not None]
+    sizes = [s for s in size if s is not None]
+    dims: Sequence[Dim] = shape_of(value)
+    whole = all(dims[a] == s and begin[a - 2] == 0 for a, s in zip(axes, sizes, strict=True))
+    if not axes or whole:
+        return value
+    known = [s for s in sizes if isinstance(s, int)]
+    assert len(known) == len(sizes)
+    starts = [begin[a - 2] for a in axes]
+    ends = [b + s for b, s in zip(starts, known, strict=True)]
+    return emit(onnx.SliceOp(value, emit.ints(starts), emit.ints(ends), emit.ints(axes)))
+
+
+def flip_spatial(emit: Emitter, weights: SSAValue) -> SSAValue:
+    """Weights (A, B, K...) with every spatial axis reversed.
+
+    Reversing all axes is reversing the flattened one, which a Gather does; a Slice of negative step
+    takes several times as long in onnxruntime.
+    """
+    first, second, *kernel = (dim for dim in shape_of(weights) if isinstance(dim, int))
+    taps = math.prod(kernel)
+    if taps == 1:
+        return weights
+    flat = reshape(emit, weights, [first, second, taps])
+    reverse = emit.constant(np.arange(taps - 1, -1, -1, dtype=np.int64))
+    flipped = emit(onnx.GatherOp(flat, reverse, axis=2))
+    return reshape(emit, flipped, [first, second, *kernel])
+
+
+def swap_channels(emit: Emitter, weights: SSAValue, groups: int) -> SSAValue:
+    """Weights (A, B / g, K...) as (B, A / g, K...), within each group."""
+    first, second, *kernel = (dim for dim in shape_of(weights) if isinstance(dim, int))
+    rest = range(3, 3 + len(kernel))
+    split = reshape(emit, weights, [groups, first // groups, second, *kernel])
+    swapped = emit(onnx.TransposeOp(split, perm=[0, 2, 1, *rest]))
+    return reshape(emit, swapped, [groups * second, first // groups, *kernel])
+
+
+def contract(emit: Emitter, value: SSAValue, axis: int, matrix: SSAValue) -> SSAValue:
+    """The axis, of Y positions, times matrix (Y, X): X positions."""
+    rank = len(shape_of(value))
+    if axis == rank - 1:
+        return emit(onnx.MatMulOp(value, matrix))
+    transposed = emit(onnx.TransposeOp(matrix, perm=[1, 0]))
+    if axis == rank - 2:
+        return emit(onnx.MatMulOp(transposed, value))
+    outer = [size_of(emit, value, a) for a in range(axis)]
+    inner = [size_of(emit, value, a) for a in range(axis + 1, rank)]
+    y, x = (size_of(emit, matrix, a) for a in (0, 1))
+    flat = reshape(emit, value, [*outer, y, product(emit, inner)])
+    return reshape(emit, emit(onnx.MatMulOp(transposed, flat)), [*outer, x, *inner])

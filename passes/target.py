@@ -1,0 +1,82 @@
+"""What a compilation is for: an execution provider and an opset."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.passes import ModulePass
+
+from dialects.onnx.base import OnnxOp
+from dialects.onnx.opsets import Version
+from dialects.support import shapes
+from dialects.support.dtypes import name_of
+from passes.kernels import TARGETS, Kernels
+
+DEFAULT_OPSET = 18
+
+
+@dataclass(frozen=True)
+class Target:
+    """An execution provider (`cpu`, `cuda`) and the opset that the model is written in."""
+
+    name: str = "cpu"
+    opset: int = DEFAULT_OPSET
+
+    def __post_init__(self) -> None:
+        assert self.name in TARGETS, self.name
+
+    @property
+    def kernels(self) -> Kernels:
+        return Kernels(self.name, self.opset)
+
+    def lacks(self, op: type[OnnxOp], dtype: str) -> str | None:
+        """Why this target cannot run an op on tensors of one dtype, None if it can."""
+        version = schema_version(op, self.opset)
+        if version is None:
+            return f"{op.onnx_name()} needs opset {op.VERSIONS[0].since}, the target is {self.opset}"
+        variables = {v: dtype for v, words in version.types.items() if dtype in words.split()}
+        if variables and self.kernels.has(op.onnx_name(), version.since, variables):
+            return None
+        return f"{op.onnx_name()} has no {dtype} kernel on {self.name} at opset {self.opset}"
+
+    def lacks_kernel(self, op: OnnxOp) -> str | None:
+        """Why this target cannot run this very op, None if it can."""
+        version = schema_version(type(op), self.opset)
+        if version is None:
+            return f"{op.onnx_name()} needs opset {op.VERSIONS[0].since}, the target is {self.opset}"
+        types = variable_types(op)
+        if self.kernels.has(op.onnx_name(), version.since, types):
+            return None
+        shown = ", ".join(sorted(set(types.values())))
+        return f"{op.onnx_name()} has no kernel for {shown} on {self.name} at opset {self.opset}"
+
+
+def schema_version(op: type[OnnxOp], opset: int) -> Version | None:
+    """The schema version of an op that is in force at an opset."""
+    known = [version for version in op.VERSIONS if version.since <= opset]
+    return known[-1] if known else None
+
+
+def variable_types(op: OnnxOp) -> dict[str, str]:
+    """The dtype word of each type variable of an op."""
+    found = {}
+    definition = op.get_irdl_definition()
+    for name, _ in (*definition.operands, *definition.results):
+        given = getattr(op, name)
+        values = given if isinstance(given, tuple | list) else (given,)
+        for value in values:
+            if value is not None:
+                found[op.TYPES[name]] = name_of(shapes.element_type_of(value))
+    return found
+
+
+@dataclass(frozen=True)
+class TargetPass(ModulePass):
+    """A pass with the options `target` and `opset`."""
+
+    target: str = "cpu"
+    opset: int = DEFAULT_OPSET
+
+    @property
+    def env(self) -> Target:
+        return Target(self.target, self.opset)
