@@ -1,1 +1,77 @@
-"""gradc: a compiler from gradient op graphs to plain ONNX."""
+"""gradc: a compiler from gradient op graphs to plain ONNX.
+
+    c = gradc.compile("decoder_backward.json")
+    gradients = c.run({"t0": diff_dst})
+
+Everything is imported when it is first asked for, so that `import gradc` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dialects.support.diagnostics import (
+        Diagnostic,
+        GradcError,
+        UnsupportedError,
+        UsageError,
+    )
+    from gradc.builder import Graph
+    from gradc.compiler import Compiled, compile
+    from gradc.crash import InternalError
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Compiled",
+    "Diagnostic",
+    "GradcError",
+    "Graph",
+    "InternalError",
+    "UnsupportedError",
+    "UsageError",
+    "__version__",
+    "compile",
+]
+
+_HOMES = {
+    "Compiled": "gradc.compiler",
+    "Diagnostic": "dialects.support.diagnostics",
+    "GradcError": "dialects.support.diagnostics",
+    "Graph": "gradc.builder",
+    "InternalError": "gradc.crash",
+    "UnsupportedError": "dialects.support.diagnostics",
+    "UsageError": "dialects.support.diagnostics",
+    "compile": "gradc.compiler",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'gradc' has no attribute '{name}'")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+def _check_siblings() -> None:
+    """`dialects` and `passes` are top-level names: a foreign package of that name would shadow ours."""
+    for sibling in ("dialects", "passes"):
+        spec = find_spec(sibling)
+        origin = Path(spec.origin) if spec and spec.origin else None
+        if origin is None or not (origin.parent / _MARKERS[sibling]).exists():
+            raise ImportError(
+                f"gradc needs its own package '{sibling}', but '{origin or 'nothing'}' is in its place; "
+                "remove or rename that package, or install gradc in an environment of its own"
+            )
+
+
+_MARKERS = {"dialects": "grad", "passes": "strategies"}
+
+_check_siblings()

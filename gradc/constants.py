@@ -1,0 +1,53 @@
+"""Binding constants: graph inputs whose values are known become constants of the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import BlockArgument
+
+from dialects.onnx.ops import ConstantOp
+from dialects.support import entry, shapes
+from dialects.support.diagnostics import location, nearest, violation
+from dialects.support.dtypes import name_of
+from gradc.tensors import TensorInfo, as_dtype, checked_inputs
+
+
+def bind_constants(module: ModuleOp, constants: Mapping[str, np.ndarray]) -> None:
+    """Replace the named inputs by constants, in place; the other inputs keep their names.
+
+    Raises GradcError for a name that is no input, and for an array that does not fit its input.
+    """
+    function = entry.entry_function(module)
+    inputs, outputs = entry.input_names(function), entry.output_names(function)
+    for name in constants:
+        if name not in inputs:
+            expected = f"one of {', '.join(inputs)}"
+            raise violation("constant", given=name, expected=expected, hint=nearest(name, inputs))
+    arguments = dict(zip(inputs, function.args, strict=True))
+    for name, given in constants.items():
+        _bind(function, name, arguments[name], given)
+    kept = [name for name in inputs if name not in constants]
+    entry.update_function_type(function)
+    entry.set_names(function, kept, outputs)
+
+
+def _bind(function: FuncOp, name: str, argument: BlockArgument, given: np.ndarray) -> None:
+    info = tensor_info(name, argument)
+    array = checked_inputs([info], {name: as_dtype(np.asarray(given), info.dtype)})[name]
+    constant = ConstantOp(array)
+    constant.location = location(name)
+    constant.results[0].name_hint = argument.name_hint
+    block = function.body.block
+    first = block.first_op
+    assert first is not None
+    block.insert_op_before(constant, first)
+    argument.replace_all_uses_with(constant.results[0])
+    block.erase_arg(argument)
+
+
+def tensor_info(name: str, argument: BlockArgument) -> TensorInfo:
+    return TensorInfo(name, name_of(shapes.element_type_of(argument)), shapes.shape_of(argument))

@@ -1,0 +1,35 @@
+"""IR for people: large constants are elided, so that a weight does not print as megabytes."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp
+from xdsl.ir import Attribute
+from xdsl.printer import Printer
+
+ELIDED_ABOVE = 16
+"""Constants of more elements than this are elided."""
+
+
+class ElidingPrinter(Printer):
+    def print_attribute(self, attribute: Attribute) -> None:
+        if isinstance(attribute, DenseIntOrFPElementsAttr) and _elements(attribute) > ELIDED_ABOVE:
+            self.print_string("dense<...> : ")
+            self.print_attribute(attribute.type)
+            return
+        super().print_attribute(attribute)
+
+
+def _elements(attribute: DenseIntOrFPElementsAttr) -> int:
+    count = 1
+    for dim in attribute.type.get_shape():
+        count *= dim
+    return count
+
+
+def elided(module: ModuleOp) -> str:
+    """The module's text with large constants elided; it cannot be read back."""
+    stream = StringIO()
+    ElidingPrinter(stream=stream).print_op(module)
+    return stream.getvalue() + "\n"

@@ -1,0 +1,165 @@
+"""Random inputs for a graph, from a seed, with sizes for its dynamic dims that make sense."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import BlockArgument, Operation
+
+from dialects.onednn.convolution import ConvolutionBackwardDataOp
+from dialects.onednn.interpolate import InterpolateBackwardOp
+from dialects.support import entry, layouts, shapes
+from dialects.support.diagnostics import nearest, violation
+from dialects.support.dtypes import by_name
+from dialects.support.shapes import Dim
+from gradc.constants import tensor_info
+from gradc.tensors import TensorInfo
+
+UNKNOWN_BATCH, UNKNOWN_SIZE = 2, 12
+"""What an unknown dim is in a sample: the first of a tensor, and any other."""
+
+
+def random_inputs(
+    module: ModuleOp, seed: int, given_shapes: Mapping[str, Sequence[int]] | None = None
+) -> dict[str, np.ndarray]:
+    """Input name -> array: normally distributed floats, and sizes that fit where an input is a size.
+
+    `given_shapes` fixes the shapes of named inputs. Raises GradcError if one does not fit.
+    """
+    function = entry.entry_function(module)
+    names = entry.input_names(function)
+    infos = [tensor_info(n, a) for n, a in zip(names, function.args, strict=True)]
+    sizes = _Sizes(infos, given_shapes or {})
+    _fit_convolutions(module, dict(zip(function.args, names, strict=True)), sizes)
+    rng = np.random.default_rng(seed)
+    found = {info.name: _random(info, sizes.shape(info), rng) for info in infos}
+    for name, argument in zip(names, function.args, strict=True):
+        if (wanted := _wanted_sizes(argument, names, function.args, found)) is not None:
+            found[name] = wanted
+    return found
+
+
+class _Sizes:
+    """The concrete shape of each input: given, known, or chosen; equal names get equal sizes."""
+
+    def __init__(self, infos: Sequence[TensorInfo], given: Mapping[str, Sequence[int]]):
+        names = [info.name for info in infos]
+        for name in given:
+            if name not in names:
+                raise violation(
+                    "--shape", given=name, expected=f"one of {', '.join(names)}", hint=nearest(name, names)
+                )
+        self._given = {name: tuple(shape) for name, shape in given.items()}
+        self._symbols: dict[str, int] = {}
+        for info in infos:
+            self._learn(info)
+
+    def _learn(self, info: TensorInfo) -> None:
+        given = self._given.get(info.name)
+        if given is None:
+            return
+        if not shapes.compatible(given, info.shape):
+            raise violation(f"--shape of {info.name}", given=list(given), expected=shapes.show(info.shape))
+        for dim, size in zip(info.shape, given, strict=True):
+            if isinstance(dim, str):
+                self._symbols[dim] = size
+
+    def shape(self, info: TensorInfo) -> tuple[int, ...]:
+        if info.name in self._given:
+            return self._given[info.name]
+        return tuple(self._size(dim, axis) for axis, dim in enumerate(info.shape))
+
+    def prefer(self, name: str, shape: Sequence[int]) -> None:
+        """A shape that fits better than an arbitrary choice."""
+        self._given.setdefault(name, tuple(shape))
+
+    def _size(self, dim: Dim, axis: int) -> int:
+        if isinstance(dim, int):
+            return dim
+        chosen = UNKNOWN_SIZE if axis else UNKNOWN_BATCH
+        return self._symbols.setdefault(dim, chosen) if dim else chosen
+
+
+def _fit_convolutions(module: ModuleOp, names: Mapping[BlockArgument, str], sizes: _Sizes) -> None:
+    """Where diff_src is known and diff_dst is not, only one size of diff_dst fits."""
+    for op in module.walk():
+        if not isinstance(op, ConvolutionBackwardDataOp) or op.diff_dst not in names:
+            continue
+        assert isinstance(op.diff_dst, BlockArgument)
+        info = tensor_info(names[op.diff_dst], op.diff_dst)
+        problem = op.problem()
+        spatial = [
+            _forward_size(window, x, y, pads)
+            for window, x, y, pads in zip(
+                problem.windows, problem.src, problem.dst, problem.pads, strict=True
+            )
+        ]
+        if all(size is not None for size in spatial):
+            batch, channels, *_ = op.channels_first(op.diff_dst)
+            full = (batch or UNKNOWN_BATCH, channels, *spatial)
+            known = [d if isinstance(d, int) else UNKNOWN_BATCH for d in full]
+            sizes.prefer(info.name, layouts.reorder(known, "NCX", op.value("data_format")))
+
+
+def _forward_size(window, x: Dim, y: Dim, pads) -> int | None:
+    if isinstance(y, int):
+        return y
+    if not isinstance(x, int):
+        return None
+    return -(-x // window.stride) if pads is None else window.output_size(x, *pads)
+
+
+def _random(info: TensorInfo, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+    dtype = by_name(info.dtype)
+    if dtype is None:
+        raise violation(f"input {info.name}", given=info.dtype, expected="a dtype that gradc has")
+    if np.issubdtype(dtype.numpy, np.integer) or dtype.name == "boolean":
+        return rng.integers(0, 2, shape).astype(dtype.numpy)
+    return rng.standard_normal(shape).astype(np.float32).astype(dtype.numpy)
+
+
+def _wanted_sizes(
+    argument: BlockArgument,
+    names: Sequence[str],
+    arguments: Sequence[BlockArgument],
+    found: Mapping[str, np.ndarray],
+) -> np.ndarray | None:
+    """What a size input should say, for the first op that reads it as one."""
+    arrays = {a: found[n] for n, a in zip(names, arguments, strict=True)}
+    for use in argument.uses:
+        wanted = _size_value(use.operation, use.index, arrays)
+        if wanted is not None:
+            return np.array(wanted, np.int32)
+    return None
+
+
+def _size_value(
+    op: Operation, index: int, arrays: Mapping[BlockArgument, np.ndarray]
+) -> Sequence[int] | None:
+    if index != 2:
+        return None
+    if isinstance(op, InterpolateBackwardOp) and op.diff_dst in arrays:
+        shape = arrays[op.diff_dst].shape  # pyright: ignore[reportArgumentType]
+        return [d for d in op.spatial(shape) if isinstance(d, int)]
+    if isinstance(op, ConvolutionBackwardDataOp):
+        return _natural_shape(op, arrays)
+    return None
+
+
+def _natural_shape(
+    op: ConvolutionBackwardDataOp, arrays: Mapping[BlockArgument, np.ndarray]
+) -> Sequence[int] | None:
+    """The shape of diff_src without residue; X = s Y for `same_*`, which every rule admits."""
+    if op.diff_dst not in arrays:
+        return None
+    shape = arrays[op.diff_dst].shape  # pyright: ignore[reportArgumentType]
+    batch, _, *spatial = layouts.reorder(shape, op.value("data_format"), "NCX")
+    problem = op.problem()
+    sizes = [
+        window.stride * y if pads is None else window.input_size(y, *pads, 0)
+        for window, y, pads in zip(problem.windows, spatial, problem.pads, strict=True)
+    ]
+    full = (batch, problem.in_channels, *sizes)
+    return layouts.reorder(full, "NCX", op.value("data_format"))
