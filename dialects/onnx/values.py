@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType, i32, i64
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from dialects.support import shapes
@@ -30,30 +31,44 @@ def constant_of(value: SSAValue) -> np.ndarray | None:
     return to_numpy(found) if isinstance(found, DenseIntOrFPElementsAttr) else None
 
 
-def dims_of(value: SSAValue, depth: int = DEEPEST) -> Dims | None:
+def dims_of(value: SSAValue) -> Dims | None:
     """The elements of an integer scalar or vector of static length, each as far as it is known.
 
     None for a tensor of another rank, type or length.
     """
-    length = _length(value)
-    if length is None:
-        return None
-    constant = constant_of(value)
-    if constant is not None:
-        return tuple(int(x) for x in constant.reshape(-1))
-    owner = value.owner if isinstance(value, OpResult) else None
-    rule = _RULES.get(owner.name) if isinstance(owner, Operation) else None
-    if owner is None or rule is None or depth == 0:
-        return (None,) * length
-    found = rule(owner, depth - 1)
-    if found is None or len(found) != length:
-        return (None,) * length
-    return found
+    return Walk({}, DEEPEST).dims_of(value)
+
+
+@dataclass(frozen=True)
+class Walk:
+    """One look backwards through the graph; `seen` keeps a shared operand from being followed twice."""
+
+    seen: dict[SSAValue, Dims | None]
+    left: int
+
+    def dims_of(self, value: SSAValue) -> Dims | None:
+        if value not in self.seen:
+            self.seen[value] = self._follow(value)
+        return self.seen[value]
+
+    def _follow(self, value: SSAValue) -> Dims | None:
+        length = _length(value)
+        if length is None:
+            return None
+        constant = constant_of(value)
+        if constant is not None:
+            return tuple(int(x) for x in constant.reshape(-1))
+        owner = value.owner if isinstance(value, OpResult) else None
+        rule = _RULES.get(owner.name) if owner is not None else None
+        if owner is None or rule is None or self.left == 0:
+            return (None,) * length
+        found = rule(owner, Walk(self.seen, self.left - 1))
+        return found if found is not None and len(found) == length else (None,) * length
 
 
 def _length(value: SSAValue) -> int | None:
     type_ = value.type
-    if not isinstance(type_, TensorType) or str(type_.element_type) not in ("i64", "i32"):
+    if not isinstance(type_, TensorType) or type_.element_type not in (i64, i32):
         return None
     shape = shapes.static(shapes.shape_of(type_))
     if shape is None or len(shape) > 1:
@@ -62,27 +77,27 @@ def _length(value: SSAValue) -> int | None:
     return length if length <= MOST_DIMS else None
 
 
-Rule = Callable[[Operation, int], Dims | None]
+Rule = Callable[[Operation, Walk], Dims | None]
 
 
-def _shape(op: Operation, depth: int) -> Dims | None:
+def _shape(op: Operation, walk: Walk) -> Dims | None:
     shape = shapes.shape_of(op.operands[0])
     start, end = _int(op, "start", 0), _int(op, "end", len(shape))
     return shape[slice(start, end)]
 
 
-def _same(op: Operation, depth: int) -> Dims | None:
+def _same(op: Operation, walk: Walk) -> Dims | None:
     """Identity, integer Cast, and changes of rank between scalar and vector."""
-    return dims_of(op.operands[0], depth)
+    return walk.dims_of(op.operands[0])
 
 
-def _concat(op: Operation, depth: int) -> Dims | None:
-    parts = [dims_of(operand, depth) for operand in op.operands]
+def _concat(op: Operation, walk: Walk) -> Dims | None:
+    parts = [walk.dims_of(operand) for operand in op.operands]
     return tuple(dim for part in parts if part is not None for dim in part)
 
 
-def _gather(op: Operation, depth: int) -> Dims | None:
-    data, indices = dims_of(op.operands[0], depth), dims_of(op.operands[1], depth)
+def _gather(op: Operation, walk: Walk) -> Dims | None:
+    data, indices = walk.dims_of(op.operands[0]), walk.dims_of(op.operands[1])
     if data is None or indices is None:
         return None
     return tuple(_at(data, index) for index in indices)
@@ -94,10 +109,10 @@ def _at(dims: Dims, index: Dim) -> Dim:
     return dims[index]
 
 
-def _slice(op: Operation, depth: int) -> Dims | None:
+def _slice(op: Operation, walk: Walk) -> Dims | None:
     from dialects.onnx.infer import slice_bounds
 
-    data, *bounds = (dims_of(operand, depth) for operand in op.operands)
+    data, *bounds = (walk.dims_of(operand) for operand in op.operands)
     if data is None or len(op.operands) not in (3, 5):
         return None
     starts, ends, *rest = bounds
@@ -111,8 +126,8 @@ def _slice(op: Operation, depth: int) -> Dims | None:
 
 
 def _arithmetic(function: Callable[[int, int], int | None]) -> Rule:
-    def rule(op: Operation, depth: int) -> Dims | None:
-        a, b = (dims_of(operand, depth) for operand in op.operands)
+    def rule(op: Operation, walk: Walk) -> Dims | None:
+        a, b = (walk.dims_of(operand) for operand in op.operands)
         if a is None or b is None:
             return None
         length = max(len(a), len(b)) if len(a) and len(b) else 0

@@ -1,0 +1,280 @@
+"""Canonicalization: each pattern fires where it may, not where it may not, and keeps the numbers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import ml_dtypes
+import numpy as np
+import pytest
+from xdsl.context import Context
+from xdsl.dialects import builtin, func
+from xdsl.interpreter import Interpreter
+from xdsl.interpreters.func import FuncFunctions
+from xdsl.parser import Parser
+from xdsl.transforms.canonicalize import CanonicalizePass
+
+from dialects.onnx import ONNX
+from dialects.onnx.kernels import round_to
+from dialects.onnx.reference import OnnxFunctions
+from dialects.support import dtypes
+from dialects.support.shapes import element_type_of, shape_of
+
+SIZES = {"N": 3, "M": 2, None: 4}
+"""The run-time sizes of symbolic and unknown dims."""
+
+
+def parse(text: str) -> tuple[Context, builtin.ModuleOp]:
+    """The body of a function `f`, with types written `2x?xf32` and constants `c[1, 2]`."""
+    text = re.sub(r"c\[([-\d, ]*)\]", _constant, text)
+    ctx = Context()
+    for dialect in (builtin.Builtin, func.Func, ONNX):
+        ctx.load_dialect(dialect)
+    module = Parser(ctx, text).parse_module()
+    module.verify()
+    return ctx, module
+
+
+def _constant(match: re.Match) -> str:
+    count = len([part for part in match[1].split(",") if part.strip()])
+    return f"onnx.Constant dense<[{match[1]}]> : tensor<{count}xi64>"
+
+
+def interpret(module: builtin.ModuleOp, inputs: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+    interpreter = Interpreter(module)
+    interpreter.register_implementations(FuncFunctions())
+    interpreter.register_implementations(OnnxFunctions())
+    return interpreter.call_op("f", tuple(inputs))
+
+
+def canonicalized(text: str) -> list[str]:
+    """The names of the ops that are left; types and numbers are as before."""
+    ctx, module = parse(text)
+    (function,) = module.ops
+    assert isinstance(function, func.FuncOp)
+    random = np.random.default_rng(0)
+    inputs = []
+    for arg in function.args:
+        dtype = dtypes.of_mlir(element_type_of(arg))
+        assert dtype is not None
+        shape = [dim if isinstance(dim, int) else SIZES[dim] for dim in shape_of(arg)]
+        inputs.append(np.asarray(random.integers(0, 9, shape) + 1 / 3).astype(dtype.numpy))
+    before, types = interpret(module, inputs), list(function.function_type.outputs)
+    CanonicalizePass().apply(ctx, module)
+    module.verify()
+    last = function.body.block.last_op
+    assert last is not None
+    assert list(last.operand_types) == types
+    for a, b in zip(before, interpret(module, inputs), strict=True):
+        assert a.dtype == b.dtype
+        np.testing.assert_array_equal(a, b)
+    return [op.name.removeprefix("onnx.") for op in function.body.block.ops][:-1]
+
+
+def unary(body: str, of: str, to: str) -> str:
+    """A function of %x, of one type, whose last value is %y, of another."""
+    return f"""
+    func.func @f(%x: {of}) -> {to} {{
+      {body}
+      func.return %y : {to}
+    }}"""
+
+
+A, B, N = "tensor<2x3xf32>", "tensor<3x2xf32>", 'tensor<?x3xf32, ["N", ""]>'
+U, UU = "tensor<?x3xf32>", "tensor<?x?xf32>"
+S = "tensor<2xi64>"
+
+GONE = {
+    "identity": unary(f"%y = onnx.Identity %x : ({A}) -> {A}", A, A),
+    "transpose": unary(f"%y = onnx.Transpose %x {{perm = [0, 1]}} : ({A}) -> {A}", A, A),
+    "two transposes": unary(
+        f"""%0 = onnx.Transpose %x : ({A}) -> {B}
+            %y = onnx.Transpose %0 {{perm = [1, 0]}} : ({B}) -> {A}""", A, A),
+    "cast": unary(f"%y = onnx.Cast %x {{to = f32}} : ({A}) -> {A}", A, A),
+    "wide cast and back": unary(
+        """%0 = onnx.Cast %x {to = f32} : (tensor<2xbf16>) -> tensor<2xf32>
+           %y = onnx.Cast %0 {to = bf16} : (tensor<2xf32>) -> tensor<2xbf16>""",
+        "tensor<2xbf16>", "tensor<2xbf16>"),
+    "static reshape": unary(
+        f"%s = c[2, 3] %y = onnx.Reshape %x, %s : ({A}, {S}) -> {A}", A, A),
+    "named reshape": unary(
+        f"%s = c[0, 3] %y = onnx.Reshape %x, %s : ({N}, {S}) -> {N}", N, N),
+    "reshape with one unknown": unary(
+        f"%s = c[-1, 3] %y = onnx.Reshape %x, %s : ({U}, {S}) -> {U}", U, U),
+    "reshape and back": unary(
+        f"""%s = c[6] %0 = onnx.Reshape %x, %s : ({A}, tensor<1xi64>) -> tensor<6xf32>
+            %t = c[2, 3] %y = onnx.Reshape %0, %t : (tensor<6xf32>, {S}) -> {A}""", A, A),
+    "zero pad": unary(
+        f"%s = c[0, 0, 0, 0] %y = onnx.Pad %x, %s : ({A}, tensor<4xi64>) -> {A}", A, A),
+    "full slice": unary(
+        f"%s = c[0, -3] %e = c[2, 9] %y = onnx.Slice %x, %s, %e : ({A}, {S}, {S}) -> {A}", A, A),
+    "slice to the end": unary(
+        f"%s = c[0] %e = c[9223372036854775807] %y = onnx.Slice %x, %s, %e, %s : "
+        f"({U}, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> {U}", U, U),
+    "expand": unary(f"%s = c[1, 3] %y = onnx.Expand %x, %s : ({A}, {S}) -> {A}", A, A),
+    "tile": unary(f"%s = c[1, 1] %y = onnx.Tile %x, %s : ({U}, {S}) -> {U}", U, U),
+    "concat of one": unary(f"%y = onnx.Concat %x {{axis = 0}} : ({U}) -> {U}", U, U),
+    "clip": unary(f"%y = onnx.Clip %x : ({U}) -> {U}", U, U),
+    "resize": unary(
+        f"%s = c[2, 3] %y = onnx.Resize %x, _, _, %s {{mode = \"linear\"}} : ({A}, {S}) -> {A}", A, A),
+    "unsqueeze and back": unary(
+        f"""%s = c[-1, 0] %0 = onnx.Unsqueeze %x, %s : ({U}, {S}) -> tensor<1x?x3x1xf32>
+            %t = c[0, 3] %y = onnx.Squeeze %0, %t : (tensor<1x?x3x1xf32>, {S}) -> {U}""", U, U),
+    "squeeze and back": unary(
+        """%s = c[1] %0 = onnx.Squeeze %x, %s : (tensor<?x1xf32>, tensor<1xi64>) -> tensor<?xf32>
+           %y = onnx.Unsqueeze %0, %s : (tensor<?xf32>, tensor<1xi64>) -> tensor<?x1xf32>""",
+        "tensor<?x1xf32>", "tensor<?x1xf32>"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GONE)
+def test_gone(name: str) -> None:
+    assert canonicalized(GONE[name]) == []
+
+
+STAYS = {
+    "narrow cast and back": unary(
+        f"""%0 = onnx.Cast %x {{to = bf16}} : ({A}) -> tensor<2x3xbf16>
+            %y = onnx.Cast %0 {{to = f32}} : (tensor<2x3xbf16>) -> {A}""", A, A),
+    "f16 by bf16": unary(
+        """%0 = onnx.Cast %x {to = bf16} : (tensor<2xf16>) -> tensor<2xbf16>
+           %y = onnx.Cast %0 {to = f16} : (tensor<2xbf16>) -> tensor<2xf16>""",
+        "tensor<2xf16>", "tensor<2xf16>"),
+    "square transpose": unary(
+        "%y = onnx.Transpose %x : (tensor<2x2xf32>) -> tensor<2x2xf32>",
+        "tensor<2x2xf32>", "tensor<2x2xf32>"),
+    "pad and crop": unary(
+        f"%s = c[1, 0, -1, 0] %y = onnx.Pad %x, %s : ({A}, tensor<4xi64>) -> {A}", A, A),
+    "reversed": unary(
+        f"%s = c[-1] %e = c[-9] %a = c[0] %y = onnx.Slice %x, %s, %e, %a, %s : "
+        f"({A}, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> {A}", A, A),
+    "slice of an unknown size": unary(
+        f"%s = c[0] %e = c[3] %y = onnx.Slice %x, %s, %e, %s : "
+        f"({U}, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> {U}", U, U),
+    "reshape with two unknowns": unary(
+        f"%s = c[2, -1] %y = onnx.Reshape %x, %s : ({UU}, {S}) -> {UU}", UU, UU),
+    "repeat": unary(f"%s = c[2, 1] %y = onnx.Tile %x, %s : ({U}, {S}) -> {U}", U, U),
+    "squeeze elsewhere": unary(
+        """%s = c[0] %0 = onnx.Unsqueeze %x, %s : (tensor<1xf32>, tensor<1xi64>) -> tensor<1x1xf32>
+           %t = c[1] %y = onnx.Squeeze %0, %t : (tensor<1x1xf32>, tensor<1xi64>) -> tensor<1xf32>""",
+        "tensor<1xf32>", "tensor<1xf32>"),
+    "new result type": unary(f"%y = onnx.Identity %x : ({N}) -> {U}", N, U),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STAYS)
+def test_stays(name: str) -> None:
+    assert [op for op in canonicalized(STAYS[name]) if op != "Constant"] == [
+        word for word in re.findall(r"onnx\.(\w+)", STAYS[name]) if word != "Constant"
+    ]
+
+
+def test_transposes_compose() -> None:
+    text = unary(
+        """%0 = onnx.Transpose %x {perm = [2, 0, 1]} : (tensor<?x3x5xf32>) -> tensor<5x?x3xf32>
+           %1 = onnx.Transpose %0 {perm = [1, 0, 2]} : (tensor<5x?x3xf32>) -> tensor<?x5x3xf32>
+           %y = onnx.Transpose %1 {perm = [2, 0, 1]} : (tensor<?x5x3xf32>) -> tensor<3x?x5xf32>""",
+        "tensor<?x3x5xf32>",
+        "tensor<3x?x5xf32>",
+    )
+    assert canonicalized(text) == ["Transpose"]
+
+
+def test_reshapes_compose() -> None:
+    text = unary(
+        f"""%s = c[3, -1] %0 = onnx.Reshape %x, %s : (tensor<?x6xf32>, {S}) -> tensor<3x?xf32>
+            %t = c[-1, 3] %y = onnx.Reshape %0, %t : (tensor<3x?xf32>, {S}) -> {N}""",
+        "tensor<?x6xf32>",
+        N,
+    )
+    assert canonicalized(text) == ["Constant", "Reshape"]
+
+
+def test_a_copied_size_keeps_the_inner_reshape() -> None:
+    text = unary(
+        f"""%s = c[3, -1] %0 = onnx.Reshape %x, %s : (tensor<?x6xf32>, {S}) -> tensor<3x?xf32>
+            %t = c[0, 1, -1]
+            %y = onnx.Reshape %0, %t : (tensor<3x?xf32>, tensor<3xi64>) -> tensor<3x1x?xf32>""",
+        "tensor<?x6xf32>",
+        "tensor<3x1x?xf32>",
+    )
+    assert canonicalized(text).count("Reshape") == 2
+
+
+def test_shape_of_known_dims_is_a_constant() -> None:
+    text = """
+    func.func @f(%x: tensor<?x3x5xf32>) -> (tensor<2xi64>, tensor<3xi64>, tensor<i64>) {
+      %0 = onnx.Shape %x {start = 1} : (tensor<?x3x5xf32>) -> tensor<2xi64>
+      %1 = onnx.Shape %x : (tensor<?x3x5xf32>) -> tensor<3xi64>
+      %i = onnx.Constant dense<-1> : tensor<i64>
+      %2 = onnx.Gather %1, %i : (tensor<3xi64>, tensor<i64>) -> tensor<i64>
+      %3 = onnx.Mul %2, %2 : (tensor<i64>, tensor<i64>) -> tensor<i64>
+      func.return %0, %1, %3 : tensor<2xi64>, tensor<3xi64>, tensor<i64>
+    }"""
+    assert sorted(canonicalized(text)) == ["Constant", "Constant", "Shape"]
+
+
+def test_large_constants_are_not_made() -> None:
+    """A fold may not blow up: more than 1 MiB and more than 16 times the operands."""
+    grown = unary(
+        """%c = onnx.Constant dense<1.0> : tensor<1xf32>
+           %s = c[1024, 1024]
+           %0 = onnx.Expand %c, %s : (tensor<1xf32>, tensor<2xi64>) -> tensor<1024x1024xf32>
+           %y = onnx.Add %x, %0 : (tensor<1xf32>, tensor<1024x1024xf32>) -> tensor<1024x1024xf32>""",
+        "tensor<1xf32>",
+        "tensor<1024x1024xf32>",
+    )
+    assert "Expand" in canonicalized(grown)
+    assert "Expand" not in canonicalized(grown.replace("1024", "512"))
+
+
+def test_a_fold_never_divides_by_zero() -> None:
+    text = """
+    func.func @f(%x: tensor<2xi64>) -> tensor<2xi64> {
+      %0 = c[1, 2]
+      %1 = c[0, 1]
+      %2 = onnx.Div %0, %1 : (tensor<2xi64>, tensor<2xi64>) -> tensor<2xi64>
+      %y = onnx.Add %x, %2 : (tensor<2xi64>, tensor<2xi64>) -> tensor<2xi64>
+      func.return %y : tensor<2xi64>
+    }"""
+    ctx, module = parse(text)
+    CanonicalizePass().apply(ctx, module)
+    assert "onnx.Div" in str(module)
+
+
+def test_rounding_to_bf16_is_to_nearest_even() -> None:
+    """Against a search through all bfloat16 numbers; doubles on ties, just off them, and anywhere."""
+    with np.errstate(invalid="ignore"):  # signalling NaNs
+        every = np.arange(2**16).astype(np.uint16).view(ml_dtypes.bfloat16).astype(np.float64)
+    table = np.unique(every[np.isfinite(every)])
+    random = np.random.default_rng(0)
+    at = random.integers(1, len(table) - 1, 2000)
+    ties = (table[at] + table[at - 1]) / 2
+    off = ties * (1 + random.choice([-1, 1], 2000) * 2.0 ** random.integers(-52, -8, 2000))
+    doubles = np.concatenate([ties, off, random.standard_normal(2000)])
+    right = np.clip(np.searchsorted(table, doubles), 1, len(table) - 1)
+    low, high = table[right - 1], table[right]
+    even = low.astype(ml_dtypes.bfloat16).view(np.uint16) % 2 == 0
+    nearest = np.where(doubles - low < high - doubles, low, high)
+    expected = np.where((doubles - low == high - doubles) & even, low, nearest)
+    found = round_to(doubles, np.dtype(ml_dtypes.bfloat16)).astype(np.float64)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_bf16_folds_round_once() -> None:
+    """The sum is just above a tie of bfloat16, and in float32 it is that tie."""
+    a, b = np.array([1, 2**-8]).astype(ml_dtypes.bfloat16), np.array([0, 2**-30])
+    text = unary(
+        """%0 = onnx.Constant dense<1.00390625> : tensor<1xf64>
+           %1 = onnx.Constant dense<9.313225746154785e-10> : tensor<1xf64>
+           %2 = onnx.Add %0, %1 : (tensor<1xf64>, tensor<1xf64>) -> tensor<1xf64>
+           %3 = onnx.Cast %2 {to = bf16} : (tensor<1xf64>) -> tensor<1xbf16>
+           %y = onnx.Mul %3, %x : (tensor<1xbf16>, tensor<1xbf16>) -> tensor<1xbf16>""",
+        "tensor<1xbf16>",
+        "tensor<1xbf16>",
+    )
+    assert float(a.astype(np.float64).sum() + b.sum()) == 1.00390625 + 2**-30
+    _, module = parse(text)
+    (found,) = interpret(module, [np.ones(1, ml_dtypes.bfloat16)])
+    assert float(found[0]) == 1.0078125

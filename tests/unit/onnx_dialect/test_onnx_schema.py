@@ -1,0 +1,168 @@
+"""The generated file is fresh, and what it says of opsets is what onnx says."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+from xdsl.dialects import test
+from xdsl.dialects.builtin import bf16, f16, f32, f64, i1, i8, i64
+from xdsl.ir import Attribute, SSAValue
+
+from dialects.onnx import ops, schema
+from dialects.onnx.base import OnnxOp, opset_range, required_opset
+from dialects.support.diagnostics import GradcError, UnsupportedError
+from dialects.support.dtypes import of_mlir
+from dialects.support.shapes import element_type_of, tensor_type
+
+
+def value(*shape: int, dtype: Attribute = f32) -> SSAValue:
+    return test.TestOp(result_types=[tensor_type(dtype, shape)]).results[0]
+
+
+def vector(*values: int) -> ops.ConstantOp:
+    return ops.ConstantOp(np.array(values, np.int64))
+
+
+def test_ops_are_up_to_date() -> None:
+    newest = onnx.defs.onnx_opset_version()
+    if newest < schema.NEWEST:
+        pytest.skip(f"onnx {onnx.__version__} knows opsets up to {newest} only")
+    assert schema.check() == ""
+
+
+def test_check_sees_a_difference(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stale = tmp_path / "ops.py"
+    stale.write_text(schema.generate().replace("min_inputs=2", "min_inputs=1", 1))
+    monkeypatch.setattr(schema, "path", lambda: stale)
+    assert schema.main(["--check"]) == 1
+    assert schema.main([]) == 0
+    assert schema.main(["--check"]) == 0
+    assert schema.main(["--wrong"]) == 2
+
+
+def test_the_dialect_does_not_import_onnx() -> None:
+    code = "import sys; import dialects.onnx.reference; sys.exit('onnx' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+INSTANCES: dict[str, OnnxOp] = {
+    "abs": ops.AbsOp(value(2)),
+    "add": ops.AddOp(value(2), value(2)),
+    "add u8": ops.AddOp(value(2, dtype=i8), value(2, dtype=i8)),
+    "average pool": ops.AveragePoolOp(value(1, 2, 8), kernel_shape=[2]),
+    "average pool bf16": ops.AveragePoolOp(value(1, 2, 8, dtype=bf16), kernel_shape=[2]),
+    "average pool dilated": ops.AveragePoolOp(value(1, 2, 8), kernel_shape=[2], dilations=[2]),
+    "cast": ops.CastOp(value(2), to=bf16),
+    "cast saturate": ops.CastOp(value(2), to=f16, saturate=1),
+    "col2im": ops.Col2ImOp(value(1, 4, 4), vector(2, 2), vector(1, 1)),
+    "constant": vector(1),
+    "conv": ops.ConvOp(value(1, 2, 8), value(2, 2, 3)),
+    "conv bf16": ops.ConvOp(value(1, 2, 8, dtype=bf16), value(2, 2, 3, dtype=bf16)),
+    "conv f64 bias": ops.ConvOp(value(1, 2, 8, dtype=f64), value(2, 2, 3, dtype=f64), value(2, dtype=f64)),
+    "conv transpose f16": ops.ConvTransposeOp(value(1, 2, 8, dtype=f16), value(2, 2, 3, dtype=f16)),
+    "equal bool": ops.EqualOp(value(2, dtype=i1), value(2, dtype=i1)),
+    "pad": ops.PadOp(value(2), vector(1, 1)),
+    "pad axes": ops.PadOp(value(2, 2), vector(1, 1), None, vector(0)),
+    "pad bool": ops.PadOp(value(2, dtype=i1), vector(1, 1)),
+    "range": ops.RangeOp(*(value(dtype=i64) for _ in range(3))),
+    "range f16": ops.RangeOp(*(value(dtype=f16) for _ in range(3))),
+    "reduce sum": ops.ReduceSumOp(value(2, 2), vector(0), keepdims=0),
+    "reshape": ops.ReshapeOp(value(2, 2), vector(4)),
+    "reshape allowzero": ops.ReshapeOp(value(2, 2), vector(4), allowzero=1),
+    "resize": ops.ResizeOp(value(1, 1, 4), None, None, vector(1, 1, 8), mode="linear"),
+    "resize axes": ops.ResizeOp(value(1, 1, 4), None, None, vector(8), axes=[2], mode="linear"),
+    "scatter": ops.ScatterNDOp(value(4), vector_of_vectors := ops.ConstantOp(np.array([[1]])), value(1)),
+    "scatter add": ops.ScatterNDOp(value(4), vector_of_vectors, value(1), reduction="add"),
+    "shape": ops.ShapeOp(value(2, 3)),
+    "shape start": ops.ShapeOp(value(2, 3), start=1),
+    "slice": ops.SliceOp(value(4), vector(0), vector(2)),
+    "slice axes steps": ops.SliceOp(value(4), vector(0), vector(2), vector(0), vector(1)),
+    "split equal": ops.SplitOp(value(4), results=2),
+    "split num_outputs": ops.SplitOp(value(4), results=2, num_outputs=2),
+    "split sizes": ops.SplitOp(value(4), vector(1, 3), results=2),
+    "where bf16": ops.WhereOp(value(2, dtype=i1), value(2, dtype=bf16), value(2, dtype=bf16)),
+    "where": ops.WhereOp(value(2, dtype=i1), value(2), value(2)),
+    "greater": ops.GreaterOrEqualOp(value(2, dtype=bf16), value(2, dtype=bf16)),
+}
+
+
+def legal(op: OnnxOp, opset: int) -> bool:
+    """What onnx itself says of the instance in an opset."""
+    try:
+        found = onnx.defs.get_schema(op.onnx_name(), opset, "")
+    except onnx.defs.SchemaError:
+        return False
+    attributes: dict[str, Any] = dict(op.onnx_attributes())
+    attributes.update({"to": 1} if "to" in attributes else {})
+    if "value" in attributes:
+        attributes["value"] = onnx.numpy_helper.from_array(attributes["value"])
+    inputs = op.onnx_inputs()
+    names = ["" if value is None else f"i{i}" for i, value in enumerate(inputs)]
+    outputs = [f"o{i}" for i in range(len(op.results))]
+    node = helper.make_node(op.onnx_name(), names, outputs, **attributes)
+    context = onnx.checker.C.CheckerContext()
+    context.ir_version, context.opset_imports = 10, {"": opset}
+    try:
+        onnx.checker.check_node(node, context)
+    except onnx.checker.ValidationError:
+        return False
+    parameters = [found.inputs[min(i, len(found.inputs) - 1)] for i in range(len(inputs))]
+    pairs = [(p, v) for p, v in zip(parameters, inputs, strict=True) if v is not None]
+    pairs += [(found.outputs[min(i, len(found.outputs) - 1)], v) for i, v in enumerate(op.results)]
+    return all(_onnx_type(value) in parameter.types for parameter, value in pairs)
+
+
+def _onnx_type(value: SSAValue) -> str:
+    dtype = of_mlir(element_type_of(value))
+    assert dtype is not None
+    number = helper.np_dtype_to_tensor_dtype(dtype.numpy)
+    return f"tensor({onnx.TensorProto.DataType.Name(number).lower()})"
+
+
+@pytest.mark.parametrize("name", INSTANCES)
+def test_opsets(name: str) -> None:
+    op = INSTANCES[name]
+    opsets = range(13, min(schema.NEWEST, onnx.defs.onnx_opset_version()) + 1)
+    theirs = [opset for opset in opsets if legal(op, opset)]
+    first, last = opset_range(op)
+    ours = [opset for opset in opsets if first <= opset and (last is None or opset < last)]
+    if name.startswith("split"):
+        return  # whether parts are equal is said in prose, not in the schema: see below
+    assert ours == theirs
+    assert required_opset(op) == theirs[0]
+
+
+def test_opsets_that_schemas_do_not_tell() -> None:
+    assert opset_range(INSTANCES["split equal"]) == (13, 18)
+    assert opset_range(INSTANCES["split num_outputs"]) == (18, None)
+    assert opset_range(INSTANCES["split sizes"]) == (13, None)
+    assert required_opset(ops.PadOp(value(4), vector(1, 1), mode="wrap")) == 19
+    assert required_opset(ops.PadOp(value(4), vector(1, 1), mode="edge")) == 13
+    scatter = ops.ScatterNDOp(value(4), vector_of_vectors, value(1), reduction="max")
+    assert required_opset(scatter) == 18
+    symmetric = {"coordinate_transformation_mode": "half_pixel_symmetric"}
+    resize = ops.ResizeOp(value(1, 1, 4), None, None, vector(1, 1, 8), **symmetric)
+    assert required_opset(resize) == 19
+
+
+def test_no_opset() -> None:
+    """Forms that no version has together: an old one's types with a new one's attributes."""
+    op = ops.MulOp(value(2), value(2))
+    op.properties["fused"] = vector(1).value
+    with pytest.raises(UnsupportedError, match="no opset has this op"):
+        required_opset(op)
+
+
+def test_dtypes_are_held_against_the_schema() -> None:
+    with pytest.raises(GradcError, match=r"\[onnx.MatMul\] dtype of A: given boolean, expected one of"):
+        ops.MatMulOp(value(2, 2, dtype=i1), value(2, 2, dtype=i1))
+    with pytest.raises(GradcError, match=r"dtype of B: given f16, expected f32"):
+        ops.AddOp(value(2), value(2, dtype=f16))
+    with pytest.raises(GradcError, match=r"dtype of shape: given f32, expected s64"):
+        ops.ReshapeOp(value(2), value(1))
