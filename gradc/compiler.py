@@ -125,14 +125,16 @@ class Compiled:
 
         `ep` defaults to the target's execution provider, `threads` to onnxruntime's choice.
         """
-        return self._session(ep or _provider(self.options.target), threads).run(inputs)
+        return self.session(ep, threads).run(inputs)
 
-    def _session(self, ep: Ep, threads: int | None) -> Session:
+    def session(self, ep: Ep | None = None, threads: int | None = None) -> Session:
+        """The onnxruntime session that `run` uses; made once per provider and thread count."""
         from gradc.runtime import Session
 
-        key = (ep, threads)
+        provider = ep or _provider(self.options.target)
+        key = (provider, threads)
         if key not in self._sessions:
-            self._sessions[key] = Session(self.model, ep=ep, threads=threads)
+            self._sessions[key] = Session(self.model, ep=provider, threads=threads)
         return self._sessions[key]
 
     @cached_property

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import platform
 import tempfile
+import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -52,6 +53,18 @@ def _replayed(start: ModuleOp, pipeline: Sequence[ModulePass]) -> ModuleOp:
     for pass_ in pipeline:
         pass_.apply(dialects.context(), module)
     return module
+
+
+def unexpected(error: Exception) -> InternalError:
+    """An exception from outside the pipeline, with its traceback in a file."""
+    if isinstance(error, InternalError):
+        return error
+    text = "".join(traceback.format_exception(error))
+    path = _written(f"// gradc {_own_version()}, Python {platform.python_version()}\n{text}")
+    return InternalError(
+        f"internal error: {type(error).__name__}: {_one_line(error)}; this is a fault of gradc's, please "
+        f"report it with {path}"
+    )
 
 
 def _text(module: ModuleOp, rest: Sequence[ModulePass], error: Exception) -> str:

@@ -168,6 +168,11 @@ def runtime_version() -> str:
     return _onnxruntime().__version__
 
 
+def available_providers() -> list[str]:
+    """The execution providers that the installed onnxruntime was built with."""
+    return list(_onnxruntime().get_available_providers())
+
+
 def registered_kernels(provider: str) -> list[Any]:
     """onnxruntime's kernel definitions of the standard domain, from its own registry."""
     _onnxruntime()

@@ -41,6 +41,15 @@ def random_inputs(
     return found
 
 
+def random_model_inputs(
+    infos: Sequence[TensorInfo], seed: int, given_shapes: Mapping[str, Sequence[int]] | None = None
+) -> dict[str, np.ndarray]:
+    """`random_inputs` for a model of which only the inputs are known."""
+    sizes = _Sizes(infos, given_shapes or {})
+    rng = np.random.default_rng(seed)
+    return {info.name: _random(info, sizes.shape(info), rng) for info in infos}
+
+
 class _Sizes:
     """The concrete shape of each input: given, known, or chosen; equal names get equal sizes."""
 

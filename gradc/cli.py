@@ -1,0 +1,277 @@
+"""The `gradc` command. Each command imports what it needs when it runs, so that help is quick.
+
+Exit codes: 0 ok, 1 a check failed, 2 usage, 3 unsupported, 4 bad input, 70 our fault.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gradc import __version__
+
+if TYPE_CHECKING:
+    from gradc.compiler import Compiled, Options
+
+EXIT_CHECK_FAILED = 1
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+SHAPE = "--shape"
+
+
+def main() -> None:
+    """The console script."""
+    with _one_line_errors():
+        cli.main(prog_name="gradc")
+
+
+@contextlib.contextmanager
+def _one_line_errors() -> Iterator[None]:
+    """What a command raises, as one line on stderr and an exit code."""
+    try:
+        yield
+    except BrokenPipeError:
+        # the reader of our output has gone: say nothing, and let nothing be flushed into the void
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except Exception as error:
+        code = getattr(error, "exit_code", None)
+        if code is None:
+            from gradc.crash import unexpected
+
+            error = unexpected(error)
+            code = error.exit_code
+        _say(str(error))
+        sys.exit(code)
+
+
+def _say(text: str) -> None:
+    """Logs, remarks and errors go to stderr."""
+    click.echo(text, err=True)
+
+
+@click.group(context_settings=CONTEXT)
+@click.version_option(__version__, "-V", "--version", prog_name="gradc")
+def cli() -> None:
+    """Compile gradient op graphs (oneDNN Graph JSON, MLIR text) to plain ONNX."""
+
+
+def _source_options(command: Any) -> Any:
+    """The options of every command that compiles its input."""
+    for option in reversed(
+        (
+            click.option(
+                "--target",
+                type=click.Choice(["cpu", "cuda"]),
+                default="cpu",
+                show_default=True,
+                help="Execution provider that the model is for.",
+            ),
+            click.option("--opset", type=int, help="ONNX opset, 13 and newer.  [default: 18]"),
+            click.option(
+                "--constants",
+                metavar="NPZ",
+                help="Values of inputs that are constants, by name (t<ID> for JSON).",
+            ),
+            click.option("--strategy", default="auto", show_default=True, help="Force one lowering by name."),
+            click.option(
+                "--auto-pad-rule",
+                type=click.Choice(["documented", "library"]),
+                help="How same_* pads are computed, for every op.",
+            ),
+            click.option("--strict", is_flag=True, help="Contradictions are errors, not remarks."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def _input_options(command: Any) -> Any:
+    """The options of every command that runs a model."""
+    for option in reversed(
+        (
+            click.option("--inputs", metavar="NPZ", help="Inputs by name."),
+            click.option("--seed", type=int, default=0, show_default=True, help="Seed of random inputs."),
+            click.option(
+                SHAPE,
+                "shapes",
+                multiple=True,
+                metavar="NAME=2x4x8x8",
+                help="Shape of a random input with unknown dims.",
+            ),
+            click.option("--ep", type=click.Choice(["cpu", "cuda"]), help="Execution provider to run on."),
+            click.option("--threads", type=click.IntRange(1), help="Threads within an op."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+@cli.command(name="compile")
+@click.argument("source", metavar="IN")
+@click.option("-o", "--output", metavar="OUT", help="File to write; - for stdout.")
+@_source_options
+@click.option(
+    "--emit", type=click.Choice(["onnx", "mlir"]), default="onnx", show_default=True, help="What to write."
+)
+@click.option("--stop-after", metavar="PASS", help="Write the IR after this pass (implies --emit mlir).")
+@click.option("--print-ir-after-all", is_flag=True, help="Print the IR after each pass.")
+@click.option("--print-ir-after-change", is_flag=True, help="The same, for passes that change it.")
+@click.option("--timing", is_flag=True, help="Print the time of each pass.")
+@click.option("--check", is_flag=True, help="Execute the IR before and after each pass and compare.")
+def compile_command(
+    source: str,
+    output: str | None,
+    emit: str,
+    stop_after: str | None,
+    print_ir_after_all: bool,
+    print_ir_after_change: bool,
+    timing: bool,
+    check: bool,
+    constants: str | None,
+    **given: Any,
+) -> None:
+    """Compile the graph IN (- for stdin) to ONNX."""
+    from gradc import commands
+    from gradc.observe import Check, Observers, PrintIR, Timing
+
+    if stop_after is None and emit == "onnx" and output is None:
+        raise click.UsageError("Missing option '-o' / '--output': where the model goes ('-' for stdout).")
+    options = _options(given)
+    observers = Observers()
+    if print_ir_after_all or print_ir_after_change:
+        observers.add(PrintIR(_say, only_changes=not print_ir_after_all))
+    if check:
+        observers.add(Check(_say))
+    timer = Timing() if timing else None
+    if timer:
+        observers.add(timer)
+    commands.compile_to(source, output, options, constants, emit, stop_after, observers, _say)
+    if timer:
+        _say(timer.table())
+
+
+@cli.command()
+@click.argument("source", metavar="IN")
+@click.option("-o", "--output", metavar="NPZ", help="Write the outputs to this .npz file.")
+@_source_options
+@_input_options
+def run(
+    source: str,
+    output: str | None,
+    inputs: str | None,
+    seed: int,
+    shapes: tuple[str, ...],
+    ep: Any,
+    threads: int | None,
+    constants: str | None,
+    **given: Any,
+) -> None:
+    """Run IN, a graph or a compiled .onnx, on onnxruntime."""
+    from gradc import commands
+
+    fed = commands.Inputs(inputs, seed, _shapes(shapes))
+    if source.endswith(".onnx"):
+        results, placed = commands.run_model(source, fed, ep, threads)
+    else:
+        compiled = _compiled(source, given, constants)
+        results, placed = commands.run_compiled(compiled, fed, ep, threads)
+    for line in placed:
+        _say(line)
+    for line in commands.describe(results):
+        click.echo(line)
+    if output:
+        from gradc.files import write_npz
+
+        write_npz(output, results)
+
+
+@cli.command()
+@click.argument("source", metavar="IN")
+@click.option("--rtol", type=float, help="Largest error over the largest magnitude of an output.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@_source_options
+@_input_options
+def verify(
+    source: str,
+    rtol: float | None,
+    as_json: bool,
+    inputs: str | None,
+    seed: int,
+    shapes: tuple[str, ...],
+    ep: Any,
+    threads: int | None,
+    constants: str | None,
+    **given: Any,
+) -> None:
+    """Compile and run the graph IN, and hold it against the numpy reference.
+
+    Prints the error of each output; exit code 1 where one exceeds its bound.
+    """
+    from gradc import commands
+
+    compiled = _compiled(source, given, constants)
+    fed = commands.Inputs(inputs, seed, _shapes(shapes))
+    rows = commands.verify(compiled, fed, ep, threads, rtol)
+    click.echo(commands.verify_json(rows) if as_json else commands.verify_table(rows))
+    if not all(row.ok for row in rows):
+        sys.exit(EXIT_CHECK_FAILED)
+
+
+@cli.command()
+@click.argument("source", metavar="IN")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def inspect(source: str, as_json: bool) -> None:
+    """Show the ops of the graph IN: shapes, dtypes, attributes after defaults, what is supported."""
+    from gradc import inspection
+
+    found = inspection.inspect(source)
+    click.echo(inspection.as_json(found) if as_json else inspection.as_text(found))
+
+
+@cli.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def doctor(as_json: bool) -> None:
+    """Show versions and execution providers, what is missing and how to get it."""
+    from gradc import doctor as clinic
+
+    found = clinic.examine()
+    click.echo(clinic.as_json(found) if as_json else clinic.as_text(found))
+
+
+def _options(given: dict[str, Any]) -> Options:
+    from gradc.compiler import Options
+
+    return Options(**given)
+
+
+def _compiled(source: str, given: dict[str, Any], constants: str | None) -> Compiled:
+    from gradc.compiler import compile_module, load
+
+    options = _options(given)
+    compiled = compile_module(load(source, options.auto_pad_rule), options, constants)
+    for remark in compiled.remarks:
+        _say(str(remark))
+    return compiled
+
+
+def _shapes(given: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
+    found = {}
+    for entry in given:
+        name, _, sizes = entry.rpartition("=")
+        try:
+            found[name] = tuple(int(size) for size in sizes.split("x")) if sizes else ()
+        except ValueError:
+            name = ""
+        if not name:
+            raise click.UsageError(f"{SHAPE} {entry}: expected NAME=2x4x8x8.")
+    return found
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,150 @@
+"""What the commands of the command line do, free of how they are spelled."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dialects.support.diagnostics import Diagnostic, UsageError, sentence
+from gradc import files
+from gradc.compiler import Compiled, Observer, Options, compile_module, load, lower
+from gradc.constants import bind_constants
+from gradc.runtime import Session
+from gradc.samples import random_inputs, random_model_inputs
+from gradc.verify import OutputError, verify_outputs
+
+STDOUT = "-"
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Where the inputs of a run come from: an .npz file, else a seed and shapes for unknown dims."""
+
+    file: str | None = None
+    seed: int = 0
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+    def of_compiled(self, compiled: Compiled) -> dict[str, np.ndarray]:
+        if self.file is not None:
+            return files.read_npz(self.file)
+        return random_inputs(compiled.source, self.seed, self.shapes)
+
+
+def compile_to(
+    source: str,
+    output: str | None,
+    options: Options,
+    constants: str | None,
+    emit: str,
+    stop_after: str | None,
+    observer: Observer,
+    say: Callable[[str], None],
+) -> None:
+    """Compile, print the remarks with `say`, and write the model or the IR."""
+    module = load(source, options.auto_pad_rule)
+    if stop_after is None and emit == "onnx":
+        compiled = compile_module(module, options, constants, observer)
+        for remark in compiled.remarks:
+            say(str(remark))
+        _write_model(compiled, output)
+        return
+    if constants is not None:
+        bind_constants(module, files.read_npz(constants))
+    for remark in lower(module, options, observer, stop_after):
+        say(str(remark))
+    text = f"{module}\n"
+    if output is None or output == STDOUT:
+        sys.stdout.write(text)
+    else:
+        files.write_whole(output, text.encode())
+
+
+def _write_model(compiled: Compiled, output: str | None) -> None:
+    assert output is not None
+    if output == STDOUT:
+        sys.stdout.buffer.write(compiled.model.SerializeToString(deterministic=True))
+        return
+    compiled.save(output)
+
+
+def run_compiled(
+    compiled: Compiled, inputs: Inputs, ep: Any, threads: int | None
+) -> tuple[dict[str, np.ndarray], list[str]]:
+    """The outputs, and lines that say where the nodes ran where that is worth saying."""
+    session = compiled.session(ep, threads)
+    return session.run(inputs.of_compiled(compiled)), list(_placement(session))
+
+
+def run_model(
+    path: str, inputs: Inputs, ep: Any, threads: int | None
+) -> tuple[dict[str, np.ndarray], list[str]]:
+    session = Session(path, ep=ep, threads=threads)
+    if inputs.file is not None:
+        fed = files.read_npz(inputs.file)
+    else:
+        fed = random_model_inputs(session.inputs, inputs.seed, inputs.shapes)
+    return session.run(fed), list(_placement(session))
+
+
+def _placement(session: Session) -> Iterator[str]:
+    """Which provider took how many nodes; only worth saying where there is more than one."""
+    if len(session.providers) < 2:
+        return
+    counts = Counter(session.placement().values())
+    yield "placement: " + ", ".join(f"{n} nodes on {p}" for p, n in sorted(counts.items()))
+
+
+def describe(results: Mapping[str, np.ndarray]) -> Iterator[str]:
+    """A line per output: name, dtype, shape and range."""
+    for name, array in results.items():
+        shape = "x".join(map(str, array.shape)) or "scalar"
+        line = f"{name}: {array.dtype} {shape}"
+        if array.size:
+            values = array.astype(np.float64)
+            line += f", min {values.min():.6g}, max {values.max():.6g}, mean {values.mean():.6g}"
+        yield line
+
+
+def verify(
+    compiled: Compiled, inputs: Inputs, ep: Any, threads: int | None, rtol: float | None
+) -> list[OutputError]:
+    if rtol is not None and not rtol >= 0:
+        raise UsageError(Diagnostic("error", sentence("--rtol", rtol, "a number >= 0")))
+    fed = inputs.of_compiled(compiled)
+    return verify_outputs(compiled, fed, compiled.run(fed, ep, threads), rtol)
+
+
+def verify_table(rows: Sequence[OutputError]) -> str:
+    header = ("output", "dtype", "shape", "worst error", "typical", "bound", "")
+    cells = [header]
+    for row in rows:
+        shape = "x".join(map(str, row.shape)) or "scalar"
+        errors = (f"{row.worst:.3g}", f"{row.typical:.3g}", f"{row.rtol:.3g}")
+        cells.append((row.name, row.dtype, shape, *errors, "ok" if row.ok else "FAILED"))
+    widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
+    return "\n".join(
+        "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in cells
+    )
+
+
+def verify_json(rows: Sequence[OutputError]) -> str:
+    found = [
+        {
+            "name": row.name,
+            "dtype": row.dtype,
+            "shape": list(row.shape),
+            "worst": row.worst,
+            "typical": row.typical,
+            "rtol": row.rtol,
+            "ok": row.ok,
+        }
+        for row in rows
+    ]
+    return json.dumps(found, indent=1)

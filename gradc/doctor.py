@@ -1,0 +1,102 @@
+"""What this machine has for compiling and running models, and how to get what it lacks."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from gradc import __version__
+
+PACKAGES = ("onnx", "xdsl", "numpy", "ml_dtypes", "click", "rich")
+RUNTIMES = ("onnxruntime", "onnxruntime-gpu")
+CPU_FEATURES = ("avx2", "avx512f", "avx512_bf16", "avx512_fp16", "amx_tile", "asimd", "bf16", "sve")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the report; `advice` says how to get what is missing."""
+
+    what: str
+    value: str
+    advice: str = ""
+
+
+def examine() -> list[Finding]:
+    return [
+        Finding("gradc", __version__),
+        Finding("Python", platform.python_version(), _python_advice()),
+        *(_package(name) for name in PACKAGES),
+        *_runtime(),
+        Finding("CPU", f"{platform.machine()}, {os.cpu_count()} cores"),
+        Finding("CPU features", _cpu_features()),
+    ]
+
+
+def _python_advice() -> str:
+    return "" if sys.version_info >= (3, 11) else "gradc needs Python 3.11 or newer"
+
+
+def _installed(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def _package(name: str) -> Finding:
+    found = _installed(name)
+    return Finding(name, found or "missing", "" if found else f"pip install {name}")
+
+
+def _runtime() -> list[Finding]:
+    installed = {name: found for name in RUNTIMES if (found := _installed(name))}
+    if not installed:
+        advice = 'pip install "gradc[cpu]", or "gradc[cuda]" for NVIDIA GPUs'
+        return [Finding("onnxruntime", "missing: models compile but cannot run", advice)]
+    both = len(installed) > 1
+    conflict = "uninstall both, then install one: they provide the same module" if both else ""
+    shown = ", ".join(f"{name} {found}" for name, found in installed.items())
+    return [Finding("onnxruntime", shown, conflict), *_providers(), *_opset()]
+
+
+def _providers() -> list[Finding]:
+    from gradc.runtime import available_providers
+
+    providers = available_providers()
+    cuda = "CUDAExecutionProvider" in providers
+    advice = "" if cuda else 'for CUDA: pip uninstall onnxruntime; pip install "gradc[cuda]"'
+    return [Finding("execution providers", ", ".join(providers), advice)]
+
+
+def _opset() -> list[Finding]:
+    from gradc.runtime import DEFAULT_OPSET, OLDEST_OPSET, newest_opset
+
+    return [Finding("opsets", f"{OLDEST_OPSET} to {newest_opset()}, default {DEFAULT_OPSET}")]
+
+
+def _cpu_features() -> str:
+    """The features that matter for kernels, as the operating system lists them."""
+    listing = Path("/proc/cpuinfo")
+    if not listing.exists():
+        return "unknown on this operating system"
+    words = set(listing.read_text(encoding="utf-8", errors="replace").split())
+    return ", ".join(name for name in CPU_FEATURES if name in words) or "none of note"
+
+
+def as_text(findings: list[Finding]) -> str:
+    width = max(len(f.what) for f in findings)
+    lines = []
+    for finding in findings:
+        lines.append(f"{finding.what:<{width}}  {finding.value}")
+        if finding.advice:
+            lines.append(f"{'':<{width}}  -> {finding.advice}")
+    return "\n".join(lines)
+
+
+def as_json(findings: list[Finding]) -> str:
+    return json.dumps([asdict(finding) for finding in findings], indent=1)
