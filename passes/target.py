@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from xdsl.passes import ModulePass
 
 from dialects.onnx.base import OnnxOp
-from dialects.onnx.opsets import Version
+from dialects.onnx.opsets import OLDEST, Version
 from dialects.support import shapes
+from dialects.support.diagnostics import Diagnostic, UsageError, sentence
 from dialects.support.dtypes import name_of
 from passes.kernels import TARGETS, Kernels
 
@@ -17,13 +18,20 @@ DEFAULT_OPSET = 18
 
 @dataclass(frozen=True)
 class Target:
-    """An execution provider (`cpu`, `cuda`) and the opset that the model is written in."""
+    """An execution provider (`cpu`, `cuda`) and the opset that the model is written in.
+
+    Raises UsageError for any other word, and for an opset older than gradc writes.
+    """
 
     name: str = "cpu"
     opset: int = DEFAULT_OPSET
 
     def __post_init__(self) -> None:
-        assert self.name in TARGETS, self.name
+        if self.name not in TARGETS:
+            text = sentence("target", self.name, f"one of {', '.join(TARGETS)}")
+            raise UsageError(Diagnostic("error", text))
+        if self.opset < OLDEST:
+            raise UsageError(Diagnostic("error", sentence("opset", self.opset, f"{OLDEST} or newer")))
 
     @property
     def kernels(self) -> Kernels:
@@ -76,6 +84,9 @@ class TargetPass(ModulePass):
 
     target: str = "cpu"
     opset: int = DEFAULT_OPSET
+
+    def __post_init__(self) -> None:
+        Target(self.target, self.opset)  # refuses what is none before any pass has run
 
     @property
     def env(self) -> Target:
