@@ -9,12 +9,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, FunctionType, IntegerAttr, i64
+import numpy as np
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    DenseIntOrFPElementsAttr,
+    FunctionType,
+    IntegerAttr,
+    i64,
+)
 from xdsl.ir import Attribute, SSAValue
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 
 from dialects.onnx.attributes import to_python
+from dialects.support.dense import to_numpy
 
 
 def print_operands(printer: Printer, operands: Sequence[SSAValue | None]) -> None:
@@ -44,10 +53,40 @@ def _print_attribute(printer: Printer, name: str, value: Attribute) -> None:
     match value:
         case DenseArrayBase():
             printer.print_string(str(to_python(value)))
+        case DenseIntOrFPElementsAttr():
+            print_dense(printer, value)
         case IntegerAttr(type=type_) if type_ == i64:
             printer.print_string(str(value.value.data))
         case _:
             printer.print_attribute(value)
+
+
+def print_dense(printer: Printer, value: DenseIntOrFPElementsAttr) -> None:
+    """A dense tensor, with the bytes in hexadecimal where xDSL's own text would not read back.
+
+    xDSL writes floats that are not finite, and whole ones of more than six digits, as the integer of
+    their bits, and reads that as the number itself. It does so for the elements of a short list and
+    for that of a splat; a long list it writes in hexadecimal anyway.
+    """
+    array = to_numpy(value).reshape(-1)
+    short = array.size <= LONGEST_LIST
+    if _reads_back(array if short else array[:1]) or not (short or value.is_splat()):
+        printer.print_attribute(value)
+        return
+    data = value.data.data if short else array[:1].tobytes()
+    printer.print_string(f'dense<"0x{data.hex().upper()}"> : ')
+    printer.print_attribute(value.type)
+
+
+LONGEST_LIST = 100
+"""The elements of a tensor that xDSL writes one by one."""
+
+
+def _reads_back(array: np.ndarray) -> bool:
+    if array.dtype.kind in "biu":
+        return True
+    with np.errstate(invalid="ignore"):  # a signalling NaN
+        return bool(np.all(np.abs(array.astype(np.float64)) < 1e6))
 
 
 def parse_operands(parser: Parser) -> list[UnresolvedOperand | None]:

@@ -201,7 +201,9 @@ class OnnxConstant(OnnxOp, ABC):
     def print(self, printer: Printer) -> None:
         assembly.print_attributes(printer, self.attributes)
         printer.print_string(" ")
-        printer.print_attribute(self.properties["value"])
+        value = self.properties["value"]
+        assert isinstance(value, DenseIntOrFPElementsAttr)
+        assembly.print_dense(printer, value)
 
     @classmethod
     def parse(cls, parser: Parser) -> OnnxOp:
@@ -263,6 +265,9 @@ def _infer(
 ) -> tuple[TensorType, ...]:
     element_type = _result_element_type(cls, operands, properties)
     call = _call(cls, operands, properties, 1 if results is None else results)
+    least = cls.VERSIONS[-1].min_inputs
+    if len(call.operands) < least:
+        raise violation("inputs", given=len(call.operands), expected=f"{least} or more")
     return tuple(shapes.tensor_type(element_type, shape) for shape in infer(call))
 
 

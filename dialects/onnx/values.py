@@ -63,7 +63,9 @@ class Walk:
         if owner is None or rule is None or self.left == 0:
             return (None,) * length
         found = rule(owner, Walk(self.seen, self.left - 1))
-        return found if found is not None and len(found) == length else (None,) * length
+        if found is None or len(found) != length:
+            return (None,) * length
+        return tuple(dim if _fits(dim, value) else None for dim in found)
 
 
 def _length(value: SSAValue) -> int | None:
@@ -75,6 +77,12 @@ def _length(value: SSAValue) -> int | None:
         return None
     length = shape[0] if shape else 1
     return length if length <= MOST_DIMS else None
+
+
+def _fits(dim: Dim, value: SSAValue) -> bool:
+    """Whether an element is no number that integer arithmetic would wrap around."""
+    bits = 64 if shapes.element_type_of(value) == i64 else 32
+    return not isinstance(dim, int) or -(2 ** (bits - 1)) <= dim < 2 ** (bits - 1)
 
 
 Rule = Callable[[Operation, Walk], Dims | None]

@@ -12,8 +12,9 @@ from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from dialects.onnx import ONNX, ops
-from dialects.onnx.base import OnnxOp
+from dialects.onnx.base import OnnxOp, constant_of
 from dialects.onnx.values import dims_of
+from dialects.support import dtypes
 from dialects.support.diagnostics import GradcError
 from dialects.support.shapes import Dim, shape_of, tensor_type
 
@@ -192,6 +193,27 @@ def test_a_property_of_the_wrong_kind() -> None:
 def test_the_parser_refuses(text: str, message: str) -> None:
     with pytest.raises(ParseError, match=message):
         parse(text)
+
+
+FLOATS = [0.1, -0.0, 1 / 3, 1e-40, np.nan, np.inf, -np.inf, 16777217.0, 1234567.0, 1e30]
+VALUES = [np.array(FLOATS), *[np.array(x) for x in FLOATS], *[np.full(200, x) for x in FLOATS]]
+VALUES += [np.zeros((0, 3)), np.arange(200), np.linspace(1e7, 2e7, 300)]
+
+
+@pytest.mark.parametrize("dtype", dtypes.DTYPES, ids=lambda dtype: dtype.name)
+def test_constants_read_back_bit_by_bit(dtype: dtypes.DType) -> None:
+    for array in VALUES:
+        with np.errstate(all="ignore"):
+            array = array.astype(dtype.numpy)
+        text = str(ops.ConstantOp(array)).replace("%0", "%y")
+        (function,) = parse(text).ops
+        assert isinstance(function, func.FuncOp)
+        constant = function.body.block.first_op
+        assert constant is not None
+        found = constant_of(constant.results[0])
+        assert found is not None
+        assert (found.dtype, found.shape) == (array.dtype, array.shape)
+        assert found.tobytes() == array.tobytes(), text
 
 
 def test_absent_operands_stay_in_their_place() -> None:
