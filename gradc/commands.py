@@ -122,7 +122,7 @@ def verify(
 
 def verify_table(rows: Sequence[OutputError]) -> str:
     header = ("output", "dtype", "shape", "worst error", "typical", "bound", "")
-    cells = [header]
+    cells: list[tuple[str, ...]] = [header]
     for row in rows:
         shape = "x".join(map(str, row.shape)) or "scalar"
         errors = (f"{row.worst:.3g}", f"{row.typical:.3g}", f"{row.rtol:.3g}")

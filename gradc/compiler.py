@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -76,11 +77,14 @@ def _check_word(name: str, given: str, known: tuple[str, ...]) -> None:
 
 @dataclass(frozen=True)
 class Stage:
-    """The module before a pass (`after` is None) or after one, as an observer sees it."""
+    """The module before the pipeline (`after` is None) or after a pass, as an observer sees it.
 
-    after: ModulePass | None
+    `seconds` is what the pass and the verification after it took.
+    """
+
     module: ModuleOp
-    before: ModulePass | None
+    after: ModulePass | None = None
+    seconds: float = 0.0
 
 
 Observer = Callable[[Stage], None]
@@ -253,16 +257,17 @@ def lower(
     start = module.clone()
     remarks: tuple[Diagnostic, ...] = ()
     if observer is not None:
-        observer(Stage(None, module, pipeline[0]))
+        observer(Stage(module))
     for index, pass_ in enumerate(pipeline):
+        begun = time.perf_counter()
         with crash.reproducer(start, pipeline, index):
             pass_.apply(ctx, module)
             module.verify()
+        seconds = time.perf_counter() - begun
         if pass_.name == "infer-types":
             remarks = _remarks(module, options.strict)
         if observer is not None:
-            following = pipeline[index + 1] if index + 1 < len(pipeline) else None
-            observer(Stage(pass_, module, following))
+            observer(Stage(module, pass_, seconds))
     return remarks
 
 

@@ -11,6 +11,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -176,9 +177,8 @@ def available_providers() -> list[str]:
 def registered_kernels(provider: str) -> list[Any]:
     """onnxruntime's kernel definitions of the standard domain, from its own registry."""
     _onnxruntime()
-    from onnxruntime.capi import onnxruntime_pybind11_state as state
-
-    kernels = state.get_all_opkernel_def()  # pyright: ignore[reportAttributeAccessIssue]
+    state: Any = import_module("onnxruntime.capi.onnxruntime_pybind11_state")
+    kernels = state.get_all_opkernel_def()
     return [k for k in kernels if k.provider == provider and k.domain in ("", "ai.onnx")]
 
 

@@ -1,0 +1,50 @@
+"""Source files to modules of source dialect ops."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from xdsl.dialects.builtin import ModuleOp
+
+from dialects.support.diagnostics import Diagnostic, GradcError, Position, violation
+from gradc.importers.text import decode
+
+STDIN = "-"
+
+
+def import_file(path: str | os.PathLike[str]) -> ModuleOp:
+    """The module of a file: `.json`, `.mlir`, or anything that starts like one; `-` is stdin.
+
+    Raises GradcError, which names the file as `path` does, for a file that cannot be read or is wrong.
+    """
+    name = os.fspath(path)
+    data = _read(name)
+    shown = "<stdin>" if name == STDIN else name
+    if not data.strip():
+        raise GradcError(Diagnostic("error", "the file is empty", position=Position(shown, 1, 1)))
+    if _is_json(name, data):
+        from gradc.importers.onednn_json import import_json
+
+        return import_json(data, shown)
+    from gradc.importers.mlir_text import import_mlir
+
+    return import_mlir(decode(data, shown), shown)
+
+
+def _read(name: str) -> bytes:
+    try:
+        return sys.stdin.buffer.read() if name == STDIN else Path(name).read_bytes()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise violation(f"cannot read {name}: {reason}") from None
+
+
+def _is_json(name: str, data: bytes) -> bool:
+    """By suffix, else by the first character: MLIR text may only start with `{` in `{-#`."""
+    suffix = Path(name).suffix.lower()
+    if suffix in (".json", ".mlir"):
+        return suffix == ".json"
+    start = data.removeprefix(b"\xef\xbb\xbf").lstrip()
+    return start.startswith(b"{") and not start.startswith(b"{-#")

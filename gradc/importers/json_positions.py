@@ -5,16 +5,19 @@ Beyond JSON it reads the `inf` and `nan` that oneDNN's dumps contain.
 
 from __future__ import annotations
 
-import codecs
 import json
 import re
 from bisect import bisect_right
-from json.decoder import JSONArray as parse_array
-from json.decoder import JSONObject as parse_object
-from json.scanner import py_make_scanner
+from json import decoder, scanner
 from typing import Any
 
 from dialects.support.diagnostics import Diagnostic, GradcError, Position
+from gradc.importers.text import decode
+
+# typeshed does not list what the standard decoder is made of
+_parse_object: Any = vars(decoder)["JSONObject"]
+_parse_array: Any = vars(decoder)["JSONArray"]
+_make_scanner: Any = vars(scanner)["py_make_scanner"]
 
 _NON_FINITE = re.compile(r"-?(inf(inity)?|nan)\b", re.IGNORECASE)
 
@@ -38,30 +41,16 @@ def position_of(value: object) -> Position | None:
 
 def parse(text: str | bytes, file: str) -> Any:
     """The value of a JSON text. Raises GradcError with file, line, column and reason."""
-    decoder = _Decoder(decode(text, file), file)
+    reader = _Decoder(decode(text, file), file)
     try:
-        return decoder.decode(decoder.text)
+        return reader.decode(reader.text)
     except json.JSONDecodeError as error:
         rest = "" if error.doc[error.pos :].strip() else " (the text ends here)"
-        raise decoder.error(error.pos, f"not JSON: {error.msg}{rest}") from None
+        raise reader.error(error.pos, f"not JSON: {error.msg}{rest}") from None
     except RecursionError:
-        raise decoder.error(decoder.reached, "not a graph: objects and arrays are nested too deeply") from None
+        raise reader.error(reader.reached, "objects and arrays are nested too deeply") from None
     except ValueError as error:
-        raise decoder.error(decoder.reached, f"not JSON: {error}") from None
-
-
-def decode(text: str | bytes, file: str) -> str:
-    """The text without a byte order mark; GradcError where bytes are not UTF-8."""
-    if isinstance(text, str):
-        return text.removeprefix("\ufeff")
-    data = text.removeprefix(codecs.BOM_UTF8)
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        read = data[: error.start].decode()
-        position = Position(file, read.count("\n") + 1, len(read) - read.rfind("\n"))
-        message = f"not UTF-8 text: byte 0x{data[error.start]:02x}"
-        raise GradcError(Diagnostic("error", message, position=position)) from None
+        raise reader.error(reader.reached, f"not JSON: {error}") from None
 
 
 class _Decoder(json.JSONDecoder):
@@ -75,7 +64,7 @@ class _Decoder(json.JSONDecoder):
         self._line_starts = [0] + [match.end() for match in re.finditer("\n", text)]
         self.parse_object = self._object
         self.parse_array = self._array
-        self._scan_standard = py_make_scanner(self)
+        self._scan_standard = _make_scanner(self)
         self.scan_once = self._scan
 
     def error(self, offset: int, message: str) -> GradcError:
@@ -94,7 +83,7 @@ class _Decoder(json.JSONDecoder):
 
     def _object(self, text_and_offset: tuple[str, int], strict: bool, *_: Any) -> tuple[PlacedObject, int]:
         place = self._position(text_and_offset[1] - 1)
-        pairs, end = parse_object(text_and_offset, strict, self._scan, None, list)
+        pairs, end = _parse_object(text_and_offset, strict, self._scan, None, list)
         found = PlacedObject()
         found.position = place
         for key, value in pairs:
@@ -104,7 +93,7 @@ class _Decoder(json.JSONDecoder):
         return found, end
 
     def _array(self, text_and_offset: tuple[str, int], *_: Any) -> tuple[PlacedArray, int]:
-        values, end = parse_array(text_and_offset, self._scan)
+        values, end = _parse_array(text_and_offset, self._scan)
         found = PlacedArray(values)
         found.position = self._position(text_and_offset[1] - 1)
         return found, end

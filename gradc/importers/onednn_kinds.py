@@ -9,8 +9,7 @@ from dialects.support.documented_op import DocumentedOp
 END = "End"
 """The kind without outputs: it marks its inputs as outputs of the graph."""
 
-PUBLIC_KINDS = tuple(
-    """
+_PUBLIC = """
     Abs AbsBackward Add AvgPool AvgPoolBackward BatchNormForwardTraining BatchNormInference
     BatchNormTrainingBackward BiasAdd BiasAddBackward Clamp ClampBackward Concat Convolution
     ConvolutionBackwardData ConvolutionBackwardWeights ConvTranspose ConvTransposeBackwardData
@@ -23,8 +22,8 @@ PUBLIC_KINDS = tuple(
     RMSNorm Round Select Sigmoid SigmoidBackward SoftMax SoftMaxBackward SoftPlus SoftPlusBackward
     Sqrt SqrtBackward Square SquaredDifference StaticReshape StaticTranspose Subtract Tanh
     TanhBackward TypeCast Wildcard
-    """.split()
-)
+"""
+PUBLIC_KINDS = tuple(_PUBLIC.split())
 """oneDNN 3.13's public op kinds."""
 
 

@@ -1,0 +1,29 @@
+# Shortcuts; the README's commands need no make.
+.PHONY: setup test lint types generated ci
+
+VENV ?= .venv
+
+setup: $(VENV)/bin/gradc
+$(VENV)/bin/gradc:
+	python3 -m venv $(VENV)
+	$(VENV)/bin/pip install -q -e '.[dev]'
+
+test: setup
+	$(VENV)/bin/pytest -n auto
+
+lint: setup
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+
+types: setup
+	$(VENV)/bin/basedpyright
+
+# Files that are made from code or from the installed runtime, and checked in.
+generated: setup
+	$(VENV)/bin/python -m dialects.onnx.schema
+	$(VENV)/bin/python -m gradc.kernel_registry > passes/kernels/cpu.json.new
+	mv passes/kernels/cpu.json.new passes/kernels/cpu.json
+	$(VENV)/bin/python -m gradc.support_table README.md
+
+ci:
+	bash .ci/run

@@ -1,0 +1,221 @@
+"""MLIR text to a verified module in which every op knows its place in the text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, TensorType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.parser import Parser
+from xdsl.utils.exceptions import DiagnosticException, ParseError, UnregisteredConstructException
+from xdsl.utils.lexer import Input, Span
+
+from dialects import DIALECTS, context
+from dialects.support.diagnostics import (
+    Diagnostic,
+    GradcError,
+    Position,
+    diagnostic_at,
+    error_at,
+    location,
+    name_of,
+    nearest,
+    position_of,
+    subject_of,
+)
+from dialects.support.dtypes import of_mlir
+from dialects.support.entry import NAME, entry_function, input_names, output_names, return_op
+from gradc.importers.text import decode
+
+GRAPH_DIALECTS = ("onednn", "cann", "grad", "onnx")
+"""Dialects whose ops may stand in a function that gradc compiles."""
+
+FRAME_OPS = ("builtin.module", "func.func", "func.return", "arith.constant")
+
+LONGEST = 500
+"""xDSL's messages may quote a whole constant; ours stay a line that can be read."""
+
+TEXT_ERRORS = (
+    DiagnosticException,
+    UnregisteredConstructException,
+    ArithmeticError,
+    LookupError,
+    NotImplementedError,
+    RecursionError,
+    ValueError,
+)
+"""What xDSL's parser raises for text that it cannot read, besides ParseError."""
+
+
+def import_mlir(text: str | bytes, file: str) -> ModuleOp:
+    """The verified module of an MLIR text; `file` is how diagnostics name it.
+
+    Raises GradcError, one line with file, line and column, for anything wrong with the text.
+    """
+    parser = PlacingParser(decode(text, file), file)
+    module = parser.read()
+    _check_ops(module)
+    try:
+        function = entry_function(module)
+        return_op(function)
+    except GradcError as error:
+        raise error.located(module) from None
+    _verify(module)
+    _check_edge(function)
+    _keep_names(function, parser.names)
+    return module
+
+
+class PlacingParser(Parser):
+    """xDSL's parser; it gives every op its position, and its errors are GradcErrors."""
+
+    def __init__(self, text: str, file: str):
+        super().__init__(context(), text, file)
+        self.names: dict[SSAValue, str] = {}
+        """Names as written: a value's `name_hint` loses a trailing `_1`."""
+
+    def read(self) -> ModuleOp:
+        try:
+            module = self.parse_module()
+        except (ParseError, *TEXT_ERRORS) as error:
+            raise _placed(error, self._position(self.pos)) from None
+        if position_of(module) is None:
+            module.location = location(position=self._position(0))
+        return module
+
+    def parse_operation(self) -> Operation:
+        position = self._position(self.pos)
+        try:
+            op = super().parse_operation()
+        except (ParseError, *TEXT_ERRORS) as error:
+            raise _placed(error, position) from None
+        if position_of(op) is None:
+            op.location = location(name_of(op) or self._name(op), position)
+        return op
+
+    def _get_op_by_name(self, name: str) -> type[Operation]:
+        found = self.ctx.get_optional_op(name, dialect_stack=self._parser_state.dialect_stack)
+        if found is not None:
+            return found
+        hint = nearest(name, _known_ops())
+        raise GradcError(Diagnostic("error", "unknown op" + (f"; {hint}" if hint else ""), name))
+
+    def _register_ssa_definition(self, name: str, values, span) -> None:
+        super()._register_ssa_definition(name, values, span)
+        if len(values) == 1 and not name[0].isdigit():
+            self.names[values[0]] = name
+
+    def _name(self, op: Operation) -> str:
+        return self.names.get(op.results[0], "") if len(op.results) == 1 else ""
+
+    def _position(self, offset: int) -> Position:
+        source: Input = self.lexer.input
+        place = Span(offset, offset, source).get_location()
+        return Position(place.file, place.line, place.col)
+
+
+def _known_ops() -> Iterator[str]:
+    for factory in DIALECTS.values():
+        yield from (op.name for op in factory().operations)
+
+
+def _placed(error: Exception, position: Position) -> GradcError:
+    """The error as a located line; what is located already stays where it is."""
+    match error:
+        case GradcError():
+            diagnostic = error.diagnostic
+            where = diagnostic.position or position
+            return type(error)(replace(diagnostic, position=where))
+        case ParseError():
+            place = error.span.get_location()
+            return _error(error.msg, Position(place.file, place.line, place.col))
+        case RecursionError():
+            return _error("attributes or regions are nested too deeply", position)
+        case _:
+            return _error(_text(error), position)
+
+
+def _error(message: str, position: Position) -> GradcError:
+    return GradcError(Diagnostic("error", message, position=position))
+
+
+def _text(error: Exception) -> str:
+    text = str(error) or type(error).__name__
+    return text if len(text) <= LONGEST else text[:LONGEST] + "..."
+
+
+def _check_ops(module: ModuleOp) -> None:
+    for op in module.walk():
+        if op.name not in FRAME_OPS and op.dialect_name() not in GRAPH_DIALECTS:
+            expected = f"{', '.join(FRAME_OPS)}, or an op of {', '.join(GRAPH_DIALECTS)}"
+            raise error_at(op, "gradc does not compile this op", expected=expected)
+    for op in module.ops:
+        if not isinstance(op, FuncOp):
+            raise error_at(op, "op outside of a function", expected="func.func")
+
+
+def _verify(module: ModuleOp) -> None:
+    """Op by op, so that an error of xDSL's own checks gets the place of the op that fails them."""
+    for op in module.walk():
+        _check_defined(op)
+        _verify_op(op, nested=False)
+    _verify_op(module, nested=True)
+
+
+def _verify_op(op: Operation, nested: bool) -> None:
+    try:
+        op.verify(verify_nested_ops=nested)
+    except GradcError as error:
+        raise error.located(op) from None
+    except (DiagnosticException, ValueError) as error:
+        raise GradcError(diagnostic_at(op, "error", _text(error))) from None
+
+
+def _check_defined(op: Operation) -> None:
+    """xDSL accepts a use before the definition."""
+    block = op.parent_block()
+    for index, operand in enumerate(op.operands):
+        owner = operand.owner
+        if (
+            isinstance(owner, Operation)
+            and owner.parent_block() is block
+            and not owner.is_before_in_block(op)
+        ):
+            name = f"%{operand.name_hint}" if operand.name_hint else f"input {index}"
+            raise error_at(op, f"{name} is used before {subject_of(owner)} defines it")
+
+
+def _check_edge(function: FuncOp) -> None:
+    """The function's inputs and outputs are tensors that a runtime can be given."""
+    named = [
+        *(("input", *pair) for pair in zip(input_names(function), function.args, strict=True)),
+        *(("output", *p) for p in zip(output_names(function), return_op(function).arguments, strict=True)),
+    ]
+    for role, name, value in named:
+        type_ = value.type
+        if not isinstance(type_, TensorType) or of_mlir(type_.element_type) is None:
+            raise error_at(
+                function, f'type of {role} "{name}"', given=type_, expected="a ranked tensor of a known dtype"
+            )
+
+
+def _keep_names(function: FuncOp, names: Mapping[SSAValue, str]) -> None:
+    """Write the public names down where the IR would lose one: a `name_hint` has no trailing `_1`.
+
+    All of them then, because the printer numbers the values that have one hint.
+    """
+    returned = return_op(function).arguments
+    if all(names.get(value) == value.name_hint for value in (*function.args, *returned)):
+        return
+    function.arg_attrs = _named(function.arg_attrs, function.args, names)
+    function.res_attrs = _named(function.res_attrs, returned, names)
+
+
+def _named(
+    attrs: ArrayAttr[DictionaryAttr] | None, values: Sequence[SSAValue], names: Mapping[SSAValue, str]
+) -> ArrayAttr[DictionaryAttr]:
+    given = attrs.data if attrs else [DictionaryAttr({})] * len(values)
+    own = [{NAME: StringAttr(names[value])} if value in names else {} for value in values]
+    return ArrayAttr(DictionaryAttr(n | dict(g.data)) for n, g in zip(own, given, strict=True))

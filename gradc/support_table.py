@@ -1,0 +1,191 @@
+"""The support tables of the README, made from the code: attributes from the op classes, dtypes and
+ranks by compiling a small graph of each.
+
+    python -m gradc.support_table README.md            write them between the markers
+    python -m gradc.support_table --check README.md    fail if they are stale
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from dialects import source_ops
+from dialects.support.attributes import AttributeSpec, documented_attributes
+from dialects.support.diagnostics import GradcError
+from gradc.builder import Graph
+from gradc.compiler import compile
+from passes.kernels import TARGETS
+
+BEGIN, END = "<!-- support table: begin -->", "<!-- support table: end -->"
+DTYPES = ("f32", "bf16", "f16", "f64")
+SPATIAL = (1, 2, 3)
+
+Size = int | str
+
+
+def _sizes(dynamic: bool, n: int, static: int) -> list[Size]:
+    return [f"S{i}" for i in range(n)] if dynamic else [static] * n
+
+
+def _convolution(g: Graph, dtype: str, n: int, dynamic: bool) -> Any:
+    dst = g.input("diff_dst", dtype, ["N" if dynamic else 1, 4, *_sizes(dynamic, n, 3)])
+    weights = g.input("weights", dtype, [4, 2, *[3] * n])
+    ones = [1] * n
+    wanted = g.input("dst_shape", "s32", [n + 2]) if dynamic else [1, 2, *[5] * n]
+    return g.convolution_backward_data(
+        dst,
+        weights,
+        wanted,
+        strides=[2] * n,
+        pads_begin=ones,
+        pads_end=ones,
+        dilations=ones,
+        data_format="NCX",
+        weights_format="OIX",
+    )
+
+
+def _conv_transpose(g: Graph, dtype: str, n: int, dynamic: bool) -> Any:
+    dst = g.input("diff_dst", dtype, ["N" if dynamic else 1, 4, *_sizes(dynamic, n, 5)])
+    weights = g.input("weights", dtype, [2, 4, *[3] * n])
+    ones = [1] * n
+    return g.conv_transpose_backward_data(
+        dst,
+        weights,
+        strides=[2] * n,
+        pads_begin=ones,
+        pads_end=ones,
+        dilations=ones,
+        data_format="NCX",
+        weights_format="IOX",
+    )
+
+
+def _interpolate(g: Graph, dtype: str, n: int, dynamic: bool) -> Any:
+    batch: Size = "N" if dynamic else 1
+    src = g.input("src", dtype, [batch, 2, *([f"X{i}" for i in range(n)] if dynamic else [3] * n)])
+    dst = g.input("diff_dst", dtype, [batch, 2, *_sizes(dynamic, n, 6)])
+    sizes = g.input("sizes", "s32", [n]) if dynamic else [6] * n
+    return g.interpolate_backward(src, dst, sizes, mode="linear", data_format="NCX")
+
+
+def _resize(g: Graph, dtype: str, n: int, dynamic: bool) -> Any:
+    batch: Size = "N" if dynamic else 1
+    grads = g.input("grads", dtype, [batch, 2, *_sizes(dynamic, n, 6)])
+    image = g.input(
+        "original_image", dtype, [batch, 2, *([f"X{i}" for i in range(n)] if dynamic else [3] * n)]
+    )
+    return g.resize_bilinear_v2_grad(grads, image, half_pixel_centers=True)
+
+
+def _upsample(g: Graph, dtype: str, n: int, dynamic: bool) -> Any:
+    grad = g.input("gradOut", dtype, ["N" if dynamic else 1, 2, *[6] * n])
+    return g.upsample_bilinear2d_backward(
+        grad, outputSize=[6] * n, inputSize=[None if dynamic else 1, 2, *[3] * n]
+    )
+
+
+PROBES: dict[str, Callable[[Graph, str, int, bool], Any]] = {
+    "ConvolutionBackwardData": _convolution,
+    "ConvTransposeBackwardData": _conv_transpose,
+    "InterpolateBackward": _interpolate,
+    "ResizeBilinearV2Grad": _resize,
+    "UpsampleBilinear2dBackward": _upsample,
+}
+"""Kind -> a small graph of it, static or with every dim unknown that may be."""
+
+
+def compiles(kind: str, dtype: str, n: int, dynamic: bool, target: str) -> bool:
+    graph = Graph()
+    try:
+        graph.output(PROBES[kind](graph, dtype, n, dynamic), "out")
+        compile(graph, target=target)
+    except GradcError:
+        return False
+    return True
+
+
+def _attribute_rows() -> Iterator[str]:
+    yield "| op | attribute | type | values | default |"
+    yield "|---|---|---|---|---|"
+    for kind, op in source_ops().items():
+        for documented in documented_attributes(op).values():
+            spec = documented.spec
+            default = "required" if documented.required else _shown(spec.default)
+            yield f"| {kind} | `{documented.name}` | {spec.tag} | {_values(spec)} | {default} |"
+
+
+def _values(spec: AttributeSpec) -> str:
+    return ", ".join(f"`{word}`" for word in spec.words) if spec.words else "any legal"
+
+
+def _shown(default: Any) -> str:
+    match default:
+        case None:
+            return "unset"
+        case bool():
+            return f"`{str(default).lower()}`"
+        case tuple():
+            return f"`{list(default)}`"
+        case _:
+            return f"`{default}`"
+
+
+def _dtype_rows() -> Iterator[str]:
+    columns = [f"{dtype} {target}" for dtype in DTYPES for target in TARGETS]
+    yield f"| op | data | {' | '.join(columns)} |"
+    yield f"|---|---|{'---|' * len(columns)}"
+    for kind in source_ops():
+        for n in SPATIAL:
+            cells = [_cell(kind, dtype, n, target) for dtype in DTYPES for target in TARGETS]
+            if any(cell != "no" for cell in cells):
+                yield f"| {kind} | {n}D | {' | '.join(cells)} |"
+
+
+def _cell(kind: str, dtype: str, n: int, target: str) -> str:
+    static, dynamic = (compiles(kind, dtype, n, d, target) for d in (False, True))
+    if static and dynamic:
+        return "yes"
+    return "static" if static else "no"
+
+
+def tables() -> str:
+    return "\n".join(
+        (
+            *_dtype_rows(),
+            "",
+            "`yes`: with sizes known at compile time and with run-time sizes; `static`: the former only.",
+            "",
+            *_attribute_rows(),
+        )
+    )
+
+
+def refreshed(text: str) -> str:
+    """The document with its tables made anew. Raises ValueError if it lacks the markers."""
+    before, _, rest = text.partition(BEGIN)
+    _, found, after = rest.partition(END)
+    if not found:
+        raise ValueError(f"no {BEGIN} .. {END}")
+    return f"{before}{BEGIN}\n{tables()}\n{END}{after}"
+
+
+def main(arguments: list[str]) -> int:
+    check = "--check" in arguments
+    (name,) = (a for a in arguments if a != "--check")
+    path = Path(name)
+    text = path.read_text(encoding="utf-8")
+    fresh = refreshed(text)
+    if not check:
+        path.write_text(fresh, encoding="utf-8")
+        return 0
+    if text != fresh:
+        print(f"{name}: the support tables are stale; run python -m gradc.support_table {name}")
+    return int(text != fresh)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
