@@ -14,7 +14,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 from dialects.onnx import ops
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.call import Call, axes_of
-from dialects.onnx.infer import TO_THE_END, ints, slice_bounds
+from dialects.onnx.dims import TO_THE_END, ints, slice_bounds
 from dialects.support import shapes
 from dialects.support.dtypes import name_of
 from dialects.support.interfaces import set_type

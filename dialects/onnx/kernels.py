@@ -13,7 +13,8 @@ import ml_dtypes
 import numpy as np
 
 from dialects.onnx.call import Call, Tensor, axes_of
-from dialects.onnx.infer import infer, shape_bounds, slice_bounds
+from dialects.onnx.dims import slice_bounds
+from dialects.onnx.infer import infer, shape_bounds
 from dialects.onnx.kernels_spatial import (
     average_pool,
     col2im,

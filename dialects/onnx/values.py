@@ -9,6 +9,7 @@ import numpy as np
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType, i32, i64
 from xdsl.ir import Operation, OpResult, SSAValue
 
+from dialects.onnx.dims import slice_bounds
 from dialects.support import shapes
 from dialects.support.dense import to_numpy
 from dialects.support.shapes import Dim
@@ -118,8 +119,6 @@ def _at(dims: Dims, index: Dim) -> Dim:
 
 
 def _slice(op: Operation, walk: Walk) -> Dims | None:
-    from dialects.onnx.infer import slice_bounds
-
     data, *bounds = (walk.dims_of(operand) for operand in op.operands)
     if data is None or len(op.operands) not in (3, 5):
         return None
