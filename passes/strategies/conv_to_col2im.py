@@ -32,8 +32,9 @@ class ConvToCol2Im(Strategy):
             return reason
         if not shapes.is_static((*shape_of(op.diff_dst)[2:], *shape_of(op.diff_src)[2:])):
             return "spatial sizes must be known at compile time"
-        if shape_of(op.diff_dst)[0] == 0:
-            return "Col2Im refuses an empty batch"
+        batch = shape_of(op.diff_dst)[0]
+        if not isinstance(batch, int) or batch == 0:
+            return "Col2Im refuses an empty batch, so a batch known to be positive is needed"
         return None
 
     def emit(self, op: ConvBackwardDataOp, target: Target, emit: Emitter) -> SSAValue:

@@ -24,7 +24,7 @@ from dialects.support import shapes
 from dialects.support.shapes import shape_of
 from passes.strategies.base import Strategy, no_kernel
 from passes.support.rewriting import Emitter
-from passes.support.tensors import Size, product, reshape, size_of, take_static_window
+from passes.support.tensors import Size, multiply_left, product, reshape, size_of, take_static_window
 from passes.target import Target
 
 ConvOp = ConvBackwardDataOp | ConvTransposeBackwardDataOp
@@ -78,10 +78,10 @@ def _grouped_product(
     """matrix (g, M, rows / g) times data (N, rows, length): (N, g, M, length), or (N, M, length)."""
     if groups > 1:
         columns = reshape(emit, data, [batch, groups, rows // groups, length])
-        return emit(onnx.MatMulOp(matrix, columns))
+        return multiply_left(emit, matrix, columns)
     columns = reshape(emit, data, [batch, rows, length])
     flat = [dim for dim in shape_of(matrix)[1:] if isinstance(dim, int)]
-    return emit(onnx.MatMulOp(reshape(emit, matrix, flat), columns))
+    return multiply_left(emit, reshape(emit, matrix, flat), columns)
 
 
 def _strided(

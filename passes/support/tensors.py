@@ -90,6 +90,23 @@ def swap_channels(emit: Emitter, weights: SSAValue, groups: int) -> SSAValue:
     return reshape(emit, swapped, [groups * second, first // groups, *kernel])
 
 
+def multiply_left(emit: Emitter, matrix: SSAValue, value: SSAValue) -> SSAValue:
+    """matrix times value, whose first axis is the batch; the matrix has no batch axis.
+
+    onnxruntime refuses to broadcast a left factor over a batch of 0 (1 against 0). Where the batch may
+    be 0 the factor therefore gets an axis of min(batch, 1).
+    """
+    batch = shape_of(value)[0]
+    if isinstance(batch, int) and batch > 0:
+        return emit(onnx.MatMulOp(matrix, value))
+    missing = len(shape_of(value)) - len(shape_of(matrix))
+    batched = emit(onnx.UnsqueezeOp(matrix, emit.ints(range(missing))))
+    zero, one = emit.ints([0]), emit.ints([1])
+    present = emit(onnx.MinOp([ShapeMath(emit).sizes(value, [0]), one]))
+    taken = emit(onnx.SliceOp(batched, zero, present, zero))
+    return emit(onnx.MatMulOp(taken, value))
+
+
 def contract(emit: Emitter, value: SSAValue, axis: int, matrix: SSAValue) -> SSAValue:
     """The axis, of Y positions, times matrix (Y, X): X positions."""
     rank = len(shape_of(value))
@@ -97,9 +114,9 @@ def contract(emit: Emitter, value: SSAValue, axis: int, matrix: SSAValue) -> SSA
         return emit(onnx.MatMulOp(value, matrix))
     transposed = emit(onnx.TransposeOp(matrix, perm=[1, 0]))
     if axis == rank - 2:
-        return emit(onnx.MatMulOp(transposed, value))
+        return multiply_left(emit, transposed, value)
     outer = [size_of(emit, value, a) for a in range(axis)]
     inner = [size_of(emit, value, a) for a in range(axis + 1, rank)]
     y, x = (size_of(emit, matrix, a) for a in (0, 1))
     flat = reshape(emit, value, [*outer, y, product(emit, inner)])
-    return reshape(emit, emit(onnx.MatMulOp(transposed, flat)), [*outer, x, *inner])
+    return reshape(emit, multiply_left(emit, transposed, flat), [*outer, x, *inner])
