@@ -1,0 +1,25 @@
+"""What all tests share: the helpers in tests/support, and how many examples a property tries.
+
+GRADC_EXAMPLES=N tries N times as many, with fresh random choices.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from hypothesis import HealthCheck, settings
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+EXAMPLES = int(os.environ.get("GRADC_EXAMPLES", "1"))
+
+settings.register_profile(
+    "gradc",
+    deadline=None,
+    derandomize=EXAMPLES == 1,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+settings.load_profile("gradc")
