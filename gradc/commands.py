@@ -15,6 +15,7 @@ from dialects.support.diagnostics import Diagnostic, UsageError, sentence
 from gradc import files
 from gradc.compiler import Compiled, Observer, Options, compile_module, load, lower
 from gradc.constants import bind_constants
+from gradc.printing import whole
 from gradc.runtime import Session
 from gradc.samples import random_inputs, random_model_inputs
 from gradc.verify import OutputError, verify_outputs
@@ -58,7 +59,7 @@ def compile_to(
         bind_constants(module, files.read_npz(constants))
     for remark in lower(module, options, observer, stop_after):
         say(str(remark))
-    text = f"{module}\n"
+    text = whole(module)
     if output is None or output == STDOUT:
         sys.stdout.write(text)
     else:

@@ -20,6 +20,7 @@ from xdsl.passes import ModulePass
 
 import dialects
 from dialects.support.diagnostics import GradcError
+from gradc.printing import whole
 
 
 class InternalError(Exception):
@@ -74,7 +75,7 @@ def _text(module: ModuleOp, rest: Sequence[ModulePass], error: Exception) -> str
         f"// gradc {_own_version()}, {packages}, Python {platform.python_version()}\n"
         f"// {type(error).__name__}: {_one_line(error)}\n"
         f"// gradc-opt -p '{pipeline}' THIS_FILE\n"
-        f"{module}\n"
+        f"{whole(module)}"
     )
 
 

@@ -1,4 +1,4 @@
-"""IR for people: large constants are elided, so that a weight does not print as megabytes."""
+"""The text of a module: whole, or for people with large constants elided."""
 
 from __future__ import annotations
 
@@ -28,8 +28,17 @@ def _elements(attribute: DenseIntOrFPElementsAttr) -> int:
     return count
 
 
+def whole(module: ModuleOp) -> str:
+    """The module's text, which reads back as the same module."""
+    return _printed(module, Printer)
+
+
 def elided(module: ModuleOp) -> str:
     """The module's text with large constants elided; it cannot be read back."""
+    return _printed(module, ElidingPrinter)
+
+
+def _printed(module: ModuleOp, printer: type[Printer]) -> str:
     stream = StringIO()
-    ElidingPrinter(stream=stream).print_op(module)
+    printer(stream=stream).print_op(module)
     return stream.getvalue() + "\n"

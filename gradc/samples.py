@@ -8,6 +8,7 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import BlockArgument, Operation
 
+from dialects.cann.resize import ResizeBilinearV2GradOp
 from dialects.onednn.convolution import ConvolutionBackwardDataOp
 from dialects.onednn.interpolate import InterpolateBackwardOp
 from dialects.support import entry, layouts, shapes
@@ -17,8 +18,8 @@ from dialects.support.shapes import Dim
 from gradc.constants import tensor_info
 from gradc.tensors import TensorInfo
 
-UNKNOWN_BATCH, UNKNOWN_SIZE = 2, 12
-"""What an unknown dim is in a sample: the first of a tensor, and any other."""
+UNKNOWN_BATCH, UNKNOWN_SIZE, UNKNOWN_IMAGE_SIZE = 2, 12, 7
+"""What an unknown dim is in a sample: the first of a tensor, any other, and that of a resize's result."""
 
 
 def random_inputs(
@@ -32,7 +33,9 @@ def random_inputs(
     names = entry.input_names(function)
     infos = [tensor_info(n, a) for n, a in zip(names, function.args, strict=True)]
     sizes = _Sizes(infos, given_shapes or {})
-    _fit_convolutions(module, dict(zip(function.args, names, strict=True)), sizes)
+    arguments = dict(zip(function.args, names, strict=True))
+    _fit_convolutions(module, arguments, sizes)
+    _fit_resizes(module, arguments, sizes)
     rng = np.random.default_rng(seed)
     found = {info.name: _random(info, sizes.shape(info), rng) for info in infos}
     for name, argument in zip(names, function.args, strict=True):
@@ -84,11 +87,14 @@ class _Sizes:
         """A shape that fits better than an arbitrary choice."""
         self._given.setdefault(name, tuple(shape))
 
-    def _size(self, dim: Dim, axis: int) -> int:
+    def choose(self, dim: Dim, size: int) -> int:
+        """A size for a dim: known, that of its name, else `size`, which its name then has."""
         if isinstance(dim, int):
             return dim
-        chosen = UNKNOWN_SIZE if axis else UNKNOWN_BATCH
-        return self._symbols.setdefault(dim, chosen) if dim else chosen
+        return self._symbols.setdefault(dim, size) if dim else size
+
+    def _size(self, dim: Dim, axis: int) -> int:
+        return self.choose(dim, UNKNOWN_SIZE if axis else UNKNOWN_BATCH)
 
 
 def _fit_convolutions(module: ModuleOp, names: Mapping[BlockArgument, str], sizes: _Sizes) -> None:
@@ -110,6 +116,28 @@ def _fit_convolutions(module: ModuleOp, names: Mapping[BlockArgument, str], size
             full = (batch or UNKNOWN_BATCH, channels, *spatial)
             known = [d if isinstance(d, int) else UNKNOWN_BATCH for d in full]
             sizes.prefer(info.name, layouts.reorder(known, "NCX", op.value("data_format")))
+
+
+def _fit_resizes(module: ModuleOp, names: Mapping[BlockArgument, str], sizes: _Sizes) -> None:
+    """A resize from a size to itself would prove little: unknown image sizes differ from the others."""
+    for op in module.walk():
+        if isinstance(op, InterpolateBackwardOp):
+            donor, layout = op.src, op.value("data_format")
+        elif isinstance(op, ResizeBilinearV2GradOp):
+            donor, layout = op.original_image, op.value("format")
+        else:
+            continue
+        if not isinstance(donor, BlockArgument):
+            continue
+        info = tensor_info(names[donor], donor)
+        spatial = layouts.spatial_axes(layout, len(info.shape) - 2)
+        chosen = [
+            sizes.choose(
+                dim, UNKNOWN_IMAGE_SIZE if axis in spatial else UNKNOWN_SIZE if axis else UNKNOWN_BATCH
+            )
+            for axis, dim in enumerate(info.shape)
+        ]
+        sizes.prefer(info.name, chosen)
 
 
 def _forward_size(window, x: Dim, y: Dim, pads) -> int | None:
