@@ -29,8 +29,7 @@ from xdsl.xdsl_opt_main import xDSLOptMain
 from dialects import DIALECTS
 from dialects.support.diagnostics import Diagnostic, GradcError, UsageError, nearest, sentence, violation
 from gradc.files import write_whole
-from gradc.importers.mlir_text import PlacingParser
-from gradc.importers.mlir_text import _verify as verify
+from gradc.importers.mlir_text import PlacingParser, verify
 from gradc.importers.text import decode
 from gradc.printing import elided
 from passes import all_passes, pipelines
@@ -147,9 +146,9 @@ class GradcOpt(xDSLOptMain):
 
     def _parse_mlir(self, stream: IO[bytes]) -> ModuleOp:
         file = self.get_input_name()
-        parser = PlacingParser(decode(stream.read(), file), file)
+        parser = PlacingParser(file)
         parser.ctx.allow_unregistered = self.ctx.allow_unregistered
-        module = parser.read()
+        module = parser.read(decode(stream.read(), file))
         if not self.args.disable_verify:
             verify(module)
         return module

@@ -64,7 +64,7 @@ def import_mlir(text: str | bytes, file: str) -> ModuleOp:
         return_op(function)
     except GradcError as error:
         raise error.located(module) from None
-    _verify(module)
+    verify(module)
     _check_edge(function)
     _keep_names(function, parser.names)
     return module
@@ -167,7 +167,7 @@ def _check_ops(module: ModuleOp) -> None:
             raise error_at(op, "op outside of a function", expected="func.func")
 
 
-def _verify(module: ModuleOp) -> None:
+def verify(module: ModuleOp) -> None:
     """Op by op, so that an error of xDSL's own checks gets the place of the op that fails them."""
     for op in module.walk():
         _check_defined(op)
