@@ -193,9 +193,9 @@ def reduce(call: Call) -> list[Shape]:
 def reshape(call: Call) -> list[Shape]:
     data = call.operand(0).shape
     target = list(vector(call.operand(1), "the shape of Reshape"))
-    for i, dim in enumerate(target):
-        if dim != 0 or call.attribute("allowzero", 0):
-            continue
+    copies = not call.attribute("allowzero", 0)
+    copied = [i for i, dim in enumerate(target) if dim == 0 and copies]
+    for i in copied:
         if i >= len(data):
             raise violation("0 in the shape of Reshape", given=show(target), expected=show(data))
         target[i] = data[i]
@@ -203,7 +203,10 @@ def reshape(call: Call) -> list[Shape]:
         raise violation("shape of Reshape", given=show(target), expected="at most one -1")
     if free:
         at = target.index(-1)
-        target[at] = quotient(data, target[:at] + target[at + 1 :])
+        # A copied dim is in both products, so it cancels even if it is unknown.
+        before = [dim for i, dim in enumerate(data) if i not in copied]
+        after = [dim for i, dim in enumerate(target) if i not in copied and i != at]
+        target[at] = quotient(before, after)
         return [tuple(target)]
     before, after = ints(data), ints(target)
     if before is not None and after is not None and math.prod(before) != math.prod(after):

@@ -56,6 +56,8 @@ def test_names_pass_where_sizes_do() -> None:
     assert of(ops.SliceOp(x, vector(0), vector(2**62), vector(2))) == X
     assert of(ops.UnsqueezeOp(x, vector(0))) == (1, *X)
     assert of(ops.ReshapeOp(x, vector(0, 2, 4, -1))) == ("N", 2, 4, None)
+    assert of(ops.ReshapeOp(value(None, 8, 6), vector(0, -1))) == (None, 48)
+    assert of(ops.ReshapeOp(value(2, None, 6), vector(-1, 0, 3))) == (4, None, 3)
     assert of(ops.ReshapeOp(value("N", 8, 6), vector(-1, 48))) == ("N", 48)
     assert of(ops.ReshapeOp(value("N", 8, 6), vector(-1, 24))) == (None, 24)
     assert of(ops.GatherOp(x, value("K", dtype=i64), axis=1)) == ("N", "K", "H", None)
