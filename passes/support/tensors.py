@@ -9,7 +9,8 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from dialects.onnx import ops as onnx
-from dialects.support.shapes import Dim, shape_of
+from dialects.support.dtypes import of_mlir
+from dialects.support.shapes import Dim, element_type_of, shape_of
 from passes.support.rewriting import Emitter
 from passes.support.shape_math import ShapeMath
 
@@ -45,7 +46,17 @@ def reshape(emit: Emitter, value: SSAValue, sizes: Sequence[Size]) -> SSAValue:
             return value
         return emit(onnx.ReshapeOp(value, emit.ints(known)))
     parts = [emit.ints([size]) if isinstance(size, int) else size for size in sizes]
-    return emit(onnx.ReshapeOp(value, ShapeMath(emit).concat(parts)))
+    shape = ShapeMath(emit).concat(parts)
+    if 0 in [size for size in sizes if isinstance(size, int)]:
+        # shape inference refuses to reshape to a 0 beside an unknown size: any empty tensor will do
+        return emit(onnx.ConstantOfShapeOp(shape, value=_zero_like(value)))
+    return emit(onnx.ReshapeOp(value, shape))
+
+
+def _zero_like(value: SSAValue) -> np.ndarray:
+    dtype = of_mlir(element_type_of(value))
+    assert dtype is not None
+    return np.zeros(1, dtype.numpy)
 
 
 def take_static_window(
