@@ -5,11 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, TensorType
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    ArrayAttr,
+    DictionaryAttr,
+    ModuleOp,
+    StringAttr,
+    TensorType,
+)
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
-from xdsl.parser import Parser, ParserState
+from xdsl.parser import AttrParser, Parser, ParserState
 from xdsl.utils.exceptions import DiagnosticException, ParseError, UnregisteredConstructException
 from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import MLIRLexer
@@ -76,6 +84,19 @@ class LinearLexer(MLIRLexer):
     _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
 
 
+class FloatBits(AttrParser._TensorLiteralElement):
+    """An element of a dense literal. For a float, MLIR's hexadecimal spells its bits, not an integer."""
+
+    def to_type(self, parser: AttrParser, type: Any) -> Any:
+        text = self.span.text.lower()
+        if not isinstance(type, AnyFloat) or not text.startswith("0x"):
+            return super().to_type(parser, type)
+        size = type.compile_time_size
+        if len(text) != 2 + 2 * size:
+            parser.raise_error(f"expected {2 * size} hexadecimal digits for {type}", at_position=self.span)
+        return next(type.iter_unpack(int(text, 16).to_bytes(size, "little")))
+
+
 class PlacingParser(Parser):
     """xDSL's parser; it gives every op its position, and its errors are GradcErrors."""
 
@@ -95,6 +116,10 @@ class PlacingParser(Parser):
         if position_of(module) is None:
             module.location = location(position=start)
         return module
+
+    def _parse_tensor_literal_element(self) -> FloatBits:
+        element = super()._parse_tensor_literal_element()
+        return FloatBits(element.is_negative, element.value, element.span)
 
     def parse_operation(self) -> Operation:
         position = self._position(self.pos)
