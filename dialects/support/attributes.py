@@ -7,9 +7,11 @@ plain Python: int, tuple of int, float, tuple of float, bool, str.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 from xdsl.dialects.builtin import (
@@ -142,14 +144,15 @@ class DocumentedAttribute:
     required: bool
 
 
-def documented_attributes(cls: type[IRDLOperation]) -> dict[str, DocumentedAttribute]:
+@functools.cache
+def documented_attributes(cls: type[IRDLOperation]) -> Mapping[str, DocumentedAttribute]:
     """The documented attributes of a source op class, in the order of the class body."""
-    found = {}
+    found: dict[str, DocumentedAttribute] = {}
     for name, definition in cls.get_irdl_definition().properties.items():
         if isinstance(definition.constr, AttributeSpec):
             required = not isinstance(definition, OptPropertyDef)
             found[name] = DocumentedAttribute(name, definition.constr, required)
-    return found
+    return MappingProxyType(found)
 
 
 def is_padding(values: Sequence[int], filler: int) -> bool:
