@@ -34,12 +34,15 @@ def emit_resize_backward(
     """The gradient along `axes`; run-time sizes X are read off `shape_donor`.
 
     The gradient is separable, so the axes whose two sizes are known and those where one is not are
-    contracted one after the other. Identity axes cost nothing.
+    contracted one after the other. Identity axes cost nothing: a step that follows from equal sizes, or
+    sizes of equal name, is 1.
     """
     shape = shape_of(diff_dst)
     known, unknown = [], []
     for axis in axes:
         y = shape[axis.axis]
+        if axis.step is None and axis.x is not None and axis.x == y:
+            continue
         if not isinstance(axis.x, int) or not isinstance(y, int):
             unknown.append(axis)
             continue
