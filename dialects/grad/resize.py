@@ -70,7 +70,9 @@ class ResizeBackwardOp(DocumentedOp):
         for axis, x, numerator, denominator in zip(*lists, strict=True):
             size = shape[axis]
             if not isinstance(size, int) or min(size, x) < 1:
-                raise violation(f"sizes of axis {axis}", given=f"{size} and {x}", expected=">= 1")
+                raise violation(
+                    f"sizes of axis {axis}", given=shapes.show([size, x]), expected="known, positive sizes"
+                )
             if numerator < 0 or denominator < 1:
                 raise violation(f"step of axis {axis}", given=f"{numerator}/{denominator}")
             shape[axis] = x
