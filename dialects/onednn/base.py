@@ -132,6 +132,14 @@ class OneDNNConvOp(OneDNNOp, ABC):
         """The shape of a data tensor, in NCX order."""
         return layouts.reorder(shape_of(value), self.value("data_format"), "NCX")
 
+    def format_hint(self, value: SSAValue, channels: int) -> str:
+        """What to say where a data tensor has other than the wanted channels."""
+        other = "NXC" if self.value("data_format") == "NCX" else "NCX"
+        shape = shape_of(value)
+        fits = shape[layouts.axis_of(other, "C", len(shape) - 2)] == channels
+        guess = f"did you mean data_format {other}?" if fits else ""
+        return "; ".join(filter(None, [guess, self.default_note("data_format", "weights_format")]))
+
     def check_lists(self, spatial_rank: int) -> None:
         """Lengths and ranges of the per-axis lists."""
         self._check_list("strides", spatial_rank, 1)

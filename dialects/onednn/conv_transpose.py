@@ -11,7 +11,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, result_def,
 from xdsl.traits import Pure
 
 from dialects.grad.geometry import Pads, Window, axis_letters, check_fits, same_pads_forward
-from dialects.onednn.base import OneDNNConvOp, named_axes, show
+from dialects.onednn.base import OneDNNConvOp, show
 from dialects.support import layouts, shapes
 from dialects.support.attributes import word
 from dialects.support.diagnostics import Diagnostic, GradcError
@@ -121,15 +121,16 @@ class ConvTransposeBackwardDataOp(OneDNNConvOp):
         library = self._in_weights_format((first, channels // groups, *kernel))
         given = f"{second} (weights {show(self.weights)} read as {self.value('weights_format')})"
         if groups == 1:
-            axis = named_axes(self.value("data_format"), len(kernel)).index("C")
-            expected = f"{channels}, the channels of diff_dst {show(self.diff_dst)} (axis {axis})"
+            data = self.value("data_format")
+            axis = layouts.axis_of(data, "C", len(kernel))
+            expected = f"{channels}, the channels of diff_dst {show(self.diff_dst)} ({data}: axis {axis})"
         else:
             documented = self._in_weights_format((-(-first // groups), channels, *kernel))
             expected = (
                 f"O/groups = {channels}/{groups} = {channels // groups} (weights like {library}) "
                 f"or, in the page's layout, O = {channels} (weights like {documented})"
             )
-        hint = self.default_note("data_format", "weights_format")
+        hint = self.format_hint(self.diff_dst, second * groups)
         raise self.error("weights O", given=given, expected=expected, hint=hint)
 
     def _in_weights_format(self, shape: tuple[int, ...]) -> str:

@@ -155,7 +155,7 @@ class ConvolutionBackwardDataOp(OneDNNConvOp):
             given=f"{out_channels} ({weights} reads weights {show(self.weights)} as spatial {list(kernel)}, "
             f"I {per_group}, O {out_channels})",
             expected=f"{channels}, the channels of diff_dst {show(self.diff_dst)} ({data}: axis {axis})",
-            hint=self.default_note("data_format", "weights_format"),
+            hint=self.format_hint(self.diff_dst, out_channels),
         )
 
     def sources(self) -> list[ShapeSource]:
