@@ -1,0 +1,187 @@
+"""MLIR text: places, names, and errors of one line."""
+
+import random
+import re
+
+import pytest
+from xdsl.ir import Operation
+
+from dialects.support.diagnostics import GradcError, name_of, position_of
+from dialects.support.entry import entry_function, input_names, output_names
+from gradc.importers.mlir_text import import_mlir
+
+TEXT = """\
+// a comment
+func.func @main(%dy: tensor<1x2x6x6xf32>, %src_1: tensor<1x2x3x3xf32>) -> tensor<1x2x3x3xf32> {
+  %s = arith.constant dense<[6, 6]> : tensor<2xi32>
+  %dx_7 = onednn.interpolate_backward %src_1, %dy, %s {
+    mode = "Linear", data_format = "NCX"
+  } : (tensor<1x2x3x3xf32>, tensor<1x2x6x6xf32>, tensor<2xi32>) -> tensor<1x2x3x3xf32>
+  func.return %dx_7 : tensor<1x2x3x3xf32>
+}
+"""
+
+
+def op_of(name: str, text: str = TEXT) -> Operation:
+    return next(op for op in import_mlir(text, "dir/g.mlir").walk() if op.name == name)
+
+
+def line_of(text: str | bytes) -> str:
+    with pytest.raises(GradcError) as caught:
+        import_mlir(text, "g.mlir")
+    assert caught.value.exit_code == 4
+    assert not getattr(caught.value, "__notes__", [])
+    line = str(caught.value)
+    assert re.fullmatch(r"g\.mlir:\d+:\d+: error: .+", line), line
+    return line
+
+
+@pytest.mark.parametrize(
+    ("op", "place", "name"),
+    [
+        ("builtin.module", "1:1", ""),
+        ("func.func", "2:1", ""),
+        ("arith.constant", "3:3", "s"),
+        ("onednn.interpolate_backward", "4:3", "dx_7"),
+        ("func.return", "7:3", ""),
+    ],
+)
+def test_places_and_names(op: str, place: str, name: str):
+    found = op_of(op)
+    assert str(position_of(found)) == f"dir/g.mlir:{place}"
+    assert name_of(found) == name
+
+
+def test_given_locations_stay():
+    located = TEXT.replace("-> tensor<1x2x3x3xf32>\n", '-> tensor<1x2x3x3xf32> loc("up"("g.json":5:6))\n')
+    found = op_of("onednn.interpolate_backward", located)
+    assert (str(position_of(found)), name_of(found)) == ("g.json:5:6", "up")
+    named = TEXT.replace("-> tensor<1x2x3x3xf32>\n", '-> tensor<1x2x3x3xf32> loc("up")\n')
+    found = op_of("onednn.interpolate_backward", named)
+    assert (str(position_of(found)), name_of(found)) == ("dir/g.mlir:4:3", "up")
+
+
+def test_public_names_are_those_of_the_text():
+    """xDSL's name hints lose a trailing `_1`; a second import reads the same names."""
+    module = import_mlir(TEXT, "g.mlir")
+    again = import_mlir(str(module), "g.mlir")
+    assert str(again) == str(module)
+    for one in (module, again):
+        function = entry_function(one)
+        assert input_names(function) == ("dy", "src_1")
+        assert output_names(function) == ("dx_7",)
+
+
+def test_names_that_differ_by_a_suffix():
+    text = "func.func @main(%x_1: tensor<1xf32>, %x: tensor<1xf32>) -> tensor<1xf32> {\n"
+    text += "  func.return %x : tensor<1xf32>\n}"
+    module = import_mlir(text, "g.mlir")
+    again = import_mlir(str(module), "g.mlir")
+    assert input_names(entry_function(module)) == input_names(entry_function(again)) == ("x_1", "x")
+
+
+def test_given_names_stay():
+    text = TEXT.replace("%dy: tensor<1x2x6x6xf32>", '%dy: tensor<1x2x6x6xf32> {gradc.name = "a/b:0"}')
+    assert input_names(entry_function(import_mlir(text, "g.mlir"))) == ("a/b:0", "src_1")
+
+
+def test_generic_form():
+    text = TEXT[: TEXT.index("onednn")] + (
+        '"onednn.interpolate_backward"(%src_1, %dy, %s) <{mode = "linear", data_format = "NCX"}> : '
+        + TEXT[TEXT.index("(tensor<1x2x3x3xf32>, tensor<1x2x6x6xf32>, tensor<2xi32>)") :]
+    )
+    assert str(import_mlir(text, "g.mlir")) == str(import_mlir(TEXT, "g.mlir"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ('"Linear"', '"cubic"', '4:3: error: [InterpolateBackward "dx_7"] attribute mode: given "cubic"'),
+        ("mode =", "moda =", '4:3: error: [InterpolateBackward "dx_7"] unknown attribute moda'),
+        ("[6, 6]", "[6, 5]", '4:3: error: [InterpolateBackward "dx_7"] the sizes input axis W: given 5'),
+        ("interpolate_backward", "interpolat_backward", "did you mean onednn.interpolate_backward"),
+        ("onednn.", "oneddn.", "4:3: error: [oneddn.interpolate_backward] unknown op"),
+        ("%src_1, %dy", "%dy, %dy", "4:39: error: "),
+        ("%dy, %s", "%dy, %q", "values used but not defined: [%q]"),
+        ('"NCX"', '"NCX', "5:36: error: End of file reached before closing string literal"),
+        ("mode =", "mode", "5:10: error: "),
+        ("%src_1:", "%dy:", "2:43: error: SSA value %dy is already defined"),
+        ("[6, 6]> : tensor<2xi32>", "[6, 6, 6]> : tensor<2xi32>", "Shape mismatch in dense literal"),
+        ("  func.return %dx_7 : tensor<1x2x3x3xf32>\n", "", "does not end in func.return"),
+        ("func.return %dx_7 : tensor<1x2x3x3xf32>", "func.return", "7:3: error: [func.return]"),
+        ("%src_1: tensor<1x2x3x3xf32>", "%src_1: tensor<1x2x3x3xf32>, %i: i32", 'input "i": given i32'),
+        ("%src_1: tensor<1x2x3x3xf32>", "%src_1: tensor<*xf32>", "error: "),
+        ("@main(", "@main(%u: tensor<*xf32>, ", 'type of input "u": given tensor<*xf32>'),
+        (
+            "func.func @main(",
+            "func.func @other() { func.return }\nfunc.func @main(",
+            "functions in the module: given @other, @main, expected exactly one",
+        ),
+        ("arith.constant dense", "arith.constantt dense", "did you mean arith.constant"),
+        (
+            " : tensor<2xi32>\n",
+            " : tensor<2xi32>\n  %u = arith.addi %s, %s : tensor<2xi32>\n",
+            "4:3: error: [arith",
+        ),
+        ("tensor<2xi32>)", 'tensor<2xi32, ["a"]>)', "error: "),
+        ("// a comment", "#" * 3, "1:1: error: "),
+        ("// a comment", "builtin.module", "error: "),
+        ("dense<[6, 6]>", "dense<" + "[" * 5000, "nested too deeply"),
+        ("1x2x6x6", "99999999999999999999x2x6x6", "error: "),
+    ],
+)
+def test_errors(old: str, new: str, line: str):
+    assert old in TEXT
+    assert line in line_of(TEXT.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("", "1:1: error: "),
+        (".", "1:1: error: "),
+        ('"', "1:1: error: "),
+        ("builtin.module {}", "functions in the module: given none"),
+        ("func.func @f() { func.return }", "the function returns nothing"),
+        ("func.func private @f(tensor<1xf32>) -> tensor<1xf32>", "functions in the module: given none"),
+        (b"\xff", "1:1: error: not UTF-8 text"),
+        ("%c = arith.constant dense<1> : tensor<1xi32>", "op outside of a function"),
+    ],
+)
+def test_texts_without_a_graph(text: str | bytes, line: str):
+    assert line in line_of(text)
+
+
+def test_op_outside_of_the_function():
+    assert "op outside of a function" in line_of(TEXT + "%c = arith.constant dense<1> : tensor<1xi32>")
+
+
+def test_use_before_definition():
+    first = "  %a = onnx.Neg %b : (tensor<1xf32>) -> tensor<1xf32>\n"
+    second = "  %b = onnx.Neg %x : (tensor<1xf32>) -> tensor<1xf32>\n"
+    head = "func.func @main(%x: tensor<1xf32>) -> tensor<1xf32> {\n"
+    tail = "  func.return %a : tensor<1xf32>\n}"
+    import_mlir(head + second + first + tail, "g.mlir")
+    assert '2:3: error: [onnx.Neg "a"] %b is used before' in line_of(head + first + second + tail)
+
+
+def test_an_open_string_takes_no_time():
+    """xDSL's own lexer is exponential here."""
+    line_of(TEXT.replace('"NCX"', '"' + "NCX " * 1000))
+
+
+def test_broken_texts_are_never_a_traceback():
+    rng = random.Random(0)
+    alphabet = '(){}[]<>:=,%"@!#*x-0 1a.\n'
+    refused = 0
+    for _ in range(400):
+        text = list(TEXT)
+        for _ in range(rng.randint(1, 3)):
+            start = rng.randrange(len(text))
+            text[start : start + rng.randint(0, 5)] = rng.choices(alphabet, k=rng.randint(0, 2))
+        try:
+            import_mlir("".join(text), "g.mlir")
+        except GradcError:
+            refused += 1
+            line_of("".join(text))
+    assert refused > 200

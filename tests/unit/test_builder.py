@@ -1,0 +1,236 @@
+"""Graphs from Python: values, names, places, and the same ops as a document gives."""
+
+import inspect
+import re
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from support.documents import CONV, text_of
+
+from dialects import source_ops
+from dialects.support.attributes import documented_attributes
+from dialects.support.constants import constant_value
+from dialects.support.diagnostics import GradcError, name_of, position_of
+from dialects.support.documented_op import DocumentedOp
+from dialects.support.dtypes import DTYPES
+from dialects.support.entry import entry_function, input_names, output_names
+from gradc.builder import Graph, Value
+from gradc.importers.mlir_text import import_mlir
+from gradc.importers.onednn_json import import_json
+
+WINDOW: dict[str, Any] = {
+    "strides": (2, 2),
+    "pads_begin": [1, 1],
+    "pads_end": (1, 1),
+    "dilations": np.array([1, 1]),
+}
+CONV_KEYS: dict[str, Any] = WINDOW | {"data_format": "NCX", "weights_format": "OIX"}
+
+
+def conv_graph() -> tuple[Graph, Value, Value]:
+    g = Graph()
+    return g, g.input("dy", "f32", ("N", 4, 3, 3)), g.input("w", np.float32, [4, 2, 3, 3])
+
+
+def error_of(function, *args, **kwargs) -> str:
+    """The one line, which names the very line here."""
+    with pytest.raises(GradcError) as caught:
+        function(*args, **kwargs)
+    match = re.fullmatch(r"(.*):(\d+):1: error: (.*)", str(caught.value))
+    assert match
+    assert match[1] == __file__
+    assert "function(*args" in Path(__file__).read_text().splitlines()[int(match[2]) - 1]
+    return match[3]
+
+
+def ops_of(g: Graph) -> list[DocumentedOp]:
+    return [op for op in g.module().walk() if isinstance(op, DocumentedOp)]
+
+
+def test_values():
+    g, dy, w = conv_graph()
+    dx = g.convolution_backward_data(dy, w, (None, 2, 5, 5), **CONV_KEYS)
+    assert (dy.shape, dy.dtype) == (("N", 4, 3, 3), "f32")
+    assert (dx.shape, dx.dtype) == (("N", 2, 5, 5), "f32")
+    assert repr(dx) == "Value(f32 [N, 2, 5, 5])"
+
+
+def test_same_op_as_the_document():
+    g = Graph()
+    dy, w = g.input("t0", "f32", (1, 4, 3, 3)), g.input("t1", "f32", (4, 2, 3, 3))
+    keys = CONV_KEYS | {"groups": 1, "auto_pad_rule": "library"}
+    g.output(g.convolution_backward_data(dy, w, [1, 2, 5, 5], name="conv", **keys), "t2")
+    (built,), module = ops_of(g), import_json(text_of(CONV), "g.json")
+    (read,) = [op for op in module.walk() if isinstance(op, DocumentedOp)]
+    assert built.properties == read.properties
+    assert built.result_types == read.result_types
+    assert name_of(built) == name_of(read)
+    functions = [entry_function(m) for m in (module, g.module())]
+    assert input_names(functions[0]) == input_names(functions[1])
+    assert output_names(functions[0]) == output_names(functions[1])
+
+
+def test_the_text_of_a_graph_reads_back():
+    g, dy, w = conv_graph()
+    g.output(g.convolution_backward_data(dy, w, (None, 2, 5, 5), name="dx_1", **CONV_KEYS))
+    assert str(import_mlir(str(g.module()), "g.mlir")) == str(g.module())
+
+
+def test_dst_shape_as_input_and_as_attribute():
+    g, dy, w = conv_graph()
+    shape = g.input("shape", "s32", [4])
+    dynamic = g.convolution_backward_data(dy, w, shape, **CONV_KEYS)
+    known = g.convolution_backward_data(dy, w, g.constant(np.array([1, 2, 6, 5], np.int32)), **CONV_KEYS)
+    declared = g.convolution_backward_data(dy, w, result_shape=("N", 2, 6, 6), **CONV_KEYS)
+    assert [v.shape for v in (dynamic, known, declared)] == [
+        ("N", 2, None, None),
+        ("N", 2, 6, 5),
+        ("N", 2, 6, 6),
+    ]
+
+
+def test_sizes_as_input_and_as_attribute():
+    g = Graph()
+    src, dy = g.input("src", "bf16", ("N", 3, 3, 2)), g.input("dy", "bf16", ("N", 6, 6, 2))
+    given: list[Any] = [[6, 6], np.array([6, 6]), g.input("sizes", "s32", (2,)), None]
+    for sizes in given:
+        scales = [2.0, 2.0] if sizes is None else None
+        assert g.interpolate_backward(src, dy, sizes, mode="NEAREST", scales=scales).shape == ("N", 3, 3, 2)
+
+
+def test_every_source_op_has_a_method_with_its_attributes():
+    for kind, op in source_ops().items():
+        snake = re.sub(r"(?<!^)([A-Z])", r"_\1", kind).lower()
+        parameters = inspect.signature(getattr(Graph, snake)).parameters
+        assert set(documented_attributes(op)) <= set(parameters), kind
+        assert set(op.PORTS) <= set(parameters), kind
+
+
+def test_upsample_in_both_spellings():
+    g = Graph()
+    dy = g.input("dy", "f16", (None, 2, 6, 6))
+    camel = g.upsample_bilinear2d_backward(dy, (6, 6), (None, 2, 3, 3), True, 0.0, scalesW=2.0)
+    snake = g.upsample_bilinear2d_backward(
+        grad_out=dy,
+        output_size=(6, 6),
+        input_size=(None, 2, 3, 3),
+        align_corners=True,
+        scales_h=0.0,
+        scales_w=2,
+    )
+    g.output(camel)
+    g.output(snake)
+    first, second = ops_of(g)
+    assert first.properties == second.properties
+    line = error_of(g.upsample_bilinear2d_backward, dy, (6, 6), (1, 2, 3, 3), output_size=(6, 6))
+    assert "unknown attribute output_size" in line
+
+
+@pytest.mark.parametrize("entry", DTYPES, ids=lambda entry: entry.name)
+def test_dtypes(entry):
+    g = Graph()
+    spellings = [entry.name, entry.name.upper(), entry.numpy, entry.numpy.name, entry.numpy.type]
+    assert {g.input(f"x{i}", dtype, []).dtype for i, dtype in enumerate(spellings)} == {entry.name}
+    assert g.input("last", ml_dtypes.bfloat16, []).dtype == "bf16"
+
+
+def test_constants():
+    g = Graph()
+    bits = np.arange(6, dtype=np.float32).astype(ml_dtypes.bfloat16).reshape(2, 3)
+    value = g.constant(bits, name="weights")
+    assert (value.dtype, value.shape) == ("bf16", (2, 3))
+    g.output(value)
+    (op,) = [op for op in g.module().walk() if op.name == "onnx.Constant"]
+    np.testing.assert_array_equal(constant_value(op.results[0]), bits)
+    assert "dtype" in error_of(g.constant, "abc")
+    assert "constant" in error_of(g.constant, [[1], [1, 2]])
+
+
+def test_names():
+    g, dy, w = conv_graph()
+    named = g.convolution_backward_data(dy, w, (None, 2, 5, 5), name="up/conv_1", **CONV_KEYS)
+    other = g.convolution_backward_data(dy, w, (None, 2, 5, 5), **CONV_KEYS)
+    g.output(named)
+    g.output(other)
+    g.output(other, "again:0")
+    g.output(named)
+    g.output(dy)
+    function = entry_function(g.module())
+    assert input_names(function) == ("dy", "w")
+    assert output_names(function) == ("up/conv_1", "result1", "again:0", "result3", "result4")
+
+
+def test_places():
+    g, dy, w = conv_graph()
+    g.output(g.convolution_backward_data(dy, w, (None, 2, 5, 5), name="conv", **CONV_KEYS))
+    (op,) = ops_of(g)
+    place = position_of(op)
+    assert place is not None
+    assert (place.file, place.column) == (__file__, 1)
+    assert 'name="conv", **CONV_KEYS' in Path(__file__).read_text().splitlines()[place.line - 1]
+
+
+def test_modules_are_independent():
+    g, dy, w = conv_graph()
+    g.output(g.convolution_backward_data(dy, w, (None, 2, 5, 5), **CONV_KEYS), "a")
+    first = g.module()
+    before = str(first)
+    g.output(g.convolution_backward_data(dy, w, (None, 2, 6, 6), **CONV_KEYS), "b")
+    assert str(first) == before
+    assert str(g.module()) != before
+    assert output_names(entry_function(g.module())) == ("a", "b")
+
+
+def test_mistakes_with_values():
+    g, dy, w = conv_graph()
+    assert "given ndarray, expected a Value" in error_of(
+        g.convolution_backward_data, dy, np.zeros((4, 2, 3, 3)), **CONV_KEYS
+    )
+    assert "Value of another graph" in error_of(Graph().convolution_backward_data, dy, w, **CONV_KEYS)
+    assert "Value of another graph" in error_of(Graph().output, dy)
+    assert "missing weights" in error_of(g.convolution_backward_data, dy)
+    assert "missing diff_dst, weights" in error_of(g.convolution_backward_data)
+    assert "missing original_image" in error_of(g.resize_bilinear_v2_grad, dy)
+
+
+def test_mistakes_with_attributes():
+    g, dy, w = conv_graph()
+    build, full = g.convolution_backward_data, (None, 2, 5, 5)
+    assert "attribute strides is missing" in error_of(build, dy, w, full)
+    assert "unknown attribute stride: " in error_of(build, dy, w, full, stride=None, **CONV_KEYS)
+    assert "did you mean strides?" in error_of(build, dy, w, full, stride=[1, 1], **CONV_KEYS)
+    assert "attribute dst_shape: given 5, expected type s64[]" in error_of(build, dy, w, 5, **CONV_KEYS)
+    assert "attribute groups: given '2', expected type s64" in error_of(
+        build, dy, w, full, groups="2", **CONV_KEYS
+    )
+    assert "given True" in error_of(build, dy, w, full, groups=True, **CONV_KEYS)
+    assert "mode is missing" in error_of(g.interpolate_backward, dy, dy)
+
+
+def test_mistakes_with_names_and_shapes():
+    g, dy, w = conv_graph()
+    assert '[input "dy"] the name is taken' in error_of(g.input, "dy", "f32", [1])
+    assert "name: given ''" in error_of(g.input, "", "f32", [1])
+    assert "name: given 5" in error_of(
+        g.convolution_backward_data, dy, w, (None, 2, 5, 5), name=5, **CONV_KEYS
+    )
+    assert "dtype: given float31, expected one of f32, bf16" in error_of(g.input, "x", "float31", [1])
+    assert "dtype" in error_of(g.input, "x", None, [1])
+    assert "dtype: given complex64" in error_of(g.input, "x", np.dtype(np.complex64), [1])
+    assert "shape: given 5" in error_of(g.input, "x", "f32", 5)
+    assert "shape axis 1: given -1" in error_of(g.input, "x", "f32", [1, -1])
+    assert "shape axis 0: given 1.5" in error_of(g.input, "x", "f32", [1.5])
+    assert "shape axis 0: given True" in error_of(g.input, "x", "f32", [True])
+    assert "name of the graph" in error_of(Graph, "")
+
+
+def test_mistakes_with_outputs():
+    g, dy, _ = conv_graph()
+    assert "the graph has no outputs" in error_of(g.module)
+    g.output(dy, "o")
+    assert '[output "o"] the name is taken' in error_of(g.output, dy, "o")
+    g.output(dy, "w")
+    assert '[output "w"] the name is that of an input' in error_of(g.module)
