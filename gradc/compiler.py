@@ -10,13 +10,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass, PassPipeline
-from xdsl.utils.exceptions import DiagnosticException
 
 import dialects
 import passes
-from dialects.onednn.base import OneDNNConvOp
+from dialects.support import entry
 from dialects.support.diagnostics import (
     Diagnostic,
     GradcError,
@@ -55,11 +54,18 @@ class Options:
         _check_word("target", self.target, TARGETS)
         if self.auto_pad_rule is not None:
             _check_word("auto_pad_rule", self.auto_pad_rule, AUTO_PAD_RULES)
+        if not isinstance(self.strategy, str):
+            raise _usage("strategy", repr(self.strategy), "auto or the name of a strategy")
         find_strategy(self.strategy)
         if self.opset is not None:
-            from gradc.runtime import check_opset
+            self._check_opset(self.opset)
 
-            check_opset(self.opset)
+    def _check_opset(self, opset: int) -> None:
+        from gradc.runtime import check_opset
+
+        if not isinstance(opset, int):
+            raise _usage("opset", repr(opset), "a number")
+        check_opset(opset)
 
     def resolved(self) -> Target:
         return Target(self.target) if self.opset is None else Target(self.target, self.opset)
@@ -71,8 +77,11 @@ class Options:
 
 def _check_word(name: str, given: str, known: tuple[str, ...]) -> None:
     if given not in known:
-        text = sentence(name, repr(given), f"one of {', '.join(known)}", nearest(str(given), known))
-        raise UsageError(Diagnostic("error", text))
+        raise _usage(name, repr(given), f"one of {', '.join(known)}", nearest(str(given), known))
+
+
+def _usage(what: str, given: object, expected: str, hint: str = "") -> UsageError:
+    return UsageError(Diagnostic("error", sentence(what, given, expected, hint)))
 
 
 @dataclass(frozen=True)
@@ -90,7 +99,7 @@ class Stage:
 Observer = Callable[[Stage], None]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Compiled:
     """A compiled graph: `model` is the ONNX model, `remarks` what the reader should know."""
 
@@ -129,13 +138,13 @@ class Compiled:
 
         `ep` defaults to the target's execution provider, `threads` to onnxruntime's choice.
         """
-        return self.session(ep, threads).run(inputs)
+        return self.session(ep, threads).run(_by_name("inputs", inputs))
 
     def session(self, ep: Ep | None = None, threads: int | None = None) -> Session:
         """The onnxruntime session that `run` uses; made once per provider and thread count."""
         from gradc.runtime import Session
 
-        provider = ep or _provider(self.options.target)
+        provider = _provider(self.options.target) if ep is None else ep
         key = (provider, threads)
         if key not in self._sessions:
             self._sessions[key] = Session(self.model, ep=provider, threads=threads)
@@ -175,45 +184,27 @@ def compile(
 
 
 def load(source: Any, auto_pad_rule: str | None = None) -> ModuleOp:
-    """The module of a source, verified, under an `auto_pad_rule` for all ops if one is given."""
-    module = _module_of(source)
-    if auto_pad_rule is not None:
-        for op in module.walk():
-            if isinstance(op, OneDNNConvOp):
-                op.properties["auto_pad_rule"] = StringAttr(auto_pad_rule)
-    verify(module)
-    return module
+    """The module of a source, verified, under an `auto_pad_rule` for all ops if one is given.
 
-
-def _module_of(source: Any) -> ModuleOp:
-    if isinstance(source, ModuleOp):
-        return source.clone()
+    Importers are told the rule, because a document may be valid under one rule only.
+    """
     if isinstance(source, str | os.PathLike):
         from gradc.importers import import_file
 
-        return import_file(source)
+        return import_file(source, auto_pad_rule)
     if isinstance(source, Mapping):
         from gradc.importers.onednn_json import import_document
 
-        return import_document(source)
+        return import_document(source, auto_pad_rule)
     from gradc.builder import Graph
+    from gradc.importers.modules import check_graph
 
-    if isinstance(source, Graph):
-        return source.module()
-    text = sentence(
-        "source", type(source).__name__, "a path, a JSON document (dict), a gradc.Graph or a module"
-    )
-    raise UsageError(Diagnostic("error", text))
-
-
-def verify(module: ModuleOp) -> None:
-    """Verify a user's module; what IRDL alone refuses becomes a GradcError."""
-    try:
-        module.verify()
-    except GradcError:
-        raise
-    except DiagnosticException as error:
-        raise GradcError(Diagnostic("error", str(error))) from None
+    if not isinstance(source, ModuleOp | Graph):
+        expected = "a path, a JSON document (dict), a gradc.Graph or a module"
+        raise _usage("source", type(source).__name__, expected)
+    module = source.clone() if isinstance(source, ModuleOp) else source.module()
+    check_graph(module, auto_pad_rule)
+    return module
 
 
 def compile_module(
@@ -223,23 +214,31 @@ def compile_module(
     observer: Observer | None = None,
 ) -> Compiled:
     """`compile` for a module that is ours to change."""
-    if constants is not None:
-        bind_constants(module, _arrays(constants))
-    source = module.clone()
-    remarks = lower(module, options, observer)
     from gradc.exporter import export
 
-    pipeline = options.pipeline
-    model = export(module, opset=options.resolved().opset, metadata={"gradc.pipeline": pipeline})
+    if constants is not None:
+        bind_constants(module, _constants(constants))
+    source = module.clone()
+    remarks = lower(module, options, observer)
+    target = options.resolved()
+    again = f"gradc compile --target {target.name} --opset {target.opset} THIS_FILE -o model.onnx"
+    with crash.reproducer("the exporter", again, lambda: module):
+        model = export(module, opset=target.opset, metadata={"gradc.pipeline": options.pipeline})
     return Compiled(model, remarks, source, module, options)
 
 
-def _arrays(constants: Any) -> Mapping[str, np.ndarray]:
-    if isinstance(constants, Mapping):
-        return constants
+def _constants(given: Any) -> Mapping[str, Any]:
+    if not isinstance(given, str | os.PathLike):
+        return _by_name("constants", given)
     from gradc.files import read_npz
 
-    return read_npz(constants)
+    return read_npz(given)
+
+
+def _by_name(what: str, given: Any) -> Mapping[str, Any]:
+    if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+        raise _usage(what, type(given).__name__, "a mapping from names to arrays")
+    return given
 
 
 def lower(
@@ -250,6 +249,7 @@ def lower(
     The module is verified after every pass. Anything but a GradcError is our fault and becomes an
     InternalError with a crash reproducer.
     """
+    _write_names_down(module)
     ctx = dialects.context()
     pipeline = PassPipeline.parse_spec(passes.all_passes(), options.pipeline).passes
     if stop_after is not None:
@@ -260,7 +260,7 @@ def lower(
         observer(Stage(module))
     for index, pass_ in enumerate(pipeline):
         begun = time.perf_counter()
-        with crash.reproducer(start, pipeline, index):
+        with crash.pass_reproducer(start, pipeline, index):
             pass_.apply(ctx, module)
             module.verify()
         seconds = time.perf_counter() - begun
@@ -271,12 +271,18 @@ def lower(
     return remarks
 
 
+def _write_names_down(module: ModuleOp) -> None:
+    """Make the public names attributes: what passes insert may take the names of values."""
+    function = entry.entry_function(module)
+    entry.set_names(function, entry.input_names(function), entry.output_names(function))
+
+
 def _until(pipeline: tuple[ModulePass, ...], name: str) -> tuple[ModulePass, ...]:
     names = [pass_.name for pass_ in pipeline]
+    name = name.replace("_", "-")
     if name not in names:
         known = list(dict.fromkeys(names))
-        text = sentence("--stop-after", name, f"one of {', '.join(known)}", nearest(name, known))
-        raise UsageError(Diagnostic("error", text))
+        raise _usage("--stop-after", name, f"one of {', '.join(known)}", nearest(name, known))
     return pipeline[: names.index(name) + 1]
 
 

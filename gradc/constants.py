@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
@@ -16,7 +17,7 @@ from dialects.support.dtypes import name_of
 from gradc.tensors import TensorInfo, as_dtype, checked_inputs
 
 
-def bind_constants(module: ModuleOp, constants: Mapping[str, np.ndarray]) -> None:
+def bind_constants(module: ModuleOp, constants: Mapping[str, Any]) -> None:
     """Replace the named inputs by constants, in place; the other inputs keep their names.
 
     Raises GradcError for a name that is no input, and for an array that does not fit its input.
@@ -35,9 +36,9 @@ def bind_constants(module: ModuleOp, constants: Mapping[str, np.ndarray]) -> Non
     entry.set_names(function, kept, outputs)
 
 
-def _bind(function: FuncOp, name: str, argument: BlockArgument, given: np.ndarray) -> None:
+def _bind(function: FuncOp, name: str, argument: BlockArgument, given: Any) -> None:
     info = tensor_info(name, argument)
-    array = checked_inputs([info], {name: as_dtype(np.asarray(given), info.dtype)})[name]
+    array = checked_inputs([info], {name: as_dtype(_array(name, given), info.dtype)})[name]
     constant = ConstantOp(array)
     constant.location = location(name)
     constant.results[0].name_hint = argument.name_hint
@@ -47,6 +48,13 @@ def _bind(function: FuncOp, name: str, argument: BlockArgument, given: np.ndarra
     block.insert_op_before(constant, first)
     argument.replace_all_uses_with(constant.results[0])
     block.erase_arg(argument)
+
+
+def _array(name: str, given: Any) -> np.ndarray:
+    try:
+        return np.asarray(given)
+    except ValueError as error:
+        raise violation(f"constant {name} is no array: {error}") from None
 
 
 def tensor_info(name: str, argument: BlockArgument) -> TensorInfo:

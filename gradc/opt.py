@@ -29,7 +29,8 @@ from xdsl.xdsl_opt_main import xDSLOptMain
 from dialects import DIALECTS
 from dialects.support.diagnostics import Diagnostic, GradcError, UsageError, nearest, sentence, violation
 from gradc.files import write_whole
-from gradc.importers.mlir_text import PlacingParser, verify
+from gradc.importers.mlir_text import PlacingParser
+from gradc.importers.modules import verify
 from gradc.importers.text import decode
 from gradc.printing import elided
 from passes import all_passes, pipelines

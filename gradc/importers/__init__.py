@@ -14,10 +14,11 @@ from gradc.importers.text import decode
 STDIN = "-"
 
 
-def import_file(path: str | os.PathLike[str]) -> ModuleOp:
+def import_file(path: str | os.PathLike[str], auto_pad_rule: str | None = None) -> ModuleOp:
     """The module of a file: `.json`, `.mlir`, or anything that starts like one; `-` is stdin.
 
-    Raises GradcError, which names the file as `path` does, for a file that cannot be read or is wrong.
+    `auto_pad_rule` replaces that of every op. Raises GradcError, which names the file as `path` does,
+    for a file that cannot be read or is wrong.
     """
     name = os.fspath(path)
     data = _read(name)
@@ -27,10 +28,10 @@ def import_file(path: str | os.PathLike[str]) -> ModuleOp:
     if _is_json(name, data):
         from gradc.importers.onednn_json import import_json
 
-        return import_json(data, shown)
+        return import_json(data, shown, auto_pad_rule)
     from gradc.importers.mlir_text import import_mlir
 
-    return import_mlir(decode(data, shown), shown)
+    return import_mlir(decode(data, shown), shown, auto_pad_rule)
 
 
 def _read(name: str) -> bytes:

@@ -13,7 +13,6 @@ from xdsl.dialects.builtin import (
     DictionaryAttr,
     ModuleOp,
     StringAttr,
-    TensorType,
 )
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
@@ -27,25 +26,14 @@ from dialects.support.diagnostics import (
     Diagnostic,
     GradcError,
     Position,
-    diagnostic_at,
-    error_at,
     location,
     name_of,
     nearest,
     position_of,
-    subject_of,
 )
-from dialects.support.dtypes import of_mlir
-from dialects.support.entry import NAME, entry_function, input_names, output_names, return_op
+from dialects.support.entry import NAME, return_op
+from gradc.importers.modules import check_graph, short
 from gradc.importers.text import decode
-
-GRAPH_DIALECTS = ("onednn", "cann", "grad", "onnx")
-"""Dialects whose ops may stand in a function that gradc compiles."""
-
-FRAME_OPS = ("builtin.module", "func.func", "func.return", "arith.constant")
-
-LONGEST = 500
-"""xDSL's messages may quote a whole constant; ours stay a line that can be read."""
 
 TEXT_ERRORS = (
     DiagnosticException,
@@ -59,21 +47,15 @@ TEXT_ERRORS = (
 """What xDSL's parser raises for text that it cannot read, besides ParseError."""
 
 
-def import_mlir(text: str | bytes, file: str) -> ModuleOp:
+def import_mlir(text: str | bytes, file: str, auto_pad_rule: str | None = None) -> ModuleOp:
     """The verified module of an MLIR text; `file` is how diagnostics name it.
 
-    Raises GradcError, one line with file, line and column, for anything wrong with the text.
+    `auto_pad_rule` replaces that of every op. Raises GradcError, one line with file, line and column,
+    for anything wrong with the text.
     """
     parser = PlacingParser(file)
     module = parser.read(decode(text, file))
-    _check_ops(module)
-    try:
-        function = entry_function(module)
-        return_op(function)
-    except GradcError as error:
-        raise error.located(module) from None
-    verify(module)
-    _check_edge(function)
+    function = check_graph(module, auto_pad_rule)
     _keep_names(function, parser.names)
     return module
 
@@ -170,73 +152,11 @@ def _placed(error: Exception, position: Position) -> GradcError:
         case RecursionError():
             return _error("attributes or regions are nested too deeply", position)
         case _:
-            return _error(_text(error), position)
+            return _error(short(error), position)
 
 
 def _error(message: str, position: Position) -> GradcError:
     return GradcError(Diagnostic("error", message, position=position))
-
-
-def _text(error: Exception) -> str:
-    text = str(error) or type(error).__name__
-    return text if len(text) <= LONGEST else text[:LONGEST] + "..."
-
-
-def _check_ops(module: ModuleOp) -> None:
-    for op in module.walk():
-        if op.name not in FRAME_OPS and op.dialect_name() not in GRAPH_DIALECTS:
-            expected = f"{', '.join(FRAME_OPS)}, or an op of {', '.join(GRAPH_DIALECTS)}"
-            raise error_at(op, "gradc does not compile this op", expected=expected)
-    for op in module.ops:
-        if not isinstance(op, FuncOp):
-            raise error_at(op, "op outside of a function", expected="func.func")
-
-
-def verify(module: ModuleOp) -> None:
-    """Op by op, so that an error of xDSL's own checks gets the place of the op that fails them."""
-    for op in module.walk():
-        _check_defined(op)
-        _verify_op(op, nested=False)
-    _verify_op(module, nested=True)
-
-
-def _verify_op(op: Operation, nested: bool) -> None:
-    try:
-        op.verify(verify_nested_ops=nested)
-    except GradcError as error:
-        raise error.located(op) from None
-    except (DiagnosticException, ValueError) as error:
-        raise GradcError(diagnostic_at(op, "error", _text(error))) from None
-
-
-def _check_defined(op: Operation) -> None:
-    """xDSL accepts a use before the definition."""
-    block = op.parent_block()
-    for index, operand in enumerate(op.operands):
-        owner = operand.owner
-        if (
-            isinstance(owner, Operation)
-            and owner.parent_block() is block
-            and not owner.is_before_in_block(op)
-        ):
-            name = f"%{operand.name_hint}" if operand.name_hint else f"input {index}"
-            raise error_at(op, f"{name} is used before {subject_of(owner)} defines it")
-
-
-def _check_edge(function: FuncOp) -> None:
-    """The function has outputs, and its inputs and outputs are tensors that a runtime can be given."""
-    if not return_op(function).arguments:
-        raise error_at(function, "the function returns nothing", expected="at least one output")
-    named = [
-        *(("input", *pair) for pair in zip(input_names(function), function.args, strict=True)),
-        *(("output", *p) for p in zip(output_names(function), return_op(function).arguments, strict=True)),
-    ]
-    for role, name, value in named:
-        type_ = value.type
-        if not isinstance(type_, TensorType) or of_mlir(type_.element_type) is None:
-            raise error_at(
-                function, f'type of {role} "{name}"', given=type_, expected="a ranked tensor of a known dtype"
-            )
 
 
 def _keep_names(function: FuncOp, names: Mapping[SSAValue, str]) -> None:

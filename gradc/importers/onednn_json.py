@@ -27,16 +27,19 @@ from gradc.importers import json_positions
 from gradc.importers.onednn_document import UNDEF, Document, Node, Tensor, read_document
 
 SOURCE_ID = "source.id"
+RULE = "auto_pad_rule"
 
 
-def import_json(text: str | bytes, file: str) -> ModuleOp:
+def import_json(text: str | bytes, file: str, auto_pad_rule: str | None = None) -> ModuleOp:
     """The module of a JSON text; `file` is how diagnostics name it. Raises GradcError."""
-    return import_document(json_positions.parse(text, file))
+    return import_document(json_positions.parse(text, file), auto_pad_rule)
 
 
-def import_document(document: Mapping[str, Any]) -> ModuleOp:
+def import_document(document: Mapping[str, Any], auto_pad_rule: str | None = None) -> ModuleOp:
     """The module of a parsed document: `func.func @main` with the source ops in topological order.
 
+    `auto_pad_rule` is that of every op; without it an op has the one that the document gives, else
+    the library's: a dump comes from the library, so `auto_pad` means what it means there.
     Inputs and outputs are named `t<tensor id>`. Raises GradcError for a bad document, UnsupportedError
     for a kind that gradc does not compile.
     """
@@ -47,7 +50,7 @@ def import_document(document: Mapping[str, Any]) -> ModuleOp:
     ordered = _topological(read.nodes, producers)
     inputs = _inputs(read, ordered, producers)
     outputs = _outputs(read, ordered, producers)
-    return _module(read, ordered, inputs, outputs)
+    return _module(read, ordered, inputs, outputs, auto_pad_rule)
 
 
 def _check_ids(nodes: Sequence[Node]) -> None:
@@ -177,14 +180,18 @@ def _outputs(document: Document, ordered: Sequence[Node], producers: Mapping[int
 
 
 def _module(
-    document: Document, ordered: Sequence[Node], inputs: Mapping[int, TensorType], outputs: Sequence[int]
+    document: Document,
+    ordered: Sequence[Node],
+    inputs: Mapping[int, TensorType],
+    outputs: Sequence[int],
+    auto_pad_rule: str | None,
 ) -> ModuleOp:
     block = Block(arg_types=inputs.values())
     values: dict[int, SSAValue] = dict(zip(inputs, block.args, strict=True))
     for node in ordered:
         if node.op is None:
             continue
-        op = _build(node, node.op, [values[tensor.id] for tensor in node.inputs])
+        op = _build(node, node.op, [values[tensor.id] for tensor in node.inputs], auto_pad_rule)
         block.add_op(op)
         values[node.outputs[0].id] = op.results[0]
     for identifier, value in values.items():
@@ -205,13 +212,15 @@ def _names(identifiers: Iterable[int]) -> list[str]:
     return [f"t{identifier}" for identifier in identifiers]
 
 
-def _build(node: Node, cls: type[DocumentedOp], operands: Sequence[SSAValue]) -> DocumentedOp:
+def _build(
+    node: Node, cls: type[DocumentedOp], operands: Sequence[SSAValue], auto_pad_rule: str | None
+) -> DocumentedOp:
     (result,) = node.outputs
     dtype = dtypes.by_name(result.dtype)
     return build(
         cls,
         operands,
-        _with_library_rule(node, cls),
+        _with_rule(node, cls, auto_pad_rule),
         result_shape=_declared_shape(node, cls, result.shape),
         result_dtype=dtype.mlir if dtype else None,
         location=location(node.name, node.position),
@@ -219,10 +228,11 @@ def _build(node: Node, cls: type[DocumentedOp], operands: Sequence[SSAValue]) ->
     )
 
 
-def _with_library_rule(node: Node, cls: type[DocumentedOp]) -> dict[str, Any]:
-    """A dump comes from the library, so `auto_pad` means what it means there."""
-    rule = {"auto_pad_rule": "library"} if "auto_pad_rule" in documented_attributes(cls) else {}
-    return rule | dict(node.attributes)
+def _with_rule(node: Node, cls: type[DocumentedOp], forced: str | None) -> dict[str, Any]:
+    if RULE not in documented_attributes(cls):
+        return dict(node.attributes)
+    rule = forced or node.attributes.get(RULE, "library")
+    return {RULE: rule} | {name: value for name, value in node.attributes.items() if name != RULE}
 
 
 def _declared_shape(node: Node, cls: type[DocumentedOp], shape: Shape | None) -> Shape | None:
