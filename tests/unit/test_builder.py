@@ -77,6 +77,7 @@ def test_the_text_of_a_graph_reads_back():
     g, dy, w = conv_graph()
     g.output(g.convolution_backward_data(dy, w, (None, 2, 5, 5), name="dx_1", **CONV_KEYS))
     assert str(import_mlir(str(g.module()), "g.mlir")) == str(g.module())
+    assert "%dx = onednn.convolution_backward_data %dy, %w" in str(g.module())
 
 
 def test_dst_shape_as_input_and_as_attribute():

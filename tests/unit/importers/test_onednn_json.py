@@ -342,6 +342,14 @@ def test_number_of_outputs():
     assert "number of outputs: given 2, expected 1" in error_of(doc)
 
 
+def test_records_that_differ_in_dtype():
+    doc = two_convolutions()
+    doc["graph"][1]["inputs"][0]["dtype"] = "f16"
+    line = error_of(doc)
+    assert "tensor 2 differs" in line
+    assert 'given f16 [1, 2, 5, 5] by op 1 "second", expected f32 [1, 2, 5, 5] as by op 0 "conv"' in line
+
+
 def test_self_cycle():
     doc = changed(CONV_TRANSPOSE)
     doc["graph"][0]["outputs"] = [doc["graph"][0]["inputs"][0]]
