@@ -43,7 +43,7 @@ class Target:
         if version is None:
             return f"{op.onnx_name()} needs opset {op.VERSIONS[0].since}, the target is {self.opset}"
         variables = {v: dtype for v, words in version.types.items() if dtype in words.split()}
-        if variables and self.kernels.has(op.onnx_name(), version.since, variables):
+        if variables and self.kernels.has(op.onnx_name(), revision(op, self.opset), variables):
             return None
         return f"{op.onnx_name()} has no {dtype} kernel on {self.name} at opset {self.opset}"
 
@@ -53,16 +53,21 @@ class Target:
         if version is None:
             return f"{op.onnx_name()} needs opset {op.VERSIONS[0].since}, the target is {self.opset}"
         types = variable_types(op)
-        if self.kernels.has(op.onnx_name(), version.since, types):
+        if self.kernels.has(op.onnx_name(), revision(type(op), self.opset), types):
             return None
         shown = ", ".join(sorted(set(types.values())))
         return f"{op.onnx_name()} has no kernel for {shown} on {self.name} at opset {self.opset}"
 
 
 def schema_version(op: type[OnnxOp], opset: int) -> Version | None:
-    """The schema version of an op that is in force at an opset."""
+    """What the schema of an op admits at an opset, None if the op is younger."""
     known = [version for version in op.VERSIONS if version.since <= opset]
     return known[-1] if known else None
+
+
+def revision(op: type[OnnxOp], opset: int) -> int:
+    """The number of the schema that is in force at an opset, by which runtimes register kernels."""
+    return max(since for since in op.REVISIONS if since <= opset)
 
 
 def variable_types(op: OnnxOp) -> dict[str, str]:

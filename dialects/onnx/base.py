@@ -60,8 +60,11 @@ class OnnxOp(IRDLOperation, InfersTypes, HasFolderInterface, HasCanonicalization
     TYPES: ClassVar[Mapping[str, str]] = {}
     """The type variable of each operand and result, or the dtype where the schema fixes it."""
 
+    REVISIONS: ClassVar[tuple[int, ...]] = ()
+    """The opsets in which the schema was revised, oldest first, from the one in force at opset 13 on."""
+
     VERSIONS: ClassVar[tuple[Version, ...]] = ()
-    """Schema versions, oldest first, from the one in force at opset 13 on."""
+    """What the revisions admit, oldest first; one that admits what the one before does is left out."""
 
     traits = traits_def(Pure())
 

@@ -41,6 +41,7 @@ class AbsOp(OnnxOp):
         "X": "T",
         "Y": "T",
     }
+    REVISIONS: ClassVar[tuple[int, ...]] = (13,)
     VERSIONS: ClassVar[tuple[Version, ...]] = (
         Version(
             since=13,
@@ -80,6 +81,7 @@ class AddOp(OnnxOp):
         "B": "T",
         "C": "T",
     }
+    REVISIONS: ClassVar[tuple[int, ...]] = (13, 14)
     VERSIONS: ClassVar[tuple[Version, ...]] = (
         Version(
             since=13,
@@ -130,6 +132,7 @@ class AndOp(OnnxOp):
         "B": "T",
         "C": "T1",
     }
+    REVISIONS: ClassVar[tuple[int, ...]] = (7,)
     VERSIONS: ClassVar[tuple[Version, ...]] = (
         Version(
             since=7,
@@ -172,6 +175,7 @@ class AveragePoolOp(OnnxOp):
         "X": "T",
         "Y": "T",
     }
+    REVISIONS: ClassVar[tuple[int, ...]] = (11, 19, 22)
     VERSIONS: ClassVar[tuple[Version, ...]] = (
         Version(
             since=11,
@@ -254,6 +258,7 @@ class CastOp(OnnxOp):
         "input": "T1",
         "output": "T2",
     }
+    REVISIONS: ClassVar[tuple[int, ...]] = (13, 19, 21, 23, 24, 25, 28)
     VERSIONS: ClassVar[tuple[Version, ...]] = (
         Version(
             since=13,
@@ -326,6 +331,7 @@ class CeilOp(OnnxOp):
         "X": "T",
         "Y": "T",
     }
+    REVISIONS: ClassVar[tuple[int, ...]] = (13,)
     VERSIONS: ClassVar[tuple[Version, ...]] = (
         Version(
             since=13,
@@ -366,6 +372,7 @@ class ClipOp(OnnxOp):
         "max": "T",
         "output": "T",
     }
+    REVISIONS: ClassVar[tuple[int, ...]] = (13,)
     VERSIONS: ClassVar[tuple[Version, ...]] = (
         Version(
             since=13,
@@ -413,6 +420,7 @@ class Col2ImOp(OnnxOp):
         "block_shape": "s64",
         "output": "T",
     }
+    REVISIONS: ClassVar[tuple[int, ...]] = (18,)
     VERSIONS: ClassVar[tuple[Version, ...]] = (
         Version(
             since=18,
@@ -469,6 +477,7 @@ class ConcatOp(OnnxOp):
         "inputs": "T",
         "concat_result": "T",
     }
+    REVISIONS: ClassVar[tuple[int, ...]] = (13,)
     VERSIONS: ClassVar[tuple[Version, ...]] = (
         Version(
             since=13,
@@ -513,6 +522,7 @@ class ConstantOp(OnnxConstant):
     TYPES: ClassVar[Mapping[str, str]] = {
         "output": "T",
     }
+    REVISIONS: ClassVar[tuple[int, ...]] = (13, 19, 21, 23, 24, 25)
     VERSIONS: ClassVar[tuple[Version, ...]] = (
         Version(
             since=13,
@@ -555,6 +565,7 @@ class ConstantOfShapeOp(OnnxOp):
         "input": "T1",
         "output": "T2",
     }
+    REVISIONS: ClassVar[tuple[int, ...]] = (9, 20, 21, 23, 24, 25)
     VERSIONS: ClassVar[tuple[Version, ...]] = (
         Version(
             since=9,
@@ -614,6 +625,7 @@ class ConvOp(OnnxOp):
         "B": "T",
         "Y": "T",
     }
+    REVISIONS: ClassVar[tuple[int, ...]] = (11, 22)
     VERSIONS: ClassVar[tuple[Version, ...]] = (
         Version(
             since=11,
@@ -691,6 +703,7 @@ class ConvTransposeOp(OnnxOp):
         "B": "T",
         "Y": "T",
     }
+    REVISIONS: ClassVar[tuple[int, ...]] = (11, 22)
     VERSIONS: ClassVar[tuple[Version, ...]] = (
         Version(
             since=11,
@@ -771,6 +784,7 @@ class DepthToSpaceOp(OnnxOp):
         "input": "T",
         "output": "T",
     }
+    REVISIONS: ClassVar[tuple[int, ...]] = (13, 28)
     VERSIONS: ClassVar[tuple[Version, ...]] = (
         Version(
             since=13,
@@ -820,6 +834,7 @@ class DivOp(OnnxOp):
         "B": "T",
         "C": "T",
     }
+    REVISIONS: ClassVar[tuple[int, ...]] = (13, 14)
     VERSIONS: ClassVar[tuple[Version, ...]] = (
         Version(
             since=13,
@@ -870,6 +885,7 @@ class EqualOp(OnnxOp):
         "B": "T",
         "C": "T1",
     }
+    REVISIONS: ClassVar[tuple[int, ...]] = (13, 19)
     VERSIONS: ClassVar[tuple[Version, ...]] = (
         Version(
             since=13,
@@ -912,6 +928,7 @@ class ExpandOp(OnnxOp):
         "shape": "s64",
         "output": "T",
     }
+    REVISIONS: ClassVar[tuple[int, ...]] = (13,)
     VERSIONS: ClassVar[tuple[Version, ...]] = (
         Version(
             since=13,
@@ -952,6 +969,7 @@ class FloorOp(OnnxOp):
         "X": "T",
         "Y": "T",
     }
+    REVISIONS: ClassVar[tuple[int, ...]] = (13,)
     VERSIONS: ClassVar[tuple[Version, ...]] = (
         Version(
             since=13,
@@ -992,6 +1010,7 @@ class GatherOp(OnnxOp):
         "indices": "Tind",
         "output": "T",
     }
+    REVISIONS: ClassVar[tuple[int, ...]] = (13,)
     VERSIONS: ClassVar[tuple[Version, ...]] = (
         Version(
             since=13,
@@ -1042,6 +1061,7 @@ class GatherElementsOp(OnnxOp):
         "indices": "Tind",
         "output": "T",
     }
+    REVISIONS: ClassVar[tuple[int, ...]] = (13,)
     VERSIONS: ClassVar[tuple[Version, ...]] = (
         Version(
             since=13,
@@ -1091,6 +1111,7 @@ class GreaterOrEqualOp(OnnxOp):
         "B": "T",
         "C": "T1",
     }
+    REVISIONS: ClassVar[tuple[int, ...]] = (12, 16)
     VERSIONS: ClassVar[tuple[Version, ...]] = (
         Version(
             since=12,
@@ -1142,6 +1163,7 @@ class IdentityOp(OnnxOp):
         "input": "V",
         "output": "V",
     }
+    REVISIONS: ClassVar[tuple[int, ...]] = (13, 14, 16, 19, 21, 23, 24, 25)
     VERSIONS: ClassVar[tuple[Version, ...]] = (
         Version(
             since=13,
@@ -1190,6 +1212,7 @@ class LessOp(OnnxOp):
         "B": "T",
         "C": "T1",
     }
+    REVISIONS: ClassVar[tuple[int, ...]] = (13,)
     VERSIONS: ClassVar[tuple[Version, ...]] = (
         Version(
             since=13,
@@ -1232,6 +1255,7 @@ class MatMulOp(OnnxOp):
         "B": "T",
         "Y": "T",
     }
+    REVISIONS: ClassVar[tuple[int, ...]] = (13,)
     VERSIONS: ClassVar[tuple[Version, ...]] = (
         Version(
             since=13,
@@ -1272,6 +1296,7 @@ class MaxOp(OnnxOp):
         "data_0": "T",
         "max": "T",
     }
+    REVISIONS: ClassVar[tuple[int, ...]] = (13,)
     VERSIONS: ClassVar[tuple[Version, ...]] = (
         Version(
             since=13,
@@ -1310,6 +1335,7 @@ class MinOp(OnnxOp):
         "data_0": "T",
         "min": "T",
     }
+    REVISIONS: ClassVar[tuple[int, ...]] = (13,)
     VERSIONS: ClassVar[tuple[Version, ...]] = (
         Version(
             since=13,
@@ -1350,6 +1376,7 @@ class ModOp(OnnxOp):
         "B": "T",
         "C": "T",
     }
+    REVISIONS: ClassVar[tuple[int, ...]] = (13, 28)
     VERSIONS: ClassVar[tuple[Version, ...]] = (
         Version(
             since=13,
@@ -1398,6 +1425,7 @@ class MulOp(OnnxOp):
         "B": "T",
         "C": "T",
     }
+    REVISIONS: ClassVar[tuple[int, ...]] = (13, 14)
     VERSIONS: ClassVar[tuple[Version, ...]] = (
         Version(
             since=13,
@@ -1447,6 +1475,7 @@ class NegOp(OnnxOp):
         "X": "T",
         "Y": "T",
     }
+    REVISIONS: ClassVar[tuple[int, ...]] = (13,)
     VERSIONS: ClassVar[tuple[Version, ...]] = (
         Version(
             since=13,
@@ -1485,6 +1514,7 @@ class NotOp(OnnxOp):
         "X": "T",
         "Y": "T",
     }
+    REVISIONS: ClassVar[tuple[int, ...]] = (1,)
     VERSIONS: ClassVar[tuple[Version, ...]] = (
         Version(
             since=1,
@@ -1524,6 +1554,7 @@ class OrOp(OnnxOp):
         "B": "T",
         "C": "T1",
     }
+    REVISIONS: ClassVar[tuple[int, ...]] = (7,)
     VERSIONS: ClassVar[tuple[Version, ...]] = (
         Version(
             since=7,
@@ -1569,6 +1600,7 @@ class PadOp(OnnxOp):
         "axes": "Tind",
         "output": "T",
     }
+    REVISIONS: ClassVar[tuple[int, ...]] = (13, 18, 19, 21, 23, 24, 25)
     VERSIONS: ClassVar[tuple[Version, ...]] = (
         Version(
             since=13,
@@ -1635,6 +1667,7 @@ class RangeOp(OnnxOp):
         "delta": "T",
         "output": "T",
     }
+    REVISIONS: ClassVar[tuple[int, ...]] = (11, 27)
     VERSIONS: ClassVar[tuple[Version, ...]] = (
         Version(
             since=11,
@@ -1695,6 +1728,7 @@ class ReduceSumOp(OnnxOp):
         "axes": "s64",
         "reduced": "T",
     }
+    REVISIONS: ClassVar[tuple[int, ...]] = (13,)
     VERSIONS: ClassVar[tuple[Version, ...]] = (
         Version(
             since=13,
@@ -1747,6 +1781,7 @@ class ReshapeOp(OnnxOp):
         "shape": "s64",
         "reshaped": "T",
     }
+    REVISIONS: ClassVar[tuple[int, ...]] = (13, 14, 19, 21, 23, 24, 25)
     VERSIONS: ClassVar[tuple[Version, ...]] = (
         Version(
             since=13,
@@ -1808,6 +1843,7 @@ class ResizeOp(OnnxOp):
         "sizes": "s64",
         "Y": "T1",
     }
+    REVISIONS: ClassVar[tuple[int, ...]] = (13, 18, 19)
     VERSIONS: ClassVar[tuple[Version, ...]] = (
         Version(
             since=13,
@@ -1899,6 +1935,7 @@ class ScatterNDOp(OnnxOp):
         "updates": "T",
         "output": "T",
     }
+    REVISIONS: ClassVar[tuple[int, ...]] = (13, 16, 18)
     VERSIONS: ClassVar[tuple[Version, ...]] = (
         Version(
             since=13,
@@ -1958,6 +1995,7 @@ class ShapeOp(OnnxOp):
         "data": "T",
         "shape": "T1",
     }
+    REVISIONS: ClassVar[tuple[int, ...]] = (13, 15, 19, 21, 23, 24, 25)
     VERSIONS: ClassVar[tuple[Version, ...]] = (
         Version(
             since=13,
@@ -2021,6 +2059,7 @@ class SliceOp(OnnxOp):
         "steps": "Tind",
         "output": "T",
     }
+    REVISIONS: ClassVar[tuple[int, ...]] = (13,)
     VERSIONS: ClassVar[tuple[Version, ...]] = (
         Version(
             since=13,
@@ -2072,6 +2111,7 @@ class SplitOp(OnnxOp):
         "split": "s64",
         "outputs": "T",
     }
+    REVISIONS: ClassVar[tuple[int, ...]] = (13, 18)
     VERSIONS: ClassVar[tuple[Version, ...]] = (
         Version(
             since=13,
@@ -2134,6 +2174,7 @@ class SqueezeOp(OnnxOp):
         "axes": "s64",
         "squeezed": "T",
     }
+    REVISIONS: ClassVar[tuple[int, ...]] = (13, 21, 23, 24, 25)
     VERSIONS: ClassVar[tuple[Version, ...]] = (
         Version(
             since=13,
@@ -2175,6 +2216,7 @@ class SubOp(OnnxOp):
         "B": "T",
         "C": "T",
     }
+    REVISIONS: ClassVar[tuple[int, ...]] = (13, 14)
     VERSIONS: ClassVar[tuple[Version, ...]] = (
         Version(
             since=13,
@@ -2225,6 +2267,7 @@ class TileOp(OnnxOp):
         "repeats": "T1",
         "output": "T",
     }
+    REVISIONS: ClassVar[tuple[int, ...]] = (13,)
     VERSIONS: ClassVar[tuple[Version, ...]] = (
         Version(
             since=13,
@@ -2267,6 +2310,7 @@ class TransposeOp(OnnxOp):
         "data": "T",
         "transposed": "T",
     }
+    REVISIONS: ClassVar[tuple[int, ...]] = (13, 21, 23, 24, 25)
     VERSIONS: ClassVar[tuple[Version, ...]] = (
         Version(
             since=13,
@@ -2313,6 +2357,7 @@ class UnsqueezeOp(OnnxOp):
         "axes": "s64",
         "expanded": "T",
     }
+    REVISIONS: ClassVar[tuple[int, ...]] = (13, 21, 23, 24, 25)
     VERSIONS: ClassVar[tuple[Version, ...]] = (
         Version(
             since=13,
@@ -2355,6 +2400,7 @@ class WhereOp(OnnxOp):
         "Y": "T",
         "output": "T",
     }
+    REVISIONS: ClassVar[tuple[int, ...]] = (9, 16)
     VERSIONS: ClassVar[tuple[Version, ...]] = (
         Version(
             since=9,

@@ -124,7 +124,7 @@ def _class(schemas: list[OpSchema]) -> str:
     newest = schemas[-1]
     blocks = [
         _docstring(newest),
-        f'    name = "onnx.{newest.name}"\n' + _types(newest) + _versions(schemas),
+        f'    name = "onnx.{newest.name}"\n' + _types(newest) + _revisions(schemas) + _versions(schemas),
         *_declarations(newest),
         _constructor(newest),
     ]
@@ -182,6 +182,13 @@ def _variable(type_: str) -> str:
 def _types(schema: OpSchema) -> str:
     entries = [f'        "{p.name}": "{_variable(p.type_str)}",\n' for p in (*schema.inputs, *schema.outputs)]
     return "    TYPES: ClassVar[Mapping[str, str]] = {\n" + "".join(entries) + "    }\n"
+
+
+def _revisions(schemas: list[OpSchema]) -> str:
+    """Every schema version, also those that admit what the one before does: kernels tell them apart."""
+    numbers = ", ".join(str(schema.since_version) for schema in schemas)
+    comma = "," if len(schemas) == 1 else ""
+    return f"    REVISIONS: ClassVar[tuple[int, ...]] = ({numbers}{comma})\n"
 
 
 def _versions(schemas: list[OpSchema]) -> str:
