@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,26 +19,46 @@ if TYPE_CHECKING:
     from gradc.compiler import Compiled, Options
 
 EXIT_CHECK_FAILED = 1
+EXIT_UNSUPPORTED = 3
+EXIT_BAD_INPUT = 4
+EXIT_INTERRUPTED = 130
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 SHAPE = "--shape"
 
 
-def main() -> None:
-    """The console script."""
+def main(args: Sequence[str] | None = None) -> None:
+    """The console script; always ends in SystemExit."""
     with _one_line_errors():
-        cli.main(prog_name="gradc")
+        code = cli.main(args, prog_name="gradc", standalone_mode=False)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        sys.exit(code)
 
 
 @contextlib.contextmanager
 def _one_line_errors() -> Iterator[None]:
-    """What a command raises, as one line on stderr and an exit code."""
+    """What a command raises, as one line on stderr and an exit code; usage errors show the usage, too.
+
+    What the operating system refuses and is not caught further down concerns stdin or stdout.
+    """
     try:
         yield
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except click.Abort:
+        sys.exit(EXIT_INTERRUPTED)
     except BrokenPipeError:
-        # the reader of our output has gone: say nothing, and let nothing be flushed into the void
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence_stdout()
         sys.exit(0)
+    except OSError as error:
+        _silence_stdout()
+        _say(f"error: {error.strerror or error}" + (f": {error.filename}" if error.filename else ""))
+        sys.exit(EXIT_BAD_INPUT)
+    except MemoryError as error:
+        _say(f"error: not enough memory: {error}")
+        sys.exit(EXIT_UNSUPPORTED)
     except Exception as error:
         code = getattr(error, "exit_code", None)
         if code is None:
@@ -48,6 +68,12 @@ def _one_line_errors() -> Iterator[None]:
             code = error.exit_code
         _say(str(error))
         sys.exit(code)
+
+
+def _silence_stdout() -> None:
+    """Nobody reads stdout any more: what is left in its buffer must not be flushed into the void."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _say(text: str) -> None:
@@ -68,9 +94,7 @@ def _source_options(command: Any) -> Any:
             click.option(
                 "--target",
                 type=click.Choice(["cpu", "cuda"]),
-                default="cpu",
-                show_default=True,
-                help="Execution provider that the model is for.",
+                help="Execution provider that the model is for.  [default: that of --ep, else cpu]",
             ),
             click.option("--opset", type=int, help="ONNX opset, 13 and newer.  [default: 18]"),
             click.option(
@@ -96,7 +120,9 @@ def _input_options(command: Any) -> Any:
     for option in reversed(
         (
             click.option("--inputs", metavar="NPZ", help="Inputs by name."),
-            click.option("--seed", type=int, default=0, show_default=True, help="Seed of random inputs."),
+            click.option(
+                "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of random inputs."
+            ),
             click.option(
                 SHAPE,
                 "shapes",
@@ -158,7 +184,7 @@ def compile_command(
 
 @cli.command()
 @click.argument("source", metavar="IN")
-@click.option("-o", "--output", metavar="NPZ", help="Write the outputs to this .npz file.")
+@click.option("-o", "--output", metavar="NPZ", help="Write the outputs to this .npz file; - for stdout.")
 @_source_options
 @_input_options
 def run(
@@ -176,19 +202,18 @@ def run(
     from gradc import commands
 
     fed = commands.Inputs(inputs, seed, _shapes(shapes))
-    if source.endswith(".onnx"):
+    if source.lower().endswith(".onnx"):
+        _refuse_source_options(source)
         results, placed = commands.run_model(source, fed, ep, threads)
     else:
-        compiled = _compiled(source, given, constants)
+        compiled = _compiled(source, given, constants, ep)
         results, placed = commands.run_compiled(compiled, fed, ep, threads)
     for line in placed:
         _say(line)
     for line in commands.describe(results):
-        click.echo(line)
+        click.echo(line, err=output == commands.STDOUT)
     if output:
-        from gradc.files import write_npz
-
-        write_npz(output, results)
+        commands.write_arrays(output, results)
 
 
 @cli.command()
@@ -215,7 +240,7 @@ def verify(
     """
     from gradc import commands
 
-    compiled = _compiled(source, given, constants)
+    compiled = _compiled(source, given, constants, ep)
     fed = commands.Inputs(inputs, seed, _shapes(shapes))
     rows = commands.verify(compiled, fed, ep, threads, rtol)
     click.echo(commands.verify_json(rows) if as_json else commands.verify_table(rows))
@@ -244,16 +269,25 @@ def doctor(as_json: bool) -> None:
     click.echo(clinic.as_json(found) if as_json else clinic.as_text(found))
 
 
-def _options(given: dict[str, Any]) -> Options:
+def _options(given: dict[str, Any], ep: str | None = None) -> Options:
     from gradc.compiler import Options
 
+    given["target"] = given["target"] or ep or "cpu"
     return Options(**given)
 
 
-def _compiled(source: str, given: dict[str, Any], constants: str | None) -> Compiled:
+def _refuse_source_options(source: str) -> None:
+    """A compiled model has been compiled: an option that says how would be ignored."""
+    context = click.get_current_context()
+    for parameter in _source_options(lambda: None).__click_params__:
+        if context.get_parameter_source(parameter.name) is not click.core.ParameterSource.DEFAULT:
+            raise click.UsageError(f"{parameter.opts[0]} is for graphs; {source} is a compiled model.")
+
+
+def _compiled(source: str, given: dict[str, Any], constants: str | None, ep: str | None) -> Compiled:
     from gradc.compiler import compile_module, load
 
-    options = _options(given)
+    options = _options(given, ep)
     compiled = compile_module(load(source, options.auto_pad_rule), options, constants)
     for remark in compiled.remarks:
         _say(str(remark))
@@ -264,12 +298,10 @@ def _shapes(given: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
     found = {}
     for entry in given:
         name, _, sizes = entry.rpartition("=")
-        try:
-            found[name] = tuple(int(size) for size in sizes.split("x")) if sizes else ()
-        except ValueError:
-            name = ""
-        if not name:
+        dims = sizes.split("x") if sizes else []
+        if not name or not all(dim.isdecimal() for dim in dims):
             raise click.UsageError(f"{SHAPE} {entry}: expected NAME=2x4x8x8.")
+        found[name] = tuple(map(int, dims))
     return found
 
 

@@ -7,11 +7,13 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from io import BytesIO
+from math import isfinite
 from typing import Any
 
 import numpy as np
 
-from dialects.support.diagnostics import Diagnostic, UsageError, sentence
+from dialects.support.diagnostics import Diagnostic, UsageError, sentence, violation
 from gradc import files
 from gradc.compiler import Compiled, Observer, Options, compile_module, load, lower
 from gradc.constants import bind_constants
@@ -61,17 +63,35 @@ def compile_to(
         say(str(remark))
     text = whole(module)
     if output is None or output == STDOUT:
-        sys.stdout.write(text)
+        write_stdout(text.encode())
     else:
         files.write_whole(output, text.encode())
 
 
 def _write_model(compiled: Compiled, output: str | None) -> None:
     assert output is not None
-    if output == STDOUT:
-        sys.stdout.buffer.write(compiled.model.SerializeToString(deterministic=True))
+    if output != STDOUT:
+        compiled.save(output)
         return
-    compiled.save(output)
+    if files.weight_bytes(compiled.model) > files.PROTO_LIMIT:
+        raise violation("a model with more than 2 GB of weights needs files", hint="-o OUT.onnx")
+    write_stdout(compiled.model.SerializeToString(deterministic=True))
+
+
+def write_stdout(data: bytes) -> None:
+    if sys.stdout is None:
+        raise violation("stdout is closed")
+    sys.stdout.buffer.write(data)
+
+
+def write_arrays(output: str, arrays: Mapping[str, np.ndarray]) -> None:
+    """An .npz file, or its bytes on stdout."""
+    if output != STDOUT:
+        files.write_npz(output, arrays)
+        return
+    archive = BytesIO()
+    files.write_archive(archive, arrays)
+    write_stdout(archive.getvalue())
 
 
 def run_compiled(
@@ -136,13 +156,14 @@ def verify_table(rows: Sequence[OutputError]) -> str:
 
 
 def verify_json(rows: Sequence[OutputError]) -> str:
+    """JSON has no infinity: an error that is not finite is null."""
     found = [
         {
             "name": row.name,
             "dtype": row.dtype,
             "shape": list(row.shape),
-            "worst": row.worst,
-            "typical": row.typical,
+            "worst": row.worst if isfinite(row.worst) else None,
+            "typical": row.typical if isfinite(row.typical) else None,
             "rtol": row.rtol,
             "ok": row.ok,
         }

@@ -60,8 +60,17 @@ def _runtime() -> list[Finding]:
         return [Finding("onnxruntime", "missing: models compile but cannot run", advice)]
     both = len(installed) > 1
     conflict = "uninstall both, then install one: they provide the same module" if both else ""
-    shown = ", ".join(f"{name} {found}" for name, found in installed.items())
-    return [Finding("onnxruntime", shown, conflict), *_providers(), *_opset()]
+    shown = ", ".join(f"{found} ({name})" for name, found in installed.items())
+    return [Finding("onnxruntime", shown, conflict), *_abilities()]
+
+
+def _abilities() -> list[Finding]:
+    """What the runtime says of itself, where it can be asked."""
+    try:
+        return [*_providers(), *_opset()]
+    except Exception as error:
+        reason = " ".join(str(error).split())
+        return [Finding("execution providers", f"unknown: {reason}", "install what is missing above first")]
 
 
 def _providers() -> list[Finding]:

@@ -48,8 +48,7 @@ def whole_file(path: StrPath) -> Iterator[BinaryIO]:
     target = Path(os.path.realpath(path))
     try:
         _check_place(path, target)
-        special = target.exists() and not target.is_file()
-        with open(target, "wb") if special else _replacing(target) as file:
+        with open(path, "wb") if _is_special(path) else _replacing(target) as file:
             yield file
     except OSError as error:
         raise _refusal("write", path, error) from error
@@ -76,6 +75,11 @@ def _check_place(path: StrPath, target: Path) -> None:
         raise violation(f"cannot write {os.fspath(path)}: it is a folder")
     if not target.parent.is_dir():
         raise violation(f"cannot write {os.fspath(path)}: there is no folder {target.parent}")
+
+
+def _is_special(path: StrPath) -> bool:
+    """Asked of the path itself: the name that /dev/stdout resolves to is no file when it is a pipe."""
+    return os.path.exists(path) and not os.path.isfile(path)
 
 
 def _sibling(target: Path) -> Path:
@@ -207,7 +211,13 @@ def write_npz(path: StrPath, arrays: Mapping[str, np.ndarray]) -> None:
 
     bfloat16 is stored as numpy's `V2`. numpy.savez would refuse an array that is called `file`.
     """
-    with whole_file(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+    with whole_file(path) as file:
+        write_archive(file, arrays)
+
+
+def write_archive(file: BinaryIO, arrays: Mapping[str, np.ndarray]) -> None:
+    """The bytes of `write_npz`."""
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         for name, array in arrays.items():
             with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)

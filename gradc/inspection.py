@@ -24,7 +24,8 @@ from passes.infer_types import InferTypesPass
 class Tensor:
     name: str
     dtype: str
-    shape: str
+    shape: list[int | str | None]
+    """Sizes; a name or None where only run time knows one."""
 
 
 @dataclass(frozen=True)
@@ -100,8 +101,8 @@ def _labels(module: ModuleOp) -> dict[SSAValue, str]:
     return labels
 
 
-def _type(value: SSAValue) -> tuple[str, str]:
-    return dtype_name(shapes.element_type_of(value)), shapes.show(shapes.shape_of(value))
+def _type(value: SSAValue) -> tuple[str, list[int | str | None]]:
+    return dtype_name(shapes.element_type_of(value)), list(shapes.shape_of(value))
 
 
 def _tensor(labels: dict[SSAValue, str], value: SSAValue) -> Tensor:
@@ -144,11 +145,15 @@ def _lines(found: Inspection) -> Iterator[str]:
         yield from (f"  out  {_line(tensor)}" for tensor in op.outputs)
         for attribute in op.attributes:
             default = "" if attribute.given else "  (default)"
-            yield f"  {attribute.name} = {attribute.value}{default}"
+            yield f"  {attribute.name} = {_shown(attribute.value)}{default}"
     yield ""
     yield from found.remarks
     yield "supported: yes" if not found.refusal else f"supported: no, {found.refusal}"
 
 
+def _shown(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def _line(tensor: Tensor) -> str:
-    return f"{tensor.name}: {tensor.dtype} {tensor.shape}"
+    return f"{tensor.name}: {tensor.dtype} {shapes.show(tensor.shape)}"

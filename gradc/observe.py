@@ -9,11 +9,10 @@ import numpy as np
 
 from dialects.evaluate import evaluate
 from dialects.support import entry
-from dialects.support.dtypes import of_numpy
 from gradc.compiler import Observer, Stage
 from gradc.printing import elided
 from gradc.samples import random_inputs
-from gradc.verify import RTOL
+from gradc.verify import bounds, compare
 
 Say = Callable[[str], None]
 
@@ -63,6 +62,7 @@ class Check:
     seed: int = 0
     inputs: Sequence[np.ndarray] = ()
     expected: Sequence[np.ndarray] = ()
+    bounds: Sequence[float] = ()
 
     def __call__(self, stage: Stage) -> None:
         if stage.after is None:
@@ -70,34 +70,19 @@ class Check:
             drawn = random_inputs(stage.module, self.seed)
             self.inputs = [drawn[name] for name in names]
             self.expected = evaluate(stage.module, self.inputs)
+            self.bounds = bounds(stage.module)
             return
-        worst = max(
-            (
-                _excess(got, want)
-                for got, want in zip(evaluate(stage.module, self.inputs), self.expected, strict=True)
-            ),
-            default=0.0,
-        )
-        if not worst <= 1:
-            raise CheckFailed(
-                f"error: pass {stage.after.name} changed the meaning of the graph: error {worst:.3g} times "
-                "its bound"
-            )
-        self.say(f"check: {stage.after.name} keeps the meaning ({worst:.2g} of the bound)")
-
-
-def _excess(got: np.ndarray, want: np.ndarray) -> float:
-    """The error over its bound."""
-    if got.shape != want.shape or got.dtype != want.dtype:
-        return np.inf
-    if want.size == 0:
-        return 0.0
-    dtype = of_numpy(want.dtype)
-    bound = RTOL.get(dtype.name, 0.0) if dtype else 0.0
-    exact, reached = want.astype(np.float64), got.astype(np.float64)
-    scale = float(np.abs(exact).max()) or 1.0
-    error = float(np.abs(reached - exact).max()) / scale
-    return error / bound if bound else (0.0 if error == 0 else np.inf)
+        names = entry.output_names(entry.entry_function(stage.module))
+        results = zip(names, evaluate(stage.module, self.inputs), self.expected, self.bounds, strict=True)
+        rows = [compare(*result) for result in results]
+        for row in rows:
+            if not row.ok:
+                raise CheckFailed(
+                    f"error: pass {stage.after.name} changed the meaning of the graph: output {row.name} is "
+                    f"off by {row.worst:.3g} of its largest magnitude, expected at most {row.rtol:.3g}"
+                )
+        worst = max((row.worst for row in rows), default=0.0)
+        self.say(f"check: {stage.after.name} keeps the meaning (largest error {worst:.2g})")
 
 
 @dataclass

@@ -21,6 +21,8 @@ def import_file(path: str | os.PathLike[str], auto_pad_rule: str | None = None) 
     for a file that cannot be read or is wrong.
     """
     name = os.fspath(path)
+    if name.endswith(".onnx"):
+        raise violation(f"{name} is a compiled model", expected="a graph", hint="gradc run runs models")
     data = _read(name)
     shown = "<stdin>" if name == STDIN else name
     if not data.strip():
