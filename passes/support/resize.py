@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
 from dialects.grad.resize import resize_backward, resize_backward_dynamic
 from dialects.grad.sampling import ResizeRule
-from dialects.support.shapes import Dim, shape_of
+from dialects.onnx import ops as onnx
+from dialects.support.dtypes import HALVES, name_of
+from dialects.support.shapes import Dim, element_type_of, shape_of
 from passes.support.rewriting import Emitter
 from passes.support.shape_math import ShapeMath
 
@@ -34,8 +37,8 @@ def emit_resize_backward(
     """The gradient along `axes`; run-time sizes X are read off `shape_donor`.
 
     The gradient is separable, so the axes whose two sizes are known and those where one is not are
-    contracted one after the other. Identity axes cost nothing: a step that follows from equal sizes, or
-    sizes of equal name, is 1.
+    contracted one after the other, in f32 between the two: a half type is rounded once. Identity axes
+    cost nothing: a step that follows from equal sizes, or sizes of equal name, is 1.
     """
     shape = shape_of(diff_dst)
     known, unknown = [], []
@@ -50,11 +53,15 @@ def emit_resize_backward(
         if not sampling.is_identity:
             known.append((axis.axis, sampling))
     value = diff_dst
+    dtype = element_type_of(diff_dst)
+    widen = bool(known and unknown) and name_of(dtype) in HALVES
+    if widen:
+        value = emit(onnx.CastOp(value, to=f32))
     if known:
         value = emit(resize_backward(value, [axis for axis, _ in known], [s for _, s in known]))
     if unknown:
         value = _emit_dynamic(emit, value, unknown, rule, shape_donor)
-    return value
+    return emit(onnx.CastOp(value, to=dtype)) if widen else value
 
 
 def _emit_dynamic(

@@ -102,27 +102,48 @@ def swap_channels(emit: Emitter, weights: SSAValue, groups: int) -> SSAValue:
 
 
 def multiply_left(emit: Emitter, matrix: SSAValue, value: SSAValue) -> SSAValue:
-    """matrix times value, whose first axis is the batch; the matrix has no batch axis.
-
-    onnxruntime refuses to broadcast a left factor over a batch of 0 (1 against 0). Where the batch may
-    be 0 the factor therefore gets an axis of min(batch, 1).
-    """
-    batch = shape_of(value)[0]
-    if isinstance(batch, int) and batch > 0:
+    """matrix times value, whose first axis is the batch; the matrix has no batch axis."""
+    if not _may_be_empty(value):
         return emit(onnx.MatMulOp(matrix, value))
+    return emit(onnx.MatMulOp(_per_batch(emit, matrix, value), value))
+
+
+def _multiply_right(emit: Emitter, value: SSAValue, matrix: SSAValue) -> SSAValue:
+    """value times matrix: an empty batch is taken, unless onnxruntime fuses a Transpose into the product."""
+    if _may_be_empty(value) and _is_transposed(value):
+        matrix = _per_batch(emit, matrix, value)
+    return emit(onnx.MatMulOp(value, matrix))
+
+
+def _may_be_empty(value: SSAValue) -> bool:
+    batch = shape_of(value)[0]
+    return not isinstance(batch, int) or batch == 0
+
+
+def _is_transposed(value: SSAValue) -> bool:
+    op = value.owner
+    while isinstance(op, onnx.CastOp):
+        op = op.operands[0].owner
+    return isinstance(op, onnx.TransposeOp)
+
+
+def _per_batch(emit: Emitter, matrix: SSAValue, value: SSAValue) -> SSAValue:
+    """The matrix with value's rank and a first axis of min(batch, 1).
+
+    onnxruntime refuses to broadcast a factor over a batch of 0: it does not take 1 against 0.
+    """
     missing = len(shape_of(value)) - len(shape_of(matrix))
     batched = emit(onnx.UnsqueezeOp(matrix, emit.ints(range(missing))))
     zero, one = emit.ints([0]), emit.ints([1])
     present = emit(onnx.MinOp([ShapeMath(emit).sizes(value, [0]), one]))
-    taken = emit(onnx.SliceOp(batched, zero, present, zero))
-    return emit(onnx.MatMulOp(taken, value))
+    return emit(onnx.SliceOp(batched, zero, present, zero))
 
 
 def contract(emit: Emitter, value: SSAValue, axis: int, matrix: SSAValue) -> SSAValue:
     """The axis, of Y positions, times matrix (Y, X): X positions."""
     rank = len(shape_of(value))
     if axis == rank - 1:
-        return emit(onnx.MatMulOp(value, matrix))
+        return _multiply_right(emit, value, matrix)
     transposed = emit(onnx.TransposeOp(matrix, perm=[1, 0]))
     if axis == rank - 2:
         return multiply_left(emit, transposed, value)
