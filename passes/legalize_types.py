@@ -108,7 +108,7 @@ def widen(op: Operation, rewriter: PatternRewriter) -> None:
     for index, operand in enumerate(op.operands):
         if is_half(operand):
             wide = onnx.CastOp(operand, to=f32)
-            rewriter.insert_op(wide, InsertPoint.before(op))
+            rewriter.insert(wide, InsertPoint.before(op))
             op.operands[index] = wide.results[0]
     for result in op.results:
         if not is_half(result):
@@ -116,7 +116,7 @@ def widen(op: Operation, rewriter: PatternRewriter) -> None:
         half = shapes.element_type_of(result)
         set_type(result, shapes.tensor_type(f32, shape_of(result)))
         narrow = onnx.CastOp(result, to=half)
-        rewriter.insert_op(narrow, InsertPoint.after(op))
+        rewriter.insert(narrow, InsertPoint.after(op))
         result.replace_uses_with_if(narrow.results[0], lambda use, narrow=narrow: use.operation != narrow)
         narrow.results[0].name_hint, result.name_hint = result.name_hint, None
     rewriter.notify_op_modified(op)
