@@ -5,7 +5,6 @@ GRADC_EXAMPLES=N tries N times as many, with fresh random choices.
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from hypothesis import HealthCheck, settings
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-EXAMPLES = int(os.environ.get("GRADC_EXAMPLES", "1"))
+from support.examples import EXAMPLES
 
 settings.register_profile(
     "gradc",

@@ -24,13 +24,15 @@ class Tolerance:
     """Of the significand, the leading one not counted."""
     least: float
     """The smallest positive number of the dtype."""
+    coordinate: float = 0.0
+    """Relative to the largest magnitude: how far a user's scale may move a sampling weight."""
 
 
 TOLERANCES = {
     "f64": Tolerance(1e-13, 0, 52, 5e-324),
-    "f32": Tolerance(4e-6, 0, 23, 1.4e-45),
-    "bf16": Tolerance(4e-6, 1, 7, 2.0**-133),
-    "f16": Tolerance(4e-6, 1, 10, 2.0**-24),
+    "f32": Tolerance(4e-6, 0, 23, 1.4e-45, 2.0**-38),
+    "bf16": Tolerance(4e-6, 1, 7, 2.0**-133, 2.0**-38),
+    "f16": Tolerance(4e-6, 1, 10, 2.0**-24, 2.0**-38),
 }
 
 
@@ -50,6 +52,8 @@ def allowed_error(want: np.ndarray, magnitude: np.ndarray, *, chained: bool = Fa
     tolerance = TOLERANCES[dtype.name]
     scale = magnitude.astype(np.float64)
     allowed = tolerance.accumulated * scale + tolerance.ulps * ulp(want.astype(np.float64), tolerance)
+    if scale.size:
+        allowed += tolerance.coordinate * scale.max()
     if chained:
         allowed += 4 * 2.0**-tolerance.bits * scale
     return allowed

@@ -53,15 +53,16 @@ class Convolution:
     def __call__(self, src: np.ndarray, weights: np.ndarray) -> np.ndarray:
         x = _to_first(src.astype(np.float64), self.data, "NCX")
         w = _to_first(weights.astype(np.float64), self.weights, "OIX")
-        x = x.reshape(x.shape[0], self.groups, -1, *x.shape[2:])
-        w = w.reshape(self.groups, -1, *w.shape[1:])
+        g = self.groups
+        x = x.reshape(x.shape[0], g, x.shape[1] // g, *x.shape[2:])
+        w = w.reshape(g, -1, *w.shape[1:])
         # x: n g c X.., w: g o c K.., taps: Y K X per axis
         terms: list = [x, [0, 1, 2, *_axes(3, x.ndim - 3)], w, [1, 9, 2, *_axes(13, x.ndim - 3)]]
         for i, y in enumerate(self.dst):
             window = (w.shape[3 + i], self.strides[i], self.dilations[i], self.pads[i])
             terms += [_taps(y, x.shape[3 + i], *window), [23 + i, 13 + i, 3 + i]]
         out = np.einsum(*terms, [0, 1, 9, *_axes(23, x.ndim - 3)], optimize=True)
-        return _from_first(out.reshape(out.shape[0], -1, *out.shape[3:]), self.data)
+        return _from_first(out.reshape(out.shape[0], g * out.shape[2], *out.shape[3:]), self.data)
 
 
 @dataclass(frozen=True)
@@ -82,18 +83,15 @@ class ConvTranspose:
         x = _to_first(src.astype(np.float64), self.data, "NCX")
         w = _to_first(weights.astype(np.float64), self.weights, "IOX")
         g = self.groups
-        x = x.reshape(x.shape[0], g, -1, *x.shape[2:])
-        if self.documented:
-            w = np.stack(np.split(w, g, axis=1))
-        else:
-            w = np.stack(np.split(w, g, axis=0))
+        x = x.reshape(x.shape[0], g, x.shape[1] // g, *x.shape[2:])
+        w = np.stack(np.split(w, g, axis=1 if self.documented else 0))
         # x: n g c X.., w: g c o K.., taps: X K Y per axis
         terms: list = [x, [0, 1, 2, *_axes(3, x.ndim - 3)], w, [1, 2, 9, *_axes(13, x.ndim - 3)]]
         for i, y in enumerate(self.dst):
             window = (w.shape[3 + i], self.strides[i], self.dilations[i], self.pads[i])
             terms += [_taps(x.shape[3 + i], y, *window), [3 + i, 13 + i, 23 + i]]
         out = np.einsum(*terms, [0, 1, 9, *_axes(23, x.ndim - 3)], optimize=True)
-        return _from_first(out.reshape(out.shape[0], -1, *out.shape[3:]), self.data)
+        return _from_first(out.reshape(out.shape[0], g * out.shape[2], *out.shape[3:]), self.data)
 
 
 def _axes(start: int, count: int) -> range:

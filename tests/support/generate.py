@@ -47,6 +47,12 @@ class Generator:
         """A word in one of the spellings that are read."""
         return self.draw.choice((word, word.lower(), word.upper(), word.capitalize()))
 
+    def layout(self, dst: Value | None) -> str:
+        """Any layout can be read into a shape, unless a channel count would be a run-time size."""
+        if dst is None or self.dynamic != SPATIAL:
+            return self.draw.choice(("NCX", "NXC"))
+        return "NCX" if isinstance(dst.declared[1], int) and not _differ(dst.sizes, 1) else "NXC"
+
     # --- values ----------------------------------------------------------------------------------
 
     def fresh_diff_dst(self, n: int, layout: str, largest: int) -> Value:
@@ -90,7 +96,7 @@ class Generator:
     # --- ConvolutionBackwardData -------------------------------------------------------------------
 
     def convolution(self, dst: Value | None = None) -> Value:
-        data = self.draw.choice(("NCX", "NXC"))
+        data = self.layout(dst)
         n = len(dst.declared) - 2 if dst else self.draw.choice((2, 1, 3))
         if dst is None:
             dst = self.fresh_diff_dst(n, data, 5 if n < 3 else 3)
@@ -181,7 +187,9 @@ class Generator:
         if word in ("none", "valid"):
             pads = self._pads(min(axis.full(y) for y in ys) - 1, axis.extent) if word == "none" else (0, 0)
             rests = self.ints(count if runtime else 1, 0, axis.stride - 1)
-            xs = [axis.full(y) - sum(pads) + r for y, r in zip(ys, rests * (count // len(rests)), strict=True)]
+            xs = [
+                axis.full(y) - sum(pads) + r for y, r in zip(ys, rests * (count // len(rests)), strict=True)
+            ]
             given = pads if word == "none" else ignored
             wrong = self.flag(8) and word == "none"
             padding = self.draw.integer(0, axis.stride) if wrong else 0
@@ -217,7 +225,7 @@ class Generator:
     # --- ConvTransposeBackwardData -----------------------------------------------------------------
 
     def conv_transpose(self, dst: Value | None = None) -> Value:
-        data = self.draw.choice(("NXC", "NCX"))
+        data = self.layout(dst)
         n = len(dst.declared) - 2 if dst else self.draw.choice((2, 1, 3))
         if dst is None:
             dst = self.fresh_diff_dst(n, data, 9 if n < 3 else 6)
@@ -315,7 +323,7 @@ class Generator:
     # --- InterpolateBackward -----------------------------------------------------------------------
 
     def interpolate(self, dst: Value | None = None) -> Value:
-        data = self.draw.choice(("NXC", "NCX"))
+        data = self.layout(dst)
         n = len(dst.declared) - 2 if dst else self.draw.choice((2, 1, 3))
         largest = 9 if n < 3 else 5
         if dst is None:
@@ -392,8 +400,8 @@ class Generator:
     # --- Ascend --------------------------------------------------------------------------------------
 
     def resize_v2(self, dst: Value | None = None) -> Value:
-        layout = self.draw.choice(("NCHW", "NHWC"))
-        data = "NCX" if layout == "NCHW" else "NXC"
+        data = self.layout(dst)
+        layout = "NCHW" if data == "NCX" else "NHWC"
         if dst is None:
             dst = self.fresh_diff_dst(2, data, 9)
         ys = [spatial_of(size, data) for size in dst.sizes]
@@ -445,8 +453,8 @@ class Generator:
         )
 
     def upsample(self, dst: Value | None = None) -> Value:
-        layout = self.draw.choice(("NCHW", "NHWC"))
-        data = "NCX" if layout == "NCHW" else "NXC"
+        data = self.layout(dst)
+        layout = "NCHW" if data == "NCX" else "NHWC"
         if dst is None:
             dst = self.fresh_diff_dst(2, data, 9)
         ys = [spatial_of(size, data) for size in dst.sizes]
@@ -520,6 +528,10 @@ class BackwardAxis:
     rests: tuple[int, ...] = ()
 
 
+def _differ(sizes: Sequence[tuple[int, ...]], axis: int) -> bool:
+    return len({size[axis] for size in sizes}) > 1
+
+
 def spatial_of(shape: Shape, data: str) -> tuple:
     return tuple(shape[2:] if data == "NCX" else shape[1:-1])
 
@@ -543,6 +555,13 @@ KINDS: dict[str, Callable[[Generator], Value]] = {
 }
 
 
+ASCEND = ("resize_v2", "upsample")
+
+
+def _kinds_of(dtype: str, kinds: Sequence[str]) -> list[str]:
+    return [kind for kind in kinds if dtype != "f64" or kind not in ASCEND]
+
+
 def generate(
     draw: Draw,
     *,
@@ -554,11 +573,11 @@ def generate(
     """A problem of one op, or a graph of several with shared values and several outputs."""
     dynamic = draw.choice(dynamics)
     runs = 1 if dynamic == STATIC else RUNS
-    kind = draw.choice(kinds)
-    allowed = [d for d in dtypes if d != "f64" or not kind.startswith(("resize", "upsample"))]
+    dtype = draw.choice([d for d in dtypes if _kinds_of(d, kinds)])
+    kind = draw.choice(_kinds_of(dtype, kinds))
     problem = Problem(seed=draw.integer(0, 10**6), runs=runs)
     batches = tuple(draw.choice((1, 2, 3, 0)) for _ in range(runs))
-    generator = Generator(draw, dynamic, draw.choice(allowed), problem, batches)
+    generator = Generator(draw, dynamic, dtype, problem, batches)
     values = [KINDS[kind](generator)]
     for _ in range(draw.integer(0, most_ops - 1)):
         values.append(_another(generator, kinds, values))
@@ -575,14 +594,15 @@ def _another(generator: Generator, kinds: Sequence[str], values: Sequence[Value]
     draw, problem = generator.draw, generator.problem
     shared = [node.operands[node.diff_dst] for node in problem.nodes]
     dst = draw.choice((*values, *shared, None))
-    fitting = [kind for kind in kinds if generator.dtype != "f64" or "resize" not in kind]
+    fitting = _kinds_of(generator.dtype, kinds)
     if dst is not None:
         large = max(int(np.prod(size)) for size in dst.sizes) > MOST_ELEMENTS // 20
         if large or dst.dtype != generator.dtype:
             dst = None
         elif len(dst.declared) != 4:
-            fitting = [kind for kind in fitting if kind in ("convolution", "conv_transpose", "interpolate")]
-    return KINDS[draw.choice(fitting)](generator, dst)  # pyright: ignore[reportCallIssue]
+            fitting = [kind for kind in fitting if kind not in ASCEND]
+            dst = dst if fitting else None
+    return KINDS[draw.choice(fitting or kinds)](generator, dst)  # pyright: ignore[reportCallIssue]
 
 
 @st.composite

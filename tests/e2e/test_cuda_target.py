@@ -1,0 +1,121 @@
+"""--target cuda: only nodes with a CUDA kernel, the right numbers; on a GPU where there is one."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+
+import onnx
+import pytest
+from hypothesis import given
+from support.examples import examples
+from support.generate import problems, seeded
+from support.pipeline import Expected, lowered
+from support.problems import Problem
+
+from dialects.support.diagnostics import UnsupportedError
+from dialects.support.entry import entry_function, input_names
+from gradc.exporter import export
+from gradc.runtime import Session
+from passes.target import Target
+
+KERNELS = json.loads((files("passes.kernels") / "cuda.json").read_text())["kernels"]
+WORDS = {"float": "f32", "float16": "f16", "bfloat16": "bf16", "double": "f64", "int64": "s64"}
+WORDS |= {"int32": "s32", "bool": "boolean"}
+
+
+@examples(80)
+@given(problems(most_ops=2))
+def test_numbers_in_numpy(problem: Problem):
+    Expected(problem).check_module(lowered(problem, Target("cuda")), "cuda")
+
+
+@pytest.mark.parametrize("opset", [13, 16, 18, 20, 21, 22, 24])
+def test_every_node_has_a_kernel(opset: int):
+    """Read off the exported model with onnx's own schemas, not with the code under test."""
+    refused = 0
+    for seed in range(40):
+        problem = seeded([3, seed], most_ops=2)
+        target = Target("cuda", opset)
+        try:
+            module = lowered(problem, target)
+        except UnsupportedError:
+            refused += 1
+            continue
+        _check_model(export(module, opset=opset, metadata={}), opset)
+    assert refused == 0 or opset > 18
+    assert refused < 40 or opset > 23
+
+
+def _check_model(model: onnx.ModelProto, opset: int) -> None:
+    inferred = onnx.shape_inference.infer_shapes(model)
+    types = {t.name: t.data_type for t in model.graph.initializer}
+    for info in (*inferred.graph.value_info, *inferred.graph.input, *inferred.graph.output):
+        types[info.name] = info.type.tensor_type.elem_type
+    for node in model.graph.node:
+        # the exporter's copy of an input to an output: it computes nothing
+        if node.op_type == "Identity" and node.input[0] in {i.name for i in model.graph.input}:
+            continue
+        assert _has_kernel(node, types, opset), f"{node.op_type} at opset {opset}"
+
+
+def _has_kernel(node: onnx.NodeProto, types: dict[str, int], opset: int) -> bool:
+    schema = onnx.defs.get_schema(node.op_type, max_inclusive_version=opset)
+    bound = {}
+    for formals, names in ((schema.inputs, node.input), (schema.outputs, node.output)):
+        for i, name in enumerate(names):
+            if name:
+                formal = formals[min(i, len(formals) - 1)]
+                bound[formal.type_str] = onnx.TensorProto.DataType.Name(types[name]).lower()
+    since = schema.since_version
+    for first, last, constraints in KERNELS.get(node.op_type, []):
+        in_range = since == first if last is None else first <= since <= last
+        admitted = all(
+            WORDS[word] in constraints[variable].split()
+            for variable, word in bound.items()
+            if variable in constraints
+        )
+        if in_range and admitted:
+            return True
+    return False
+
+
+def test_no_asymmetric_transposed_convolution():
+    """cuDNN takes one pad per axis; other pads fall back to the CPU, silently."""
+    seen = 0
+    for seed in range(150):
+        problem = seeded([4, seed], kinds=("convolution",), dynamics=("static", "batch"))
+        model = export(lowered(problem, Target("cuda")), opset=18, metadata={})
+        for node in model.graph.node:
+            if node.op_type != "ConvTranspose":
+                continue
+            pads = next(list(a.ints) for a in node.attribute if a.name == "pads")
+            half = len(pads) // 2
+            assert pads[:half] == pads[half:]
+            seen += 1
+    assert seen > 20
+
+
+def _has_cuda() -> bool:
+    try:
+        import onnxruntime
+    except ImportError:
+        return False
+    return "CUDAExecutionProvider" in onnxruntime.get_available_providers()
+
+
+@pytest.mark.skipif(not _has_cuda(), reason="onnxruntime has no CUDAExecutionProvider")
+@pytest.mark.parametrize("seed", range(60))
+def test_on_the_gpu(seed: int):
+    problem = seeded([5, seed], most_ops=2)
+    expected, module = Expected(problem), lowered(problem, Target("cuda"))
+    session = Session(export(module, opset=18, metadata={}), ep="cuda")
+    names = input_names(entry_function(module))
+    for run in range(problem.runs):
+        got = session.run(dict(zip(names, problem.feeds(run), strict=True)))
+        expected.check(run, list(got.values()), "onnxruntime on CUDA")
+    where = session.placement()
+    elsewhere = {name for name, ep in where.items() if "CUDA" not in ep}
+    shape_math = {"Shape", "Gather", "Concat", "Add", "Sub", "Mul", "Div", "Max", "Min", "Cast", "Squeeze"}
+    heavy = ("Conv", "MatMul", "Pad", "Slice", "Transpose")
+    assert not [n for n in elsewhere if n.startswith(heavy) and n not in shape_math]

@@ -1,0 +1,74 @@
+"""The whole way: source ops to an ONNX model, run by onnxruntime, against the float64 reference."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from support.examples import examples
+from support.generate import KINDS, problems, seeded
+from support.pipeline import Expected, lowered
+from support.problems import Problem
+
+from dialects.support.diagnostics import UnsupportedError
+from gradc.runtime import newest_opset
+from passes.target import Target
+
+pytest.importorskip("onnxruntime")
+
+OPSETS = sorted({13, 15, 18, 21, newest_opset()})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_single_ops(kind: str):
+    @examples(60)
+    @given(problems(kinds=(kind,)))
+    def check(problem: Problem):
+        Expected(problem).check_runtime(lowered(problem, Target()), Target())
+
+    check()
+
+
+@pytest.mark.parametrize("opset", OPSETS)
+def test_every_opset(opset: int):
+    target = Target("cpu", opset)
+
+    @examples(30)
+    @given(problems(most_ops=2))
+    def check(problem: Problem):
+        Expected(problem).check_runtime(lowered(problem, target), target)
+
+    check()
+
+
+@examples(60)
+@given(problems(most_ops=4))
+def test_graphs(problem: Problem):
+    Expected(problem).check_runtime(lowered(problem, Target()), Target())
+
+
+@examples(40)
+@given(problems(dtypes=("f64",), dynamics=("static", "batch")))
+def test_float64_where_sizes_are_known(problem: Problem):
+    Expected(problem).check_runtime(lowered(problem, Target()), Target())
+
+
+@examples(40)
+@given(problems(dtypes=("f64",), dynamics=("spatial",)))
+def test_float64_of_unknown_sizes_runs_or_is_refused(problem: Problem):
+    """onnxruntime has no f64 convolution: the reason says so."""
+    try:
+        module = lowered(problem, Target())
+    except UnsupportedError as error:
+        reason = str(error)
+    else:
+        Expected(problem).check_runtime(module, Target())
+        return
+    assert "no f64 kernel" in reason
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_seeded(seed: int):
+    """Larger than hypothesis likes to draw, the same in every run."""
+    problem = seeded([2, seed], most_ops=3)
+    target = Target("cpu", OPSETS[seed % len(OPSETS)])
+    Expected(problem).check_runtime(lowered(problem, target), target)

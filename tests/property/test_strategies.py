@@ -1,0 +1,103 @@
+"""Every registered strategy, forced, on random problems: it agrees with the reference, or says why not.
+
+A strategy needs no test code of its own: being in `STRATEGIES` is enough.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+from support.examples import EXAMPLES
+from support.generate import seeded
+from support.pipeline import Expected, apply, assert_located, lowered
+from support.problems import Problem
+from xdsl.ir import Operation
+
+from dialects.support.diagnostics import UnsupportedError
+from passes import pipelines
+from passes.select_strategy import candidates
+from passes.strategies import STRATEGIES, by_name
+from passes.target import Target
+
+POOL = 700 * EXAMPLES
+LEAST = 25
+"""How many problems each strategy must have agreed on: a test cannot pass by refusals."""
+MOST = 40 * EXAMPLES
+
+TARGETS = (Target(), Target("cuda"), Target("cpu", 13))
+
+
+def canonical_spec(target: Target) -> str:
+    """The pipeline up to where strategies are asked."""
+    return pipelines.lower(target).partition(",select-strategy")[0]
+
+
+@cache
+def problem(seed: int) -> Problem:
+    dtypes = ("f32", "f32", "f16", "bf16")
+    return seeded([1, seed], dtypes=dtypes, dynamics=("static", "batch", "spatial", "spatial"))
+
+
+def canonical_ops(seed: int, target: Target) -> list[Operation]:
+    return list(apply(problem(seed).module(), canonical_spec(target)).walk())
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda t: f"{t.name}-{t.opset}")
+@pytest.mark.parametrize("name", [strategy.name for strategy in STRATEGIES])
+def test_strategy_agrees_or_refuses(name: str, target: Target):
+    strategy = by_name()[name]
+    agreed = refused = 0
+    for seed in range(POOL):
+        if agreed >= MOST:
+            break
+        known = [op for op in canonical_ops(seed, target) if isinstance(op, strategy.ops)]
+        refusals = [strategy.refusal(op, target) for op in known]
+        if not known:
+            continue
+        if any(refusals):
+            _check_refusals(refusals)
+            _check_forced_refusal(seed, target, name)
+            refused += 1
+            continue
+        _check_agrees(seed, target, name)
+        agreed += 1
+    never = all(strategy.refusal(op, target) for seed in range(60) for op in _known(strategy, seed, target))
+    assert agreed >= LEAST or (agreed == 0 and refused >= LEAST and never), (agreed, refused)
+    if target == Target():
+        assert agreed >= LEAST
+
+
+def _known(strategy, seed: int, target: Target) -> list[Operation]:
+    return [op for op in canonical_ops(seed, target) if isinstance(op, strategy.ops)]
+
+
+def _check_refusals(refusals: list[str | None]) -> None:
+    for reason in filter(None, refusals):
+        assert len(reason.split()) >= 3
+        assert not reason.endswith((".", "\n"))
+
+
+def _check_forced_refusal(seed: int, target: Target, name: str) -> None:
+    with pytest.raises(UnsupportedError, match=name) as caught:
+        lowered(problem(seed), target, name)
+    assert str(caught.value).startswith("problem.mlir:1:1: error: ")
+    assert "\n" not in str(caught.value)
+
+
+def _check_agrees(seed: int, target: Target, name: str) -> None:
+    expected = Expected(problem(seed))
+    module = lowered(problem(seed), target, name)
+    assert_located(module, name)
+    expected.check_module(module, name)
+    if target.name == "cpu":
+        expected.check_runtime(module, target)
+
+
+def test_auto_takes_the_cheapest_that_applies():
+    for seed in range(60):
+        for op in canonical_ops(seed, Target()):
+            found = candidates(op, Target())
+            prices = [c.cost for c in found if c.cost is not None]
+            assert prices == sorted(prices)
+            assert all((c.cost is None) == (c.refusal is not None) for c in found)
