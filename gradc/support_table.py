@@ -1,5 +1,5 @@
-"""The support tables of the README, made from the code: attributes from the op classes, dtypes and
-ranks by compiling a small graph of each.
+"""The support tables of the README, made from the code: attributes from the op classes, their values
+from what the ops say of wrong ones, dtypes and ranks by compiling a small graph of each.
 
     python -m gradc.support_table README.md            write them between the markers
     python -m gradc.support_table --check README.md    fail if they are stale
@@ -7,14 +7,19 @@ ranks by compiling a small graph of each.
 
 from __future__ import annotations
 
+import math
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from xdsl.ir import Attribute
+
 from dialects import source_ops
 from dialects.support.attributes import AttributeSpec, documented_attributes
 from dialects.support.diagnostics import GradcError
+from dialects.support.documented_op import DocumentedOp
 from gradc.builder import Graph
 from gradc.compiler import compile
 from passes.kernels import TARGETS
@@ -22,6 +27,8 @@ from passes.kernels import TARGETS
 BEGIN, END = "<!-- support table: begin -->", "<!-- support table: end -->"
 DTYPES = ("f32", "bf16", "f16", "f64")
 SPATIAL = (1, 2, 3)
+NO_LENGTH = 7
+"""No list of any op has this many values in a 2D graph."""
 
 Size = int | str
 
@@ -115,11 +122,46 @@ def _attribute_rows() -> Iterator[str]:
         for documented in documented_attributes(op).values():
             spec = documented.spec
             default = "required" if documented.required else _shown(spec.default)
-            yield f"| {kind} | `{documented.name}` | {spec.tag} | {_values(spec)} | {default} |"
+            values = _values(kind, documented.name, spec)
+            yield f"| {kind} | `{documented.name}` | {spec.tag} | {values} | {default} |"
 
 
-def _values(spec: AttributeSpec) -> str:
-    return ", ".join(f"`{word}`" for word in spec.words) if spec.words else "any legal"
+def _values(kind: str, name: str, spec: AttributeSpec) -> str:
+    """The words of an enumeration, else what the op's own diagnostics call right."""
+    if spec.words:
+        return ", ".join(f"`{word}`" for word in spec.words)
+    if spec.tag == "bool":
+        return "`true`, `false`"
+    bad = math.nan if spec.tag.startswith("f32") else -1
+    if not spec.tag.endswith("[]"):
+        return _general(_expected(kind, name, spec.encode(bad)))
+    length = _expected(kind, name, spec.encode([bad] * NO_LENGTH))
+    (count,) = re.findall(r"^\d+", length)
+    number = _expected(kind, name, spec.encode([bad] * int(count)))
+    return ": ".join(filter(None, (_general(length), _general(number))))
+
+
+def _expected(kind: str, name: str, value: Attribute) -> str:
+    """What the op of a kind says that it expects of an attribute in place of a wrong value.
+
+    '' where it rather says so of something else, with which the value disagrees.
+    """
+    graph = Graph()
+    graph.output(PROBES[kind](graph, "f32", 2, False), "out")
+    (op,) = (op for op in graph.module().walk() if isinstance(op, DocumentedOp))
+    op.properties[name] = value
+    try:
+        op.verify()
+    except GradcError as error:
+        found = re.fullmatch(rf"(?:.* )?{name}\b.*?: given .*?, expected (.*)", error.diagnostic.message)
+        return found[1] if found else ""
+    raise AssertionError(f"{kind} takes {name} = {value}")
+
+
+def _general(expected: str) -> str:
+    """Without the sizes and the layout of the probe: `2, one value per axis`; a bare `2` with a noun."""
+    text = re.sub(r"^(\d+)(?=$| \()", r"\1 values", expected)
+    return re.sub(r"^\d+[,;] ", "", text).replace("NCX order", "data_format order")
 
 
 def _shown(default: Any) -> str:
