@@ -64,7 +64,7 @@ func.func @f(%a: tensor<1x2x3x4x5x6xf32>, %b: tensor<2x3x3xf32>) {
 // -----
 
 // onednn.convolution_backward_data C2: weights of another rank, as with an axis for groups
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [ConvolutionBackwardData "dx"] rank of weights: given 4 [1, 2, 3, 3], expected 3, that of diff_dst; groups are folded into the channels: there is no group axis
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [ConvolutionBackwardData "dx"] rank of weights: given 4 [1, 2, 3, 3], expected 3, that of diff_dst
 func.func @f(%a: tensor<1x2x5xf32>, %b: tensor<1x2x3x3xf32>) {
   %dx = onednn.convolution_backward_data %a, %b {strides = [1], pads_begin = [0], pads_end = [0], dilations = [1], data_format = "NCX", weights_format = "OIX"} : (tensor<1x2x5xf32>, tensor<1x2x3x3xf32>) -> tensor<1x3x7xf32>
   func.return
@@ -100,7 +100,7 @@ func.func @f(%a: tensor<1x2x5xf32>, %b: tensor<2x3x3xf32>) {
 // -----
 
 // onednn.convolution_backward_data C3: a zero dilation
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [ConvolutionBackwardData "dx"] dilations axis W: given 0, expected a positive value; 1 means dense
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [ConvolutionBackwardData "dx"] dilations axis W: given 0, expected a positive value
 func.func @f(%a: tensor<1x2x5xf32>, %b: tensor<2x3x3xf32>) {
   %dx = onednn.convolution_backward_data %a, %b {strides = [1], pads_begin = [0], pads_end = [0], dilations = [0], data_format = "NCX", weights_format = "OIX"} : (tensor<1x2x5xf32>, tensor<2x3x3xf32>) -> tensor<1x3x7xf32>
   func.return
@@ -145,7 +145,7 @@ func.func @f(%a: tensor<1x2x5xf32>, %b: tensor<2x3x3xf32>) {
 // -----
 
 // onednn.convolution_backward_data C4: groups that do not divide O
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [ConvolutionBackwardData "dx"] groups: given 3, expected a divisor of O of weights = 4 (4 % 3 = 1); divisors: 1, 2, 4
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [ConvolutionBackwardData "dx"] groups: given 3, expected a divisor of O of weights = 4 (4 % 3 = 1)
 func.func @f(%a: tensor<1x4x5xf32>, %b: tensor<4x3x3xf32>) {
   %dx = onednn.convolution_backward_data %a, %b {strides = [1], pads_begin = [0], pads_end = [0], dilations = [1], data_format = "NCX", weights_format = "OIX", groups = 3} : (tensor<1x4x5xf32>, tensor<4x3x3xf32>) -> tensor<1x9x7xf32>
   func.return
@@ -163,7 +163,7 @@ func.func @f(%a: tensor<1x2x5xf32>, %b: tensor<4x3x3xf32>) {
 // -----
 
 // onednn.convolution_backward_data C4: the same, because the default formats were not meant
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [ConvolutionBackwardData "dx"] weights O: given 3 (XIO reads weights [2, 3, 3] as spatial [2], I 3, O 3), expected 5, the channels of diff_dst [1, 2, 5] (NXC: axis 2); data_format is not given: its default is NXC; weights_format is not given: its default is XIO
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [ConvolutionBackwardData "dx"] weights O: given 3 (XIO reads weights [2, 3, 3] as spatial [2], I 3, O 3), expected 5, the channels of diff_dst [1, 2, 5] (NXC: axis 2)
 func.func @f(%a: tensor<1x2x5xf32>, %b: tensor<2x3x3xf32>) {
   %dx = onednn.convolution_backward_data %a, %b {strides = [1], pads_begin = [0], pads_end = [0], dilations = [1]} : (tensor<1x2x5xf32>, tensor<2x3x3xf32>) -> tensor<1x3x7xf32>
   func.return
@@ -181,7 +181,7 @@ func.func @f(%a: tensor<1x2x5xf32>, %b: tensor<2x3x3xf32>) {
 // -----
 
 // onednn.convolution_backward_data C5: dst_shape without N and C
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [ConvolutionBackwardData "dx"] length of the dst_shape attribute: given 1 [7], expected 3; the full shape, including N and C, in NCX order
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [ConvolutionBackwardData "dx"] length of the dst_shape attribute: given 1 [7], expected 3
 func.func @f(%a: tensor<1x2x5xf32>, %b: tensor<2x3x3xf32>) {
   %dx = onednn.convolution_backward_data %a, %b {strides = [1], pads_begin = [0], pads_end = [0], dilations = [1], data_format = "NCX", weights_format = "OIX", dst_shape = [7]} : (tensor<1x2x5xf32>, tensor<2x3x3xf32>) -> tensor<1x3x?xf32>
   func.return
@@ -272,7 +272,7 @@ func.func @f(%a: tensor<1x2x5xf32>, %b: tensor<2x3x3xf32>) {
 // -----
 
 // onednn.convolution_backward_data C7: a kernel larger than the padded input
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [ConvolutionBackwardData "dx"] axis W: kernel extent (9-1)*1+1 = 9 exceeds the padded size 7+0+0 = 7; enlarge the pads or the size, or shrink kernel or dilation
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [ConvolutionBackwardData "dx"] axis W: kernel extent (9-1)*1+1 = 9 exceeds the padded size 7+0+0 = 7
 func.func @f(%a: tensor<1x2x1xf32>, %b: tensor<2x3x9xf32>) {
   %dx = onednn.convolution_backward_data %a, %b {strides = [1], pads_begin = [0], pads_end = [0], dilations = [1], data_format = "NCX", weights_format = "OIX"} : (tensor<1x2x1xf32>, tensor<2x3x9xf32>) -> tensor<1x3x7xf32>
   func.return
@@ -290,7 +290,7 @@ func.func @f(%a: tensor<1x2x5xf32>, %b: tensor<2x3x3xf32>) {
 // -----
 
 // onednn.convolution_backward_data C8: the library's rule needs Y == ceil(X / s)
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [ConvolutionBackwardData "dx"] axis W: auto_pad same_upper: size 5 of diff_dst: given 5, expected ceil(6/1) = 6; diff_src has 6, stride is 1
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [ConvolutionBackwardData "dx"] axis W: auto_pad same_upper: size 5 of diff_dst: given 5, expected ceil(6/1) = 6
 func.func @f(%a: tensor<1x2x5xf32>, %b: tensor<2x3x3xf32>) {
   %dx = onednn.convolution_backward_data %a, %b {strides = [1], pads_begin = [0], pads_end = [0], dilations = [1], data_format = "NCX", weights_format = "OIX", auto_pad = "same_upper", auto_pad_rule = "library"} : (tensor<1x2x5xf32>, tensor<2x3x3xf32>) -> tensor<1x3x6xf32>
   func.return
@@ -398,7 +398,7 @@ func.func @f(%a: tensor<1x2xf32>, %b: tensor<3x2x3xf32>) {
 // -----
 
 // onednn.conv_transpose_backward_data C2: weights of another rank
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [ConvTransposeBackwardData "dx"] rank of weights: given 4 [3, 2, 3, 3], expected 3, that of diff_dst; groups are folded into the channels: there is no group axis
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [ConvTransposeBackwardData "dx"] rank of weights: given 4 [3, 2, 3, 3], expected 3, that of diff_dst
 func.func @f(%a: tensor<1x2x7xf32>, %b: tensor<3x2x3x3xf32>) {
   %dx = onednn.conv_transpose_backward_data %a, %b {strides = [1], pads_begin = [0], pads_end = [0], dilations = [1], data_format = "NCX", weights_format = "IOX"} : (tensor<1x2x7xf32>, tensor<3x2x3x3xf32>) -> tensor<1x3x5xf32>
   func.return
@@ -434,7 +434,7 @@ func.func @f(%a: tensor<1x2x7xf32>, %b: tensor<3x2x3xf32>) {
 // -----
 
 // onednn.conv_transpose_backward_data C4: groups that do not divide O
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [ConvTransposeBackwardData "dx"] groups: given 3, expected a divisor of O, the channels of diff_dst, = 4 (4 % 3 = 1); divisors: 1, 2, 4
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [ConvTransposeBackwardData "dx"] groups: given 3, expected a divisor of O, the channels of diff_dst, = 4 (4 % 3 = 1)
 func.func @f(%a: tensor<1x4x7xf32>, %b: tensor<3x2x3xf32>) {
   %dx = onednn.conv_transpose_backward_data %a, %b {strides = [1], pads_begin = [0], pads_end = [0], dilations = [1], data_format = "NCX", weights_format = "IOX", groups = 3} : (tensor<1x4x7xf32>, tensor<3x2x3xf32>) -> tensor<1x3x5xf32>
   func.return
@@ -443,7 +443,7 @@ func.func @f(%a: tensor<1x4x7xf32>, %b: tensor<3x2x3xf32>) {
 // -----
 
 // onednn.conv_transpose_backward_data C4: groups that do not divide C
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [ConvTransposeBackwardData "dx"] groups: given 2, expected a divisor of C, the I of weights, = 3 (3 % 2 = 1); divisors: 1, 3
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [ConvTransposeBackwardData "dx"] groups: given 2, expected a divisor of C, the I of weights, = 3 (3 % 2 = 1)
 func.func @f(%a: tensor<1x4x7xf32>, %b: tensor<3x2x3xf32>) {
   %dx = onednn.conv_transpose_backward_data %a, %b {strides = [1], pads_begin = [0], pads_end = [0], dilations = [1], data_format = "NCX", weights_format = "IOX", groups = 2} : (tensor<1x4x7xf32>, tensor<3x2x3xf32>) -> tensor<1x3x5xf32>
   func.return
@@ -470,7 +470,7 @@ func.func @f(%a: tensor<1x4x7xf32>, %b: tensor<6x3x3xf32>) {
 // -----
 
 // onednn.conv_transpose_backward_data C5: a kernel larger than the padded diff_dst
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [ConvTransposeBackwardData "dx"] axis W: kernel extent (9-1)*1+1 = 9 exceeds the padded size 7+0+0 = 7; enlarge the pads or the size, or shrink kernel or dilation
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [ConvTransposeBackwardData "dx"] axis W: kernel extent (9-1)*1+1 = 9 exceeds the padded size 7+0+0 = 7
 func.func @f(%a: tensor<1x2x7xf32>, %b: tensor<3x2x9xf32>) {
   %dx = onednn.conv_transpose_backward_data %a, %b {strides = [1], pads_begin = [0], pads_end = [0], dilations = [1], data_format = "NCX", weights_format = "IOX"} : (tensor<1x2x7xf32>, tensor<3x2x9xf32>) -> tensor<1x3x5xf32>
   func.return
@@ -623,7 +623,7 @@ func.func @f(%a: tensor<1x2x4xf32>, %b: tensor<2x2x6xf32>) {
 // -----
 
 // onednn.interpolate_backward C3: channels that differ, because the default format was not meant
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [InterpolateBackward "dx"] axis C (axis 3 of NXC) differs: given src 4, diff_dst 6, expected equal; data_format is not given: its default is NXC
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [InterpolateBackward "dx"] axis C (axis 3 of NXC) differs: given src 4, diff_dst 6, expected equal
 func.func @f(%a: tensor<1x2x4x4xf32>, %b: tensor<1x2x6x6xf32>) {
   %dx = onednn.interpolate_backward %a, %b {mode = "linear", sizes = [6, 6]} : (tensor<1x2x4x4xf32>, tensor<1x2x6x6xf32>) -> tensor<1x2x4x4xf32>
   func.return
@@ -677,7 +677,7 @@ func.func @f(%a: tensor<1x2x4xf32>, %b: tensor<1x2x6xf32>) {
 // -----
 
 // onednn.interpolate_backward C6: sizes with N and C
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [InterpolateBackward "dx"] length of sizes: given 3, expected 1, one value per spatial axis; spatial axes only, without N and C
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [InterpolateBackward "dx"] length of sizes: given 3, expected 1, one value per spatial axis
 func.func @f(%a: tensor<1x2x4xf32>, %b: tensor<1x2x6xf32>) {
   %dx = onednn.interpolate_backward %a, %b {mode = "linear", sizes = [1, 2, 6], data_format = "NCX"} : (tensor<1x2x4xf32>, tensor<1x2x6xf32>) -> tensor<1x2x4xf32>
   func.return

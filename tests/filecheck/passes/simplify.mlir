@@ -1,0 +1,61 @@
+// RUN: gradc-opt %s -p simplify | filecheck %s
+
+func.func @fold(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %a = onnx.Constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %b = onnx.Constant dense<[10.0, 20.0]> : tensor<2xf32>
+  %c = onnx.Add %a, %b : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  %y = onnx.Mul %x, %c : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  func.return %y : tensor<2xf32>
+}
+// CHECK-LABEL: func.func @fold(
+// CHECK-NEXT: %c = onnx.Constant dense<[1.100000e+01, 2.200000e+01]> : tensor<2xf32>
+// CHECK-NEXT: %y = onnx.Mul %x, %c : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+// CHECK-NEXT: func.return %y : tensor<2xf32>
+
+// Sizes that the types know.
+func.func @sizes(%x: tensor<3x5xf32>) -> tensor<2xi64> {
+  %s = onnx.Shape %x : (tensor<3x5xf32>) -> tensor<2xi64>
+  func.return %s : tensor<2xi64>
+}
+// CHECK-LABEL: func.func @sizes(
+// CHECK-NEXT: %s = onnx.Constant dense<[3, 5]> : tensor<2xi64>
+// CHECK-NEXT: func.return %s : tensor<2xi64>
+
+func.func @common(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
+  %a = onnx.Neg %x : (tensor<2xf32>) -> tensor<2xf32>
+  %b = onnx.Neg %x : (tensor<2xf32>) -> tensor<2xf32>
+  func.return %a, %b : tensor<2xf32>, tensor<2xf32>
+}
+// CHECK-LABEL: func.func @common(
+// CHECK-NEXT: %a = onnx.Neg %x : (tensor<2xf32>) -> tensor<2xf32>
+// CHECK-NEXT: func.return %a, %a : tensor<2xf32>, tensor<2xf32>
+
+func.func @dead(%x: tensor<1x2x4xf32>, %dy: tensor<1x3x4xf32>) -> tensor<1x3x4xf32> {
+  %a = onnx.Neg %dy : (tensor<1x3x4xf32>) -> tensor<1x3x4xf32>
+  %dx = onednn.interpolate_backward %x, %a {mode = "nearest", sizes = [3]} : (tensor<1x2x4xf32>, tensor<1x3x4xf32>) -> tensor<1x2x4xf32>
+  func.return %dy : tensor<1x3x4xf32>
+}
+// CHECK-LABEL: func.func @dead(
+// CHECK-NEXT: func.return %dy : tensor<1x3x4xf32>
+
+func.func @transposes(%x: tensor<2x3x4xf32>) -> tensor<4x2x3xf32> {
+  %a = onnx.Transpose %x {perm = [0, 2, 1]} : (tensor<2x3x4xf32>) -> tensor<2x4x3xf32>
+  %b = onnx.Transpose %a {perm = [1, 0, 2]} : (tensor<2x4x3xf32>) -> tensor<4x2x3xf32>
+  func.return %b : tensor<4x2x3xf32>
+}
+// CHECK-LABEL: func.func @transposes(
+// CHECK-NEXT: %b = onnx.Transpose %x {perm = [2, 0, 1]} : (tensor<2x3x4xf32>) -> tensor<4x2x3xf32>
+// CHECK-NEXT: func.return %b : tensor<4x2x3xf32>
+
+// bf16 holds no f32, so the second Cast back stays; f32 holds every bf16.
+func.func @casts(%x: tensor<2xf32>, %h: tensor<2xbf16>) -> (tensor<2xf32>, tensor<2xbf16>) {
+  %a = onnx.Cast %x {to = bf16} : (tensor<2xf32>) -> tensor<2xbf16>
+  %b = onnx.Cast %a {to = f32} : (tensor<2xbf16>) -> tensor<2xf32>
+  %c = onnx.Cast %h {to = f32} : (tensor<2xbf16>) -> tensor<2xf32>
+  %d = onnx.Cast %c {to = bf16} : (tensor<2xf32>) -> tensor<2xbf16>
+  func.return %b, %d : tensor<2xf32>, tensor<2xbf16>
+}
+// CHECK-LABEL: func.func @casts(
+// CHECK-NEXT: %a = onnx.Cast %x {to = bf16} : (tensor<2xf32>) -> tensor<2xbf16>
+// CHECK-NEXT: %b = onnx.Cast %a {to = f32} : (tensor<2xbf16>) -> tensor<2xf32>
+// CHECK-NEXT: func.return %b, %h : tensor<2xf32>, tensor<2xbf16>
