@@ -35,6 +35,9 @@ class ConvToCol2Im(Strategy):
         batch = shape_of(op.diff_dst)[0]
         if not isinstance(batch, int) or batch == 0:
             return "Col2Im refuses an empty batch, so a batch known to be positive is needed"
+        if op.spatial_rank != 2 and any(axis.window.dilation > 1 for axis in op.axes):
+            # it counts the windows as if they were dense: issue 18156 of microsoft/onnxruntime
+            return "onnxruntime computes a dilated Col2Im right on two spatial axes only"
         return None
 
     def emit(self, op: ConvBackwardDataOp, target: Target, emit: Emitter) -> SSAValue:
