@@ -12,7 +12,6 @@ from support.examples import EXAMPLES
 from support.generate import seeded
 from support.pipeline import Expected, apply, assert_located, lowered
 from support.problems import Problem
-from xdsl.ir import Operation
 
 from dialects.support.diagnostics import UnsupportedError
 from passes import pipelines
@@ -20,10 +19,10 @@ from passes.select_strategy import candidates
 from passes.strategies import STRATEGIES, by_name
 from passes.target import Target
 
-POOL = 700 * EXAMPLES
-LEAST = 25
+POOL = 1500 * EXAMPLES
+LEAST = 20
 """How many problems each strategy must have agreed on: a test cannot pass by refusals."""
-MOST = 40 * EXAMPLES
+MOST = 25 * EXAMPLES
 
 TARGETS = (Target(), Target("cuda"), Target("cpu", 13))
 
@@ -36,40 +35,36 @@ def canonical_spec(target: Target) -> str:
 @cache
 def problem(seed: int) -> Problem:
     dtypes = ("f32", "f32", "f16", "bf16")
-    return seeded([1, seed], dtypes=dtypes, dynamics=("static", "batch", "spatial", "spatial"))
+    return seeded([1, seed], dtypes=dtypes, dynamics=("static", "batch", "spatial"))
 
 
-def canonical_ops(seed: int, target: Target) -> list[Operation]:
-    return list(apply(problem(seed).module(), canonical_spec(target)).walk())
+@cache
+def verdicts(seed: int, target: Target) -> dict[str, list[str | None]]:
+    """What each strategy says to every op of the problem that it knows: a refusal or None."""
+    module = apply(problem(seed).module(), canonical_spec(target))
+    return {
+        name: [strategy.refusal(op, target) for op in module.walk() if isinstance(op, strategy.ops)]
+        for name, strategy in by_name().items()
+    }
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: f"{t.name}-{t.opset}")
 @pytest.mark.parametrize("name", [strategy.name for strategy in STRATEGIES])
 def test_strategy_agrees_or_refuses(name: str, target: Target):
-    strategy = by_name()[name]
     agreed = refused = 0
     for seed in range(POOL):
-        if agreed >= MOST:
-            break
-        known = [op for op in canonical_ops(seed, target) if isinstance(op, strategy.ops)]
-        refusals = [strategy.refusal(op, target) for op in known]
-        if not known:
-            continue
-        if any(refusals):
-            _check_refusals(refusals)
+        said = verdicts(seed, target)[name]
+        if any(said):
+            _check_refusals(said)
             _check_forced_refusal(seed, target, name)
             refused += 1
-            continue
-        _check_agrees(seed, target, name)
-        agreed += 1
-    never = all(strategy.refusal(op, target) for seed in range(60) for op in _known(strategy, seed, target))
-    assert agreed >= LEAST or (agreed == 0 and refused >= LEAST and never), (agreed, refused)
-    if target == Target():
-        assert agreed >= LEAST
-
-
-def _known(strategy, seed: int, target: Target) -> list[Operation]:
-    return [op for op in canonical_ops(seed, target) if isinstance(op, strategy.ops)]
+        elif said:
+            _check_agrees(seed, target, name)
+            agreed += 1
+        if agreed >= MOST or (agreed == 0 and refused >= 4 * MOST):
+            break
+    # a target may lack the kernel that a strategy lives by; the default target lacks none
+    assert agreed >= LEAST or (agreed == 0 and refused >= LEAST and target != Target()), (agreed, refused)
 
 
 def _check_refusals(refusals: list[str | None]) -> None:
@@ -95,8 +90,8 @@ def _check_agrees(seed: int, target: Target, name: str) -> None:
 
 
 def test_auto_takes_the_cheapest_that_applies():
-    for seed in range(60):
-        for op in canonical_ops(seed, Target()):
+    for seed in range(40):
+        for op in apply(problem(seed).module(), canonical_spec(Target())).walk():
             found = candidates(op, Target())
             prices = [c.cost for c in found if c.cost is not None]
             assert prices == sorted(prices)
