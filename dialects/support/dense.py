@@ -7,6 +7,8 @@ this module does.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr, TensorType
 
@@ -26,17 +28,20 @@ def from_numpy(array: np.ndarray) -> DenseIntOrFPElementsAttr:
 
 
 def to_numpy(attr: DenseIntOrFPElementsAttr) -> np.ndarray:
-    """A read-only array over the attribute's own buffer; a splat written as one element is spread."""
+    """A read-only array over the attribute's own buffer; a splat written as one element is spread.
+
+    Raises GradcError for a buffer of another length.
+    """
     type_ = attr.type
     dtype = dtypes.of_mlir(type_.element_type)
     if dtype is None:
         raise violation("constant element type", given=type_.element_type)
-    shape = type_.get_shape()
-    flat = np.frombuffer(attr.data.data, dtype.numpy)
+    shape, data = type_.get_shape(), attr.data.data
+    count, itemsize = math.prod(shape), dtype.numpy.itemsize
+    if len(data) not in (count * itemsize, itemsize):
+        given, expected = f"{len(data)} bytes", f"{count * itemsize}, or {itemsize} for a splat"
+        raise violation(f"dense constant of type {type_}", given=given, expected=expected)
+    flat = np.frombuffer(data, dtype.numpy)
     if dtype.name == "boolean":
-        flat = np.frombuffer(attr.data.data, np.uint8) != 0
-    if flat.size == int(np.prod(shape)):
-        return flat.reshape(shape)
-    if flat.size == 1:
-        return np.broadcast_to(flat, shape)
-    raise violation(f"dense constant of type {type_}", given=f"{flat.size} elements", expected=np.prod(shape))
+        flat = np.frombuffer(data, np.uint8) != 0
+    return flat.reshape(shape) if flat.size == count else np.broadcast_to(flat, shape)
