@@ -1,0 +1,61 @@
+"""The command lines, run in this process."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from io import BytesIO, TextIOWrapper
+from typing import Any
+from unittest import mock
+
+import gradc.cli
+import gradc.opt
+
+
+@dataclass(frozen=True)
+class Result:
+    code: int
+    data: bytes
+    err: str
+
+    @property
+    def out(self) -> str:
+        return self.data.decode()
+
+    @property
+    def line(self) -> str:
+        """The one line that stderr holds."""
+        (line,) = self.err.splitlines()
+        return line
+
+
+def run_gradc(*args: object, stdin: bytes = b"") -> Result:
+    return _run(lambda: gradc.cli.main(list(map(str, args))), stdin)
+
+
+def run_opt(*args: object, stdin: bytes = b"") -> Result:
+    return _run(lambda: gradc.opt.main(list(map(str, args))), stdin)
+
+
+def _run(main: Callable[[], Any], stdin: bytes) -> Result:
+    with _streams(stdin) as (out, err):
+        try:
+            code = main()
+        except SystemExit as exit_:
+            code = exit_.code
+        sys.stdout.flush()
+        sys.stderr.flush()
+        return Result(int(code or 0), out.getvalue(), err.getvalue().decode())
+
+
+@contextlib.contextmanager
+def _streams(stdin: bytes) -> Iterator[tuple[BytesIO, BytesIO]]:
+    out, err = BytesIO(), BytesIO()
+    with (
+        mock.patch.object(sys, "stdin", TextIOWrapper(BytesIO(stdin))),
+        mock.patch.object(sys, "stdout", TextIOWrapper(out, encoding="utf-8")),
+        mock.patch.object(sys, "stderr", TextIOWrapper(err, encoding="utf-8")),
+    ):
+        yield out, err
