@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dialects.evaluate import evaluate
 from dialects.support import entry
 from gradc.compiler import Observer, Stage
 from gradc.printing import elided
 from gradc.samples import random_inputs
-from gradc.verify import bounds, compare
+from gradc.verify import bounds, compare, reference
 
 Say = Callable[[str], None]
 
@@ -69,11 +68,11 @@ class Check:
             names = entry.input_names(entry.entry_function(stage.module))
             drawn = random_inputs(stage.module, self.seed)
             self.inputs = [drawn[name] for name in names]
-            self.expected = evaluate(stage.module, self.inputs)
+            self.expected = reference(stage.module, self.inputs)
             self.bounds = bounds(stage.module)
             return
         names = entry.output_names(entry.entry_function(stage.module))
-        results = zip(names, evaluate(stage.module, self.inputs), self.expected, self.bounds, strict=True)
+        results = zip(names, reference(stage.module, self.inputs), self.expected, self.bounds, strict=True)
         rows = [compare(*result) for result in results]
         for row in rows:
             if not row.ok:

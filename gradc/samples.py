@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import BlockArgument, Operation
 
 from dialects.cann.resize import ResizeBilinearV2GradOp
+from dialects.onednn.base import OneDNNConvOp
 from dialects.onednn.convolution import ConvolutionBackwardDataOp
 from dialects.onednn.interpolate import InterpolateBackwardOp
 from dialects.support import entry, layouts, shapes
@@ -27,6 +28,7 @@ def random_inputs(
 ) -> dict[str, np.ndarray]:
     """Input name -> array: normally distributed floats, and sizes that fit where an input is a size.
 
+    Weights are scaled so that a chain of ops keeps its magnitude, which a half type could not hold.
     `given_shapes` fixes the shapes of named inputs. Raises GradcError if one does not fit.
     """
     function = entry.entry_function(module)
@@ -39,6 +41,7 @@ def random_inputs(
     rng = np.random.default_rng(seed)
     found = {info.name: _random(info, sizes.shape(info), rng) for info in infos}
     for name, argument in zip(names, function.args, strict=True):
+        found[name] = _tamed(argument, found[name])
         if (wanted := _wanted_sizes(argument, names, function.args, found)) is not None:
             found[name] = wanted
     return found
@@ -75,8 +78,8 @@ class _Sizes:
         if not shapes.compatible(given, info.shape):
             raise violation(f"--shape of {info.name}", given=list(given), expected=shapes.show(info.shape))
         for dim, size in zip(info.shape, given, strict=True):
-            if isinstance(dim, str):
-                self._symbols[dim] = size
+            if isinstance(dim, str) and self._symbols.setdefault(dim, size) != size:
+                raise violation(f"--shape of {info.name}, dim {dim}", given=size, expected=self._symbols[dim])
 
     def shape(self, info: TensorInfo) -> tuple[int, ...]:
         if info.name in self._given:
@@ -155,6 +158,17 @@ def _random(info: TensorInfo, shape: tuple[int, ...], rng: np.random.Generator) 
     if np.issubdtype(dtype.numpy, np.integer) or dtype.name == "boolean":
         return rng.integers(0, 2, shape).astype(dtype.numpy)
     return rng.standard_normal(shape).astype(np.float32).astype(dtype.numpy)
+
+
+def _tamed(argument: BlockArgument, array: np.ndarray) -> np.ndarray:
+    """An array over the square root of the number of terms of which, as weights, it makes a sum."""
+    for use in argument.uses:
+        op = use.operation
+        if isinstance(op, OneDNNConvOp) and use.index == 1:
+            channels = layouts.axis_of(op.value("weights_format"), "I", array.ndim - 2)
+            terms = array.size // (array.shape[channels] * op.value("groups"))
+            return (array.astype(np.float32) / np.float32(max(terms, 1) ** 0.5)).astype(array.dtype)
+    return array
 
 
 def _wanted_sizes(

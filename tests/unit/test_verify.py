@@ -1,0 +1,165 @@
+"""`gradc verify` finds wrong numbers, and calls right ones right."""
+
+import json
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.cli import run_gradc
+from support.documents import CONV, text_of
+from support.examples import examples
+
+import gradc
+from dialects.evaluate import evaluate
+from gradc.runtime import Session
+from gradc.samples import random_inputs
+from gradc.verify import RTOL, bounds, compare, verify_outputs
+
+HALVES = {"bf16": ml_dtypes.bfloat16, "f16": np.float16}
+WINDOW = {"strides": [1, 1], "pads_begin": [1, 1], "pads_end": [1, 1], "dilations": [1, 1]}
+NCX = {"data_format": "NCX", "weights_format": "OIX"}
+
+
+def chain(length: int, dtype: str = "f32") -> gradc.Graph:
+    g = gradc.Graph()
+    value, w = g.input("dy", dtype, [1, 3, 6, 6]), g.input("w", dtype, [3, 3, 3, 3])
+    for _ in range(length):
+        value = g.convolution_backward_data(value, w, [1, 3, 6, 6], **WINDOW | NCX)
+    g.output(value, "dx")
+    return g
+
+
+@pytest.fixture
+def document(tmp_path):
+    path = tmp_path / "conv.json"
+    path.write_text(text_of(CONV), encoding="utf-8")
+    return path
+
+
+def wrong(monkeypatch, change):
+    """The runtime's outputs, changed."""
+    run = Session.run
+    monkeypatch.setattr(Session, "run", lambda *args: {k: change(v) for k, v in run(*args).items()})
+
+
+class TestCommand:
+    def test_right_numbers(self, document):
+        result = run_gradc("verify", document)
+        assert result.code == 0
+        header, row = result.out.splitlines()
+        assert header.split()[0] == "output"
+        assert row.split()[:3] == ["t2", "f32", "1x2x5x5"]
+        assert row.endswith("ok")
+
+    def first_doubled(array):
+        array = array.copy()
+        array.flat[0] *= 2
+        return array
+
+    def one_nan(array):
+        array = array.copy()
+        array.flat[-1] = np.nan
+        return array
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda a: a * np.float32(1.001),
+            lambda a: np.roll(a, 1, -1),
+            lambda a: np.full_like(a, np.inf),
+            lambda a: a[:, :1],
+            lambda a: a.astype(np.float64),
+            first_doubled,
+            one_nan,
+        ],
+    )
+    def test_wrong_numbers(self, change, document, monkeypatch):
+        wrong(monkeypatch, change)
+        result = run_gradc("verify", document)
+        assert result.code == 1
+        assert result.out.rstrip().endswith("FAILED")
+        (row,) = json.loads(run_gradc("verify", document, "--json").out)
+        assert row["ok"] is False
+        assert row["worst"] is None or row["worst"] > row["rtol"]
+
+    def test_rtol(self, document, monkeypatch):
+        wrong(monkeypatch, lambda a: a * np.float32(1.001))
+        assert run_gradc("verify", document, "--rtol", "2e-3").code == 0
+        assert run_gradc("verify", document, "--rtol", "5e-4").code == 1
+        for bad in ("-1", "nan"):
+            result = run_gradc("verify", document, "--rtol", bad)
+            assert (result.code, result.out) == (2, "")
+            assert result.line.startswith("error: --rtol: given ")
+
+    def test_json(self, document):
+        (row,) = json.loads(run_gradc("verify", document, "--json").out)
+        assert list(row) == ["name", "dtype", "shape", "worst", "typical", "rtol", "ok"]
+        assert (row["name"], row["shape"], row["ok"]) == ("t2", [1, 2, 5, 5], True)
+
+
+class TestCompare:
+    @pytest.mark.parametrize(("got", "ok"), [([1, np.nan], True), ([np.nan, np.nan], False), ([1, 2], False)])
+    def test_a_nan_is_right_only_where_the_reference_has_one(self, got, ok):
+        want = np.array([1, np.nan], np.float32)
+        assert compare("y", np.array(got, np.float32), want, 1e-5).ok is ok
+
+    @pytest.mark.parametrize(("got", "ok"), [(np.inf, True), (-np.inf, False), (3e38, False)])
+    def test_infinities(self, got, ok):
+        want = np.array([1, np.inf], np.float32)
+        assert compare("y", np.array([1, got], np.float32), want, 1e-5).ok is ok
+
+    def test_nothing_and_zeros(self):
+        empty, zeros = np.zeros((0, 3), np.float32), np.zeros(3, np.float32)
+        assert compare("y", empty, empty, 0.0).ok
+        assert compare("y", zeros, zeros, 0.0).ok
+        assert not compare("y", zeros + np.float32(1e-3), zeros, 1e-5).ok
+
+    @pytest.mark.parametrize("word", HALVES)
+    @examples(50)
+    @given(number=st.floats(2.0**-8, 2.0**8))
+    def test_the_bound_of_a_half_type_is_a_unit_in_the_last_place(self, word, number):
+        """Next to the reference is right, three units away is wrong, wherever in the binade."""
+        want = np.array([number], np.float32).astype(HALVES[word])
+        bits = want.view(np.uint16)
+        assert compare("y", (bits + 1).view(want.dtype), want, RTOL[word]).ok
+        assert compare("y", (bits - 1).view(want.dtype), want, RTOL[word]).ok
+        assert not compare("y", (bits + 3).view(want.dtype), want, RTOL[word]).ok
+
+
+class TestBounds:
+    @pytest.mark.parametrize("dtype", RTOL)
+    def test_every_op_on_the_way_rounds(self, dtype):
+        for length in (1, 3):
+            assert bounds(chain(length, dtype).module()) == [length * RTOL[dtype]]
+
+    def test_an_input_that_is_an_output(self):
+        g = gradc.Graph()
+        g.output(g.input("x", "f32", [2]), "y")
+        assert bounds(g.module()) == [RTOL["f32"]]
+
+    @pytest.mark.parametrize("dtype", HALVES)
+    @pytest.mark.parametrize("seed", range(3))
+    def test_chains_of_half_types_pass(self, dtype, seed):
+        compiled = gradc.compile(chain(6, dtype))
+        fed = random_inputs(compiled.source, seed)
+        assert all(row.ok for row in verify_outputs(compiled, fed, compiled.run(fed)))
+
+    @pytest.mark.parametrize("dtype", HALVES)
+    def test_the_reference_is_rounded_once(self, dtype):
+        """It is the float64 result, rounded: not one of an accumulation in the half type."""
+        module, wide = chain(1, dtype).module(), chain(1, "f64").module()
+        fed = random_inputs(module, 0)
+        (got,) = evaluate(module, list(fed.values()))
+        (exact,) = evaluate(wide, [a.astype(np.float64) for a in fed.values()])
+        np.testing.assert_array_equal(got, exact.astype(HALVES[dtype]))
+
+
+def test_npz_inputs_of_bfloat16(tmp_path):
+    graph = chain(1, "bf16")
+    compiled = gradc.compile(graph)
+    fed = random_inputs(compiled.source, 0)
+    raw = {name: array.view("V2") for name, array in fed.items()}
+    (row,) = verify_outputs(compiled, raw, compiled.run(raw))
+    assert row.ok
