@@ -20,7 +20,8 @@ INTERPOLATIONS = ("linear", "nearest_half_up", "nearest_half_down", "nearest_flo
 
 STEP_DENOMINATOR = 1 << 31
 """Bound on the denominator of a user's step: it keeps (2y + 1) n inside 64 bits for axes of up to
-2^20 positions, and moves a coordinate by less than 2^-40."""
+2^20 positions and steps of up to 2^11. The step moves by less than 2^-31; that of a float32 scale,
+or of a decimal one of few digits, is met exactly."""
 
 
 def size_step(coordinate_mode: str, x: int, y: int) -> Fraction:
