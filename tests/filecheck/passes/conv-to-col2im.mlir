@@ -25,13 +25,13 @@ func.func @plain(%dy: tensor<2x4x3x3xf32>, %w: tensor<4x3x2x3xf32>) -> tensor<2x
 // CHECK-NEXT: func.return %dx_10 : tensor<2x3x6x4xf32>
 
 // A product per group: (2, C K, O) times (2, O, Y).
-func.func @grouped(%dy: tensor<1x4x5xf32>, %w: tensor<4x3x2xf32>) -> tensor<1x6x8xf32> {
-  %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [3], pads_begin = [0], pads_end = [0], groups = 2, residue = [0]} : (tensor<1x4x5xf32>, tensor<4x3x2xf32>) -> tensor<1x6x8xf32>
-  func.return %dx : tensor<1x6x8xf32>
+func.func @grouped(%dy: tensor<1x4x5xf32>, %w: tensor<4x3x2xf32>) -> tensor<1x6x6xf32> {
+  %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 2, residue = [0]} : (tensor<1x4x5xf32>, tensor<4x3x2xf32>) -> tensor<1x6x6xf32>
+  func.return %dx : tensor<1x6x6xf32>
 }
 // CUDA-LABEL: func.func @grouped(
-// CUDA-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [3], pads_begin = [0], pads_end = [0], groups = 2, residue = [0]} : (tensor<1x4x5xf32>, tensor<4x3x2xf32>) -> tensor<1x6x8xf32>
-// CUDA-NEXT: func.return %dx : tensor<1x6x8xf32>
+// CUDA-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 2, residue = [0]} : (tensor<1x4x5xf32>, tensor<4x3x2xf32>) -> tensor<1x6x6xf32>
+// CUDA-NEXT: func.return %dx : tensor<1x6x6xf32>
 // CHECK-LABEL: func.func @grouped(
 // CHECK-NEXT: %dx = onnx.Constant {gradc.strategy = "conv-to-col2im"} dense<[2, 2, 6]> : tensor<3xi64>
 // CHECK-NEXT: %dx_1 = onnx.Reshape %w, %dx {gradc.strategy = "conv-to-col2im"} : (tensor<4x3x2xf32>, tensor<3xi64>) -> tensor<2x2x6xf32>
@@ -41,10 +41,22 @@ func.func @grouped(%dy: tensor<1x4x5xf32>, %w: tensor<4x3x2xf32>) -> tensor<1x6x
 // CHECK-NEXT: %dx_5 = onnx.MatMul %dx_2, %dx_4 {gradc.strategy = "conv-to-col2im"} : (tensor<2x6x2xf32>, tensor<1x2x2x5xf32>) -> tensor<1x2x6x5xf32>
 // CHECK-NEXT: %dx_6 = onnx.Constant {gradc.strategy = "conv-to-col2im"} dense<[1, 12, 5]> : tensor<3xi64>
 // CHECK-NEXT: %dx_7 = onnx.Reshape %dx_5, %dx_6 {gradc.strategy = "conv-to-col2im"} : (tensor<1x2x6x5xf32>, tensor<3xi64>) -> tensor<1x12x5xf32>
-// CHECK-NEXT: %dx_8 = onnx.Constant {gradc.strategy = "conv-to-col2im"} dense<8> : tensor<1xi64>
+// CHECK-NEXT: %dx_8 = onnx.Constant {gradc.strategy = "conv-to-col2im"} dense<6> : tensor<1xi64>
 // CHECK-NEXT: %dx_9 = onnx.Constant {gradc.strategy = "conv-to-col2im"} dense<2> : tensor<1xi64>
-// CHECK-NEXT: %dx_10 = onnx.Col2Im %dx_7, %dx_8, %dx_9 {dilations = [3], pads = [0, 0], strides = [1], gradc.strategy = "conv-to-col2im"} : (tensor<1x12x5xf32>, tensor<1xi64>, tensor<1xi64>) -> tensor<1x6x8xf32>
-// CHECK-NEXT: func.return %dx_10 : tensor<1x6x8xf32>
+// CHECK-NEXT: %dx_10 = onnx.Col2Im %dx_7, %dx_8, %dx_9 {dilations = [1], pads = [0, 0], strides = [1], gradc.strategy = "conv-to-col2im"} : (tensor<1x12x5xf32>, tensor<1xi64>, tensor<1xi64>) -> tensor<1x6x6xf32>
+// CHECK-NEXT: func.return %dx_10 : tensor<1x6x6xf32>
+
+// Refused: onnxruntime computes a dilated Col2Im right on two axes only.
+func.func @dilated(%dy: tensor<1x2x5xf32>, %w: tensor<2x3x2xf32>) -> tensor<1x3x8xf32> {
+  %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [3], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<1x2x5xf32>, tensor<2x3x2xf32>) -> tensor<1x3x8xf32>
+  func.return %dx : tensor<1x3x8xf32>
+}
+// CUDA-LABEL: func.func @dilated(
+// CUDA-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [3], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<1x2x5xf32>, tensor<2x3x2xf32>) -> tensor<1x3x8xf32>
+// CUDA-NEXT: func.return %dx : tensor<1x3x8xf32>
+// CHECK-LABEL: func.func @dilated(
+// CHECK-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [3], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<1x2x5xf32>, tensor<2x3x2xf32>) -> tensor<1x3x8xf32>
+// CHECK-NEXT: func.return %dx : tensor<1x3x8xf32>
 
 // Refused: an unknown batch may be empty.
 func.func @unknown_batch(%dy: tensor<?x2x5xf32>, %w: tensor<2x3x3xf32>) -> tensor<?x3x7xf32> {
