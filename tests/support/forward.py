@@ -21,7 +21,7 @@ def _taps(outer: int, inner: int, kernel: int, stride: int, dilation: int, pad: 
     return (i == o * stride - pad + k * dilation).astype(np.float64)
 
 
-def _to_first(array: np.ndarray, layout: str, first: str) -> np.ndarray:
+def to_first(array: np.ndarray, layout: str, first: str) -> np.ndarray:
     """From a layout such as NXC or XIO to the order of `first`, X being all spatial axes."""
     n = array.ndim - 2
     places = {letter: layout.replace("X", SPATIAL[:n]).index(letter) for letter in first if letter != "X"}
@@ -32,7 +32,7 @@ def _to_first(array: np.ndarray, layout: str, first: str) -> np.ndarray:
     return array.transpose(order)
 
 
-def _from_first(array: np.ndarray, layout: str) -> np.ndarray:
+def from_first(array: np.ndarray, layout: str) -> np.ndarray:
     """From NCX to the layout."""
     return array if layout == "NCX" else np.moveaxis(array, 1, -1)
 
@@ -51,8 +51,8 @@ class Convolution:
     weights: str
 
     def __call__(self, src: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        x = _to_first(src.astype(np.float64), self.data, "NCX")
-        w = _to_first(weights.astype(np.float64), self.weights, "OIX")
+        x = to_first(src.astype(np.float64), self.data, "NCX")
+        w = to_first(weights.astype(np.float64), self.weights, "OIX")
         g = self.groups
         x = x.reshape(x.shape[0], g, x.shape[1] // g, *x.shape[2:])
         w = w.reshape(g, -1, *w.shape[1:])
@@ -62,7 +62,7 @@ class Convolution:
             window = (w.shape[3 + i], self.strides[i], self.dilations[i], self.pads[i])
             terms += [_taps(y, x.shape[3 + i], *window), [23 + i, 13 + i, 3 + i]]
         out = np.einsum(*terms, [0, 1, 9, *_axes(23, x.ndim - 3)], optimize=True)
-        return _from_first(out.reshape(out.shape[0], g * out.shape[2], *out.shape[3:]), self.data)
+        return from_first(out.reshape(out.shape[0], g * out.shape[2], *out.shape[3:]), self.data)
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,8 @@ class ConvTranspose:
     """Weights are (C / groups, O, ...), as the page has it."""
 
     def __call__(self, src: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        x = _to_first(src.astype(np.float64), self.data, "NCX")
-        w = _to_first(weights.astype(np.float64), self.weights, "IOX")
+        x = to_first(src.astype(np.float64), self.data, "NCX")
+        w = to_first(weights.astype(np.float64), self.weights, "IOX")
         g = self.groups
         x = x.reshape(x.shape[0], g, x.shape[1] // g, *x.shape[2:])
         w = np.stack(np.split(w, g, axis=1 if self.documented else 0))
@@ -91,7 +91,7 @@ class ConvTranspose:
             window = (w.shape[3 + i], self.strides[i], self.dilations[i], self.pads[i])
             terms += [_taps(x.shape[3 + i], y, *window), [3 + i, 13 + i, 23 + i]]
         out = np.einsum(*terms, [0, 1, 9, *_axes(23, x.ndim - 3)], optimize=True)
-        return _from_first(out.reshape(out.shape[0], g * out.shape[2], *out.shape[3:]), self.data)
+        return from_first(out.reshape(out.shape[0], g * out.shape[2], *out.shape[3:]), self.data)
 
 
 def _axes(start: int, count: int) -> range:
