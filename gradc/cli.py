@@ -49,7 +49,7 @@ def _one_line_errors() -> Iterator[None]:
         sys.exit(error.exit_code)
     except click.Abort:
         sys.exit(EXIT_INTERRUPTED)
-    except BrokenPipeError:
+    except (_ReaderGone, BrokenPipeError):
         _silence_stdout()
         sys.exit(0)
     except OSError as error:
@@ -81,7 +81,19 @@ def _say(text: str) -> None:
     click.echo(text, err=True)
 
 
-@click.group(context_settings=CONTEXT)
+class _ReaderGone(Exception):
+    """Nobody reads stdout any more. click would make it exit code 1, which is ours for a failed check."""
+
+
+class _Group(click.Group):
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise _ReaderGone from error
+
+
+@click.group(cls=_Group, context_settings=CONTEXT)
 @click.version_option(__version__, "-V", "--version", prog_name="gradc")
 def cli() -> None:
     """Compile gradient op graphs (oneDNN Graph JSON, MLIR text) to plain ONNX."""
