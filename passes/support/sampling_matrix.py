@@ -1,8 +1,12 @@
 """The sampling matrix of one resized axis, computed in the graph from run-time sizes.
 
 The arithmetic is that of `sampling.AxisSampling`, in int64 until the last division, so that the matrix
-is as exact as a constant one. Integer division in ONNX rounds towards zero: every dividend here is
-either not negative or clamped to 0 right after.
+is as exact as a constant one.
+
+Integer division in ONNX rounds towards zero. Coordinates begin at -1/2, so that is floor, then clamped
+to 0. Clamping comes after the division for another reason, too: onnxruntime's Min and Max of int64 are
+wrong for some pairs beyond 2^31 (microsoft/onnxruntime#32475: low halves compared as signed), which
+positions do not reach, but their numerators do.
 """
 
 from __future__ import annotations
@@ -56,12 +60,12 @@ def _linear(
     dtype: Attribute,
 ) -> SSAValue:
     math = ShapeMath(emit)
-    numerator = _clamped(emit, numerator, math.mul(last, denominator))
-    lower = math.div(numerator, denominator)
+    lower = _clamped(emit, math.div(numerator, denominator), last)
     upper = _clamped(emit, math.add(lower, emit.ints([1])), last)
     rest = math.sub(numerator, math.mul(lower, denominator))
-    fraction = emit(onnx.DivOp(emit(onnx.CastOp(rest, to=f64)), emit(onnx.CastOp(denominator, to=f64))))
-    one = emit.constant(np.array([1.0]))
+    beyond = emit(onnx.DivOp(emit(onnx.CastOp(rest, to=f64)), emit(onnx.CastOp(denominator, to=f64))))
+    zero, one = (emit.constant(np.array([v])) for v in (0.0, 1.0))
+    fraction = emit(onnx.MinOp([emit(onnx.MaxOp([beyond, zero])), one]))
     parts = []
     for position, weight in ((lower, emit(onnx.SubOp(one, fraction))), (upper, fraction)):
         column = emit(onnx.UnsqueezeOp(emit(onnx.CastOp(weight, to=dtype)), emit.ints([1])))
