@@ -330,7 +330,7 @@ class Generator:
             dst = self.fresh_diff_dst(n, data, largest)
         ys = [spatial_of(size, data) for size in dst.sizes]
         declared_y = spatial_of(dst.declared, data)
-        axes = [self._resized(i, [y[i] for y in ys], largest) for i in range(n)]
+        axes = [self._resized(i, declared_y[i], [y[i] for y in ys], largest) for i in range(n)]
         batch = dst.declared[0] if self.flag(3) else self.declared_batch()
         channels = channels_of(dst.sizes[0], data)
         xs = [tuple(sizes[run] for _, sizes in axes) for run in range(self.problem.runs)]
@@ -364,7 +364,7 @@ class Generator:
                 attributes["scales"] = [1.5] * n  # sizes precede them
         if form in ("input", "constant", "all"):
             operands.append(self.sizes_operand("sizes", ys, constant=form == "constant"))
-        if form == "scales" and not self._scales_fit(attributes["scales"], xs[0], ys[0], axes, declared_y):
+        if form == "scales" and not _scales_fit(attributes["scales"], xs[0], ys[0]):
             attributes["sizes"] = list(ys[0])
         interpolation, rule = "linear", coordinate
         if mode == "nearest":
@@ -385,16 +385,13 @@ class Generator:
         )
         return result
 
-    @staticmethod
-    def _scales_fit(scales, xs, ys, axes, declared_y) -> bool:
-        """Six digits are enough for these sizes; unknown ones are not checked."""
-        del axes, declared_y
-        return all(abs(s * x - y) < 1e-3 for s, x, y in zip(scales, xs, ys, strict=True))
-
-    def _resized(self, index: int, ys: Sequence[int], largest: int) -> tuple[Dim, tuple[int, ...]]:
-        """The declared and run-time sizes X of one axis."""
-        if self.flag(6) and len(set(ys)) == 1:
-            return ys[0], tuple(ys)  # the identity
+    def _resized(
+        self, index: int, declared: Dim, ys: Sequence[int], largest: int
+    ) -> tuple[Dim, tuple[int, ...]]:
+        """The declared and run-time sizes X of one axis, whose Y is given."""
+        if self.flag(6):  # the identity, known by size or name or only at run time
+            known = ys[0] if len(set(ys)) == 1 else None
+            return self.draw.choice((declared, known)), tuple(ys)
         return self._spatial(index + 10, largest)
 
     # --- Ascend --------------------------------------------------------------------------------------
@@ -405,7 +402,8 @@ class Generator:
         if dst is None:
             dst = self.fresh_diff_dst(2, data, 9)
         ys = [spatial_of(size, data) for size in dst.sizes]
-        axes = [self._resized(i, [y[i] for y in ys], 9) for i in range(2)]
+        declared_y = spatial_of(dst.declared, data)
+        axes = [self._resized(i, declared_y[i], [y[i] for y in ys], 9) for i in range(2)]
         xs = [tuple(sizes[run] for _, sizes in axes) for run in range(self.problem.runs)]
         channels = channels_of(dst.sizes[0], data)
         dtype = self.draw.choice(("f32", "f16", "bf16")) if dst.dtype == "f32" else dst.dtype
@@ -526,6 +524,11 @@ class BackwardAxis:
     given: tuple[int, int]
     output_padding: int
     rests: tuple[int, ...] = ()
+
+
+def _scales_fit(scales: Sequence[float], xs: Sequence[int], ys: Sequence[int]) -> bool:
+    """Whether six digits of a scale still tell the size."""
+    return all(abs(s * x - y) < 1e-3 for s, x, y in zip(scales, xs, ys, strict=True))
 
 
 def _differ(sizes: Sequence[tuple[int, ...]], axis: int) -> bool:
