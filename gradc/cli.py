@@ -99,6 +99,13 @@ def cli() -> None:
     """Compile gradient op graphs (oneDNN Graph JSON, MLIR text) to plain ONNX."""
 
 
+_AUTO_PAD_RULE = click.option(
+    "--auto-pad-rule",
+    type=click.Choice(["documented", "library"]),
+    help="How same_* pads are computed, for every op.",
+)
+
+
 def _source_options(command: Any) -> Any:
     """The options of every command that compiles its input."""
     for option in reversed(
@@ -115,11 +122,7 @@ def _source_options(command: Any) -> Any:
                 help="Values of inputs that are constants, by name (t<ID> for JSON).",
             ),
             click.option("--strategy", default="auto", show_default=True, help="Force one lowering by name."),
-            click.option(
-                "--auto-pad-rule",
-                type=click.Choice(["documented", "library"]),
-                help="How same_* pads are computed, for every op.",
-            ),
+            _AUTO_PAD_RULE,
             click.option("--strict", is_flag=True, help="Contradictions are errors, not remarks."),
         )
     ):
@@ -263,11 +266,12 @@ def verify(
 @cli.command()
 @click.argument("source", metavar="IN")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def inspect(source: str, as_json: bool) -> None:
+@_AUTO_PAD_RULE
+def inspect(source: str, as_json: bool, auto_pad_rule: str | None) -> None:
     """Show the ops of the graph IN: shapes, dtypes, attributes after defaults, what is supported."""
     from gradc import inspection
 
-    found = inspection.inspect(source)
+    found = inspection.inspect(source, auto_pad_rule)
     click.echo(inspection.as_json(found) if as_json else inspection.as_text(found))
 
 

@@ -58,11 +58,11 @@ class Inspection:
     refusal: str
 
 
-def inspect(source: Any) -> Inspection:
+def inspect(source: Any, auto_pad_rule: str | None = None) -> Inspection:
     """Raises GradcError for a source that is no valid graph."""
     import dialects
 
-    module = load(source)
+    module = load(source, auto_pad_rule)
     InferTypesPass().apply(dialects.context(), module)
     function = entry.entry_function(module)
     ops = [op for op in module.walk() if isinstance(op, DocumentedOp)]

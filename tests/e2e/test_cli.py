@@ -172,7 +172,9 @@ class TestCompile:
         path.write_text(text_of(changed(CONV, change, sizes)), encoding="utf-8")
         assert run_gradc("compile", path, "-o", out).code == 4
         assert run_gradc("compile", path, "-o", out, "--auto-pad-rule", "documented").code == 0
-        assert run_gradc("verify", path, "--auto-pad-rule", "documented").code == 0
+        for command in ("verify", "inspect"):
+            assert run_gradc(command, path).code == 4
+            assert run_gradc(command, path, "--auto-pad-rule", "documented").code == 0
 
     def test_strict(self, remarkable, out):
         result = run_gradc("compile", remarkable, "-o", out)
