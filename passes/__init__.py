@@ -27,6 +27,7 @@ _STRATEGIES = (
     "conv-to-matmul",
     "conv-to-col2im",
     "resize-to-matmul",
+    "resize-to-banded-matmul",
     "resize-dynamic-to-matmul",
     "window-to-slice",
 )

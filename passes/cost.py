@@ -9,9 +9,11 @@ from __future__ import annotations
 from xdsl.ir import Operation
 
 from dialects.grad.conv import ConvBackwardDataOp
+from dialects.grad.resize import ResizeBackwardOp
 from dialects.support.constants import constant_value
 from passes.strategies.base import Strategy
 from passes.strategies.conv_to_matmul import is_pointwise
+from passes.strategies.resize_to_banded_matmul import has_long_axis
 from passes.target import Target
 
 ORDER = {
@@ -19,12 +21,16 @@ ORDER = {
     "conv-to-conv-transpose": 20.0,
     "conv-to-matmul": 30.0,
     "conv-to-col2im": 40.0,
+    "resize-to-matmul": 10.0,
+    "resize-to-banded-matmul": 20.0,
 }
 
 
 def cost(strategy: Strategy, op: Operation, target: Target) -> float:
     """Relative cost of writing `op` with `strategy`."""
     del target
+    if isinstance(op, ResizeBackwardOp) and strategy.name == "resize-to-banded-matmul":
+        return 5.0 if has_long_axis(op) else ORDER[strategy.name]
     if not isinstance(op, ConvBackwardDataOp):
         return ORDER.get(strategy.name, 0.0)
     if strategy.name == "conv-to-matmul" and is_pointwise(op):

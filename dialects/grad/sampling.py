@@ -94,11 +94,18 @@ class AxisSampling:
 
     def matrix(self) -> np.ndarray:
         """M of shape (Y, X), float64: output = M input, and the gradient is its transpose."""
-        lower, upper, fraction = self.taps()
-        rows = np.arange(self.y)
-        matrix = np.zeros((self.y, self.x))
-        np.add.at(matrix, (rows, lower), 1 - fraction)
-        np.add.at(matrix, (rows, upper), fraction)
+        return self.taps_matrix(self.taps(), range(self.y), range(self.x))
+
+    @staticmethod
+    def taps_matrix(
+        taps: tuple[np.ndarray, np.ndarray, np.ndarray], rows: range, columns: range
+    ) -> np.ndarray:
+        """The part of M in consecutive rows and columns, from taps, without making the rest."""
+        lower, upper, fraction = (tap[rows.start : rows.stop] for tap in taps)
+        matrix = np.zeros((len(rows), len(columns)))
+        for position, weight in ((lower, 1 - fraction), (upper, fraction)):
+            inside = np.flatnonzero((position >= columns.start) & (position < columns.stop))
+            np.add.at(matrix, (inside, position[inside] - columns.start), weight[inside])
         return matrix
 
 

@@ -12,6 +12,7 @@ from passes.strategies.conv_to_conv import ConvToConv
 from passes.strategies.conv_to_conv_transpose import ConvToConvTranspose
 from passes.strategies.conv_to_matmul import ConvToMatMul
 from passes.strategies.resize_dynamic_to_matmul import ResizeDynamicToMatMul
+from passes.strategies.resize_to_banded_matmul import ResizeToBandedMatMul
 from passes.strategies.resize_to_matmul import ResizeToMatMul
 from passes.strategies.window_to_slice import WindowToSlice
 
@@ -21,6 +22,7 @@ STRATEGIES: tuple[type[Strategy], ...] = (
     ConvToMatMul,
     ConvToCol2Im,
     ResizeToMatMul,
+    ResizeToBandedMatMul,
     ResizeDynamicToMatMul,
     WindowToSlice,
 )

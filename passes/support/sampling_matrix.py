@@ -5,7 +5,7 @@ is as exact as a constant one.
 
 Integer division in ONNX rounds towards zero. Coordinates begin at -1/2, so that is floor, then clamped
 to 0. Clamping comes after the division for another reason, too: onnxruntime's Min and Max of int64 are
-wrong for some pairs beyond 2^31 (microsoft/onnxruntime#32475: low halves compared as signed), which
+wrong for some pairs beyond 2^31 (seen with 1.31 on x86-64: low halves are compared as signed), which
 positions do not reach, but their numerators do.
 """
 
