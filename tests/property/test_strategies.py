@@ -5,11 +5,12 @@ A strategy needs no test code of its own: being in `STRATEGIES` is enough.
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cache
 
 import pytest
 from support.examples import EXAMPLES
-from support.generate import seeded
+from support.generate import CANONICAL, KINDS, seeded
 from support.pipeline import Expected, apply, assert_located, lowered
 from support.problems import Problem
 
@@ -35,15 +36,17 @@ def canonical_spec(target: Target) -> str:
 @cache
 def problem(seed: int) -> Problem:
     dtypes = ("f32", "f32", "f16", "bf16")
-    return seeded([1, seed], dtypes=dtypes, dynamics=("static", "batch", "spatial"))
+    return seeded([1, seed], dtypes=dtypes, kinds=(*KINDS, *CANONICAL))
 
 
 @cache
-def verdicts(seed: int, target: Target) -> dict[str, list[str | None]]:
-    """What each strategy says to every op of the problem that it knows: a refusal or None."""
+def verdicts(seed: int, target: Target) -> dict[str, list[tuple[str, str | None]]]:
+    """What each strategy says to the problem's ops that it knows: the op's name, a refusal or None."""
     module = apply(problem(seed).module(), canonical_spec(target))
     return {
-        name: [strategy.refusal(op, target) for op in module.walk() if isinstance(op, strategy.ops)]
+        name: [
+            (op.name, strategy.refusal(op, target)) for op in module.walk() if isinstance(op, strategy.ops)
+        ]
         for name, strategy in by_name().items()
     }
 
@@ -51,24 +54,31 @@ def verdicts(seed: int, target: Target) -> dict[str, list[str | None]]:
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: f"{t.name}-{t.opset}")
 @pytest.mark.parametrize("name", [strategy.name for strategy in STRATEGIES])
 def test_strategy_agrees_or_refuses(name: str, target: Target):
-    agreed = refused = 0
+    ops = {op.name for op in by_name()[name].ops}
+    agreed: Counter[str] = Counter()
+    refused: Counter[str] = Counter()
     for seed in range(POOL):
         said = verdicts(seed, target)[name]
-        if any(said):
-            _check_refusals(said)
+        if not said or all(agreed[op] >= MOST for op, _ in said):
+            continue
+        reasons = [reason for _, reason in said if reason]
+        if reasons:
+            _check_refusals(reasons)
             _check_forced_refusal(seed, target, name)
-            refused += 1
-        elif said:
+            refused.update(op for op, reason in said if reason)
+        else:
             _check_agrees(seed, target, name)
-            agreed += 1
-        if agreed >= MOST or (agreed == 0 and refused >= 4 * MOST):
+            agreed.update(op for op, _ in said)
+        if all(agreed[op] >= MOST or (agreed[op] == 0 and refused[op] >= 4 * MOST) for op in ops):
             break
-    # a target may lack the kernel that a strategy lives by; the default target lacks none
-    assert agreed >= LEAST or (agreed == 0 and refused >= LEAST and target != Target()), (agreed, refused)
+    for op in ops:
+        # a target may lack the kernel that a strategy lives by; the default target lacks none
+        never = agreed[op] == 0 and refused[op] >= LEAST and target != Target()
+        assert agreed[op] >= LEAST or never, (op, agreed[op], refused[op])
 
 
-def _check_refusals(refusals: list[str | None]) -> None:
-    for reason in filter(None, refusals):
+def _check_refusals(reasons: list[str]) -> None:
+    for reason in reasons:
         assert len(reason.split()) >= 3
         assert not reason.endswith((".", "\n"))
 
