@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 import dialects
 import passes
+from dialects.onednn.base import OneDNNConvOp
 from dialects.onednn.convolution import ConvolutionBackwardDataOp
 from dialects.onnx.ops import TransposeOp
 from passes import pipelines
@@ -106,6 +107,19 @@ def test_the_pipeline_gives_the_same_text_every_time():
     for seed in range(10):
         texts = {str(apply(seeded(seed, most_ops=3).module(), pipelines.lower(Target()))) for _ in range(2)}
         assert len(texts) == 1
+
+
+RESOLVED = ("auto_pad", "auto_pad_rule", "output_padding", "dst_shape")
+
+
+@examples(60)
+@given(problems(kinds=("convolution", "conv_transpose"), dynamics=("static", "batch"), most_ops=2))
+def test_known_sizes_leave_nothing_implicit(problem: Problem):
+    module = apply(problem.module(), pipelines.canonicalize())
+    for op in module.walk():
+        if isinstance(op, OneDNNConvOp):
+            assert not [name for name in RESOLVED if name in op.properties]
+            assert len(op.operands) == 2
 
 
 def _chain(count: int, kernel: int) -> Problem:

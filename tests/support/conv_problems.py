@@ -317,7 +317,7 @@ class ConvGenerator(Generator):
     def _channels(self, n: int, channels: int) -> tuple[int, int, list[int]]:
         """(groups, channels of the other side per group, kernel)."""
         groups = self.draw.choice([g for g in (1, 2, 3, channels) if channels % g == 0])
-        kernel = [1] * n if self.flag(3) else self.ints(n, 1, 3)
+        kernel = [1] * n if self.flag() else self.ints(n, 1, 3)
         return groups, self.draw.integer(1, 3), kernel
 
     @staticmethod
