@@ -45,7 +45,7 @@ def _check_dot_product(problem: Problem, node: Node, run: int, gradient: np.ndar
     assert abs((dy * y).sum() - products.sum()) <= allowed
 
 
-@pytest.mark.parametrize("kind", (*KINDS, *CANONICAL))
+@pytest.mark.parametrize("kind", [*KINDS, *CANONICAL])
 def test_reference_is_the_transpose_of_the_forward_op(kind: str):
     @examples(60)
     @given(problems(kinds=(kind,), dtypes=EXACT))
@@ -60,7 +60,7 @@ def test_reference_is_the_transpose_of_the_forward_op(kind: str):
     check()
 
 
-@pytest.mark.parametrize("kind", (*KINDS, *CANONICAL))
+@pytest.mark.parametrize("kind", [*KINDS, *CANONICAL])
 def test_half_types_are_the_wide_result_rounded_once(kind: str):
     """The reference of a half type is bit for bit the float64 sum of products, rounded."""
 
