@@ -23,7 +23,7 @@ from passes.target import Target
 POOL = 1500 * EXAMPLES
 LEAST = 20
 """How many problems each strategy must have agreed on: a test cannot pass by refusals."""
-MOST = 40 * EXAMPLES
+MOST = 30 * EXAMPLES
 
 TARGETS = (Target(), Target("cuda"), Target("cpu", 13))
 
@@ -37,6 +37,11 @@ def canonical_spec(target: Target) -> str:
 def problem(seed: int) -> Problem:
     dtypes = ("f32", "f32", "f16", "bf16")
     return seeded([1, seed], dtypes=dtypes, kinds=(*KINDS, *CANONICAL, *CANONICAL))
+
+
+@cache
+def expectation(seed: int) -> Expected:
+    return Expected(problem(seed))
 
 
 @cache
@@ -64,7 +69,8 @@ def test_strategy_agrees_or_refuses(name: str, target: Target):
         reasons = [reason for _, reason in said if reason]
         if reasons:
             _check_refusals(reasons)
-            _check_forced_refusal(seed, target, name)
+            if sum(refused.values()) < LEAST:
+                _check_forced_refusal(seed, target, name)
             refused.update(op for op, reason in said if reason)
         else:
             _check_agrees(seed, target, name)
@@ -91,7 +97,7 @@ def _check_forced_refusal(seed: int, target: Target, name: str) -> None:
 
 
 def _check_agrees(seed: int, target: Target, name: str) -> None:
-    expected = Expected(problem(seed))
+    expected = expectation(seed)
     module = lowered(problem(seed), target, name)
     assert_located(module, name)
     expected.check_module(module, name)
