@@ -94,3 +94,13 @@ def test_coordinates_beyond_32_bits(scale: float, declared: tuple):
     attributes = {"half_pixel_centers": True, "scales": [0.0, scale]}
     problem = _resize((300, 170), attributes, declared)
     Expected(problem).check_runtime(lowered(problem, Target()), Target())
+
+
+@pytest.mark.parametrize("size", [(700, 300), (300, 700), (129, 1000), (1000, 129), (640, 640)])
+@pytest.mark.parametrize("mode", ["half_pixel_centers", "align_corners", "asymmetric"])
+@pytest.mark.parametrize("scale", [0.0, 1.7])
+def test_long_axes(size: tuple[int, int], mode: str, scale: float):
+    """Long enough for lowerings that cut an axis into blocks."""
+    attributes = {"scales": [0.0, scale]} | ({} if mode == "asymmetric" else {mode: True})
+    problem = _resize(size, attributes, size)
+    Expected(problem).check_runtime(lowered(problem, Target()), Target())
