@@ -20,6 +20,7 @@ from gradc.constants import bind_constants
 from gradc.printing import whole
 from gradc.runtime import Session
 from gradc.samples import random_inputs, random_model_inputs
+from gradc.tables import table
 from gradc.verify import OutputError, verify_outputs
 
 STDOUT = "-"
@@ -143,16 +144,13 @@ def verify(
 
 def verify_table(rows: Sequence[OutputError]) -> str:
     header = ("output", "dtype", "shape", "worst error", "typical", "bound", "")
-    cells: list[tuple[str, ...]] = [header]
-    for row in rows:
-        shape = "x".join(map(str, row.shape)) or "scalar"
-        errors = (f"{row.worst:.3g}", f"{row.typical:.3g}", f"{row.rtol:.3g}")
-        cells.append((row.name, row.dtype, shape, *errors, "ok" if row.ok else "FAILED"))
-    widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
-    return "\n".join(
-        "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in cells
-    )
+    return table(header, [_cells(row) for row in rows], numbers=(3, 4, 5))
+
+
+def _cells(row: OutputError) -> tuple[str, ...]:
+    shape = "x".join(map(str, row.shape)) or "scalar"
+    errors = (f"{row.worst:.3g}", f"{row.typical:.3g}", f"{row.rtol:.3g}")
+    return (row.name, row.dtype, shape, *errors, "ok" if row.ok else "FAILED")
 
 
 def verify_json(rows: Sequence[OutputError]) -> str:

@@ -11,6 +11,7 @@ from dialects.support import entry
 from gradc.compiler import Observer, Stage
 from gradc.printing import elided
 from gradc.samples import random_inputs
+from gradc.tables import table
 from gradc.verify import bounds, compare, reference
 
 Say = Callable[[str], None]
@@ -96,6 +97,5 @@ class Timing:
 
     def table(self) -> str:
         total = sum(seconds for _, seconds in self.rows)
-        rows = [*self.rows, ("total", total)]
-        width = max(len(name) for name, _ in rows)
-        return "\n".join(f"{name:<{width}}  {seconds * 1e3:9.2f} ms" for name, seconds in rows)
+        rows = [(name, f"{seconds * 1e3:.2f} ms") for name, seconds in (*self.rows, ("total", total))]
+        return table(("pass", "time"), rows, numbers=(1,))
