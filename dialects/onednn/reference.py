@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from xdsl.interpreter import Interpreter, InterpreterFunctions, impl, register_impls
 
+from dialects.grad.geometry import Pads
 from dialects.grad.reference import conv, resize
 from dialects.onednn.base import OneDNNConvOp
 from dialects.onednn.conv_transpose import ConvTransposeBackwardDataOp
@@ -26,7 +28,7 @@ class OneDNNFunctions(InterpreterFunctions):
         diff_dst, weights = _canonical(op, args[0], args[1], "OIX")
         src = _src_sizes(op, args)
         windows = op.windows(weights.shape[2:])
-        pads = op.resolved_pads(windows, src, diff_dst.shape[2:])
+        pads = _known(op.resolved_pads(windows, src, diff_dst.shape[2:]))
         result = conv.conv_backward_data(
             diff_dst,
             weights,
@@ -46,7 +48,7 @@ class OneDNNFunctions(InterpreterFunctions):
         if op.problem().documented_weights:
             weights = library_weights(weights, op.value("groups"))
         windows = op.windows(weights.shape[2:])
-        pads = [op.axis_pads(windows, diff_dst.shape[2:], axis) for axis in range(len(windows))]
+        pads = _known([op.axis_pads(windows, diff_dst.shape[2:], axis) for axis in range(len(windows))])
         rows = zip(windows, diff_dst.shape[2:], pads, strict=True)
         result = conv.conv_transpose_backward_data(
             diff_dst,
@@ -71,6 +73,13 @@ class OneDNNFunctions(InterpreterFunctions):
             coordinate = resize.size_coordinate(rule.coordinate_mode, x, y)
             axes.append(resize.Axis(axis, x, coordinate, rule.interpolation))
         return (resize.resize_backward(diff_dst, axes).astype(diff_dst.dtype),)
+
+
+def _known(pads: Sequence[Pads | None]) -> list[Pads]:
+    """Pads of sizes that are all numbers, so that none is open."""
+    known = [pad for pad in pads if pad is not None]
+    assert len(known) == len(pads)
+    return known
 
 
 def library_weights(weights: np.ndarray, groups: int) -> np.ndarray:
