@@ -250,6 +250,7 @@ class ConvGenerator(Generator):
 
     def canonical_convolution(self, dst: Value | None = None) -> Value:
         """`grad.conv_backward_data` as no source op lowers to it, too: a residue beside unknown sizes."""
+        dst = dst if dst and self.reads_as_ncx(dst) else None
         n = len(dst.declared) - 2 if dst else self.draw.choice((2, 1, 3))
         dst = dst or self.fresh_diff_dst(n, "NCX", 5 if n < 3 else 3)
         groups, per_group, kernel = self._channels(n, dst.sizes[0][1])
@@ -284,6 +285,7 @@ class ConvGenerator(Generator):
 
     def canonical_conv_transpose(self, dst: Value | None = None) -> Value:
         """`grad.conv_transpose_backward_data`."""
+        dst = dst if dst and self.reads_as_ncx(dst) else None
         n = len(dst.declared) - 2 if dst else self.draw.choice((2, 1, 3))
         dst = dst or self.fresh_diff_dst(n, "NCX", 9 if n < 3 else 6)
         groups, per_group, kernel = self._channels(n, dst.sizes[0][1])
@@ -313,6 +315,10 @@ class ConvGenerator(Generator):
         )
         attributes = self._window(axes, pads, groups)
         return self._canonical(CanonicalConvTranspose, dst, weights, attributes, sizes, forwards)
+
+    def reads_as_ncx(self, dst: Value) -> bool:
+        """Whether the second axis can be the channels: its size is known."""
+        return isinstance(dst.declared[1], int) and len({size[1] for size in dst.sizes}) == 1
 
     def _channels(self, n: int, channels: int) -> tuple[int, int, list[int]]:
         """(groups, channels of the other side per group, kernel)."""
