@@ -1,0 +1,32 @@
+"""What is registered by name is there, under the name and in the file that say so."""
+
+import inspect
+from pathlib import Path
+
+import pytest
+
+import passes
+from passes import all_passes
+from passes.cost import ORDER
+from passes.strategies import STRATEGIES
+
+
+def test_every_strategy_is_a_pass_and_every_strategy_pass_a_strategy():
+    assert sorted(passes._STRATEGIES) == sorted(strategy.name for strategy in STRATEGIES)
+
+
+def test_strategies_that_share_an_op_have_an_order():
+    for strategy in STRATEGIES:
+        rivals = [s for s in STRATEGIES if s is not strategy and set(s.ops) & set(strategy.ops)]
+        assert not rivals or strategy.name in ORDER
+
+
+@pytest.mark.parametrize("name", list(all_passes()))
+def test_a_pass_is_called_as_it_is_registered(name):
+    assert all_passes()[name]().name == name
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda s: s.name)
+def test_a_strategy_lies_in_the_file_of_its_name(strategy):
+    assert Path(inspect.getfile(strategy)).stem == strategy.name.replace("-", "_")
+    assert strategy.__doc__
