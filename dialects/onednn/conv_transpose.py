@@ -109,10 +109,17 @@ class ConvTransposeBackwardDataOp(OneDNNConvOp):
         )
 
     def _is_documented(self, channels: Dim, first: int, second: int, kernel: Sequence[int]) -> bool:
-        """Which of the two weights layouts the second dimension tells."""
+        """Which of the two weights layouts the second dimension tells.
+
+        Where the channels of diff_dst are unknown, the declared ones of diff_src tell: they are the
+        first dimension, or groups times it. With neither, it is the library's layout.
+        """
         groups = self.value("groups")
         if not isinstance(channels, int):
-            return False
+            documented = groups > 1 and self._declared_channels() == first * groups
+            if documented:
+                self.divides(second, "O, the second dimension of weights,")
+            return documented
         self.divides(channels, "O, the channels of diff_dst,")
         if second * groups == channels:
             return False
@@ -132,6 +139,11 @@ class ConvTransposeBackwardDataOp(OneDNNConvOp):
             )
         hint = self.format_hint(self.diff_dst, second * groups)
         raise self.error("weights O", given=given, expected=expected, hint=hint)
+
+    def _declared_channels(self) -> Dim:
+        declared = shape_of(self.diff_src)
+        data = self.value("data_format")
+        return declared[layouts.axis_of(data, "C", len(declared) - 2)] if len(declared) > 2 else None
 
     def _in_weights_format(self, shape: tuple[int, ...]) -> str:
         return shapes.show(layouts.reorder(shape, "IOX", self.value("weights_format")))
@@ -216,10 +228,9 @@ class ConvTransposeBackwardDataOp(OneDNNConvOp):
         yield from self.ignored_pads_remark()
         problem = self.problem()
         if problem.documented_weights:
-            library = (problem.in_channels, 0, *(w.kernel for w in problem.windows))
-            channels = self.channels_first(self.diff_dst)[1]
-            assert isinstance(channels, int)
-            shape = (library[0], channels // problem.groups, *library[2:])
+            given = self.static_weights(self.weights, len(problem.windows))
+            _, channels, *kernel = layouts.reorder(given, self.value("weights_format"), "IOX")
+            shape = (problem.in_channels, channels // problem.groups, *kernel)
             yield self.remark(
                 f"weights {show(self.weights)} are in the page's layout (C/groups, O, ...); the library, "
                 f"PyTorch and ONNX would have (C, O/groups, ...) = {self._in_weights_format(shape)}"

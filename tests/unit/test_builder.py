@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from support.documents import CONV, text_of
 
+import gradc
 from dialects import source_ops
 from dialects.support.attributes import documented_attributes
 from dialects.support.constants import constant_value
@@ -235,3 +236,35 @@ def test_mistakes_with_outputs():
     assert '[output "o"] the name is taken' in error_of(g.output, dy, "o")
     g.output(dy, "w")
     assert '[output "w"] the name is that of an input' in error_of(g.module)
+
+
+@pytest.mark.parametrize(("result", "layout"), [([1, 2, 3], "library"), ([1, 4, 3], "page")])
+def test_unknown_channels_leave_the_weights_layout_to_the_declared_result(result, layout):
+    g = Graph()
+    dy = g.input("dy", "f32", [1, None, 3])
+    w = g.input("w", "f32", [2, 4, 1])
+    unit = [1]
+    dx = g.conv_transpose_backward_data(
+        dy,
+        w,
+        strides=unit,
+        pads_begin=[0],
+        pads_end=[0],
+        dilations=unit,
+        groups=2,
+        data_format="NCX",
+        weights_format="IOX",
+        result_shape=result,
+    )
+    g.output(dx, "dx")
+    rng = np.random.default_rng(0)
+    weights = rng.standard_normal((2, 4, 1)).astype(np.float32)
+    channels = 8 if layout == "library" else 4
+    diff_dst = rng.standard_normal((1, channels, 3)).astype(np.float32)
+    out = gradc.compile(g).run({"dy": diff_dst, "w": weights})["dx"]
+    per_group = channels // 2
+    for c in range(result[1]):
+        q, i = divmod(c, result[1] // 2)
+        group = diff_dst[0, q * per_group : (q + 1) * per_group]
+        row = weights[c, :, 0] if layout == "library" else weights[i, q * per_group : (q + 1) * per_group, 0]
+        np.testing.assert_allclose(out[0, c], row @ group, rtol=1e-5, atol=1e-6)
