@@ -10,6 +10,7 @@ rational step S = n / q:
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -18,10 +19,13 @@ import numpy as np
 COORDINATES = ("half_pixel", "corner")
 INTERPOLATIONS = ("linear", "nearest_half_up", "nearest_half_down", "nearest_floor")
 
-STEP_DENOMINATOR = 1 << 31
-"""Bound on the denominator of a user's step: it keeps (2y + 1) n inside 64 bits for axes of up to
-2^20 positions and steps of up to 2^11. The step moves by less than 2^-31; that of a float32 scale,
-or of a decimal one of few digits, is met exactly."""
+STEP_DENOMINATOR, STEP_NUMERATOR = 1 << 31, 1 << 42
+"""Bounds on a user's step n / q: they keep (2y + 1) n inside 64 bits for axes of up to 2^20 positions.
+
+A step of up to 2^11 has the whole denominator: it moves by less than 2^-31; that of a float32 scale, or
+of a decimal one of few digits, is met exactly. A larger step skips over thousands of positions at a time
+and gets a smaller denominator; beyond 2^42 every position but the first lies past the end of any axis.
+"""
 
 
 def size_step(coordinate_mode: str, x: int, y: int) -> Fraction:
@@ -33,7 +37,8 @@ def size_step(coordinate_mode: str, x: int, y: int) -> Fraction:
 
 def scale_step(scale: float) -> Fraction:
     """S = 1 / scale, for a scale that the user gave (output size over input size)."""
-    return (1 / Fraction(scale)).limit_denominator(STEP_DENOMINATOR)
+    step = min(1 / Fraction(scale), Fraction(STEP_NUMERATOR))
+    return step.limit_denominator(min(STEP_DENOMINATOR, max(1, math.floor(STEP_NUMERATOR / step))))
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,8 @@ from dialects.support.constants import constant_value
 from dialects.support.diagnostics import Diagnostic
 from dialects.support.shapes import Dim, shape_of
 
+F32_MAX = float(np.finfo(np.float32).max)
+
 RANK_WORDS = {1: "linear", 2: "bilinear", 3: "trilinear"}
 
 
@@ -177,7 +179,7 @@ class InterpolateBackwardOp(OneDNNOp):
             return
         self._check_length("scales", len(self.value("scales")), len(dst))
         for letter, given, x, y in zip(axis_letters(len(dst)), self.value("scales"), src, dst, strict=True):
-            if not (math.isfinite(given) and given > 0):
+            if not 0 < given <= F32_MAX:
                 raise self.error(f"scales axis {letter}", given=given, expected="positive and finite")
             # sizes precedes scales, so a scale that differs is then no more than a remark
             if self.is_given("sizes") or scale_fits(given, x, y):
@@ -230,7 +232,8 @@ def scale_fits(scale: float, x: Dim, y: Dim) -> bool:
     """Whether X scaled can be Y: exactly, by truncation, or within what six printed digits lose."""
     if not isinstance(x, int) or not isinstance(y, int):
         return True
-    product = float(np.float32(x) * np.float32(scale))
+    exact = x * float(np.float32(scale))
+    product = float(np.float32(exact)) if exact <= F32_MAX else exact
     return math.trunc(product) == y or abs(scale * x - y) < 1e-3 * max(1, y)
 
 

@@ -268,3 +268,11 @@ def test_unknown_channels_leave_the_weights_layout_to_the_declared_result(result
         group = diff_dst[0, q * per_group : (q + 1) * per_group]
         row = weights[c, :, 0] if layout == "library" else weights[i, q * per_group : (q + 1) * per_group, 0]
         np.testing.assert_allclose(out[0, c], row @ group, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1e308, 3e38, 1e-45, float("inf")])
+def test_scales_beyond_every_size_are_refused(scale):
+    g = Graph()
+    src, dst = g.input("src", "f32", [1, 2, 3]), g.input("dst", "f32", [1, 2, 6])
+    with pytest.raises(GradcError, match="scales axis W"):
+        g.interpolate_backward(src, dst, mode="linear", scales=[scale], data_format="NCX")

@@ -174,6 +174,16 @@ def test_scale_steps_are_bounded_and_close(scale: float):
     assert (2 * 2**20 + 1) * step.numerator < 2**63
 
 
+@pytest.mark.parametrize("mode", ["half_pixel", "asymmetric"])
+@pytest.mark.parametrize("scale", [5e-324, 1e-300, 1e-12, 1e-9, 1e-5, 1e5, 1e30, 1e300])
+def test_extreme_scales_overflow_nothing(mode: str, scale: float):
+    step = scale_step(scale)
+    assert (2 * 2**20 + 1) * step.numerator < 2**63
+    expected = oracle_matrix(7, 9, scale_coordinate(mode, scale), "linear")
+    matrix = ResizeRule("linear", mode).sampling(7, 9, step).matrix()
+    np.testing.assert_allclose(matrix, expected, rtol=0, atol=9 * 2.0**-31)
+
+
 @given(st.floats(2.0**-11, 2.0**7, width=32))
 def test_steps_of_float32_scales_are_exact(scale: float):
     assert scale_step(scale) == 1 / Fraction(scale)
