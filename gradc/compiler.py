@@ -15,7 +15,9 @@ from xdsl.passes import ModulePass, PassPipeline
 
 import dialects
 import passes
+from dialects.onednn.convolution import ConvolutionBackwardDataOp
 from dialects.support import entry
+from dialects.support.attributes import documented_attributes
 from dialects.support.diagnostics import (
     Diagnostic,
     GradcError,
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
     from gradc.runtime import Ep, Session
 
 
-AUTO_PAD_RULES = ("documented", "library")
+AUTO_PAD_RULES = documented_attributes(ConvolutionBackwardDataOp)["auto_pad_rule"].spec.words
 
 
 @dataclass(frozen=True)

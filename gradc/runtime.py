@@ -36,6 +36,7 @@ from gradc.tensors import (
     onnx_number,
     output_infos,
 )
+from passes.target import DEFAULT_OPSET
 
 if TYPE_CHECKING:
     from gradc.exporter import ModelProto
@@ -50,9 +51,6 @@ __all__ = [
     "newest_opset",
     "output_infos",
 ]
-
-DEFAULT_OPSET = 18
-"""The newest at which onnxruntime's CUDA provider has kernels for everything that gradc emits."""
 
 Ep = Literal["cpu", "cuda"]
 

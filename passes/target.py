@@ -14,6 +14,7 @@ from dialects.support.dtypes import name_of
 from passes.kernels import TARGETS, Kernels
 
 DEFAULT_OPSET = 18
+"""The newest at which onnxruntime's CUDA provider has kernels for everything that gradc emits."""
 
 
 @dataclass(frozen=True)

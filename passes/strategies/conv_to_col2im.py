@@ -36,7 +36,7 @@ class ConvToCol2Im(Strategy):
         if not isinstance(batch, int) or batch == 0:
             return "Col2Im refuses an empty batch, so a batch known to be positive is needed"
         if op.spatial_rank != 2 and any(axis.window.dilation > 1 for axis in op.axes):
-            # it counts the windows as if they were dense: issue 18156 of microsoft/onnxruntime
+            # seen with onnxruntime 1.31: it counts the windows as if they were dense
             return "onnxruntime computes a dilated Col2Im right on two spatial axes only"
         return None
 
