@@ -106,6 +106,13 @@ _AUTO_PAD_RULE = click.option(
 )
 
 
+_THREADS = click.option(
+    "--threads",
+    type=click.IntRange(1),
+    help="Threads within an op, to optimise for and to run with.  [default: the cores]",
+)
+
+
 def _source_options(command: Any) -> Any:
     """The options of every command that compiles its input."""
     for option in reversed(
@@ -146,7 +153,7 @@ def _input_options(command: Any) -> Any:
                 help="Shape of a random input with unknown dims.",
             ),
             click.option("--ep", type=click.Choice(["cpu", "cuda"]), help="Execution provider to run on."),
-            click.option("--threads", type=click.IntRange(1), help="Threads within an op."),
+            _THREADS,
         )
     ):
         command = option(command)
@@ -157,6 +164,7 @@ def _input_options(command: Any) -> Any:
 @click.argument("source", metavar="IN")
 @click.option("-o", "--output", metavar="OUT", help="File to write; - for stdout.")
 @_source_options
+@_THREADS
 @click.option(
     "--emit", type=click.Choice(["onnx", "mlir"]), default="onnx", show_default=True, help="What to write."
 )
@@ -221,7 +229,7 @@ def run(
         _refuse_source_options(source)
         results, placed = commands.run_model(source, fed, ep, threads)
     else:
-        compiled = _compiled(source, given, constants, ep)
+        compiled = _compiled(source, given, constants, ep, threads)
         results, placed = commands.run_compiled(compiled, fed, ep, threads)
     for line in placed:
         _say(line)
@@ -255,7 +263,7 @@ def verify(
     """
     from gradc import commands
 
-    compiled = _compiled(source, given, constants, ep)
+    compiled = _compiled(source, given, constants, ep, threads)
     fed = commands.Inputs(inputs, seed, _shapes(shapes))
     rows = commands.verify(compiled, fed, ep, threads, rtol)
     click.echo(commands.verify_json(rows) if as_json else commands.verify_table(rows))
@@ -300,10 +308,12 @@ def _refuse_source_options(source: str) -> None:
             raise click.UsageError(f"{parameter.opts[0]} is for graphs; {source} is a compiled model.")
 
 
-def _compiled(source: str, given: dict[str, Any], constants: str | None, ep: str | None) -> Compiled:
+def _compiled(
+    source: str, given: dict[str, Any], constants: str | None, ep: str | None, threads: int | None
+) -> Compiled:
     from gradc.compiler import compile_module, load
 
-    options = _options(given, ep)
+    options = _options(given | {"threads": threads}, ep)
     compiled = compile_module(load(source, options.auto_pad_rule), options, constants)
     for remark in compiled.remarks:
         _say(str(remark))

@@ -51,6 +51,7 @@ class Options:
     strategy: str = AUTO
     auto_pad_rule: str | None = None
     strict: bool = False
+    threads: int | None = None
 
     def __post_init__(self) -> None:
         _check_word("target", self.target, TARGETS)
@@ -61,6 +62,8 @@ class Options:
         find_strategy(self.strategy)
         if self.opset is not None:
             self._check_opset(self.opset)
+        if self.threads is not None and not (isinstance(self.threads, int) and self.threads >= 1):
+            raise _usage("threads", repr(self.threads), "a number, 1 or more")
 
     def _check_opset(self, opset: int) -> None:
         from gradc.runtime import check_opset
@@ -70,7 +73,7 @@ class Options:
         check_opset(opset)
 
     def resolved(self) -> Target:
-        return Target(self.target) if self.opset is None else Target(self.target, self.opset)
+        return Target.of(self.target, self.opset, self.threads)
 
     @property
     def pipeline(self) -> str:
@@ -138,7 +141,7 @@ class Compiled:
     ) -> dict[str, np.ndarray]:
         """The outputs by name, on onnxruntime; bfloat16 in and out is ml_dtypes'.
 
-        `ep` defaults to the target's execution provider, `threads` to onnxruntime's choice.
+        `ep` defaults to the target's execution provider, `threads` to what the model was compiled for.
         """
         return self.session(ep, threads).run(_by_name("inputs", inputs))
 
@@ -147,13 +150,14 @@ class Compiled:
         from gradc.runtime import Session
 
         provider = _provider(self.options.target) if ep is None else ep
-        key = (provider, threads)
+        count = self.options.resolved().threads if threads is None else threads
+        key = (provider, count)
         if key not in self._sessions:
-            self._sessions[key] = Session(self.model, ep=provider, threads=threads)
+            self._sessions[key] = Session(self.model, ep=provider, threads=count)
         return self._sessions[key]
 
     @cached_property
-    def _sessions(self) -> dict[tuple[str, int | None], Session]:
+    def _sessions(self) -> dict[tuple[str, int], Session]:
         return {}
 
 
@@ -169,6 +173,7 @@ def compile(
     strategy: str = AUTO,
     auto_pad_rule: str | None = None,
     strict: bool = False,
+    threads: int | None = None,
 ) -> Compiled:
     """Compile a graph to a plain ONNX model.
 
@@ -178,10 +183,11 @@ def compile(
     strategy: `auto`, or the name of one lowering, which is then used or refused with its reason.
     auto_pad_rule: `documented` or `library` for every op; default: the op's own, else what the source
     form implies. strict: contradictions that are remarks otherwise become errors.
+    threads: what to optimise for, the threads within an op; default: the cores this process may use.
 
     Raises GradcError, whose text is the diagnostic line, for anything wrong with the graph.
     """
-    options = Options(target, opset, strategy, auto_pad_rule, strict)
+    options = Options(target, opset, strategy, auto_pad_rule, strict, threads)
     return compile_module(load(source, auto_pad_rule), options, constants)
 
 

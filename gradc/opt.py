@@ -58,10 +58,11 @@ class LowerPipeline(ArgSpecConvertible):
 
     target: str = "cpu"
     opset: int = DEFAULT_OPSET
+    threads: int | None = None
     strategy: str = AUTO
 
     def text(self) -> str:
-        return pipelines.lower(Target(self.target, self.opset), self.strategy)
+        return pipelines.lower(Target.of(self.target, self.opset, self.threads), self.strategy)
 
 
 PIPELINES = {pipeline.name: pipeline for pipeline in (CanonicalizePipeline, LowerPipeline)}

@@ -24,16 +24,28 @@ def canonicalize() -> str:
 
 def lower(target: Target, strategy: str = "auto") -> str:
     """From source dialects to ONNX for a target."""
-    options = f"{{target={target.name} opset={target.opset}}}"
-    select = f"{{target={target.name} opset={target.opset} strategy={strategy}}}"
+    return f"{to_grad(target)},{from_grad(target, strategy)}"
+
+
+def to_grad(target: Target) -> str:
+    """From source dialects to canonical gradients: all that comes before a strategy is chosen."""
+    legalize = f"legalize-types{_options(target)}"  # gradients in f32 before they become several ops
+    return ",".join((*CANONICALIZE, legalize, *LOWER))
+
+
+def from_grad(target: Target, strategy: str = "auto") -> str:
+    """From canonical gradients to ONNX."""
+    options = _options(target)
+    select = f"target={target.name} opset={target.opset} threads={target.threads} strategy={strategy}"
     return ",".join(
         (
-            *CANONICALIZE,
-            f"legalize-types{options}",  # gradients in f32 before they become several ops
-            *LOWER,
-            f"select-strategy{select}",
+            f"select-strategy{{{select}}}",
             "simplify",  # constant weights are flipped, transposed, widened at compile time
             f"legalize-types{options}",  # what the strategies wrote in a half type
             f"legalize-onnx{options}",  # the end contract
         )
     )
+
+
+def _options(target: Target) -> str:
+    return f"{{target={target.name} opset={target.opset}}}"

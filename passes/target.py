@@ -1,8 +1,9 @@
-"""What a compilation is for: an execution provider and an opset."""
+"""What a compilation is for: an execution provider, an opset, and a number of threads."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, field
 
 from xdsl.passes import ModulePass
 
@@ -17,15 +18,30 @@ DEFAULT_OPSET = 18
 """The newest at which onnxruntime's CUDA provider has kernels for everything that gradc emits."""
 
 
+def usable_threads() -> int:
+    """The cores that this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 @dataclass(frozen=True)
 class Target:
-    """An execution provider (`cpu`, `cuda`) and the opset that the model is written in.
+    """An execution provider (`cpu`, `cuda`), the opset that the model is written in, and the threads
+    within an op that it is meant to run with.
 
-    Raises UsageError for any other word, and for an opset older than gradc writes.
+    Raises UsageError for any other word, for an opset older than gradc writes, and for no threads.
     """
 
     name: str = "cpu"
     opset: int = DEFAULT_OPSET
+    threads: int = field(default_factory=usable_threads)
+
+    @classmethod
+    def of(cls, name: str, opset: int | None = None, threads: int | None = None) -> Target:
+        """The target with the defaults in place of what is None."""
+        given = {"opset": opset, "threads": threads}
+        return cls(name, **{key: value for key, value in given.items() if value is not None})
 
     def __post_init__(self) -> None:
         if self.name not in TARGETS:
@@ -33,6 +49,8 @@ class Target:
             raise UsageError(Diagnostic("error", text))
         if self.opset < OLDEST:
             raise UsageError(Diagnostic("error", sentence("opset", self.opset, f"{OLDEST} or newer")))
+        if self.threads < 1:
+            raise UsageError(Diagnostic("error", sentence("threads", self.threads, "1 or more")))
 
     @property
     def kernels(self) -> Kernels:
@@ -86,14 +104,18 @@ def variable_types(op: OnnxOp) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class TargetPass(ModulePass):
-    """A pass with the options `target` and `opset`."""
+    """A pass with the options `target`, `opset` and `threads`.
+
+    The threads are by default the cores of this process; a number that was given is always printed.
+    """
 
     target: str = "cpu"
     opset: int = DEFAULT_OPSET
+    threads: int | None = None
 
     def __post_init__(self) -> None:
-        Target(self.target, self.opset)  # refuses what is none before any pass has run
+        _ = self.env  # refuses what is no target before any pass has run
 
     @property
     def env(self) -> Target:
-        return Target(self.target, self.opset)
+        return Target.of(self.target, self.opset, self.threads)

@@ -98,6 +98,7 @@ class TestSignature:
             "strategy": "auto",
             "auto_pad_rule": None,
             "strict": False,
+            "threads": None,
         }
         assert list(parameters)[1:] == list(defaults)
         assert all(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters.values())
@@ -291,6 +292,8 @@ class TestOptions:
                 "--strategy: given conv-to-matmull, .* did you mean conv-to-matmul",
             ),
             ({"strategy": None}, "strategy: given None"),
+            ({"threads": 0}, "threads: given 0, expected a number, 1 or more"),
+            ({"threads": "2"}, "threads: given '2', expected a number, 1 or more"),
             ({"auto_pad_rule": "page"}, "auto_pad_rule: given 'page', expected one of documented, library"),
         ],
     )

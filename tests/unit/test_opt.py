@@ -163,6 +163,9 @@ def test_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
 # Pipelines
 
 
+SELECT = "select-strategy"
+
+
 def names(text: str) -> list[str]:
     return [pass_.name for pass_ in opt.parse_passes(text, all_passes())]
 
@@ -178,6 +181,10 @@ def test_options_reach_the_passes():
     found = opt.parse_passes(text, all_passes())
     assert found == opt.parse_passes(pipelines.lower(Target("cuda", 20), "conv-to-conv"), all_passes())
     assert {getattr(pass_, "opset", 20) for pass_ in found} == {20}
+    (select,) = (
+        pass_ for pass_ in opt.parse_passes("lower{threads=7}", all_passes()) if pass_.name == SELECT
+    )
+    assert "threads=7" in str(select)
 
 
 def test_a_printed_pipeline_is_read_back():
