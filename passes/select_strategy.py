@@ -1,16 +1,17 @@
 """select-strategy: write every canonical gradient in ONNX, each with the strategy that suits it.
 
-`strategy=auto` takes the cheapest that applies. Any other name forces that strategy on every op of
-the kinds that it knows, or fails with its reason; ops of other kinds are written as with `auto`.
+`strategy=auto` takes the one that the op's attribute `gradc.choice` names, and where that does not
+apply, or there is no such attribute, the cheapest that applies. Any other name forces that strategy on
+every op of the kinds that it knows, or fails with its reason; other ops are written as with `auto`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
@@ -18,10 +19,12 @@ from dialects.support.diagnostics import (
     Diagnostic,
     UnsupportedError,
     UsageError,
+    diagnostic_at,
     error_at,
     nearest,
     sentence,
 )
+from dialects.support.documented_op import CHOICE
 from passes.cost import cost
 from passes.strategies import by_name, strategies_of
 from passes.strategies.base import Strategy, apply_strategy
@@ -91,12 +94,49 @@ class SelectStrategy(RewritePattern):
 
 def choose(op: Operation, forced: Strategy | None, target: Target) -> Strategy:
     """The strategy for an op; UnsupportedError, with the reasons, where none applies."""
-    found = candidates(op, target)
     if forced is not None and isinstance(op, forced.ops):
-        found = [candidate for candidate in found if candidate.strategy is forced]
+        found = [candidate for candidate in candidates(op, target) if candidate.strategy is forced]
+    elif (chosen := _chosen(op)) is not None and _why_unused(chosen, op, target) is None:
+        return chosen
+    else:
+        found = candidates(op, target)
     if found[0].refusal is None:
         return found[0].strategy
     raise _refused(op, found, forced, target)
+
+
+def _chosen(op: Operation) -> Strategy | None:
+    """The strategy that the op's attribute names; GradcError if there is none of that name."""
+    named = op.attributes.get(CHOICE)
+    if named is None:
+        return None
+    assert isinstance(named, StringAttr)
+    known = by_name()
+    if named.data not in known:
+        what, hint = f"attribute {CHOICE}", nearest(named.data, known)
+        raise error_at(op, what, given=named.data, expected=f"one of {', '.join(known)}", hint=hint)
+    return known[named.data]
+
+
+def _why_unused(chosen: Strategy, op: Operation, target: Target) -> str | None:
+    if not isinstance(op, chosen.ops):
+        return f"it does not know {op.name}"
+    return chosen.refusal(op, target)
+
+
+def unused_choices(module: ModuleOp, target: Target) -> Iterator[Diagnostic]:
+    """A remark on every canonical gradient whose `gradc.choice` names a strategy that does not apply.
+
+    An op that only one strategy knows, such as the window cut from a chosen gradient, has no choice.
+    """
+    for op in module.walk():
+        if CHOICE not in op.attributes or len(strategies_of(op)) < 2:
+            continue
+        chosen = _chosen(op)
+        assert chosen is not None
+        if reason := _why_unused(chosen, op, target):
+            what = f"the chosen strategy {chosen.name} does not apply: {reason}; gradc chooses"
+            yield diagnostic_at(op, "remark", what)
 
 
 def _refused(

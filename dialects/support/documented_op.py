@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import (
     FloatAttr,
     FunctionType,
     IntegerAttr,
+    StringAttr,
     TensorType,
     f32,
     f64,
@@ -45,6 +46,9 @@ from dialects.support.shapes import Shape
 
 DISCARDABLE_PREFIX = "source."
 """Attributes that the importers leave on an op, such as its id in the document."""
+
+CHOICE = "gradc.choice"
+"""The attribute that names the strategy with which a gradient is to be written."""
 
 
 OpT = TypeVar("OpT", bound="DocumentedOp")
@@ -176,8 +180,10 @@ def build(
 def check_form(op: DocumentedOp) -> None:
     """Raise unless the op has the operands and attributes that its document lists, of their types."""
     _check_ports(op)
-    for name in op.attributes:
-        if not name.startswith(DISCARDABLE_PREFIX):
+    for name, given in op.attributes.items():
+        if name == CHOICE and not isinstance(given, StringAttr):
+            raise error_at(op, f"attribute {name}", given=given, expected='the "name" of a strategy')
+        if name != CHOICE and not name.startswith(DISCARDABLE_PREFIX):
             raise unknown_attribute(op, name)
     for name, documented in documented_attributes(type(op)).items():
         given = op.properties.get(name)

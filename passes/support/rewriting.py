@@ -23,6 +23,7 @@ from xdsl.transforms.dead_code_elimination import region_dce
 
 from dialects.onnx.ops import ConstantOp
 from dialects.support import shapes
+from dialects.support.documented_op import CHOICE, DocumentedOp
 from dialects.support.entry import update_function_type
 from dialects.support.interfaces import set_type
 from dialects.support.shapes import shape_of
@@ -108,9 +109,13 @@ def refresh_function_types(module: ModuleOp) -> None:
 def replace(op: Operation, rewriter: PatternRewriter, emit: Emitter, value: SSAValue) -> None:
     """Put the emitted ops in place of `op`, `value` for its result.
 
-    The value inherits what the op's type knew of its shape, and the result's name.
+    The value inherits what the op's type knew of its shape, and the result's name; gradients among the
+    emitted ops inherit the op's choice of a strategy.
     """
     (old,) = op.results
+    if CHOICE in op.attributes:
+        for gradient in (new for new in emit.ops if isinstance(new, DocumentedOp)):
+            gradient.attributes.setdefault(CHOICE, op.attributes[CHOICE])
     if isinstance(value, OpResult) and value.op in emit.ops:
         set_type(value, _merged(value, old))
     rewriter.replace(op, emit.ops, [value])
