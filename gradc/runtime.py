@@ -11,6 +11,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -55,6 +56,7 @@ __all__ = [
 Ep = Literal["cpu", "cuda"]
 
 _FATAL = 4  # onnxruntime's log severity: its errors reach us as exceptions, printing them is ours
+_STOP_SPINNING = "session.force_spinning_stop"
 _RECORD = "session.record_ep_graph_assignment_info"
 _CUDA_HINT = (
     'pip uninstall onnxruntime, then pip install "gradc[cuda]" '
@@ -100,21 +102,31 @@ class Session:
     """A model, ready to run. Nothing in it changes after it is made.
 
     `ep` is where it runs: `cpu` (default) or `cuda`. On CUDA, f32 products are f32, not TF32.
-    `threads` is the number of threads within an op, by default onnxruntime's choice. A model whose
-    weights exceed what one protobuf message holds goes through a temporary folder.
+    `threads` is the number of threads within an op, by default onnxruntime's choice. `yields` is for
+    sessions that are timed in turn: the threads of an idle session would otherwise spin for
+    milliseconds after a run, on the cores of the next (five times its time, on two cores).
+    A model whose weights exceed what one protobuf message holds goes through a temporary folder.
     Raises UnsupportedError where onnxruntime, the provider or a kernel is missing, and GradcError
     for a file that is not there or is no model.
     """
 
     def __init__(
-        self, model: ModelProto | files.StrPath, *, ep: Ep | None = None, threads: int | None = None
+        self,
+        model: ModelProto | files.StrPath,
+        *,
+        ep: Ep | None = None,
+        threads: int | None = None,
+        yields: bool = False,
     ):
         runtime = _onnxruntime()
         provider = _provider(runtime, ep or "cpu")
         if threads is not None and threads < 1:
             raise UsageError(Diagnostic("error", sentence("--threads", threads, "1 or more")))
         self._runtime = runtime
-        self._session = _load(runtime, model, _options(runtime, threads), provider, owner=self)
+        options = _options(runtime, threads)
+        if yields:
+            options.add_session_config_entry(_STOP_SPINNING, "1")
+        self._session = _load(runtime, model, options, provider, owner=self)
         _check_provider(self._session, provider)
         self.inputs = tuple(map(_info, self._session.get_inputs()))
         self.outputs = tuple(map(_info, self._session.get_outputs()))
@@ -142,6 +154,26 @@ class Session:
             raise violation(f"onnxruntime cannot run the model: {_one_line(error)}") from error
         return {i.name: _to_numpy(i, v) for i, v in zip(self.outputs, values, strict=True)}
 
+    def bound(self, inputs: Mapping[str, np.ndarray]) -> Bound:
+        """A run on these inputs and no others, for timing. Raises GradcError as `run` does."""
+        arrays = checked_inputs(self.inputs, inputs)
+        device = "cuda" if self.providers[0] == _PROVIDERS["cuda"] else "cpu"
+        binding = self._session.io_binding()
+        for info in self.inputs:
+            binding.bind_ortvalue_input(info.name, _ort_value(self._runtime, info, arrays[info.name], device))
+        for info in self.outputs:
+            binding.bind_output(info.name, device)
+        options = self._runtime.RunOptions()
+        options.log_severity_level = _FATAL
+        bound = Bound(self._session, binding, options, self.outputs)
+        try:
+            bound()
+        except Exception as error:
+            raise violation(f"onnxruntime cannot run the model: {_one_line(error)}") from error
+        for info, value in zip(self.outputs, binding.get_outputs(), strict=True):
+            binding.bind_ortvalue_output(info.name, value)
+        return bound
+
     def placement(self) -> dict[str, str]:
         """The execution provider of each node, by the node's name (its op type if it has none).
 
@@ -158,6 +190,30 @@ class Session:
             for node in part.get_nodes():
                 placed[_unused(node.name or node.op_type, placed)] = part.ep_name
         return placed
+
+
+@dataclass(frozen=True, eq=False)
+class Bound:
+    """A call is a run and nothing else: inputs and outputs are in place, on the device, since a first."""
+
+    _session: Any
+    _binding: Any
+    _run_options: Any
+    _outputs: tuple[TensorInfo, ...]
+
+    def __call__(self) -> None:
+        self._session.run_with_iobinding(self._binding, self._run_options)
+        self._binding.synchronize_outputs()
+
+    def results(self) -> dict[str, np.ndarray]:
+        """Copies of the outputs of the last run, by name."""
+        values = self._binding.get_outputs()
+        pairs = zip(self._outputs, values, strict=True)
+        return {info.name: _to_numpy(info, _on_cpu(value)).copy() for info, value in pairs}
+
+
+def _on_cpu(value: Any) -> Any:
+    return value if value.device_name().lower() == "cpu" else type(value).ortvalue_from_numpy(value.numpy())
 
 
 _PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
@@ -293,11 +349,11 @@ def _info(arg: Any) -> TensorInfo:
     return TensorInfo(arg.name, dtype_of_runtime(arg.type), shape)
 
 
-def _ort_value(runtime: Any, info: TensorInfo, array: np.ndarray) -> Any:
-    """An OrtValue over the array's own buffer, which it keeps alive."""
+def _ort_value(runtime: Any, info: TensorInfo, array: np.ndarray, device: str = "cpu") -> Any:
+    """An OrtValue over the array's own buffer, which it keeps alive; a copy on another device."""
     data = np.asarray(array, order="C")
     if info.dtype != "bf16":
-        return runtime.OrtValue.ortvalue_from_numpy(data)
+        return runtime.OrtValue.ortvalue_from_numpy(data, device)
     number = onnx_number(info.dtype)
     return runtime.OrtValue.ortvalue_from_numpy_with_onnx_type(data.view(np.uint16), number)
 

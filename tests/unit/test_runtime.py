@@ -153,6 +153,45 @@ class TestRun:
         assert capfd.readouterr() == ("", "")
 
 
+class TestBound:
+    def test_every_call_is_a_run(self):
+        node = helper.make_node("Neg", ["x"], ["y"])
+        session = Session(model_of([node], [("x", 1, ["N"])], [("y", 1, ["N"])]), threads=2, yields=True)
+        x = np.arange(5, dtype=np.float32)
+        bound = session.bound({"x": x})
+        before = bound.results()["y"]
+        np.testing.assert_array_equal(before, -x)
+        x += 3  # the session reads the array itself
+        np.testing.assert_array_equal(bound.results()["y"], before)
+        bound()
+        np.testing.assert_array_equal(bound.results()["y"], -x)
+        np.testing.assert_array_equal(before, -x + 3)
+
+    @pytest.mark.parametrize("name", NUMBERS)
+    @pytest.mark.parametrize("shape", [(2, 3), (), (0, 3)])
+    def test_every_dtype(self, name, shape):
+        x = np.arange(np.prod(shape, dtype=int)).reshape(shape).astype(numpy_dtype(name))
+        bound = Session(identity(NUMBERS[name], shape)).bound({"x": x})
+        bound()
+        np.testing.assert_array_equal(bound.results()["y"], x)
+
+    def test_two_of_one_session(self):
+        session = adder()
+        a, b = np.ones((2, 4), np.float32), np.ones((3, 4), np.float32)
+        first, second = session.bound({"a": a, "b": a}), session.bound({"a": b, "b": 2 * b})
+        first()
+        assert first.results()["y"].shape == (2, 4)
+        np.testing.assert_array_equal(second.results()["y"], 3 * b)
+
+    def test_refusals(self):
+        with pytest.raises(GradcError, match="missing inputs: expected b"):
+            adder().bound({"a": np.ones((2, 4), np.float32)})
+        node = helper.make_node("Reshape", ["x", "shape"], ["y"])
+        session = Session(model_of([node], [("x", 1, [6]), ("shape", 7, [1])], [("y", 1, [None])]))
+        with pytest.raises(GradcError, match="onnxruntime cannot run the model"):
+            session.bound({"x": np.ones(6, np.float32), "shape": np.array([5])})
+
+
 class TestInputs:
     """Messages name the input, what was given and what was expected."""
 
