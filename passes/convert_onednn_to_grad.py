@@ -1,17 +1,19 @@
 """convert-onednn-to-grad: oneDNN's ops become canonical gradients.
 
-ConvolutionBackwardData (NCX, OIX):
+ConvolutionBackwardData (OIX):
 1. size known: `grad.conv_backward_data` with its pads and residue.
 2. size a run-time value: the gradient over the full extent, and the window of it that pads and size
    leave; pads of `same_*` are computed in the graph.
 
-ConvTransposeBackwardData (NCX, IOX):
+ConvTransposeBackwardData (IOX):
 3. pads known: `grad.conv_transpose_backward_data`.
 4. `same_*` over an unknown size: padded in the graph, then case 3 without pads.
 
 InterpolateBackward:
 5. `grad.resize_backward` on the spatial axes wherever they lie, its dynamic twin where a size is not
    known.
+
+The data keeps its layout.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ class ConvertOneDNNToGradPass(ModulePass):
 class ConvertConvolution(RewritePattern):
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: ConvolutionBackwardDataOp, rewriter: PatternRewriter) -> None:
-        if not _is_canonical(op, "OIX"):
+        if op.value("weights_format") != "OIX":
             return
         emit = Emitter()
         problem = op.problem()
@@ -62,8 +64,8 @@ class ConvertConvolution(RewritePattern):
         replace(op, rewriter, emit, value)
 
 
-def _is_canonical(op: OneDNNConvOp, weights_format: str) -> bool:
-    return (op.value("data_format"), op.value("weights_format")) == ("NCX", weights_format)
+def _spatial_axes(op: OneDNNConvOp) -> tuple[int, ...]:
+    return layouts.spatial_axes(op.value("data_format"), len(op.value("strides")))
 
 
 def _conv_axes(windows: Sequence[Window], pads: Sequence[Pads]) -> list[ConvAxis]:
@@ -77,7 +79,8 @@ def _static(op: ConvolutionBackwardDataOp, problem: ConvolutionBackwardDataProbl
         if isinstance(x, int)
     ]
     axes = _conv_axes(problem.windows, pads)
-    return conv_backward_data(op.diff_dst, op.weights, axes, residue, problem.groups)
+    layout = op.value("data_format")
+    return conv_backward_data(op.diff_dst, op.weights, axes, residue, problem.groups, layout)
 
 
 def _windowed(
@@ -87,14 +90,15 @@ def _windowed(
     n = len(problem.windows)
     math = ShapeMath(emit)
     axes = _conv_axes(problem.windows, [(0, 0)] * n)
-    full = emit(conv_backward_data(op.diff_dst, op.weights, axes, [0] * n, problem.groups))
+    layout, spatial = op.value("data_format"), _spatial_axes(op)
+    full = emit(conv_backward_data(op.diff_dst, op.weights, axes, [0] * n, problem.groups, layout))
     if op.dst_shape_input is not None:
         shape = math.as_int64(op.dst_shape_input)
-        size = math.take(shape, range(2, n + 2))
+        size = math.take(shape, spatial)
     else:
         size = math.vector([x for x in problem.src if isinstance(x, int)])
     begin = _pads_begin(op, problem, size, math)
-    return emit(take_window(full, begin, size))
+    return emit(take_window(full, begin, size, spatial))
 
 
 def _pads_begin(
@@ -110,9 +114,8 @@ def _pads_begin(
     if op.value("auto_pad_rule") == "library":
         total = _library_total(windows, size, math)
     else:
-        n = len(windows)
-        y = math.sizes(op.diff_dst, range(2, n + 2))
-        padding = op.value("output_padding") or (0,) * n
+        y = math.sizes(op.diff_dst, _spatial_axes(op))
+        padding = op.value("output_padding") or (0,) * len(windows)
         # s (Y - 1) + Ke - X + output_padding, clamped
         constants = [w.full_size(0) + p for w, p in zip(windows, padding, strict=True)]
         span = math.add(math.mul(y, math.vector([w.stride for w in windows])), math.vector(constants))
@@ -139,7 +142,7 @@ class ConvertConvTranspose(RewritePattern):
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: ConvTransposeBackwardDataOp, rewriter: PatternRewriter) -> None:
         problem = op.problem()
-        if not _is_canonical(op, "IOX") or problem.documented_weights:
+        if op.value("weights_format") != "IOX" or problem.documented_weights:
             return
         emit = Emitter()
         diff_dst: SSAValue = op.diff_dst
@@ -148,18 +151,19 @@ class ConvertConvTranspose(RewritePattern):
             diff_dst = _padded(op, problem.windows, emit)
             pads = [(0, 0)] * len(problem.pads)
         axes = _conv_axes(problem.windows, pads)
-        value = emit(conv_transpose_backward_data(diff_dst, op.weights, axes, problem.groups))
+        layout = op.value("data_format")
+        value = emit(conv_transpose_backward_data(diff_dst, op.weights, axes, problem.groups, layout))
         replace(op, rewriter, emit, value)
 
 
 def _padded(op: ConvTransposeBackwardDataOp, windows: Sequence[Window], emit: Emitter) -> SSAValue:
     math = ShapeMath(emit)
-    size = math.sizes(op.diff_dst, range(2, len(windows) + 2))
+    size = math.sizes(op.diff_dst, _spatial_axes(op))
     total = _library_total(windows, size, math)
     begin = _begin_of(total, op, math)
-    none = math.vector([0, 0])
-    pads = math.concat([none, begin, none, math.sub(total, begin)])
-    return emit(onnx.PadOp(op.diff_dst, pads))
+    axes, rank = _spatial_axes(op), len(shape_of(op.diff_dst))
+    sides = [math.spread(side, axes, rank) for side in (begin, math.sub(total, begin))]
+    return emit(onnx.PadOp(op.diff_dst, math.concat(sides)))
 
 
 class ConvertInterpolate(RewritePattern):

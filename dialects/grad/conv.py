@@ -1,4 +1,4 @@
-"""Canonical convolution gradients: channels first, ONNX's weight order, explicit pads."""
+"""Canonical convolution gradients: a layout of the data, ONNX's weight order, explicit pads."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, tra
 from xdsl.traits import Pure
 
 from dialects.grad.geometry import ConvAxis, axis_letters, check_fits, conv_axes
-from dialects.support import shapes
-from dialects.support.attributes import INT, INTS
+from dialects.grad.resize import check_distinct
+from dialects.support import layouts, shapes
+from dialects.support.attributes import INT, INTS, word
 from dialects.support.diagnostics import violation
 from dialects.support.documented_op import DocumentedOp, build
 from dialects.support.shapes import Dim, Shape, element_type_of, shape_of, tensor_type
+
+DATA_LAYOUTS = ("NCX", "NXC")
 
 
 class GradConvOp(DocumentedOp):
@@ -23,6 +26,9 @@ class GradConvOp(DocumentedOp):
 
     diff_dst (N, channels, Y...) and weights are of one float dtype; strides, dilations, pads_begin
     and pads_end have one entry per spatial axis. The weights' shape is known at compile time.
+
+    `layout` is the order of the axes of diff_dst and diff_src: as written here (NCX), or with the
+    channels last (NXC). `batch`, `channels` and `spatial` read a shape in either.
     """
 
     PORTS: ClassVar = ("diff_dst", "weights")
@@ -35,9 +41,29 @@ class GradConvOp(DocumentedOp):
     pads_begin = prop_def(INTS)
     pads_end = prop_def(INTS)
     groups = prop_def(INT)
+    layout = prop_def(word(*DATA_LAYOUTS))
     diff_src = result_def(TensorType)
 
     traits = traits_def(Pure())
+
+    @property
+    def batch(self) -> Dim:
+        return shape_of(self.diff_dst)[0]
+
+    @property
+    def channels(self) -> Dim:
+        """The channels of diff_dst."""
+        return layouts.reorder(shape_of(self.diff_dst), self.value("layout"), "NCX")[1]
+
+    @property
+    def spatial_axes(self) -> tuple[int, ...]:
+        """Where the spatial axes of diff_dst and diff_src lie."""
+        return layouts.spatial_axes(self.value("layout"), self.spatial_rank)
+
+    def spatial(self, value: SSAValue) -> Shape:
+        """The spatial sizes of diff_dst or diff_src."""
+        shape = shape_of(value)
+        return tuple(shape[axis] for axis in self.spatial_axes)
 
     @property
     def weights_shape(self) -> tuple[int, ...]:
@@ -89,7 +115,9 @@ class GradConvOp(DocumentedOp):
                 expected=f"a divisor of {self.weights_shape[0]}",
             )
 
-    def typed(self, shape: Shape) -> tuple[TensorType, ...]:
+    def typed(self, channels: Dim, spatial: Sequence[Dim]) -> tuple[TensorType, ...]:
+        """The type of diff_src in the op's layout."""
+        shape = layouts.reorder((self.batch, channels, *spatial), "NCX", self.value("layout"))
         return (tensor_type(element_type_of(self.diff_dst), shape),)
 
 
@@ -116,20 +144,18 @@ class ConvBackwardDataOp(GradConvOp):
 
     def _infer(self) -> tuple[TensorType, ...]:
         self.check_lists(("strides", "dilations", "pads_begin", "pads_end", "residue"))
-        batch, channels, *spatial = shape_of(self.diff_dst)
         out, per_group, *_ = self.weights_shape
-        self.check_channels(channels, out)
+        self.check_channels(self.channels, out)
         sizes = []
-        for letter, axis, y, r in zip(
-            axis_letters(self.spatial_rank), self.axes, spatial, self.value("residue"), strict=True
-        ):
+        rows = zip(self.axes, self.spatial(self.diff_dst), self.value("residue"), strict=True)
+        for letter, (axis, y, r) in zip(axis_letters(self.spatial_rank), rows, strict=True):
             if r >= axis.window.stride:
                 raise violation(f"residue axis {letter}", given=r, expected=f"< stride {axis.window.stride}")
             x = axis.diff_src_size(y, r)
             if isinstance(x, int) and x < 1:
                 raise violation(f"diff_src axis {letter}", given=x, expected="a positive size")
             sizes.append(x)
-        return self.typed((batch, per_group * self.value("groups"), *sizes))
+        return self.typed(per_group * self.value("groups"), sizes)
 
 
 @irdl_op_definition
@@ -152,28 +178,28 @@ class ConvTransposeBackwardDataOp(GradConvOp):
 
     def _infer(self) -> tuple[TensorType, ...]:
         self.check_lists(("strides", "dilations", "pads_begin", "pads_end"))
-        batch, channels, *spatial = shape_of(self.diff_dst)
         in_channels, per_group, *_ = self.weights_shape
-        self.check_channels(channels, per_group * self.value("groups"))
+        self.check_channels(self.channels, per_group * self.value("groups"))
+        spatial = self.spatial(self.diff_dst)
         for axis, y in zip(self.axes, spatial, strict=True):
             if isinstance(y, int):
                 check_fits(axis.window, y, axis.pads)
         sizes = [axis.convolved_size(y) for axis, y in zip(self.axes, spatial, strict=True)]
-        return self.typed((batch, in_channels, *sizes))
+        return self.typed(in_channels, sizes)
 
 
 @irdl_op_definition
 class TakeWindowOp(DocumentedOp):
-    """A window of run-time place and size from the spatial axes, zero outside the data.
+    """A window of run-time place and size along some axes, zero outside the data.
 
-    result[n, c, x] = data[n, c, x + begin] where 0 <= x + begin < L, else 0, for 0 <= x < size.
-    data (N, C, L...), begin and size int64 of one entry per spatial axis, begin >= 0.
+    result[.., x, ..] = data[.., x + begin, ..] where 0 <= x + begin < L, else 0, for 0 <= x < size, on
+    each of `axes`; begin and size are int64 of one entry per axis, begin >= 0.
 
     This is how a run-time `dst_shape` is served: the gradient over the full extent, whose size needs
     no run-time value, and the window of it that the pads and the wanted size leave. Every strategy
     for the static op serves the dynamic one too, so no dynamic twin of it is needed.
 
-    C1 begin and size are 1-D with one entry per spatial axis of data.
+    C1 begin and size are 1-D with one entry per axis; C2 axes are distinct and lie in data.
     """
 
     name = "grad.take_window"
@@ -184,20 +210,27 @@ class TakeWindowOp(DocumentedOp):
     data = operand_def(TensorType)
     begin = operand_def(TensorType)
     size = operand_def(TensorType)
+    axes = prop_def(INTS)
     result = result_def(TensorType)
 
     traits = traits_def(Pure())
 
     def infer_result_types(self) -> tuple[TensorType, ...]:
-        batch, channels, *spatial = shape_of(self.data)
+        return self.checked(self._infer)
+
+    def _infer(self) -> tuple[TensorType, ...]:
+        shape = list(shape_of(self.data))
+        axes = self.value("axes")
+        check_distinct(axes, len(shape))
         for port in (self.begin, self.size):
-            if not shapes.compatible(shape_of(port), (len(spatial),)):
+            if not shapes.compatible(shape_of(port), (len(axes),)):
                 raise violation(
                     "shape of begin and size",
                     given=shapes.show(shape_of(port)),
-                    expected=f"[{len(spatial)}]",
-                ).located(self)
-        shape = (batch, channels, *(None for _ in spatial))
+                    expected=f"[{len(axes)}]",
+                )
+        for axis in axes:
+            shape[axis] = None
         return (tensor_type(element_type_of(self.data), shape),)
 
 
@@ -207,20 +240,21 @@ def conv_backward_data(
     axes: Sequence[ConvAxis],
     residue: Sequence[int],
     groups: int,
+    layout: str,
 ) -> ConvBackwardDataOp:
-    attributes = _window_attributes(axes) | {"residue": residue, "groups": groups}
+    attributes = _window_attributes(axes) | {"residue": residue, "groups": groups, "layout": layout}
     return build(ConvBackwardDataOp, (diff_dst, weights), attributes)
 
 
 def conv_transpose_backward_data(
-    diff_dst: SSAValue, weights: SSAValue, axes: Sequence[ConvAxis], groups: int
+    diff_dst: SSAValue, weights: SSAValue, axes: Sequence[ConvAxis], groups: int, layout: str
 ) -> ConvTransposeBackwardDataOp:
-    attributes = _window_attributes(axes) | {"groups": groups}
+    attributes = _window_attributes(axes) | {"groups": groups, "layout": layout}
     return build(ConvTransposeBackwardDataOp, (diff_dst, weights), attributes)
 
 
-def take_window(data: SSAValue, begin: SSAValue, size: SSAValue) -> TakeWindowOp:
-    return build(TakeWindowOp, (data, begin, size), {})
+def take_window(data: SSAValue, begin: SSAValue, size: SSAValue, axes: Sequence[int]) -> TakeWindowOp:
+    return build(TakeWindowOp, (data, begin, size), {"axes": axes})
 
 
 def _window_attributes(axes: Sequence[ConvAxis]) -> dict[str, Any]:

@@ -129,11 +129,15 @@ _AXIS_LISTS = ("axes", "input_sizes", "step_numerators", "step_denominators")
 
 def _check_axes(op: DocumentedOp, lists: Sequence[str], rank: int) -> None:
     axes = op.value("axes")
-    if len(set(axes)) != len(axes) or any(not 0 <= axis < rank for axis in axes):
-        raise violation("axes", given=list(axes), expected=f"distinct axes below {rank}")
+    check_distinct(axes, rank)
     for name in lists:
         if len(op.value(name)) != len(axes):
             raise violation(name, given=list(op.value(name)), expected=f"{len(axes)} values")
+
+
+def check_distinct(axes: Sequence[int], rank: int) -> None:
+    if len(set(axes)) != len(axes) or any(not 0 <= axis < rank for axis in axes):
+        raise violation("axes", given=list(axes), expected=f"distinct axes below {rank}")
 
 
 def resize_backward(

@@ -217,8 +217,33 @@ def _unit_axes(op: Operation) -> list[int] | None:
     return sorted(axes_of(axes, len(shapes.shape_of(larger))))
 
 
+class ConcatOfConcat(RewritePattern):
+    """A Concat takes over the parts of a Concat along its axis that nobody else reads; empty parts go."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: ops.ConcatOp, rewriter: PatternRewriter, /) -> None:
+        parts = [part for operand in op.inputs for part in _parts(operand, _axis(op))]
+        if parts and parts != list(op.inputs):
+            _replace(op, ops.ConcatOp(parts, axis=_axis(op)), rewriter)
+
+
+def _axis(op: ops.ConcatOp) -> int:
+    return op.axis.value.data % len(shapes.shape_of(op.concat_result))
+
+
+def _parts(operand: SSAValue, axis: int) -> Sequence[SSAValue]:
+    """What an operand of a Concat along `axis` is made of."""
+    if shapes.shape_of(operand)[axis] == 0:
+        return ()
+    inner = operand.owner
+    if isinstance(inner, ops.ConcatOp) and _axis(inner) == axis and operand.has_one_use():
+        return inner.inputs
+    return (operand,)
+
+
 _PAIRS: dict[str, RewritePattern] = {
     "onnx.Cast": CastBack(),
+    "onnx.Concat": ConcatOfConcat(),
     "onnx.Reshape": ReshapeOfReshape(),
     "onnx.Squeeze": SqueezeOfUnsqueeze(),
     "onnx.Transpose": TransposeOfTranspose(),

@@ -1,20 +1,29 @@
-"""What a strategy is: one way to write one canonical gradient in plain ONNX."""
+"""What a strategy is: one way to write one canonical gradient in plain ONNX.
+
+A strategy sees only ops in a layout that it declares. An op in another layout is shown to it as its
+channels-first twin, and what it writes stands between two Transposes.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
+from dialects.grad.conv import GradConvOp
+from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
-from dialects.support import shapes
+from dialects.support import layouts
 from dialects.support.dtypes import name_of
+from dialects.support.shapes import element_type_of, shape_of, tensor_type
 from passes.support.rewriting import Emitter, replace, rewrite
 from passes.target import Target, TargetPass
 
@@ -23,23 +32,72 @@ STRATEGY = "gradc.strategy"
 
 
 class Strategy(ABC):
-    """One idea. `name` is what `--strategy` takes, `ops` the canonical ops that it can write."""
+    """One idea. `name` is what `--strategy` takes, `ops` the canonical ops that it can write.
+
+    `layouts` are the layouts in which it writes convolutions without a Transpose of the data.
+    """
 
     name: ClassVar[str]
     ops: ClassVar[tuple[type[Operation], ...]]
+    layouts: ClassVar[tuple[str, ...]] = ("NCX",)
+
+    def writes_layout_of(self, op: Operation) -> bool:
+        return not isinstance(op, GradConvOp) or op.value("layout") in self.layouts
 
     def refusal(self, op: Operation, target: Target) -> str | None:
         """Why this strategy cannot write this op for this target; None if it can."""
         assert isinstance(op, self.ops)
-        return self.refuses(op, target)
+        if self.writes_layout_of(op):
+            return self.refuses(op, target)
+        assert isinstance(op, GradConvOp)
+        with in_layout(op, "NCX") as twin:
+            return self.refuses(twin, target)
+
+    def write(self, op: Operation, target: Target, emit: Emitter) -> SSAValue:
+        """The result of an op in any layout, in ONNX. Only for an op that is not refused."""
+        if self.writes_layout_of(op):
+            return self.emit(op, target, emit)
+        assert isinstance(op, GradConvOp)
+        there, back = (
+            layouts.permutation(*pair, op.spatial_rank)
+            for pair in ((op.value("layout"), "NCX"), ("NCX", op.value("layout")))
+        )
+        diff_dst = emit(onnx.TransposeOp(op.diff_dst, perm=there))
+        with in_layout(op, "NCX", diff_dst) as twin:
+            diff_src = self.emit(twin, target, emit)
+        return emit(onnx.TransposeOp(diff_src, perm=back))
 
     @abstractmethod
     def refuses(self, op, target: Target) -> str | None:
-        """`refusal`, for an op of one of `ops`."""
+        """`refusal`, for an op of one of `ops` in one of `layouts`."""
 
     @abstractmethod
     def emit(self, op, target: Target, emit: Emitter) -> SSAValue:
-        """The op's result in ONNX. Only for an op that is not refused."""
+        """The result of an op in one of `layouts`, in ONNX. Only for an op that is not refused."""
+
+
+@contextmanager
+def in_layout(op: GradConvOp, layout: str, diff_dst: SSAValue | None = None) -> Iterator[GradConvOp]:
+    """The same gradient in another layout, in no block, for as long as the context lasts.
+
+    It reads `diff_dst`, or a value that is nothing but its type.
+    """
+    perm = layouts.permutation(op.value("layout"), layout, op.spatial_rank)
+    if diff_dst is None:
+        shape = [shape_of(op.diff_dst)[axis] for axis in perm]
+        (diff_dst,) = Block(arg_types=[tensor_type(element_type_of(op.diff_dst), shape)]).args
+    result = tensor_type(element_type_of(op.diff_src), [shape_of(op.diff_src)[axis] for axis in perm])
+    twin = type(op).create(
+        operands=[diff_dst, op.weights],
+        result_types=[result],
+        properties=op.properties | {"layout": StringAttr(layout)},
+        attributes=op.attributes,
+        location=op.location,
+    )
+    try:
+        yield twin
+    finally:
+        twin.drop_all_references()
 
 
 @dataclass
@@ -57,7 +115,7 @@ class ApplyStrategy(RewritePattern):
 
 def apply_strategy(strategy: Strategy, op: Operation, target: Target, rewriter: PatternRewriter) -> None:
     emit = Emitter()
-    value = strategy.emit(op, target, emit)
+    value = strategy.write(op, target, emit)
     for emitted in emit.ops:
         emitted.attributes[STRATEGY] = StringAttr(strategy.name)
     replace(op, rewriter, emit, value)
@@ -85,6 +143,6 @@ def pass_of(strategy: type[Strategy]) -> type[ModulePass]:
 
 def no_kernel(target: Target, value: SSAValue, *ops: type[OnnxOp]) -> str | None:
     """The first reason why one of the ops cannot run on tensors of the value's dtype."""
-    dtype = name_of(shapes.element_type_of(value))
+    dtype = name_of(element_type_of(value))
     reasons = [target.lacks(op, dtype) for op in ops]
     return next((reason for reason in reasons if reason), None)

@@ -26,10 +26,9 @@ class WindowToSlice(Strategy):
 
     def emit(self, op: TakeWindowOp, target: Target, emit: Emitter) -> SSAValue:
         math = ShapeMath(emit)
-        axes = range(2, len(shape_of(op.data)))
+        axes, rank = op.value("axes"), len(shape_of(op.data))
         end = math.add(op.begin, op.size)
         missing = math.max(math.sub(end, math.sizes(op.data, axes)), 0)
-        before = math.vector([0] * (2 + len(axes)))
-        pads = math.concat([before, math.vector([0, 0]), missing])
+        pads = math.concat([math.vector([0] * rank), math.spread(missing, axes, rank)])
         padded = emit(onnx.PadOp(op.data, pads))
         return emit(onnx.SliceOp(padded, op.begin, end, emit.ints(axes)))

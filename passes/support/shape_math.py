@@ -33,6 +33,15 @@ class ShapeMath:
     def take(self, vector: SSAValue, indices: Sequence[int]) -> SSAValue:
         return self.emit(onnx.GatherOp(vector, self.emit.ints(indices), axis=0))
 
+    def spread(self, vector: SSAValue, axes: Sequence[int], rank: int) -> SSAValue:
+        """A vector with an entry for each of `axes` as one for all axes, 0 for the others."""
+        first, count = axes[0], len(axes)
+        if tuple(axes) == tuple(range(first, first + count)):
+            around = (self.vector([0] * zeros) for zeros in (first, rank - first - count))
+            return self.concat([next(around), vector, next(around)])
+        extended = self.concat([vector, self.vector([0])])
+        return self.take(extended, [axes.index(a) if a in axes else count for a in range(rank)])
+
     def as_int64(self, vector: SSAValue) -> SSAValue:
         if element_type_of(vector) == i64:
             return vector

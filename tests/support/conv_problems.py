@@ -250,25 +250,21 @@ class ConvGenerator(Generator):
 
     def canonical_convolution(self, dst: Value | None = None) -> Value:
         """`grad.conv_backward_data` as no source op lowers to it, too: a residue beside unknown sizes."""
-        dst = dst if dst and self.reads_as_ncx(dst) else None
+        data = self.layout(dst)
         n = len(dst.declared) - 2 if dst else self.draw.choice((2, 1, 3))
-        dst = dst or self.fresh_diff_dst(n, "NCX", 5 if n < 3 else 3)
-        groups, per_group, kernel = self._channels(n, dst.sizes[0][1])
+        dst = dst or self.fresh_diff_dst(n, data, 5 if n < 3 else 3)
+        channels = channels_of(dst.sizes[0], data)
+        groups, per_group, kernel = self._channels(n, channels)
         axes = [Axis(k, self.draw.integer(1, 3), self.draw.integer(1, 2)) for k in kernel]
-        ys = [size[2:] for size in dst.sizes]
+        ys = [spatial_of(size, data) for size in dst.sizes]
         pads = [self._pads(min(axis.full(y[i]) for y in ys) - 1, axis.extent) for i, axis in enumerate(axes)]
         residue = [self.draw.integer(0, axis.stride - 1) for axis in axes]
         rows = list(zip(axes, pads, residue, strict=True))
         sizes = [
-            (
-                size[0],
-                per_group * groups,
-                *(a.full(y) - sum(p) + r for (a, p, r), y in zip(rows, size[2:], strict=True)),
-            )
-            for size in dst.sizes
+            [a.full(y) - sum(p) + r for (a, p, r), y in zip(rows, spatial, strict=True)] for spatial in ys
         ]
-        attributes = self._window(axes, pads, groups) | {"residue": residue}
-        weights = self.weights((dst.sizes[0][1], per_group, *kernel))
+        attributes = self._window(axes, pads, groups) | {"residue": residue, "layout": data}
+        weights = self.weights((channels, per_group, *kernel))
         forwards = tuple(
             forward.Convolution(
                 [a.stride for a in axes],
@@ -276,30 +272,30 @@ class ConvGenerator(Generator):
                 [p for p, _ in pads],
                 groups,
                 y,
-                "NCX",
+                data,
                 "OIX",
             )
             for y in ys
         )
-        return self._canonical(ConvBackwardDataOp, dst, weights, attributes, sizes, forwards)
+        width = per_group * groups
+        return self._canonical(ConvBackwardDataOp, dst, weights, attributes, width, sizes, forwards)
 
     def canonical_conv_transpose(self, dst: Value | None = None) -> Value:
         """`grad.conv_transpose_backward_data`."""
-        dst = dst if dst and self.reads_as_ncx(dst) else None
+        data = self.layout(dst)
         n = len(dst.declared) - 2 if dst else self.draw.choice((2, 1, 3))
-        dst = dst or self.fresh_diff_dst(n, "NCX", 9 if n < 3 else 6)
-        groups, per_group, kernel = self._channels(n, dst.sizes[0][1])
+        dst = dst or self.fresh_diff_dst(n, data, 9 if n < 3 else 6)
+        channels = channels_of(dst.sizes[0], data)
+        groups, per_group, kernel = self._channels(n, channels)
         axes = [Axis(k, self.draw.integer(1, 3), self.draw.integer(1, 2)) for k in kernel]
-        ys = [size[2:] for size in dst.sizes]
+        ys = [spatial_of(size, data) for size in dst.sizes]
         resolved = [
             self._forward_axis(axis, [y[i] for y in ys], "none", "library") for i, axis in enumerate(axes)
         ]
         pads = [axis.given for axis in resolved]
-        sizes = [
-            (size[0], per_group * groups, *(axis.x[run] for axis in resolved))
-            for run, size in enumerate(dst.sizes)
-        ]
-        weights = self.weights((per_group * groups, dst.sizes[0][1] // groups, *kernel))
+        sizes = [[axis.x[run] for axis in resolved] for run in range(self.problem.runs)]
+        width = per_group * groups
+        weights = self.weights((width, channels // groups, *kernel))
         forwards = tuple(
             forward.ConvTranspose(
                 [a.stride for a in axes],
@@ -307,18 +303,14 @@ class ConvGenerator(Generator):
                 [p for p, _ in pads],
                 groups,
                 y,
-                "NCX",
+                data,
                 "IOX",
                 False,
             )
             for y in ys
         )
-        attributes = self._window(axes, pads, groups)
-        return self._canonical(CanonicalConvTranspose, dst, weights, attributes, sizes, forwards)
-
-    def reads_as_ncx(self, dst: Value) -> bool:
-        """Whether the second axis can be the channels: its size is known."""
-        return isinstance(dst.declared[1], int) and len({size[1] for size in dst.sizes}) == 1
+        attributes = self._window(axes, pads, groups) | {"layout": data}
+        return self._canonical(CanonicalConvTranspose, dst, weights, attributes, width, sizes, forwards)
 
     def _channels(self, n: int, channels: int) -> tuple[int, int, list[int]]:
         """(groups, channels of the other side per group, kernel)."""
@@ -336,10 +328,17 @@ class ConvGenerator(Generator):
             "groups": groups,
         }
 
-    def _canonical(self, op, dst: Value, weights: Value, attributes: dict, sizes, forwards) -> Value:
-        channels = sizes[0][1]
-        spatial = (None,) * (len(sizes[0]) - 2) if self.dynamic == SPATIAL else sizes[0][2:]
-        result = self.problem.result("dx", self.dtype, (dst.declared[0], channels, *spatial), sizes)
+    def _canonical(
+        self, op, dst: Value, weights: Value, attributes: dict, channels: int, spatial, forwards
+    ) -> Value:
+        """`spatial` are the spatial sizes of the result in each run."""
+        data = attributes["layout"]
+        sizes = [
+            in_layout((size[0], channels, *xs), data) for size, xs in zip(dst.sizes, spatial, strict=True)
+        ]
+        known = (None,) * len(spatial[0]) if self.dynamic == SPATIAL else spatial[0]
+        declared = in_layout((dst.declared[0], channels, *known), data)
+        result = self.problem.result("dx", self.dtype, declared, sizes)
         self.problem.nodes.append(Node(op, (dst, weights), attributes, result, None, forwards, weights=1))
         return result
 

@@ -70,11 +70,16 @@ def conv_transpose_backward_data(
     return diff_src.reshape(batch, in_channels, *src_sizes)
 
 
-def take_window(data: np.ndarray, begin: Sequence[int], size: Sequence[int]) -> np.ndarray:
-    """result[.., x] = data[.., x + begin] where that exists, else 0; data (N, C, L...)."""
-    result = np.zeros((*data.shape[:2], *size), data.dtype)
-    source = [np.arange(n) + b for n, b in zip(size, begin, strict=True)]
-    inside = [(p >= 0) & (p < length) for p, length in zip(source, data.shape[2:], strict=True)]
-    taken = data[(..., *np.ix_(*(p[m] for p, m in zip(source, inside, strict=True))))]
-    result[(..., *np.ix_(*inside))] = taken
+def take_window(
+    data: np.ndarray, begin: Sequence[int], size: Sequence[int], axes: Sequence[int]
+) -> np.ndarray:
+    """result[.., x, ..] = data[.., x + begin, ..] where that exists, else 0, on each of the axes."""
+    shape = list(data.shape)
+    source = [np.arange(length) for length in shape]
+    for axis, b, n in zip(axes, begin, size, strict=True):
+        source[axis] = np.arange(n) + b
+        shape[axis] = n
+    inside = [(p >= 0) & (p < length) for p, length in zip(source, data.shape, strict=True)]
+    result = np.zeros(shape, data.dtype)
+    result[np.ix_(*inside)] = data[np.ix_(*(p[m] for p, m in zip(source, inside, strict=True)))]
     return result

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from xdsl.interpreter import Interpreter, InterpreterFunctions, impl, register_impls
 
-from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp, TakeWindowOp
+from dialects.grad.conv import (
+    ConvBackwardDataOp,
+    ConvTransposeBackwardDataOp,
+    GradConvOp,
+    TakeWindowOp,
+)
 from dialects.grad.reference import conv, resize
 from dialects.grad.reference.resize import HALF
 from dialects.grad.resize import ResizeBackwardDynamicOp, ResizeBackwardOp
+from dialects.support import layouts
 
 
 @register_impls
@@ -20,46 +27,22 @@ class GradFunctions(InterpreterFunctions):
 
     @impl(ConvBackwardDataOp)
     def conv_backward_data(self, interpreter: Interpreter, op: ConvBackwardDataOp, args: tuple[Any, ...]):
-        diff_dst, weights = args
-        sizes = [
-            axis.window.input_size(y, *axis.pads, r)
-            for axis, y, r in zip(op.axes, diff_dst.shape[2:], op.value("residue"), strict=True)
-        ]
-        result = conv.conv_backward_data(
-            diff_dst,
-            weights,
-            sizes,
-            op.value("strides"),
-            op.value("dilations"),
-            op.value("pads_begin"),
-            op.value("groups"),
-        )
-        return (result.astype(diff_dst.dtype),)
+        rows = zip(op.axes, _spatial(op, args[0]), op.value("residue"), strict=True)
+        sizes = [axis.window.input_size(y, *axis.pads, r) for axis, y, r in rows]
+        return (_convolution(conv.conv_backward_data, op, args, sizes),)
 
     @impl(ConvTransposeBackwardDataOp)
     def conv_transpose_backward_data(
         self, interpreter: Interpreter, op: ConvTransposeBackwardDataOp, args: tuple[Any, ...]
     ):
-        diff_dst, weights = args
-        sizes = [
-            axis.window.output_size(y, *axis.pads)
-            for axis, y in zip(op.axes, diff_dst.shape[2:], strict=True)
-        ]
-        result = conv.conv_transpose_backward_data(
-            diff_dst,
-            weights,
-            sizes,
-            op.value("strides"),
-            op.value("dilations"),
-            op.value("pads_begin"),
-            op.value("groups"),
-        )
-        return (result.astype(diff_dst.dtype),)
+        rows = zip(op.axes, _spatial(op, args[0]), strict=True)
+        sizes = [axis.window.output_size(y, *axis.pads) for axis, y in rows]
+        return (_convolution(conv.conv_transpose_backward_data, op, args, sizes),)
 
     @impl(TakeWindowOp)
     def take_window(self, interpreter: Interpreter, op: TakeWindowOp, args: tuple[Any, ...]):
         data, begin, size = args
-        return (conv.take_window(data, begin.tolist(), size.tolist()),)
+        return (conv.take_window(data, begin.tolist(), size.tolist(), op.value("axes")),)
 
     @impl(ResizeBackwardOp)
     def resize_backward(self, interpreter: Interpreter, op: ResizeBackwardOp, args: tuple[Any, ...]):
@@ -74,6 +57,28 @@ class GradFunctions(InterpreterFunctions):
         diff_dst, sizes, numerators, denominators = args
         steps = [Fraction(int(n), int(q)) for n, q in zip(numerators, denominators, strict=True)]
         return (_resize(op, diff_dst, sizes.tolist(), steps),)
+
+
+def _spatial(op: GradConvOp, array: np.ndarray) -> list[int]:
+    return [array.shape[axis] for axis in op.spatial_axes]
+
+
+def _convolution(
+    reference: Callable[..., np.ndarray], op: GradConvOp, args: tuple[Any, ...], sizes: Sequence[int]
+) -> np.ndarray:
+    """The reference knows channels-first arrays only; the layout is no more than an order of axes."""
+    diff_dst, weights = args
+    layout, n = op.value("layout"), op.spatial_rank
+    result = reference(
+        diff_dst.transpose(layouts.permutation(layout, "NCX", n)),
+        weights,
+        sizes,
+        op.value("strides"),
+        op.value("dilations"),
+        op.value("pads_begin"),
+        op.value("groups"),
+    )
+    return result.transpose(layouts.permutation("NCX", layout, n)).astype(diff_dst.dtype)
 
 
 def _resize(op: Any, diff_dst: np.ndarray, sizes: Any, steps: list[Fraction]) -> np.ndarray:

@@ -4,11 +4,11 @@
 
 // Columns (C K, Y) = (3 * 6, 9) by one product; there is no Col2Im on cuda, nor before opset 18.
 func.func @plain(%dy: tensor<2x4x3x3xf32>, %w: tensor<4x3x2x3xf32>) -> tensor<2x3x6x4xf32> {
-  %dx = grad.conv_backward_data %dy, %w {strides = [2, 1], dilations = [1, 1], pads_begin = [0, 0], pads_end = [0, 1], groups = 1, residue = [0, 0]} : (tensor<2x4x3x3xf32>, tensor<4x3x2x3xf32>) -> tensor<2x3x6x4xf32>
+  %dx = grad.conv_backward_data %dy, %w {strides = [2, 1], dilations = [1, 1], pads_begin = [0, 0], pads_end = [0, 1], groups = 1, residue = [0, 0], layout = "NCX"} : (tensor<2x4x3x3xf32>, tensor<4x3x2x3xf32>) -> tensor<2x3x6x4xf32>
   func.return %dx : tensor<2x3x6x4xf32>
 }
 // CUDA-LABEL: func.func @plain(
-// CUDA-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [2, 1], dilations = [1, 1], pads_begin = [0, 0], pads_end = [0, 1], groups = 1, residue = [0, 0]} : (tensor<2x4x3x3xf32>, tensor<4x3x2x3xf32>) -> tensor<2x3x6x4xf32>
+// CUDA-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [2, 1], dilations = [1, 1], pads_begin = [0, 0], pads_end = [0, 1], groups = 1, residue = [0, 0], layout = "NCX"} : (tensor<2x4x3x3xf32>, tensor<4x3x2x3xf32>) -> tensor<2x3x6x4xf32>
 // CUDA-NEXT: func.return %dx : tensor<2x3x6x4xf32>
 // CHECK-LABEL: func.func @plain(
 // CHECK-NEXT: %dx = onnx.Constant {gradc.strategy = "conv-to-col2im"} dense<[1, 4, 18]> : tensor<3xi64>
@@ -26,11 +26,11 @@ func.func @plain(%dy: tensor<2x4x3x3xf32>, %w: tensor<4x3x2x3xf32>) -> tensor<2x
 
 // A product per group: (2, C K, O) times (2, O, Y).
 func.func @grouped(%dy: tensor<1x4x5xf32>, %w: tensor<4x3x2xf32>) -> tensor<1x6x6xf32> {
-  %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 2, residue = [0]} : (tensor<1x4x5xf32>, tensor<4x3x2xf32>) -> tensor<1x6x6xf32>
+  %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 2, residue = [0], layout = "NCX"} : (tensor<1x4x5xf32>, tensor<4x3x2xf32>) -> tensor<1x6x6xf32>
   func.return %dx : tensor<1x6x6xf32>
 }
 // CUDA-LABEL: func.func @grouped(
-// CUDA-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 2, residue = [0]} : (tensor<1x4x5xf32>, tensor<4x3x2xf32>) -> tensor<1x6x6xf32>
+// CUDA-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 2, residue = [0], layout = "NCX"} : (tensor<1x4x5xf32>, tensor<4x3x2xf32>) -> tensor<1x6x6xf32>
 // CUDA-NEXT: func.return %dx : tensor<1x6x6xf32>
 // CHECK-LABEL: func.func @grouped(
 // CHECK-NEXT: %dx = onnx.Constant {gradc.strategy = "conv-to-col2im"} dense<[2, 2, 6]> : tensor<3xi64>
@@ -48,60 +48,60 @@ func.func @grouped(%dy: tensor<1x4x5xf32>, %w: tensor<4x3x2xf32>) -> tensor<1x6x
 
 // Refused: onnxruntime computes a dilated Col2Im right on two axes only.
 func.func @dilated(%dy: tensor<1x2x5xf32>, %w: tensor<2x3x2xf32>) -> tensor<1x3x8xf32> {
-  %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [3], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<1x2x5xf32>, tensor<2x3x2xf32>) -> tensor<1x3x8xf32>
+  %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [3], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x5xf32>, tensor<2x3x2xf32>) -> tensor<1x3x8xf32>
   func.return %dx : tensor<1x3x8xf32>
 }
 // CUDA-LABEL: func.func @dilated(
-// CUDA-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [3], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<1x2x5xf32>, tensor<2x3x2xf32>) -> tensor<1x3x8xf32>
+// CUDA-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [3], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x5xf32>, tensor<2x3x2xf32>) -> tensor<1x3x8xf32>
 // CUDA-NEXT: func.return %dx : tensor<1x3x8xf32>
 // CHECK-LABEL: func.func @dilated(
-// CHECK-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [3], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<1x2x5xf32>, tensor<2x3x2xf32>) -> tensor<1x3x8xf32>
+// CHECK-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [3], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x5xf32>, tensor<2x3x2xf32>) -> tensor<1x3x8xf32>
 // CHECK-NEXT: func.return %dx : tensor<1x3x8xf32>
 
 // Refused: an unknown batch may be empty.
 func.func @unknown_batch(%dy: tensor<?x2x5xf32>, %w: tensor<2x3x3xf32>) -> tensor<?x3x7xf32> {
-  %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<?x2x5xf32>, tensor<2x3x3xf32>) -> tensor<?x3x7xf32>
+  %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<?x2x5xf32>, tensor<2x3x3xf32>) -> tensor<?x3x7xf32>
   func.return %dx : tensor<?x3x7xf32>
 }
 // CUDA-LABEL: func.func @unknown_batch(
-// CUDA-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<?x2x5xf32>, tensor<2x3x3xf32>) -> tensor<?x3x7xf32>
+// CUDA-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<?x2x5xf32>, tensor<2x3x3xf32>) -> tensor<?x3x7xf32>
 // CUDA-NEXT: func.return %dx : tensor<?x3x7xf32>
 // CHECK-LABEL: func.func @unknown_batch(
-// CHECK-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<?x2x5xf32>, tensor<2x3x3xf32>) -> tensor<?x3x7xf32>
+// CHECK-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<?x2x5xf32>, tensor<2x3x3xf32>) -> tensor<?x3x7xf32>
 // CHECK-NEXT: func.return %dx : tensor<?x3x7xf32>
 
 // Refused: an unknown size.
 func.func @dynamic(%dy: tensor<1x2x?xf32>, %w: tensor<2x3x3xf32>) -> tensor<1x3x?xf32> {
-  %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<1x2x?xf32>, tensor<2x3x3xf32>) -> tensor<1x3x?xf32>
+  %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x?xf32>, tensor<2x3x3xf32>) -> tensor<1x3x?xf32>
   func.return %dx : tensor<1x3x?xf32>
 }
 // CUDA-LABEL: func.func @dynamic(
-// CUDA-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<1x2x?xf32>, tensor<2x3x3xf32>) -> tensor<1x3x?xf32>
+// CUDA-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x?xf32>, tensor<2x3x3xf32>) -> tensor<1x3x?xf32>
 // CUDA-NEXT: func.return %dx : tensor<1x3x?xf32>
 // CHECK-LABEL: func.func @dynamic(
-// CHECK-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<1x2x?xf32>, tensor<2x3x3xf32>) -> tensor<1x3x?xf32>
+// CHECK-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x?xf32>, tensor<2x3x3xf32>) -> tensor<1x3x?xf32>
 // CHECK-NEXT: func.return %dx : tensor<1x3x?xf32>
 
 // Refused: an empty batch.
 func.func @empty(%dy: tensor<0x2x5xf32>, %w: tensor<2x3x3xf32>) -> tensor<0x3x7xf32> {
-  %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<0x2x5xf32>, tensor<2x3x3xf32>) -> tensor<0x3x7xf32>
+  %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<0x2x5xf32>, tensor<2x3x3xf32>) -> tensor<0x3x7xf32>
   func.return %dx : tensor<0x3x7xf32>
 }
 // CUDA-LABEL: func.func @empty(
-// CUDA-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<0x2x5xf32>, tensor<2x3x3xf32>) -> tensor<0x3x7xf32>
+// CUDA-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<0x2x5xf32>, tensor<2x3x3xf32>) -> tensor<0x3x7xf32>
 // CUDA-NEXT: func.return %dx : tensor<0x3x7xf32>
 // CHECK-LABEL: func.func @empty(
-// CHECK-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<0x2x5xf32>, tensor<2x3x3xf32>) -> tensor<0x3x7xf32>
+// CHECK-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<0x2x5xf32>, tensor<2x3x3xf32>) -> tensor<0x3x7xf32>
 // CHECK-NEXT: func.return %dx : tensor<0x3x7xf32>
 
 // Refused: no kernel.
 func.func @half(%dy: tensor<1x2x5xf16>, %w: tensor<2x3x3xf16>) -> tensor<1x3x7xf16> {
-  %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<1x2x5xf16>, tensor<2x3x3xf16>) -> tensor<1x3x7xf16>
+  %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x5xf16>, tensor<2x3x3xf16>) -> tensor<1x3x7xf16>
   func.return %dx : tensor<1x3x7xf16>
 }
 // CUDA-LABEL: func.func @half(
-// CUDA-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<1x2x5xf16>, tensor<2x3x3xf16>) -> tensor<1x3x7xf16>
+// CUDA-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x5xf16>, tensor<2x3x3xf16>) -> tensor<1x3x7xf16>
 // CUDA-NEXT: func.return %dx : tensor<1x3x7xf16>
 // CHECK-LABEL: func.func @half(
-// CHECK-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<1x2x5xf16>, tensor<2x3x3xf16>) -> tensor<1x3x7xf16>
+// CHECK-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x5xf16>, tensor<2x3x3xf16>) -> tensor<1x3x7xf16>
 // CHECK-NEXT: func.return %dx : tensor<1x3x7xf16>

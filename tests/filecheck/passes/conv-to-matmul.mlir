@@ -2,7 +2,7 @@
 
 // 1: weights (C, O) times diff_dst (N, O, Y).
 func.func @pointwise(%dy: tensor<2x4x3x5xf32>, %w: tensor<4x3x1x1xf32>) -> tensor<2x3x3x5xf32> {
-  %dx = grad.conv_backward_data %dy, %w {strides = [1, 1], dilations = [1, 1], pads_begin = [0, 0], pads_end = [0, 0], groups = 1, residue = [0, 0]} : (tensor<2x4x3x5xf32>, tensor<4x3x1x1xf32>) -> tensor<2x3x3x5xf32>
+  %dx = grad.conv_backward_data %dy, %w {strides = [1, 1], dilations = [1, 1], pads_begin = [0, 0], pads_end = [0, 0], groups = 1, residue = [0, 0], layout = "NCX"} : (tensor<2x4x3x5xf32>, tensor<4x3x1x1xf32>) -> tensor<2x3x3x5xf32>
   func.return %dx : tensor<2x3x3x5xf32>
 }
 // CHECK-LABEL: func.func @pointwise(
@@ -20,7 +20,7 @@ func.func @pointwise(%dy: tensor<2x4x3x5xf32>, %w: tensor<4x3x1x1xf32>) -> tenso
 
 // 1: a product per group.
 func.func @grouped_pointwise(%dy: tensor<2x4x5xf32>, %w: tensor<4x3x1xf32>) -> tensor<2x6x5xf32> {
-  %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 2, residue = [0]} : (tensor<2x4x5xf32>, tensor<4x3x1xf32>) -> tensor<2x6x5xf32>
+  %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 2, residue = [0], layout = "NCX"} : (tensor<2x4x5xf32>, tensor<4x3x1xf32>) -> tensor<2x6x5xf32>
   func.return %dx : tensor<2x6x5xf32>
 }
 // CHECK-LABEL: func.func @grouped_pointwise(
@@ -36,7 +36,7 @@ func.func @grouped_pointwise(%dy: tensor<2x4x5xf32>, %w: tensor<4x3x1xf32>) -> t
 
 // 1: s - 1 zeros behind every position, then the ends are cut: X = 2 * 2 + 1 = 5 of 6, 3 * 2 + 1 + 2 = 9 of 9.
 func.func @strided_pointwise(%dy: tensor<1x2x3x3xf32>, %w: tensor<2x3x1x1xf32>) -> tensor<1x3x5x9xf32> {
-  %dx = grad.conv_backward_data %dy, %w {strides = [2, 3], dilations = [1, 1], pads_begin = [0, 0], pads_end = [0, 0], groups = 1, residue = [0, 2]} : (tensor<1x2x3x3xf32>, tensor<2x3x1x1xf32>) -> tensor<1x3x5x9xf32>
+  %dx = grad.conv_backward_data %dy, %w {strides = [2, 3], dilations = [1, 1], pads_begin = [0, 0], pads_end = [0, 0], groups = 1, residue = [0, 2], layout = "NCX"} : (tensor<1x2x3x3xf32>, tensor<2x3x1x1xf32>) -> tensor<1x3x5x9xf32>
   func.return %dx : tensor<1x3x5x9xf32>
 }
 // CHECK-LABEL: func.func @strided_pointwise(
@@ -64,7 +64,7 @@ func.func @strided_pointwise(%dy: tensor<1x2x3x3xf32>, %w: tensor<2x3x1x1xf32>) 
 
 // 1: pads only take away.
 func.func @padded_pointwise(%dy: tensor<1x2x5xf32>, %w: tensor<2x3x1xf32>) -> tensor<1x3x2xf32> {
-  %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [1], pads_end = [2], groups = 1, residue = [0]} : (tensor<1x2x5xf32>, tensor<2x3x1xf32>) -> tensor<1x3x2xf32>
+  %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [1], pads_end = [2], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x5xf32>, tensor<2x3x1xf32>) -> tensor<1x3x2xf32>
   func.return %dx : tensor<1x3x2xf32>
 }
 // CHECK-LABEL: func.func @padded_pointwise(
@@ -82,7 +82,7 @@ func.func @padded_pointwise(%dy: tensor<1x2x5xf32>, %w: tensor<2x3x1xf32>) -> te
 
 // 1: with unknown sizes, the end is counted from behind: s Y - (s - 1).
 func.func @dynamic_pointwise(%dy: tensor<?x2x?xf32>, %w: tensor<2x3x1xf32>) -> tensor<?x3x?xf32> {
-  %dx = grad.conv_backward_data %dy, %w {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<?x2x?xf32>, tensor<2x3x1xf32>) -> tensor<?x3x?xf32>
+  %dx = grad.conv_backward_data %dy, %w {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<?x2x?xf32>, tensor<2x3x1xf32>) -> tensor<?x3x?xf32>
   func.return %dx : tensor<?x3x?xf32>
 }
 // CHECK-LABEL: func.func @dynamic_pointwise(
@@ -120,7 +120,7 @@ func.func @dynamic_pointwise(%dy: tensor<?x2x?xf32>, %w: tensor<2x3x1xf32>) -> t
 
 // 2: x reads y = x - k: tap 0 reads 0, 1, 2, none; tap 1 none, 0, 1, 2. None is position 3, a zero.
 func.func @general(%dy: tensor<1x2x3xf32>, %w: tensor<2x3x2xf32>) -> tensor<1x3x4xf32> {
-  %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<1x2x3xf32>, tensor<2x3x2xf32>) -> tensor<1x3x4xf32>
+  %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x3xf32>, tensor<2x3x2xf32>) -> tensor<1x3x4xf32>
   func.return %dx : tensor<1x3x4xf32>
 }
 // CHECK-LABEL: func.func @general(
@@ -140,7 +140,7 @@ func.func @general(%dy: tensor<1x2x3xf32>, %w: tensor<2x3x2xf32>) -> tensor<1x3x
 
 // 2: y = (x - k) / 2 where that is whole.
 func.func @strided(%dy: tensor<1x2x2xf32>, %w: tensor<2x3x2xf32>) -> tensor<1x3x4xf32> {
-  %dx = grad.conv_backward_data %dy, %w {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<1x2x2xf32>, tensor<2x3x2xf32>) -> tensor<1x3x4xf32>
+  %dx = grad.conv_backward_data %dy, %w {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x2xf32>, tensor<2x3x2xf32>) -> tensor<1x3x4xf32>
   func.return %dx : tensor<1x3x4xf32>
 }
 // CHECK-LABEL: func.func @strided(
@@ -160,7 +160,7 @@ func.func @strided(%dy: tensor<1x2x2xf32>, %w: tensor<2x3x2xf32>) -> tensor<1x3x
 
 // 2: all axes, then all taps in one product per group.
 func.func @grouped(%dy: tensor<1x4x3x3xf32>, %w: tensor<4x3x2x2xf32>) -> tensor<1x6x4x5xf32> {
-  %dx = grad.conv_backward_data %dy, %w {strides = [1, 1], dilations = [1, 2], pads_begin = [0, 0], pads_end = [0, 0], groups = 2, residue = [0, 0]} : (tensor<1x4x3x3xf32>, tensor<4x3x2x2xf32>) -> tensor<1x6x4x5xf32>
+  %dx = grad.conv_backward_data %dy, %w {strides = [1, 1], dilations = [1, 2], pads_begin = [0, 0], pads_end = [0, 0], groups = 2, residue = [0, 0], layout = "NCX"} : (tensor<1x4x3x3xf32>, tensor<4x3x2x2xf32>) -> tensor<1x6x4x5xf32>
   func.return %dx : tensor<1x6x4x5xf32>
 }
 // CHECK-LABEL: func.func @grouped(
@@ -185,7 +185,7 @@ func.func @grouped(%dy: tensor<1x4x3x3xf32>, %w: tensor<4x3x2x2xf32>) -> tensor<
 
 // 2: the forward convolution reads y = 2 x - 1 + k.
 func.func @transpose(%dy: tensor<1x4x7xf32>, %w: tensor<6x2x3xf32>) -> tensor<1x6x4xf32> {
-  %dx = grad.conv_transpose_backward_data %dy, %w {strides = [2], dilations = [1], pads_begin = [1], pads_end = [1], groups = 2} : (tensor<1x4x7xf32>, tensor<6x2x3xf32>) -> tensor<1x6x4xf32>
+  %dx = grad.conv_transpose_backward_data %dy, %w {strides = [2], dilations = [1], pads_begin = [1], pads_end = [1], groups = 2, layout = "NCX"} : (tensor<1x4x7xf32>, tensor<6x2x3xf32>) -> tensor<1x6x4xf32>
   func.return %dx : tensor<1x6x4xf32>
 }
 // CHECK-LABEL: func.func @transpose(
@@ -204,9 +204,9 @@ func.func @transpose(%dy: tensor<1x4x7xf32>, %w: tensor<6x2x3xf32>) -> tensor<1x
 
 // Refused: the columns of an unknown size.
 func.func @dynamic(%dy: tensor<1x2x?xf32>, %w: tensor<2x3x3xf32>) -> tensor<1x3x?xf32> {
-  %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<1x2x?xf32>, tensor<2x3x3xf32>) -> tensor<1x3x?xf32>
+  %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x?xf32>, tensor<2x3x3xf32>) -> tensor<1x3x?xf32>
   func.return %dx : tensor<1x3x?xf32>
 }
 // CHECK-LABEL: func.func @dynamic(
-// CHECK-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<1x2x?xf32>, tensor<2x3x3xf32>) -> tensor<1x3x?xf32>
+// CHECK-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x?xf32>, tensor<2x3x3xf32>) -> tensor<1x3x?xf32>
 // CHECK-NEXT: func.return %dx : tensor<1x3x?xf32>

@@ -6,7 +6,7 @@ func.func @convolution(%dy: tensor<1x4x3xf32>, %w: tensor<4x3x3xf32>) -> tensor<
   func.return %dx : tensor<1x6x6xf32>
 }
 // CHECK-LABEL: func.func @convolution(
-// CHECK-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [2], dilations = [1], pads_begin = [1], pads_end = [1], residue = [1], groups = 2} : (tensor<1x4x3xf32>, tensor<4x3x3xf32>) -> tensor<1x6x6xf32>
+// CHECK-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [2], dilations = [1], pads_begin = [1], pads_end = [1], residue = [1], groups = 2, layout = "NCX"} : (tensor<1x4x3xf32>, tensor<4x3x3xf32>) -> tensor<1x6x6xf32>
 // CHECK-NEXT: func.return %dx : tensor<1x6x6xf32>
 
 // 1: pads of auto_pad, where nobody resolved it before: total 2 (3 - 1) + 3 - 6 = 1, the page's same_lower ends with it.
@@ -15,7 +15,7 @@ func.func @auto_pad(%dy: tensor<1x4x3xf32>, %w: tensor<4x3x3xf32>) -> tensor<1x6
   func.return %dx : tensor<1x6x6xf32>
 }
 // CHECK-LABEL: func.func @auto_pad(
-// CHECK-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [2], dilations = [1], pads_begin = [0], pads_end = [1], residue = [0], groups = 2} : (tensor<1x4x3xf32>, tensor<4x3x3xf32>) -> tensor<1x6x6xf32>
+// CHECK-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [2], dilations = [1], pads_begin = [0], pads_end = [1], residue = [0], groups = 2, layout = "NCX"} : (tensor<1x4x3xf32>, tensor<4x3x3xf32>) -> tensor<1x6x6xf32>
 // CHECK-NEXT: func.return %dx : tensor<1x6x6xf32>
 
 // 2: the full extent s (Y - 1) + Ke = 7, and the window that begins behind the pads.
@@ -24,12 +24,12 @@ func.func @runtime_size(%dy: tensor<1x4x3xf32>, %w: tensor<4x3x3xf32>, %s: tenso
   func.return %dx : tensor<1x6x?xf32>
 }
 // CHECK-LABEL: func.func @runtime_size(
-// CHECK-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], residue = [0], groups = 2} : (tensor<1x4x3xf32>, tensor<4x3x3xf32>) -> tensor<1x6x7xf32>
+// CHECK-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], residue = [0], groups = 2, layout = "NCX"} : (tensor<1x4x3xf32>, tensor<4x3x3xf32>) -> tensor<1x6x7xf32>
 // CHECK-NEXT: %dx_1 = onnx.Cast %s {to = i64} : (tensor<3xi32>) -> tensor<3xi64>
 // CHECK-NEXT: %dx_2 = onnx.Constant dense<2> : tensor<1xi64>
 // CHECK-NEXT: %dx_3 = onnx.Gather %dx_1, %dx_2 {axis = 0} : (tensor<3xi64>, tensor<1xi64>) -> tensor<1xi64>
 // CHECK-NEXT: %dx_4 = onnx.Constant dense<1> : tensor<1xi64>
-// CHECK-NEXT: %dx_5 = grad.take_window %dx, %dx_4, %dx_3 : (tensor<1x6x7xf32>, tensor<1xi64>, tensor<1xi64>) -> tensor<1x6x?xf32>
+// CHECK-NEXT: %dx_5 = grad.take_window %dx, %dx_4, %dx_3 {axes = [2]} : (tensor<1x6x7xf32>, tensor<1xi64>, tensor<1xi64>) -> tensor<1x6x?xf32>
 // CHECK-NEXT: func.return %dx_5 : tensor<1x6x?xf32>
 
 func.func @runtime_same_upper_documented(%dy: tensor<1x4x3xf32>, %w: tensor<4x3x3xf32>, %s: tensor<3xi32>) -> tensor<1x6x?xf32> {
@@ -37,7 +37,7 @@ func.func @runtime_same_upper_documented(%dy: tensor<1x4x3xf32>, %w: tensor<4x3x
   func.return %dx : tensor<1x6x?xf32>
 }
 // CHECK-LABEL: func.func @runtime_same_upper_documented(
-// CHECK-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], residue = [0], groups = 2} : (tensor<1x4x3xf32>, tensor<4x3x3xf32>) -> tensor<1x6x7xf32>
+// CHECK-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], residue = [0], groups = 2, layout = "NCX"} : (tensor<1x4x3xf32>, tensor<4x3x3xf32>) -> tensor<1x6x7xf32>
 // CHECK-NEXT: %dx_1 = onnx.Cast %s {to = i64} : (tensor<3xi32>) -> tensor<3xi64>
 // CHECK-NEXT: %dx_2 = onnx.Constant dense<2> : tensor<1xi64>
 // CHECK-NEXT: %dx_3 = onnx.Gather %dx_1, %dx_2 {axis = 0} : (tensor<3xi64>, tensor<1xi64>) -> tensor<1xi64>
@@ -47,7 +47,7 @@ func.func @runtime_same_upper_documented(%dy: tensor<1x4x3xf32>, %w: tensor<4x3x
 // CHECK-NEXT: %dx_7 = onnx.Max %dx_5, %dx_6 : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
 // CHECK-NEXT: %dx_8 = onnx.Div %dx_7, %dx_2 : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
 // CHECK-NEXT: %dx_9 = onnx.Sub %dx_7, %dx_8 : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_10 = grad.take_window %dx, %dx_9, %dx_3 : (tensor<1x6x7xf32>, tensor<1xi64>, tensor<1xi64>) -> tensor<1x6x?xf32>
+// CHECK-NEXT: %dx_10 = grad.take_window %dx, %dx_9, %dx_3 {axes = [2]} : (tensor<1x6x7xf32>, tensor<1xi64>, tensor<1xi64>) -> tensor<1x6x?xf32>
 // CHECK-NEXT: func.return %dx_10 : tensor<1x6x?xf32>
 
 func.func @runtime_same_lower_documented(%dy: tensor<1x4x3xf32>, %w: tensor<4x3x3xf32>, %s: tensor<3xi32>) -> tensor<1x6x?xf32> {
@@ -55,7 +55,7 @@ func.func @runtime_same_lower_documented(%dy: tensor<1x4x3xf32>, %w: tensor<4x3x
   func.return %dx : tensor<1x6x?xf32>
 }
 // CHECK-LABEL: func.func @runtime_same_lower_documented(
-// CHECK-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], residue = [0], groups = 2} : (tensor<1x4x3xf32>, tensor<4x3x3xf32>) -> tensor<1x6x7xf32>
+// CHECK-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], residue = [0], groups = 2, layout = "NCX"} : (tensor<1x4x3xf32>, tensor<4x3x3xf32>) -> tensor<1x6x7xf32>
 // CHECK-NEXT: %dx_1 = onnx.Cast %s {to = i64} : (tensor<3xi32>) -> tensor<3xi64>
 // CHECK-NEXT: %dx_2 = onnx.Constant dense<2> : tensor<1xi64>
 // CHECK-NEXT: %dx_3 = onnx.Gather %dx_1, %dx_2 {axis = 0} : (tensor<3xi64>, tensor<1xi64>) -> tensor<1xi64>
@@ -64,7 +64,7 @@ func.func @runtime_same_lower_documented(%dy: tensor<1x4x3xf32>, %w: tensor<4x3x
 // CHECK-NEXT: %dx_6 = onnx.Constant dense<0> : tensor<1xi64>
 // CHECK-NEXT: %dx_7 = onnx.Max %dx_5, %dx_6 : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
 // CHECK-NEXT: %dx_8 = onnx.Div %dx_7, %dx_2 : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_9 = grad.take_window %dx, %dx_8, %dx_3 : (tensor<1x6x7xf32>, tensor<1xi64>, tensor<1xi64>) -> tensor<1x6x?xf32>
+// CHECK-NEXT: %dx_9 = grad.take_window %dx, %dx_8, %dx_3 {axes = [2]} : (tensor<1x6x7xf32>, tensor<1xi64>, tensor<1xi64>) -> tensor<1x6x?xf32>
 // CHECK-NEXT: func.return %dx_9 : tensor<1x6x?xf32>
 
 func.func @runtime_same_upper_library(%dy: tensor<1x4x3xf32>, %w: tensor<4x3x3xf32>, %s: tensor<3xi32>) -> tensor<1x6x?xf32> {
@@ -72,7 +72,7 @@ func.func @runtime_same_upper_library(%dy: tensor<1x4x3xf32>, %w: tensor<4x3x3xf
   func.return %dx : tensor<1x6x?xf32>
 }
 // CHECK-LABEL: func.func @runtime_same_upper_library(
-// CHECK-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], residue = [0], groups = 2} : (tensor<1x4x3xf32>, tensor<4x3x3xf32>) -> tensor<1x6x7xf32>
+// CHECK-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], residue = [0], groups = 2, layout = "NCX"} : (tensor<1x4x3xf32>, tensor<4x3x3xf32>) -> tensor<1x6x7xf32>
 // CHECK-NEXT: %dx_1 = onnx.Cast %s {to = i64} : (tensor<3xi32>) -> tensor<3xi64>
 // CHECK-NEXT: %dx_2 = onnx.Constant dense<2> : tensor<1xi64>
 // CHECK-NEXT: %dx_3 = onnx.Gather %dx_1, %dx_2 {axis = 0} : (tensor<3xi64>, tensor<1xi64>) -> tensor<1xi64>
@@ -86,7 +86,7 @@ func.func @runtime_same_upper_library(%dy: tensor<1x4x3xf32>, %w: tensor<4x3x3xf
 // CHECK-NEXT: %dx_11 = onnx.Constant dense<0> : tensor<1xi64>
 // CHECK-NEXT: %dx_12 = onnx.Max %dx_10, %dx_11 : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
 // CHECK-NEXT: %dx_13 = onnx.Div %dx_12, %dx_2 : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_14 = grad.take_window %dx, %dx_13, %dx_3 : (tensor<1x6x7xf32>, tensor<1xi64>, tensor<1xi64>) -> tensor<1x6x?xf32>
+// CHECK-NEXT: %dx_14 = grad.take_window %dx, %dx_13, %dx_3 {axes = [2]} : (tensor<1x6x7xf32>, tensor<1xi64>, tensor<1xi64>) -> tensor<1x6x?xf32>
 // CHECK-NEXT: func.return %dx_14 : tensor<1x6x?xf32>
 
 func.func @runtime_same_lower_library(%dy: tensor<1x4x3xf32>, %w: tensor<4x3x3xf32>, %s: tensor<3xi32>) -> tensor<1x6x?xf32> {
@@ -94,7 +94,7 @@ func.func @runtime_same_lower_library(%dy: tensor<1x4x3xf32>, %w: tensor<4x3x3xf
   func.return %dx : tensor<1x6x?xf32>
 }
 // CHECK-LABEL: func.func @runtime_same_lower_library(
-// CHECK-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], residue = [0], groups = 2} : (tensor<1x4x3xf32>, tensor<4x3x3xf32>) -> tensor<1x6x7xf32>
+// CHECK-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], residue = [0], groups = 2, layout = "NCX"} : (tensor<1x4x3xf32>, tensor<4x3x3xf32>) -> tensor<1x6x7xf32>
 // CHECK-NEXT: %dx_1 = onnx.Cast %s {to = i64} : (tensor<3xi32>) -> tensor<3xi64>
 // CHECK-NEXT: %dx_2 = onnx.Constant dense<2> : tensor<1xi64>
 // CHECK-NEXT: %dx_3 = onnx.Gather %dx_1, %dx_2 {axis = 0} : (tensor<3xi64>, tensor<1xi64>) -> tensor<1xi64>
@@ -109,7 +109,7 @@ func.func @runtime_same_lower_library(%dy: tensor<1x4x3xf32>, %w: tensor<4x3x3xf
 // CHECK-NEXT: %dx_12 = onnx.Max %dx_10, %dx_11 : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
 // CHECK-NEXT: %dx_13 = onnx.Div %dx_12, %dx_2 : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
 // CHECK-NEXT: %dx_14 = onnx.Sub %dx_12, %dx_13 : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_15 = grad.take_window %dx, %dx_14, %dx_3 : (tensor<1x6x7xf32>, tensor<1xi64>, tensor<1xi64>) -> tensor<1x6x?xf32>
+// CHECK-NEXT: %dx_15 = grad.take_window %dx, %dx_14, %dx_3 {axes = [2]} : (tensor<1x6x7xf32>, tensor<1xi64>, tensor<1xi64>) -> tensor<1x6x?xf32>
 // CHECK-NEXT: func.return %dx_15 : tensor<1x6x?xf32>
 
 // 2: a known X whose pads need an unknown Y.
@@ -118,7 +118,7 @@ func.func @unknown_y(%dy: tensor<1x4x?xf32>, %w: tensor<4x3x3xf32>) -> tensor<1x
   func.return %dx : tensor<1x6x6xf32>
 }
 // CHECK-LABEL: func.func @unknown_y(
-// CHECK-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], residue = [0], groups = 2} : (tensor<1x4x?xf32>, tensor<4x3x3xf32>) -> tensor<1x6x?xf32>
+// CHECK-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], residue = [0], groups = 2, layout = "NCX"} : (tensor<1x4x?xf32>, tensor<4x3x3xf32>) -> tensor<1x6x?xf32>
 // CHECK-NEXT: %dx_1 = onnx.Constant dense<6> : tensor<1xi64>
 // CHECK-NEXT: %dx_2 = onnx.Shape %dy : (tensor<1x4x?xf32>) -> tensor<3xi64>
 // CHECK-NEXT: %dx_3 = onnx.Constant dense<2> : tensor<1xi64>
@@ -131,7 +131,7 @@ func.func @unknown_y(%dy: tensor<1x4x?xf32>, %w: tensor<4x3x3xf32>) -> tensor<1x
 // CHECK-NEXT: %dx_10 = onnx.Max %dx_8, %dx_9 : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
 // CHECK-NEXT: %dx_11 = onnx.Div %dx_10, %dx_3 : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
 // CHECK-NEXT: %dx_12 = onnx.Sub %dx_10, %dx_11 : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_13 = grad.take_window %dx, %dx_12, %dx_1 : (tensor<1x6x?xf32>, tensor<1xi64>, tensor<1xi64>) -> tensor<1x6x6xf32>
+// CHECK-NEXT: %dx_13 = grad.take_window %dx, %dx_12, %dx_1 {axes = [2]} : (tensor<1x6x?xf32>, tensor<1xi64>, tensor<1xi64>) -> tensor<1x6x6xf32>
 // CHECK-NEXT: func.return %dx_13 : tensor<1x6x6xf32>
 
 // Layouts are another pass's work.
@@ -140,7 +140,7 @@ func.func @nxc(%dy: tensor<1x3x4xf32>, %w: tensor<4x6x3xf32>) -> tensor<1x5x6xf3
   func.return %dx : tensor<1x5x6xf32>
 }
 // CHECK-LABEL: func.func @nxc(
-// CHECK-NEXT: %dx = onednn.convolution_backward_data %dy, %w {strides = [1], pads_begin = [0], pads_end = [0], dilations = [1], weights_format = "OIX"} : (tensor<1x3x4xf32>, tensor<4x6x3xf32>) -> tensor<1x5x6xf32>
+// CHECK-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], residue = [0], groups = 1, layout = "NXC"} : (tensor<1x3x4xf32>, tensor<4x6x3xf32>) -> tensor<1x5x6xf32>
 // CHECK-NEXT: func.return %dx : tensor<1x5x6xf32>
 
 // 3
@@ -149,7 +149,7 @@ func.func @conv_transpose(%dy: tensor<1x4x7xf32>, %w: tensor<6x2x3xf32>) -> tens
   func.return %dx : tensor<1x6x3xf32>
 }
 // CHECK-LABEL: func.func @conv_transpose(
-// CHECK-NEXT: %dx = grad.conv_transpose_backward_data %dy, %w {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 2} : (tensor<1x4x7xf32>, tensor<6x2x3xf32>) -> tensor<1x6x3xf32>
+// CHECK-NEXT: %dx = grad.conv_transpose_backward_data %dy, %w {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 2, layout = "NCX"} : (tensor<1x4x7xf32>, tensor<6x2x3xf32>) -> tensor<1x6x3xf32>
 // CHECK-NEXT: func.return %dx : tensor<1x6x3xf32>
 
 // 4: the pads are computed from the size of diff_dst.
@@ -172,11 +172,11 @@ func.func @unknown_same_upper_documented(%dy: tensor<1x4x?xf32>, %w: tensor<6x2x
 // CHECK-NEXT: %dx_11 = onnx.Max %dx_9, %dx_10 : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
 // CHECK-NEXT: %dx_12 = onnx.Div %dx_11, %dx_1 : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
 // CHECK-NEXT: %dx_13 = onnx.Sub %dx_11, %dx_12 : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_14 = onnx.Constant dense<0> : tensor<2xi64>
-// CHECK-NEXT: %dx_15 = onnx.Sub %dx_11, %dx_13 : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_16 = onnx.Concat %dx_14, %dx_13, %dx_14, %dx_15 {axis = 0} : (tensor<2xi64>, tensor<1xi64>, tensor<2xi64>, tensor<1xi64>) -> tensor<6xi64>
+// CHECK-NEXT: %dx_14 = onnx.Sub %dx_11, %dx_13 : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
+// CHECK-NEXT: %dx_15 = onnx.Constant dense<0> : tensor<2xi64>
+// CHECK-NEXT: %dx_16 = onnx.Concat %dx_15, %dx_13, %dx_15, %dx_14 {axis = 0} : (tensor<2xi64>, tensor<1xi64>, tensor<2xi64>, tensor<1xi64>) -> tensor<6xi64>
 // CHECK-NEXT: %dx_17 = onnx.Pad %dy, %dx_16 : (tensor<1x4x?xf32>, tensor<6xi64>) -> tensor<1x4x?xf32>
-// CHECK-NEXT: %dx_18 = grad.conv_transpose_backward_data %dx_17, %w {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 2} : (tensor<1x4x?xf32>, tensor<6x2x3xf32>) -> tensor<1x6x?xf32>
+// CHECK-NEXT: %dx_18 = grad.conv_transpose_backward_data %dx_17, %w {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 2, layout = "NCX"} : (tensor<1x4x?xf32>, tensor<6x2x3xf32>) -> tensor<1x6x?xf32>
 // CHECK-NEXT: func.return %dx_18 : tensor<1x6x?xf32>
 
 // 4: the pads are computed from the size of diff_dst.
@@ -198,11 +198,11 @@ func.func @unknown_same_upper_library(%dy: tensor<1x4x?xf32>, %w: tensor<6x2x3xf
 // CHECK-NEXT: %dx_10 = onnx.Constant dense<0> : tensor<1xi64>
 // CHECK-NEXT: %dx_11 = onnx.Max %dx_9, %dx_10 : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
 // CHECK-NEXT: %dx_12 = onnx.Div %dx_11, %dx_1 : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_13 = onnx.Constant dense<0> : tensor<2xi64>
-// CHECK-NEXT: %dx_14 = onnx.Sub %dx_11, %dx_12 : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_15 = onnx.Concat %dx_13, %dx_12, %dx_13, %dx_14 {axis = 0} : (tensor<2xi64>, tensor<1xi64>, tensor<2xi64>, tensor<1xi64>) -> tensor<6xi64>
+// CHECK-NEXT: %dx_13 = onnx.Sub %dx_11, %dx_12 : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
+// CHECK-NEXT: %dx_14 = onnx.Constant dense<0> : tensor<2xi64>
+// CHECK-NEXT: %dx_15 = onnx.Concat %dx_14, %dx_12, %dx_14, %dx_13 {axis = 0} : (tensor<2xi64>, tensor<1xi64>, tensor<2xi64>, tensor<1xi64>) -> tensor<6xi64>
 // CHECK-NEXT: %dx_16 = onnx.Pad %dy, %dx_15 : (tensor<1x4x?xf32>, tensor<6xi64>) -> tensor<1x4x?xf32>
-// CHECK-NEXT: %dx_17 = grad.conv_transpose_backward_data %dx_16, %w {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 2} : (tensor<1x4x?xf32>, tensor<6x2x3xf32>) -> tensor<1x6x?xf32>
+// CHECK-NEXT: %dx_17 = grad.conv_transpose_backward_data %dx_16, %w {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 2, layout = "NCX"} : (tensor<1x4x?xf32>, tensor<6x2x3xf32>) -> tensor<1x6x?xf32>
 // CHECK-NEXT: func.return %dx_17 : tensor<1x6x?xf32>
 
 // 5: the axes are where the layout has them; steps are X / Y in lowest terms.
@@ -304,3 +304,57 @@ func.func @dynamic_align_corners(%x: tensor<1x2x?xf32>, %dy: tensor<1x2x?xf32>, 
 // CHECK-NEXT: %dx_8 = onnx.Max %dx_6, %dx_5 : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
 // CHECK-NEXT: %dx_9 = grad.resize_backward_dynamic %dy, %dx_2, %dx_7, %dx_8 {axes = [2], interpolation = "linear", coordinates = "corner"} : (tensor<1x2x?xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<1x2x?xf32>
 // CHECK-NEXT: func.return %dx_9 : tensor<1x2x?xf32>
+
+// The data keeps its layout: sizes, windows and pads are on its spatial axes.
+func.func @convolution_NXC(%dy: tensor<1x3x4xf32>, %w: tensor<4x3x3xf32>) -> tensor<1x6x6xf32> {
+  %dx = onednn.convolution_backward_data %dy, %w {strides = [2], pads_begin = [1], pads_end = [1], dilations = [1], groups = 2, data_format = "NXC", weights_format = "OIX"} : (tensor<1x3x4xf32>, tensor<4x3x3xf32>) -> tensor<1x6x6xf32>
+  func.return %dx : tensor<1x6x6xf32>
+}
+// CHECK-LABEL: func.func @convolution_NXC(
+// CHECK-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [2], dilations = [1], pads_begin = [1], pads_end = [1], residue = [1], groups = 2, layout = "NXC"} : (tensor<1x3x4xf32>, tensor<4x3x3xf32>) -> tensor<1x6x6xf32>
+// CHECK-NEXT: func.return %dx : tensor<1x6x6xf32>
+
+func.func @runtime_size_NXC(%dy: tensor<1x3x4xf32>, %w: tensor<4x3x3xf32>, %s: tensor<3xi32>) -> tensor<1x?x6xf32> {
+  %dx = onednn.convolution_backward_data %dy, %w, %s {strides = [2], pads_begin = [1], pads_end = [1], dilations = [1], groups = 2, data_format = "NXC", weights_format = "OIX"} : (tensor<1x3x4xf32>, tensor<4x3x3xf32>, tensor<3xi32>) -> tensor<1x?x6xf32>
+  func.return %dx : tensor<1x?x6xf32>
+}
+// CHECK-LABEL: func.func @runtime_size_NXC(
+// CHECK-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], residue = [0], groups = 2, layout = "NXC"} : (tensor<1x3x4xf32>, tensor<4x3x3xf32>) -> tensor<1x7x6xf32>
+// CHECK-NEXT: %dx_1 = onnx.Cast %s {to = i64} : (tensor<3xi32>) -> tensor<3xi64>
+// CHECK-NEXT: %dx_2 = onnx.Constant dense<1> : tensor<1xi64>
+// CHECK-NEXT: %dx_3 = onnx.Gather %dx_1, %dx_2 {axis = 0} : (tensor<3xi64>, tensor<1xi64>) -> tensor<1xi64>
+// CHECK-NEXT: %dx_4 = grad.take_window %dx, %dx_2, %dx_3 {axes = [1]} : (tensor<1x7x6xf32>, tensor<1xi64>, tensor<1xi64>) -> tensor<1x?x6xf32>
+// CHECK-NEXT: func.return %dx_4 : tensor<1x?x6xf32>
+
+func.func @conv_transpose_NXC(%dy: tensor<1x5x4xf32>, %w: tensor<6x4x3xf32>) -> tensor<1x5x6xf32> {
+  %dx = onednn.conv_transpose_backward_data %dy, %w {strides = [1], pads_begin = [1], pads_end = [1], dilations = [1], data_format = "NXC", weights_format = "IOX"} : (tensor<1x5x4xf32>, tensor<6x4x3xf32>) -> tensor<1x5x6xf32>
+  func.return %dx : tensor<1x5x6xf32>
+}
+// CHECK-LABEL: func.func @conv_transpose_NXC(
+// CHECK-NEXT: %dx = grad.conv_transpose_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [1], pads_end = [1], groups = 1, layout = "NXC"} : (tensor<1x5x4xf32>, tensor<6x4x3xf32>) -> tensor<1x5x6xf32>
+// CHECK-NEXT: func.return %dx : tensor<1x5x6xf32>
+
+func.func @runtime_pads_NXC(%dy: tensor<1x?x4xf32>, %w: tensor<6x4x3xf32>) -> tensor<1x?x6xf32> {
+  %dx = onednn.conv_transpose_backward_data %dy, %w {strides = [2], pads_begin = [0], pads_end = [0], dilations = [1], auto_pad = "same_upper", data_format = "NXC", weights_format = "IOX"} : (tensor<1x?x4xf32>, tensor<6x4x3xf32>) -> tensor<1x?x6xf32>
+  func.return %dx : tensor<1x?x6xf32>
+}
+// CHECK-LABEL: func.func @runtime_pads_NXC(
+// CHECK-NEXT: %dx = onnx.Shape %dy : (tensor<1x?x4xf32>) -> tensor<3xi64>
+// CHECK-NEXT: %dx_1 = onnx.Constant dense<1> : tensor<1xi64>
+// CHECK-NEXT: %dx_2 = onnx.Gather %dx, %dx_1 {axis = 0} : (tensor<3xi64>, tensor<1xi64>) -> tensor<1xi64>
+// CHECK-NEXT: %dx_3 = onnx.Constant dense<2> : tensor<1xi64>
+// CHECK-NEXT: %dx_4 = onnx.Sub %dx_2, %dx_1 : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
+// CHECK-NEXT: %dx_5 = onnx.Div %dx_4, %dx_3 : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
+// CHECK-NEXT: %dx_6 = onnx.Mul %dx_3, %dx_5 : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
+// CHECK-NEXT: %dx_7 = onnx.Sub %dx_2, %dx_6 : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
+// CHECK-NEXT: %dx_8 = onnx.Constant dense<3> : tensor<1xi64>
+// CHECK-NEXT: %dx_9 = onnx.Sub %dx_8, %dx_7 : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
+// CHECK-NEXT: %dx_10 = onnx.Constant dense<0> : tensor<1xi64>
+// CHECK-NEXT: %dx_11 = onnx.Max %dx_9, %dx_10 : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
+// CHECK-NEXT: %dx_12 = onnx.Div %dx_11, %dx_3 : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
+// CHECK-NEXT: %dx_13 = onnx.Sub %dx_11, %dx_12 : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
+// CHECK-NEXT: %dx_14 = onnx.Sub %dx_11, %dx_13 : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
+// CHECK-NEXT: %dx_15 = onnx.Concat %dx_10, %dx_13, %dx_10, %dx_10, %dx_14, %dx_10 {axis = 0} : (tensor<1xi64>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<6xi64>
+// CHECK-NEXT: %dx_16 = onnx.Pad %dy, %dx_15 : (tensor<1x?x4xf32>, tensor<6xi64>) -> tensor<1x?x4xf32>
+// CHECK-NEXT: %dx_17 = grad.conv_transpose_backward_data %dx_16, %w {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, layout = "NXC"} : (tensor<1x?x4xf32>, tensor<6x4x3xf32>) -> tensor<1x?x6xf32>
+// CHECK-NEXT: func.return %dx_17 : tensor<1x?x6xf32>

@@ -13,7 +13,7 @@ func.func @source(%x: tensor<1x2x4xf32>, %dy: tensor<1x3x4xf32>) -> tensor<1x2x4
 // C1: nor one of the canonical dialect
 // CHECK: legalize-onnx-refused.mlir:[[# @LINE + 2]]:3: error: [grad.conv_backward_data "dx"] grad.conv_backward_data was not lowered to ONNX
 func.func @canonical(%dy: tensor<1x2x5xf32>, %w: tensor<2x3x1xf32>) -> tensor<1x3x5xf32> {
-  %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<1x2x5xf32>, tensor<2x3x1xf32>) -> tensor<1x3x5xf32>
+  %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x5xf32>, tensor<2x3x1xf32>) -> tensor<1x3x5xf32>
   func.return %dx : tensor<1x3x5xf32>
 }
 

@@ -3,34 +3,34 @@
 
 // No target accumulates bf16 convolutions in f32 by itself: widened, rounded once.
 func.func @conv_bf16(%dy: tensor<1x2x5xbf16>, %w: tensor<2x3x3xbf16>) -> tensor<1x3x7xbf16> {
-  %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<1x2x5xbf16>, tensor<2x3x3xbf16>) -> tensor<1x3x7xbf16>
+  %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x5xbf16>, tensor<2x3x3xbf16>) -> tensor<1x3x7xbf16>
   func.return %dx : tensor<1x3x7xbf16>
 }
 // CUDA-LABEL: func.func @conv_bf16(
 // CUDA-NEXT: %0 = onnx.Cast %dy {to = f32} : (tensor<1x2x5xbf16>) -> tensor<1x2x5xf32>
 // CUDA-NEXT: %1 = onnx.Cast %w {to = f32} : (tensor<2x3x3xbf16>) -> tensor<2x3x3xf32>
-// CUDA-NEXT: %2 = grad.conv_backward_data %0, %1 {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<1x2x5xf32>, tensor<2x3x3xf32>) -> tensor<1x3x7xf32>
+// CUDA-NEXT: %2 = grad.conv_backward_data %0, %1 {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x5xf32>, tensor<2x3x3xf32>) -> tensor<1x3x7xf32>
 // CUDA-NEXT: %dx = onnx.Cast %2 {to = bf16} : (tensor<1x3x7xf32>) -> tensor<1x3x7xbf16>
 // CUDA-NEXT: func.return %dx : tensor<1x3x7xbf16>
 // CPU-LABEL: func.func @conv_bf16(
 // CPU-NEXT: %0 = onnx.Cast %dy {to = f32} : (tensor<1x2x5xbf16>) -> tensor<1x2x5xf32>
 // CPU-NEXT: %1 = onnx.Cast %w {to = f32} : (tensor<2x3x3xbf16>) -> tensor<2x3x3xf32>
-// CPU-NEXT: %2 = grad.conv_backward_data %0, %1 {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<1x2x5xf32>, tensor<2x3x3xf32>) -> tensor<1x3x7xf32>
+// CPU-NEXT: %2 = grad.conv_backward_data %0, %1 {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x5xf32>, tensor<2x3x3xf32>) -> tensor<1x3x7xf32>
 // CPU-NEXT: %dx = onnx.Cast %2 {to = bf16} : (tensor<1x3x7xf32>) -> tensor<1x3x7xbf16>
 // CPU-NEXT: func.return %dx : tensor<1x3x7xbf16>
 
 // cuDNN's f16 convolutions accumulate in f32: native on cuda.
 func.func @conv_f16(%dy: tensor<1x2x5xf16>, %w: tensor<2x3x3xf16>) -> tensor<1x3x7xf16> {
-  %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<1x2x5xf16>, tensor<2x3x3xf16>) -> tensor<1x3x7xf16>
+  %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x5xf16>, tensor<2x3x3xf16>) -> tensor<1x3x7xf16>
   func.return %dx : tensor<1x3x7xf16>
 }
 // CUDA-LABEL: func.func @conv_f16(
-// CUDA-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<1x2x5xf16>, tensor<2x3x3xf16>) -> tensor<1x3x7xf16>
+// CUDA-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x5xf16>, tensor<2x3x3xf16>) -> tensor<1x3x7xf16>
 // CUDA-NEXT: func.return %dx : tensor<1x3x7xf16>
 // CPU-LABEL: func.func @conv_f16(
 // CPU-NEXT: %0 = onnx.Cast %dy {to = f32} : (tensor<1x2x5xf16>) -> tensor<1x2x5xf32>
 // CPU-NEXT: %1 = onnx.Cast %w {to = f32} : (tensor<2x3x3xf16>) -> tensor<2x3x3xf32>
-// CPU-NEXT: %2 = grad.conv_backward_data %0, %1 {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<1x2x5xf32>, tensor<2x3x3xf32>) -> tensor<1x3x7xf32>
+// CPU-NEXT: %2 = grad.conv_backward_data %0, %1 {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x5xf32>, tensor<2x3x3xf32>) -> tensor<1x3x7xf32>
 // CPU-NEXT: %dx = onnx.Cast %2 {to = f16} : (tensor<1x3x7xf32>) -> tensor<1x3x7xf16>
 // CPU-NEXT: func.return %dx : tensor<1x3x7xf16>
 
@@ -72,45 +72,45 @@ func.func @resize_f16(%x: tensor<1x2x4xf16>, %dy: tensor<1x2x6xf16>) -> tensor<1
 
 // Between two gradients the value is rounded: that is what the graph says.
 func.func @chain(%dy: tensor<1x2x5xbf16>, %w: tensor<2x2x3xbf16>) -> tensor<1x2x9xbf16> {
-  %a = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<1x2x5xbf16>, tensor<2x2x3xbf16>) -> tensor<1x2x7xbf16>
-  %b = grad.conv_backward_data %a, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<1x2x7xbf16>, tensor<2x2x3xbf16>) -> tensor<1x2x9xbf16>
+  %a = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x5xbf16>, tensor<2x2x3xbf16>) -> tensor<1x2x7xbf16>
+  %b = grad.conv_backward_data %a, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x7xbf16>, tensor<2x2x3xbf16>) -> tensor<1x2x9xbf16>
   func.return %b : tensor<1x2x9xbf16>
 }
 // CUDA-LABEL: func.func @chain(
 // CUDA-NEXT: %0 = onnx.Cast %dy {to = f32} : (tensor<1x2x5xbf16>) -> tensor<1x2x5xf32>
 // CUDA-NEXT: %1 = onnx.Cast %w {to = f32} : (tensor<2x2x3xbf16>) -> tensor<2x2x3xf32>
-// CUDA-NEXT: %2 = grad.conv_backward_data %0, %1 {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<1x2x5xf32>, tensor<2x2x3xf32>) -> tensor<1x2x7xf32>
+// CUDA-NEXT: %2 = grad.conv_backward_data %0, %1 {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x5xf32>, tensor<2x2x3xf32>) -> tensor<1x2x7xf32>
 // CUDA-NEXT: %a = onnx.Cast %2 {to = bf16} : (tensor<1x2x7xf32>) -> tensor<1x2x7xbf16>
 // CUDA-NEXT: %3 = onnx.Cast %a {to = f32} : (tensor<1x2x7xbf16>) -> tensor<1x2x7xf32>
-// CUDA-NEXT: %4 = grad.conv_backward_data %3, %1 {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<1x2x7xf32>, tensor<2x2x3xf32>) -> tensor<1x2x9xf32>
+// CUDA-NEXT: %4 = grad.conv_backward_data %3, %1 {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x7xf32>, tensor<2x2x3xf32>) -> tensor<1x2x9xf32>
 // CUDA-NEXT: %b = onnx.Cast %4 {to = bf16} : (tensor<1x2x9xf32>) -> tensor<1x2x9xbf16>
 // CUDA-NEXT: func.return %b : tensor<1x2x9xbf16>
 // CPU-LABEL: func.func @chain(
 // CPU-NEXT: %0 = onnx.Cast %dy {to = f32} : (tensor<1x2x5xbf16>) -> tensor<1x2x5xf32>
 // CPU-NEXT: %1 = onnx.Cast %w {to = f32} : (tensor<2x2x3xbf16>) -> tensor<2x2x3xf32>
-// CPU-NEXT: %2 = grad.conv_backward_data %0, %1 {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<1x2x5xf32>, tensor<2x2x3xf32>) -> tensor<1x2x7xf32>
+// CPU-NEXT: %2 = grad.conv_backward_data %0, %1 {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x5xf32>, tensor<2x2x3xf32>) -> tensor<1x2x7xf32>
 // CPU-NEXT: %a = onnx.Cast %2 {to = bf16} : (tensor<1x2x7xf32>) -> tensor<1x2x7xbf16>
 // CPU-NEXT: %3 = onnx.Cast %a {to = f32} : (tensor<1x2x7xbf16>) -> tensor<1x2x7xf32>
-// CPU-NEXT: %4 = grad.conv_backward_data %3, %1 {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<1x2x7xf32>, tensor<2x2x3xf32>) -> tensor<1x2x9xf32>
+// CPU-NEXT: %4 = grad.conv_backward_data %3, %1 {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x7xf32>, tensor<2x2x3xf32>) -> tensor<1x2x9xf32>
 // CPU-NEXT: %b = onnx.Cast %4 {to = bf16} : (tensor<1x2x9xf32>) -> tensor<1x2x9xbf16>
 // CPU-NEXT: func.return %b : tensor<1x2x9xbf16>
 
 // Constant weights are widened at compile time.
 func.func @constant(%dy: tensor<1x1x5xbf16>) -> tensor<1x1x6xbf16> {
   %w = onnx.Constant dense<[[[1.5, -2.0]]]> : tensor<1x1x2xbf16>
-  %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<1x1x5xbf16>, tensor<1x1x2xbf16>) -> tensor<1x1x6xbf16>
+  %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x1x5xbf16>, tensor<1x1x2xbf16>) -> tensor<1x1x6xbf16>
   func.return %dx : tensor<1x1x6xbf16>
 }
 // CUDA-LABEL: func.func @constant(
 // CUDA-NEXT: %0 = onnx.Cast %dy {to = f32} : (tensor<1x1x5xbf16>) -> tensor<1x1x5xf32>
 // CUDA-NEXT: %1 = onnx.Constant dense<[[[1.500000e+00, -2.000000e+00]]]> : tensor<1x1x2xf32>
-// CUDA-NEXT: %2 = grad.conv_backward_data %0, %1 {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<1x1x5xf32>, tensor<1x1x2xf32>) -> tensor<1x1x6xf32>
+// CUDA-NEXT: %2 = grad.conv_backward_data %0, %1 {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x1x5xf32>, tensor<1x1x2xf32>) -> tensor<1x1x6xf32>
 // CUDA-NEXT: %dx = onnx.Cast %2 {to = bf16} : (tensor<1x1x6xf32>) -> tensor<1x1x6xbf16>
 // CUDA-NEXT: func.return %dx : tensor<1x1x6xbf16>
 // CPU-LABEL: func.func @constant(
 // CPU-NEXT: %0 = onnx.Cast %dy {to = f32} : (tensor<1x1x5xbf16>) -> tensor<1x1x5xf32>
 // CPU-NEXT: %1 = onnx.Constant dense<[[[1.500000e+00, -2.000000e+00]]]> : tensor<1x1x2xf32>
-// CPU-NEXT: %2 = grad.conv_backward_data %0, %1 {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<1x1x5xf32>, tensor<1x1x2xf32>) -> tensor<1x1x6xf32>
+// CPU-NEXT: %2 = grad.conv_backward_data %0, %1 {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x1x5xf32>, tensor<1x1x2xf32>) -> tensor<1x1x6xf32>
 // CPU-NEXT: %dx = onnx.Cast %2 {to = bf16} : (tensor<1x1x6xf32>) -> tensor<1x1x6xbf16>
 // CPU-NEXT: func.return %dx : tensor<1x1x6xbf16>
 
@@ -149,12 +149,12 @@ func.func @onnx(%x: tensor<2x3xbf16>) -> tensor<3x2xbf16> {
 
 // f32 and f64 stay what they are.
 func.func @f64(%dy: tensor<1x2x5xf64>, %w: tensor<2x3x3xf64>) -> tensor<1x3x7xf64> {
-  %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<1x2x5xf64>, tensor<2x3x3xf64>) -> tensor<1x3x7xf64>
+  %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x5xf64>, tensor<2x3x3xf64>) -> tensor<1x3x7xf64>
   func.return %dx : tensor<1x3x7xf64>
 }
 // CUDA-LABEL: func.func @f64(
-// CUDA-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<1x2x5xf64>, tensor<2x3x3xf64>) -> tensor<1x3x7xf64>
+// CUDA-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x5xf64>, tensor<2x3x3xf64>) -> tensor<1x3x7xf64>
 // CUDA-NEXT: func.return %dx : tensor<1x3x7xf64>
 // CPU-LABEL: func.func @f64(
-// CPU-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<1x2x5xf64>, tensor<2x3x3xf64>) -> tensor<1x3x7xf64>
+// CPU-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x5xf64>, tensor<2x3x3xf64>) -> tensor<1x3x7xf64>
 // CPU-NEXT: func.return %dx : tensor<1x3x7xf64>

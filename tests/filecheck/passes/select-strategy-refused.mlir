@@ -6,7 +6,7 @@
 
 // CHECK: select-strategy-refused.mlir:[[# @LINE + 2]]:3: error: [grad.conv_backward_data "dx"] strategy conv-to-conv does not apply: stride 2 on axis W: only stride 1 is a convolution
 func.func @strided(%dy: tensor<1x2x5xf32>, %w: tensor<2x3x3xf32>) -> tensor<1x3x11xf32> {
-  %dx = grad.conv_backward_data %dy, %w {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<1x2x5xf32>, tensor<2x3x3xf32>) -> tensor<1x3x11xf32>
+  %dx = grad.conv_backward_data %dy, %w {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x5xf32>, tensor<2x3x3xf32>) -> tensor<1x3x11xf32>
   func.return %dx : tensor<1x3x11xf32>
 }
 
@@ -14,7 +14,7 @@ func.func @strided(%dy: tensor<1x2x5xf32>, %w: tensor<2x3x3xf32>) -> tensor<1x3x
 
 // CHECK: select-strategy-refused.mlir:[[# @LINE + 2]]:3: error: [grad.conv_backward_data "dx"] strategy conv-to-conv does not apply: pads (2, 0) on axis W reach the kernel extent 2: the convolution would need negative pads
 func.func @pads(%dy: tensor<1x2x5xf32>, %w: tensor<2x3x2xf32>) -> tensor<1x3x4xf32> {
-  %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [2], pads_end = [0], groups = 1, residue = [0]} : (tensor<1x2x5xf32>, tensor<2x3x2xf32>) -> tensor<1x3x4xf32>
+  %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [2], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x5xf32>, tensor<2x3x2xf32>) -> tensor<1x3x4xf32>
   func.return %dx : tensor<1x3x4xf32>
 }
 
@@ -22,7 +22,7 @@ func.func @pads(%dy: tensor<1x2x5xf32>, %w: tensor<2x3x2xf32>) -> tensor<1x3x4xf
 
 // CHECK: select-strategy-refused.mlir:[[# @LINE + 2]]:3: error: [grad.conv_backward_data "dx"] strategy conv-to-conv does not apply: Conv has no f64 kernel on cpu at opset 18
 func.func @f64(%dy: tensor<1x2x5xf64>, %w: tensor<2x3x3xf64>) -> tensor<1x3x7xf64> {
-  %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<1x2x5xf64>, tensor<2x3x3xf64>) -> tensor<1x3x7xf64>
+  %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x5xf64>, tensor<2x3x3xf64>) -> tensor<1x3x7xf64>
   func.return %dx : tensor<1x3x7xf64>
 }
 

@@ -7,7 +7,7 @@
 
 // Kernel 1 is a product.
 func.func @pointwise(%dy: tensor<1x2x5xf32>, %w: tensor<2x3x1xf32>) -> tensor<1x3x5xf32> {
-  %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<1x2x5xf32>, tensor<2x3x1xf32>) -> tensor<1x3x5xf32>
+  %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x5xf32>, tensor<2x3x1xf32>) -> tensor<1x3x5xf32>
   func.return %dx : tensor<1x3x5xf32>
 }
 // CHECK-LABEL: func.func @pointwise(
@@ -20,7 +20,7 @@ func.func @pointwise(%dy: tensor<1x2x5xf32>, %w: tensor<2x3x1xf32>) -> tensor<1x
 // Constant weights are flipped once, at compile time.
 func.func @constant_weights(%dy: tensor<1x1x5xf32>) -> tensor<1x1x7xf32> {
   %w = onnx.Constant dense<[[[1.0, 2.0, 3.0]]]> : tensor<1x1x3xf32>
-  %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<1x1x5xf32>, tensor<1x1x3xf32>) -> tensor<1x1x7xf32>
+  %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x1x5xf32>, tensor<1x1x3xf32>) -> tensor<1x1x7xf32>
   func.return %dx : tensor<1x1x7xf32>
 }
 // CHECK-LABEL: func.func @constant_weights(
@@ -32,7 +32,7 @@ func.func @constant_weights(%dy: tensor<1x1x5xf32>) -> tensor<1x1x7xf32> {
 
 // Run-time weights would be flipped in every run.
 func.func @runtime_weights(%dy: tensor<1x2x5xf32>, %w: tensor<2x3x3xf32>) -> tensor<1x3x7xf32> {
-  %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<1x2x5xf32>, tensor<2x3x3xf32>) -> tensor<1x3x7xf32>
+  %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x5xf32>, tensor<2x3x3xf32>) -> tensor<1x3x7xf32>
   func.return %dx : tensor<1x3x7xf32>
 }
 // CHECK-LABEL: func.func @runtime_weights(
@@ -44,7 +44,7 @@ func.func @runtime_weights(%dy: tensor<1x2x5xf32>, %w: tensor<2x3x3xf32>) -> ten
 
 // A strided gradient is no convolution.
 func.func @strided(%dy: tensor<1x2x5xf32>, %w: tensor<2x3x3xf32>) -> tensor<1x3x11xf32> {
-  %dx = grad.conv_backward_data %dy, %w {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<1x2x5xf32>, tensor<2x3x3xf32>) -> tensor<1x3x11xf32>
+  %dx = grad.conv_backward_data %dy, %w {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x5xf32>, tensor<2x3x3xf32>) -> tensor<1x3x11xf32>
   func.return %dx : tensor<1x3x11xf32>
 }
 // CHECK-LABEL: func.func @strided(
@@ -56,7 +56,7 @@ func.func @strided(%dy: tensor<1x2x5xf32>, %w: tensor<2x3x3xf32>) -> tensor<1x3x
 
 // The CPU has no f64 convolution, but a product.
 func.func @f64(%dy: tensor<1x2x5xf64>, %w: tensor<2x3x3xf64>) -> tensor<1x3x7xf64> {
-  %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<1x2x5xf64>, tensor<2x3x3xf64>) -> tensor<1x3x7xf64>
+  %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x5xf64>, tensor<2x3x3xf64>) -> tensor<1x3x7xf64>
   func.return %dx : tensor<1x3x7xf64>
 }
 // CHECK-LABEL: func.func @f64(
@@ -67,7 +67,7 @@ func.func @f64(%dy: tensor<1x2x5xf64>, %w: tensor<2x3x3xf64>) -> tensor<1x3x7xf6
 // FORCED: onnx.MatMul {{.*}}gradc.strategy = "conv-to-matmul"}
 
 func.func @transpose(%dy: tensor<1x2x7xf32>, %w: tensor<3x2x3xf32>) -> tensor<1x3x5xf32> {
-  %dx = grad.conv_transpose_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1} : (tensor<1x2x7xf32>, tensor<3x2x3xf32>) -> tensor<1x3x5xf32>
+  %dx = grad.conv_transpose_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, layout = "NCX"} : (tensor<1x2x7xf32>, tensor<3x2x3xf32>) -> tensor<1x3x5xf32>
   func.return %dx : tensor<1x3x5xf32>
 }
 // CHECK-LABEL: func.func @transpose(
@@ -100,7 +100,7 @@ func.func @resize_dynamic(%dy: tensor<1x2x?xf32>, %x: tensor<1xi64>, %n: tensor<
 // FORCED: onnx.MatMul {{.*}}gradc.strategy = "resize-dynamic-to-matmul"}
 
 func.func @window(%x: tensor<1x2x9xf32>, %b: tensor<1xi64>, %s: tensor<1xi64>) -> tensor<1x2x?xf32> {
-  %r = grad.take_window %x, %b, %s : (tensor<1x2x9xf32>, tensor<1xi64>, tensor<1xi64>) -> tensor<1x2x?xf32>
+  %r = grad.take_window %x, %b, %s {axes = [2]} : (tensor<1x2x9xf32>, tensor<1xi64>, tensor<1xi64>) -> tensor<1x2x?xf32>
   func.return %r : tensor<1x2x?xf32>
 }
 // CHECK-LABEL: func.func @window(

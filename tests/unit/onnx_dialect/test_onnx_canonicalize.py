@@ -191,6 +191,29 @@ def test_reshapes_compose() -> None:
     assert canonicalized(text) == ["Constant", "Reshape"]
 
 
+CONCATS = {
+    "inner along the same axis": ("%x, %x {axis = 0}", "4x3", "%0, %x {axis = -2}", "6x3", ["Concat"]),
+    "inner along another axis": ("%x, %x {axis = 1}", "2x6", "%0, %0 {axis = 0}", "4x6", ["Concat"] * 2),
+    "inner that is read twice": ("%x, %x {axis = 0}", "4x3", "%0, %0 {axis = 0}", "8x3", ["Concat"] * 2),
+    "empty part": ("%e, %x {axis = 0}", "2x3", "%0, %x, %e {axis = 0}", "4x3", ["Concat"]),
+    "nothing but empty parts": ("%e, %e {axis = 0}", "0x3", "%0, %x, %e {axis = 0}", "2x3", []),
+}
+
+
+@pytest.mark.parametrize("name", CONCATS)
+def test_concats_flatten(name: str) -> None:
+    inner, middle, outer, last, left = CONCATS[name]
+    shapes = {"%x": "tensor<2x3xf32>", "%e": "tensor<0x3xf32>", "%0": f"tensor<{middle}xf32>"}
+    types = [", ".join(shapes[v] for v in re.findall(r"%\w+", text)) for text in (inner, outer)]
+    text = f"""
+    func.func @f(%x: tensor<2x3xf32>, %e: tensor<0x3xf32>) -> tensor<{last}xf32> {{
+      %0 = onnx.Concat {inner} : ({types[0]}) -> {shapes["%0"]}
+      %y = onnx.Concat {outer} : ({types[1]}) -> tensor<{last}xf32>
+      func.return %y : tensor<{last}xf32>
+    }}"""
+    assert canonicalized(text) == left
+
+
 def test_a_copied_size_keeps_the_inner_reshape() -> None:
     text = unary(
         f"""%s = c[3, -1] %0 = onnx.Reshape %x, %s : (tensor<?x6xf32>, {S}) -> tensor<3x?xf32>

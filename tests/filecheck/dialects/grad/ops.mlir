@@ -2,27 +2,43 @@
 // RUN: gradc-opt %s --print-op-generic | gradc-opt | filecheck %s
 
 func.func @conv(%dy: tensor<2x4x3x3xf32>, %w: tensor<4x3x3x3xf32>) -> tensor<2x6x6x5xf32> {
-  %dx = grad.conv_backward_data %dy, %w {strides = [2, 1], dilations = [1, 2], pads_begin = [1, 0], pads_end = [1, 2], groups = 2, residue = [1, 0]} : (tensor<2x4x3x3xf32>, tensor<4x3x3x3xf32>) -> tensor<2x6x6x5xf32>
+  %dx = grad.conv_backward_data %dy, %w {strides = [2, 1], dilations = [1, 2], pads_begin = [1, 0], pads_end = [1, 2], groups = 2, residue = [1, 0], layout = "NCX"} : (tensor<2x4x3x3xf32>, tensor<4x3x3x3xf32>) -> tensor<2x6x6x5xf32>
   func.return %dx : tensor<2x6x6x5xf32>
 }
 // CHECK-LABEL: func.func @conv(
-// CHECK-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [2, 1], dilations = [1, 2], pads_begin = [1, 0], pads_end = [1, 2], groups = 2, residue = [1, 0]} : (tensor<2x4x3x3xf32>, tensor<4x3x3x3xf32>) -> tensor<2x6x6x5xf32>
+// CHECK-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [2, 1], dilations = [1, 2], pads_begin = [1, 0], pads_end = [1, 2], groups = 2, residue = [1, 0], layout = "NCX"} : (tensor<2x4x3x3xf32>, tensor<4x3x3x3xf32>) -> tensor<2x6x6x5xf32>
 // CHECK-NEXT: func.return %dx : tensor<2x6x6x5xf32>
 
 func.func @conv_transpose(%dy: tensor<?x4x7xf32, ["N", "", ""]>, %w: tensor<6x2x3xf32>) -> tensor<?x6x3xf32, ["N", "", ""]> {
-  %dx = grad.conv_transpose_backward_data %dy, %w {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 2} : (tensor<?x4x7xf32, ["N", "", ""]>, tensor<6x2x3xf32>) -> tensor<?x6x3xf32, ["N", "", ""]>
+  %dx = grad.conv_transpose_backward_data %dy, %w {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 2, layout = "NCX"} : (tensor<?x4x7xf32, ["N", "", ""]>, tensor<6x2x3xf32>) -> tensor<?x6x3xf32, ["N", "", ""]>
   func.return %dx : tensor<?x6x3xf32, ["N", "", ""]>
 }
 // CHECK-LABEL: func.func @conv_transpose(
-// CHECK-NEXT: %dx = grad.conv_transpose_backward_data %dy, %w {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 2} : (tensor<?x4x7xf32, ["N", "", ""]>, tensor<6x2x3xf32>) -> tensor<?x6x3xf32, ["N", "", ""]>
+// CHECK-NEXT: %dx = grad.conv_transpose_backward_data %dy, %w {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 2, layout = "NCX"} : (tensor<?x4x7xf32, ["N", "", ""]>, tensor<6x2x3xf32>) -> tensor<?x6x3xf32, ["N", "", ""]>
 // CHECK-NEXT: func.return %dx : tensor<?x6x3xf32, ["N", "", ""]>
 
+func.func @conv_NXC(%dy: tensor<2x3x3x4xf32>, %w: tensor<4x3x3x3xf32>) -> tensor<2x6x5x6xf32> {
+  %dx = grad.conv_backward_data %dy, %w {strides = [2, 1], dilations = [1, 2], pads_begin = [1, 0], pads_end = [1, 2], groups = 2, residue = [1, 0], layout = "nxc"} : (tensor<2x3x3x4xf32>, tensor<4x3x3x3xf32>) -> tensor<2x6x5x6xf32>
+  func.return %dx : tensor<2x6x5x6xf32>
+}
+// CHECK-LABEL: func.func @conv_NXC(
+// CHECK-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [2, 1], dilations = [1, 2], pads_begin = [1, 0], pads_end = [1, 2], groups = 2, residue = [1, 0], layout = "NXC"} : (tensor<2x3x3x4xf32>, tensor<4x3x3x3xf32>) -> tensor<2x6x5x6xf32>
+// CHECK-NEXT: func.return %dx : tensor<2x6x5x6xf32>
+
+func.func @conv_transpose_NXC(%dy: tensor<?x7x4xf32, ["N", "", ""]>, %w: tensor<6x2x3xf32>) -> tensor<?x3x6xf32, ["N", "", ""]> {
+  %dx = grad.conv_transpose_backward_data %dy, %w {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 2, layout = "NXC"} : (tensor<?x7x4xf32, ["N", "", ""]>, tensor<6x2x3xf32>) -> tensor<?x3x6xf32, ["N", "", ""]>
+  func.return %dx : tensor<?x3x6xf32, ["N", "", ""]>
+}
+// CHECK-LABEL: func.func @conv_transpose_NXC(
+// CHECK-NEXT: %dx = grad.conv_transpose_backward_data %dy, %w {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 2, layout = "NXC"} : (tensor<?x7x4xf32, ["N", "", ""]>, tensor<6x2x3xf32>) -> tensor<?x3x6xf32, ["N", "", ""]>
+// CHECK-NEXT: func.return %dx : tensor<?x3x6xf32, ["N", "", ""]>
+
 func.func @take_window(%x: tensor<1x2x9x9xf32>, %begin: tensor<2xi64>, %size: tensor<2xi64>) -> tensor<1x2x?x?xf32> {
-  %r = grad.take_window %x, %begin, %size : (tensor<1x2x9x9xf32>, tensor<2xi64>, tensor<2xi64>) -> tensor<1x2x?x?xf32>
+  %r = grad.take_window %x, %begin, %size {axes = [2, 3]} : (tensor<1x2x9x9xf32>, tensor<2xi64>, tensor<2xi64>) -> tensor<1x2x?x?xf32>
   func.return %r : tensor<1x2x?x?xf32>
 }
 // CHECK-LABEL: func.func @take_window(
-// CHECK-NEXT: %r = grad.take_window %x, %begin, %size : (tensor<1x2x9x9xf32>, tensor<2xi64>, tensor<2xi64>) -> tensor<1x2x?x?xf32>
+// CHECK-NEXT: %r = grad.take_window %x, %begin, %size {axes = [2, 3]} : (tensor<1x2x9x9xf32>, tensor<2xi64>, tensor<2xi64>) -> tensor<1x2x?x?xf32>
 // CHECK-NEXT: func.return %r : tensor<1x2x?x?xf32>
 
 func.func @resize(%dy: tensor<1x4x5x2xf32>) -> tensor<1x3x3x2xf32> {

@@ -3,7 +3,7 @@
 // grad.conv_backward_data C1: weights of another rank
 // CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [grad.conv_backward_data "dx"] ranks of diff_dst and weights: given 3 and 4, expected equal, 3 to 5
 func.func @f(%a: tensor<1x2x3xf32>, %b: tensor<2x3x3x3xf32>) {
-  %dx = grad.conv_backward_data %a, %b {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<1x2x3xf32>, tensor<2x3x3x3xf32>) -> tensor<1x3x7xf32>
+  %dx = grad.conv_backward_data %a, %b {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x3xf32>, tensor<2x3x3x3xf32>) -> tensor<1x3x7xf32>
   func.return
 }
 
@@ -12,7 +12,7 @@ func.func @f(%a: tensor<1x2x3xf32>, %b: tensor<2x3x3x3xf32>) {
 // grad.conv_backward_data C1: strides of a wrong length
 // CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [grad.conv_backward_data "dx"] strides: given [2, 2], expected 1 values >= 1
 func.func @f(%a: tensor<1x2x3xf32>, %b: tensor<2x3x3xf32>) {
-  %dx = grad.conv_backward_data %a, %b {strides = [2, 2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<1x2x3xf32>, tensor<2x3x3xf32>) -> tensor<1x3x7xf32>
+  %dx = grad.conv_backward_data %a, %b {strides = [2, 2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x3xf32>, tensor<2x3x3xf32>) -> tensor<1x3x7xf32>
   func.return
 }
 
@@ -21,7 +21,7 @@ func.func @f(%a: tensor<1x2x3xf32>, %b: tensor<2x3x3xf32>) {
 // grad.conv_backward_data C1: residue of a wrong length
 // CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [grad.conv_backward_data "dx"] residue: given [0, 0], expected 1 values >= 0
 func.func @f(%a: tensor<1x2x3xf32>, %b: tensor<2x3x3xf32>) {
-  %dx = grad.conv_backward_data %a, %b {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0, 0]} : (tensor<1x2x3xf32>, tensor<2x3x3xf32>) -> tensor<1x3x7xf32>
+  %dx = grad.conv_backward_data %a, %b {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0, 0], layout = "NCX"} : (tensor<1x2x3xf32>, tensor<2x3x3xf32>) -> tensor<1x3x7xf32>
   func.return
 }
 
@@ -30,7 +30,7 @@ func.func @f(%a: tensor<1x2x3xf32>, %b: tensor<2x3x3xf32>) {
 // grad.conv_backward_data C2: a zero dilation
 // CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [grad.conv_backward_data "dx"] dilations: given [0], expected 1 values >= 1
 func.func @f(%a: tensor<1x2x3xf32>, %b: tensor<2x3x3xf32>) {
-  %dx = grad.conv_backward_data %a, %b {strides = [2], dilations = [0], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<1x2x3xf32>, tensor<2x3x3xf32>) -> tensor<1x3x7xf32>
+  %dx = grad.conv_backward_data %a, %b {strides = [2], dilations = [0], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x3xf32>, tensor<2x3x3xf32>) -> tensor<1x3x7xf32>
   func.return
 }
 
@@ -39,7 +39,7 @@ func.func @f(%a: tensor<1x2x3xf32>, %b: tensor<2x3x3xf32>) {
 // grad.conv_backward_data C2: negative pads
 // CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [grad.conv_backward_data "dx"] pads_end: given [-1], expected 1 values >= 0
 func.func @f(%a: tensor<1x2x3xf32>, %b: tensor<2x3x3xf32>) {
-  %dx = grad.conv_backward_data %a, %b {strides = [2], dilations = [1], pads_begin = [0], pads_end = [-1], groups = 1, residue = [0]} : (tensor<1x2x3xf32>, tensor<2x3x3xf32>) -> tensor<1x3x7xf32>
+  %dx = grad.conv_backward_data %a, %b {strides = [2], dilations = [1], pads_begin = [0], pads_end = [-1], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x3xf32>, tensor<2x3x3xf32>) -> tensor<1x3x7xf32>
   func.return
 }
 
@@ -48,7 +48,7 @@ func.func @f(%a: tensor<1x2x3xf32>, %b: tensor<2x3x3xf32>) {
 // grad.conv_backward_data C2: a negative residue
 // CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [grad.conv_backward_data "dx"] residue: given [-1], expected 1 values >= 0
 func.func @f(%a: tensor<1x2x3xf32>, %b: tensor<2x3x3xf32>) {
-  %dx = grad.conv_backward_data %a, %b {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [-1]} : (tensor<1x2x3xf32>, tensor<2x3x3xf32>) -> tensor<1x3x7xf32>
+  %dx = grad.conv_backward_data %a, %b {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [-1], layout = "NCX"} : (tensor<1x2x3xf32>, tensor<2x3x3xf32>) -> tensor<1x3x7xf32>
   func.return
 }
 
@@ -57,7 +57,7 @@ func.func @f(%a: tensor<1x2x3xf32>, %b: tensor<2x3x3xf32>) {
 // grad.conv_backward_data C3: O of weights is not the channel count
 // CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [grad.conv_backward_data "dx"] channels of diff_dst: given 2, expected 3
 func.func @f(%a: tensor<1x2x3xf32>, %b: tensor<3x3x3xf32>) {
-  %dx = grad.conv_backward_data %a, %b {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<1x2x3xf32>, tensor<3x3x3xf32>) -> tensor<1x3x7xf32>
+  %dx = grad.conv_backward_data %a, %b {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x3xf32>, tensor<3x3x3xf32>) -> tensor<1x3x7xf32>
   func.return
 }
 
@@ -66,7 +66,7 @@ func.func @f(%a: tensor<1x2x3xf32>, %b: tensor<3x3x3xf32>) {
 // grad.conv_backward_data C3: groups that do not divide O
 // CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [grad.conv_backward_data "dx"] groups: given 3, expected a divisor of 2
 func.func @f(%a: tensor<1x2x3xf32>, %b: tensor<2x3x3xf32>) {
-  %dx = grad.conv_backward_data %a, %b {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 3, residue = [0]} : (tensor<1x2x3xf32>, tensor<2x3x3xf32>) -> tensor<1x3x7xf32>
+  %dx = grad.conv_backward_data %a, %b {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 3, residue = [0], layout = "NCX"} : (tensor<1x2x3xf32>, tensor<2x3x3xf32>) -> tensor<1x3x7xf32>
   func.return
 }
 
@@ -75,7 +75,7 @@ func.func @f(%a: tensor<1x2x3xf32>, %b: tensor<2x3x3xf32>) {
 // grad.conv_backward_data C4: a residue not below the stride
 // CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [grad.conv_backward_data "dx"] residue axis W: given 2, expected < stride 2
 func.func @f(%a: tensor<1x2x3xf32>, %b: tensor<2x3x3xf32>) {
-  %dx = grad.conv_backward_data %a, %b {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [2]} : (tensor<1x2x3xf32>, tensor<2x3x3xf32>) -> tensor<1x3x9xf32>
+  %dx = grad.conv_backward_data %a, %b {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [2], layout = "NCX"} : (tensor<1x2x3xf32>, tensor<2x3x3xf32>) -> tensor<1x3x9xf32>
   func.return
 }
 
@@ -84,7 +84,7 @@ func.func @f(%a: tensor<1x2x3xf32>, %b: tensor<2x3x3xf32>) {
 // grad.conv_backward_data C5: pads that leave nothing
 // CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [grad.conv_backward_data "dx"] diff_src axis W: given 0, expected a positive size
 func.func @f(%a: tensor<1x2x3xf32>, %b: tensor<2x3x3xf32>) {
-  %dx = grad.conv_backward_data %a, %b {strides = [2], dilations = [1], pads_begin = [7], pads_end = [0], groups = 1, residue = [0]} : (tensor<1x2x3xf32>, tensor<2x3x3xf32>) -> tensor<1x3x7xf32>
+  %dx = grad.conv_backward_data %a, %b {strides = [2], dilations = [1], pads_begin = [7], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x3xf32>, tensor<2x3x3xf32>) -> tensor<1x3x7xf32>
   func.return
 }
 
@@ -93,7 +93,7 @@ func.func @f(%a: tensor<1x2x3xf32>, %b: tensor<2x3x3xf32>) {
 // grad.conv_backward_data result: a size that is not s (Y - 1) + Ke - pb - pe + r
 // CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [grad.conv_backward_data "dx"] shape of diff_src: given [1, 3, 8], expected [1, 3, 7]
 func.func @f(%a: tensor<1x2x3xf32>, %b: tensor<2x3x3xf32>) {
-  %dx = grad.conv_backward_data %a, %b {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<1x2x3xf32>, tensor<2x3x3xf32>) -> tensor<1x3x8xf32>
+  %dx = grad.conv_backward_data %a, %b {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x3xf32>, tensor<2x3x3xf32>) -> tensor<1x3x8xf32>
   func.return
 }
 
@@ -102,7 +102,7 @@ func.func @f(%a: tensor<1x2x3xf32>, %b: tensor<2x3x3xf32>) {
 // grad.conv_backward_data weights: sizes known at compile time
 // CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [grad.conv_backward_data "dx"] weights shape: given [2, 3, ?], expected known sizes
 func.func @f(%a: tensor<1x2x3xf32>, %b: tensor<2x3x?xf32>) {
-  %dx = grad.conv_backward_data %a, %b {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0]} : (tensor<1x2x3xf32>, tensor<2x3x?xf32>) -> tensor<1x3x7xf32>
+  %dx = grad.conv_backward_data %a, %b {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x3xf32>, tensor<2x3x?xf32>) -> tensor<1x3x7xf32>
   func.return
 }
 
@@ -111,7 +111,7 @@ func.func @f(%a: tensor<1x2x3xf32>, %b: tensor<2x3x?xf32>) {
 // grad.conv_transpose_backward_data C1: rank below 3
 // CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [grad.conv_transpose_backward_data "dx"] ranks of diff_dst and weights: given 2 and 3, expected equal, 3 to 5
 func.func @f(%a: tensor<1x2xf32>, %b: tensor<3x2x3xf32>) {
-  %dx = grad.conv_transpose_backward_data %a, %b {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1} : (tensor<1x2xf32>, tensor<3x2x3xf32>) -> tensor<1x3x3xf32>
+  %dx = grad.conv_transpose_backward_data %a, %b {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, layout = "NCX"} : (tensor<1x2xf32>, tensor<3x2x3xf32>) -> tensor<1x3x3xf32>
   func.return
 }
 
@@ -120,7 +120,7 @@ func.func @f(%a: tensor<1x2xf32>, %b: tensor<3x2x3xf32>) {
 // grad.conv_transpose_backward_data C1: pads_begin of a wrong length
 // CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [grad.conv_transpose_backward_data "dx"] pads_begin: given [0, 0], expected 1 values >= 0
 func.func @f(%a: tensor<1x2x7xf32>, %b: tensor<3x2x3xf32>) {
-  %dx = grad.conv_transpose_backward_data %a, %b {strides = [2], dilations = [1], pads_begin = [0, 0], pads_end = [0], groups = 1} : (tensor<1x2x7xf32>, tensor<3x2x3xf32>) -> tensor<1x3x3xf32>
+  %dx = grad.conv_transpose_backward_data %a, %b {strides = [2], dilations = [1], pads_begin = [0, 0], pads_end = [0], groups = 1, layout = "NCX"} : (tensor<1x2x7xf32>, tensor<3x2x3xf32>) -> tensor<1x3x3xf32>
   func.return
 }
 
@@ -129,7 +129,7 @@ func.func @f(%a: tensor<1x2x7xf32>, %b: tensor<3x2x3xf32>) {
 // grad.conv_transpose_backward_data C2: a zero stride
 // CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [grad.conv_transpose_backward_data "dx"] strides: given [0], expected 1 values >= 1
 func.func @f(%a: tensor<1x2x7xf32>, %b: tensor<3x2x3xf32>) {
-  %dx = grad.conv_transpose_backward_data %a, %b {strides = [0], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1} : (tensor<1x2x7xf32>, tensor<3x2x3xf32>) -> tensor<1x3x3xf32>
+  %dx = grad.conv_transpose_backward_data %a, %b {strides = [0], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, layout = "NCX"} : (tensor<1x2x7xf32>, tensor<3x2x3xf32>) -> tensor<1x3x3xf32>
   func.return
 }
 
@@ -138,7 +138,7 @@ func.func @f(%a: tensor<1x2x7xf32>, %b: tensor<3x2x3xf32>) {
 // grad.conv_transpose_backward_data C3: O of weights is not the channel count
 // CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [grad.conv_transpose_backward_data "dx"] channels of diff_dst: given 2, expected 4
 func.func @f(%a: tensor<1x2x7xf32>, %b: tensor<3x4x3xf32>) {
-  %dx = grad.conv_transpose_backward_data %a, %b {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1} : (tensor<1x2x7xf32>, tensor<3x4x3xf32>) -> tensor<1x3x3xf32>
+  %dx = grad.conv_transpose_backward_data %a, %b {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, layout = "NCX"} : (tensor<1x2x7xf32>, tensor<3x4x3xf32>) -> tensor<1x3x3xf32>
   func.return
 }
 
@@ -147,7 +147,7 @@ func.func @f(%a: tensor<1x2x7xf32>, %b: tensor<3x4x3xf32>) {
 // grad.conv_transpose_backward_data C3: groups that do not divide C
 // CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [grad.conv_transpose_backward_data "dx"] groups: given 2, expected a divisor of 3
 func.func @f(%a: tensor<1x4x7xf32>, %b: tensor<3x2x3xf32>) {
-  %dx = grad.conv_transpose_backward_data %a, %b {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 2} : (tensor<1x4x7xf32>, tensor<3x2x3xf32>) -> tensor<1x3x3xf32>
+  %dx = grad.conv_transpose_backward_data %a, %b {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 2, layout = "NCX"} : (tensor<1x4x7xf32>, tensor<3x2x3xf32>) -> tensor<1x3x3xf32>
   func.return
 }
 
@@ -156,7 +156,7 @@ func.func @f(%a: tensor<1x4x7xf32>, %b: tensor<3x2x3xf32>) {
 // grad.conv_transpose_backward_data C4: a kernel larger than the padded diff_dst
 // CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [grad.conv_transpose_backward_data "dx"] kernel extent (8-1)*1+1 = 8 exceeds the padded size 7+0+0 = 7
 func.func @f(%a: tensor<1x2x7xf32>, %b: tensor<3x2x8xf32>) {
-  %dx = grad.conv_transpose_backward_data %a, %b {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1} : (tensor<1x2x7xf32>, tensor<3x2x8xf32>) -> tensor<1x3x3xf32>
+  %dx = grad.conv_transpose_backward_data %a, %b {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, layout = "NCX"} : (tensor<1x2x7xf32>, tensor<3x2x8xf32>) -> tensor<1x3x3xf32>
   func.return
 }
 
@@ -165,7 +165,7 @@ func.func @f(%a: tensor<1x2x7xf32>, %b: tensor<3x2x8xf32>) {
 // grad.conv_transpose_backward_data result: a size that is not (Y + pb + pe - Ke) div s + 1
 // CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [grad.conv_transpose_backward_data "dx"] shape of diff_src: given [1, 3, 4], expected [1, 3, 3]
 func.func @f(%a: tensor<1x2x7xf32>, %b: tensor<3x2x3xf32>) {
-  %dx = grad.conv_transpose_backward_data %a, %b {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1} : (tensor<1x2x7xf32>, tensor<3x2x3xf32>) -> tensor<1x3x4xf32>
+  %dx = grad.conv_transpose_backward_data %a, %b {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, layout = "NCX"} : (tensor<1x2x7xf32>, tensor<3x2x3xf32>) -> tensor<1x3x4xf32>
   func.return
 }
 
@@ -174,7 +174,7 @@ func.func @f(%a: tensor<1x2x7xf32>, %b: tensor<3x2x3xf32>) {
 // grad.take_window C1: begin with an entry too many
 // CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [grad.take_window "dx"] shape of begin and size: given [2], expected [1]
 func.func @f(%a: tensor<1x2x9xf32>, %b: tensor<2xi64>, %c: tensor<1xi64>) {
-  %dx = grad.take_window %a, %b, %c : (tensor<1x2x9xf32>, tensor<2xi64>, tensor<1xi64>) -> tensor<1x2x?xf32>
+  %dx = grad.take_window %a, %b, %c {axes = [2]} : (tensor<1x2x9xf32>, tensor<2xi64>, tensor<1xi64>) -> tensor<1x2x?xf32>
   func.return
 }
 
@@ -183,7 +183,7 @@ func.func @f(%a: tensor<1x2x9xf32>, %b: tensor<2xi64>, %c: tensor<1xi64>) {
 // grad.take_window C1: size of another rank
 // CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [grad.take_window "dx"] shape of begin and size: given [1, 1], expected [1]
 func.func @f(%a: tensor<1x2x9xf32>, %b: tensor<1xi64>, %c: tensor<1x1xi64>) {
-  %dx = grad.take_window %a, %b, %c : (tensor<1x2x9xf32>, tensor<1xi64>, tensor<1x1xi64>) -> tensor<1x2x?xf32>
+  %dx = grad.take_window %a, %b, %c {axes = [2]} : (tensor<1x2x9xf32>, tensor<1xi64>, tensor<1x1xi64>) -> tensor<1x2x?xf32>
   func.return
 }
 
@@ -292,5 +292,41 @@ func.func @f(%a: tensor<1x2x?xf32>, %b: tensor<2xi64>, %c: tensor<1xi64>, %d: te
 // CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [grad.resize_backward_dynamic "dx"] axes: given [5], expected distinct axes below 3
 func.func @f(%a: tensor<1x2x?xf32>, %b: tensor<1xi64>, %c: tensor<1xi64>, %d: tensor<1xi64>) {
   %dx = grad.resize_backward_dynamic %a, %b, %c, %d {axes = [5], interpolation = "linear", coordinates = "half_pixel"} : (tensor<1x2x?xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<1x2x?xf32>
+  func.return
+}
+
+// -----
+
+// grad.take_window C2: the same axis twice
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [grad.take_window "dx"] axes: given [2, 2], expected distinct axes below 3
+func.func @f(%a: tensor<1x2x9xf32>, %b: tensor<2xi64>, %c: tensor<2xi64>) {
+  %dx = grad.take_window %a, %b, %c {axes = [2, 2]} : (tensor<1x2x9xf32>, tensor<2xi64>, tensor<2xi64>) -> tensor<1x2x?xf32>
+  func.return
+}
+
+// -----
+
+// grad.conv_backward_data C3: in NXC the channels are the last axis
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [grad.conv_backward_data "dx"] channels of diff_dst: given 3, expected 2
+func.func @f(%a: tensor<1x2x3xf32>, %b: tensor<2x3x3xf32>) {
+  %dx = grad.conv_backward_data %a, %b {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NXC"} : (tensor<1x2x3xf32>, tensor<2x3x3xf32>) -> tensor<1x5x3xf32>
+  func.return
+}
+
+// -----
+
+// A layout that is none
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [grad.conv_backward_data "dx"] attribute layout: given "CNX", expected one of NCX, NXC
+func.func @f(%a: tensor<1x2x3xf32>, %b: tensor<2x3x3xf32>) {
+  %dx = grad.conv_backward_data %a, %b {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "CNX"} : (tensor<1x2x3xf32>, tensor<2x3x3xf32>) -> tensor<1x3x7xf32>
+  func.return
+}
+
+// -----
+
+// No layout
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [grad.conv_transpose_backward_data "dx"] attribute layout is missing: expected one of NCX, NXC
+func.func @f(%a: tensor<1x2x3xf32>, %b: tensor<3x2x3xf32>) {
+  %dx = grad.conv_transpose_backward_data %a, %b {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1} : (tensor<1x2x3xf32>, tensor<3x2x3xf32>) -> tensor<1x3x1xf32>
   func.return
 }
