@@ -1,0 +1,172 @@
+"""What every problem has: one spelling, one module, random inputs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from dialects.grad.conv import DATA_LAYOUTS
+from dialects.onnx.ops import ConstantOp
+from dialects.support import layouts, shapes
+from dialects.support.diagnostics import GradcError, Position
+from dialects.support.documented_op import DocumentedOp, build
+from dialects.support.dtypes import FLOATS, by_name, name_of
+from dialects.support.entry import set_names, update_function_type
+from dialects.support.shapes import Dim, Shape
+from gradc.problems.text import Fields, show_shape
+
+UNKNOWN_BATCH, UNKNOWN_SIZE = 2, 12
+"""What a size of diff_dst is in sample inputs if it is `?`."""
+
+
+@dataclass(frozen=True)
+class Problem(ABC):
+    """One canonical gradient, sizes channels first; `str(problem)` is its one spelling."""
+
+    KIND: ClassVar[str]
+    OP: ClassVar[type[DocumentedOp]]
+    FIELDS: ClassVar[tuple[str, ...]]
+    """The names of the fields after diff_dst."""
+
+    dtype: str
+    layout: str
+    diff_dst: Shape
+
+    @staticmethod
+    def parse(text: str, place: Position | None = None) -> Problem:
+        """The problem of a string; GradcError for any other string.
+
+        `place` is where the string begins in a file: errors then point at the field at fault.
+        """
+        from gradc.problems.kinds import KINDS
+
+        fields = Fields(text, place)
+        kind = KINDS[fields.word(0, "kind", tuple(KINDS))]
+        dtype = fields.word(1, "dtype", FLOATS)
+        layout = fields.word(2, "layout", DATA_LAYOUTS)
+        fields.check_names(3, ("diff_dst", *kind.FIELDS))
+        problem = kind.read(fields, dtype, layout)
+        try:
+            _ = problem.diff_src
+        except GradcError as error:
+            raise fields.error(error.diagnostic.message) from None
+        return problem
+
+    @staticmethod
+    def of(op: Operation) -> Problem:
+        """The problem of a verified canonical gradient op (one of `kinds.OPS`)."""
+        from gradc.problems.kinds import OPS
+
+        return OPS[type(op)].of_op(op)
+
+    def __str__(self) -> str:
+        fields = {"diff_dst": show_shape(self.diff_dst)} | self._fields()
+        return ",".join((self.KIND, self.dtype, self.layout, *(f"{k}={v}" for k, v in fields.items())))
+
+    @classmethod
+    @abstractmethod
+    def read(cls, fields: Fields, dtype: str, layout: str) -> Self:
+        """From the text after kind, dtype and layout."""
+
+    @classmethod
+    @abstractmethod
+    def of_op(cls, op: Any) -> Self:
+        """`of`, for an op of the class's kind."""
+
+    @abstractmethod
+    def _fields(self) -> dict[str, str]:
+        """The fields after diff_dst that are not at their defaults, in order."""
+
+    @abstractmethod
+    def _inputs(self) -> dict[str, tuple[Attribute, Shape]]:
+        """Element type and shape of every operand by name, constants included, in the op's order."""
+
+    @abstractmethod
+    def _attributes(self) -> dict[str, Any]:
+        """The attributes of the canonical op."""
+
+    def constants(self, seed: int = 0) -> dict[str, np.ndarray]:
+        """Random values of the operands that are known at compile time."""
+        return {}
+
+    @abstractmethod
+    def feeds(self, seed: int = 0) -> dict[str, np.ndarray]:
+        """Random values of the run-time inputs by name, with sizes for those that are `?`."""
+
+    def document(self) -> dict[str, Any] | None:
+        """The oneDNN Graph document of the same gradient, None where oneDNN has none."""
+        from gradc.problems.documents import document
+
+        return document(self)
+
+    def module(self, seed: int = 0) -> ModuleOp:
+        """A verified module with the one op, its run-time operands as inputs, `diff_src` as output."""
+        constants = self.constants(seed)
+        inputs = self._inputs()
+        run_time = [name for name in inputs if name not in constants]
+        block = Block(arg_types=[shapes.tensor_type(*inputs[name]) for name in run_time])
+        values: dict[str, SSAValue] = dict(zip(run_time, block.args, strict=True))
+        for name, array in constants.items():
+            block.add_op(op := ConstantOp(array))
+            values[name] = op.results[0]
+        block.add_op(op := build(self.OP, [values[name] for name in inputs], self._attributes()))
+        block.add_op(ReturnOp(op.results[0]))
+        function = FuncOp("main", ([], []), Region(block))
+        update_function_type(function)
+        set_names(function, run_time, ["diff_src"])
+        module = ModuleOp([function])
+        module.verify()
+        return module
+
+    @cached_property
+    def diff_src(self) -> Shape:
+        """The shape of the result, channels first."""
+        inputs = self._inputs()
+        block = Block(arg_types=[shapes.tensor_type(*given) for given in inputs.values()])
+        op = build(self.OP, list(block.args), self._attributes())
+        return ordered(shapes.shape_of(op.results[0]), self.layout, "NCX")
+
+    def _of_dtype(self, array: np.ndarray) -> np.ndarray:
+        known = by_name(self.dtype)
+        assert known is not None
+        return array.astype(np.float32).astype(known.numpy)
+
+    def _random_diff_dst(self, seed: int) -> np.ndarray:
+        known = [sample_size(dim, axis) for axis, dim in enumerate(self.diff_dst)]
+        rng = np.random.default_rng([seed, 0])
+        return self._of_dtype(rng.standard_normal(ordered(known, "NCX", self.layout)))
+
+    @property
+    def _element_type(self):
+        known = by_name(self.dtype)
+        assert known is not None
+        return known.mlir
+
+    @property
+    def _data(self) -> dict[str, tuple[Attribute, Shape]]:
+        return {"diff_dst": (self._element_type, ordered(self.diff_dst, "NCX", self.layout))}
+
+
+def ordered(values: Sequence[Any], source: str, target: str) -> tuple[Any, ...]:
+    """`layouts.reorder`; a tensor of fewer than three axes has them in one order only."""
+    return layouts.reorder(values, source, target) if len(values) > 2 else tuple(values)
+
+
+def sample_size(dim: Dim, axis: int) -> int:
+    if isinstance(dim, int):
+        return dim
+    return UNKNOWN_SIZE if axis else UNKNOWN_BATCH
+
+
+def data_of(diff_dst: SSAValue, layout: str) -> dict[str, Any]:
+    shape = [dim if isinstance(dim, int) else None for dim in shapes.shape_of(diff_dst)]
+    dtype = name_of(shapes.element_type_of(diff_dst))
+    return {"dtype": dtype, "layout": layout, "diff_dst": ordered(shape, layout, "NCX")}

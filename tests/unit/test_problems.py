@@ -1,0 +1,277 @@
+"""Problem strings: one spelling, the op that it stands for, and what is wrong with any other text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.generate import CANONICAL, KINDS, seeded
+from support.pipeline import apply
+
+import gradc
+from dialects.evaluate import evaluate
+from dialects.support.diagnostics import GradcError, Position
+from dialects.support.entry import entry_function, input_names
+from dialects.support.shapes import shape_of
+from gradc.problems import OPS, Problem, ResizeBackwardProblem
+from gradc.problems.resize import ALIGN_CORNERS
+from gradc.verify import verify_outputs
+from passes import pipelines
+from passes.target import Target
+
+SPELLED = (
+    "conv_backward_data,f32,NXC,diff_dst=1x64x28x28,weights=64x32x3x3,strides=2x2,pads=1x1:0x2,residue=1x0",
+    "conv_backward_data,bf16,NCX,diff_dst=?x8x?x7,weights=8x1x3x3,dilations=2x1,groups=8,weights_are=input",
+    "conv_transpose_backward_data,f16,NCX,diff_dst=2x4x9,weights=3x4x2",
+    "resize_backward,f64,NXC,diff_dst=?x3x8x6,diff_src=?x3x4x6,axes=2,interpolation=nearest_floor",
+    "resize_backward,f32,NCX,diff_dst=1x3x8,diff_src=1x3x5,coordinates=corner,steps=3/4",
+    "resize_backward_dynamic,f32,NXC,diff_dst=1x3x?x8",
+)
+
+
+def joined(values) -> str:
+    return "x".join(map(str, values))
+
+
+@st.composite
+def texts(draw, most: int = 9, dtypes=("f32", "f16", "bf16", "f64"), unknown: bool = True) -> str:
+    """A legal problem string in some order of fields, defaults written out or not."""
+    n = draw(st.integers(1, 3))
+
+    def per_axis(low: int, high: int) -> list[int]:
+        return [draw(st.integers(low, high)) for _ in range(n)]
+
+    def maybe(size: int) -> int | str:
+        return draw(st.sampled_from((size, "?"))) if unknown else size
+
+    kind = draw(st.sampled_from(("conv_backward_data", "conv_transpose_backward_data", "resize_backward")))
+    head = [kind, draw(st.sampled_from(dtypes)), draw(st.sampled_from(("NCX", "NXC")))]
+    batch, sizes = maybe(draw(st.integers(0, 3))), per_axis(1, most)
+    fields: dict[str, str] = {}
+    if kind == "resize_backward":
+        x = per_axis(1, most)
+        axes = sorted(draw(st.sets(st.sampled_from(range(2, n + 2)), min_size=1)))
+        source = [x[i] if i + 2 in axes else size for i, size in enumerate(sizes)]
+        fields["diff_src"] = joined((batch, 3, *source))
+        fields["axes"] = joined(axes)
+        rules = ("linear", "nearest_half_up", "nearest_half_down", "nearest_floor")
+        fields["interpolation"] = draw(st.sampled_from(rules))
+        fields["coordinates"] = draw(st.sampled_from(("half_pixel", "corner", "align_corners")))
+        steps = [f"{draw(st.integers(0, 9))}/{draw(st.integers(1, 9))}" for _ in axes]
+        fields |= draw(st.sampled_from(({}, {"steps": joined(steps)})))
+        fields["diff_dst"] = joined((batch, 3, *sizes))
+        defaults = {"axes": joined(range(2, n + 2)), "interpolation": "linear", "coordinates": "half_pixel"}
+    else:
+        kernel, strides, dilations = per_axis(1, 3), per_axis(1, 3), per_axis(1, 2)
+        groups = draw(st.integers(1, 2))
+        extents = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
+        begin = [draw(st.integers(0, 1)) for _ in kernel]
+        if kind == "conv_backward_data":
+            full = [s * (y - 1) + e for s, y, e in zip(strides, sizes, extents, strict=True)]
+            begin = [min(b, f - 1) for b, f in zip(begin, full, strict=True)]
+            end = [0] * n
+            fields["residue"] = joined(draw(st.integers(0, s - 1)) for s in strides)
+            fields["weights"] = joined((4, 3, *kernel))
+        else:
+            end = [max(0, e - y - b) for e, y, b in zip(extents, sizes, begin, strict=True)]
+            fields["weights"] = joined((2 * groups, 4 // groups, *kernel))
+        fields |= {
+            "strides": joined(strides),
+            "dilations": joined(dilations),
+            "pads": f"{joined(begin)}:{joined(end)}",
+            "groups": str(groups),
+            "weights_are": draw(st.sampled_from(("input", "constant"))),
+            "diff_dst": joined((batch, 4, *map(maybe, sizes))),
+        }
+        ones, zeros = joined([1] * n), joined([0] * n)
+        defaults = {"strides": ones, "dilations": ones, "pads": f"{zeros}:{zeros}", "groups": "1"}
+        defaults |= {"weights_are": "constant", "residue": zeros}
+    written = {k: v for k, v in fields.items() if defaults.get(k) != v or draw(st.booleans())}
+    return ",".join((*head, *(f"{k}={written[k]}" for k in draw(st.permutations(list(written))))))
+
+
+def canonical_op(module):
+    (op,) = (op for op in module.walk() if type(op) in OPS)
+    return op
+
+
+@given(texts())
+@settings(deadline=None, max_examples=150)
+def test_round_trip_of_text_and_op(text: str):
+    problem = Problem.parse(text)
+    assert Problem.parse(str(problem)) == problem
+    assert str(Problem.parse(str(problem))) == str(problem)
+    given_fields, kept = (set(t.split(",")) for t in (text, str(problem)))
+    assert {f for f in kept if not f.startswith(("coordinates", "steps"))} <= given_fields
+    again = Problem.of(canonical_op(problem.module()))
+    # positions of axes do not tell the layout where only some of the axes are resized
+    all_axes = tuple(range(2, len(problem.diff_dst)))
+    assert again == problem or getattr(problem, "axes", all_axes) != all_axes
+    assert again.module().is_structurally_equivalent(problem.module())
+
+
+@pytest.mark.parametrize("text", SPELLED)
+def test_the_spelling_is_the_shortest(text: str):
+    assert str(Problem.parse(text)) == text
+
+
+def test_align_corners_is_short_for_its_steps():
+    text = "resize_backward,f32,NCX,diff_dst=1x3x8x1,diff_src=1x3x4x6,coordinates="
+    problem = Problem.parse(text + ALIGN_CORNERS)
+    assert str(problem) == text + "corner,steps=3/7x0"
+    assert isinstance(problem, ResizeBackwardProblem)
+    assert problem.coordinate_modes == (ALIGN_CORNERS,)
+
+
+def problems_of_generators() -> Iterator[Problem]:
+    for seed in range(250):
+        module = seeded([3, seed], kinds=(*KINDS, *CANONICAL), dtypes=("f32", "f64")).module()
+        apply(module, pipelines.lower(Target()).partition(",select-strategy")[0])
+        for op in module.walk():
+            if type(op) in OPS:
+                problem = Problem.of(op)
+                assert canonical_op(problem.module()).properties.keys() == op.properties.keys()
+                assert problem.diff_src == Problem.parse(str(problem)).diff_src
+                yield problem
+
+
+def test_every_canonical_op_has_a_problem():
+    """Whatever the importers and passes make of the random source graphs."""
+    seen: Counter[str] = Counter()
+    for problem in problems_of_generators():
+        assert Problem.parse(str(problem)) == problem
+        assert Problem.of(canonical_op(problem.module())) == problem
+        seen[problem.KIND] += 1
+        seen["unknown"] += None in problem.diff_dst
+        seen["run-time weights"] += "weights_are=input" in str(problem)
+        seen["constant weights"] += "weights=" in str(problem) and "weights_are" not in str(problem)
+        seen[problem.layout] += 1
+    assert all(seen[kind.KIND] >= 10 for kind in OPS.values()), seen
+    assert min(seen.values()) >= 10, seen
+
+
+@given(texts(most=6, dtypes=("f32", "f16", "bf16")))
+@settings(deadline=None, max_examples=60)
+def test_the_module_compiles_to_the_right_numbers(text: str):
+    problem = Problem.parse(text)
+    compiled = gradc.compile(problem.module())
+    fed = problem.feeds()
+    assert all(row.ok for row in verify_outputs(compiled, fed, compiled.run(fed)))
+    for name, array in fed.items():
+        info = next(info for info in compiled.inputs if info.name == name)
+        assert array.ndim == len(info.shape)
+
+
+@given(texts(most=6, dtypes=("f32", "bf16", "f16"), unknown=False))
+@settings(deadline=None, max_examples=60)
+def test_the_document_means_the_same(text: str):
+    problem = Problem.parse(text)
+    document = problem.document()
+    if document is None:
+        assert isinstance(problem, ResizeBackwardProblem)
+        return
+    module = gradc.compiler.load(document)  # pyright: ignore[reportAttributeAccessIssue]
+    fed = problem.feeds(seed=5) | problem.constants(seed=5)
+    arrays = {"t0": fed["diff_dst"], "t1": fed.get("weights")}
+    if isinstance(problem, ResizeBackwardProblem):
+        (src,) = (a for a in entry_function(module).args if a.name_hint == "t1")
+        arrays["t1"] = np.zeros(shape_of(src), fed["diff_dst"].dtype)  # pyright: ignore
+    got = evaluate(module, [arrays[name] for name in input_names(entry_function(module))])
+    want = evaluate(problem.module(seed=5), list(problem.feeds(seed=5).values()))
+    np.testing.assert_array_equal(got[0].astype(np.float64), want[0].astype(np.float64))
+
+
+def test_seeds():
+    problem = Problem.parse(SPELLED[0])
+    first, again, other = (problem.feeds(seed)["diff_dst"] for seed in (0, 0, 1))
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+    weights = problem.constants(seed=1)["weights"]
+    assert not np.array_equal(weights, problem.constants()["weights"])
+    (constant,) = (op for op in problem.module(seed=1).walk() if op.name == "onnx.Constant")
+    assert np.array_equal(evaluate_constant(constant), weights)
+
+
+def evaluate_constant(op) -> np.ndarray:
+    from dialects.support.constants import constant_value
+
+    value = constant_value(op.results[0])
+    assert value is not None
+    return value
+
+
+CONV = "conv_backward_data,f32,NCX,diff_dst=1x4x9x9,weights=4x2x3x3"
+RESIZE = "resize_backward,f32,NCX,diff_dst=1x4x9x9,diff_src=1x4x3x3"
+BAD = (
+    ("", "kind: given nothing, expected one of conv_backward_data", ""),
+    ("conv_backward,f32", "did you mean conv_backward_data", ""),
+    ("conv_backward_data", "dtype is missing", ""),
+    ("conv_backward_data,f33,NCX", "dtype: given f33, expected one of f32", "f33"),
+    ("conv_backward_data,f32,NCHW", "layout: given NCHW, expected one of NCX, NXC", "NCHW"),
+    ("conv_backward_data,f32,NCX,x,diff_dst=1x1x1", "field: given x, expected name=value", "x,diff"),
+    (f"{CONV},stride=2x2", "unknown field stride: expected one of", "stride="),
+    (f"{CONV},stride=2x2", "did you mean strides", "stride="),
+    (f"{CONV},groups=1,groups=2", "groups is given twice", "groups=2"),
+    (f"{CONV},groups", "field: given groups, expected name=value", "groups"),
+    (f"{CONV},groups=two", "groups: given two, expected a number", "groups"),
+    (f"{CONV},groups=3", "groups: given 3, expected a divisor of 4", ""),
+    (f"{CONV},pads=1x1", "pads: given 1x1, expected begin:end", "pads"),
+    (f"{CONV},strides=1", "strides: given [1], expected 2 values", ""),
+    (f"{CONV},strides=0x1", "strides", ""),
+    (f"{CONV},residue=1x0", "residue", ""),
+    (f"{CONV},weights_are=const", "did you mean constant?", "weights_are"),
+    ("conv_backward_data,f32,NCX,diff_dst=1x4x9x9", "field weights is missing: expected weights=", ""),
+    ("conv_backward_data,f32,NCX,diff_dst=1x3x9x9,weights=4x2x3x3", "channels of diff_dst", ""),
+    ("conv_backward_data,f32,NCX,diff_dst=1x4,weights=4x2", "ranks", ""),
+    ("conv_backward_data,f32,NXC,diff_dst=1,weights=4", "ranks", ""),
+    (f"{RESIZE},axes=3x2", "axes: given 3x2, expected ascending axes below 4", "axes"),
+    (
+        f"{RESIZE},axes=2",
+        "diff_src: given 1x4x3x3, expected 1x4x9x9 with other sizes on axes 2",
+        "diff_src",
+    ),
+    (f"{RESIZE},coordinates=half_pixels", "did you mean half_pixel?", "coordinates"),
+    (f"{RESIZE},steps=1/0x1", "steps: given 1/0, expected a fraction such as 1/2", "steps"),
+    (f"{RESIZE},steps=1/2", "steps: given 1, expected 2 values", "steps"),
+    ("resize_backward,f32,NCX,diff_dst=1x4x?x9,diff_src=1x4x3x3", "resize_backward_dynamic", ""),
+    ("resize_backward,f32,NCX,diff_dst=1x4x9x9,diff_src=1x4x3", "diff_src", "diff_src"),
+)
+
+
+@pytest.mark.parametrize(("text", "message", "culprit"), BAD, ids=range(len(BAD)))
+def test_errors_are_one_located_line(text: str, message: str, culprit: str):
+    with pytest.raises(GradcError) as caught:
+        Problem.parse(text)
+    assert str(caught.value).startswith(f'error: [problem "{text}"] ')
+    assert message in str(caught.value)
+    with pytest.raises(GradcError) as caught:
+        Problem.parse(text, Position("cases.txt", 7, 11))
+    where = f"cases.txt:7:{11 + text.index(culprit)}: error: "
+    assert str(caught.value).startswith(where), str(caught.value)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@given(st.text(alphabet="conv_backward_data,f32NCX=1x?:/ ", max_size=60))
+@settings(deadline=None, max_examples=300)
+def test_no_text_is_a_crash(text: str):
+    with pytest.raises(GradcError):
+        Problem.parse(text)
+
+
+@given(texts(), st.data())
+@settings(deadline=None, max_examples=150)
+def test_a_changed_text_is_a_problem_or_an_error(text: str, data):
+    place = data.draw(st.integers(0, len(text) - 1))
+    changed = (
+        text[:place] + data.draw(st.sampled_from(["", "x", "0", "?", ",", "=", "9"])) + text[place + 1 :]
+    )
+    try:
+        problem = Problem.parse(changed)
+    except GradcError:
+        return
+    assert Problem.parse(str(problem)) == problem
