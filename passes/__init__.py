@@ -15,6 +15,7 @@ _PASSES = {
     "legalize-types": "LegalizeTypesPass",
     "convert-cann-to-grad": "ConvertCannToGradPass",
     "convert-onednn-to-grad": "ConvertOneDNNToGradPass",
+    "assign-layout": "AssignLayoutPass",
     "select-strategy": "SelectStrategyPass",
     "simplify": "SimplifyPass",
     "legalize-onnx": "LegalizeOnnxPass",

@@ -11,7 +11,7 @@ CANONICALIZE = (
 )
 
 LOWER = (
-    "canonicalize-layout",  # channels first; after the dtypes, so that casts meet at the ops
+    "canonicalize-layout",  # ONNX's weights; after the dtypes, so that casts meet at the ops
     "convert-cann-to-grad",
     "convert-onednn-to-grad",  # from here on nothing is optional
     "simplify",  # run-time size arithmetic that is known after all folds before strategies ask
@@ -24,22 +24,27 @@ def canonicalize() -> str:
 
 def lower(target: Target, strategy: str = "auto") -> str:
     """From source dialects to ONNX for a target."""
-    return f"{to_grad(target)},{from_grad(target, strategy)}"
+    return f"{to_grad(target, strategy)},{from_grad(target, strategy)}"
 
 
-def to_grad(target: Target) -> str:
+def to_grad(target: Target, strategy: str = "auto") -> str:
     """From source dialects to canonical gradients: all that comes before a strategy is chosen."""
-    legalize = f"legalize-types{_options(target)}"  # gradients in f32 before they become several ops
-    return ",".join((*CANONICALIZE, legalize, *LOWER))
+    return ",".join(
+        (
+            *CANONICALIZE,
+            f"legalize-types{_options(target)}",  # gradients in f32 before they become several ops
+            *LOWER,
+            f"assign-layout{_options(target, strategy)}",  # before strategies: the prices depend on it
+        )
+    )
 
 
 def from_grad(target: Target, strategy: str = "auto") -> str:
     """From canonical gradients to ONNX."""
     options = _options(target)
-    select = f"target={target.name} opset={target.opset} threads={target.threads} strategy={strategy}"
     return ",".join(
         (
-            f"select-strategy{{{select}}}",
+            f"select-strategy{_options(target, strategy)}",
             "simplify",  # constant weights are flipped, transposed, widened at compile time
             f"legalize-types{options}",  # what the strategies wrote in a half type
             f"legalize-onnx{options}",  # the end contract
@@ -47,5 +52,7 @@ def from_grad(target: Target, strategy: str = "auto") -> str:
     )
 
 
-def _options(target: Target) -> str:
-    return f"{{target={target.name} opset={target.opset}}}"
+def _options(target: Target, strategy: str = "") -> str:
+    """Of a pass that chooses strategies, for so many threads, or of one that knows of none."""
+    choice = f" threads={target.threads} strategy={strategy}" if strategy else ""
+    return f"{{target={target.name} opset={target.opset}{choice}}}"

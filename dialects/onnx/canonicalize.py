@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from xdsl.dialects.builtin import TensorType
+import numpy as np
+from xdsl.dialects.builtin import IntegerAttr, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
@@ -15,17 +16,21 @@ from dialects.onnx import ops
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.call import Call, axes_of
 from dialects.onnx.dims import TO_THE_END, ints, slice_bounds
+from dialects.onnx.values import constant_of
 from dialects.support import shapes
 from dialects.support.dtypes import name_of
 from dialects.support.interfaces import set_type
 
 
-def _replace(op: OnnxOp, new: OnnxOp, rewriter: PatternRewriter) -> None:
-    """Replace by an op that means the same; the declared type may know more than the inferred one."""
+def _replace(op: OnnxOp, new: OnnxOp, rewriter: PatternRewriter, *before: OnnxOp) -> None:
+    """Replace by an op that means the same, behind those that it reads.
+
+    The declared type may know more than the inferred one.
+    """
     declared = op.results[0].type
     assert isinstance(declared, TensorType)
     set_type(new.results[0], declared)
-    rewriter.replace(op, new)
+    rewriter.replace(op, [*before, new])
 
 
 # Ops that do nothing
@@ -81,6 +86,12 @@ def _ones(call: Call) -> bool:
     return repeats is not None and all(repeat == 1 for repeat in repeats)
 
 
+def _all_in_order(call: Call) -> bool:
+    """A Gather of every position in turn."""
+    dim = call.operand(0).shape[call.attribute("axis", 0)]
+    return isinstance(dim, int) and ints(call.operand(1).dims) == list(range(dim))
+
+
 def _same_sizes(call: Call) -> bool:
     """A Resize by sizes; by scales the coordinates may still move within the same sizes."""
     cropping = call.attribute("coordinate_transformation_mode") == "tf_crop_and_resize"
@@ -115,6 +126,7 @@ IDENTITIES: dict[str, Callable[[Call], bool]] = {
     "onnx.Clip": _one_operand,
     "onnx.Concat": _one_operand,
     "onnx.Expand": _fully_named,
+    "onnx.Gather": _all_in_order,
     "onnx.Identity": _always,
     "onnx.Pad": _zero_pad,
     "onnx.Reshape": _one_unknown,
@@ -241,10 +253,47 @@ def _parts(operand: SSAValue, axis: int) -> Sequence[SSAValue]:
     return (operand,)
 
 
+class ShapeOfMoved(RewritePattern):
+    """The sizes of a Transpose or a Cast are those of what it reads, so that it need not be computed."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: ops.ShapeOp, rewriter: PatternRewriter, /) -> None:
+        inner = op.data.owner
+        if isinstance(inner, ops.CastOp):
+            _replace(op, ops.ShapeOp(inner.input, start=_given(op.start), end=_given(op.end)), rewriter)
+        if not isinstance(inner, ops.TransposeOp):
+            return
+        taken = _perm(inner.call())[slice(_given(op.start), _given(op.end))]
+        sizes = ops.ShapeOp(inner.data)
+        indices = ops.ConstantOp(np.array(taken, np.int64))
+        _replace(op, ops.GatherOp(sizes, indices, axis=0), rewriter, sizes, indices)
+
+
+def _given(attribute: IntegerAttr | None) -> int | None:
+    return None if attribute is None else attribute.value.data
+
+
+class GatherOfGather(RewritePattern):
+    """Entries of a vector taken from entries of a vector, by known indices."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: ops.GatherOp, rewriter: PatternRewriter, /) -> None:
+        inner = op.data.owner
+        if not isinstance(inner, ops.GatherOp) or len(shapes.shape_of(inner.data)) != 1:
+            return
+        first, then = (constant_of(gather.indices) for gather in (inner, op))
+        if first is None or then is None or first.ndim != 1:
+            return
+        indices = ops.ConstantOp(np.asarray(first[then]))
+        _replace(op, ops.GatherOp(inner.data, indices, axis=0), rewriter, indices)
+
+
 _PAIRS: dict[str, RewritePattern] = {
     "onnx.Cast": CastBack(),
     "onnx.Concat": ConcatOfConcat(),
+    "onnx.Gather": GatherOfGather(),
     "onnx.Reshape": ReshapeOfReshape(),
+    "onnx.Shape": ShapeOfMoved(),
     "onnx.Squeeze": SqueezeOfUnsqueeze(),
     "onnx.Transpose": TransposeOfTranspose(),
     "onnx.Unsqueeze": SqueezeOfUnsqueeze(),

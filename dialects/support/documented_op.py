@@ -8,6 +8,7 @@ every later reader and the printer see the documented spelling.
 
 from __future__ import annotations
 
+import functools
 import math
 from abc import ABC
 from collections.abc import Mapping, Sequence
@@ -84,7 +85,7 @@ class DocumentedOp(IRDLOperation, InfersTypes, ABC):
         """The plain Python value of an attribute: the given one, else the documented default."""
         documented = documented_attributes(type(self))[name]
         given = self.properties.get(name)
-        return documented.spec.default if given is None else documented.spec.decode(given)
+        return documented.spec.default if given is None else _decoded(documented.spec, given)
 
     def is_given(self, name: str) -> bool:
         return name in self.properties
@@ -209,7 +210,7 @@ def _check_ports(op: DocumentedOp) -> None:
 
 def _check_value(op: DocumentedOp, documented: DocumentedAttribute, given: Attribute) -> None:
     try:
-        documented.spec.decode(given)
+        _decoded(documented.spec, given)
     except ValueError as error:
         raise error_at(op, f"attribute {documented.name}: {error}") from None
 
@@ -240,6 +241,13 @@ def _declared_type(operands: Sequence[SSAValue], shape: Shape | None, dtype: Att
     return shapes.tensor_type(dtype or f32, shape or ())
 
 
+@functools.lru_cache(maxsize=10_000)
+def _decoded(spec: AttributeSpec, given: Attribute) -> Any:
+    """`spec.decode`, which passes ask for again and again; its values are immutable."""
+    return spec.decode(given)
+
+
+@functools.lru_cache(maxsize=10_000)
 def _normalised(spec: AttributeSpec, given: Attribute) -> Attribute:
     """The one encoding of a given attribute; left alone if it is of a wrong type, for the verifier."""
     try:

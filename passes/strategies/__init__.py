@@ -7,10 +7,14 @@ from functools import cache
 from xdsl.ir import Operation
 
 from passes.strategies.base import Strategy
+from passes.strategies.conv_nxc_to_matmul import ConvNxcToMatMul
 from passes.strategies.conv_to_col2im import ConvToCol2Im
 from passes.strategies.conv_to_conv import ConvToConv
+from passes.strategies.conv_to_conv2d import ConvToConv2D
 from passes.strategies.conv_to_conv_transpose import ConvToConvTranspose
 from passes.strategies.conv_to_matmul import ConvToMatMul
+from passes.strategies.conv_to_phase_convs import ConvToPhaseConvs
+from passes.strategies.conv_to_upsampled_conv import ConvToUpsampledConv
 from passes.strategies.resize_dynamic_to_matmul import ResizeDynamicToMatMul
 from passes.strategies.resize_to_banded_matmul import ResizeToBandedMatMul
 from passes.strategies.resize_to_matmul import ResizeToMatMul
@@ -18,8 +22,12 @@ from passes.strategies.window_to_slice import WindowToSlice
 
 STRATEGIES: tuple[type[Strategy], ...] = (
     ConvToConv,
+    ConvToConv2D,
     ConvToConvTranspose,
+    ConvToPhaseConvs,
+    ConvToUpsampledConv,
     ConvToMatMul,
+    ConvNxcToMatMul,
     ConvToCol2Im,
     ResizeToMatMul,
     ResizeToBandedMatMul,

@@ -1,20 +1,18 @@
 """What a strategy is: one way to write one canonical gradient in plain ONNX.
 
 A strategy sees only ops in a layout that it declares. An op in another layout is shown to it as its
-channels-first twin, and what it writes stands between two Transposes.
+twin in the first one, and what it writes stands between two Transposes.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
@@ -23,7 +21,8 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.support import layouts
 from dialects.support.dtypes import name_of
-from dialects.support.shapes import element_type_of, shape_of, tensor_type
+from dialects.support.shapes import element_type_of
+from passes.support.orders import Order, inverse, twin
 from passes.support.rewriting import Emitter, replace, rewrite
 from passes.target import Target, TargetPass
 
@@ -49,23 +48,23 @@ class Strategy(ABC):
         assert isinstance(op, self.ops)
         if self.writes_layout_of(op):
             return self.refuses(op, target)
-        assert isinstance(op, GradConvOp)
-        with in_layout(op, "NCX") as twin:
-            return self.refuses(twin, target)
+        with twin(op, self._order(op)) as other:
+            return self.refuses(other, target)
 
     def write(self, op: Operation, target: Target, emit: Emitter) -> SSAValue:
         """The result of an op in any layout, in ONNX. Only for an op that is not refused."""
         if self.writes_layout_of(op):
             return self.emit(op, target, emit)
+        order = self._order(op)
+        data = emit(onnx.TransposeOp(op.operands[0], perm=order))
+        with twin(op, order, data) as other:
+            result = self.emit(other, target, emit)
+        return emit(onnx.TransposeOp(result, perm=inverse(order)))
+
+    def _order(self, op: Operation) -> Order:
+        """From the op's layout to the first that the strategy writes."""
         assert isinstance(op, GradConvOp)
-        there, back = (
-            layouts.permutation(*pair, op.spatial_rank)
-            for pair in ((op.value("layout"), "NCX"), ("NCX", op.value("layout")))
-        )
-        diff_dst = emit(onnx.TransposeOp(op.diff_dst, perm=there))
-        with in_layout(op, "NCX", diff_dst) as twin:
-            diff_src = self.emit(twin, target, emit)
-        return emit(onnx.TransposeOp(diff_src, perm=back))
+        return layouts.permutation(op.value("layout"), self.layouts[0], op.spatial_rank)
 
     @abstractmethod
     def refuses(self, op, target: Target) -> str | None:
@@ -74,30 +73,6 @@ class Strategy(ABC):
     @abstractmethod
     def emit(self, op, target: Target, emit: Emitter) -> SSAValue:
         """The result of an op in one of `layouts`, in ONNX. Only for an op that is not refused."""
-
-
-@contextmanager
-def in_layout(op: GradConvOp, layout: str, diff_dst: SSAValue | None = None) -> Iterator[GradConvOp]:
-    """The same gradient in another layout, in no block, for as long as the context lasts.
-
-    It reads `diff_dst`, or a value that is nothing but its type.
-    """
-    perm = layouts.permutation(op.value("layout"), layout, op.spatial_rank)
-    if diff_dst is None:
-        shape = [shape_of(op.diff_dst)[axis] for axis in perm]
-        (diff_dst,) = Block(arg_types=[tensor_type(element_type_of(op.diff_dst), shape)]).args
-    result = tensor_type(element_type_of(op.diff_src), [shape_of(op.diff_src)[axis] for axis in perm])
-    twin = type(op).create(
-        operands=[diff_dst, op.weights],
-        result_types=[result],
-        properties=op.properties | {"layout": StringAttr(layout)},
-        attributes=op.attributes,
-        location=op.location,
-    )
-    try:
-        yield twin
-    finally:
-        twin.drop_all_references()
 
 
 @dataclass

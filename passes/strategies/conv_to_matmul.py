@@ -1,6 +1,6 @@
 """conv-to-matmul: convolution gradients as one matrix product per group.
 
-1. Kernel 1 in all axes of ConvBackwardData: weights (C / g, O / g) times diff_dst (O / g, Y); a stride
+1. Kernel 1 in all axes: weights (C / g, O / g) times diff_dst (O / g, Y). In ConvBackwardData a stride
    puts s - 1 zeros behind every position, pads and residue cut the ends.
 2. Otherwise the columns that each result position reads are gathered first: per axis a table of
    positions (K, X) into diff_dst, in which whatever lies outside, or between strides, points at an
@@ -45,25 +45,30 @@ class ConvToMatMul(Strategy):
         return None
 
     def emit(self, op: ConvOp, target: Target, emit: Emitter) -> SSAValue:
-        if isinstance(op, ConvBackwardDataOp) and is_pointwise(op):
-            return _pointwise(op, emit)
-        return _columns(op, emit)
+        return _pointwise(op, emit) if is_pointwise(op) else _columns(op, emit)
 
 
 def is_pointwise(op: ConvOp) -> bool:
-    """Kernel 1 on all axes, in the op whose result is then a matrix product of diff_dst itself."""
-    return isinstance(op, ConvBackwardDataOp) and all(k == 1 for k in op.weights_shape[2:])
+    """Whether the result is a matrix product of diff_dst itself: kernel 1, and whole windows."""
+    if any(k != 1 for k in op.weights_shape[2:]):
+        return False
+    if isinstance(op, ConvBackwardDataOp):
+        return True
+    return all(axis.window.stride == 1 and axis.pads == (0, 0) for axis in op.axes)
 
 
-def _pointwise(op: ConvBackwardDataOp, emit: Emitter) -> SSAValue:
+def _pointwise(op: ConvOp, emit: Emitter) -> SSAValue:
     groups = op.value("groups")
-    out, per_group, *kernel = op.weights_shape
+    first, second, *kernel = op.weights_shape
     batch, *spatial = (size_of(emit, op.diff_dst, a) for a in (0, *range(2, 2 + len(kernel))))
-    matrix = reshape(emit, op.weights, [groups, out // groups, per_group])
-    matrix = emit(onnx.TransposeOp(matrix, perm=[0, 2, 1]))
-    value = _grouped_product(op.diff_dst, matrix, groups, out, batch, product(emit, spatial), emit)
-    value = reshape(emit, value, [batch, groups * per_group, *spatial])
-    return _strided(op, value, batch, spatial, emit)
+    matrix = reshape(emit, op.weights, [groups, first // groups, second])
+    rows, width = groups * second, first
+    if isinstance(op, ConvBackwardDataOp):
+        matrix = emit(onnx.TransposeOp(matrix, perm=[0, 2, 1]))
+        rows, width = width, rows
+    value = _grouped_product(op.diff_dst, matrix, groups, rows, batch, product(emit, spatial), emit)
+    value = reshape(emit, value, [batch, width, *spatial])
+    return _strided(op, value, batch, spatial, emit) if isinstance(op, ConvBackwardDataOp) else value
 
 
 def _grouped_product(

@@ -46,7 +46,7 @@ def test_the_pipeline_names_the_threads():
 
 def test_the_parts_make_the_whole():
     target = Target("cuda", 20, 4)
-    parts = (pipelines.to_grad(target), pipelines.from_grad(target, "conv-to-conv"))
+    parts = (pipelines.to_grad(target, "conv-to-conv"), pipelines.from_grad(target, "conv-to-conv"))
     assert ",".join(parts) == pipelines.lower(target, "conv-to-conv")
     assert "select-strategy" not in parts[0]
     assert parts[1].startswith("select-strategy{")

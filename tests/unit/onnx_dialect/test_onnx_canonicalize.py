@@ -121,6 +121,8 @@ GONE = {
     "unsqueeze and back": unary(
         f"""%s = c[-1, 0] %0 = onnx.Unsqueeze %x, %s : ({U}, {S}) -> tensor<1x?x3x1xf32>
             %t = c[0, 3] %y = onnx.Squeeze %0, %t : (tensor<1x?x3x1xf32>, {S}) -> {U}""", U, U),
+    "gather of all": unary(
+        f"%i = c[0, 1] %y = onnx.Gather %x, %i {{axis = 0}} : ({A}, {S}) -> {A}", A, A),
     "squeeze and back": unary(
         """%s = c[1] %0 = onnx.Squeeze %x, %s : (tensor<?x1xf32>, tensor<1xi64>) -> tensor<?xf32>
            %y = onnx.Unsqueeze %0, %s : (tensor<?xf32>, tensor<1xi64>) -> tensor<?x1xf32>""",
@@ -159,6 +161,13 @@ STAYS = {
         """%s = c[0] %0 = onnx.Unsqueeze %x, %s : (tensor<1xf32>, tensor<1xi64>) -> tensor<1x1xf32>
            %t = c[1] %y = onnx.Squeeze %0, %t : (tensor<1x1xf32>, tensor<1xi64>) -> tensor<1xf32>""",
         "tensor<1xf32>", "tensor<1xf32>"),
+    "gather of the first ones": unary(
+        f"%i = c[0, 1] %y = onnx.Gather %x, %i {{axis = 0}} : ({U}, {S}) -> {A}", U, A),
+    "gather in another order": unary(
+        f"%i = c[1, 0] %y = onnx.Gather %x, %i {{axis = 0}} : ({A}, {S}) -> {A}", A, A),
+    "gather of another axis": unary(
+        f"%i = c[0, 1] %y = onnx.Gather %x, %i {{axis = 1}} : ({A}, {S}) -> tensor<2x2xf32>",
+        A, "tensor<2x2xf32>"),
     "new result type": unary(f"%y = onnx.Identity %x : ({N}) -> {U}", N, U),
 }  # fmt: skip
 
@@ -189,6 +198,31 @@ def test_reshapes_compose() -> None:
         N,
     )
     assert canonicalized(text) == ["Constant", "Reshape"]
+
+
+@pytest.mark.parametrize(
+    ("bounds", "sizes"), [("", 3), ("start = 1", 2), ("start = -2, end = -1", 1), ("end = 9", 3)]
+)
+def test_sizes_are_read_before_a_transpose_and_a_cast(bounds: str, sizes: int) -> None:
+    text = unary(
+        f"""%0 = onnx.Transpose %x {{perm = [2, 0, 1]}} : (tensor<?x?x?xf32>) -> tensor<?x?x?xf32>
+            %1 = onnx.Cast %0 {{to = f16}} : (tensor<?x?x?xf32>) -> tensor<?x?x?xf16>
+            %y = onnx.Shape %1 {{{bounds}}} : (tensor<?x?x?xf16>) -> tensor<{sizes}xi64>""",
+        "tensor<?x?x?xf32>",
+        f"tensor<{sizes}xi64>",
+    )
+    assert canonicalized(text) == ["Shape", "Constant", "Gather"]
+
+
+def test_gathers_compose() -> None:
+    text = unary(
+        """%i = c[2, 0, -1] %j = c[1, -1, 0, 1]
+           %0 = onnx.Gather %x, %i {axis = 0} : (tensor<4xi64>, tensor<3xi64>) -> tensor<3xi64>
+           %y = onnx.Gather %0, %j {axis = 0} : (tensor<3xi64>, tensor<4xi64>) -> tensor<4xi64>""",
+        "tensor<4xi64>",
+        "tensor<4xi64>",
+    )
+    assert canonicalized(text) == ["Constant", "Gather"]
 
 
 CONCATS = {

@@ -1,0 +1,221 @@
+"""assign-layout: the order of axes in which each op works, chosen for the whole graph at once.
+
+1. A convolution takes NCX or NXC; a resize, a window, a Pad and a Cast take whatever order their data
+   comes in. An op that moves stands between two Transposes; where two neighbours agree, theirs cancel.
+2. The results of the graph, and whatever ops that do not move read, keep the order that they have.
+3. Transposes that are in the graph already are part of the choice: they are put where they cost least.
+
+The sum of what the ops and the Transposes cost is least possible, and found in one pass from the ends
+of the graph to its beginning: every op that moves reads one tensor, so the graph of those ops is a
+forest, and the best order of an op depends on nothing but the order in which it gives its result:
+
+    cost(op, order) = price(op, order) + cost(result, order)
+    cost(tensor, order) = least, over all sets of further orders that Transposes make of it, of
+                          the price of these + the sum over its readers of their least cost among them
+
+A graph that is best as it is stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
+
+from dialects.onnx import ops as onnx
+from dialects.support.constants import constant_value
+from dialects.support.diagnostics import UnsupportedError
+from dialects.support.dtypes import of_mlir
+from dialects.support.shapes import element_type_of, shape_of
+from passes.choice import AUTO, choose, find_strategy
+from passes.strategies import strategies_of
+from passes.strategies.base import Strategy
+from passes.support import orders
+from passes.support.orders import Order, compose, identity, orders_of
+from passes.support.rewriting import Emitter, functions, replace, rewrite, simplify
+from passes.target import Target, TargetPass
+
+NODE_SECONDS, BYTES_PER_SECOND = 3e-6, 8e9
+"""A Transpose takes as long as a node takes at all, and as moving its bytes takes."""
+
+UNKNOWN_BATCH, UNKNOWN_SIZE = 1, 32
+"""What stands for sizes that only run time knows, so that Transposes can be compared."""
+
+STAY = 1e-9
+"""Seconds by which another order must be better than the given one."""
+
+IMPOSSIBLE = 1e3
+"""Seconds for an op that no strategy writes in an order: select-strategy says why, if it must be. Few
+enough that a sum of them still tells the price of a Transpose."""
+
+MOST_EXTRA = 4
+"""So many orders of a tensor beside those that it must have are weighed in all combinations."""
+
+
+@dataclass(frozen=True)
+class AssignLayoutPass(TargetPass):
+    name = "assign-layout"
+
+    strategy: str = AUTO
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        prices = Prices(find_strategy(self.strategy), self.env)
+        chosen: dict[Operation, Order] = {}
+        for function in functions(op):
+            chosen |= Assignment(function, prices).chosen()
+        moves = {inner: order for inner, order in chosen.items() if order != identity(len(order))}
+        if moves:
+            rewrite(op, [Move(moves)], repeat=False)
+            simplify(ctx, op)
+
+
+@dataclass
+class Move(RewritePattern):
+    """Puts each op into its order, between Transposes."""
+
+    moves: dict[Operation, Order]
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        if op in self.moves:
+            emit = Emitter()
+            replace(op, rewriter, emit, orders.apply(op, self.moves[op], emit))
+
+
+@dataclass(frozen=True)
+class Prices:
+    """What ops and Transposes cost, in seconds. `forced` is the strategy that a user wants, if any."""
+
+    forced: Strategy | None
+    target: Target
+
+    def of(self, op: Operation, order: Order) -> float:
+        """The price of an op in one of its orders, Transposes of its strategy's own included.
+
+        Strategies have no prices in seconds yet, so these Transposes are all that there is to it.
+        """
+        if not strategies_of(op):
+            return 0.0
+        if order == identity(len(order)):
+            return self._of(op)
+        with orders.twin(op, order) as other:
+            return self._of(other)
+
+    def _of(self, op: Operation) -> float:
+        try:
+            strategy = choose(op, self.forced, self.target)
+        except UnsupportedError:
+            return IMPOSSIBLE
+        if strategy.writes_layout_of(op):
+            return 0.0
+        return self.transpose(op.operands[0]) + self.transpose(op.results[0])
+
+    def transpose(self, value: SSAValue) -> float:
+        """That of a constant is done at compile time."""
+        if constant_value(value) is not None:
+            return 0.0
+        dtype = of_mlir(element_type_of(value))
+        assert dtype is not None
+        elements = 1
+        for axis, dim in enumerate(shape_of(value)):
+            elements *= dim if isinstance(dim, int) else UNKNOWN_SIZE if axis else UNKNOWN_BATCH
+        return NODE_SECONDS + 2 * elements * dtype.numpy.itemsize / BYTES_PER_SECOND
+
+
+@dataclass
+class Tensor:
+    """A value and all that Transposes make of it, with orders relative to the value.
+
+    `fixed` are the orders in which ops that do not move read it; `readers` are those that do, each
+    with the order in which it reads now.
+    """
+
+    value: SSAValue
+    transpose: float
+    fixed: set[Order] = field(default_factory=set)
+    readers: list[tuple[Operation, Order]] = field(default_factory=list)
+
+
+@dataclass
+class Assignment:
+    """The choice for one function."""
+
+    function: FuncOp
+    prices: Prices
+    tensors: dict[SSAValue, Tensor] = field(default_factory=dict)
+    costs: dict[Operation, dict[Order, float]] = field(default_factory=dict)
+    """The cost of an op in each of its orders, with all that depends on its result."""
+
+    def chosen(self) -> dict[Operation, Order]:
+        """The order of each op that moves."""
+        self._read()
+        for op in reversed(list(self.costs)):
+            tensor = self.tensors[op.results[0]]
+            for order in orders_of(op):
+                stay = 0.0 if order == identity(len(order)) else STAY
+                cost, _ = self._settled(tensor, order)
+                self.costs[op][order] = self.prices.of(op, order) + stay + cost
+        chosen: dict[Operation, Order] = {}
+        for value, tensor in self.tensors.items():
+            made = chosen.get(value.owner) if isinstance(value.owner, Operation) else None
+            _, present = self._settled(tensor, made or identity(len(shape_of(value))))
+            for op, read in tensor.readers:
+                chosen[op] = min(self._options(op, read, tensor, present))[1]
+        return chosen
+
+    def _read(self) -> None:
+        """Fill `tensors` and the keys of `costs`, in the order of the function's ops."""
+        places: dict[SSAValue, tuple[Tensor, Order]] = {}
+        for value in self.function.args:
+            self._add(value, places)
+        for op in self.function.body.block.ops:
+            movable = bool(orders_of(op))
+            for index, operand in enumerate(op.operands):
+                tensor, read = places[operand]
+                if index == 0 and movable:
+                    tensor.readers.append((op, read))
+                elif not isinstance(op, onnx.TransposeOp | onnx.ShapeOp):
+                    tensor.fixed.add(read)
+            if movable:
+                self.costs[op] = {}
+            if isinstance(op, onnx.TransposeOp):
+                tensor, read = places[op.data]
+                places[op.results[0]] = (tensor, compose(read, _perm(op)))
+                continue
+            for value in op.results:
+                self._add(value, places)
+
+    def _add(self, value: SSAValue, places: dict[SSAValue, tuple[Tensor, Order]]) -> None:
+        tensor = Tensor(value, self.prices.transpose(value))
+        self.tensors[value] = tensor
+        places[value] = (tensor, identity(len(shape_of(value))))
+
+    def _settled(self, tensor: Tensor, made: Order) -> tuple[float, frozenset[Order]]:
+        """The least cost of a tensor that is made in an order, and the orders that are then made of it."""
+        must = frozenset({made, *tensor.fixed})
+        wanted = {compose(read, order) for op, read in tensor.readers for order in self.costs[op]}
+        extra = sorted(wanted - must)[:MOST_EXTRA]
+        return min(
+            ((self._with(tensor, must | more), must | more) for more in orders.subsets(extra)),
+            key=lambda found: found[0],
+        )
+
+    def _with(self, tensor: Tensor, present: frozenset[Order]) -> float:
+        readers = (min(self._options(op, read, tensor, present))[0] for op, read in tensor.readers)
+        return (len(present) - 1) * tensor.transpose + sum(readers)
+
+    def _options(
+        self, op: Operation, read: Order, tensor: Tensor, present: frozenset[Order]
+    ) -> Iterator[tuple[float, Order]]:
+        """What each order of a reader costs, with a Transpose of its own where its order is not present."""
+        for order, cost in self.costs[op].items():
+            yield cost + (compose(read, order) not in present) * tensor.transpose, order
+
+
+def _perm(op: onnx.TransposeOp) -> Order:
+    rank = len(shape_of(op.data))
+    return tuple(op.onnx_attributes().get("perm", reversed(range(rank))))  # pyright: ignore

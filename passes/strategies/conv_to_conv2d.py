@@ -1,0 +1,45 @@
+"""conv-to-conv2d: the convolution of conv-to-conv on one or three axes, written on two.
+
+onnxruntime has blocked (NCHWc) convolution kernels for two spatial axes; on one and on three it unrolls
+the windows and multiplies. So one axis becomes an image of one row, and of three the first is unrolled
+into channels, which costs a copy per tap of that axis and no more.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from xdsl.ir import SSAValue
+
+from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp
+from dialects.onnx import ops as onnx
+from passes.strategies.base import Strategy, no_kernel
+from passes.support.convolution import GradConv, as_convolution, convolve_planes, no_convolution
+from passes.support.rewriting import Emitter
+from passes.target import Target
+
+
+class ConvToConv2D(Strategy):
+    """Conv on images: of one row for one axis, of unrolled slices for three."""
+
+    name: ClassVar[str] = "conv-to-conv2d"
+    ops: ClassVar = (ConvBackwardDataOp, ConvTransposeBackwardDataOp)
+
+    def refuses(self, op: GradConv, target: Target) -> str | None:
+        if op.spatial_rank == 2:
+            return "two spatial axes are conv-to-conv"
+        if reason := no_convolution(op):
+            return reason
+        needed = (onnx.ConvOp, onnx.ConcatOp, onnx.PadOp, onnx.SliceOp) if op.spatial_rank == 3 else ()
+        if reason := no_kernel(target, op.diff_dst, onnx.ConvOp, *needed):
+            return reason
+        if op.spatial_rank == 1:
+            return None
+        if op.value("groups") > 1:
+            return f"groups {op.value('groups')}: the unrolled channels would lie in the wrong group"
+        if not isinstance(op.spatial(op.diff_dst)[0], int):
+            return "the unrolled axis needs a size known at compile time"
+        return None
+
+    def emit(self, op: GradConv, target: Target, emit: Emitter) -> SSAValue:
+        return convolve_planes(emit, op.diff_dst, *as_convolution(emit, op))

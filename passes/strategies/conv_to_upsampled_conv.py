@@ -1,0 +1,86 @@
+"""conv-to-upsampled-conv: zeros between the positions of diff_dst make a stride a convolution.
+
+With u[s y] = diff_dst[y] and zeros elsewhere, diff_src is the convolution of u with the flipped kernel,
+with pads Ke - 1 - pb before, and what reaches X after u's s Y positions: X + pb - s Y.
+
+It multiplies s^n as often as needed, and is quick where multiplications are not what takes the time: a
+depthwise ConvTranspose runs channel after channel. u is written by Resize (nearest) and a mask.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from dialects.grad.conv import ConvBackwardDataOp
+from dialects.grad.geometry import axis_letters
+from dialects.onnx import ops as onnx
+from dialects.support import shapes
+from dialects.support.dtypes import of_mlir
+from dialects.support.shapes import element_type_of
+from passes.strategies.base import Strategy, no_kernel
+from passes.support.convolution import Convolution, convolve
+from passes.support.rewriting import Emitter
+from passes.support.tensors import flip_spatial, swap_channels
+from passes.target import Target
+
+
+class ConvToUpsampledConv(Strategy):
+    """Zero insertion by Resize and Mul, then Conv with flipped weights."""
+
+    name: ClassVar[str] = "conv-to-upsampled-conv"
+    ops: ClassVar = (ConvBackwardDataOp,)
+
+    def refuses(self, op: ConvBackwardDataOp, target: Target) -> str | None:
+        if reason := no_kernel(target, op.diff_dst, onnx.ConvOp, onnx.ResizeOp, onnx.MulOp):
+            return reason
+        if math.prod(op.value("strides")) == 1:
+            return "no axis has a stride"
+        if op.batch == 0 or not isinstance(op.batch, int):
+            return "Resize refuses an empty batch, so a batch known to be positive is needed"
+        if not shapes.is_static((*op.spatial(op.diff_dst), *op.spatial(op.diff_src))):
+            return "spatial sizes must be known at compile time"
+        for letter, begin, end in zip(axis_letters(op.spatial_rank), *_pads(op), strict=True):
+            if min(begin, end) < 0:
+                return f"the convolution would need negative pads ({begin}, {end}) on axis {letter}"
+        return None
+
+    def emit(self, op: ConvBackwardDataOp, target: Target, emit: Emitter) -> SSAValue:
+        groups = op.value("groups")
+        weights = flip_spatial(emit, swap_channels(emit, op.weights, groups))
+        unit = (1,) * op.spatial_rank
+        conv = Convolution(unit, tuple(op.value("dilations")), *_pads(op), groups)
+        return convolve(emit, _upsampled(op, emit), weights, conv)
+
+
+def _pads(op: ConvBackwardDataOp) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Of the convolution of u, before and after."""
+    sizes = zip(op.axes, op.spatial(op.diff_dst), op.spatial(op.diff_src), strict=True)
+    after = []
+    for axis, y, x in sizes:
+        assert isinstance(y, int)
+        assert isinstance(x, int)
+        after.append(x + axis.pad_begin - axis.window.stride * y)
+    return tuple(axis.window.extent - 1 - axis.pad_begin for axis in op.axes), tuple(after)
+
+
+def _upsampled(op: ConvBackwardDataOp, emit: Emitter) -> SSAValue:
+    strides = op.value("strides")
+    scales = emit.constant(np.array([1, 1, *strides], np.float32))
+    repeated = onnx.ResizeOp(
+        op.diff_dst,
+        None,
+        scales,
+        mode="nearest",
+        nearest_mode="floor",
+        coordinate_transformation_mode="asymmetric",
+    )
+    dtype = of_mlir(element_type_of(op.diff_dst))
+    assert dtype is not None
+    shown = [s * y for s, y in zip(strides, op.spatial(op.diff_dst), strict=True) if isinstance(y, int)]
+    mask = np.zeros(shown, dtype.numpy)
+    mask[tuple(slice(None, None, s) for s in strides)] = 1
+    return emit(onnx.MulOp(emit(repeated), emit.constant(mask)))

@@ -1,0 +1,120 @@
+"""Ops that can be written for any order of their data's axes: which they are, and how they move.
+
+An order is a permutation as Transpose takes it: axis i of a tensor in an order is axis order[i] of the
+tensor as it is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TypeVar
+
+from xdsl.dialects.builtin import StringAttr, TensorType
+from xdsl.ir import Block, Operation, SSAValue
+
+from dialects.grad.conv import DATA_LAYOUTS, GradConvOp, TakeWindowOp
+from dialects.grad.resize import ResizeBackwardDynamicOp, ResizeBackwardOp
+from dialects.onnx import ops as onnx
+from dialects.support import layouts
+from dialects.support.attributes import INTS
+from dialects.support.shapes import element_type_of, shape_of, tensor_type
+from passes.support.rewriting import Emitter
+from passes.support.shape_math import ShapeMath
+
+Order = tuple[int, ...]
+OpT = TypeVar("OpT", bound=Operation)
+
+ON_AXES = (ResizeBackwardOp, ResizeBackwardDynamicOp, TakeWindowOp)
+"""Ops with an attribute `axes` into their first operand."""
+
+
+def compose(first: Order, then: Order) -> Order:
+    """The order that a tensor in order `first` has after a Transpose by `then`."""
+    return tuple(first[axis] for axis in then)
+
+
+def inverse(order: Order) -> Order:
+    return tuple(order.index(axis) for axis in range(len(order)))
+
+
+def identity(rank: int) -> Order:
+    return tuple(range(rank))
+
+
+def layout_orders(rank: int) -> list[Order]:
+    """What a Transpose between the layouts may do to a tensor of that rank."""
+    pairs = [(source, target) for source in DATA_LAYOUTS for target in DATA_LAYOUTS]
+    return [layouts.permutation(source, target, rank - 2) for source, target in pairs]
+
+
+def orders_of(op: Operation) -> list[Order]:
+    """The orders of its first operand and its result for which an op can be written, as given first.
+
+    Empty for an op that is bound to the order that it has.
+    """
+    if isinstance(op, GradConvOp):
+        given = op.value("layout")
+        return [
+            layouts.permutation(given, layout, op.spatial_rank)
+            for layout in (given, *(other for other in DATA_LAYOUTS if other != given))
+        ]
+    free = isinstance(op, (*ON_AXES, onnx.CastOp)) or (isinstance(op, onnx.PadOp) and op.axes is None)
+    rank = len(shape_of(op.operands[0])) if free else 0
+    return list(dict.fromkeys(layout_orders(rank))) if 3 <= rank <= 5 else []
+
+
+def reordered(value: SSAValue, order: Order) -> TensorType:
+    """The type of a tensor in another order."""
+    return tensor_type(element_type_of(value), [shape_of(value)[axis] for axis in order])
+
+
+def moved(op: OpT, order: Order, data: SSAValue, emit: Emitter) -> OpT:
+    """The op on `data`, its first operand in one of its `orders_of`; so is its result then."""
+    properties, rest = dict(op.properties), list(op.operands[1:])
+    if isinstance(op, GradConvOp):
+        given = op.value("layout")
+        (layout,) = (
+            layout
+            for layout in DATA_LAYOUTS
+            if layouts.permutation(given, layout, op.spatial_rank) == order and layout != given
+        )
+        properties["layout"] = StringAttr(layout)
+    elif isinstance(op, ON_AXES):
+        properties["axes"] = INTS.encode([order.index(axis) for axis in op.value("axes")])
+    elif isinstance(op, onnx.PadOp):
+        rest[0] = ShapeMath(emit).take(op.pads, [*order, *(len(order) + axis for axis in order)])
+    return type(op).create(
+        operands=[data, *rest],
+        result_types=[reordered(op.results[0], order)],
+        properties=properties,
+        attributes=op.attributes,
+        location=op.location,
+    )
+
+
+@contextmanager
+def twin(op: OpT, order: Order, data: SSAValue | None = None) -> Iterator[OpT]:
+    """`moved`, in no block, for as long as the context lasts.
+
+    It reads `data`, or a value that is nothing but its type.
+    """
+    if data is None:
+        (data,) = Block(arg_types=[reordered(op.operands[0], order)]).args
+    other = moved(op, order, data, Emitter())
+    try:
+        yield other
+    finally:
+        other.drop_all_references()
+
+
+def apply(op: Operation, order: Order, emit: Emitter) -> SSAValue:
+    """The op's result as given, computed in another order between two Transposes."""
+    data = emit(onnx.TransposeOp(op.operands[0], perm=order))
+    return emit(onnx.TransposeOp(emit(moved(op, order, data, emit)), perm=inverse(order)))
+
+
+def subsets(orders: Sequence[Order]) -> Iterator[frozenset[Order]]:
+    """All subsets, smaller ones before those that contain them."""
+    for bits in range(1 << len(orders)):
+        yield frozenset(order for i, order in enumerate(orders) if bits >> i & 1)

@@ -1,0 +1,136 @@
+"""The phases of a strided convolution gradient: which taps reach the positions x = s q + a.
+
+Per axis, diff_src[s q + a] sums over the taps k with a + pb - k d = 0 mod s, and reads
+y = q + (a + pb - k d) / s. So every phase a is a gradient of stride 1 of its own, over as many positions
+as diff_dst has, with a share of the taps: no multiplication by zero. Interleaving the phases gives diff_src.
+
+With g = gcd(s, d), taps of one phase lie s / g apart, and what they read d / g: a dilated convolution.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import SSAValue
+
+from dialects.grad.conv import ConvBackwardDataOp
+from dialects.grad.geometry import ConvAxis
+from dialects.onnx import ops as onnx
+from dialects.support.shapes import shape_of
+from passes.support.convolution import crop
+from passes.support.rewriting import Emitter
+from passes.support.tensors import Size, reshape, size_of
+
+
+@dataclass(frozen=True)
+class Phase:
+    """Taps of one phase, in the order in which they read: y = q + first + i step."""
+
+    taps: tuple[int, ...]
+    first: int
+    step: int
+
+    @property
+    def last(self) -> int:
+        return self.first + (len(self.taps) - 1) * self.step
+
+
+@dataclass(frozen=True)
+class AxisPhases:
+    """The phases of one axis, None for one that no tap reaches, and Q = ceil(X / s) positions of each."""
+
+    phases: tuple[Phase | None, ...]
+    y: int
+    x: int
+
+    @property
+    def positions(self) -> int:
+        return -(-self.x // len(self.phases))
+
+    @property
+    def reached(self) -> range:
+        """The phases that taps reach, if they follow each other."""
+        found = [a for a, phase in enumerate(self.phases) if phase]
+        return range(found[0], found[-1] + 1)
+
+    @property
+    def has_gap(self) -> bool:
+        return not all(self.phases[a] for a in self.reached)
+
+    def pads(self, phase: Phase) -> tuple[int, int]:
+        """What a phase's reads need before and after diff_dst; negative where they leave some of it out."""
+        return -phase.first, self.positions - 1 + phase.last - (self.y - 1)
+
+    @property
+    def widest(self) -> tuple[int, int]:
+        """The pads that serve every phase, at least 0."""
+        begins, ends = zip(*(self.pads(phase) for phase in self.phases if phase), strict=True)
+        return max(0, *begins), max(0, *ends)
+
+
+def axis_phases(axis: ConvAxis, y: int, x: int) -> AxisPhases:
+    window = axis.window
+    found = []
+    for a in range(window.stride):
+        reads = {}
+        for k in range(window.kernel):
+            offset, rest = divmod(a + axis.pad_begin - k * window.dilation, window.stride)
+            if rest == 0:
+                reads[offset] = k
+        order = sorted(reads)
+        taps = tuple(reads[offset] for offset in order)
+        step = window.dilation // math.gcd(window.stride, window.dilation)
+        found.append(Phase(taps, order[0], step) if taps else None)
+    return AxisPhases(tuple(found), y, x)
+
+
+def op_phases(op: ConvBackwardDataOp) -> list[AxisPhases]:
+    """The phases of every axis. Only for an op of known spatial sizes."""
+    found = []
+    for axis, y, x in zip(op.axes, op.spatial(op.diff_dst), op.spatial(op.diff_src), strict=True):
+        assert isinstance(y, int)
+        assert isinstance(x, int)
+        found.append(axis_phases(axis, y, x))
+    return found
+
+
+def interleave(
+    emit: Emitter,
+    axes: Sequence[AxisPhases],
+    first_axis: int,
+    part: Callable[[tuple[Phase, ...]], SSAValue],
+) -> SSAValue:
+    """diff_src from `part`, which gives Q.. positions of a choice of one phase per axis.
+
+    `first_axis` is where the spatial axes begin. The innermost axis is interleaved first: the runs that
+    are copied are as long as can be.
+    """
+
+    def of(chosen: tuple[Phase, ...]) -> SSAValue:
+        i = len(chosen)
+        if i == len(axes):
+            return part(chosen)
+        phases = axes[i].phases
+        parts = [of((*chosen, phase)) for phase in (phases[a] for a in axes[i].reached) if phase]
+        return _interleaved(emit, parts, axes[i], first_axis + i)
+
+    value = of(())
+    return crop(emit, value, range(first_axis, first_axis + len(axes)), [axis.x for axis in axes])
+
+
+def _interleaved(emit: Emitter, parts: Sequence[SSAValue], phases: AxisPhases, axis: int) -> SSAValue:
+    """Parts of (.., Q, ..) to (.., Q s, ..), zeros for the phases before and after those of the parts."""
+    stride = len(phases.phases)
+    if stride == 1:
+        return parts[0]
+    sizes: list[Size] = [size_of(emit, parts[0], i) for i in range(len(shape_of(parts[0])))]
+    apart = [reshape(emit, part, [*sizes[: axis + 1], 1, *sizes[axis + 1 :]]) for part in parts]
+    value = emit(onnx.ConcatOp(apart, axis=axis + 1)) if len(parts) > 1 else apart[0]
+    reached = phases.reached
+    if len(reached) < stride:
+        zeros = [0] * (2 * len(sizes) + 2)
+        zeros[axis + 1], zeros[axis + 1 + len(sizes) + 1] = reached.start, stride - reached.stop
+        value = emit(onnx.PadOp(value, emit.ints(zeros)))
+    return reshape(emit, value, [*sizes[:axis], phases.positions * stride, *sizes[axis + 1 :]])

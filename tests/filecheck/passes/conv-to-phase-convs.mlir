@@ -1,0 +1,82 @@
+// RUN: gradc-opt %s -p conv-to-phase-convs,simplify | filecheck %s
+
+// X = 2 (3 - 1) + 3 - 1 - 1 + 1 = 6: phase 0 has tap 1, phase 1 taps 2 (y = q) and 0 (y = q + 1).
+func.func @rows(%dy: tensor<1x4x3xf32>, %w: tensor<4x2x3xf32>) -> tensor<1x2x6xf32> {
+  %dx = grad.conv_backward_data %dy, %w {strides = [2], dilations = [1], pads_begin = [1], pads_end = [1], groups = 1, residue = [1], layout = "NCX"} : (tensor<1x4x3xf32>, tensor<4x2x3xf32>) -> tensor<1x2x6xf32>
+  func.return %dx : tensor<1x2x6xf32>
+}
+// CHECK-LABEL: func.func @rows(
+// CHECK-NEXT: %dx = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[1, 4, 2, 3]> : tensor<4xi64>
+// CHECK-NEXT: %dx_1 = onnx.Reshape %w, %dx {gradc.strategy = "conv-to-phase-convs"} : (tensor<4x2x3xf32>, tensor<4xi64>) -> tensor<1x4x2x3xf32>
+// CHECK-NEXT: %dx_2 = onnx.Transpose %dx_1 {perm = [0, 2, 1, 3], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x2x3xf32>) -> tensor<1x2x4x3xf32>
+// CHECK-NEXT: %dx_3 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[2, 4, 3]> : tensor<3xi64>
+// CHECK-NEXT: %dx_4 = onnx.Reshape %dx_2, %dx_3 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x2x4x3xf32>, tensor<3xi64>) -> tensor<2x4x3xf32>
+// CHECK-NEXT: %dx_5 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<1> : tensor<1xi64>
+// CHECK-NEXT: %dx_6 = onnx.Gather %dx_4, %dx_5 {axis = 2, gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x3xf32>, tensor<1xi64>) -> tensor<2x4x1xf32>
+// CHECK-NEXT: %dx_7 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<2> : tensor<1xi64>
+// CHECK-NEXT: %dx_8 = onnx.Unsqueeze %dy, %dx_7 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x3xf32>, tensor<1xi64>) -> tensor<1x4x1x3xf32>
+// CHECK-NEXT: %dx_9 = onnx.Unsqueeze %dx_6, %dx_7 {gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x1xf32>, tensor<1xi64>) -> tensor<2x4x1x1xf32>
+// CHECK-NEXT: %dx_10 = onnx.Conv %dx_8, %dx_9 {dilations = [1, 1], group = 1, pads = [0, 0, 0, 0], strides = [1, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x1x3xf32>, tensor<2x4x1x1xf32>) -> tensor<1x2x1x3xf32>
+// CHECK-NEXT: %dx_11 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[2, 0]> : tensor<2xi64>
+// CHECK-NEXT: %dx_12 = onnx.Gather %dx_4, %dx_11 {axis = 2, gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x3xf32>, tensor<2xi64>) -> tensor<2x4x2xf32>
+// CHECK-NEXT: %dx_13 = onnx.Unsqueeze %dx_12, %dx_7 {gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x2xf32>, tensor<1xi64>) -> tensor<2x4x1x2xf32>
+// CHECK-NEXT: %dx_14 = onnx.Conv %dx_8, %dx_13 {dilations = [1, 1], group = 1, pads = [0, 0, 0, 1], strides = [1, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x1x3xf32>, tensor<2x4x1x2xf32>) -> tensor<1x2x1x3xf32>
+// CHECK-NEXT: %dx_15 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[1, 2, 3, 1]> : tensor<4xi64>
+// CHECK-NEXT: %dx_16 = onnx.Reshape %dx_10, %dx_15 : (tensor<1x2x1x3xf32>, tensor<4xi64>) -> tensor<1x2x3x1xf32>
+// CHECK-NEXT: %dx_17 = onnx.Reshape %dx_14, %dx_15 : (tensor<1x2x1x3xf32>, tensor<4xi64>) -> tensor<1x2x3x1xf32>
+// CHECK-NEXT: %dx_18 = onnx.Concat %dx_16, %dx_17 {axis = 3, gradc.strategy = "conv-to-phase-convs"} : (tensor<1x2x3x1xf32>, tensor<1x2x3x1xf32>) -> tensor<1x2x3x2xf32>
+// CHECK-NEXT: %dx_19 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[1, 2, 6]> : tensor<3xi64>
+// CHECK-NEXT: %dx_20 = onnx.Reshape %dx_18, %dx_19 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x2x3x2xf32>, tensor<3xi64>) -> tensor<1x2x6xf32>
+// CHECK-NEXT: func.return %dx_20 : tensor<1x2x6xf32>
+
+// Channels last: the data is transposed once, each phase back; the phases lie in runs of channels.
+func.func @last(%dy: tensor<1x3x3x4xf32>, %w: tensor<4x2x2x2xf32>) -> tensor<1x6x6x2xf32> {
+  %dx = grad.conv_backward_data %dy, %w {strides = [2, 2], dilations = [1, 1], pads_begin = [0, 0], pads_end = [0, 0], groups = 1, residue = [0, 0], layout = "NXC"} : (tensor<1x3x3x4xf32>, tensor<4x2x2x2xf32>) -> tensor<1x6x6x2xf32>
+  func.return %dx : tensor<1x6x6x2xf32>
+}
+// CHECK-LABEL: func.func @last(
+// CHECK-NEXT: %dx = onnx.Transpose %dy {perm = [0, 3, 1, 2], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x3x3x4xf32>) -> tensor<1x4x3x3xf32>
+// CHECK-NEXT: %dx_1 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[1, 4, 2, 2, 2]> : tensor<5xi64>
+// CHECK-NEXT: %dx_2 = onnx.Reshape %w, %dx_1 {gradc.strategy = "conv-to-phase-convs"} : (tensor<4x2x2x2xf32>, tensor<5xi64>) -> tensor<1x4x2x2x2xf32>
+// CHECK-NEXT: %dx_3 = onnx.Transpose %dx_2 {perm = [0, 2, 1, 3, 4], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x2x2x2xf32>) -> tensor<1x2x4x2x2xf32>
+// CHECK-NEXT: %dx_4 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[2, 4, 2, 2]> : tensor<4xi64>
+// CHECK-NEXT: %dx_5 = onnx.Reshape %dx_3, %dx_4 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x2x4x2x2xf32>, tensor<4xi64>) -> tensor<2x4x2x2xf32>
+// CHECK-NEXT: %dx_6 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<0> : tensor<1xi64>
+// CHECK-NEXT: %dx_7 = onnx.Gather %dx_5, %dx_6 {axis = 2, gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x2x2xf32>, tensor<1xi64>) -> tensor<2x4x1x2xf32>
+// CHECK-NEXT: %dx_8 = onnx.Gather %dx_7, %dx_6 {axis = 3, gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x1x2xf32>, tensor<1xi64>) -> tensor<2x4x1x1xf32>
+// CHECK-NEXT: %dx_9 = onnx.Conv %dx, %dx_8 {dilations = [1, 1], group = 1, pads = [0, 0, 0, 0], strides = [1, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x3x3xf32>, tensor<2x4x1x1xf32>) -> tensor<1x2x3x3xf32>
+// CHECK-NEXT: %dx_10 = onnx.Transpose %dx_9 {perm = [0, 2, 3, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x2x3x3xf32>) -> tensor<1x3x3x2xf32>
+// CHECK-NEXT: %dx_11 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<1> : tensor<1xi64>
+// CHECK-NEXT: %dx_12 = onnx.Gather %dx_7, %dx_11 {axis = 3, gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x1x2xf32>, tensor<1xi64>) -> tensor<2x4x1x1xf32>
+// CHECK-NEXT: %dx_13 = onnx.Conv %dx, %dx_12 {dilations = [1, 1], group = 1, pads = [0, 0, 0, 0], strides = [1, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x3x3xf32>, tensor<2x4x1x1xf32>) -> tensor<1x2x3x3xf32>
+// CHECK-NEXT: %dx_14 = onnx.Transpose %dx_13 {perm = [0, 2, 3, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x2x3x3xf32>) -> tensor<1x3x3x2xf32>
+// CHECK-NEXT: %dx_15 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[1, 3, 3, 1, 2]> : tensor<5xi64>
+// CHECK-NEXT: %dx_16 = onnx.Reshape %dx_10, %dx_15 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x3x3x2xf32>, tensor<5xi64>) -> tensor<1x3x3x1x2xf32>
+// CHECK-NEXT: %dx_17 = onnx.Reshape %dx_14, %dx_15 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x3x3x2xf32>, tensor<5xi64>) -> tensor<1x3x3x1x2xf32>
+// CHECK-NEXT: %dx_18 = onnx.Concat %dx_16, %dx_17 {axis = 3, gradc.strategy = "conv-to-phase-convs"} : (tensor<1x3x3x1x2xf32>, tensor<1x3x3x1x2xf32>) -> tensor<1x3x3x2x2xf32>
+// CHECK-NEXT: %dx_19 = onnx.Gather %dx_5, %dx_11 {axis = 2, gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x2x2xf32>, tensor<1xi64>) -> tensor<2x4x1x2xf32>
+// CHECK-NEXT: %dx_20 = onnx.Gather %dx_19, %dx_6 {axis = 3, gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x1x2xf32>, tensor<1xi64>) -> tensor<2x4x1x1xf32>
+// CHECK-NEXT: %dx_21 = onnx.Conv %dx, %dx_20 {dilations = [1, 1], group = 1, pads = [0, 0, 0, 0], strides = [1, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x3x3xf32>, tensor<2x4x1x1xf32>) -> tensor<1x2x3x3xf32>
+// CHECK-NEXT: %dx_22 = onnx.Transpose %dx_21 {perm = [0, 2, 3, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x2x3x3xf32>) -> tensor<1x3x3x2xf32>
+// CHECK-NEXT: %dx_23 = onnx.Gather %dx_19, %dx_11 {axis = 3, gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x1x2xf32>, tensor<1xi64>) -> tensor<2x4x1x1xf32>
+// CHECK-NEXT: %dx_24 = onnx.Conv %dx, %dx_23 {dilations = [1, 1], group = 1, pads = [0, 0, 0, 0], strides = [1, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x3x3xf32>, tensor<2x4x1x1xf32>) -> tensor<1x2x3x3xf32>
+// CHECK-NEXT: %dx_25 = onnx.Transpose %dx_24 {perm = [0, 2, 3, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x2x3x3xf32>) -> tensor<1x3x3x2xf32>
+// CHECK-NEXT: %dx_26 = onnx.Reshape %dx_22, %dx_15 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x3x3x2xf32>, tensor<5xi64>) -> tensor<1x3x3x1x2xf32>
+// CHECK-NEXT: %dx_27 = onnx.Reshape %dx_25, %dx_15 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x3x3x2xf32>, tensor<5xi64>) -> tensor<1x3x3x1x2xf32>
+// CHECK-NEXT: %dx_28 = onnx.Concat %dx_26, %dx_27 {axis = 3, gradc.strategy = "conv-to-phase-convs"} : (tensor<1x3x3x1x2xf32>, tensor<1x3x3x1x2xf32>) -> tensor<1x3x3x2x2xf32>
+// CHECK-NEXT: %dx_29 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[1, 3, 1, 6, 2]> : tensor<5xi64>
+// CHECK-NEXT: %dx_30 = onnx.Reshape %dx_18, %dx_29 : (tensor<1x3x3x2x2xf32>, tensor<5xi64>) -> tensor<1x3x1x6x2xf32>
+// CHECK-NEXT: %dx_31 = onnx.Reshape %dx_28, %dx_29 : (tensor<1x3x3x2x2xf32>, tensor<5xi64>) -> tensor<1x3x1x6x2xf32>
+// CHECK-NEXT: %dx_32 = onnx.Concat %dx_30, %dx_31 {axis = 2, gradc.strategy = "conv-to-phase-convs"} : (tensor<1x3x1x6x2xf32>, tensor<1x3x1x6x2xf32>) -> tensor<1x3x2x6x2xf32>
+// CHECK-NEXT: %dx_33 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[1, 6, 6, 2]> : tensor<4xi64>
+// CHECK-NEXT: %dx_34 = onnx.Reshape %dx_32, %dx_33 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x3x2x6x2xf32>, tensor<4xi64>) -> tensor<1x6x6x2xf32>
+// CHECK-NEXT: func.return %dx_34 : tensor<1x6x6x2xf32>
+
+// Kernel 1, stride 3, one pad: tap 0 reaches phase 1 only, zeros stand on both sides of it.
+func.func @zeros(%dy: tensor<1x4x3xf32>, %w: tensor<4x2x1xf32>) -> tensor<1x2x6xf32> {
+  %dx = grad.conv_backward_data %dy, %w {strides = [3], dilations = [1], pads_begin = [1], pads_end = [1], groups = 1, residue = [1], layout = "NCX"} : (tensor<1x4x3xf32>, tensor<4x2x1xf32>) -> tensor<1x2x6xf32>
+  func.return %dx : tensor<1x2x6xf32>
+}
+// CHECK-LABEL: func.func @zeros(
+// CHECK-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [3], dilations = [1], pads_begin = [1], pads_end = [1], groups = 1, residue = [1], layout = "NCX"} : (tensor<1x4x3xf32>, tensor<4x2x1xf32>) -> tensor<1x2x6xf32>
+// CHECK-NEXT: func.return %dx : tensor<1x2x6xf32>

@@ -1,0 +1,211 @@
+"""The layouts of a whole graph: choosing keeps the numbers, and no other choice transposes less."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from hypothesis import given
+from support.examples import examples
+from support.generate import CANONICAL, KINDS, problems
+from support.pipeline import Expected, apply
+from support.problems import Node, Problem
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+import dialects
+from dialects.grad.conv import ConvBackwardDataOp, GradConvOp, TakeWindowOp
+from dialects.grad.resize import ResizeBackwardDynamicOp, ResizeBackwardOp
+from dialects.onednn.convolution import ConvolutionBackwardDataOp
+from dialects.onednn.interpolate import InterpolateBackwardOp
+from dialects.onnx.ops import CastOp, ConstantOp, ConvOp, TransposeOp
+from dialects.support.constants import constant_value
+from passes import assign_layout, pipelines
+from passes.assign_layout import AssignLayoutPass, Move, Prices
+from passes.support.orders import orders_of
+from passes.support.rewriting import rewrite, simplify
+from passes.target import Target
+
+ALL = (*KINDS, *CANONICAL)
+BEFORE = pipelines.to_grad(Target(threads=1)).partition(",assign-layout")[0]
+PRICES = Prices(None, Target(threads=1))
+
+
+def canonical(problem: Problem) -> ModuleOp:
+    return apply(problem.module(), BEFORE)
+
+
+def transposes(module: ModuleOp) -> list[TransposeOp]:
+    """Those of run-time data."""
+    found = [op for op in module.walk() if isinstance(op, TransposeOp)]
+    return [op for op in found if constant_value(op.data) is None]
+
+
+def price(module: ModuleOp) -> float:
+    """What a module costs by the pass's own prices of single ops and Transposes."""
+    own = sum(PRICES.of(op, orders_of(op)[0]) for op in module.walk() if orders_of(op))
+    return own + sum(PRICES.transpose(op.data) for op in transposes(module))
+
+
+def every_choice(module: ModuleOp):
+    """The module with each op in each of its orders, in all combinations."""
+    count = len([op for op in module.walk() if orders_of(op)])
+    for picks in product(range(3), repeat=count):
+        other = module.clone()
+        ops = [op for op in other.walk() if orders_of(op)]
+        if any(pick >= len(orders_of(op)) for op, pick in zip(ops, picks, strict=True)):
+            continue
+        moves: dict[Operation, tuple[int, ...]] = {
+            op: orders_of(op)[pick] for op, pick in zip(ops, picks, strict=True) if pick
+        }
+        rewrite(other, [Move(moves)], repeat=False)
+        simplify(dialects.context(), other)
+        yield other
+
+
+@examples(40)
+@given(problems(kinds=ALL, most_ops=3, dtypes=("f32", "f16")))
+def test_no_other_choice_is_cheaper(problem: Problem):
+    module = canonical(problem)
+    if len([op for op in module.walk() if orders_of(op)]) > 4:
+        return
+    least = min(map(price, every_choice(module)))
+    AssignLayoutPass(threads=1).apply(dialects.context(), module)
+    assert price(module) <= least + 1e-7
+
+
+@examples(60)
+@given(problems(kinds=ALL, most_ops=4))
+def test_the_choice_keeps_the_numbers(problem: Problem):
+    expected = Expected(problem)
+    module = canonical(problem)
+    AssignLayoutPass(threads=1).apply(dialects.context(), module)
+    module.verify()
+    expected.check_module(module, "assign-layout")
+
+
+@examples(40)
+@given(problems(kinds=ALL, most_ops=3))
+def test_every_move_keeps_the_numbers(problem: Problem):
+    """Whatever is chosen: each op alone in each of its orders."""
+    expected = Expected(problem)
+    module = canonical(problem)
+    count = len([op for op in module.walk() if orders_of(op)])
+    for index in range(count):
+        op = [op for op in module.walk() if orders_of(op)][index]
+        for order in orders_of(op)[1:]:
+            other = module.clone()
+            moved = [op for op in other.walk() if orders_of(op)][index]
+            rewrite(other, [Move({moved: order})], repeat=False)
+            other.verify()
+            expected.check_module(other, f"{moved.name} in order {order}")
+
+
+# Chains
+
+
+def chain(words: str, dtype: str = "f32", batch: int | str = 2, outputs: str = "last") -> Problem:
+    """NXC ops, one behind the other: `c` a convolution of kernel 3, `p` of kernel 1, `r` a resize."""
+    problem = Problem(seed=1, runs=1)
+    value = problem.add_input("dy", dtype, (batch, 6, 5, 4), [(2, 6, 5, 4)])
+    size = [6, 5]
+    for word in words:
+        if word == "r":
+            size = [size[0] + 1, size[1] + 2]
+            shape = (2, *size, 4)
+            source = problem.add_input("x", dtype, (batch, *shape[1:]), [shape])
+            attributes = {"mode": "linear", "sizes": list(value.sizes[0][1:3])}
+            operands, op = (source, value), InterpolateBackwardOp
+            node = {"diff_dst": 1}
+        else:
+            kernel = 3 if word == "c" else 1
+            shape = (kernel, kernel, 4, 4)
+            operands = (value, problem.add_input("w", dtype, shape, [shape]))
+            attributes = {"strides": [1, 1], "dilations": [1, 1], "dst_shape": [-(2**63), *size, 4]}
+            attributes |= {"pads_begin": [kernel // 2] * 2, "pads_end": [kernel // 2] * 2}
+            op, node = ConvolutionBackwardDataOp, {"weights": 1}
+        result = problem.result("dx", dtype, (batch, *size, 4), [(2, *size, 4)])
+        problem.nodes.append(Node(op, operands, attributes, result, None, (), **node))
+        value = result
+    results = [node.result for node in problem.nodes]
+    problem.outputs = results if outputs == "all" else results[-1:]
+    return problem
+
+
+def lowered(problem: Problem) -> ModuleOp:
+    return apply(problem.module(), pipelines.lower(Target(threads=1)))
+
+
+def of_data(module: ModuleOp) -> int:
+    """Transposes of what has a spatial size, not of weights, of which each size is below 5."""
+    found = [op for op in module.walk() if isinstance(op, TransposeOp)]
+    return len([op for op in found if max(op.data.type.get_shape()[1:]) > 4])  # pyright: ignore
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f16", "bf16"])
+@pytest.mark.parametrize("batch", [2, "N"])
+@pytest.mark.parametrize("words", ["cc", "ccc", "crc", "crrcc", "rcrcr"])
+def test_no_transposes_inside_a_graph(words: str, batch: int | str, dtype: str):
+    problem = chain(words, dtype, batch)
+    module = lowered(problem)
+    assert of_data(module) <= 2
+    Expected(problem).check_module(module, words)
+    Expected(problem).check_runtime(module, Target(threads=1))
+
+
+def test_inner_results_cost_a_transpose_each():
+    problem = chain("cccc", outputs="all")
+    module = lowered(problem)
+    assert of_data(module) <= 5
+    Expected(problem).check_module(module, "all results")
+
+
+def test_a_long_chain_is_settled():
+    """No recursion, and not a step for each combination."""
+    module = canonical(chain("c" * 400))
+    AssignLayoutPass(threads=1).apply(dialects.context(), module)
+    assert len(transposes(module)) - 400 <= 2  # the weights', which are run-time inputs
+
+
+def test_a_strategy_without_nxc_is_no_reason_to_move_one_op():
+    module = canonical(chain("c"))
+    before = str(module)
+    AssignLayoutPass(threads=1).apply(dialects.context(), module)
+    assert str(module) == before
+
+
+def test_prices_decide(monkeypatch: pytest.MonkeyPatch):
+    """An op that is much cheaper in one layout is put there, whatever its neighbours do."""
+
+    def of(self: Prices, op: Operation, order: tuple[int, ...]) -> float:
+        if not isinstance(op, GradConvOp):
+            return 0.0
+        flipped = order != tuple(range(len(order)))
+        layout = op.value("layout") if not flipped else {"NCX": "NXC", "NXC": "NCX"}[op.value("layout")]
+        wanted = "NXC" if op.weights_shape[2:] == (1, 1) else "NCX"
+        return 0.0 if layout == wanted else 1.0
+
+    monkeypatch.setattr(assign_layout.Prices, "of", of)
+    module = canonical(chain("cppcr"))
+    AssignLayoutPass(threads=1).apply(dialects.context(), module)
+    ops = [op for op in module.walk() if isinstance(op, GradConvOp)]
+    assert [op.value("layout") for op in ops] == ["NCX", "NXC", "NXC", "NCX"]
+
+
+@pytest.mark.parametrize("strategy", ["conv-to-conv", "conv-to-matmul"])
+def test_a_forced_strategy_applies_in_the_chosen_layout(strategy: str):
+    problem = chain("ccrc")
+    module = apply(problem.module(), pipelines.lower(Target(threads=1), strategy))
+    assert of_data(module) >= 2
+    Expected(problem).check_module(module, strategy)
+    assert any(isinstance(op, ConvOp) for op in module.walk()) == (strategy == "conv-to-conv")
+
+
+def test_what_moves():
+    """Whatever stands between convolutions in canonical graphs."""
+    module = canonical(chain("cr", "f32", "N"))
+    ops = [op for op in module.walk() if orders_of(op)]
+    assert {type(op) for op in ops} <= {
+        ConvBackwardDataOp, ResizeBackwardOp, ResizeBackwardDynamicOp, TakeWindowOp, CastOp
+    }  # fmt: skip
+    assert not any(orders_of(op) for op in module.walk() if isinstance(op, ConstantOp))
