@@ -24,8 +24,12 @@ _PASSES = {
 
 _STRATEGIES = (
     "conv-to-conv",
+    "conv-to-conv2d",
     "conv-to-conv-transpose",
+    "conv-to-phase-convs",
+    "conv-to-upsampled-conv",
     "conv-to-matmul",
+    "conv-nxc-to-matmul",
     "conv-to-col2im",
     "resize-to-matmul",
     "resize-to-banded-matmul",

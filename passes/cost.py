@@ -21,6 +21,13 @@ ORDER = {
     "conv-to-conv-transpose": 20.0,
     "conv-to-matmul": 30.0,
     "conv-to-col2im": 40.0,
+    "conv-to-conv2d": 50.0,
+    "conv-to-phase-convs": 51.0,
+    "conv-to-upsampled-conv": 52.0,
+    "conv-nxc-to-matmul": 53.0,
+    "resize-to-block-matmul": 54.0,
+    "resize-to-conv": 55.0,
+    "resize-to-reduce-sum": 56.0,
     "resize-to-matmul": 10.0,
     "resize-to-banded-matmul": 20.0,
 }

@@ -29,8 +29,9 @@ class Convolution:
 
     def axes(self, keep: slice) -> Convolution:
         """The convolution of some of the axes."""
-        lists = (self.strides, self.dilations, self.begin, self.end)
-        return Convolution(*(values[keep] for values in lists), self.groups)
+        return Convolution(
+            self.strides[keep], self.dilations[keep], self.begin[keep], self.end[keep], self.groups
+        )
 
 
 def no_convolution(op: GradConv) -> str | None:
@@ -56,8 +57,8 @@ def as_convolution(emit: Emitter, op: GradConv) -> tuple[SSAValue, Convolution]:
         weights = flip_spatial(emit, swap_channels(emit, weights, op.value("groups")))
         begin = [axis.window.extent - 1 - axis.pad_begin for axis in op.axes]
         end = [axis.window.extent - 1 - axis.pad_end for axis in op.axes]
-    geometry = (op.value("strides"), op.value("dilations"), begin, end)
-    return weights, Convolution(*map(tuple, geometry), op.value("groups"))
+    strides, dilations = tuple(op.value("strides")), tuple(op.value("dilations"))
+    return weights, Convolution(strides, dilations, tuple(begin), tuple(end), op.value("groups"))
 
 
 def convolve(emit: Emitter, data: SSAValue, weights: SSAValue, conv: Convolution) -> SSAValue:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from xdsl.ir import SSAValue
+from xdsl.ir import OpResult, SSAValue
 
 from dialects.onnx import ops as onnx
 from dialects.support.dtypes import of_mlir
@@ -108,9 +108,9 @@ def multiply_left(emit: Emitter, matrix: SSAValue, value: SSAValue) -> SSAValue:
     return emit(onnx.MatMulOp(_per_batch(emit, matrix, value), value))
 
 
-def _multiply_right(emit: Emitter, value: SSAValue, matrix: SSAValue) -> SSAValue:
+def multiply_right(emit: Emitter, value: SSAValue, matrix: SSAValue) -> SSAValue:
     """value times matrix: an empty batch is taken, unless onnxruntime fuses a Transpose into the product."""
-    if _may_be_empty(value) and _is_transposed(value):
+    if _may_be_empty(value) and (_is_transposed(value) or not _is_known(matrix)):
         matrix = _per_batch(emit, matrix, value)
     return emit(onnx.MatMulOp(value, matrix))
 
@@ -118,6 +118,14 @@ def _multiply_right(emit: Emitter, value: SSAValue, matrix: SSAValue) -> SSAValu
 def _may_be_empty(value: SSAValue) -> bool:
     batch = shape_of(value)[0]
     return not isinstance(batch, int) or batch == 0
+
+
+def _is_known(value: SSAValue) -> bool:
+    """Whether folding will make the value a constant."""
+    if isinstance(value, OpResult) and isinstance(value.op, onnx.ConstantOp):
+        return True
+    operands = value.op.operands if isinstance(value, OpResult) else ()
+    return bool(operands) and all(map(_is_known, operands))
 
 
 def _is_transposed(value: SSAValue) -> bool:
@@ -143,7 +151,7 @@ def contract(emit: Emitter, value: SSAValue, axis: int, matrix: SSAValue) -> SSA
     """The axis, of Y positions, times matrix (Y, X): X positions."""
     rank = len(shape_of(value))
     if axis == rank - 1:
-        return _multiply_right(emit, value, matrix)
+        return multiply_right(emit, value, matrix)
     transposed = emit(onnx.TransposeOp(matrix, perm=[1, 0]))
     if axis == rank - 2:
         return multiply_left(emit, transposed, value)

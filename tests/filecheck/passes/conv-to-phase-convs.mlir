@@ -72,11 +72,28 @@ func.func @last(%dy: tensor<1x3x3x4xf32>, %w: tensor<4x2x2x2xf32>) -> tensor<1x6
 // CHECK-NEXT: %dx_34 = onnx.Reshape %dx_32, %dx_33 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x3x2x6x2xf32>, tensor<4xi64>) -> tensor<1x6x6x2xf32>
 // CHECK-NEXT: func.return %dx_34 : tensor<1x6x6x2xf32>
 
-// Kernel 1, stride 3, one pad: tap 0 reaches phase 1 only, zeros stand on both sides of it.
-func.func @zeros(%dy: tensor<1x4x3xf32>, %w: tensor<4x2x1xf32>) -> tensor<1x2x6xf32> {
-  %dx = grad.conv_backward_data %dy, %w {strides = [3], dilations = [1], pads_begin = [1], pads_end = [1], groups = 1, residue = [1], layout = "NCX"} : (tensor<1x4x3xf32>, tensor<4x2x1xf32>) -> tensor<1x2x6xf32>
-  func.return %dx : tensor<1x2x6xf32>
+// Kernel 1, stride 3: tap 0 reaches phase 0 only, zeros stand behind it; X = 3 (3 - 1) + 1 + 1 = 8.
+func.func @zeros(%dy: tensor<1x4x3xf32>, %w: tensor<4x2x1xf32>) -> tensor<1x2x8xf32> {
+  %dx = grad.conv_backward_data %dy, %w {strides = [3], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [1], layout = "NCX"} : (tensor<1x4x3xf32>, tensor<4x2x1xf32>) -> tensor<1x2x8xf32>
+  func.return %dx : tensor<1x2x8xf32>
 }
 // CHECK-LABEL: func.func @zeros(
-// CHECK-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [3], dilations = [1], pads_begin = [1], pads_end = [1], groups = 1, residue = [1], layout = "NCX"} : (tensor<1x4x3xf32>, tensor<4x2x1xf32>) -> tensor<1x2x6xf32>
-// CHECK-NEXT: func.return %dx : tensor<1x2x6xf32>
+// CHECK-NEXT: %dx = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[1, 4, 2, 1]> : tensor<4xi64>
+// CHECK-NEXT: %dx_1 = onnx.Reshape %w, %dx {gradc.strategy = "conv-to-phase-convs"} : (tensor<4x2x1xf32>, tensor<4xi64>) -> tensor<1x4x2x1xf32>
+// CHECK-NEXT: %dx_2 = onnx.Transpose %dx_1 {perm = [0, 2, 1, 3], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x2x1xf32>) -> tensor<1x2x4x1xf32>
+// CHECK-NEXT: %dx_3 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[2, 4, 1]> : tensor<3xi64>
+// CHECK-NEXT: %dx_4 = onnx.Reshape %dx_2, %dx_3 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x2x4x1xf32>, tensor<3xi64>) -> tensor<2x4x1xf32>
+// CHECK-NEXT: %dx_5 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<2> : tensor<1xi64>
+// CHECK-NEXT: %dx_6 = onnx.Unsqueeze %dy, %dx_5 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x3xf32>, tensor<1xi64>) -> tensor<1x4x1x3xf32>
+// CHECK-NEXT: %dx_7 = onnx.Unsqueeze %dx_4, %dx_5 {gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x1xf32>, tensor<1xi64>) -> tensor<2x4x1x1xf32>
+// CHECK-NEXT: %dx_8 = onnx.Conv %dx_6, %dx_7 {dilations = [1, 1], group = 1, pads = [0, 0, 0, 0], strides = [1, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x1x3xf32>, tensor<2x4x1x1xf32>) -> tensor<1x2x1x3xf32>
+// CHECK-NEXT: %dx_9 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[1, 2, 3, 1]> : tensor<4xi64>
+// CHECK-NEXT: %dx_10 = onnx.Reshape %dx_8, %dx_9 : (tensor<1x2x1x3xf32>, tensor<4xi64>) -> tensor<1x2x3x1xf32>
+// CHECK-NEXT: %dx_11 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[0, 0, 0, 0, 0, 0, 0, 2]> : tensor<8xi64>
+// CHECK-NEXT: %dx_12 = onnx.Pad %dx_10, %dx_11 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x2x3x1xf32>, tensor<8xi64>) -> tensor<1x2x3x3xf32>
+// CHECK-NEXT: %dx_13 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[1, 2, 9]> : tensor<3xi64>
+// CHECK-NEXT: %dx_14 = onnx.Reshape %dx_12, %dx_13 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x2x3x3xf32>, tensor<3xi64>) -> tensor<1x2x9xf32>
+// CHECK-NEXT: %dx_15 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<0> : tensor<1xi64>
+// CHECK-NEXT: %dx_16 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<8> : tensor<1xi64>
+// CHECK-NEXT: %dx_17 = onnx.Slice %dx_14, %dx_15, %dx_16, %dx_5 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x2x9xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<1x2x8xf32>
+// CHECK-NEXT: func.return %dx_17 : tensor<1x2x8xf32>
