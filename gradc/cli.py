@@ -14,17 +14,25 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gradc import __version__
+from gradc.cli_options import (
+    AUTO_PAD_RULE,
+    THREADS,
+    Tuning,
+    input_options,
+    options_of,
+    shapes_of,
+    source_options,
+    tuning_options,
+)
 
 if TYPE_CHECKING:
-    from gradc.compiler import Compiled, Options
+    from gradc.compiler import Compiled
 
 EXIT_CHECK_FAILED = 1
 EXIT_UNSUPPORTED = 3
 EXIT_BAD_INPUT = 4
 EXIT_INTERRUPTED = 130
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-
-SHAPE = "--shape"
 
 
 def main(args: Sequence[str] | None = None) -> None:
@@ -99,72 +107,11 @@ def cli() -> None:
     """Compile gradient op graphs (oneDNN Graph JSON, MLIR text) to plain ONNX."""
 
 
-_AUTO_PAD_RULE = click.option(
-    "--auto-pad-rule",
-    type=click.Choice(["documented", "library"]),
-    help="How same_* pads are computed, for every op.",
-)
-
-
-_THREADS = click.option(
-    "--threads",
-    type=click.IntRange(1),
-    help="Threads within an op, to optimise for and to run with.  [default: the cores]",
-)
-
-
-def _source_options(command: Any) -> Any:
-    """The options of every command that compiles its input."""
-    for option in reversed(
-        (
-            click.option(
-                "--target",
-                type=click.Choice(["cpu", "cuda"]),
-                help="Execution provider that the model is for.  [default: that of --ep, else cpu]",
-            ),
-            click.option("--opset", type=int, help="ONNX opset, 13 and newer.  [default: 18]"),
-            click.option(
-                "--constants",
-                metavar="NPZ",
-                help="Values of inputs that are constants, by name (t<ID> for JSON).",
-            ),
-            click.option("--strategy", default="auto", show_default=True, help="Force one lowering by name."),
-            _AUTO_PAD_RULE,
-            click.option("--strict", is_flag=True, help="Contradictions are errors, not remarks."),
-        )
-    ):
-        command = option(command)
-    return command
-
-
-def _input_options(command: Any) -> Any:
-    """The options of every command that runs a model."""
-    for option in reversed(
-        (
-            click.option("--inputs", metavar="NPZ", help="Inputs by name."),
-            click.option(
-                "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of random inputs."
-            ),
-            click.option(
-                SHAPE,
-                "shapes",
-                multiple=True,
-                metavar="NAME=2x4x8x8",
-                help="Shape of a random input with unknown dims.",
-            ),
-            click.option("--ep", type=click.Choice(["cpu", "cuda"]), help="Execution provider to run on."),
-            _THREADS,
-        )
-    ):
-        command = option(command)
-    return command
-
-
 @cli.command(name="compile")
 @click.argument("source", metavar="IN")
 @click.option("-o", "--output", metavar="OUT", help="File to write; - for stdout.")
-@_source_options
-@_THREADS
+@source_options
+@THREADS
 @click.option(
     "--emit", type=click.Choice(["onnx", "mlir"]), default="onnx", show_default=True, help="What to write."
 )
@@ -173,6 +120,7 @@ def _input_options(command: Any) -> Any:
 @click.option("--print-ir-after-change", is_flag=True, help="The same, for passes that change it.")
 @click.option("--timing", is_flag=True, help="Print the time of each pass.")
 @click.option("--check", is_flag=True, help="Execute the IR before and after each pass and compare.")
+@tuning_options
 def compile_command(
     source: str,
     output: str | None,
@@ -182,6 +130,10 @@ def compile_command(
     print_ir_after_change: bool,
     timing: bool,
     check: bool,
+    tune: bool,
+    tuning_file: str | None,
+    tune_budget: float,
+    shapes: tuple[str, ...],
     constants: str | None,
     **given: Any,
 ) -> None:
@@ -191,7 +143,8 @@ def compile_command(
 
     if stop_after is None and emit == "onnx" and output is None:
         raise click.UsageError("Missing option '-o' / '--output': where the model goes ('-' for stdout).")
-    options = _options(given)
+    tuning = Tuning(tune, tuning_file, tune_budget, shapes)
+    options = tuning.options(given)
     observers = Observers()
     if print_ir_after_all or print_ir_after_change:
         observers.add(PrintIR(_say, only_changes=not print_ir_after_all))
@@ -200,7 +153,8 @@ def compile_command(
     timer = Timing() if timing else None
     if timer:
         observers.add(timer)
-    commands.compile_to(source, output, options, constants, emit, stop_after, observers, _say)
+    with tuning.tuner(options) as tuner:
+        commands.compile_to(source, output, options, constants, emit, stop_after, observers, _say, tuner)
     if timer:
         _say(timer.table())
 
@@ -208,8 +162,8 @@ def compile_command(
 @cli.command()
 @click.argument("source", metavar="IN")
 @click.option("-o", "--output", metavar="NPZ", help="Write the outputs to this .npz file; - for stdout.")
-@_source_options
-@_input_options
+@source_options
+@input_options
 def run(
     source: str,
     output: str | None,
@@ -224,7 +178,7 @@ def run(
     """Run IN, a graph or a compiled .onnx, on onnxruntime."""
     from gradc import commands
 
-    fed = commands.Inputs(inputs, seed, _shapes(shapes))
+    fed = commands.Inputs(inputs, seed, shapes_of(shapes))
     if source.lower().endswith(".onnx"):
         _refuse_source_options(source)
         results, placed = commands.run_model(source, fed, ep, threads)
@@ -243,8 +197,8 @@ def run(
 @click.argument("source", metavar="IN")
 @click.option("--rtol", type=float, help="Largest error over the largest magnitude of an output.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@_source_options
-@_input_options
+@source_options
+@input_options
 def verify(
     source: str,
     rtol: float | None,
@@ -264,7 +218,7 @@ def verify(
     from gradc import commands
 
     compiled = _compiled(source, given, constants, ep, threads)
-    fed = commands.Inputs(inputs, seed, _shapes(shapes))
+    fed = commands.Inputs(inputs, seed, shapes_of(shapes))
     rows = commands.verify(compiled, fed, ep, threads, rtol)
     click.echo(commands.verify_json(rows) if as_json else commands.verify_table(rows))
     if not all(row.ok for row in rows):
@@ -274,7 +228,7 @@ def verify(
 @cli.command()
 @click.argument("source", metavar="IN")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@_AUTO_PAD_RULE
+@AUTO_PAD_RULE
 def inspect(source: str, as_json: bool, auto_pad_rule: str | None) -> None:
     """Show the ops of the graph IN: shapes, dtypes, attributes after defaults, what is supported."""
     from gradc import inspection
@@ -293,17 +247,10 @@ def doctor(as_json: bool) -> None:
     click.echo(clinic.as_json(found) if as_json else clinic.as_text(found))
 
 
-def _options(given: dict[str, Any], ep: str | None = None) -> Options:
-    from gradc.compiler import Options
-
-    given["target"] = given["target"] or ep or "cpu"
-    return Options(**given)
-
-
 def _refuse_source_options(source: str) -> None:
     """A compiled model has been compiled: an option that says how would be ignored."""
     context = click.get_current_context()
-    for parameter in _source_options(lambda: None).__click_params__:
+    for parameter in source_options(lambda: None).__click_params__:
         if context.get_parameter_source(parameter.name) is not click.core.ParameterSource.DEFAULT:
             raise click.UsageError(f"{parameter.opts[0]} is for graphs; {source} is a compiled model.")
 
@@ -313,22 +260,11 @@ def _compiled(
 ) -> Compiled:
     from gradc.compiler import compile_module, load
 
-    options = _options(given | {"threads": threads}, ep)
+    options = options_of(given | {"threads": threads}, ep)
     compiled = compile_module(load(source, options.auto_pad_rule), options, constants)
     for remark in compiled.remarks:
         _say(str(remark))
     return compiled
-
-
-def _shapes(given: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
-    found = {}
-    for entry in given:
-        name, _, sizes = entry.rpartition("=")
-        dims = sizes.split("x") if sizes else []
-        if not name or not all(dim.isdecimal() for dim in dims):
-            raise click.UsageError(f"{SHAPE} {entry}: expected NAME=2x4x8x8.")
-        found[name] = tuple(map(int, dims))
-    return found
 
 
 if __name__ == "__main__":

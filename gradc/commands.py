@@ -21,6 +21,7 @@ from gradc.printing import whole
 from gradc.runtime import Session
 from gradc.samples import random_inputs, random_model_inputs
 from gradc.tables import table
+from gradc.tuning.tuner import Tuner
 from gradc.verify import OutputError, verify_outputs
 
 STDOUT = "-"
@@ -49,18 +50,19 @@ def compile_to(
     stop_after: str | None,
     observer: Observer,
     say: Callable[[str], None],
+    tuner: Tuner | None,
 ) -> None:
     """Compile, print the remarks with `say`, and write the model or the IR."""
     module = load(source, options.auto_pad_rule)
     if stop_after is None and emit == "onnx":
-        compiled = compile_module(module, options, constants, observer)
+        compiled = compile_module(module, options, constants, observer, tuner)
         for remark in compiled.remarks:
             say(str(remark))
         _write_model(compiled, output)
         return
     if constants is not None:
         bind_constants(module, files.read_npz(constants))
-    for remark in lower(module, options, observer, stop_after):
+    for remark in lower(module, options, observer, stop_after, tuner):
         say(str(remark))
     text = whole(module)
     if output is None or output == STDOUT:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -29,14 +29,16 @@ from dialects.support.interfaces import collect_remarks
 from gradc import crash
 from gradc.constants import bind_constants
 from gradc.tensors import TensorInfo, input_infos, output_infos
+from gradc.tuning.request import BUDGET, TuningRequest
 from passes import pipelines
 from passes.kernels import TARGETS
-from passes.select_strategy import AUTO, find_strategy
+from passes.select_strategy import AUTO, SelectStrategyPass, find_strategy, unused_choices
 from passes.target import Target
 
 if TYPE_CHECKING:
     from gradc.exporter import ModelProto
     from gradc.runtime import Ep, Session
+    from gradc.tuning.tuner import Tuner
 
 
 AUTO_PAD_RULES = documented_attributes(ConvolutionBackwardDataOp)["auto_pad_rule"].spec.words
@@ -147,9 +149,9 @@ class Compiled:
 
     def session(self, ep: Ep | None = None, threads: int | None = None) -> Session:
         """The onnxruntime session that `run` uses; made once per provider and thread count."""
-        from gradc.runtime import Session
+        from gradc.runtime import Session, ep_of
 
-        provider = _provider(self.options.target) if ep is None else ep
+        provider = ep_of(self.options.target) if ep is None else ep
         count = self.options.resolved().threads if threads is None else threads
         key = (provider, count)
         if key not in self._sessions:
@@ -161,10 +163,6 @@ class Compiled:
         return {}
 
 
-def _provider(target: str) -> Ep:
-    return "cuda" if target == "cuda" else "cpu"
-
-
 def compile(
     source: Any,
     target: str = "cpu",
@@ -174,6 +172,10 @@ def compile(
     auto_pad_rule: str | None = None,
     strict: bool = False,
     threads: int | None = None,
+    tune: bool = False,
+    tuning_file: str | os.PathLike[str] | None = None,
+    tune_budget: float = BUDGET,
+    shapes: Mapping[str, Sequence[int]] | None = None,
 ) -> Compiled:
     """Compile a graph to a plain ONNX model.
 
@@ -184,11 +186,16 @@ def compile(
     auto_pad_rule: `documented` or `library` for every op; default: the op's own, else what the source
     form implies. strict: contradictions that are remarks otherwise become errors.
     threads: what to optimise for, the threads within an op; default: the cores this process may use.
+    tune: measure the strategies for each gradient on this machine, for up to tune_budget seconds, and
+    use the fastest; `shapes` states sizes of inputs, by name, that are unknown otherwise. Measurements
+    are kept in a cache, or in the tuning_file, which is also used without `tune`.
 
     Raises GradcError, whose text is the diagnostic line, for anything wrong with the graph.
     """
-    options = Options(target, opset, strategy, auto_pad_rule, strict, threads)
-    return compile_module(load(source, auto_pad_rule), options, constants)
+    request = TuningRequest(tune, tuning_file, tune_budget, shapes or {})
+    options = Options(target, opset, strategy, auto_pad_rule, strict, request.threads(threads))
+    tuner = request.tuner(options.resolved())
+    return compile_module(load(source, auto_pad_rule), options, constants, tuner=tuner)
 
 
 def load(source: Any, auto_pad_rule: str | None = None) -> ModuleOp:
@@ -220,6 +227,7 @@ def compile_module(
     options: Options,
     constants: Any = None,
     observer: Observer | None = None,
+    tuner: Tuner | None = None,
 ) -> Compiled:
     """`compile` for a module that is ours to change."""
     from gradc.exporter import export
@@ -227,7 +235,7 @@ def compile_module(
     if constants is not None:
         bind_constants(module, _constants(constants))
     source = module.clone()
-    remarks = lower(module, options, observer)
+    remarks = lower(module, options, observer, tuner=tuner)
     target = options.resolved()
     again = f"gradc compile --target {target.name} --opset {target.opset} THIS_FILE -o model.onnx"
     with crash.reproducer("the exporter", again, lambda: module):
@@ -250,25 +258,33 @@ def _by_name(what: str, given: Any) -> Mapping[str, Any]:
 
 
 def lower(
-    module: ModuleOp, options: Options, observer: Observer | None = None, stop_after: str | None = None
+    module: ModuleOp,
+    options: Options,
+    observer: Observer | None = None,
+    stop_after: str | None = None,
+    tuner: Tuner | None = None,
 ) -> tuple[Diagnostic, ...]:
-    """Run the pipeline over a module, in place; the remarks of its source ops.
+    """Run the pipeline over a module, in place; the remarks of its source ops, and on their strategies.
 
-    The module is verified after every pass. Anything but a GradcError is our fault and becomes an
-    InternalError with a crash reproducer.
+    Before strategies are selected, the tuner writes down which of them the gradients get. The module is
+    verified after every pass. Anything but a GradcError is our fault and becomes an InternalError with
+    a crash reproducer.
     """
     _write_names_down(module)
     ctx = dialects.context()
     pipeline = PassPipeline.parse_spec(passes.all_passes(), options.pipeline).passes
     if stop_after is not None:
         pipeline = _until(pipeline, stop_after)
-    start = module.clone()
+    start, first = module.clone(), 0
     remarks: tuple[Diagnostic, ...] = ()
     if observer is not None:
         observer(Stage(module))
     for index, pass_ in enumerate(pipeline):
+        if isinstance(pass_, SelectStrategyPass):
+            remarks += _choose(module, options, tuner)
+            start, first = (module.clone(), index) if tuner else (start, first)
         begun = time.perf_counter()
-        with crash.pass_reproducer(start, pipeline, index):
+        with crash.pass_reproducer(start, pipeline[first:], index - first):
             pass_.apply(ctx, module)
             module.verify()
         seconds = time.perf_counter() - begun
@@ -277,6 +293,12 @@ def lower(
         if observer is not None:
             observer(Stage(module, pass_, seconds))
     return remarks
+
+
+def _choose(module: ModuleOp, options: Options, tuner: Tuner | None) -> tuple[Diagnostic, ...]:
+    target = options.resolved()
+    remarks = [] if tuner is None else tuner.tune(module, target, find_strategy(options.strategy))[1]
+    return (*remarks, *unused_choices(module, target))
 
 
 def _write_names_down(module: ModuleOp) -> None:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
 import sys
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
 from gradc import __version__
+from gradc.machine import this_machine
 
-PACKAGES = ("onnx", "xdsl", "numpy", "ml_dtypes", "click", "rich")
+PACKAGES = ("onnx", "xdsl", "numpy", "ml_dtypes", "click", "platformdirs", "rich")
 RUNTIMES = ("onnxruntime", "onnxruntime-gpu")
-CPU_FEATURES = ("avx2", "avx512f", "avx512_bf16", "avx512_fp16", "amx_tile", "asimd", "bf16", "sve")
 
 
 @dataclass(frozen=True)
@@ -32,8 +30,7 @@ def examine() -> list[Finding]:
         Finding("Python", platform.python_version(), _python_advice()),
         *(_package(name) for name in PACKAGES),
         *_runtime(),
-        Finding("CPU", f"{platform.machine()}, {os.cpu_count()} cores"),
-        Finding("CPU features", _cpu_features()),
+        *_cpu(),
     ]
 
 
@@ -88,13 +85,15 @@ def _opset() -> list[Finding]:
     return [Finding("opsets", f"{OLDEST_OPSET} to {newest_opset()}, default {DEFAULT_OPSET}")]
 
 
-def _cpu_features() -> str:
-    """The features that matter for kernels, as the operating system lists them."""
-    listing = Path("/proc/cpuinfo")
-    if not listing.exists():
-        return "unknown on this operating system"
-    words = set(listing.read_text(encoding="utf-8", errors="replace").split())
-    return ", ".join(name for name in CPU_FEATURES if name in words) or "none of note"
+def _cpu() -> list[Finding]:
+    machine = this_machine()
+    features = "unknown on this operating system"
+    if machine.features is not None:
+        features = ", ".join(machine.features) or "none of note"
+    return [
+        Finding("CPU", f"{platform.machine()}, {machine.cpu}, {machine.cores} cores"),
+        Finding("CPU features", features),
+    ]
 
 
 def as_text(findings: list[Finding]) -> str:

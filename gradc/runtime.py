@@ -219,6 +219,16 @@ def _on_cpu(value: Any) -> Any:
 _PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
 
 
+def ep_of(target: str) -> Ep:
+    """Where the models for a target run."""
+    return "cuda" if target == "cuda" else "cpu"
+
+
+def check_provider(ep: str) -> None:
+    """Raise UnsupportedError unless the installed onnxruntime has an execution provider."""
+    _provider(_onnxruntime(), ep)
+
+
 def runtime_version() -> str:
     return _onnxruntime().__version__
 

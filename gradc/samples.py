@@ -15,7 +15,7 @@ from dialects.onednn.interpolate import InterpolateBackwardOp
 from dialects.support import entry, layouts, shapes
 from dialects.support.diagnostics import nearest, violation
 from dialects.support.dtypes import by_name
-from dialects.support.shapes import Dim
+from dialects.support.shapes import Dim, Shape
 from gradc.constants import tensor_info
 from gradc.tensors import TensorInfo
 
@@ -34,7 +34,7 @@ def random_inputs(
     function = entry.entry_function(module)
     names = entry.input_names(function)
     infos = [tensor_info(n, a) for n, a in zip(names, function.args, strict=True)]
-    sizes = _Sizes(infos, given_shapes or {})
+    sizes = Sizes(infos, given_shapes or {})
     arguments = dict(zip(function.args, names, strict=True))
     _fit_convolutions(module, arguments, sizes)
     _fit_resizes(module, arguments, sizes)
@@ -51,12 +51,12 @@ def random_model_inputs(
     infos: Sequence[TensorInfo], seed: int, given_shapes: Mapping[str, Sequence[int]] | None = None
 ) -> dict[str, np.ndarray]:
     """`random_inputs` for a model of which only the inputs are known."""
-    sizes = _Sizes(infos, given_shapes or {})
+    sizes = Sizes(infos, given_shapes or {})
     rng = np.random.default_rng(seed)
     return {info.name: _random(info, sizes.shape(info), rng) for info in infos}
 
 
-class _Sizes:
+class Sizes:
     """The concrete shape of each input: given, known, or chosen; equal names get equal sizes."""
 
     def __init__(self, infos: Sequence[TensorInfo], given: Mapping[str, Sequence[int]]):
@@ -86,6 +86,11 @@ class _Sizes:
             return self._given[info.name]
         return tuple(self._size(dim, axis) for axis, dim in enumerate(info.shape))
 
+    def known(self, info: TensorInfo) -> Shape:
+        """What is known of a shape: given, or by a name whose size was given elsewhere."""
+        given = self._given.get(info.name, info.shape)
+        return tuple(self._symbols.get(dim, dim) if isinstance(dim, str) else dim for dim in given)
+
     def prefer(self, name: str, shape: Sequence[int]) -> None:
         """A shape that fits better than an arbitrary choice."""
         self._given.setdefault(name, tuple(shape))
@@ -100,7 +105,7 @@ class _Sizes:
         return self.choose(dim, UNKNOWN_SIZE if axis else UNKNOWN_BATCH)
 
 
-def _fit_convolutions(module: ModuleOp, names: Mapping[BlockArgument, str], sizes: _Sizes) -> None:
+def _fit_convolutions(module: ModuleOp, names: Mapping[BlockArgument, str], sizes: Sizes) -> None:
     """Where diff_src is known and diff_dst is not, only one size of diff_dst fits."""
     for op in module.walk():
         if not isinstance(op, ConvolutionBackwardDataOp) or op.diff_dst not in names:
@@ -121,7 +126,7 @@ def _fit_convolutions(module: ModuleOp, names: Mapping[BlockArgument, str], size
             sizes.prefer(info.name, layouts.reorder(known, "NCX", op.value("data_format")))
 
 
-def _fit_resizes(module: ModuleOp, names: Mapping[BlockArgument, str], sizes: _Sizes) -> None:
+def _fit_resizes(module: ModuleOp, names: Mapping[BlockArgument, str], sizes: Sizes) -> None:
     """A resize from a size to itself would prove little: unknown image sizes differ from the others."""
     for op in module.walk():
         if isinstance(op, InterpolateBackwardOp):

@@ -99,6 +99,10 @@ class TestSignature:
             "auto_pad_rule": None,
             "strict": False,
             "threads": None,
+            "tune": False,
+            "tuning_file": None,
+            "tune_budget": 60.0,
+            "shapes": None,
         }
         assert list(parameters)[1:] == list(defaults)
         assert all(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters.values())

@@ -9,7 +9,7 @@ import onnxruntime
 import pytest
 from support.cli import run_gradc
 
-from gradc import doctor, runtime
+from gradc import doctor, machine, runtime
 
 
 def without(monkeypatch, *missing: str, also: dict[str, str] | None = None) -> None:
@@ -81,7 +81,7 @@ def test_a_missing_package(name, monkeypatch):
 
 
 def test_an_operating_system_without_proc(monkeypatch, tmp_path):
-    monkeypatch.setattr(doctor, "Path", lambda _: tmp_path / "cpuinfo")
+    monkeypatch.setattr(machine, "_LISTING", tmp_path / "cpuinfo")
     assert report()["CPU features"][0] == "unknown on this operating system"
 
 

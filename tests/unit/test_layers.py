@@ -14,7 +14,7 @@ ARRAYS = {"xdsl", "numpy", "ml_dtypes"}
 MAY_IMPORT = {
     "dialects": {*ARRAYS, "dialects"},
     "passes": {*ARRAYS, "dialects", "passes"},
-    "gradc": {*ARRAYS, "dialects", "passes", "gradc", "click", "rich"},
+    "gradc": {*ARRAYS, "dialects", "passes", "gradc", "click", "platformdirs", "rich"},
 }
 ONNX = ("dialects/onnx/schema.py", "gradc/exporter.py", "gradc/importers/")
 RUNTIME = ("gradc/runtime.py",)

@@ -1,0 +1,151 @@
+"""Options that several commands of the command line share, and what their values mean."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from gradc.compiler import Options
+    from gradc.tuning.request import TuningRequest
+    from gradc.tuning.tuner import Tuner
+
+SHAPE = "--shape"
+
+AUTO_PAD_RULE = click.option(
+    "--auto-pad-rule",
+    type=click.Choice(["documented", "library"]),
+    help="How same_* pads are computed, for every op.",
+)
+
+
+THREADS = click.option(
+    "--threads",
+    type=click.IntRange(1),
+    help="Threads within an op, to optimise for and to run with.  [default: the cores]",
+)
+
+
+def source_options(command: Any) -> Any:
+    """The options of every command that compiles its input."""
+    for option in reversed(
+        (
+            click.option(
+                "--target",
+                type=click.Choice(["cpu", "cuda"]),
+                help="Execution provider that the model is for.  [default: that of --ep, else cpu]",
+            ),
+            click.option("--opset", type=int, help="ONNX opset, 13 and newer.  [default: 18]"),
+            click.option(
+                "--constants",
+                metavar="NPZ",
+                help="Values of inputs that are constants, by name (t<ID> for JSON).",
+            ),
+            click.option("--strategy", default="auto", show_default=True, help="Force one lowering by name."),
+            AUTO_PAD_RULE,
+            click.option("--strict", is_flag=True, help="Contradictions are errors, not remarks."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+SHAPES = click.option(
+    SHAPE,
+    "shapes",
+    multiple=True,
+    metavar="NAME=2x4x8x8",
+    help="Shape of an input with unknown dims, to run with or to measure at.",
+)
+
+
+def input_options(command: Any) -> Any:
+    """The options of every command that runs a model."""
+    for option in reversed(
+        (
+            click.option("--inputs", metavar="NPZ", help="Inputs by name."),
+            click.option(
+                "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of random inputs."
+            ),
+            SHAPES,
+            click.option("--ep", type=click.Choice(["cpu", "cuda"]), help="Execution provider to run on."),
+            THREADS,
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def tuning_options(command: Any) -> Any:
+    """The options of the commands that choose strategies by measurement."""
+    for option in reversed(
+        (
+            click.option("--tune", is_flag=True, help="Measure the strategies on this machine."),
+            click.option(
+                "--tuning-file",
+                metavar="JSON",
+                help="Use the measurements of this file; with --tune, keep them there.",
+            ),
+            click.option(
+                "--tune-budget",
+                type=click.FloatRange(0),
+                default=60.0,
+                show_default=True,
+                metavar="SECONDS",
+                help="Stop measuring after so long.",
+            ),
+            SHAPES,
+        )
+    ):
+        command = option(command)
+    return command
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """The values of `tuning_options`."""
+
+    tune: bool
+    file: str | None
+    budget: float
+    shapes: tuple[str, ...]
+
+    @cached_property
+    def request(self) -> TuningRequest:
+        from gradc.tuning.request import TuningRequest
+
+        return TuningRequest(self.tune, self.file, self.budget, shapes_of(self.shapes))
+
+    def options(self, given: dict[str, Any]) -> Options:
+        return options_of(given | {"threads": self.request.threads(given["threads"])})
+
+    @contextlib.contextmanager
+    def tuner(self, options: Options) -> Iterator[Tuner | None]:
+        """The tuner, with a bar on the terminal for as long as the context lasts."""
+        from gradc.tuning.progress import bar
+
+        with bar() as progress:
+            yield self.request.tuner(options.resolved(), progress)
+
+
+def options_of(given: dict[str, Any], ep: str | None = None) -> Options:
+    from gradc.compiler import Options
+
+    given["target"] = given["target"] or ep or "cpu"
+    return Options(**given)
+
+
+def shapes_of(given: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
+    found = {}
+    for entry in given:
+        name, _, sizes = entry.rpartition("=")
+        dims = sizes.split("x") if sizes else []
+        if not name or not all(dim.isdecimal() for dim in dims):
+            raise click.UsageError(f"{SHAPE} {entry}: expected NAME=2x4x8x8.")
+        found[name] = tuple(map(int, dims))
+    return found

@@ -1,0 +1,56 @@
+"""The machine that gradc runs on, as far as it decides how fast a kernel is."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+CPU_FEATURES = ("avx2", "avx512f", "avx512_bf16", "avx512_fp16", "amx_tile", "asimd", "bf16", "sve")
+_LISTING = Path("/proc/cpuinfo")
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A processor's name, its number of logical cores, and which of CPU_FEATURES it has.
+
+    `features` is None where the operating system lists none.
+    """
+
+    cpu: str
+    cores: int
+    features: tuple[str, ...] | None
+
+    def __str__(self) -> str:
+        return f"{self.cpu}, {self.cores} cores, {' '.join(self.features or ()) or 'no features known'}"
+
+
+def this_machine() -> Machine:
+    return Machine(_cpu_name(), os.cpu_count() or 1, cpu_features())
+
+
+def cpu_features() -> tuple[str, ...] | None:
+    """The features that matter for kernels, as the operating system lists them."""
+    if not _LISTING.exists():
+        return None
+    words = set(_listing().split())
+    return tuple(name for name in CPU_FEATURES if name in words)
+
+
+def _listing() -> str:
+    return _LISTING.read_text(encoding="utf-8", errors="replace")
+
+
+def _cpu_name() -> str:
+    return next(_named(), "") or platform.processor() or platform.machine()
+
+
+def _named() -> Iterator[str]:
+    if not _LISTING.exists():
+        return
+    for line in _listing().splitlines():
+        key, _, value = line.partition(":")
+        if key.strip() == "model name":
+            yield " ".join(value.split())

@@ -1,0 +1,102 @@
+"""The problems of a graph: its canonical gradients, those that are the same problem together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+import dialects
+from dialects.support import entry, shapes
+from dialects.support.interfaces import set_type
+from gradc.constants import tensor_info
+from gradc.problems import OPS, Problem
+from gradc.samples import Sizes
+from gradc.tuning.stores import AT
+from passes.choice import Candidate, candidates
+from passes.infer_types import InferTypesPass
+from passes.target import Target
+
+GivenShapes = Mapping[str, Sequence[int]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A problem, the ops that pose it, and the strategies for it, the cheapest that applies first.
+
+    `sizes` is the problem with the sizes to measure it at, None where they are not known.
+    """
+
+    problem: Problem
+    sizes: Problem | None
+    candidates: tuple[Candidate, ...]
+    ops: list[Operation] = field(default_factory=list)
+
+    @property
+    def key(self) -> str:
+        """What the case is called in a store."""
+        at = f"{AT}{self.sizes}" if self.sizes not in (None, self.problem) else ""
+        return f"{self.problem}{at}"
+
+    @property
+    def applicable(self) -> tuple[str, ...]:
+        """The names of the strategies that apply, the cheapest first."""
+        return tuple(c.strategy.name for c in self.candidates if c.refusal is None)
+
+    def why_not(self, strategy: str) -> str | None:
+        """Why a strategy cannot be used here; None if it can."""
+        for candidate in self.candidates:
+            if candidate.strategy.name == strategy:
+                return candidate.refusal
+        return f"no strategy {strategy} is known for it"
+
+    @property
+    def predicted_seconds(self) -> float:
+        """The predicted time of all ops of the case, with the cheapest strategy."""
+        costs = [c.cost for c in self.candidates if c.cost is not None]
+        return len(self.ops) * min(costs, default=0.0)
+
+
+def cases(module: ModuleOp, target: Target, given: GivenShapes) -> list[Case]:
+    """The cases of a module of canonical gradients, in the order of their first ops.
+
+    `given` fixes shapes of inputs by name, to measure at. Raises GradcError if one does not fit.
+    """
+    gradients, sized = _gradients(module), _gradients(_with_shapes(module, given))
+    found: dict[tuple[str, str], Case] = {}
+    for op, twin in zip(gradients, sized, strict=True):
+        problem = Problem.of(op)
+        sizes = _sizes(problem, Problem.of(twin))
+        identity = (str(problem), str(sizes))
+        if identity not in found:
+            found[identity] = Case(problem, sizes, tuple(candidates(op, target)))
+        found[identity].ops.append(op)
+    return list(found.values())
+
+
+def _gradients(module: ModuleOp) -> list[Operation]:
+    return [op for op in module.walk() if type(op) in OPS]
+
+
+def _sizes(problem: Problem, sized: Problem) -> Problem | None:
+    """The problem with the sizes of another whose sizes may be better known."""
+    if not shapes.is_static(sized.diff_dst):
+        return None
+    return problem if sized == problem else replace(problem, diff_dst=sized.diff_dst)
+
+
+def _with_shapes(module: ModuleOp, given: GivenShapes) -> ModuleOp:
+    """The module for inputs of the given shapes: the same ops, more known of their types."""
+    if not given:
+        return module
+    module = module.clone()
+    function = entry.entry_function(module)
+    names = entry.input_names(function)
+    infos = [tensor_info(name, argument) for name, argument in zip(names, function.args, strict=True)]
+    sizes = Sizes(infos, given)
+    for info, argument in zip(infos, function.args, strict=True):
+        set_type(argument, shapes.tensor_type(shapes.element_type_of(argument), sizes.known(info)))
+    InferTypesPass().apply(dialects.context(), module)
+    return module

@@ -1,0 +1,104 @@
+"""The candidates of one problem, built, held against each other and timed on onnxruntime."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp, f32
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Region
+from xdsl.passes import PassPipeline
+
+import dialects
+import passes
+from dialects.onnx import ops as onnx
+from dialects.support import dtypes, shapes
+from dialects.support.diagnostics import violation
+from dialects.support.entry import set_names, update_function_type
+from gradc.exporter import export
+from gradc.problems import Problem
+from gradc.runtime import Bound, Session, ep_of
+from gradc.tuning.race import race
+from gradc.verify import RTOL, compare
+from passes import pipelines
+from passes.target import Target
+
+
+def lowered(problem: Problem, strategy: str, target: Target) -> ModuleOp:
+    """The problem in ONNX, written with a strategy that does not refuse it."""
+    module = problem.module()
+    ctx = dialects.context()
+    for pass_ in PassPipeline.parse_spec(passes.all_passes(), pipelines.from_grad(target, strategy)).passes:
+        pass_.apply(ctx, module)
+    module.verify()
+    return module
+
+
+def measure(
+    problem: Problem,
+    sizes: Problem,
+    strategies: Sequence[str],
+    target: Target,
+    deadline: float | None = None,
+) -> dict[str, float]:
+    """Median seconds of a run with each strategy, on the threads of the target.
+
+    `sizes` is the problem with all sizes known; what is built knows no more than `problem`. Raises
+    GradcError where onnxruntime cannot run a candidate, or two of them disagree.
+    """
+    feeds = sizes.feeds()
+    runs = {name: _bound(problem, name, feeds, target) for name in strategies}
+    _check_agreement({name: run.results()["diff_src"] for name, run in runs.items()})
+    return race(runs, deadline=deadline)
+
+
+def _bound(problem: Problem, strategy: str, feeds: Mapping[str, np.ndarray], target: Target) -> Bound:
+    model = export(lowered(problem, strategy, target), opset=target.opset, metadata={})
+    session = Session(model, ep=ep_of(target.name), threads=target.threads, yields=True)
+    return session.bound(feeds)
+
+
+def _check_agreement(results: Mapping[str, np.ndarray]) -> None:
+    """A fast wrong answer is no result. Each may be off by the bound that holds for one."""
+    for (one, first), (other, second) in combinations(results.items(), 2):
+        dtype = dtypes.of_numpy(first.dtype)
+        assert dtype is not None
+        error = compare("diff_src", second, first, 2 * RTOL[dtype.name])
+        if not error.ok:
+            what = f"strategies {one} and {other} disagree by {error.worst:.2g} of the largest value"
+            raise violation(what, expected=f"at most {error.rtol:.2g}")
+
+
+PEAK = "peak,f32"
+"""What the measured peak is called in a cache."""
+
+_PEAK_SIZE, _PEAK_SECONDS = 1024, 1.0
+
+
+def measure_peak(target: Target) -> float:
+    """Flops a second of a product that a runtime is good at: f32, 1024 cubed, constant weights; the best
+    of a second."""
+    module = _product(_PEAK_SIZE)
+    model = export(module, opset=target.opset, metadata={})
+    ones = np.ones((_PEAK_SIZE, _PEAK_SIZE), np.float32)
+    run = Session(model, ep=ep_of(target.name), threads=target.threads).bound({"x": ones})
+    times, end = [], time.perf_counter() + _PEAK_SECONDS
+    while (start := time.perf_counter()) < end or not times:
+        run()
+        times.append(time.perf_counter() - start)
+    return 2.0 * _PEAK_SIZE**3 / min(times)
+
+
+def _product(size: int) -> ModuleOp:
+    """x times a constant, both square."""
+    block = Block(arg_types=[shapes.tensor_type(f32, (size, size))])
+    block.add_op(weights := onnx.ConstantOp(np.ones((size, size), np.float32)))
+    block.add_op(product := onnx.MatMulOp(block.args[0], weights.results[0]))
+    block.add_op(ReturnOp(product.results[0]))
+    function = FuncOp("main", ([], []), Region(block))
+    update_function_type(function)
+    set_names(function, ["x"], ["y"])
+    return ModuleOp([function])

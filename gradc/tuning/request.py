@@ -1,0 +1,82 @@
+"""What a user asks for of measurements, and the tuner that does it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from dialects.support.diagnostics import Diagnostic, UsageError, sentence
+from gradc.files import StrPath
+from gradc.runtime import check_provider, ep_of
+from gradc.tuning.cases import Case
+from gradc.tuning.records import Setting
+from gradc.tuning.stores import Cache, Store, TuningFile, load_file
+from gradc.tuning.tuner import BUDGET, Progress, Tuner, no_progress
+from passes.target import Target
+
+
+@dataclass(frozen=True)
+class TuningRequest:
+    """`tune`: measure what no measurement is kept of. `file`: where they are kept, instead of the cache.
+
+    Without both nothing is read, and nothing depends on the machine.
+    """
+
+    tune: bool = False
+    file: StrPath | None = None
+    budget: float = BUDGET
+    shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Raises UsageError for values that make no sense."""
+        if not (isinstance(self.budget, int | float) and self.budget >= 0):
+            raise _usage("tune_budget", self.budget, "seconds, 0 or more")
+        if not isinstance(self.shapes, Mapping) or not all(map(_is_shape, self.shapes.values())):
+            raise _usage("shapes", self.shapes, "a mapping from names of inputs to lists of sizes")
+
+    def threads(self, given: int | None) -> int | None:
+        """The threads to compile for: given, else those of the tuning file, so that it is used as it is."""
+        if given is not None or self._starts_a_file:
+            return given
+        return None if self.file is None else load_file(self.file).threads
+
+    def tuner(self, target: Target, progress: Progress = no_progress) -> Tuner | None:
+        """The tuner of the request, None where nothing was asked for."""
+        if not self.tune and self.file is None:
+            if self.shapes:
+                raise _usage("--shape", ", ".join(self.shapes), "--tune, which measures at these shapes")
+            return None
+        if not self.tune:
+            return Tuner(self._store(target))
+        check_provider(ep_of(target.name))
+        setting = Setting.of(target)
+        store = self._store(target) if self.file is not None else Cache(setting)
+        return Tuner(store, _measure, str(setting), self.budget, self.shapes, progress)
+
+    def _store(self, target: Target) -> Store:
+        assert self.file is not None
+        if self._starts_a_file:
+            return TuningFile(self.file, target.name, target.threads, {})
+        store = load_file(self.file)
+        store.check(target)
+        return store
+
+    @property
+    def _starts_a_file(self) -> bool:
+        return self.tune and self.file is not None and not os.path.exists(self.file)
+
+
+def _usage(what: str, given: object, expected: str) -> UsageError:
+    return UsageError(Diagnostic("error", sentence(what, given, expected)))
+
+
+def _is_shape(given: object) -> bool:
+    return isinstance(given, list | tuple) and all(isinstance(size, int) and size > 0 for size in given)
+
+
+def _measure(case: Case, target: Target, deadline: float) -> Mapping[str, float]:
+    from gradc.tuning.measuring import measure
+
+    assert case.sizes is not None
+    return measure(case.problem, case.sizes, case.applicable, target, deadline)

@@ -1,0 +1,176 @@
+"""Where measurements are kept: a cache for this machine, or one file that can be shipped.
+
+The cache is a folder with a small file per measurement, written whole: processes that tune at the same
+time never see a part of one, and the later of two that measure the same thing wins.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from platformdirs import user_cache_dir
+
+from dialects.support.diagnostics import Diagnostic, GradcError, violation
+from gradc.files import StrPath, write_whole
+from gradc.tuning.records import Setting, Tuning
+from passes.target import Target
+
+FOLDER_VARIABLE = "GRADC_CACHE_DIR"
+FORMAT = 1
+AT = " at "
+"""Stands between a problem with unknown sizes and the problem with the sizes that were measured."""
+
+ValueT = TypeVar("ValueT")
+
+
+class Store(ABC):
+    """Tunings by problem string."""
+
+    @abstractmethod
+    def read(self, problem: str) -> Tuning | None: ...
+
+    @abstractmethod
+    def write(self, problem: str, tuning: Tuning) -> None: ...
+
+    def remarks(self) -> Iterator[Diagnostic]:
+        """What the reader should know about the store after use."""
+        yield from ()
+
+
+def cache_folder() -> Path:
+    """Where the cache is: $GRADC_CACHE_DIR, else the user's folder for such things."""
+    return Path(os.environ.get(FOLDER_VARIABLE) or user_cache_dir("gradc", appauthor=False))
+
+
+@dataclass
+class Cache(Store):
+    """Measurements of this machine. One that cannot be read or written is none, and leaves a remark."""
+
+    setting: Setting
+    folder: Path = field(default_factory=cache_folder)
+    fault: str = ""
+
+    def read(self, problem: str) -> Tuning | None:
+        return self.read_value(problem, Tuning.of_json)
+
+    def write(self, problem: str, tuning: Tuning) -> None:
+        self.write_value(problem, tuning.json())
+
+    def read_value(self, what: str, decode: Callable[[Any], ValueT]) -> ValueT | None:
+        """The decoded JSON value under a string, None where there is none; `decode` raises ValueError."""
+        path = self._path(what)
+        try:
+            return decode(self._value(what, path.read_bytes()))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, RecursionError) as error:
+            self._note(f"{path}: {getattr(error, 'strerror', None) or error}")
+            return None
+
+    def write_value(self, what: str, value: Any) -> None:
+        content = {"format": FORMAT, "key": self.setting.key(what), "value": value}
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            write_whole(self._path(what), json.dumps(content, indent=1).encode())
+        except OSError as error:
+            self._note(f"{self.folder}: {error.strerror}")
+        except GradcError as error:
+            self._note(error.diagnostic.message)
+
+    def remarks(self) -> Iterator[Diagnostic]:
+        if self.fault:
+            yield Diagnostic("remark", f"measurements that cannot be read or kept are ignored: {self.fault}")
+
+    def _path(self, what: str) -> Path:
+        key = json.dumps(self.setting.key(what), sort_keys=True)
+        return self.folder / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.json"
+
+    def _value(self, what: str, data: bytes) -> Any:
+        content = json.loads(data)
+        known = {"format": FORMAT, "key": self.setting.key(what)}
+        if not isinstance(content, dict) or {k: content.get(k) for k in known} != known:
+            raise ValueError("not a measurement of this problem on this machine")
+        return content.get("value")
+
+    def _note(self, fault: str) -> None:
+        """The first fault stands for all."""
+        self.fault = self.fault or fault
+
+
+@dataclass
+class TuningFile(Store):
+    """Tunings for one target and one number of threads, from whatever machine.
+
+    A file that is there must be right: GradcError names what is not.
+    """
+
+    path: StrPath
+    target: str
+    threads: int
+    tunings: dict[str, Tuning]
+
+    def read(self, problem: str) -> Tuning | None:
+        """Where sizes are unknown, what was measured at some sizes will do."""
+        at = (name for name in sorted(self.tunings) if name.startswith(f"{problem}{AT}"))
+        return self.tunings.get(problem) or self.tunings.get(next(at, ""))
+
+    def write(self, problem: str, tuning: Tuning) -> None:
+        """What other processes wrote in the meantime stays."""
+        if os.path.exists(self.path):
+            self.tunings = load_file(self.path).tunings | self.tunings
+        self.tunings[problem] = tuning
+        write_whole(self.path, self._content())
+
+    def check(self, target: Target) -> None:
+        """Raise GradcError unless the tunings are for this target."""
+        asked = {"target": target.name, "threads": target.threads}
+        for name, given in asked.items():
+            if (own := getattr(self, name)) != given:
+                hint = "name another --tuning-file for each"
+                raise violation(f"{name} of {os.fspath(self.path)}", given=own, expected=given, hint=hint)
+
+    def _content(self) -> bytes:
+        tunings = {problem: self.tunings[problem].json() for problem in sorted(self.tunings)}
+        content = {"format": FORMAT, "target": self.target, "threads": self.threads, "tunings": tunings}
+        return (json.dumps(content, indent=1) + "\n").encode()
+
+
+def load_file(path: StrPath) -> TuningFile:
+    """Raises GradcError that names the path, and the entry that is wrong."""
+    try:
+        content = json.loads(Path(path).read_bytes())
+    except OSError as error:
+        hint = "--tune makes it" if isinstance(error, FileNotFoundError) else ""
+        raise violation(f"cannot read {os.fspath(path)}: {error.strerror}", hint=hint) from None
+    except (ValueError, RecursionError) as error:
+        raise violation(f"{os.fspath(path)} is no tuning file: {error}") from None
+    return _checked(path, content)
+
+
+def _checked(path: StrPath, content: Any) -> TuningFile:
+    name = os.fspath(path)
+    if not isinstance(content, dict) or set(content) != {"format", "target", "threads", "tunings"}:
+        expected = "an object with format, target, threads and tunings"
+        raise violation(f"{name} is no tuning file", expected=expected)
+    if content["format"] != FORMAT:
+        raise violation(f"format of {name}", given=content["format"], expected=FORMAT)
+    target, threads, tunings = content["target"], content["threads"], content["tunings"]
+    whole = type(threads) is int and threads >= 1
+    if not isinstance(target, str) or not whole or not isinstance(tunings, dict):
+        raise violation(f"{name} is no tuning file", expected="a target, a number of threads, and tunings")
+    read = {problem: _tuning(name, problem, value) for problem, value in tunings.items()}
+    return TuningFile(path, target, threads, read)
+
+
+def _tuning(path: str, problem: str, value: Any) -> Tuning:
+    try:
+        return Tuning.of_json(value)
+    except ValueError as error:
+        raise violation(f"{path}: tuning of {problem}: {error}") from None

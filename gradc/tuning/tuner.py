@@ -1,0 +1,142 @@
+"""Which strategy each gradient of a graph gets, by measurement where there is one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+
+from dialects.support.diagnostics import Diagnostic, GradcError, diagnostic_at
+from dialects.support.documented_op import CHOICE
+from gradc.tuning.cases import Case, GivenShapes, cases
+from gradc.tuning.race import Clock
+from gradc.tuning.records import Tuning
+from gradc.tuning.stores import Store
+from passes.strategies.base import Strategy
+from passes.target import Target
+
+BUDGET = 60.0
+"""Seconds that a graph is measured for, if nothing else is said."""
+
+TIE = 1.02
+"""Times that differ by less than this factor are equal: the strategy that is predicted to be faster wins,
+so that one machine gives one answer."""
+
+Progress = Callable[[int, int, str], None]
+"""Told how many problems are done, of how many, and which is next."""
+
+
+class Measure(Protocol):
+    def __call__(self, case: Case, target: Target, deadline: float) -> Mapping[str, float]:
+        """Seconds of each applicable strategy of a case with known sizes. GradcError where it cannot."""
+        ...
+
+
+def no_progress(done: int, total: int, problem: str) -> None:
+    pass
+
+
+@dataclass
+class Tuner:
+    """Reads measurements from a store and, given a `measure`, makes and keeps those that are missing.
+
+    `measured_on` says where, for people; after `budget` seconds no measurement is begun.
+    """
+
+    store: Store
+    measure: Measure | None = None
+    measured_on: str = ""
+    budget: float = BUDGET
+    shapes: GivenShapes = field(default_factory=dict)
+    progress: Progress = no_progress
+    clock: Clock = time.perf_counter
+
+    def tune(
+        self, module: ModuleOp, target: Target, forced: Strategy | None = None
+    ) -> tuple[dict[str, Tuning], list[Diagnostic]]:
+        """Write `gradc.choice` on the canonical gradients of a module. The tunings by case, and remarks.
+
+        Ops that have a choice already keep it, and those that the `forced` strategy knows need none.
+        """
+        found = [case for case in cases(module, target, self.shapes) if _has_a_choice(case, forced)]
+        tunings, remarks = self._stored(found)
+        missing = [case for case in found if case.key not in tunings]
+        if self.measure is None:
+            remarks += _unmeasured(missing, "no measurement of {} is stored")
+        else:
+            remarks += self._measured(self.measure, missing, target, tunings)
+        for case in found:
+            if case.key in tunings:
+                _choose(case, tunings[case.key].choice)
+        return tunings, [*remarks, *self.store.remarks()]
+
+    def _stored(self, found: Sequence[Case]) -> tuple[dict[str, Tuning], list[Diagnostic]]:
+        """The stored tunings of which the choice can be used, and remarks on the others."""
+        tunings, remarks = {}, []
+        for case in found:
+            tuning = self.store.read(case.key)
+            if tuning is None:
+                continue
+            reason = case.why_not(tuning.choice)
+            if reason is None:
+                tunings[case.key] = tuning
+                continue
+            text = f"the stored choice {tuning.choice} for this gradient is not used: {reason}"
+            remarks.append(diagnostic_at(case.ops[0], "remark", text))
+        return tunings, remarks
+
+    def _measured(
+        self, measure: Measure, missing: Sequence[Case], target: Target, tunings: dict[str, Tuning]
+    ) -> Iterator[Diagnostic]:
+        """Measure what is missing, what is predicted to take longest first, until the budget is spent."""
+        unsized = [case for case in missing if case.sizes is None]
+        sized = [case for case in missing if case.sizes is not None]
+        sized.sort(key=lambda case: -case.predicted_seconds)
+        deadline = self.clock() + self.budget
+        for done, case in enumerate(sized):
+            if self.clock() >= deadline:
+                what = f"{{}} could not be measured within {self.budget:g} seconds (--tune-budget)"
+                yield from _unmeasured(sized[done:], what)
+                break
+            self.progress(done, len(sized), str(case.problem))
+            try:
+                seconds = measure(case, target, deadline)
+            except GradcError as error:
+                text = f"not measured: {error.diagnostic.message}"
+                yield diagnostic_at(case.ops[0], "remark", text)
+                continue
+            tuning = Tuning(fastest(seconds, case.applicable), seconds, self.measured_on)
+            tunings[case.key] = tuning
+            self.store.write(case.key, tuning)
+        self.progress(len(sized), len(sized), "")
+        yield from _unmeasured(unsized, "{} cannot be measured without sizes, which --shape states")
+
+
+def _has_a_choice(case: Case, forced: Strategy | None) -> bool:
+    if forced is not None and isinstance(case.ops[0], forced.ops):
+        return False
+    return len(case.applicable) > 1 and any(CHOICE not in op.attributes for op in case.ops)
+
+
+def _choose(case: Case, choice: str) -> None:
+    for op in case.ops:
+        op.attributes.setdefault(CHOICE, StringAttr(choice))
+
+
+def fastest(seconds: Mapping[str, float], preferred: Sequence[str]) -> str:
+    """The strategy of the least time; among equals, the first of the preferred."""
+    least = min(seconds.values())
+    return next(name for name in preferred if seconds.get(name, float("inf")) <= TIE * least)
+
+
+def _unmeasured(left: Sequence[Case], what: str) -> Iterator[Diagnostic]:
+    """One remark for all, at the first of them."""
+    if not left:
+        return
+    count = sum(len(case.ops) for case in left)
+    gradients = f"{count} gradient{'s' if count > 1 else ''}"
+    text = f"{what.format(gradients)}: the predicted choice is used"
+    yield diagnostic_at(left[0].ops[0], "remark", text)
