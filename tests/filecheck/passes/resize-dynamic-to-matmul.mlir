@@ -7,58 +7,55 @@ func.func @linear_half_pixel(%dy: tensor<1x2x?xf32>, %x: tensor<1xi64>, %n: tens
   func.return %dx : tensor<1x2x?xf32>
 }
 // CHECK-LABEL: func.func @linear_half_pixel(
-// CHECK-NEXT: %dx = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<0> : tensor<1xi64>
-// CHECK-NEXT: %dx_1 = onnx.Gather %x, %dx {axis = 0, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_2 = onnx.Shape %dy {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1x2x?xf32>) -> tensor<3xi64>
-// CHECK-NEXT: %dx_3 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<2> : tensor<1xi64>
-// CHECK-NEXT: %dx_4 = onnx.Gather %dx_2, %dx_3 {axis = 0, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<3xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_5 = onnx.Gather %n, %dx {axis = 0, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_6 = onnx.Gather %q, %dx {axis = 0, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_7 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<0> : tensor<i64>
-// CHECK-NEXT: %dx_8 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<1> : tensor<i64>
-// CHECK-NEXT: %dx_9 = onnx.Squeeze %dx_4, %dx {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<i64>
-// CHECK-NEXT: %dx_10 = onnx.Range %dx_7, %dx_9, %dx_8 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_11 = onnx.Mul %dx_10, %dx_3 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_12 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<1> : tensor<1xi64>
-// CHECK-NEXT: %dx_13 = onnx.Add %dx_11, %dx_12 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_14 = onnx.Mul %dx_13, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_15 = onnx.Sub %dx_14, %dx_6 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_16 = onnx.Mul %dx_6, %dx_3 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_17 = onnx.Squeeze %dx_1, %dx {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<i64>
-// CHECK-NEXT: %dx_18 = onnx.Range %dx_7, %dx_17, %dx_8 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_19 = onnx.Unsqueeze %dx_18, %dx {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<1x?xi64>
-// CHECK-NEXT: %dx_20 = onnx.Sub %dx_1, %dx_12 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_21 = onnx.Div %dx_15, %dx_16 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_22 = onnx.Max %dx_21, %dx {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_23 = onnx.Min %dx_22, %dx_20 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_24 = onnx.Add %dx_23, %dx_12 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_25 = onnx.Max %dx_24, %dx {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_26 = onnx.Min %dx_25, %dx_20 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_27 = onnx.Mul %dx_23, %dx_16 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_28 = onnx.Sub %dx_15, %dx_27 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<?xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_29 = onnx.Cast %dx_28 {to = f64, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>) -> tensor<?xf64>
-// CHECK-NEXT: %dx_30 = onnx.Cast %dx_16 {to = f64, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>) -> tensor<1xf64>
-// CHECK-NEXT: %dx_31 = onnx.Div %dx_29, %dx_30 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf64>, tensor<1xf64>) -> tensor<?xf64>
-// CHECK-NEXT: %dx_32 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<0.000000e+00> : tensor<1xf64>
-// CHECK-NEXT: %dx_33 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<1.000000e+00> : tensor<1xf64>
-// CHECK-NEXT: %dx_34 = onnx.Max %dx_31, %dx_32 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf64>, tensor<1xf64>) -> tensor<?xf64>
-// CHECK-NEXT: %dx_35 = onnx.Min %dx_34, %dx_33 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf64>, tensor<1xf64>) -> tensor<?xf64>
-// CHECK-NEXT: %dx_36 = onnx.Sub %dx_33, %dx_35 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xf64>, tensor<?xf64>) -> tensor<?xf64>
-// CHECK-NEXT: %dx_37 = onnx.Cast %dx_36 {to = f32, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf64>) -> tensor<?xf32>
-// CHECK-NEXT: %dx_38 = onnx.Unsqueeze %dx_37, %dx_12 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf32>, tensor<1xi64>) -> tensor<?x1xf32>
-// CHECK-NEXT: %dx_39 = onnx.Unsqueeze %dx_23, %dx_12 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?x1xi64>
-// CHECK-NEXT: %dx_40 = onnx.Equal %dx_39, %dx_19 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x1xi64>, tensor<1x?xi64>) -> tensor<?x?xi1>
-// CHECK-NEXT: %dx_41 = onnx.Cast %dx_40 {to = f32, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x?xi1>) -> tensor<?x?xf32>
-// CHECK-NEXT: %dx_42 = onnx.Mul %dx_41, %dx_38 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x?xf32>, tensor<?x1xf32>) -> tensor<?x?xf32>
-// CHECK-NEXT: %dx_43 = onnx.Cast %dx_35 {to = f32, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf64>) -> tensor<?xf32>
-// CHECK-NEXT: %dx_44 = onnx.Unsqueeze %dx_43, %dx_12 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf32>, tensor<1xi64>) -> tensor<?x1xf32>
-// CHECK-NEXT: %dx_45 = onnx.Unsqueeze %dx_26, %dx_12 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?x1xi64>
-// CHECK-NEXT: %dx_46 = onnx.Equal %dx_45, %dx_19 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x1xi64>, tensor<1x?xi64>) -> tensor<?x?xi1>
-// CHECK-NEXT: %dx_47 = onnx.Cast %dx_46 {to = f32, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x?xi1>) -> tensor<?x?xf32>
-// CHECK-NEXT: %dx_48 = onnx.Mul %dx_47, %dx_44 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x?xf32>, tensor<?x1xf32>) -> tensor<?x?xf32>
-// CHECK-NEXT: %dx_49 = onnx.Add %dx_42, %dx_48 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x?xf32>, tensor<?x?xf32>) -> tensor<?x?xf32>
-// CHECK-NEXT: %dx_50 = onnx.MatMul %dy, %dx_49 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1x2x?xf32>, tensor<?x?xf32>) -> tensor<1x2x?xf32>
-// CHECK-NEXT: func.return %dx_50 : tensor<1x2x?xf32>
+// CHECK-NEXT: %dx = onnx.Shape %dy {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1x2x?xf32>) -> tensor<3xi64>
+// CHECK-NEXT: %dx_1 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<2> : tensor<1xi64>
+// CHECK-NEXT: %dx_2 = onnx.Gather %dx, %dx_1 {axis = 0, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<3xi64>, tensor<1xi64>) -> tensor<1xi64>
+// CHECK-NEXT: %dx_3 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<0> : tensor<i64>
+// CHECK-NEXT: %dx_4 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<1> : tensor<i64>
+// CHECK-NEXT: %dx_5 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<0> : tensor<1xi64>
+// CHECK-NEXT: %dx_6 = onnx.Squeeze %dx_2, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<i64>
+// CHECK-NEXT: %dx_7 = onnx.Range %dx_3, %dx_6, %dx_4 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_8 = onnx.Mul %dx_7, %dx_1 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_9 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<1> : tensor<1xi64>
+// CHECK-NEXT: %dx_10 = onnx.Add %dx_8, %dx_9 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_11 = onnx.Mul %dx_10, %n {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_12 = onnx.Sub %dx_11, %q {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_13 = onnx.Mul %q, %dx_1 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
+// CHECK-NEXT: %dx_14 = onnx.Squeeze %x, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<i64>
+// CHECK-NEXT: %dx_15 = onnx.Range %dx_3, %dx_14, %dx_4 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_16 = onnx.Unsqueeze %dx_15, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<1x?xi64>
+// CHECK-NEXT: %dx_17 = onnx.Sub %x, %dx_9 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
+// CHECK-NEXT: %dx_18 = onnx.Div %dx_12, %dx_13 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_19 = onnx.Max %dx_18, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_20 = onnx.Min %dx_19, %dx_17 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_21 = onnx.Add %dx_20, %dx_9 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_22 = onnx.Max %dx_21, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_23 = onnx.Min %dx_22, %dx_17 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_24 = onnx.Mul %dx_20, %dx_13 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_25 = onnx.Sub %dx_12, %dx_24 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<?xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_26 = onnx.Cast %dx_25 {to = f64, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>) -> tensor<?xf64>
+// CHECK-NEXT: %dx_27 = onnx.Cast %dx_13 {to = f64, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>) -> tensor<1xf64>
+// CHECK-NEXT: %dx_28 = onnx.Div %dx_26, %dx_27 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf64>, tensor<1xf64>) -> tensor<?xf64>
+// CHECK-NEXT: %dx_29 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<0.000000e+00> : tensor<1xf64>
+// CHECK-NEXT: %dx_30 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<1.000000e+00> : tensor<1xf64>
+// CHECK-NEXT: %dx_31 = onnx.Max %dx_28, %dx_29 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf64>, tensor<1xf64>) -> tensor<?xf64>
+// CHECK-NEXT: %dx_32 = onnx.Min %dx_31, %dx_30 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf64>, tensor<1xf64>) -> tensor<?xf64>
+// CHECK-NEXT: %dx_33 = onnx.Sub %dx_30, %dx_32 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xf64>, tensor<?xf64>) -> tensor<?xf64>
+// CHECK-NEXT: %dx_34 = onnx.Cast %dx_33 {to = f32, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf64>) -> tensor<?xf32>
+// CHECK-NEXT: %dx_35 = onnx.Unsqueeze %dx_34, %dx_9 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf32>, tensor<1xi64>) -> tensor<?x1xf32>
+// CHECK-NEXT: %dx_36 = onnx.Unsqueeze %dx_20, %dx_9 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?x1xi64>
+// CHECK-NEXT: %dx_37 = onnx.Equal %dx_36, %dx_16 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x1xi64>, tensor<1x?xi64>) -> tensor<?x?xi1>
+// CHECK-NEXT: %dx_38 = onnx.Cast %dx_37 {to = f32, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x?xi1>) -> tensor<?x?xf32>
+// CHECK-NEXT: %dx_39 = onnx.Mul %dx_38, %dx_35 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x?xf32>, tensor<?x1xf32>) -> tensor<?x?xf32>
+// CHECK-NEXT: %dx_40 = onnx.Cast %dx_32 {to = f32, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf64>) -> tensor<?xf32>
+// CHECK-NEXT: %dx_41 = onnx.Unsqueeze %dx_40, %dx_9 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf32>, tensor<1xi64>) -> tensor<?x1xf32>
+// CHECK-NEXT: %dx_42 = onnx.Unsqueeze %dx_23, %dx_9 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?x1xi64>
+// CHECK-NEXT: %dx_43 = onnx.Equal %dx_42, %dx_16 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x1xi64>, tensor<1x?xi64>) -> tensor<?x?xi1>
+// CHECK-NEXT: %dx_44 = onnx.Cast %dx_43 {to = f32, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x?xi1>) -> tensor<?x?xf32>
+// CHECK-NEXT: %dx_45 = onnx.Mul %dx_44, %dx_41 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x?xf32>, tensor<?x1xf32>) -> tensor<?x?xf32>
+// CHECK-NEXT: %dx_46 = onnx.Add %dx_39, %dx_45 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x?xf32>, tensor<?x?xf32>) -> tensor<?x?xf32>
+// CHECK-NEXT: %dx_47 = onnx.MatMul %dy, %dx_46 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1x2x?xf32>, tensor<?x?xf32>) -> tensor<1x2x?xf32>
+// CHECK-NEXT: func.return %dx_47 : tensor<1x2x?xf32>
 
 // t = y n / q.
 func.func @linear_corner(%dy: tensor<1x2x?xf32>, %x: tensor<1xi64>, %n: tensor<1xi64>, %q: tensor<1xi64>) -> tensor<1x2x?xf32> {
@@ -66,54 +63,51 @@ func.func @linear_corner(%dy: tensor<1x2x?xf32>, %x: tensor<1xi64>, %n: tensor<1
   func.return %dx : tensor<1x2x?xf32>
 }
 // CHECK-LABEL: func.func @linear_corner(
-// CHECK-NEXT: %dx = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<0> : tensor<1xi64>
-// CHECK-NEXT: %dx_1 = onnx.Gather %x, %dx {axis = 0, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_2 = onnx.Shape %dy {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1x2x?xf32>) -> tensor<3xi64>
-// CHECK-NEXT: %dx_3 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<2> : tensor<1xi64>
-// CHECK-NEXT: %dx_4 = onnx.Gather %dx_2, %dx_3 {axis = 0, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<3xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_5 = onnx.Gather %n, %dx {axis = 0, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_6 = onnx.Gather %q, %dx {axis = 0, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_7 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<0> : tensor<i64>
-// CHECK-NEXT: %dx_8 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<1> : tensor<i64>
-// CHECK-NEXT: %dx_9 = onnx.Squeeze %dx_4, %dx {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<i64>
-// CHECK-NEXT: %dx_10 = onnx.Range %dx_7, %dx_9, %dx_8 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_11 = onnx.Mul %dx_10, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_12 = onnx.Squeeze %dx_1, %dx {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<i64>
-// CHECK-NEXT: %dx_13 = onnx.Range %dx_7, %dx_12, %dx_8 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_14 = onnx.Unsqueeze %dx_13, %dx {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<1x?xi64>
-// CHECK-NEXT: %dx_15 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<1> : tensor<1xi64>
-// CHECK-NEXT: %dx_16 = onnx.Sub %dx_1, %dx_15 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_17 = onnx.Div %dx_11, %dx_6 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_18 = onnx.Max %dx_17, %dx {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_19 = onnx.Min %dx_18, %dx_16 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_20 = onnx.Add %dx_19, %dx_15 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_21 = onnx.Max %dx_20, %dx {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_22 = onnx.Min %dx_21, %dx_16 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_23 = onnx.Mul %dx_19, %dx_6 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_24 = onnx.Sub %dx_11, %dx_23 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<?xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_25 = onnx.Cast %dx_24 {to = f64, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>) -> tensor<?xf64>
-// CHECK-NEXT: %dx_26 = onnx.Cast %dx_6 {to = f64, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>) -> tensor<1xf64>
-// CHECK-NEXT: %dx_27 = onnx.Div %dx_25, %dx_26 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf64>, tensor<1xf64>) -> tensor<?xf64>
-// CHECK-NEXT: %dx_28 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<0.000000e+00> : tensor<1xf64>
-// CHECK-NEXT: %dx_29 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<1.000000e+00> : tensor<1xf64>
-// CHECK-NEXT: %dx_30 = onnx.Max %dx_27, %dx_28 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf64>, tensor<1xf64>) -> tensor<?xf64>
-// CHECK-NEXT: %dx_31 = onnx.Min %dx_30, %dx_29 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf64>, tensor<1xf64>) -> tensor<?xf64>
-// CHECK-NEXT: %dx_32 = onnx.Sub %dx_29, %dx_31 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xf64>, tensor<?xf64>) -> tensor<?xf64>
-// CHECK-NEXT: %dx_33 = onnx.Cast %dx_32 {to = f32, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf64>) -> tensor<?xf32>
-// CHECK-NEXT: %dx_34 = onnx.Unsqueeze %dx_33, %dx_15 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf32>, tensor<1xi64>) -> tensor<?x1xf32>
-// CHECK-NEXT: %dx_35 = onnx.Unsqueeze %dx_19, %dx_15 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?x1xi64>
-// CHECK-NEXT: %dx_36 = onnx.Equal %dx_35, %dx_14 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x1xi64>, tensor<1x?xi64>) -> tensor<?x?xi1>
-// CHECK-NEXT: %dx_37 = onnx.Cast %dx_36 {to = f32, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x?xi1>) -> tensor<?x?xf32>
-// CHECK-NEXT: %dx_38 = onnx.Mul %dx_37, %dx_34 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x?xf32>, tensor<?x1xf32>) -> tensor<?x?xf32>
-// CHECK-NEXT: %dx_39 = onnx.Cast %dx_31 {to = f32, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf64>) -> tensor<?xf32>
-// CHECK-NEXT: %dx_40 = onnx.Unsqueeze %dx_39, %dx_15 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf32>, tensor<1xi64>) -> tensor<?x1xf32>
-// CHECK-NEXT: %dx_41 = onnx.Unsqueeze %dx_22, %dx_15 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?x1xi64>
-// CHECK-NEXT: %dx_42 = onnx.Equal %dx_41, %dx_14 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x1xi64>, tensor<1x?xi64>) -> tensor<?x?xi1>
-// CHECK-NEXT: %dx_43 = onnx.Cast %dx_42 {to = f32, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x?xi1>) -> tensor<?x?xf32>
-// CHECK-NEXT: %dx_44 = onnx.Mul %dx_43, %dx_40 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x?xf32>, tensor<?x1xf32>) -> tensor<?x?xf32>
-// CHECK-NEXT: %dx_45 = onnx.Add %dx_38, %dx_44 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x?xf32>, tensor<?x?xf32>) -> tensor<?x?xf32>
-// CHECK-NEXT: %dx_46 = onnx.MatMul %dy, %dx_45 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1x2x?xf32>, tensor<?x?xf32>) -> tensor<1x2x?xf32>
-// CHECK-NEXT: func.return %dx_46 : tensor<1x2x?xf32>
+// CHECK-NEXT: %dx = onnx.Shape %dy {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1x2x?xf32>) -> tensor<3xi64>
+// CHECK-NEXT: %dx_1 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<2> : tensor<1xi64>
+// CHECK-NEXT: %dx_2 = onnx.Gather %dx, %dx_1 {axis = 0, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<3xi64>, tensor<1xi64>) -> tensor<1xi64>
+// CHECK-NEXT: %dx_3 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<0> : tensor<i64>
+// CHECK-NEXT: %dx_4 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<1> : tensor<i64>
+// CHECK-NEXT: %dx_5 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<0> : tensor<1xi64>
+// CHECK-NEXT: %dx_6 = onnx.Squeeze %dx_2, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<i64>
+// CHECK-NEXT: %dx_7 = onnx.Range %dx_3, %dx_6, %dx_4 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_8 = onnx.Mul %dx_7, %n {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_9 = onnx.Squeeze %x, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<i64>
+// CHECK-NEXT: %dx_10 = onnx.Range %dx_3, %dx_9, %dx_4 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_11 = onnx.Unsqueeze %dx_10, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<1x?xi64>
+// CHECK-NEXT: %dx_12 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<1> : tensor<1xi64>
+// CHECK-NEXT: %dx_13 = onnx.Sub %x, %dx_12 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
+// CHECK-NEXT: %dx_14 = onnx.Div %dx_8, %q {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_15 = onnx.Max %dx_14, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_16 = onnx.Min %dx_15, %dx_13 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_17 = onnx.Add %dx_16, %dx_12 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_18 = onnx.Max %dx_17, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_19 = onnx.Min %dx_18, %dx_13 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_20 = onnx.Mul %dx_16, %q {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_21 = onnx.Sub %dx_8, %dx_20 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<?xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_22 = onnx.Cast %dx_21 {to = f64, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>) -> tensor<?xf64>
+// CHECK-NEXT: %dx_23 = onnx.Cast %q {to = f64, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>) -> tensor<1xf64>
+// CHECK-NEXT: %dx_24 = onnx.Div %dx_22, %dx_23 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf64>, tensor<1xf64>) -> tensor<?xf64>
+// CHECK-NEXT: %dx_25 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<0.000000e+00> : tensor<1xf64>
+// CHECK-NEXT: %dx_26 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<1.000000e+00> : tensor<1xf64>
+// CHECK-NEXT: %dx_27 = onnx.Max %dx_24, %dx_25 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf64>, tensor<1xf64>) -> tensor<?xf64>
+// CHECK-NEXT: %dx_28 = onnx.Min %dx_27, %dx_26 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf64>, tensor<1xf64>) -> tensor<?xf64>
+// CHECK-NEXT: %dx_29 = onnx.Sub %dx_26, %dx_28 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xf64>, tensor<?xf64>) -> tensor<?xf64>
+// CHECK-NEXT: %dx_30 = onnx.Cast %dx_29 {to = f32, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf64>) -> tensor<?xf32>
+// CHECK-NEXT: %dx_31 = onnx.Unsqueeze %dx_30, %dx_12 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf32>, tensor<1xi64>) -> tensor<?x1xf32>
+// CHECK-NEXT: %dx_32 = onnx.Unsqueeze %dx_16, %dx_12 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?x1xi64>
+// CHECK-NEXT: %dx_33 = onnx.Equal %dx_32, %dx_11 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x1xi64>, tensor<1x?xi64>) -> tensor<?x?xi1>
+// CHECK-NEXT: %dx_34 = onnx.Cast %dx_33 {to = f32, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x?xi1>) -> tensor<?x?xf32>
+// CHECK-NEXT: %dx_35 = onnx.Mul %dx_34, %dx_31 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x?xf32>, tensor<?x1xf32>) -> tensor<?x?xf32>
+// CHECK-NEXT: %dx_36 = onnx.Cast %dx_28 {to = f32, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf64>) -> tensor<?xf32>
+// CHECK-NEXT: %dx_37 = onnx.Unsqueeze %dx_36, %dx_12 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf32>, tensor<1xi64>) -> tensor<?x1xf32>
+// CHECK-NEXT: %dx_38 = onnx.Unsqueeze %dx_19, %dx_12 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?x1xi64>
+// CHECK-NEXT: %dx_39 = onnx.Equal %dx_38, %dx_11 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x1xi64>, tensor<1x?xi64>) -> tensor<?x?xi1>
+// CHECK-NEXT: %dx_40 = onnx.Cast %dx_39 {to = f32, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x?xi1>) -> tensor<?x?xf32>
+// CHECK-NEXT: %dx_41 = onnx.Mul %dx_40, %dx_37 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x?xf32>, tensor<?x1xf32>) -> tensor<?x?xf32>
+// CHECK-NEXT: %dx_42 = onnx.Add %dx_35, %dx_41 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x?xf32>, tensor<?x?xf32>) -> tensor<?x?xf32>
+// CHECK-NEXT: %dx_43 = onnx.MatMul %dy, %dx_42 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1x2x?xf32>, tensor<?x?xf32>) -> tensor<1x2x?xf32>
+// CHECK-NEXT: func.return %dx_43 : tensor<1x2x?xf32>
 
 // floor(t + 1/2).
 func.func @nearest_half_up_half_pixel(%dy: tensor<1x2x?xf32>, %x: tensor<1xi64>, %n: tensor<1xi64>, %q: tensor<1xi64>) -> tensor<1x2x?xf32> {
@@ -121,38 +115,35 @@ func.func @nearest_half_up_half_pixel(%dy: tensor<1x2x?xf32>, %x: tensor<1xi64>,
   func.return %dx : tensor<1x2x?xf32>
 }
 // CHECK-LABEL: func.func @nearest_half_up_half_pixel(
-// CHECK-NEXT: %dx = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<0> : tensor<1xi64>
-// CHECK-NEXT: %dx_1 = onnx.Gather %x, %dx {axis = 0, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_2 = onnx.Shape %dy {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1x2x?xf32>) -> tensor<3xi64>
-// CHECK-NEXT: %dx_3 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<2> : tensor<1xi64>
-// CHECK-NEXT: %dx_4 = onnx.Gather %dx_2, %dx_3 {axis = 0, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<3xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_5 = onnx.Gather %n, %dx {axis = 0, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_6 = onnx.Gather %q, %dx {axis = 0, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_7 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<0> : tensor<i64>
-// CHECK-NEXT: %dx_8 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<1> : tensor<i64>
-// CHECK-NEXT: %dx_9 = onnx.Squeeze %dx_4, %dx {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<i64>
-// CHECK-NEXT: %dx_10 = onnx.Range %dx_7, %dx_9, %dx_8 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_11 = onnx.Mul %dx_10, %dx_3 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_12 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<1> : tensor<1xi64>
-// CHECK-NEXT: %dx_13 = onnx.Add %dx_11, %dx_12 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_14 = onnx.Mul %dx_13, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_15 = onnx.Sub %dx_14, %dx_6 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_16 = onnx.Mul %dx_6, %dx_3 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_17 = onnx.Squeeze %dx_1, %dx {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<i64>
-// CHECK-NEXT: %dx_18 = onnx.Range %dx_7, %dx_17, %dx_8 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_19 = onnx.Unsqueeze %dx_18, %dx {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<1x?xi64>
-// CHECK-NEXT: %dx_20 = onnx.Sub %dx_1, %dx_12 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_21 = onnx.Mul %dx_15, %dx_3 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_22 = onnx.Add %dx_21, %dx_16 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_23 = onnx.Mul %dx_16, %dx_3 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_24 = onnx.Div %dx_22, %dx_23 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_25 = onnx.Max %dx_24, %dx {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_26 = onnx.Min %dx_25, %dx_20 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_27 = onnx.Unsqueeze %dx_26, %dx_12 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?x1xi64>
-// CHECK-NEXT: %dx_28 = onnx.Equal %dx_27, %dx_19 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x1xi64>, tensor<1x?xi64>) -> tensor<?x?xi1>
-// CHECK-NEXT: %dx_29 = onnx.Cast %dx_28 {to = f32, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x?xi1>) -> tensor<?x?xf32>
-// CHECK-NEXT: %dx_30 = onnx.MatMul %dy, %dx_29 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1x2x?xf32>, tensor<?x?xf32>) -> tensor<1x2x?xf32>
-// CHECK-NEXT: func.return %dx_30 : tensor<1x2x?xf32>
+// CHECK-NEXT: %dx = onnx.Shape %dy {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1x2x?xf32>) -> tensor<3xi64>
+// CHECK-NEXT: %dx_1 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<2> : tensor<1xi64>
+// CHECK-NEXT: %dx_2 = onnx.Gather %dx, %dx_1 {axis = 0, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<3xi64>, tensor<1xi64>) -> tensor<1xi64>
+// CHECK-NEXT: %dx_3 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<0> : tensor<i64>
+// CHECK-NEXT: %dx_4 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<1> : tensor<i64>
+// CHECK-NEXT: %dx_5 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<0> : tensor<1xi64>
+// CHECK-NEXT: %dx_6 = onnx.Squeeze %dx_2, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<i64>
+// CHECK-NEXT: %dx_7 = onnx.Range %dx_3, %dx_6, %dx_4 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_8 = onnx.Mul %dx_7, %dx_1 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_9 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<1> : tensor<1xi64>
+// CHECK-NEXT: %dx_10 = onnx.Add %dx_8, %dx_9 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_11 = onnx.Mul %dx_10, %n {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_12 = onnx.Sub %dx_11, %q {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_13 = onnx.Mul %q, %dx_1 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
+// CHECK-NEXT: %dx_14 = onnx.Squeeze %x, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<i64>
+// CHECK-NEXT: %dx_15 = onnx.Range %dx_3, %dx_14, %dx_4 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_16 = onnx.Unsqueeze %dx_15, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<1x?xi64>
+// CHECK-NEXT: %dx_17 = onnx.Sub %x, %dx_9 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
+// CHECK-NEXT: %dx_18 = onnx.Mul %dx_12, %dx_1 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_19 = onnx.Add %dx_18, %dx_13 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_20 = onnx.Mul %dx_13, %dx_1 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
+// CHECK-NEXT: %dx_21 = onnx.Div %dx_19, %dx_20 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_22 = onnx.Max %dx_21, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_23 = onnx.Min %dx_22, %dx_17 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_24 = onnx.Unsqueeze %dx_23, %dx_9 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?x1xi64>
+// CHECK-NEXT: %dx_25 = onnx.Equal %dx_24, %dx_16 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x1xi64>, tensor<1x?xi64>) -> tensor<?x?xi1>
+// CHECK-NEXT: %dx_26 = onnx.Cast %dx_25 {to = f32, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x?xi1>) -> tensor<?x?xf32>
+// CHECK-NEXT: %dx_27 = onnx.MatMul %dy, %dx_26 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1x2x?xf32>, tensor<?x?xf32>) -> tensor<1x2x?xf32>
+// CHECK-NEXT: func.return %dx_27 : tensor<1x2x?xf32>
 
 // ceil(t - 1/2).
 func.func @nearest_half_down_half_pixel(%dy: tensor<1x2x?xf32>, %x: tensor<1xi64>, %n: tensor<1xi64>, %q: tensor<1xi64>) -> tensor<1x2x?xf32> {
@@ -160,39 +151,36 @@ func.func @nearest_half_down_half_pixel(%dy: tensor<1x2x?xf32>, %x: tensor<1xi64
   func.return %dx : tensor<1x2x?xf32>
 }
 // CHECK-LABEL: func.func @nearest_half_down_half_pixel(
-// CHECK-NEXT: %dx = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<0> : tensor<1xi64>
-// CHECK-NEXT: %dx_1 = onnx.Gather %x, %dx {axis = 0, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_2 = onnx.Shape %dy {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1x2x?xf32>) -> tensor<3xi64>
-// CHECK-NEXT: %dx_3 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<2> : tensor<1xi64>
-// CHECK-NEXT: %dx_4 = onnx.Gather %dx_2, %dx_3 {axis = 0, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<3xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_5 = onnx.Gather %n, %dx {axis = 0, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_6 = onnx.Gather %q, %dx {axis = 0, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_7 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<0> : tensor<i64>
-// CHECK-NEXT: %dx_8 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<1> : tensor<i64>
-// CHECK-NEXT: %dx_9 = onnx.Squeeze %dx_4, %dx {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<i64>
-// CHECK-NEXT: %dx_10 = onnx.Range %dx_7, %dx_9, %dx_8 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_11 = onnx.Mul %dx_10, %dx_3 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_12 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<1> : tensor<1xi64>
-// CHECK-NEXT: %dx_13 = onnx.Add %dx_11, %dx_12 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_14 = onnx.Mul %dx_13, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_15 = onnx.Sub %dx_14, %dx_6 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_16 = onnx.Mul %dx_6, %dx_3 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_17 = onnx.Squeeze %dx_1, %dx {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<i64>
-// CHECK-NEXT: %dx_18 = onnx.Range %dx_7, %dx_17, %dx_8 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_19 = onnx.Unsqueeze %dx_18, %dx {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<1x?xi64>
-// CHECK-NEXT: %dx_20 = onnx.Sub %dx_1, %dx_12 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_21 = onnx.Mul %dx_15, %dx_3 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_22 = onnx.Add %dx_21, %dx_16 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_23 = onnx.Sub %dx_22, %dx_12 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_24 = onnx.Mul %dx_16, %dx_3 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_25 = onnx.Div %dx_23, %dx_24 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_26 = onnx.Max %dx_25, %dx {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_27 = onnx.Min %dx_26, %dx_20 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_28 = onnx.Unsqueeze %dx_27, %dx_12 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?x1xi64>
-// CHECK-NEXT: %dx_29 = onnx.Equal %dx_28, %dx_19 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x1xi64>, tensor<1x?xi64>) -> tensor<?x?xi1>
-// CHECK-NEXT: %dx_30 = onnx.Cast %dx_29 {to = f32, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x?xi1>) -> tensor<?x?xf32>
-// CHECK-NEXT: %dx_31 = onnx.MatMul %dy, %dx_30 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1x2x?xf32>, tensor<?x?xf32>) -> tensor<1x2x?xf32>
-// CHECK-NEXT: func.return %dx_31 : tensor<1x2x?xf32>
+// CHECK-NEXT: %dx = onnx.Shape %dy {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1x2x?xf32>) -> tensor<3xi64>
+// CHECK-NEXT: %dx_1 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<2> : tensor<1xi64>
+// CHECK-NEXT: %dx_2 = onnx.Gather %dx, %dx_1 {axis = 0, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<3xi64>, tensor<1xi64>) -> tensor<1xi64>
+// CHECK-NEXT: %dx_3 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<0> : tensor<i64>
+// CHECK-NEXT: %dx_4 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<1> : tensor<i64>
+// CHECK-NEXT: %dx_5 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<0> : tensor<1xi64>
+// CHECK-NEXT: %dx_6 = onnx.Squeeze %dx_2, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<i64>
+// CHECK-NEXT: %dx_7 = onnx.Range %dx_3, %dx_6, %dx_4 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_8 = onnx.Mul %dx_7, %dx_1 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_9 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<1> : tensor<1xi64>
+// CHECK-NEXT: %dx_10 = onnx.Add %dx_8, %dx_9 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_11 = onnx.Mul %dx_10, %n {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_12 = onnx.Sub %dx_11, %q {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_13 = onnx.Mul %q, %dx_1 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
+// CHECK-NEXT: %dx_14 = onnx.Squeeze %x, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<i64>
+// CHECK-NEXT: %dx_15 = onnx.Range %dx_3, %dx_14, %dx_4 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_16 = onnx.Unsqueeze %dx_15, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<1x?xi64>
+// CHECK-NEXT: %dx_17 = onnx.Sub %x, %dx_9 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
+// CHECK-NEXT: %dx_18 = onnx.Mul %dx_12, %dx_1 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_19 = onnx.Add %dx_18, %dx_13 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_20 = onnx.Sub %dx_19, %dx_9 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_21 = onnx.Mul %dx_13, %dx_1 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
+// CHECK-NEXT: %dx_22 = onnx.Div %dx_20, %dx_21 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_23 = onnx.Max %dx_22, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_24 = onnx.Min %dx_23, %dx_17 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_25 = onnx.Unsqueeze %dx_24, %dx_9 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?x1xi64>
+// CHECK-NEXT: %dx_26 = onnx.Equal %dx_25, %dx_16 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x1xi64>, tensor<1x?xi64>) -> tensor<?x?xi1>
+// CHECK-NEXT: %dx_27 = onnx.Cast %dx_26 {to = f32, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x?xi1>) -> tensor<?x?xf32>
+// CHECK-NEXT: %dx_28 = onnx.MatMul %dy, %dx_27 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1x2x?xf32>, tensor<?x?xf32>) -> tensor<1x2x?xf32>
+// CHECK-NEXT: func.return %dx_28 : tensor<1x2x?xf32>
 
 // floor t.
 func.func @nearest_floor_corner(%dy: tensor<1x2x?xf32>, %x: tensor<1xi64>, %n: tensor<1xi64>, %q: tensor<1xi64>) -> tensor<1x2x?xf32> {
@@ -200,28 +188,25 @@ func.func @nearest_floor_corner(%dy: tensor<1x2x?xf32>, %x: tensor<1xi64>, %n: t
   func.return %dx : tensor<1x2x?xf32>
 }
 // CHECK-LABEL: func.func @nearest_floor_corner(
-// CHECK-NEXT: %dx = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<0> : tensor<1xi64>
-// CHECK-NEXT: %dx_1 = onnx.Gather %x, %dx {axis = 0, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_2 = onnx.Shape %dy {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1x2x?xf32>) -> tensor<3xi64>
-// CHECK-NEXT: %dx_3 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<2> : tensor<1xi64>
-// CHECK-NEXT: %dx_4 = onnx.Gather %dx_2, %dx_3 {axis = 0, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<3xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_5 = onnx.Gather %n, %dx {axis = 0, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_6 = onnx.Gather %q, %dx {axis = 0, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_7 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<0> : tensor<i64>
-// CHECK-NEXT: %dx_8 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<1> : tensor<i64>
-// CHECK-NEXT: %dx_9 = onnx.Squeeze %dx_4, %dx {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<i64>
-// CHECK-NEXT: %dx_10 = onnx.Range %dx_7, %dx_9, %dx_8 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_11 = onnx.Mul %dx_10, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_12 = onnx.Squeeze %dx_1, %dx {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<i64>
-// CHECK-NEXT: %dx_13 = onnx.Range %dx_7, %dx_12, %dx_8 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_14 = onnx.Unsqueeze %dx_13, %dx {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<1x?xi64>
-// CHECK-NEXT: %dx_15 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<1> : tensor<1xi64>
-// CHECK-NEXT: %dx_16 = onnx.Sub %dx_1, %dx_15 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_17 = onnx.Div %dx_11, %dx_6 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_18 = onnx.Max %dx_17, %dx {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_19 = onnx.Min %dx_18, %dx_16 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_20 = onnx.Unsqueeze %dx_19, %dx_15 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?x1xi64>
-// CHECK-NEXT: %dx_21 = onnx.Equal %dx_20, %dx_14 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x1xi64>, tensor<1x?xi64>) -> tensor<?x?xi1>
-// CHECK-NEXT: %dx_22 = onnx.Cast %dx_21 {to = f32, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x?xi1>) -> tensor<?x?xf32>
-// CHECK-NEXT: %dx_23 = onnx.MatMul %dy, %dx_22 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1x2x?xf32>, tensor<?x?xf32>) -> tensor<1x2x?xf32>
-// CHECK-NEXT: func.return %dx_23 : tensor<1x2x?xf32>
+// CHECK-NEXT: %dx = onnx.Shape %dy {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1x2x?xf32>) -> tensor<3xi64>
+// CHECK-NEXT: %dx_1 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<2> : tensor<1xi64>
+// CHECK-NEXT: %dx_2 = onnx.Gather %dx, %dx_1 {axis = 0, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<3xi64>, tensor<1xi64>) -> tensor<1xi64>
+// CHECK-NEXT: %dx_3 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<0> : tensor<i64>
+// CHECK-NEXT: %dx_4 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<1> : tensor<i64>
+// CHECK-NEXT: %dx_5 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<0> : tensor<1xi64>
+// CHECK-NEXT: %dx_6 = onnx.Squeeze %dx_2, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<i64>
+// CHECK-NEXT: %dx_7 = onnx.Range %dx_3, %dx_6, %dx_4 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_8 = onnx.Mul %dx_7, %n {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_9 = onnx.Squeeze %x, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<i64>
+// CHECK-NEXT: %dx_10 = onnx.Range %dx_3, %dx_9, %dx_4 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_11 = onnx.Unsqueeze %dx_10, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<1x?xi64>
+// CHECK-NEXT: %dx_12 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<1> : tensor<1xi64>
+// CHECK-NEXT: %dx_13 = onnx.Sub %x, %dx_12 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
+// CHECK-NEXT: %dx_14 = onnx.Div %dx_8, %q {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_15 = onnx.Max %dx_14, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_16 = onnx.Min %dx_15, %dx_13 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_17 = onnx.Unsqueeze %dx_16, %dx_12 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?x1xi64>
+// CHECK-NEXT: %dx_18 = onnx.Equal %dx_17, %dx_11 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x1xi64>, tensor<1x?xi64>) -> tensor<?x?xi1>
+// CHECK-NEXT: %dx_19 = onnx.Cast %dx_18 {to = f32, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x?xi1>) -> tensor<?x?xf32>
+// CHECK-NEXT: %dx_20 = onnx.MatMul %dy, %dx_19 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1x2x?xf32>, tensor<?x?xf32>) -> tensor<1x2x?xf32>
+// CHECK-NEXT: func.return %dx_20 : tensor<1x2x?xf32>
