@@ -1,5 +1,5 @@
 # Shortcuts; the README's commands need no make.
-.PHONY: setup test lint types generated ci
+.PHONY: setup test lint types generated bench bench-quick ci
 
 VENV ?= .venv
 
@@ -24,6 +24,13 @@ generated: setup
 	$(VENV)/bin/python -m gradc.kernel_registry > passes/kernels/cpu.json.new
 	mv passes/kernels/cpu.json.new passes/kernels/cpu.json
 	$(VENV)/bin/python -m gradc.support_table README.md
+
+# Against what `pip install -e '.[peers]'` brings; bench takes some twenty minutes.
+bench: setup
+	$(VENV)/bin/gradc bench --suite full --json bench.json --plot bench.png
+
+bench-quick: setup
+	$(VENV)/bin/gradc bench --suite quick
 
 ci:
 	bash .ci/run

@@ -247,6 +247,48 @@ def doctor(as_json: bool) -> None:
     click.echo(clinic.as_json(found) if as_json else clinic.as_text(found))
 
 
+@cli.command()
+@click.argument("cases", nargs=-1, metavar="[PROBLEM|FILE]...")
+@click.option(
+    "--suite",
+    type=click.Choice(["quick", "full", "none"]),
+    help="Built-in cases.  [default: quick, or none beside arguments]",
+)
+@click.option("--threads", type=click.IntRange(1), help="Of each contestant.  [default: all cores]")
+@click.option("--strategy", default="auto", show_default=True, help="auto, the name of one, or all.")
+@click.option("--peers", metavar="NAMES", help="torch,onednn,onnx-ad or none.  [default: all installed]")
+@click.option(
+    "--budget",
+    type=click.FloatRange(0),
+    default=0.1,
+    show_default=True,
+    metavar="SECONDS",
+    help="For each contestant in each case, beyond the least number of runs.",
+)
+@click.option("--json", "json_path", metavar="FILE", help="Write all that was measured.")
+@click.option("--plot", "plot_path", metavar="FILE", help="Write a picture, .png or .svg.")
+def bench(
+    cases: tuple[str, ...],
+    suite: str | None,
+    threads: int | None,
+    strategy: str,
+    peers: str | None,
+    budget: float,
+    json_path: str | None,
+    plot_path: str | None,
+) -> None:
+    """Time compiled gradients against other implementations of the same problems.
+
+    PROBLEM is a problem string; FILE has one per line, or is a graph (oneDNN JSON, MLIR text). Prints
+    how many times as fast as the best peer each is; exit code 1 where a result of gradc is wrong.
+    """
+    from gradc.bench import command
+
+    settings = command.settings(threads, strategy, budget)
+    if not command.bench(cases, suite, settings, peers, json_path, plot_path):
+        sys.exit(EXIT_CHECK_FAILED)
+
+
 def _refuse_source_options(source: str) -> None:
     """A compiled model has been compiled: an option that says how would be ignored."""
     context = click.get_current_context()

@@ -12,7 +12,9 @@ WIDTH = 200
 """Columns; nothing is wrapped or cut below that, whatever the terminal."""
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[int] = ()) -> str:
+def table(
+    header: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[int] = (), width: int = WIDTH
+) -> str:
     """Columns aligned, without rules or colours; those listed in `numbers` are aligned right."""
     grid = Table(box=None, pad_edge=False, show_header=any(header), padding=(0, 2, 0, 0))
     for index, name in enumerate(header):
@@ -20,5 +22,5 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequenc
     for row in rows:
         grid.add_row(*row)
     stream = StringIO()
-    Console(file=stream, width=WIDTH, markup=False, highlight=False, color_system=None).print(grid)
+    Console(file=stream, width=width, markup=False, highlight=False, color_system=None).print(grid)
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines())

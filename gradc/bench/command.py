@@ -1,0 +1,137 @@
+"""What `gradc bench` does, free of how its options are spelled."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from dialects.support.diagnostics import Diagnostic, GradcError, UsageError, sentence
+from gradc import files
+from gradc.bench import report as reports
+from gradc.bench.peers import NONE, PEERS, check_names, open_peer
+from gradc.bench.peers.base import NotAvailable, Peer
+from gradc.bench.report import Report
+from gradc.bench.run import ALL, Case, Outcome, Result, Settings, run_case
+from gradc.bench.suite import cases_of, suite
+from passes.choice import find_strategy
+from passes.target import usable_threads
+
+QUICK = "quick"
+
+
+def bench(
+    arguments: Sequence[str],
+    suite_name: str | None,
+    asked: Settings,
+    peers: str | None,
+    json_path: str | None,
+    plot_path: str | None,
+) -> bool:
+    """Run the cases, print the report, write the files; whether all of gradc's results were right.
+
+    `suite_name` is a suite or none; by default quick, unless there are arguments. `peers` are names
+    with commas between, `none`, or None for those that are installed.
+    """
+    if asked.strategy != ALL:
+        find_strategy(asked.strategy)
+    check_outputs(json_path, plot_path)
+    cases = [case for argument in arguments for case in cases_of(argument)]
+    name = suite_name or (NONE if arguments else QUICK)
+    cases += [] if name == NONE else suite(name)
+    if not cases:
+        raise UsageError(Diagnostic("error", "no case: give a problem, a file or --suite"))
+    opened, versions = _opened(peers, asked.threads)
+    results = []
+    with _progress(len(cases)) as advance:
+        for case in cases:
+            results.append(_result(case, asked, opened))
+            advance(str(case.problem))
+    report = Report(asked, versions, results)
+    show(report)
+    if json_path is not None:
+        files.write_whole(json_path, reports.as_json(report).encode())
+    if plot_path is not None:
+        from gradc.bench.plot import plot
+
+        plot(report, plot_path)
+    return not report.failures
+
+
+def settings(threads: int | None, strategy: str, budget: float) -> Settings:
+    """`threads` is by default the cores that this process may use; UsageError for more than those."""
+    cores = usable_threads()
+    if threads is not None and threads > cores:
+        raise UsageError(Diagnostic("error", sentence("--threads", threads, f"at most {cores}, the cores")))
+    return Settings(threads or cores, strategy, budget)
+
+
+def check_outputs(json_path: str | None, plot_path: str | None) -> None:
+    """Raise UsageError for a plot that could not be written, before anything is measured."""
+    if plot_path is None:
+        return
+    if not plot_path.lower().endswith((".png", ".svg")):
+        raise UsageError(Diagnostic("error", sentence("--plot", plot_path, "a name in .png or .svg")))
+    from gradc.bench.plot import check_available
+
+    check_available()
+
+
+def show(report: Report) -> None:
+    if sys.stdout is not None and sys.stdout.isatty():
+        reports.print_to(Console(), report)
+    else:
+        print(reports.as_text(report))
+
+
+def _opened(names: str | None, threads: int) -> tuple[list[Peer], dict[str, str]]:
+    """The peers that can be had, and the version of each; UsageError for a name that is none."""
+    wanted = list(PEERS) if names is None else [n for n in names.split(",") if names != NONE]
+    check_names(wanted)
+    opened, versions = [], {}
+    for name in wanted:
+        try:
+            peer = open_peer(name, threads)
+        except NotAvailable as error:
+            if names is not None:
+                raise UsageError(Diagnostic("error", f"peer {name}: {error}")) from None
+            versions[name] = f"missing ({error})"
+            continue
+        opened.append(peer)
+        versions[name] = peer.version
+    return opened, versions
+
+
+def _result(case: Case, settings: Settings, peers: Sequence[Peer]) -> Result:
+    """A case that gradc does not compile is a failure of that case alone."""
+    try:
+        return run_case(case, settings, peers)
+    except GradcError as error:
+        return Result(case, (Outcome("gradc", str(error)),), failure=error.diagnostic.message)
+
+
+@contextmanager
+def _progress(total: int) -> Iterator:
+    """A bar on stderr, if that is a terminal; called with each case that is done."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    console = Console(stderr=True)
+    # redrawn by hand: a thread that draws would take time from what is timed
+    with Progress(
+        *columns, console=console, auto_refresh=False, transient=True, disable=not console.is_terminal
+    ) as bar:
+        task = bar.add_task("gradc bench", total=total)
+
+        def advance(what: str) -> None:
+            bar.update(task, advance=1)
+            bar.refresh()
+
+        bar.refresh()
+        yield advance

@@ -1,0 +1,45 @@
+"""The other implementations, one file each; a peer's package is imported when the peer is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from dialects.support.diagnostics import Diagnostic, UsageError, nearest, sentence
+from gradc.bench.peers.base import Peer
+
+NONE = "none"
+
+
+def _torch() -> type[Peer]:
+    from gradc.bench.peers.torch import TorchPeer
+
+    return TorchPeer
+
+
+def _onednn() -> type[Peer]:
+    from gradc.bench.peers.onednn import OnednnPeer
+
+    return OnednnPeer
+
+
+def _onnx_ad() -> type[Peer]:
+    from gradc.bench.peers.onnx_ad import OnnxAdPeer
+
+    return OnnxAdPeer
+
+
+PEERS: Mapping[str, Callable[[], type[Peer]]] = {"torch": _torch, "onednn": _onednn, "onnx-ad": _onnx_ad}
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Raise UsageError unless all are peers."""
+    for name in names:
+        if name not in PEERS:
+            known = (*PEERS, NONE)
+            text = sentence("--peers", name or "nothing", f"one of {', '.join(known)}", nearest(name, known))
+            raise UsageError(Diagnostic("error", text))
+
+
+def open_peer(name: str, threads: int) -> Peer:
+    """The peer, with its thread count set; NotAvailable if it cannot be had here."""
+    return PEERS[name]()(threads)

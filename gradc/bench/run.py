@@ -1,0 +1,202 @@
+"""Running the cases of a benchmark: every contestant prepared, checked, timed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from statistics import median
+
+from xdsl.ir import Operation
+
+from dialects.support.diagnostics import UnsupportedError
+from gradc.bench.floors import Group, Target, group_of, target_of
+from gradc.bench.measure import Samples, alternate, quartiles
+from gradc.bench.peers.base import Contestant, NotSupported, Peer
+from gradc.bench.truth import Truth, truth
+from gradc.compiler import Compiled, Options, compile_module
+from gradc.problems import OPS, Problem
+from gradc.verify import OutputError
+from passes.strategies import strategies_of
+
+GRADC = "gradc"
+ALL = "all"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """`strategy` is auto, all, or the name of one; `budget` is in seconds, per contestant and case."""
+
+    threads: int
+    strategy: str = "auto"
+    budget: float = 0.25
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Case:
+    """A problem, and what it is of, for people."""
+
+    problem: Problem
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one contestant; `note` says why it was not timed, or what is wrong with it.
+
+    `seconds` is the median run. `ratio` is how many times as long as gradc's it took, the median over
+    the bursts of `spread`'s quartiles. `error` is over the largest magnitude of the result.
+    """
+
+    name: str
+    note: str = ""
+    seconds: float | None = None
+    ratio: float | None = None
+    spread: tuple[float, float] | None = None
+    error: float | None = None
+
+
+@dataclass(frozen=True)
+class Result:
+    """The outcomes of one case, gradc's first. `chosen` names the strategy that `auto` took, if known."""
+
+    case: Case
+    outcomes: tuple[Outcome, ...]
+    chosen: str = ""
+    failure: str = ""
+
+    @property
+    def gradc(self) -> Outcome:
+        return self.outcomes[0]
+
+    @property
+    def peers(self) -> tuple[Outcome, ...]:
+        return tuple(o for o in self.outcomes if not o.name.startswith(GRADC))
+
+    @property
+    def strategies(self) -> tuple[Outcome, ...]:
+        return tuple(o for o in self.outcomes if o.name.startswith(f"{GRADC}:"))
+
+    @property
+    def best(self) -> Outcome | None:
+        """The fastest peer that gave the right numbers."""
+        return min((o for o in self.peers if o.ratio is not None), key=_ratio, default=None)
+
+    @property
+    def ratio(self) -> float | None:
+        """How many times as fast as the best peer."""
+        return self.best.ratio if self.best else None
+
+    @property
+    def best_strategy(self) -> Outcome | None:
+        return min((o for o in self.strategies if o.ratio is not None), key=_ratio, default=None)
+
+    @property
+    def group(self) -> Group:
+        return group_of(self.case.problem)
+
+    @property
+    def target(self) -> Target:
+        return target_of(self.case.problem)
+
+    @property
+    def is_below(self) -> bool:
+        return self.ratio is not None and self.ratio < self.target.floor
+
+
+def _ratio(outcome: Outcome) -> float:
+    assert outcome.ratio is not None
+    return outcome.ratio
+
+
+def run_case(case: Case, settings: Settings, peers: Sequence[Peer]) -> Result:
+    """Raises GradcError where gradc does not compile the problem."""
+    problem = case.problem
+    true = truth(problem, settings.seed)
+    auto, models, refused = _models(problem, settings)
+    ready = [_ours(name, compiled, settings, problem) for name, compiled in models.items()]
+    for peer in peers:
+        try:
+            ready.append(peer.prepare(problem, settings.seed))
+        except NotSupported as error:
+            refused[peer.name] = str(error)
+    errors = {contestant.name: _error(contestant, true) for contestant in ready}
+    wrong = {name: _wrong(error) for name, error in errors.items() if not error.ok}
+    failure = next((f"{name} is {note}" for name, note in wrong.items() if name.startswith(GRADC)), "")
+    right = [contestant for contestant in ready if contestant.name not in wrong]
+    failure = failure or _disagreement(right, true)
+    timed = alternate(right, settings.budget) if GRADC not in wrong else {}
+    notes = refused | wrong
+    names = [*(contestant.name for contestant in ready), *refused]
+    outcomes = [_outcome(name, notes.get(name, ""), timed, errors.get(name)) for name in names]
+    return Result(case, tuple(outcomes), auto, failure)
+
+
+def _models(problem: Problem, settings: Settings) -> tuple[str, dict[str, Compiled], dict[str, str]]:
+    """The strategy that `auto` took, if it is known, the models to time, and who refused and why."""
+    first = "auto" if settings.strategy == ALL else settings.strategy
+    ours = _compiled(problem, settings, first)
+    models, refused, chosen = {GRADC: ours}, {}, ""
+    if settings.strategy != ALL:
+        return chosen, models, refused
+    for name in _strategy_names(problem):
+        try:
+            compiled = _compiled(problem, settings, name)
+        except UnsupportedError as error:
+            refused[f"{GRADC}:{name}"] = error.diagnostic.message
+            continue
+        models[f"{GRADC}:{name}"] = compiled
+        if _graph(compiled) == _graph(ours):
+            chosen = name
+    return chosen, models, refused
+
+
+def _compiled(problem: Problem, settings: Settings, strategy: str) -> Compiled:
+    options = Options(strategy=strategy, threads=settings.threads)
+    return compile_module(problem.module(settings.seed), options)
+
+
+def _graph(compiled: Compiled) -> bytes:
+    """The model without its metadata, which tell the strategy."""
+    return compiled.model.graph.SerializeToString(deterministic=True)
+
+
+def _strategy_names(problem: Problem) -> Iterator[str]:
+    op: Operation = next(op for op in problem.module().walk() if type(op) in OPS)
+    return (strategy.name for strategy in strategies_of(op))
+
+
+def _ours(name: str, compiled: Compiled, settings: Settings, problem: Problem) -> Contestant:
+    bound = compiled.session(threads=settings.threads).bound(problem.feeds(settings.seed))
+    return Contestant(name, bound, lambda: bound.results()["diff_src"])
+
+
+def _error(contestant: Contestant, true: Truth) -> OutputError:
+    contestant.run()
+    return true.error(contestant.name, contestant.result(), peer=not contestant.name.startswith(GRADC))
+
+
+def _wrong(error: OutputError) -> str:
+    return f"wrong: off by {error.worst:.2g} of the largest magnitude, bound {error.rtol:.2g}"
+
+
+def _disagreement(right: Sequence[Contestant], true: Truth) -> str:
+    """The reference has judged a part of each result; the rest must agree with each other."""
+    if not right:
+        return "nobody is right"
+    first = right[0].result()
+    for other in right[1:]:
+        error = true.agreement(other.name, other.result(), first)
+        if not error.ok:
+            names = f"{right[0].name} and {other.name}"
+            return f"{names} differ by {error.worst:.2g} beyond the part that the reference judges"
+    return ""
+
+
+def _outcome(name: str, note: str, timed: Mapping[str, Samples], error: OutputError | None) -> Outcome:
+    worst = error.worst if error is not None and isfinite(error.worst) else None
+    if name not in timed:
+        return Outcome(name, note, error=worst)
+    samples, ratios = timed[name], timed[GRADC].ratios(timed[name])
+    return Outcome(name, note, samples.median, median(ratios), quartiles(ratios), worst)

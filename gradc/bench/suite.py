@@ -1,0 +1,114 @@
+"""Where cases come from: the built-in suites, problem strings, files of them, oneDNN documents.
+
+A file of problem strings has one per line. `#` begins a comment, and a line that is one labels the
+problems after it. `a|b` in a field stands for two problems, one with each.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from importlib.resources import files as resources
+from itertools import product
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import PassPipeline
+
+import dialects
+import passes
+from dialects.support import dtypes, entry, shapes
+from dialects.support.diagnostics import Diagnostic, Position, UsageError, nearest, violation
+from gradc.bench.run import Case
+from gradc.compiler import load
+from gradc.constants import bind_constants
+from gradc.problems import KINDS, OPS, Problem
+from passes import pipelines
+
+SUITES = ("quick", "full")
+
+
+def suite(name: str) -> list[Case]:
+    """The cases of a built-in suite."""
+    text = (resources("gradc.bench") / "suites" / f"{name}.txt").read_text(encoding="utf-8")
+    return cases_of_text(text, f"{name}.txt")
+
+
+def cases_of(argument: str) -> list[Case]:
+    """The cases of a problem string, or of a file: oneDNN JSON, MLIR text or lines of problem strings."""
+    if os.path.exists(argument):
+        return _cases_of_file(argument)
+    if "," in argument or argument in KINDS:
+        return [Case(problem) for problem in _alternatives(argument, None)]
+    hint = nearest(argument, KINDS)
+    text = f"{argument} is neither a file nor a problem string" + (f"; {hint}" if hint else "")
+    raise UsageError(Diagnostic("error", text))
+
+
+def cases_of_text(text: str, name: str) -> list[Case]:
+    """The cases of lines of problem strings; errors are placed in a file of that name."""
+    found, label = [], ""
+    for number, line in enumerate(text.splitlines(), 1):
+        before, mark, comment = line.partition("#")
+        if not before.strip():
+            label = comment.strip() if mark else label
+            continue
+        column = len(before) - len(before.lstrip()) + 1
+        place = Position(name, number, column)
+        found += [Case(problem, label) for problem in _alternatives(before.strip(), place)]
+    return found
+
+
+def _alternatives(text: str, place: Position | None) -> Iterator[Problem]:
+    """The problems of a text with `a|b` in some fields."""
+    fields = []
+    for field in text.split(","):
+        name, equals, value = field.rpartition("=")
+        fields.append([name + equals + choice for choice in value.split("|")])
+    return (Problem.parse(",".join(chosen), place) for chosen in product(*fields))
+
+
+def _cases_of_file(path: str) -> list[Case]:
+    if path.lower().endswith((".json", ".mlir")):
+        return [Case(problem, os.path.basename(path)) for problem in problems_of_source(path)]
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = cases_of_text(file.read(), path)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise violation(f"cannot read {path}: {reason}") from None
+    if not found:
+        raise violation(f"{path} has no problem strings")
+    return found
+
+
+def problems_of_source(path: str) -> list[Problem]:
+    """The gradients of a source graph; weights that a document declares constant are."""
+    module = load(path)
+    bind_constants(module, _declared_constants(path, module))
+    spec = ",".join((*pipelines.CANONICALIZE, *pipelines.LOWER))
+    for pass_ in PassPipeline.parse_spec(passes.all_passes(), spec).passes:
+        pass_.apply(dialects.context(), module)
+    found = [Problem.of(op) for op in module.walk() if type(op) in OPS]
+    if not found:
+        raise violation(f"{path} has no gradient op")
+    return found
+
+
+def _declared_constants(path: str, module: ModuleOp) -> dict[str, np.ndarray]:
+    """Zeros for the inputs of a JSON document whose property_type is constant."""
+    if not path.lower().endswith(".json"):
+        return {}
+    with open(path, encoding="utf-8") as file:
+        ops = json.load(file)["graph"]
+    tensors = [tensor for op in ops for tensor in op["inputs"]]
+    constant = {f"t{t['id']}" for t in tensors if t["property_type"].lower() == "constant"}
+    function = entry.entry_function(module)
+    found = {}
+    for name, argument in zip(entry.input_names(function), function.args, strict=True):
+        shape = shapes.static(shapes.shape_of(argument))
+        dtype = dtypes.of_mlir(shapes.element_type_of(argument))
+        if name in constant and shape is not None and dtype is not None:
+            found[name] = np.zeros(shape, dtype.numpy)
+    return found
