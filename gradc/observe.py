@@ -12,7 +12,7 @@ from gradc.compiler import Observer, Stage
 from gradc.printing import elided
 from gradc.samples import random_inputs
 from gradc.tables import table
-from gradc.verify import bounds, compare, reference
+from gradc.verify import bounds, compare, may_overflow_within, reference
 
 Say = Callable[[str], None]
 
@@ -62,7 +62,7 @@ class Check:
     seed: int = 0
     inputs: Sequence[np.ndarray] = ()
     expected: Sequence[np.ndarray] = ()
-    bounds: Sequence[float] = ()
+    bounds: Sequence[tuple[float, bool]] = ()
 
     def __call__(self, stage: Stage) -> None:
         if stage.after is None:
@@ -70,11 +70,11 @@ class Check:
             drawn = random_inputs(stage.module, self.seed)
             self.inputs = [drawn[name] for name in names]
             self.expected = reference(stage.module, self.inputs)
-            self.bounds = bounds(stage.module)
+            self.bounds = list(zip(bounds(stage.module), may_overflow_within(stage.module), strict=True))
             return
         names = entry.output_names(entry.entry_function(stage.module))
         results = zip(names, reference(stage.module, self.inputs), self.expected, self.bounds, strict=True)
-        rows = [compare(*result) for result in results]
+        rows = [compare(*result, *bound) for *result, bound in results]
         for row in rows:
             if not row.ok:
                 raise CheckFailed(

@@ -1,21 +1,28 @@
 """legalize-types: every tensor gets a dtype for which the target has kernels.
 
-1. A gradient of half type is computed in f32 and rounded once: its operands are widened, its result is
+1. A gradient of half type is computed in f32 and rounded: its operands are widened, its result is
    narrowed. A target whose one kernel for the op accumulates in f32 by itself keeps the half type.
 2. An ONNX op without a kernel for its half type is widened the same way.
-3. An ONNX op without a kernel for its int or bool type is left to the final contract, which says so.
+3. An op that reads what another one narrowed reads what it was before: a region of such ops widens
+   once at its inputs, and narrows once whatever leaves it.
+4. An ONNX op without a kernel for its int or bool type is left to the final contract, which says so.
 
 Case 1 applies to source and canonical ops alike, so that whatever an op is lowered to, intermediate
 values included, is in f32.
+
+Case 3 leaves out roundings that the ops one by one would do, and their overflows. A half type is what
+tensors are stored in; what is never stored need not be rounded, the result is the more exact, and no
+op of the region rounds more than once (onnxruntime does so, too, where it inserts Casts by itself).
+A Cast that the user wrote is a rounding that was asked for: it stays.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType, f32
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.rewriter import InsertPoint
 
@@ -66,21 +73,57 @@ class LegalizeTypesPass(TargetPass):
     name = "legalize-types"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        rewrite(op, [WidenGradient(self.env), WidenOnnx(self.env)])
+        rewrite(op, [Widen(self.env)])
         simplify(ctx, op)
 
 
 @dataclass
-class WidenGradient(RewritePattern):
+class Widen(RewritePattern):
+    """`wide` has the f32 tensor of each half one that a widened op gives or reads."""
+
     target: Target
+    wide: dict[SSAValue, SSAValue] = field(default_factory=dict)
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        if not isinstance(op, GRADIENTS):
-            return
-        native = _native(op, self.target)
-        halves = [v for v in (*op.operands, *op.results) if is_half(v)]
-        if halves and not native:
-            widen(op, rewriter)
+        if any(map(is_half, (*op.operands, *op.results))) and _needs_f32(op, self.target):
+            self._widen(op, rewriter)
+
+    def _widen(self, op: Operation, rewriter: PatternRewriter) -> None:
+        for index, operand in enumerate(op.operands):
+            if is_half(operand):
+                op.operands[index] = self._widened(operand, op, rewriter)
+        for result in op.results:
+            if is_half(result):
+                self._narrow(result, rewriter)
+        rewriter.notify_op_modified(op)
+
+    def _widened(self, value: SSAValue, reader: Operation, rewriter: PatternRewriter) -> SSAValue:
+        """Readers come in the order of the graph, so the first one's Cast serves the others."""
+        if value not in self.wide:
+            cast = onnx.CastOp(value, to=f32)
+            rewriter.insert(cast, InsertPoint.before(reader))
+            self.wide[value] = cast.results[0]
+        return self.wide[value]
+
+    def _narrow(self, result: OpResult, rewriter: PatternRewriter) -> None:
+        """Make a half result f32, and a Cast of it half for all that read it."""
+        half = shapes.element_type_of(result)
+        set_type(result, shapes.tensor_type(f32, shape_of(result)))
+        cast = onnx.CastOp(result, to=half)
+        rewriter.insert(cast, InsertPoint.after(result.op))
+        narrow = cast.results[0]
+        result.replace_uses_with_if(narrow, lambda use: use.operation is not cast)
+        narrow.name_hint, result.name_hint = result.name_hint, None
+        self.wide[narrow] = result
+
+
+def _needs_f32(op: Operation, target: Target) -> bool:
+    """Whether an op with a half operand or result is computed in f32."""
+    if isinstance(op, GRADIENTS):
+        return not _native(op, target)
+    if not isinstance(op, OnnxOp) or isinstance(op, onnx.ConstantOp | onnx.CastOp):
+        return False
+    return any(map(is_half, op.operands)) and target.lacks_kernel(op) is not None
 
 
 def _native(op: Operation, target: Target) -> bool:
@@ -88,35 +131,5 @@ def _native(op: Operation, target: Target) -> bool:
     return all(isinstance(op, ACCUMULATES_IN_F32.get((target.name, dtype), ())) for dtype in dtypes)
 
 
-@dataclass
-class WidenOnnx(RewritePattern):
-    target: Target
-
-    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        if not isinstance(op, OnnxOp) or isinstance(op, onnx.ConstantOp | onnx.CastOp):
-            return
-        if any(map(is_half, op.operands)) and self.target.lacks_kernel(op):
-            widen(op, rewriter)
-
-
 def is_half(value: SSAValue) -> bool:
     return isinstance(value.type, TensorType) and name_of(value.type.element_type) in HALVES
-
-
-def widen(op: Operation, rewriter: PatternRewriter) -> None:
-    """Compute an op in f32: half operands are cast before, half results after."""
-    for index, operand in enumerate(op.operands):
-        if is_half(operand):
-            wide = onnx.CastOp(operand, to=f32)
-            rewriter.insert(wide, InsertPoint.before(op))
-            op.operands[index] = wide.results[0]
-    for result in op.results:
-        if not is_half(result):
-            continue
-        half = shapes.element_type_of(result)
-        set_type(result, shapes.tensor_type(f32, shape_of(result)))
-        narrow = onnx.CastOp(result, to=half)
-        rewriter.insert(narrow, InsertPoint.after(op))
-        result.replace_uses_with_if(narrow.results[0], lambda use, narrow=narrow: use.operation != narrow)
-        narrow.results[0].name_hint, result.name_hint = result.name_hint, None
-    rewriter.notify_op_modified(op)

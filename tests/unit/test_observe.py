@@ -14,7 +14,7 @@ from gradc.printing import elided, whole
 from passes.convert_onednn_to_grad import ConvertOneDNNToGradPass
 from passes.infer_types import InferTypesPass
 
-PASSES = 12
+PASSES = 13
 
 
 @pytest.fixture(params=["conv", "two", "interpolate", "resize"])

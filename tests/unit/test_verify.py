@@ -15,7 +15,7 @@ import gradc
 from dialects.evaluate import evaluate
 from gradc.runtime import Session
 from gradc.samples import random_inputs
-from gradc.verify import RTOL, bounds, compare, verify_outputs
+from gradc.verify import RTOL, bounds, compare, may_overflow_within, reference, verify_outputs
 
 HALVES = {"bf16": ml_dtypes.bfloat16, "f16": np.float16}
 WINDOW = {"strides": [1, 1], "pads_begin": [1, 1], "pads_end": [1, 1], "dilations": [1, 1]}
@@ -110,6 +110,12 @@ class TestCompare:
         want = np.array([1, np.inf], np.float32)
         assert compare("y", np.array([1, got], np.float32), want, 1e-5).ok is ok
 
+    @pytest.mark.parametrize(("got", "ok"), [([1, 7], True), ([1, np.nan], True), ([2, np.inf], False)])
+    def test_an_overflow_within(self, got, ok):
+        """Only where the reference overflowed, the numbers are free."""
+        want = np.array([1, np.inf], np.float16)
+        assert compare("y", np.array(got, np.float16), want, 1e-3, overflows_within=True).ok is ok
+
     def test_nothing_and_zeros(self):
         empty, zeros = np.zeros((0, 3), np.float32), np.zeros(3, np.float32)
         assert compare("y", empty, empty, 0.0).ok
@@ -145,6 +151,22 @@ class TestBounds:
         compiled = gradc.compile(chain(6, dtype))
         fed = random_inputs(compiled.source, seed)
         assert all(row.ok for row in verify_outputs(compiled, fed, compiled.run(fed)))
+
+    def test_a_chain_that_overflows_within(self):
+        """The reference stores f16 between the ops; the model does not."""
+        compiled = gradc.compile(chain(6, "f16"))
+        drawn = random_inputs(compiled.source, 0)
+        fed = {name: array * array.dtype.type(100) for name, array in drawn.items()}
+        (row,) = verify_outputs(compiled, fed, compiled.run(fed))
+        assert row.ok
+        (want,) = reference(compiled.source, list(fed.values()))
+        assert not np.isfinite(want).all()
+
+    @pytest.mark.parametrize(
+        ("dtype", "length", "may"), [("f16", 2, True), ("f16", 1, False), ("f32", 2, False)]
+    )
+    def test_what_may_overflow_within(self, dtype, length, may):
+        assert may_overflow_within(chain(length, dtype).module()) == [may]
 
     @pytest.mark.parametrize("dtype", HALVES)
     def test_the_reference_is_rounded_once(self, dtype):

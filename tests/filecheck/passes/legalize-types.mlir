@@ -80,19 +80,15 @@ func.func @chain(%dy: tensor<1x2x5xbf16>, %w: tensor<2x2x3xbf16>) -> tensor<1x2x
 // CUDA-NEXT: %0 = onnx.Cast %dy {to = f32} : (tensor<1x2x5xbf16>) -> tensor<1x2x5xf32>
 // CUDA-NEXT: %1 = onnx.Cast %w {to = f32} : (tensor<2x2x3xbf16>) -> tensor<2x2x3xf32>
 // CUDA-NEXT: %2 = grad.conv_backward_data %0, %1 {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x5xf32>, tensor<2x2x3xf32>) -> tensor<1x2x7xf32>
-// CUDA-NEXT: %a = onnx.Cast %2 {to = bf16} : (tensor<1x2x7xf32>) -> tensor<1x2x7xbf16>
-// CUDA-NEXT: %3 = onnx.Cast %a {to = f32} : (tensor<1x2x7xbf16>) -> tensor<1x2x7xf32>
-// CUDA-NEXT: %4 = grad.conv_backward_data %3, %1 {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x7xf32>, tensor<2x2x3xf32>) -> tensor<1x2x9xf32>
-// CUDA-NEXT: %b = onnx.Cast %4 {to = bf16} : (tensor<1x2x9xf32>) -> tensor<1x2x9xbf16>
+// CUDA-NEXT: %3 = grad.conv_backward_data %2, %1 {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x7xf32>, tensor<2x2x3xf32>) -> tensor<1x2x9xf32>
+// CUDA-NEXT: %b = onnx.Cast %3 {to = bf16} : (tensor<1x2x9xf32>) -> tensor<1x2x9xbf16>
 // CUDA-NEXT: func.return %b : tensor<1x2x9xbf16>
 // CPU-LABEL: func.func @chain(
 // CPU-NEXT: %0 = onnx.Cast %dy {to = f32} : (tensor<1x2x5xbf16>) -> tensor<1x2x5xf32>
 // CPU-NEXT: %1 = onnx.Cast %w {to = f32} : (tensor<2x2x3xbf16>) -> tensor<2x2x3xf32>
 // CPU-NEXT: %2 = grad.conv_backward_data %0, %1 {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x5xf32>, tensor<2x2x3xf32>) -> tensor<1x2x7xf32>
-// CPU-NEXT: %a = onnx.Cast %2 {to = bf16} : (tensor<1x2x7xf32>) -> tensor<1x2x7xbf16>
-// CPU-NEXT: %3 = onnx.Cast %a {to = f32} : (tensor<1x2x7xbf16>) -> tensor<1x2x7xf32>
-// CPU-NEXT: %4 = grad.conv_backward_data %3, %1 {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x7xf32>, tensor<2x2x3xf32>) -> tensor<1x2x9xf32>
-// CPU-NEXT: %b = onnx.Cast %4 {to = bf16} : (tensor<1x2x9xf32>) -> tensor<1x2x9xbf16>
+// CPU-NEXT: %3 = grad.conv_backward_data %2, %1 {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x7xf32>, tensor<2x2x3xf32>) -> tensor<1x2x9xf32>
+// CPU-NEXT: %b = onnx.Cast %3 {to = bf16} : (tensor<1x2x9xf32>) -> tensor<1x2x9xbf16>
 // CPU-NEXT: func.return %b : tensor<1x2x9xbf16>
 
 // Constant weights are widened at compile time.
@@ -158,3 +154,47 @@ func.func @f64(%dy: tensor<1x2x5xf64>, %w: tensor<2x3x3xf64>) -> tensor<1x3x7xf6
 // CPU-LABEL: func.func @f64(
 // CPU-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x5xf64>, tensor<2x3x3xf64>) -> tensor<1x3x7xf64>
 // CPU-NEXT: func.return %dx : tensor<1x3x7xf64>
+
+// A region widens once at its inputs and narrows once what leaves it, an inner result included. A Cast
+// that was written is a rounding that was asked for.
+func.func @region(%dy: tensor<1x2x5xbf16>, %w: tensor<2x2x3xbf16>) -> (tensor<1x2x7xbf16>, tensor<1x2x9xbf16>, tensor<1x2x9xbf16>) {
+  %a = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x5xbf16>, tensor<2x2x3xbf16>) -> tensor<1x2x7xbf16>
+  %b = grad.conv_backward_data %a, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x7xbf16>, tensor<2x2x3xbf16>) -> tensor<1x2x9xbf16>
+  %c = grad.resize_backward %b {axes = [2], input_sizes = [7], step_numerators = [7], step_denominators = [9], interpolation = "linear", coordinates = "half_pixel"} : (tensor<1x2x9xbf16>) -> tensor<1x2x7xbf16>
+  %0 = onnx.Cast %c {to = f32} : (tensor<1x2x7xbf16>) -> tensor<1x2x7xf32>
+  %1 = onnx.Cast %0 {to = bf16} : (tensor<1x2x7xf32>) -> tensor<1x2x7xbf16>
+  %2 = onnx.Cast %1 {to = f16} : (tensor<1x2x7xbf16>) -> tensor<1x2x7xf16>
+  %3 = onnx.Cast %2 {to = bf16} : (tensor<1x2x7xf16>) -> tensor<1x2x7xbf16>
+  %d = grad.conv_backward_data %3, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x7xbf16>, tensor<2x2x3xbf16>) -> tensor<1x2x9xbf16>
+  func.return %a, %b, %d : tensor<1x2x7xbf16>, tensor<1x2x9xbf16>, tensor<1x2x9xbf16>
+}
+// CUDA-LABEL: func.func @region(
+// CUDA-NEXT: %0 = onnx.Cast %dy {to = f32} : (tensor<1x2x5xbf16>) -> tensor<1x2x5xf32>
+// CUDA-NEXT: %1 = onnx.Cast %w {to = f32} : (tensor<2x2x3xbf16>) -> tensor<2x2x3xf32>
+// CUDA-NEXT: %2 = grad.conv_backward_data %0, %1 {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x5xf32>, tensor<2x2x3xf32>) -> tensor<1x2x7xf32>
+// CUDA-NEXT: %a = onnx.Cast %2 {to = bf16} : (tensor<1x2x7xf32>) -> tensor<1x2x7xbf16>
+// CUDA-NEXT: %3 = grad.conv_backward_data %2, %1 {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x7xf32>, tensor<2x2x3xf32>) -> tensor<1x2x9xf32>
+// CUDA-NEXT: %b = onnx.Cast %3 {to = bf16} : (tensor<1x2x9xf32>) -> tensor<1x2x9xbf16>
+// CUDA-NEXT: %4 = grad.resize_backward %3 {axes = [2], input_sizes = [7], step_numerators = [7], step_denominators = [9], interpolation = "linear", coordinates = "half_pixel"} : (tensor<1x2x9xf32>) -> tensor<1x2x7xf32>
+// CUDA-NEXT: %c = onnx.Cast %4 {to = bf16} : (tensor<1x2x7xf32>) -> tensor<1x2x7xbf16>
+// CUDA-NEXT: %5 = onnx.Cast %c {to = f16} : (tensor<1x2x7xbf16>) -> tensor<1x2x7xf16>
+// CUDA-NEXT: %6 = onnx.Cast %5 {to = bf16} : (tensor<1x2x7xf16>) -> tensor<1x2x7xbf16>
+// CUDA-NEXT: %7 = onnx.Cast %6 {to = f32} : (tensor<1x2x7xbf16>) -> tensor<1x2x7xf32>
+// CUDA-NEXT: %8 = grad.conv_backward_data %7, %1 {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x7xf32>, tensor<2x2x3xf32>) -> tensor<1x2x9xf32>
+// CUDA-NEXT: %d = onnx.Cast %8 {to = bf16} : (tensor<1x2x9xf32>) -> tensor<1x2x9xbf16>
+// CUDA-NEXT: func.return %a, %b, %d : tensor<1x2x7xbf16>, tensor<1x2x9xbf16>, tensor<1x2x9xbf16>
+// CPU-LABEL: func.func @region(
+// CPU-NEXT: %0 = onnx.Cast %dy {to = f32} : (tensor<1x2x5xbf16>) -> tensor<1x2x5xf32>
+// CPU-NEXT: %1 = onnx.Cast %w {to = f32} : (tensor<2x2x3xbf16>) -> tensor<2x2x3xf32>
+// CPU-NEXT: %2 = grad.conv_backward_data %0, %1 {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x5xf32>, tensor<2x2x3xf32>) -> tensor<1x2x7xf32>
+// CPU-NEXT: %a = onnx.Cast %2 {to = bf16} : (tensor<1x2x7xf32>) -> tensor<1x2x7xbf16>
+// CPU-NEXT: %3 = grad.conv_backward_data %2, %1 {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x7xf32>, tensor<2x2x3xf32>) -> tensor<1x2x9xf32>
+// CPU-NEXT: %b = onnx.Cast %3 {to = bf16} : (tensor<1x2x9xf32>) -> tensor<1x2x9xbf16>
+// CPU-NEXT: %4 = grad.resize_backward %3 {axes = [2], input_sizes = [7], step_numerators = [7], step_denominators = [9], interpolation = "linear", coordinates = "half_pixel"} : (tensor<1x2x9xf32>) -> tensor<1x2x7xf32>
+// CPU-NEXT: %c = onnx.Cast %4 {to = bf16} : (tensor<1x2x7xf32>) -> tensor<1x2x7xbf16>
+// CPU-NEXT: %5 = onnx.Cast %c {to = f16} : (tensor<1x2x7xbf16>) -> tensor<1x2x7xf16>
+// CPU-NEXT: %6 = onnx.Cast %5 {to = bf16} : (tensor<1x2x7xf16>) -> tensor<1x2x7xbf16>
+// CPU-NEXT: %7 = onnx.Cast %6 {to = f32} : (tensor<1x2x7xbf16>) -> tensor<1x2x7xf32>
+// CPU-NEXT: %8 = grad.conv_backward_data %7, %1 {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x7xf32>, tensor<2x2x3xf32>) -> tensor<1x2x9xf32>
+// CPU-NEXT: %d = onnx.Cast %8 {to = bf16} : (tensor<1x2x9xf32>) -> tensor<1x2x9xbf16>
+// CPU-NEXT: func.return %a, %b, %d : tensor<1x2x7xbf16>, tensor<1x2x9xbf16>, tensor<1x2x9xbf16>
