@@ -33,6 +33,10 @@ _STRATEGIES = (
     "conv-to-col2im",
     "resize-to-matmul",
     "resize-to-banded-matmul",
+    "resize-to-block-matmul",
+    "resize-to-conv",
+    "resize-to-reduce-sum",
+    "resize-to-gather",
     "resize-dynamic-to-matmul",
     "window-to-slice",
 )

@@ -13,7 +13,6 @@ from dialects.grad.resize import ResizeBackwardOp
 from dialects.support.constants import constant_value
 from passes.strategies.base import Strategy
 from passes.strategies.conv_to_matmul import is_pointwise
-from passes.strategies.resize_to_banded_matmul import has_long_axis
 from passes.target import Target
 
 ORDER = {
@@ -28,6 +27,7 @@ ORDER = {
     "resize-to-block-matmul": 54.0,
     "resize-to-conv": 55.0,
     "resize-to-reduce-sum": 56.0,
+    "resize-to-gather": 57.0,
     "resize-to-matmul": 10.0,
     "resize-to-banded-matmul": 20.0,
 }
@@ -37,7 +37,7 @@ def cost(strategy: Strategy, op: Operation, target: Target) -> float:
     """Relative cost of writing `op` with `strategy`."""
     del target
     if isinstance(op, ResizeBackwardOp) and strategy.name == "resize-to-banded-matmul":
-        return 5.0 if has_long_axis(op) else ORDER[strategy.name]
+        return 5.0 if any(min(s.x, s.y) >= 128 for s in op.samplings) else ORDER[strategy.name]
     if not isinstance(op, ConvBackwardDataOp):
         return ORDER.get(strategy.name, 0.0)
     if strategy.name == "conv-to-matmul" and is_pointwise(op):

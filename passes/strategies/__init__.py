@@ -17,7 +17,11 @@ from passes.strategies.conv_to_phase_convs import ConvToPhaseConvs
 from passes.strategies.conv_to_upsampled_conv import ConvToUpsampledConv
 from passes.strategies.resize_dynamic_to_matmul import ResizeDynamicToMatMul
 from passes.strategies.resize_to_banded_matmul import ResizeToBandedMatMul
+from passes.strategies.resize_to_block_matmul import ResizeToBlockMatMul
+from passes.strategies.resize_to_conv import ResizeToConv
+from passes.strategies.resize_to_gather import ResizeToGather
 from passes.strategies.resize_to_matmul import ResizeToMatMul
+from passes.strategies.resize_to_reduce_sum import ResizeToReduceSum
 from passes.strategies.window_to_slice import WindowToSlice
 
 STRATEGIES: tuple[type[Strategy], ...] = (
@@ -31,6 +35,10 @@ STRATEGIES: tuple[type[Strategy], ...] = (
     ConvToCol2Im,
     ResizeToMatMul,
     ResizeToBandedMatMul,
+    ResizeToBlockMatMul,
+    ResizeToConv,
+    ResizeToReduceSum,
+    ResizeToGather,
     ResizeDynamicToMatMul,
     WindowToSlice,
 )

@@ -75,8 +75,9 @@ def no_phases(op: ConvBackwardDataOp) -> str | None:
 
 
 def _taps(emit: Emitter, weights: SSAValue, chosen: Sequence[Phase]) -> SSAValue:
+    kernel = shapes.shape_of(weights)[2:]
     for axis, phase in enumerate(chosen, 2):
-        if phase.taps != tuple(range(shapes.shape_of(weights)[axis] or 0)):
+        if len(phase.taps) != kernel[axis - 2] or list(phase.taps) != sorted(phase.taps):
             weights = emit(onnx.GatherOp(weights, emit.constant(np.array(phase.taps, np.int64)), axis=axis))
     return weights
 

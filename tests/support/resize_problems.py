@@ -88,6 +88,9 @@ class ResizeGenerator(Generator):
         if self.flag(6):  # the identity, known by size or name or only at run time
             known = ys[0] if len(set(ys)) == 1 else None
             return self.draw.choice((declared, known)), tuple(ys)
+        if len(set(ys)) == 1 and self.flag():  # enlarged by a whole factor
+            x = self.draw.choice([x for x in range(1, ys[0] + 1) if ys[0] % x == 0])
+            return x, (x,) * len(ys)
         return self._spatial(index + 10, largest)
 
     # --- Ascend --------------------------------------------------------------------------------------

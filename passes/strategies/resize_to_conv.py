@@ -1,0 +1,149 @@
+"""resize-to-conv: enlarging by whole factors, the gradient is a strided depthwise convolution.
+
+With S = 1 / r, t(r + y) = t(y) + 1: every position x of diff_src weighs the positions r x + j alike, by
+a kernel w[j] that is read off the sampling of a long axis. So diff_src is a Conv with stride r, the same
+kernel (an outer product) in every channel.
+
+Clamped coordinates: what would fall on position -1 falls on 0, what would fall on X falls on X - 1. The
+convolution computes those two positions as well, and they are added to their neighbours.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from dialects.grad.resize import ResizeBackwardOp
+from dialects.grad.sampling import AxisSampling
+from dialects.onnx import ops as onnx
+from dialects.support import layouts
+from dialects.support.shapes import shape_of
+from passes.strategies.base import Strategy, no_kernel
+from passes.support.axis_forms.base import as_dtype_of
+from passes.support.convolution import Convolution, convolve_planes
+from passes.support.rewriting import Emitter
+from passes.target import Target
+
+
+@dataclass(frozen=True)
+class AxisKernel:
+    """w[j] for j = first, first + 1, ..: the weights of positions r x + j for position x.
+
+    `before` and `after` say whether positions -1 and X get something.
+    """
+
+    ratio: int
+    x: int
+    first: int
+    weights: np.ndarray
+    before: bool
+    after: bool
+
+    @property
+    def pads(self) -> tuple[int, int]:
+        last = self.first + len(self.weights) - 1
+        begin = self.ratio * self.before - self.first
+        return begin, self.ratio * (self.x - 1 + self.after) + last - (self.ratio * self.x - 1)
+
+
+class ResizeToConv(Strategy):
+    """A depthwise Conv with the ratio as its stride."""
+
+    name: ClassVar[str] = "resize-to-conv"
+    ops: ClassVar = (ResizeBackwardOp,)
+
+    def refuses(self, op: ResizeBackwardOp, target: Target) -> str | None:
+        needed = (onnx.ConvOp, onnx.SplitOp, onnx.AddOp, onnx.ConcatOp, onnx.TransposeOp)
+        if reason := no_kernel(target, op.diff_dst, *needed):
+            return reason
+        rank = len(shape_of(op.diff_dst))
+        if rank not in (3, 4) or _layout(op) is None:
+            return f"axes {list(op.value('axes'))} of {rank} are not one or two spatial axes of images"
+        if not isinstance(shape_of(op.diff_dst)[_channels(op)], int):
+            return "a depthwise convolution needs channels known at compile time"
+        for sampling in op.samplings:
+            if sampling.y % sampling.x or sampling.step != Fraction(sampling.x, sampling.y):
+                return f"{sampling.x} to {sampling.y} is no enlargement by a whole factor"
+        return None
+
+    def emit(self, op: ResizeBackwardOp, target: Target, emit: Emitter) -> SSAValue:
+        layout = _layout(op)
+        assert layout is not None
+        n = len(shape_of(op.diff_dst)) - 2
+        kernels = _kernels(op, n)
+        value: SSAValue = op.diff_dst
+        if layout == "NXC":
+            value = emit(onnx.TransposeOp(value, perm=layouts.permutation("NXC", "NCX", n)))
+        value = _convolved(emit, value, kernels)
+        if layout == "NXC":
+            value = emit(onnx.TransposeOp(value, perm=layouts.permutation("NCX", "NXC", n)))
+        first = 2 if layout == "NCX" else 1
+        for axis, kernel in enumerate(kernels, first):
+            value = _folded(emit, value, axis, kernel)
+        return value
+
+
+def _layout(op: ResizeBackwardOp) -> str | None:
+    """Where the axes are spatial ones, channels first or last."""
+    rank, axes = len(shape_of(op.diff_dst)), set(op.value("axes"))
+    if axes <= set(range(2, rank)):
+        return "NCX"
+    return "NXC" if axes <= set(range(1, rank - 1)) else None
+
+
+def _channels(op: ResizeBackwardOp) -> int:
+    return 1 if _layout(op) == "NCX" else len(shape_of(op.diff_dst)) - 1
+
+
+def _kernels(op: ResizeBackwardOp, n: int) -> list[AxisKernel | None]:
+    """One per spatial axis, None for an axis that is not resized."""
+    first = 2 if _layout(op) == "NCX" else 1
+    given = dict(zip(op.value("axes"), op.samplings, strict=True))
+    return [axis_kernel(given[axis]) if axis in given else None for axis in range(first, first + n)]
+
+
+def axis_kernel(sampling: AxisSampling) -> AxisKernel:
+    ratio = sampling.y // sampling.x
+    # position 2 of five is clamped nowhere
+    five = AxisSampling(5, 5 * ratio, sampling.step, sampling.interpolation, sampling.coordinates)
+    column = five.matrix()[:, 2]
+    used = np.flatnonzero(column)
+    # pads must not be negative: weights of 0 make up for a window that begins or ends inside
+    low, high = min(int(used[0]), 2 * ratio), max(int(used[-1]), 3 * ratio - 1)
+    first, last = low - 2 * ratio, high - 2 * ratio
+    return AxisKernel(ratio, sampling.x, first, column[low : high + 1], last >= ratio, first <= -1)
+
+
+def _convolved(emit: Emitter, value: SSAValue, kernels: Sequence[AxisKernel | None]) -> SSAValue:
+    channels = shape_of(value)[1]
+    assert isinstance(channels, int)
+    kernel = functools.reduce(np.multiply.outer, [k.weights if k else np.ones(1) for k in kernels])
+    weights = np.broadcast_to(as_dtype_of(value, kernel), (channels, 1, *kernel.shape))
+    begin, end = zip(*(k.pads if k else (0, 0) for k in kernels), strict=True)
+    strides = tuple(k.ratio if k else 1 for k in kernels)
+    conv = Convolution(strides, (1,) * len(kernels), begin, end, channels)
+    return convolve_planes(emit, value, emit.constant(np.ascontiguousarray(weights)), conv)
+
+
+def _folded(emit: Emitter, value: SSAValue, axis: int, kernel: AxisKernel | None) -> SSAValue:
+    """Positions -1 and X, where there are such, added to positions 0 and X - 1."""
+    if kernel is None or not (kernel.before or kernel.after):
+        return value
+    inside = [kernel.x] if kernel.x == 1 else [1, kernel.x - 2, 1] if kernel.x > 2 else [1, 1]
+    widths = [1] * kernel.before + inside + [1] * kernel.after
+    split = onnx.SplitOp(value, emit.ints(widths), axis=axis, results=len(widths))
+    emit.ops.append(split)
+    parts: list[SSAValue] = list(split.results)
+    if kernel.before:
+        extra = parts.pop(0)
+        parts[0] = emit(onnx.AddOp(parts[0], extra))
+    if kernel.after:
+        extra = parts.pop()
+        parts[-1] = emit(onnx.AddOp(parts[-1], extra))
+    return emit(onnx.ConcatOp(parts, axis=axis)) if len(parts) > 1 else parts[0]

@@ -1,0 +1,15 @@
+"""resize-to-reduce-sum: sums, where nearest enlarged by a whole factor. See `support.axis_forms`."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from passes.strategies.resize_by_form import ResizeByForm
+from passes.support.axis_forms import Sums
+
+
+class ResizeToReduceSum(ResizeByForm):
+    """ReduceSum where nearest enlarged by a whole factor."""
+
+    name: ClassVar[str] = "resize-to-reduce-sum"
+    form: ClassVar = Sums()

@@ -1,0 +1,14 @@
+"""The ways to write the gradient of a resize along one axis, one idea per file.
+
+A resize is separable, so a form is chosen per axis. Each works on outer x Y x inner, whatever the
+layout.
+"""
+
+from passes.support.axis_forms.bands import Bands
+from passes.support.axis_forms.base import AxisForm, axes_to_write
+from passes.support.axis_forms.blocks import Blocks
+from passes.support.axis_forms.dense import Dense
+from passes.support.axis_forms.gathers import Gathers
+from passes.support.axis_forms.sums import Sums
+
+__all__ = ["AxisForm", "Bands", "Blocks", "Dense", "Gathers", "Sums", "axes_to_write"]

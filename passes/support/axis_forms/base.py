@@ -1,0 +1,47 @@
+"""What a form of one resized axis is."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from dialects.grad.resize import ResizeBackwardOp
+from dialects.grad.sampling import AxisSampling
+from dialects.onnx.base import OnnxOp
+from dialects.support.dtypes import of_mlir
+from dialects.support.shapes import element_type_of
+from passes.support.rewriting import Emitter
+
+
+@dataclass(frozen=True)
+class AxisForm(ABC):
+    """One way to contract one axis. `needs` are the ONNX ops that it writes."""
+
+    needs: ClassVar[tuple[type[OnnxOp], ...]]
+
+    def refuses(self, sampling: AxisSampling) -> str | None:
+        """Why the form does not fit the axis, None if it does."""
+        del sampling
+        return None
+
+    @abstractmethod
+    def write(self, emit: Emitter, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
+        """Y positions of the axis to X. Only for a sampling that is not refused."""
+
+
+def axes_to_write(op: ResizeBackwardOp) -> list[tuple[int, AxisSampling]]:
+    """The axes with their samplings, the one that shrinks most first: it leaves least for the others."""
+    axes: Sequence[tuple[int, AxisSampling]] = list(zip(op.value("axes"), op.samplings, strict=True))
+    return sorted(axes, key=lambda entry: Fraction(entry[1].x, entry[1].y))
+
+
+def as_dtype_of(value: SSAValue, matrix: np.ndarray) -> np.ndarray:
+    dtype = of_mlir(element_type_of(value))
+    assert dtype is not None
+    return matrix.astype(dtype.numpy)

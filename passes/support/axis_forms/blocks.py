@@ -1,0 +1,132 @@
+"""A sampling that repeats: one small matrix for all blocks of the axis.
+
+With the step S = X / Y = Q / P in lowest terms, t(y + P) = t(y) + Q: every P positions of diff_dst are
+sampled alike, Q positions of diff_src further on. So the axis is reshaped into blocks of m P positions,
+without a copy, and all are multiplied by one matrix (m P, 1 + m Q + 1). Its outer columns are what a
+block gives to its neighbours; at the ends of the axis, where coordinates are clamped, they fall on the
+first and the last position themselves. `nearest` has no such columns where no position is shared.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from dialects.grad.sampling import AxisSampling
+from dialects.onnx import ops as onnx
+from dialects.support.shapes import shape_of
+from passes.support.axis_forms.base import AxisForm, as_dtype_of
+from passes.support.rewriting import Emitter
+from passes.support.tensors import contract, product, reshape, size_of
+
+WIDTH = 16
+"""Columns of the matrix to aim at: as many as the runtime's kernels compute at once (AVX-512, f32)."""
+
+
+@dataclass(frozen=True)
+class Period:
+    """Blocks of `p` positions of diff_dst to `q` of diff_src, `count` of them.
+
+    `matrix` (p, before + q + after): what a block gives to the one before it, itself, the one behind it.
+    """
+
+    p: int
+    q: int
+    count: int
+    before: int
+    after: int
+    matrix: np.ndarray
+
+
+class Blocks(AxisForm):
+    needs: ClassVar = (onnx.MatMulOp, onnx.SplitOp, onnx.SliceOp, onnx.ConcatOp, onnx.AddOp, onnx.PadOp)
+
+    def refuses(self, sampling: AxisSampling) -> str | None:
+        if sampling.step != Fraction(sampling.x, sampling.y):
+            return (
+                f"the step {sampling.step} is not X / Y = {sampling.x}/{sampling.y}: no period divides both"
+            )
+        if math.gcd(sampling.x, sampling.y) < 2:
+            return f"sizes {sampling.x} and {sampling.y} have no common divisor: no period"
+        return None
+
+    def write(self, emit: Emitter, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
+        period = period_of(sampling)
+        rank = len(shape_of(value))
+        outer = [size_of(emit, value, a) for a in range(axis)]
+        inner = [size_of(emit, value, a) for a in range(axis + 1, rank)]
+        flat = [product(emit, inner)] if inner else []
+        blocks = reshape(emit, value, [*outer, period.count, period.p, *flat])
+        matrix = emit.constant(as_dtype_of(value, period.matrix))
+        given = contract(emit, blocks, axis + 1, matrix)
+        return reshape(emit, _added(emit, given, axis, period), [*outer, sampling.x, *inner])
+
+
+def period_of(sampling: AxisSampling) -> Period:
+    """The period whose matrix is nearest to WIDTH columns, of those that give two blocks or more."""
+    common = math.gcd(sampling.x, sampling.y)
+    p, q = sampling.y // common, sampling.x // common
+    multiples = [m for m in range(1, common // 2 + 1) if common % m == 0]
+    m = min(multiples, key=lambda m: (abs(m * q + 2 - WIDTH), m))
+    p, q = m * p, m * q
+    # the middle of three blocks is clamped nowhere
+    three = AxisSampling(3 * q, 3 * p, sampling.step, sampling.interpolation, sampling.coordinates)
+    rows = three.matrix()[p : 2 * p]
+    used = np.flatnonzero(rows.any(axis=0))
+    before, after = max(0, q - int(used[0])), max(0, int(used[-1]) - (2 * q - 1))
+    assert max(before, after) <= 1
+    return Period(p, q, common // m, before, after, rows[:, q - before : 2 * q + after])
+
+
+def _added(emit: Emitter, given: SSAValue, axis: int, period: Period) -> SSAValue:
+    """(.., count, before + q + after, ..) to (.., count, q, ..): neighbours' columns added to the ends."""
+    if not period.before and not period.after:
+        return given
+    widths = [1] * period.before + _ends(period.q) + [1] * period.after
+    split = onnx.SplitOp(given, emit.ints(widths), axis=axis + 1, results=len(widths))
+    emit.ops.append(split)
+    parts = list(split.results)
+    left = parts.pop(0) if period.before else None
+    right = parts.pop() if period.after else None
+    first = _shifted(emit, left, right, axis, (range(1), range(period.count - 1)))
+    end = period.count - 1
+    last = _shifted(emit, left, right, axis, (range(1, period.count), range(end, period.count)))
+    parts[0] = emit(onnx.AddOp(parts[0], first))
+    parts[-1] = emit(onnx.AddOp(parts[-1], last))
+    return emit(onnx.ConcatOp(parts, axis=axis + 1)) if len(parts) > 1 else parts[0]
+
+
+def _ends(q: int) -> list[int]:
+    """q as first position, middle and last."""
+    return [1] * q if q <= 2 else [1, q - 2, 1]
+
+
+def _shifted(
+    emit: Emitter, left: SSAValue | None, right: SSAValue | None, axis: int, takes: tuple[range, range]
+) -> SSAValue:
+    """What is added to one end of every block, (.., count, 1, ..): parts of the left and right columns.
+
+    First positions: block 0 has its own left column, block b the right one of block b - 1.
+    Last positions: block b has the left column of block b + 1, the last its own right one.
+    """
+    parts = [
+        _part(emit, column, axis, take)
+        for column, take in zip((left, right), takes, strict=True)
+        if column is not None
+    ]
+    if len(parts) == 2:
+        return emit(onnx.ConcatOp(parts, axis=axis))
+    rank = len(shape_of(parts[0]))
+    zeros = [0] * (2 * rank)
+    zeros[axis if left is None else rank + axis] = len(takes[0] if left is None else takes[1])
+    return emit(onnx.PadOp(parts[0], emit.ints(zeros)))
+
+
+def _part(emit: Emitter, value: SSAValue, axis: int, take: range) -> SSAValue:
+    bounds = ([take.start], [take.stop], [axis])
+    return emit(onnx.SliceOp(value, *map(emit.ints, bounds)))

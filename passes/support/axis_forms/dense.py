@@ -1,0 +1,23 @@
+"""The sampling matrix as it is: diff_src = M^T diff_dst with M (Y, X) of `AxisSampling.matrix`.
+
+The last axis is multiplied from the right, any other from the left, with what lies behind it as columns.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from xdsl.ir import SSAValue
+
+from dialects.grad.sampling import AxisSampling
+from dialects.onnx import ops as onnx
+from passes.support.axis_forms.base import AxisForm, as_dtype_of
+from passes.support.rewriting import Emitter
+from passes.support.tensors import contract
+
+
+class Dense(AxisForm):
+    needs: ClassVar = (onnx.MatMulOp,)
+
+    def write(self, emit: Emitter, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
+        return contract(emit, value, axis, emit.constant(as_dtype_of(value, sampling.matrix())))

@@ -1,0 +1,62 @@
+"""What each position of diff_src reads, gathered: tap after tap, weighted, added.
+
+For axes with something behind them: Gather copies whole rows. A position that reads less than the others
+reads any row with weight 0.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from dialects.grad.sampling import AxisSampling
+from dialects.onnx import ops as onnx
+from dialects.support.shapes import shape_of
+from passes.support.axis_forms.base import AxisForm, as_dtype_of
+from passes.support.rewriting import Emitter
+
+MOST_TAPS = 4
+
+
+class Gathers(AxisForm):
+    needs: ClassVar = (onnx.GatherOp, onnx.MulOp, onnx.AddOp)
+
+    def refuses(self, sampling: AxisSampling) -> str | None:
+        taps = most_taps(sampling)
+        if taps > MOST_TAPS:
+            return f"a position reads {taps} positions, more than {MOST_TAPS}"
+        return None
+
+    def write(self, emit: Emitter, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
+        positions, weights = tables(sampling)
+        broadcast = [sampling.x] + [1] * (len(shape_of(value)) - 1 - axis)
+        total: SSAValue | None = None
+        for rows, factors in zip(positions, weights, strict=True):
+            part: SSAValue = emit(onnx.GatherOp(value, emit.constant(rows), axis=axis))
+            if not np.all(factors == 1):
+                weight = as_dtype_of(value, factors).reshape(broadcast)
+                part = emit(onnx.MulOp(part, emit.constant(weight)))
+            total = part if total is None else emit(onnx.AddOp(total, part))
+        assert total is not None
+        return total
+
+
+def most_taps(sampling: AxisSampling) -> int:
+    """The most positions of diff_dst that one of diff_src reads."""
+    lower, upper, fraction = sampling.taps()
+    reads = np.bincount(lower[fraction < 1], minlength=sampling.x)
+    reads += np.bincount(upper[fraction > 0], minlength=sampling.x)
+    return max(1, int(reads.max()))
+
+
+def tables(sampling: AxisSampling) -> tuple[np.ndarray, np.ndarray]:
+    """(taps, X) positions of diff_dst, int64, and their weights, in ascending order of position."""
+    matrix = sampling.matrix()
+    shape = (most_taps(sampling), sampling.x)
+    positions, weights = np.zeros(shape, np.int64), np.zeros(shape)
+    for x in range(sampling.x):
+        rows = np.flatnonzero(matrix[:, x])
+        positions[: len(rows), x], weights[: len(rows), x] = rows, matrix[rows, x]
+    return positions, weights
