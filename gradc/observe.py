@@ -74,7 +74,7 @@ class Check:
             return
         names = entry.output_names(entry.entry_function(stage.module))
         results = zip(names, reference(stage.module, self.inputs), self.expected, self.bounds, strict=True)
-        rows = [compare(*result, *bound) for *result, bound in results]
+        rows = [compare(name, got, want, *bound) for name, got, want, bound in results]
         for row in rows:
             if not row.ok:
                 raise CheckFailed(

@@ -56,7 +56,7 @@ def verify_outputs(
     limits = bounds(compiled.source) if rtol is None else [rtol] * len(expected)
     names, within = entry.output_names(function), may_overflow_within(compiled.source)
     rows = zip(names, expected, limits, within, strict=True)
-    return [compare(name, outputs[name], want, *limit) for name, want, *limit in rows]
+    return [compare(name, outputs[name], want, limit, inner) for name, want, limit, inner in rows]
 
 
 def reference(module: ModuleOp, inputs: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
