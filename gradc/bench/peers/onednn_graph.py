@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes as c
 import os
 import re
+import weakref
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -48,7 +49,7 @@ ATTRIBUTES = {
     "weights_format": 0x87,
 }
 ALIGNMENT = 64
-CACHE_MEGABYTES = 1 << 16
+CACHE_MEGABYTES = 2048
 
 
 class OnednnError(Exception):
@@ -92,7 +93,7 @@ class Library:
             self.engine, self.stream = c.c_void_p(), c.c_void_p()
             self.call("dnnl_engine_create", c.byref(self.engine), CPU, c.c_size_t(0))
             self.call("dnnl_stream_create", c.byref(self.stream), self.engine, IN_ORDER)
-            # what is made of constant weights is kept, as in a framework's inference
+            # off by default, but then constant weights would be reordered in every run
             self.call("dnnl_graph_set_constant_tensor_cache_capacity", CPU, c.c_size_t(CACHE_MEGABYTES))
         except (OSError, OnednnError) as error:
             raise NotAvailable(str(error)) from None
@@ -143,8 +144,7 @@ def _load(path: Path) -> c.CDLL:
 class Graph:
     """A document of one op, compiled; `run` executes it on its buffers.
 
-    `inputs` are arrays by tensor id. Raises OnednnError where the library has no kernel. A graph lives
-    as long as the process: nothing is destroyed but what Python owns.
+    `inputs` are arrays by tensor id. Raises OnednnError where the library has no kernel.
     """
 
     def __init__(self, library: Library, document: Mapping[str, Any], inputs: Mapping[int, np.ndarray]):
@@ -171,6 +171,9 @@ class Graph:
         self.result = _aligned(np.zeros(result["shape"], like))
         self._given = self._tensors(self._inputs, self._arrays)
         self._made = self._tensors(self._outputs, [self.result])
+        # with it goes what it keeps of constant weights; the other handles are small, and left
+        destroy = library.function("dnnl_graph_compiled_partition_destroy")
+        weakref.finalize(self, destroy, self._compiled)
 
     def run(self) -> None:
         library = self._library
