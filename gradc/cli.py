@@ -144,6 +144,7 @@ def compile_command(
     if stop_after is None and emit == "onnx" and output is None:
         raise click.UsageError("Missing option '-o' / '--output': where the model goes ('-' for stdout).")
     tuning = Tuning(tune, tuning_file, tune_budget, shapes)
+    tuning.request.check_shapes_are_used()
     options = tuning.options(given)
     observers = Observers()
     if print_ir_after_all or print_ir_after_change:
@@ -235,6 +236,38 @@ def inspect(source: str, as_json: bool, auto_pad_rule: str | None) -> None:
 
     found = inspection.inspect(source, auto_pad_rule)
     click.echo(inspection.as_json(found) if as_json else inspection.as_text(found))
+
+
+@cli.command()
+@click.argument("source", metavar="IN")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option(
+    "--measure-peak", is_flag=True, help="Measure what this machine can do, if that is not known (a second)."
+)
+@source_options
+@THREADS
+@tuning_options
+def explain(
+    source: str,
+    as_json: bool,
+    measure_peak: bool,
+    tune: bool,
+    tuning_file: str | None,
+    tune_budget: float,
+    shapes: tuple[str, ...],
+    constants: str | None,
+    **given: Any,
+) -> None:
+    """Show how each gradient of the graph IN can be written, what that costs, and what is chosen."""
+    from gradc import commands
+    from gradc import explain as explaining
+
+    tuning = Tuning(tune, tuning_file, tune_budget, shapes)
+    options = tuning.options(given)
+    with tuning.tuner(options) as tuner:
+        module = commands.load_bound(source, options, constants)
+        found = explaining.explain(module, options, tuning.request.shapes, tuner, measure_peak)
+    click.echo(explaining.as_json(found) if as_json else explaining.as_text(found))
 
 
 @cli.command()

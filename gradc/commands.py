@@ -12,6 +12,7 @@ from math import isfinite
 from typing import Any
 
 import numpy as np
+from xdsl.dialects.builtin import ModuleOp
 
 from dialects.support.diagnostics import Diagnostic, UsageError, sentence, violation
 from gradc import files
@@ -53,15 +54,14 @@ def compile_to(
     tuner: Tuner | None,
 ) -> None:
     """Compile, print the remarks with `say`, and write the model or the IR."""
-    module = load(source, options.auto_pad_rule)
     if stop_after is None and emit == "onnx":
+        module = load(source, options.auto_pad_rule)
         compiled = compile_module(module, options, constants, observer, tuner)
         for remark in compiled.remarks:
             say(str(remark))
         _write_model(compiled, output)
         return
-    if constants is not None:
-        bind_constants(module, files.read_npz(constants))
+    module = load_bound(source, options, constants)
     for remark in lower(module, options, observer, stop_after, tuner):
         say(str(remark))
     text = whole(module)
@@ -69,6 +69,14 @@ def compile_to(
         write_stdout(text.encode())
     else:
         files.write_whole(output, text.encode())
+
+
+def load_bound(source: str, options: Options, constants: str | None) -> ModuleOp:
+    """The module of a source, with the constants of an .npz file in place of inputs."""
+    module = load(source, options.auto_pad_rule)
+    if constants is not None:
+        bind_constants(module, files.read_npz(constants))
+    return module
 
 
 def _write_model(compiled: Compiled, output: str | None) -> None:

@@ -79,7 +79,11 @@ class Options:
 
     @property
     def pipeline(self) -> str:
-        return pipelines.lower(self.resolved(), self.strategy.replace("_", "-"))
+        return pipelines.lower(self.resolved(), self.spelled_strategy)
+
+    @property
+    def spelled_strategy(self) -> str:
+        return self.strategy.replace("_", "-")
 
 
 def _check_word(name: str, given: str, known: tuple[str, ...]) -> None:
@@ -193,6 +197,7 @@ def compile(
     Raises GradcError, whose text is the diagnostic line, for anything wrong with the graph.
     """
     request = TuningRequest(tune, tuning_file, tune_budget, shapes or {})
+    request.check_shapes_are_used()
     options = Options(target, opset, strategy, auto_pad_rule, strict, request.threads(threads))
     tuner = request.tuner(options.resolved())
     return compile_module(load(source, auto_pad_rule), options, constants, tuner=tuner)
@@ -270,11 +275,27 @@ def lower(
     verified after every pass. Anything but a GradcError is our fault and becomes an InternalError with
     a crash reproducer.
     """
-    _write_names_down(module)
-    ctx = dialects.context()
     pipeline = PassPipeline.parse_spec(passes.all_passes(), options.pipeline).passes
     if stop_after is not None:
         pipeline = _until(pipeline, stop_after)
+    return _run(module, pipeline, options, observer, tuner)
+
+
+def to_gradients(module: ModuleOp, options: Options) -> tuple[Diagnostic, ...]:
+    """`lower` up to where strategies are selected."""
+    spec = pipelines.to_grad(options.resolved(), options.spelled_strategy)
+    return _run(module, PassPipeline.parse_spec(passes.all_passes(), spec).passes, options)
+
+
+def _run(
+    module: ModuleOp,
+    pipeline: Sequence[ModulePass],
+    options: Options,
+    observer: Observer | None = None,
+    tuner: Tuner | None = None,
+) -> tuple[Diagnostic, ...]:
+    _write_names_down(module)
+    ctx = dialects.context()
     start, first = module.clone(), 0
     remarks: tuple[Diagnostic, ...] = ()
     if observer is not None:

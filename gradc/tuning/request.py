@@ -35,6 +35,11 @@ class TuningRequest:
         if not isinstance(self.shapes, Mapping) or not all(map(_is_shape, self.shapes.values())):
             raise _usage("shapes", self.shapes, "a mapping from names of inputs to lists of sizes")
 
+    def check_shapes_are_used(self) -> None:
+        """Raises UsageError for shapes to measure at where no measurement is asked for."""
+        if self.shapes and not self.tune and self.file is None:
+            raise _usage("--shape", ", ".join(self.shapes), "--tune, which measures at these shapes")
+
     def threads(self, given: int | None) -> int | None:
         """The threads to compile for: given, else those of the tuning file, so that it is used as it is."""
         if given is not None or self._starts_a_file:
@@ -44,8 +49,6 @@ class TuningRequest:
     def tuner(self, target: Target, progress: Progress = no_progress) -> Tuner | None:
         """The tuner of the request, None where nothing was asked for."""
         if not self.tune and self.file is None:
-            if self.shapes:
-                raise _usage("--shape", ", ".join(self.shapes), "--tune, which measures at these shapes")
             return None
         if not self.tune:
             return Tuner(self._store(target))

@@ -20,6 +20,7 @@ from dialects.support.diagnostics import Diagnostic, violation
 from dialects.support.documented_op import CHOICE
 from dialects.support.entry import entry_function, return_op, set_names, update_function_type
 from gradc.problems import OPS, Problem
+from gradc.tuning import measuring
 from gradc.tuning.cases import Case, cases
 from gradc.tuning.measuring import measure
 from gradc.tuning.records import Tuning
@@ -318,13 +319,15 @@ class TestMeasuring:
         assert set(found) == set(case.applicable)
         assert min(found.values()) > 0
 
+    def test_the_peak(self, monkeypatch):
+        monkeypatch.setattr(measuring, "_PEAK_SECONDS", 0.0)
+        assert 1e6 < measuring.measure_peak(Target(threads=1)) < 1e15
+
     def test_unknown_sizes_stay_unknown_in_what_is_measured(self):
         sizes = Problem.parse(UNKNOWN.replace("?x4x?x?", "2x4x5x5"))
         assert set(measure(Problem.parse(UNKNOWN), sizes, ["conv-to-conv-transpose"], TARGET, 0.0))
 
     def test_a_wrong_candidate_is_no_candidate(self, monkeypatch):
-        from gradc.tuning import measuring
-
         right = measuring.lowered
 
         def wrong(problem: Problem, strategy: str, target: Target) -> ModuleOp:

@@ -1,0 +1,257 @@
+"""Why each gradient of a graph is written as it is: its strategies, what they cost, what was chosen."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Attribute, Operation
+
+from dialects.onnx.base import OnnxOp
+from dialects.onnx.ops import ConstantOp
+from dialects.support.diagnostics import Diagnostic, UnsupportedError, name_of, position_of
+from dialects.support.documented_op import CHOICE
+from gradc.compiler import Options, to_gradients
+from gradc.flops import flops
+from gradc.tables import table
+from gradc.tuning.cases import Case, GivenShapes, cases
+from gradc.tuning.measuring import PEAK, lowered, measure_peak
+from gradc.tuning.records import Setting, Tuning, is_positive
+from gradc.tuning.stores import Cache
+from gradc.tuning.tuner import Tuner
+from passes.choice import choose, find_strategy, unused_choices
+from passes.strategies.base import Strategy
+from passes.target import Target
+
+
+@dataclass(frozen=True)
+class StrategyReport:
+    """Seconds of a run, predicted and measured; or the reason why the strategy does not apply."""
+
+    name: str
+    predicted: float | None
+    measured: float | None
+    refusal: str | None
+
+
+@dataclass(frozen=True)
+class Source:
+    """An op: its name and position in the source, '' where that has none."""
+
+    name: str
+    position: str
+
+
+@dataclass(frozen=True)
+class GradientReport:
+    """The ops of one problem, which are all written alike.
+
+    `why` is measured, predicted, named (by the source) or forced; without a choice, it is the reason.
+    `nodes` counts what the choice becomes, for this problem by itself. `peak_fraction` is the gradient's
+    flops over the time measured for it, as a part of what this machine can do.
+    """
+
+    problem: str
+    ops: list[Source]
+    strategies: list[StrategyReport]
+    choice: str | None
+    why: str
+    nodes: dict[str, int]
+    flops: int | None
+    peak_fraction: float | None
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """`peak_flops` is what a matrix product of f32 reaches here, in flops a second, if it was measured."""
+
+    target: str
+    opset: int
+    threads: int
+    peak_flops: float | None
+    gradients: list[GradientReport]
+    remarks: list[str]
+
+
+def explain(
+    module: ModuleOp,
+    options: Options,
+    shapes: GivenShapes,
+    tuner: Tuner | None = None,
+    wants_peak: bool = False,
+) -> Explanation:
+    """Explain a source module, which is changed. Raises GradcError for one that is no valid graph.
+
+    Measurements are the tuner's; without one, those that the cache has are shown, and change no choice.
+    `shapes` fixes shapes of inputs by name: the sizes of measurements, and of flops.
+    """
+    remarks = list(to_gradients(module, options))
+    target, forced = options.resolved(), find_strategy(options.strategy)
+    found = cases(module, target, shapes)
+    named = {op: op.attributes[CHOICE] for case in found for op in case.ops if CHOICE in op.attributes}
+    cache = _cache(target)
+    tunings, said = _stored(found, cache) if tuner is None else tuner.tune(module, target, forced)
+    peak = None if cache is None else _peak(target, wants_peak, tunings, cache)
+    view = _View(target, forced, named, tunings, tuner is not None, peak)
+    gradients = [view.gradient(part) for case in found for part in _by_name(case, named)]
+    lines = [str(remark) for remark in (*remarks, *said, *unused_choices(module, target))]
+    return Explanation(target.name, target.opset, target.threads, peak, gradients, lines)
+
+
+def _cache(target: Target) -> Cache | None:
+    """The cache of this machine; None without onnxruntime, on which no measurement can have been made."""
+    try:
+        return Cache(Setting.of(target))
+    except UnsupportedError:
+        return None
+
+
+def _stored(found: Sequence[Case], cache: Cache | None) -> tuple[dict[str, Tuning], list[Diagnostic]]:
+    if cache is None:
+        return {}, []
+    tunings = {case.key: tuning for case in found if (tuning := cache.read(case.key))}
+    return tunings, list(cache.remarks())
+
+
+def _peak(target: Target, wanted: bool, tunings: Mapping[str, Tuning], cache: Cache) -> float | None:
+    """What this machine can do, where it is wanted, or there are times of this machine to compare."""
+    here = any(tuning.measured_on == str(cache.setting) for tuning in tunings.values())
+    if not (wanted or here):
+        return None
+    known = cache.read_value(PEAK, _positive)
+    if known is None:
+        known = measure_peak(target)
+        cache.write_value(PEAK, known)
+    return known
+
+
+def _positive(value: Any) -> float:
+    if not is_positive(value):
+        raise ValueError("expected flops a second")
+    return float(value)
+
+
+def _by_name(case: Case, named: Mapping[Operation, Attribute]) -> list[Case]:
+    """The case, apart where the source names different strategies for its ops."""
+    groups: dict[Attribute | None, list[Operation]] = {}
+    for op in case.ops:
+        groups.setdefault(named.get(op), []).append(op)
+    return [replace(case, ops=ops) for ops in groups.values()]
+
+
+@dataclass(frozen=True)
+class _View:
+    """What the report of a gradient takes. `tuned` tells tunings that decide from those that are shown."""
+
+    target: Target
+    forced: Strategy | None
+    named: Mapping[Operation, Attribute]
+    tunings: Mapping[str, Tuning]
+    tuned: bool
+    peak: float | None
+
+    def gradient(self, case: Case) -> GradientReport:
+        choice, why = self._choice(case)
+        tuning = self.tunings.get(case.key)
+        seconds = tuning.seconds if tuning else {}
+        work = None if case.sizes is None else flops(case.sizes)
+        taken = seconds.get(choice) if choice else None
+        return GradientReport(
+            problem=str(case.problem),
+            ops=[Source(name_of(op), str(position_of(op) or "")) for op in case.ops],
+            strategies=[
+                StrategyReport(c.strategy.name, c.cost, seconds.get(c.strategy.name), c.refusal)
+                for c in case.candidates
+            ],
+            choice=choice,
+            why=why,
+            nodes=_nodes(case, choice, self.target) if choice else {},
+            flops=work,
+            peak_fraction=work / taken / self.peak if work and taken and self.peak else None,
+        )
+
+    def _choice(self, case: Case) -> tuple[str | None, str]:
+        op = case.ops[0]
+        try:
+            choice = choose(op, self.forced, self.target).name
+        except UnsupportedError as error:
+            return None, error.diagnostic.message
+        if self.forced is not None and isinstance(op, self.forced.ops):
+            return choice, "forced"
+        if self.named.get(op) == StringAttr(choice):
+            return choice, "named"
+        return choice, "measured" if self.tuned and case.key in self.tunings else "predicted"
+
+
+def _nodes(case: Case, strategy: str, target: Target) -> dict[str, int]:
+    module = lowered(case.problem, strategy, target)
+    nodes = (op for op in module.walk() if isinstance(op, OnnxOp) and not isinstance(op, ConstantOp))
+    return dict(Counter(op.onnx_name() for op in nodes).most_common())
+
+
+def as_json(found: Explanation) -> str:
+    return json.dumps(asdict(found), indent=1)
+
+
+def as_text(found: Explanation) -> str:
+    return "\n".join(_lines(found))
+
+
+def _lines(found: Explanation) -> Iterator[str]:
+    peak = f", peak {_amount(found.peak_flops)}flop/s" if found.peak_flops else ""
+    yield f"target {found.target}, opset {found.opset}, {found.threads} threads{peak}"
+    for gradient in found.gradients:
+        yield ""
+        yield gradient.problem
+        yield from (f"  {line}" for line in _described(gradient))
+    if found.remarks:
+        yield ""
+        yield from found.remarks
+
+
+def _described(gradient: GradientReport) -> Iterator[str]:
+    for op in gradient.ops:
+        yield " ".join(filter(None, (f'"{op.name}"' if op.name else "", op.position))) or "no position"
+    yield from _table(gradient).splitlines()
+    if gradient.choice is None:
+        yield gradient.why
+        return
+    nodes = ", ".join(f"{count} {kind}" for kind, count in gradient.nodes.items())
+    yield f"{gradient.choice} ({gradient.why}): {nodes or 'no nodes'}"
+    if gradient.flops:
+        part = gradient.peak_fraction
+        yield f"{_amount(gradient.flops)}flop" + (f", {part:.0%} of the peak" if part is not None else "")
+
+
+def _table(gradient: GradientReport) -> str:
+    measured = any(row.measured is not None for row in gradient.strategies)
+    header = ("", "strategy", "predicted", "measured", "")
+    rows = [
+        (
+            "*" if row.name == gradient.choice else "",
+            row.name,
+            _time(row.predicted),
+            _time(row.measured),
+            row.refusal or "",
+        )
+        for row in gradient.strategies
+    ]
+    columns = [0, 1, 2, 3, 4] if measured else [0, 1, 2, 4]
+    shown = [[row[column] for column in columns] for row in (header, *rows)]
+    return table(shown[0], shown[1:], numbers=(2, 3) if measured else (2,))
+
+
+def _time(seconds: float | None) -> str:
+    return "" if seconds is None else f"{seconds * 1e3:.3f} ms"
+
+
+def _amount(number: float) -> str:
+    """With the prefix that leaves one to three digits before the point: `1.23 G`."""
+    for prefix, unit in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if number >= unit:
+            return f"{number / unit:.3g} {prefix}"
+    return f"{number:.3g} "

@@ -1,0 +1,71 @@
+"""How much arithmetic a gradient is, whatever it is written with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import singledispatch
+from itertools import permutations
+from math import prod
+
+import numpy as np
+
+from dialects.grad.resize import ResizeBackwardOp
+from dialects.support import shapes
+from gradc.problems import (
+    ConvBackwardDataProblem,
+    ConvTransposeBackwardDataProblem,
+    Problem,
+    ResizeBackwardProblem,
+)
+
+
+@singledispatch
+def flops(problem: Problem) -> int | None:
+    """Multiplications and additions of the gradient's sum; None where sizes are unknown.
+
+    Terms that pads cut off are counted, as is usual; zero weights of a resize are not.
+    """
+    return None
+
+
+@flops.register
+def _(problem: ConvBackwardDataProblem) -> int | None:
+    """Every position of diff_dst meets every weight once."""
+    return _products(problem.diff_dst, problem.weights)
+
+
+@flops.register
+def _(problem: ConvTransposeBackwardDataProblem) -> int | None:
+    """Every position of diff_src meets every weight once."""
+    return _products(problem.diff_src, problem.weights)
+
+
+def _products(positions: shapes.Shape, weights: Sequence[int]) -> int | None:
+    known = shapes.static(positions)
+    return None if known is None else 2 * known[0] * prod(known[2:]) * prod(weights)
+
+
+@flops.register
+def _(problem: ResizeBackwardProblem) -> int | None:
+    """One axis after the other, in the order that takes least; a factor of an axis is a nonzero of M."""
+    known = shapes.static(problem.diff_dst)
+    if known is None:
+        return None
+    (op,) = (op for op in problem.module().walk() if isinstance(op, ResizeBackwardOp))
+    axes = [(sampling.x, sampling.y, _factors(sampling.taps())) for sampling in op.samplings]
+    return min(_in_order(prod(known), order) for order in permutations(axes))
+
+
+def _factors(taps: tuple[np.ndarray, np.ndarray, np.ndarray]) -> int:
+    lower, upper, fraction = taps
+    return int(np.count_nonzero(fraction < 1) + np.count_nonzero((fraction > 0) & (upper != lower)))
+
+
+def _in_order(elements: int, axes: Sequence[tuple[int, int, int]]) -> int:
+    """`elements` of diff_dst, contracted along axes of (x, y, nonzeros)."""
+    found = 0
+    for x, y, factors in axes:
+        elements //= y
+        found += 2 * elements * factors
+        elements *= x
+    return found
