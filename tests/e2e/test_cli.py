@@ -33,7 +33,7 @@ from passes.canonicalize_layout import CanonicalizeLayoutPass
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
-COMMANDS = ("compile", "run", "verify", "inspect", "doctor")
+COMMANDS = ("compile", "run", "verify", "explain", "inspect", "bench", "doctor")
 DOCUMENTS = {
     "conv": CONV,
     "conv_transpose": CONV_TRANSPOSE,
@@ -98,7 +98,9 @@ class TestHelp:
         """The options of issue 2."""
         synopsis = {
             "compile": "--target --opset --constants --strategy --emit --stop-after --print-ir-after-all "
-            "--print-ir-after-change --timing --strict --check --output",
+            "--print-ir-after-change --timing --strict --check --output --threads --tune --tuning-file "
+            "--tune-budget --shape",
+            "explain": "--json --tune --threads --target --measure-peak --tuning-file --tune-budget --shape",
             "run": "--inputs --seed --output --ep --threads",
             "verify": "--ep --rtol",
             "inspect": "--json",

@@ -61,6 +61,7 @@ class TestCommands:
             "compile",
             "run",
             "verify",
+            "explain",
             "inspect",
             "doctor",
         }
