@@ -21,11 +21,12 @@ from xdsl.transforms.canonicalize import CanonicalizationRewritePattern
 from xdsl.transforms.common_subexpression_elimination import cse
 from xdsl.transforms.dead_code_elimination import region_dce
 
+from dialects.onnx.base import OnnxOp
 from dialects.onnx.ops import ConstantOp
 from dialects.support import shapes
 from dialects.support.documented_op import CHOICE, DocumentedOp
 from dialects.support.entry import update_function_type
-from dialects.support.interfaces import set_type
+from dialects.support.interfaces import refine_results, set_type
 from dialects.support.shapes import shape_of
 
 
@@ -81,11 +82,27 @@ def rewrite(module: ModuleOp, patterns: Sequence[RewritePattern], *, repeat: boo
 
 def simplify(ctx: Context, module: ModuleOp) -> None:
     """Fold, canonicalize, and remove what is common or dead. Locations are kept."""
-    pattern = GreedyRewritePatternApplier([CanonicalizationRewritePattern()], ctx=ctx, folding_enabled=True)
+    patterns: list[RewritePattern] = [RefineTypes(), CanonicalizationRewritePattern()]
+    pattern = GreedyRewritePatternApplier(patterns, ctx=ctx, folding_enabled=True)
     _walk(module, pattern, True)
     cse(module)
     for function in functions(module):
         region_dce(function.body)
+
+
+class RefineTypes(RewritePattern):
+    """A size that its op could not know when it was made, and can since its operands are constants.
+
+    No op folds before its type says what the constant's will be.
+    """
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        if not isinstance(op, OnnxOp) or not any(None in shape_of(result) for result in op.results):
+            return
+        if refine_results(op):
+            rewriter.notify_op_modified(op)
+            for use in (use for result in op.results for use in result.uses):
+                rewriter.notify_op_modified(use.operation)
 
 
 def _walk(module: ModuleOp, pattern: RewritePattern, repeat: bool) -> None:

@@ -59,3 +59,32 @@ func.func @casts(%x: tensor<2xf32>, %h: tensor<2xbf16>) -> (tensor<2xf32>, tenso
 // CHECK-NEXT: %a = onnx.Cast %x {to = bf16} : (tensor<2xf32>) -> tensor<2xbf16>
 // CHECK-NEXT: %b = onnx.Cast %a {to = f32} : (tensor<2xbf16>) -> tensor<2xf32>
 // CHECK-NEXT: func.return %b, %h : tensor<2xf32>, tensor<2xbf16>
+
+// Sizes that nobody could know when the op was made, and what hangs on them.
+func.func @refined(%x: tensor<5xf32>, %unused: tensor<3xf32>) -> tensor<5xf32> {
+  %a = onnx.Constant dense<0> : tensor<i64>
+  %b = onnx.Constant dense<[2, 3]> : tensor<2xi64>
+  %c = onnx.Constant dense<1> : tensor<i64>
+  %s = onnx.ReduceSum %b {keepdims = 0} : (tensor<2xi64>) -> tensor<i64>
+  %r = onnx.Range %a, %s, %c : (tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<?xi64>
+  %e = onnx.Cast %r {to = f32} : (tensor<?xi64>) -> tensor<?xf32>
+  %y = onnx.Add %x, %e : (tensor<5xf32>, tensor<?xf32>) -> tensor<5xf32>
+  func.return %y : tensor<5xf32>
+}
+// CHECK-LABEL: func.func @refined(
+// CHECK-NEXT: %e = onnx.Constant dense<[0.000000e+00, 1.000000e+00, 2.000000e+00, 3.000000e+00, 4.000000e+00]> : tensor<5xf32>
+// CHECK-NEXT: %y = onnx.Add %x, %e : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32>
+// CHECK-NEXT: func.return %y : tensor<5xf32>
+
+// What no output needs is gone, whatever else its operands are for; inputs stay.
+func.func @unneeded(%x: tensor<5xf32>, %unused: tensor<3xf32>) -> (tensor<5xf32>, tensor<5xf32>) {
+  %0 = onnx.Neg %x : (tensor<5xf32>) -> tensor<5xf32>
+  %1 = onnx.Abs %0 : (tensor<5xf32>) -> tensor<5xf32>
+  %2 = onnx.Mul %1, %0 : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32>
+  %3 = onnx.Floor %2 : (tensor<5xf32>) -> tensor<5xf32>
+  func.return %0, %1 : tensor<5xf32>, tensor<5xf32>
+}
+// CHECK-LABEL: func.func @unneeded(
+// CHECK-NEXT: %0 = onnx.Neg %x : (tensor<5xf32>) -> tensor<5xf32>
+// CHECK-NEXT: %1 = onnx.Abs %0 : (tensor<5xf32>) -> tensor<5xf32>
+// CHECK-NEXT: func.return %0, %1 : tensor<5xf32>, tensor<5xf32>
