@@ -16,13 +16,18 @@ def bar() -> Iterator[Progress]:
         yield no_progress
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.table import Column
 
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        task = shown.add_task("", start=True, visible=False)
+    rest = Column(ratio=1, no_wrap=True, overflow="ellipsis")
+    columns = (BarColumn(20), MofNCompleteColumn(), TextColumn("{task.description}", table_column=rest))
+    console = Console(stderr=True)
+    # redrawn by a thread of its own, it would take time from what is measured
+    with Progress(*columns, console=console, transient=True, auto_refresh=False, expand=True) as shown:
+        task = shown.add_task("", visible=False)
 
         def update(done: int, total: int, problem: str) -> None:
             shown.update(task, completed=done, total=total, description=problem, visible=total > 0)
+            shown.refresh()
 
         yield update
