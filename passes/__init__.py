@@ -35,6 +35,7 @@ _STRATEGIES = (
     "resize-to-banded-matmul",
     "resize-to-block-matmul",
     "resize-to-conv",
+    "resize-to-pool",
     "resize-to-reduce-sum",
     "resize-to-gather",
     "resize-dynamic-to-matmul",

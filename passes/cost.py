@@ -28,6 +28,7 @@ ORDER = {
     "resize-to-conv": 55.0,
     "resize-to-reduce-sum": 56.0,
     "resize-to-gather": 57.0,
+    "resize-to-pool": 58.0,
     "resize-to-matmul": 10.0,
     "resize-to-banded-matmul": 20.0,
 }

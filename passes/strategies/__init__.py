@@ -21,6 +21,7 @@ from passes.strategies.resize_to_block_matmul import ResizeToBlockMatMul
 from passes.strategies.resize_to_conv import ResizeToConv
 from passes.strategies.resize_to_gather import ResizeToGather
 from passes.strategies.resize_to_matmul import ResizeToMatMul
+from passes.strategies.resize_to_pool import ResizeToPool
 from passes.strategies.resize_to_reduce_sum import ResizeToReduceSum
 from passes.strategies.window_to_slice import WindowToSlice
 
@@ -37,6 +38,7 @@ STRATEGIES: tuple[type[Strategy], ...] = (
     ResizeToBandedMatMul,
     ResizeToBlockMatMul,
     ResizeToConv,
+    ResizeToPool,
     ResizeToReduceSum,
     ResizeToGather,
     ResizeDynamicToMatMul,

@@ -57,7 +57,7 @@ class Strategy(ABC):
             return self.emit(op, target, emit)
         order = self._order(op)
         data = emit(onnx.TransposeOp(op.operands[0], perm=order))
-        with twin(op, order, data) as other:
+        with twin(op, order, [data]) as other:
             result = self.emit(other, target, emit)
         return emit(onnx.TransposeOp(result, perm=inverse(order)))
 

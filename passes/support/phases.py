@@ -21,7 +21,7 @@ from dialects.onnx import ops as onnx
 from dialects.support.shapes import shape_of
 from passes.support.convolution import crop
 from passes.support.rewriting import Emitter
-from passes.support.tensors import Size, reshape, size_of
+from passes.support.tensors import Size, product, reshape, size_of
 
 
 @dataclass(frozen=True)
@@ -121,16 +121,22 @@ def interleave(
 
 
 def _interleaved(emit: Emitter, parts: Sequence[SSAValue], phases: AxisPhases, axis: int) -> SSAValue:
-    """Parts of (.., Q, ..) to (.., Q s, ..), zeros for the phases before and after those of the parts."""
+    """Parts of (.., Q, ..) to (.., Q s, ..), zeros for the phases before and after those of the parts.
+
+    As matrices (.. Q, ..): side by side. In that shape onnxruntime leaves a Transpose in front of a part
+    where it is, by the Conv, with which it is fused.
+    """
     stride = len(phases.phases)
     if stride == 1:
         return parts[0]
     sizes: list[Size] = [size_of(emit, parts[0], i) for i in range(len(shape_of(parts[0])))]
-    apart = [reshape(emit, part, [*sizes[: axis + 1], 1, *sizes[axis + 1 :]]) for part in parts]
-    value = emit(onnx.ConcatOp(apart, axis=axis + 1)) if len(parts) > 1 else apart[0]
+    rows, width = product(emit, sizes[: axis + 1]), product(emit, sizes[axis + 1 :])
+    flat = [reshape(emit, part, [rows, width]) for part in parts]
+    value = emit(onnx.ConcatOp(flat, axis=1)) if len(parts) > 1 else flat[0]
     reached = phases.reached
     if len(reached) < stride:
-        zeros = [0] * (2 * len(sizes) + 2)
-        zeros[axis + 1], zeros[axis + 1 + len(sizes) + 1] = reached.start, stride - reached.stop
-        value = emit(onnx.PadOp(value, emit.ints(zeros)))
+        zeros = [0, product(emit, [reached.start, width]), 0, product(emit, [stride - reached.stop, width])]
+        known = [size for size in zeros if isinstance(size, int)]
+        assert len(known) == len(zeros)
+        value = emit(onnx.PadOp(value, emit.ints(known)))
     return reshape(emit, value, [*sizes[:axis], phases.positions * stride, *sizes[axis + 1 :]])

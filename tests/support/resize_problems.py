@@ -36,7 +36,7 @@ class ResizeGenerator(Generator):
             in_layout((batch, channels, *(d for d, _ in axes)), data),
             [in_layout((self.batches[run], channels, *xs[run]), data) for run in range(self.problem.runs)],
         )
-        mode = self.draw.choice(("nearest", "linear", "bilinear", "trilinear"))
+        mode = self.draw.choice(("nearest", "nearest", "linear", "bilinear", "trilinear"))
         coordinate = self.draw.choice(("half_pixel", "align_corners"))
         rounding = self.draw.choice(("exact", "pytorch_nearest", "onnx_prefer_floor"))
         if coordinate == "align_corners" and rounding == "pytorch_nearest":

@@ -21,12 +21,12 @@ func.func @rows(%dy: tensor<1x4x3xf32>, %w: tensor<4x2x3xf32>) -> tensor<1x2x6xf
 // CHECK-NEXT: %dx_12 = onnx.Gather %dx_4, %dx_11 {axis = 2, gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x3xf32>, tensor<2xi64>) -> tensor<2x4x2xf32>
 // CHECK-NEXT: %dx_13 = onnx.Unsqueeze %dx_12, %dx_7 {gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x2xf32>, tensor<1xi64>) -> tensor<2x4x1x2xf32>
 // CHECK-NEXT: %dx_14 = onnx.Conv %dx_8, %dx_13 {dilations = [1, 1], group = 1, pads = [0, 0, 0, 1], strides = [1, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x1x3xf32>, tensor<2x4x1x2xf32>) -> tensor<1x2x1x3xf32>
-// CHECK-NEXT: %dx_15 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[1, 2, 3, 1]> : tensor<4xi64>
-// CHECK-NEXT: %dx_16 = onnx.Reshape %dx_10, %dx_15 : (tensor<1x2x1x3xf32>, tensor<4xi64>) -> tensor<1x2x3x1xf32>
-// CHECK-NEXT: %dx_17 = onnx.Reshape %dx_14, %dx_15 : (tensor<1x2x1x3xf32>, tensor<4xi64>) -> tensor<1x2x3x1xf32>
-// CHECK-NEXT: %dx_18 = onnx.Concat %dx_16, %dx_17 {axis = 3, gradc.strategy = "conv-to-phase-convs"} : (tensor<1x2x3x1xf32>, tensor<1x2x3x1xf32>) -> tensor<1x2x3x2xf32>
+// CHECK-NEXT: %dx_15 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[6, 1]> : tensor<2xi64>
+// CHECK-NEXT: %dx_16 = onnx.Reshape %dx_10, %dx_15 : (tensor<1x2x1x3xf32>, tensor<2xi64>) -> tensor<6x1xf32>
+// CHECK-NEXT: %dx_17 = onnx.Reshape %dx_14, %dx_15 : (tensor<1x2x1x3xf32>, tensor<2xi64>) -> tensor<6x1xf32>
+// CHECK-NEXT: %dx_18 = onnx.Concat %dx_16, %dx_17 {axis = 1, gradc.strategy = "conv-to-phase-convs"} : (tensor<6x1xf32>, tensor<6x1xf32>) -> tensor<6x2xf32>
 // CHECK-NEXT: %dx_19 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[1, 2, 6]> : tensor<3xi64>
-// CHECK-NEXT: %dx_20 = onnx.Reshape %dx_18, %dx_19 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x2x3x2xf32>, tensor<3xi64>) -> tensor<1x2x6xf32>
+// CHECK-NEXT: %dx_20 = onnx.Reshape %dx_18, %dx_19 {gradc.strategy = "conv-to-phase-convs"} : (tensor<6x2xf32>, tensor<3xi64>) -> tensor<1x2x6xf32>
 // CHECK-NEXT: func.return %dx_20 : tensor<1x2x6xf32>
 
 // Channels last: the data is transposed once, each phase back; the phases lie in runs of channels.
@@ -50,10 +50,10 @@ func.func @last(%dy: tensor<1x3x3x4xf32>, %w: tensor<4x2x2x2xf32>) -> tensor<1x6
 // CHECK-NEXT: %dx_12 = onnx.Gather %dx_7, %dx_11 {axis = 3, gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x1x2xf32>, tensor<1xi64>) -> tensor<2x4x1x1xf32>
 // CHECK-NEXT: %dx_13 = onnx.Conv %dx, %dx_12 {dilations = [1, 1], group = 1, pads = [0, 0, 0, 0], strides = [1, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x3x3xf32>, tensor<2x4x1x1xf32>) -> tensor<1x2x3x3xf32>
 // CHECK-NEXT: %dx_14 = onnx.Transpose %dx_13 {perm = [0, 2, 3, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x2x3x3xf32>) -> tensor<1x3x3x2xf32>
-// CHECK-NEXT: %dx_15 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[1, 3, 3, 1, 2]> : tensor<5xi64>
-// CHECK-NEXT: %dx_16 = onnx.Reshape %dx_10, %dx_15 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x3x3x2xf32>, tensor<5xi64>) -> tensor<1x3x3x1x2xf32>
-// CHECK-NEXT: %dx_17 = onnx.Reshape %dx_14, %dx_15 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x3x3x2xf32>, tensor<5xi64>) -> tensor<1x3x3x1x2xf32>
-// CHECK-NEXT: %dx_18 = onnx.Concat %dx_16, %dx_17 {axis = 3, gradc.strategy = "conv-to-phase-convs"} : (tensor<1x3x3x1x2xf32>, tensor<1x3x3x1x2xf32>) -> tensor<1x3x3x2x2xf32>
+// CHECK-NEXT: %dx_15 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[9, 2]> : tensor<2xi64>
+// CHECK-NEXT: %dx_16 = onnx.Reshape %dx_10, %dx_15 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x3x3x2xf32>, tensor<2xi64>) -> tensor<9x2xf32>
+// CHECK-NEXT: %dx_17 = onnx.Reshape %dx_14, %dx_15 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x3x3x2xf32>, tensor<2xi64>) -> tensor<9x2xf32>
+// CHECK-NEXT: %dx_18 = onnx.Concat %dx_16, %dx_17 {axis = 1, gradc.strategy = "conv-to-phase-convs"} : (tensor<9x2xf32>, tensor<9x2xf32>) -> tensor<9x4xf32>
 // CHECK-NEXT: %dx_19 = onnx.Gather %dx_5, %dx_11 {axis = 2, gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x2x2xf32>, tensor<1xi64>) -> tensor<2x4x1x2xf32>
 // CHECK-NEXT: %dx_20 = onnx.Gather %dx_19, %dx_6 {axis = 3, gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x1x2xf32>, tensor<1xi64>) -> tensor<2x4x1x1xf32>
 // CHECK-NEXT: %dx_21 = onnx.Conv %dx, %dx_20 {dilations = [1, 1], group = 1, pads = [0, 0, 0, 0], strides = [1, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x3x3xf32>, tensor<2x4x1x1xf32>) -> tensor<1x2x3x3xf32>
@@ -61,15 +61,15 @@ func.func @last(%dy: tensor<1x3x3x4xf32>, %w: tensor<4x2x2x2xf32>) -> tensor<1x6
 // CHECK-NEXT: %dx_23 = onnx.Gather %dx_19, %dx_11 {axis = 3, gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x1x2xf32>, tensor<1xi64>) -> tensor<2x4x1x1xf32>
 // CHECK-NEXT: %dx_24 = onnx.Conv %dx, %dx_23 {dilations = [1, 1], group = 1, pads = [0, 0, 0, 0], strides = [1, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x3x3xf32>, tensor<2x4x1x1xf32>) -> tensor<1x2x3x3xf32>
 // CHECK-NEXT: %dx_25 = onnx.Transpose %dx_24 {perm = [0, 2, 3, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x2x3x3xf32>) -> tensor<1x3x3x2xf32>
-// CHECK-NEXT: %dx_26 = onnx.Reshape %dx_22, %dx_15 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x3x3x2xf32>, tensor<5xi64>) -> tensor<1x3x3x1x2xf32>
-// CHECK-NEXT: %dx_27 = onnx.Reshape %dx_25, %dx_15 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x3x3x2xf32>, tensor<5xi64>) -> tensor<1x3x3x1x2xf32>
-// CHECK-NEXT: %dx_28 = onnx.Concat %dx_26, %dx_27 {axis = 3, gradc.strategy = "conv-to-phase-convs"} : (tensor<1x3x3x1x2xf32>, tensor<1x3x3x1x2xf32>) -> tensor<1x3x3x2x2xf32>
-// CHECK-NEXT: %dx_29 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[1, 3, 1, 6, 2]> : tensor<5xi64>
-// CHECK-NEXT: %dx_30 = onnx.Reshape %dx_18, %dx_29 : (tensor<1x3x3x2x2xf32>, tensor<5xi64>) -> tensor<1x3x1x6x2xf32>
-// CHECK-NEXT: %dx_31 = onnx.Reshape %dx_28, %dx_29 : (tensor<1x3x3x2x2xf32>, tensor<5xi64>) -> tensor<1x3x1x6x2xf32>
-// CHECK-NEXT: %dx_32 = onnx.Concat %dx_30, %dx_31 {axis = 2, gradc.strategy = "conv-to-phase-convs"} : (tensor<1x3x1x6x2xf32>, tensor<1x3x1x6x2xf32>) -> tensor<1x3x2x6x2xf32>
+// CHECK-NEXT: %dx_26 = onnx.Reshape %dx_22, %dx_15 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x3x3x2xf32>, tensor<2xi64>) -> tensor<9x2xf32>
+// CHECK-NEXT: %dx_27 = onnx.Reshape %dx_25, %dx_15 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x3x3x2xf32>, tensor<2xi64>) -> tensor<9x2xf32>
+// CHECK-NEXT: %dx_28 = onnx.Concat %dx_26, %dx_27 {axis = 1, gradc.strategy = "conv-to-phase-convs"} : (tensor<9x2xf32>, tensor<9x2xf32>) -> tensor<9x4xf32>
+// CHECK-NEXT: %dx_29 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[3, 12]> : tensor<2xi64>
+// CHECK-NEXT: %dx_30 = onnx.Reshape %dx_18, %dx_29 : (tensor<9x4xf32>, tensor<2xi64>) -> tensor<3x12xf32>
+// CHECK-NEXT: %dx_31 = onnx.Reshape %dx_28, %dx_29 : (tensor<9x4xf32>, tensor<2xi64>) -> tensor<3x12xf32>
+// CHECK-NEXT: %dx_32 = onnx.Concat %dx_30, %dx_31 {axis = 1, gradc.strategy = "conv-to-phase-convs"} : (tensor<3x12xf32>, tensor<3x12xf32>) -> tensor<3x24xf32>
 // CHECK-NEXT: %dx_33 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[1, 6, 6, 2]> : tensor<4xi64>
-// CHECK-NEXT: %dx_34 = onnx.Reshape %dx_32, %dx_33 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x3x2x6x2xf32>, tensor<4xi64>) -> tensor<1x6x6x2xf32>
+// CHECK-NEXT: %dx_34 = onnx.Reshape %dx_32, %dx_33 {gradc.strategy = "conv-to-phase-convs"} : (tensor<3x24xf32>, tensor<4xi64>) -> tensor<1x6x6x2xf32>
 // CHECK-NEXT: func.return %dx_34 : tensor<1x6x6x2xf32>
 
 // Kernel 1, stride 3: tap 0 reaches phase 0 only, zeros stand behind it; X = 3 (3 - 1) + 1 + 1 = 8.
@@ -87,12 +87,12 @@ func.func @zeros(%dy: tensor<1x4x3xf32>, %w: tensor<4x2x1xf32>) -> tensor<1x2x8x
 // CHECK-NEXT: %dx_6 = onnx.Unsqueeze %dy, %dx_5 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x3xf32>, tensor<1xi64>) -> tensor<1x4x1x3xf32>
 // CHECK-NEXT: %dx_7 = onnx.Unsqueeze %dx_4, %dx_5 {gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x1xf32>, tensor<1xi64>) -> tensor<2x4x1x1xf32>
 // CHECK-NEXT: %dx_8 = onnx.Conv %dx_6, %dx_7 {dilations = [1, 1], group = 1, pads = [0, 0, 0, 0], strides = [1, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x1x3xf32>, tensor<2x4x1x1xf32>) -> tensor<1x2x1x3xf32>
-// CHECK-NEXT: %dx_9 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[1, 2, 3, 1]> : tensor<4xi64>
-// CHECK-NEXT: %dx_10 = onnx.Reshape %dx_8, %dx_9 : (tensor<1x2x1x3xf32>, tensor<4xi64>) -> tensor<1x2x3x1xf32>
-// CHECK-NEXT: %dx_11 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[0, 0, 0, 0, 0, 0, 0, 2]> : tensor<8xi64>
-// CHECK-NEXT: %dx_12 = onnx.Pad %dx_10, %dx_11 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x2x3x1xf32>, tensor<8xi64>) -> tensor<1x2x3x3xf32>
+// CHECK-NEXT: %dx_9 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[6, 1]> : tensor<2xi64>
+// CHECK-NEXT: %dx_10 = onnx.Reshape %dx_8, %dx_9 : (tensor<1x2x1x3xf32>, tensor<2xi64>) -> tensor<6x1xf32>
+// CHECK-NEXT: %dx_11 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[0, 0, 0, 2]> : tensor<4xi64>
+// CHECK-NEXT: %dx_12 = onnx.Pad %dx_10, %dx_11 {gradc.strategy = "conv-to-phase-convs"} : (tensor<6x1xf32>, tensor<4xi64>) -> tensor<6x3xf32>
 // CHECK-NEXT: %dx_13 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[1, 2, 9]> : tensor<3xi64>
-// CHECK-NEXT: %dx_14 = onnx.Reshape %dx_12, %dx_13 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x2x3x3xf32>, tensor<3xi64>) -> tensor<1x2x9xf32>
+// CHECK-NEXT: %dx_14 = onnx.Reshape %dx_12, %dx_13 {gradc.strategy = "conv-to-phase-convs"} : (tensor<6x3xf32>, tensor<3xi64>) -> tensor<1x2x9xf32>
 // CHECK-NEXT: %dx_15 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<0> : tensor<1xi64>
 // CHECK-NEXT: %dx_16 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<8> : tensor<1xi64>
 // CHECK-NEXT: %dx_17 = onnx.Slice %dx_14, %dx_15, %dx_16, %dx_5 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x2x9xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<1x2x8xf32>

@@ -1,0 +1,85 @@
+"""resize-to-pool: enlarging by whole factors with `nearest`, the gradient is a sum over windows.
+
+AveragePool times the size of its window, the axes as spatial ones of images with one channel, and what
+lies behind them (the channels of NXC) as one more that is not pooled: onnxruntime's pooling runs along
+the last axis, whatever that is, and reads the data once for all axes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from dialects.grad.resize import ResizeBackwardOp
+from dialects.onnx import ops as onnx
+from dialects.support.shapes import shape_of
+from passes.strategies.base import Strategy, no_kernel
+from passes.support.axis_forms import Sums
+from passes.support.axis_forms.base import as_dtype_of
+from passes.support.rewriting import Emitter
+from passes.support.tensors import Size, product, reshape, size_of
+from passes.target import Target
+
+MOST_SPATIAL = 3
+"""AveragePool of onnxruntime takes one to three spatial axes."""
+
+
+class ResizeToPool(Strategy):
+    """AveragePool over images of one channel."""
+
+    name: ClassVar[str] = "resize-to-pool"
+    ops: ClassVar = (ResizeBackwardOp,)
+
+    def refuses(self, op: ResizeBackwardOp, target: Target) -> str | None:
+        if reason := no_kernel(target, op.diff_dst, onnx.AveragePoolOp, onnx.MulOp):
+            return reason
+        if not isinstance(shape_of(op.diff_dst)[0], int) or 0 in shape_of(op.diff_dst):
+            return "AveragePool refuses an empty batch, so a batch known to be positive is needed"
+        return next((reason for s in op.samplings if (reason := Sums().refuses(s))), None)
+
+    def emit(self, op: ResizeBackwardOp, target: Target, emit: Emitter) -> SSAValue:
+        ratios = {a: s.y // s.x for a, s in zip(op.value("axes"), op.samplings, strict=True)}
+        value: SSAValue = op.diff_dst
+        for axes in _groups(sorted(ratios), len(shape_of(value))):
+            value = _pooled(emit, value, {axis: ratios[axis] for axis in axes})
+        size = np.array(math.prod(ratios.values()))
+        return emit(onnx.MulOp(value, emit.constant(as_dtype_of(value, size))))
+
+
+def _groups(axes: Sequence[int], rank: int) -> list[list[int]]:
+    """The axes that are pooled at once, the last ones first."""
+    groups: list[list[int]] = []
+    left = list(axes)
+    while left:
+        last = left[-1]
+        room = MOST_SPATIAL - (last < rank - 1)
+        groups.append([axis for axis in left if axis > last - room])
+        left = [axis for axis in left if axis <= last - room]
+    return groups
+
+
+def _pooled(emit: Emitter, value: SSAValue, ratios: dict[int, int]) -> SSAValue:
+    sizes: list[Size] = [size_of(emit, value, axis) for axis in range(len(shape_of(value)))]
+    first, last = min(ratios), max(ratios)
+    kernel = [ratios.get(axis, 1) for axis in range(first, last + 1)]
+    behind = _behind(emit, sizes[last + 1 :], MOST_SPATIAL - len(kernel))
+    images = reshape(emit, value, [product(emit, sizes[:first]), 1, *sizes[first : last + 1], *behind])
+    window = [*kernel, *[1] * len(behind)]
+    pooled = emit(onnx.AveragePoolOp(images, kernel_shape=window, strides=window))
+    for axis, ratio in ratios.items():
+        size = sizes[axis]
+        assert isinstance(size, int)
+        sizes[axis] = size // ratio
+    return reshape(emit, pooled, sizes)
+
+
+def _behind(emit: Emitter, sizes: Sequence[Size], room: int) -> list[Size]:
+    """The axes behind as at most `room` axes, the innermost kept: rows that are not too long."""
+    if len(sizes) <= room:
+        return list(sizes)
+    kept = list(sizes[len(sizes) - room + 1 :])
+    return [product(emit, sizes[: len(sizes) - room + 1]), *kept]
