@@ -15,8 +15,9 @@ from gradc.bench import report as reports
 from gradc.bench.peers import NONE, PEERS, check_names, open_peer
 from gradc.bench.peers.base import NotAvailable, Peer
 from gradc.bench.report import Report
-from gradc.bench.run import ALL, Case, Outcome, Result, Settings, run_case
+from gradc.bench.run import ALL, GRADC, Case, Outcome, Result, Settings, run_case
 from gradc.bench.suite import cases_of, suite
+from gradc.crash import InternalError
 from passes.choice import find_strategy
 from passes.target import usable_threads
 
@@ -106,11 +107,13 @@ def _opened(names: str | None, threads: int) -> tuple[list[Peer], dict[str, str]
 
 
 def _result(case: Case, settings: Settings, peers: Sequence[Peer]) -> Result:
-    """A case that gradc does not compile is a failure of that case alone."""
+    """A case that gradc does not compile is a failure of that case alone, whoever is at fault."""
     try:
         return run_case(case, settings, peers)
     except GradcError as error:
-        return Result(case, (Outcome("gradc", str(error)),), failure=error.diagnostic.message)
+        return Result(case, (Outcome(GRADC),), failure=error.diagnostic.message)
+    except InternalError as error:
+        return Result(case, (Outcome(GRADC),), failure=str(error))
 
 
 @contextmanager

@@ -29,7 +29,7 @@ class Group(NamedTuple):
     dtype: str
 
     def __str__(self) -> str:
-        weights = f"{self.weights} weights" if self.weights else ""
+        weights = {"constant": "constant weights", "input": "run-time weights", "": ""}[self.weights]
         return " ".join(filter(None, (self.op, self.layout, weights, self.dtype)))
 
 

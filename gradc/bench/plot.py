@@ -55,6 +55,7 @@ def _row(axes: Any, row: int, mean: Any, results: list[Any]) -> None:
             colour = COLOURS.get(result.best.name, "grey")
             axes.plot(result.best.ratio, row, "o", color=colour, markersize=5, alpha=0.7, markeredgewidth=0)
     axes.plot([mean.target.floor] * 2, [row - 0.35, row + 0.35], color="crimson", linewidth=1.4)
+    axes.plot([mean.target.mean] * 2, [row - 0.35, row + 0.35], color="grey", linestyle=":")
     axes.plot(mean.mean, row, "D", color="none", markeredgecolor="black", markersize=8)
 
 
@@ -72,4 +73,5 @@ def _legend(figure: Any, axes: Any) -> None:
         axes.plot([], [], "o", color=colour, label=f"best peer {name}")
     axes.plot([], [], "D", color="none", markeredgecolor="black", label="geometric mean")
     axes.plot([], [], color="crimson", label="floor")
-    figure.legend(loc="outside lower center", ncols=5, frameon=False, fontsize=8)
+    axes.plot([], [], color="grey", linestyle=":", label="mean wanted")
+    figure.legend(loc="outside lower center", ncols=6, frameon=False, fontsize=8)

@@ -120,7 +120,7 @@ def _heading(report: Report) -> str:
 
 
 def _cases(report: Report) -> tuple[Sequence[str], list[Sequence[str]]]:
-    header = ("ratio", "25 %", "75 %", "gradc", "best peer", "", "problem", "")
+    header = ("ratio", "25 %", "75 %", "gradc", "best peer", "", "problem", "strategy", "")
     return header, [_case_row(result) for result in report.results]
 
 
@@ -130,7 +130,7 @@ def _case_row(result: Result) -> Sequence[str]:
     if best is not None and best.spread is not None:
         numbers = tuple(f"{ratio:.2f}" for ratio in (best.ratio, *best.spread))
     times = (_milliseconds(result.gradc), _milliseconds(best) if best else "", best.name if best else "")
-    return (*numbers, *times, str(result.case.problem), _remark(result))
+    return (*numbers, *times, str(result.case.problem), result.chosen, _remark(result))
 
 
 def _milliseconds(outcome: Outcome) -> str:
@@ -200,7 +200,7 @@ def _result_json(result: Result) -> dict[str, Any]:
         "ratio": result.ratio,
         "best_peer": result.best.name if result.best else None,
         "below_floor": result.is_below,
-        "chosen_strategy": result.chosen or None,
+        "strategy": result.chosen or None,
         "failure": result.failure or None,
         "contestants": [asdict(outcome) for outcome in result.outcomes],
     }

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from statistics import median
 
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
 from dialects.support.diagnostics import UnsupportedError
@@ -18,6 +19,7 @@ from gradc.compiler import Compiled, Options, compile_module
 from gradc.problems import OPS, Problem
 from gradc.verify import OutputError
 from passes.strategies import strategies_of
+from passes.strategies.base import STRATEGY
 
 GRADC = "gradc"
 ALL = "all"
@@ -59,7 +61,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Result:
-    """The outcomes of one case, gradc's first. `chosen` names the strategy that `auto` took, if known."""
+    """The outcomes of one case, gradc's first. `chosen` names the strategy that wrote gradc's model."""
 
     case: Case
     outcomes: tuple[Outcome, ...]
@@ -114,52 +116,72 @@ def run_case(case: Case, settings: Settings, peers: Sequence[Peer]) -> Result:
     """Raises GradcError where gradc does not compile the problem."""
     problem = case.problem
     true = truth(problem, settings.seed)
-    auto, models, refused = _models(problem, settings)
+    ours = _compiled(problem, settings, "auto" if settings.strategy == ALL else settings.strategy)
+    models, notes = {GRADC: ours}, {}
+    if settings.strategy == ALL:
+        others, notes = _others(problem, settings)
+        models |= others
+    twin = _twin(models)
+    if twin is not None:
+        del models[twin]
     ready = [_ours(name, compiled, settings, problem) for name, compiled in models.items()]
     for peer in peers:
         try:
-            ready.append(peer.prepare(problem, settings.seed))
+            ready.append(_started(peer, problem, settings.seed))
         except NotSupported as error:
-            refused[peer.name] = str(error)
+            notes[peer.name] = str(error)
     errors = {contestant.name: _error(contestant, true) for contestant in ready}
     wrong = {name: _wrong(error) for name, error in errors.items() if not error.ok}
     failure = next((f"{name} is {note}" for name, note in wrong.items() if name.startswith(GRADC)), "")
     right = [contestant for contestant in ready if contestant.name not in wrong]
     failure = failure or _disagreement(right, true)
     timed = alternate(right, settings.budget) if GRADC not in wrong else {}
-    notes = refused | wrong
-    names = [*(contestant.name for contestant in ready), *refused]
+    names = [*(contestant.name for contestant in ready), *notes]
+    notes |= wrong
     outcomes = [_outcome(name, notes.get(name, ""), timed, errors.get(name)) for name in names]
-    return Result(case, tuple(outcomes), auto, failure)
+    if twin is not None:
+        outcomes.insert(1, replace(outcomes[0], name=twin, note="the same model as auto's"))
+    return Result(case, tuple(outcomes), _chosen(ours), failure)
 
 
-def _models(problem: Problem, settings: Settings) -> tuple[str, dict[str, Compiled], dict[str, str]]:
-    """The strategy that `auto` took, if it is known, the models to time, and who refused and why."""
-    first = "auto" if settings.strategy == ALL else settings.strategy
-    ours = _compiled(problem, settings, first)
-    models, refused, chosen = {GRADC: ours}, {}, ""
-    if settings.strategy != ALL:
-        return chosen, models, refused
+def _twin(models: Mapping[str, Compiled]) -> str | None:
+    """The strategy whose model is that of auto, but for the metadata: it is not timed twice."""
+    graphs = {name: m.model.graph.SerializeToString(deterministic=True) for name, m in models.items()}
+    return next((name for name in graphs if name != GRADC and graphs[name] == graphs[GRADC]), None)
+
+
+def _started(peer: Peer, problem: Problem, seed: int) -> Contestant:
+    """A peer's contestant after a first run; what a peer cannot do is never a failure of ours."""
+    try:
+        contestant = peer.prepare(problem, seed)
+        contestant.run()
+    except NotSupported:
+        raise
+    except Exception as error:
+        raise NotSupported(f"failed: {' '.join(str(error).split())[:200]}") from error
+    return contestant
+
+
+def _chosen(compiled: Compiled) -> str:
+    """The strategy that wrote the model."""
+    found = {op.attributes[STRATEGY] for op in compiled.module.walk() if STRATEGY in op.attributes}
+    return "+".join(sorted(name.data for name in found if isinstance(name, StringAttr)))
+
+
+def _others(problem: Problem, settings: Settings) -> tuple[dict[str, Compiled], dict[str, str]]:
+    """The model of every strategy that applies, and the reasons of the others."""
+    models, refused = {}, {}
     for name in _strategy_names(problem):
         try:
-            compiled = _compiled(problem, settings, name)
+            models[f"{GRADC}:{name}"] = _compiled(problem, settings, name)
         except UnsupportedError as error:
             refused[f"{GRADC}:{name}"] = error.diagnostic.message
-            continue
-        models[f"{GRADC}:{name}"] = compiled
-        if _graph(compiled) == _graph(ours):
-            chosen = name
-    return chosen, models, refused
+    return models, refused
 
 
 def _compiled(problem: Problem, settings: Settings, strategy: str) -> Compiled:
     options = Options(strategy=strategy, threads=settings.threads)
     return compile_module(problem.module(settings.seed), options)
-
-
-def _graph(compiled: Compiled) -> bytes:
-    """The model without its metadata, which tell the strategy."""
-    return compiled.model.graph.SerializeToString(deterministic=True)
 
 
 def _strategy_names(problem: Problem) -> Iterator[str]:

@@ -47,6 +47,10 @@ class OnnxAdPeer(Peer):
 
     def prepare(self, problem: Problem, seed: int) -> Contestant:
         check_static(problem)
+        if problem.dtype == "bf16":
+            raise NotSupported("onnxruntime has no bf16 kernels for the adjoint")
+        if isinstance(problem, ConvBackwardDataProblem) and not _keeps_pads(problem):
+            raise NotSupported("asymmetric pads are lost: ConvTranspose chooses its own for an output_shape")
         forward = self._forward(problem, seed)
         try:
             adjoint = self._ad.reverse(forward, inputs=["x"], layout="onnx")
@@ -149,6 +153,13 @@ class OnnxAdPeer(Peer):
 
 def _inner(name: str, problem: Problem) -> str:
     return name if problem.layout == "NCX" else f"{name}_first"
+
+
+def _keeps_pads(problem: ConvBackwardDataProblem) -> bool:
+    """Whether onnxruntime's choice of pads, the larger half of their sum at the begin, is the true one."""
+    rows = zip(problem.pads_begin, problem.pads_end, problem.residue, strict=True)
+    totals = [(pb, pb + pe - r) for pb, pe, r in rows]
+    return all(pb == total - total // 2 for pb, total in totals)
 
 
 def _output_padding(problem: ConvTransposeBackwardDataProblem) -> list[int]:
