@@ -56,7 +56,6 @@ __all__ = [
 Ep = Literal["cpu", "cuda"]
 
 _FATAL = 4  # onnxruntime's log severity: its errors reach us as exceptions, printing them is ours
-_STOP_SPINNING = "session.force_spinning_stop"
 _RECORD = "session.record_ep_graph_assignment_info"
 _CUDA_HINT = (
     'pip uninstall onnxruntime, then pip install "gradc[cuda]" '
@@ -102,10 +101,8 @@ class Session:
     """A model, ready to run. Nothing in it changes after it is made.
 
     `ep` is where it runs: `cpu` (default) or `cuda`. On CUDA, f32 products are f32, not TF32.
-    `threads` is the number of threads within an op, by default onnxruntime's choice. `yields` is for
-    sessions that are timed in turn: the threads of an idle session would otherwise spin for
-    milliseconds after a run, on the cores of the next (five times its time, on two cores).
-    A model whose weights exceed what one protobuf message holds goes through a temporary folder.
+    `threads` is the number of threads within an op, by default onnxruntime's choice. A model whose
+    weights exceed what one protobuf message holds goes through a temporary folder.
     Raises UnsupportedError where onnxruntime, the provider or a kernel is missing, and GradcError
     for a file that is not there or is no model.
     """
@@ -116,17 +113,13 @@ class Session:
         *,
         ep: Ep | None = None,
         threads: int | None = None,
-        yields: bool = False,
     ):
         runtime = _onnxruntime()
         provider = _provider(runtime, ep or "cpu")
         if threads is not None and threads < 1:
             raise UsageError(Diagnostic("error", sentence("--threads", threads, "1 or more")))
         self._runtime = runtime
-        options = _options(runtime, threads)
-        if yields:
-            options.add_session_config_entry(_STOP_SPINNING, "1")
-        self._session = _load(runtime, model, options, provider, owner=self)
+        self._session = _load(runtime, model, _options(runtime, threads), provider, owner=self)
         _check_provider(self._session, provider)
         self.inputs = tuple(map(_info, self._session.get_inputs()))
         self.outputs = tuple(map(_info, self._session.get_outputs()))

@@ -57,7 +57,7 @@ def measure(
 
 def _bound(problem: Problem, strategy: str, feeds: Mapping[str, np.ndarray], target: Target) -> Bound:
     model = export(lowered(problem, strategy, target), opset=target.opset, metadata={})
-    session = Session(model, ep=ep_of(target.name), threads=target.threads, yields=True)
+    session = Session(model, ep=ep_of(target.name), threads=target.threads)
     return session.bound(feeds)
 
 

@@ -1,4 +1,9 @@
-"""Timing several runs of the same work, in turn, so that a slow minute of the machine is slow for all."""
+"""Timing several runs of the same work, in turn, so that a slow minute of the machine is slow for all.
+
+The threads of a session spin for a while after a run, which makes its next run fast and another
+session's slow. So runs come in bursts: one begins when the process has gone idle, and its first run,
+which wakes the threads and fills the caches, is not counted.
+"""
 
 from __future__ import annotations
 
@@ -6,49 +11,71 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 
+from gradc.bench.measure import settled
+
 Clock = Callable[[], float]
 
-TRIALS = 3
+ROUNDS, FEWEST = 8, 3
+"""Bursts of each run; FEWEST will do when ENOUGH_SECONDS have passed, or the deadline has."""
+
+ENOUGH_SECONDS = 3.0
+
+BURST_SECONDS, LEAST, MOST = 0.005, 2, 16
+"""A burst has as many timed runs as fit in so long, at least LEAST and at most MOST."""
+
+LONG = 0.02
+"""Seconds of a run from which on it needs no other before it."""
+
+TRIALS = 2
 """Rounds before a run can be out of the race."""
 
-OUT = 1.6
+OUT = 1.5
 """A run is out when its best time is this many times the median of the leader. On a busy machine the
-best of three is within a few per cent of what the run can do, the median within some 20 %."""
-
-ROUNDS, FEWEST, MOST = 15, 5, 300
-LEAST_SECONDS, ENOUGH_SECONDS = 0.2, 3.0
-"""A race has ROUNDS rounds, and more until LEAST_SECONDS have passed, at most MOST; when ENOUGH_SECONDS
-have passed, FEWEST will do."""
+best of four is within a few per cent of what the run can do, the median within some 20 %."""
 
 
 def race(
-    runs: Mapping[str, Callable[[], None]], clock: Clock = time.perf_counter, deadline: float | None = None
+    runs: Mapping[str, Callable[[], None]],
+    deadline: float | None = None,
+    *,
+    clock: Clock = time.perf_counter,
+    settle: Callable[[], None] = settled,
 ) -> dict[str, float]:
     """Median seconds of each run, by name. What is clearly slower is dropped early, with fewer samples.
 
-    After the `deadline`, a time of the clock, FEWEST rounds will do.
+    After the `deadline`, a time of the clock, FEWEST rounds will do. `settle` returns when no thread of
+    this process is busy any more.
     """
-    samples: dict[str, list[float]] = {name: [] for name in runs}
-    for run in runs.values():
-        run()
+    samples: dict[str, list[float]] = {name: [_timed(run, clock)] for name, run in runs.items()}
     running, rounds, began = list(runs), 0, clock()
     while running and not _is_over(rounds, clock(), began, deadline):
         for name in running:
-            start = clock()
-            runs[name]()
-            samples[name].append(clock() - start)
+            settle()
+            burst = _burst(runs[name], min(samples[name]), clock)
+            samples[name] = [*samples[name], *burst] if rounds else burst
         rounds += 1
         # every other round the other way, so that none always follows the same neighbour
         running = _contenders(running, samples, rounds)[::-1]
     return {name: median(times) for name, times in samples.items()}
 
 
+def _burst(run: Callable[[], None], length: float, clock: Clock) -> list[float]:
+    """Seconds of the timed runs of one burst. `length` is about what a run takes."""
+    if length < LONG:
+        run()
+    count = min(max(int(BURST_SECONDS / max(length, 1e-9)), LEAST), MOST)
+    return [_timed(run, clock) for _ in range(count)]
+
+
+def _timed(run: Callable[[], None], clock: Clock) -> float:
+    begin = clock()
+    run()
+    return clock() - begin
+
+
 def _is_over(rounds: int, now: float, began: float, deadline: float | None) -> bool:
-    spent = now - began
-    if rounds >= MOST or (rounds >= ROUNDS and spent >= LEAST_SECONDS):
-        return True
-    hurried = spent >= ENOUGH_SECONDS or (deadline is not None and now >= deadline)
-    return rounds >= FEWEST and hurried
+    hurried = now - began >= ENOUGH_SECONDS or (deadline is not None and now >= deadline)
+    return rounds >= ROUNDS or (rounds >= FEWEST and hurried)
 
 
 def _contenders(running: Sequence[str], samples: Mapping[str, list[float]], rounds: int) -> list[str]:

@@ -156,7 +156,7 @@ class TestRun:
 class TestBound:
     def test_every_call_is_a_run(self):
         node = helper.make_node("Neg", ["x"], ["y"])
-        session = Session(model_of([node], [("x", 1, ["N"])], [("y", 1, ["N"])]), threads=2, yields=True)
+        session = Session(model_of([node], [("x", 1, ["N"])], [("y", 1, ["N"])]), threads=2)
         x = np.arange(5, dtype=np.float32)
         bound = session.bound({"x": x})
         before = bound.results()["y"]

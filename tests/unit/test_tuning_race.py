@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradc.tuning import race as racing
 from gradc.tuning.race import FEWEST, MOST, ROUNDS, TRIALS, race
 
 
@@ -19,7 +18,6 @@ class Track:
 
     def __init__(self, **seconds: list[float]):
         self.now = 0.0
-        self.count: Counter[str] = Counter()
         self.order: list[str] = []
         self.times = {name: chain(times, repeat(times[-1])) for name, times in seconds.items()}
         self.runs = {name: self._run(name, times) for name, times in self.times.items()}
@@ -30,13 +28,15 @@ class Track:
     def _run(self, name: str, times: Iterator[float]) -> Callable[[], None]:
         def run() -> None:
             self.now += next(times)
-            self.count[name] += 1
             self.order.append(name)
 
         return run
 
     def race(self, **options: float) -> dict[str, float]:
-        return race(self.runs, clock=self.clock, **options)
+        return race(self.runs, clock=self.clock, settle=self._settle, **options)
+
+    def _settle(self) -> None:
+        self.order.append("|")
 
 
 @settings(deadline=None, max_examples=60)
@@ -59,40 +59,50 @@ def test_one_slow_moment_is_no_verdict():
     assert found["b"] == pytest.approx(0.012)
 
 
+def test_bursts():
+    """Each begins when all is quiet, with a run to wake what sleeps; long runs need none."""
+    quick = Track(a=[0.002], b=[0.0025])
+    quick.race()
+    bursts = "".join(quick.order).split("|")[1:]
+    assert bursts[:4] == ["aaa", "bbb", "bbb", "aaa"]
+    assert len(bursts) == 2 * ROUNDS
+    long = Track(a=[0.5])
+    long.race()
+    assert "".join(long.order).split("|")[1:3] == ["aa", "aa"]
+    short = Track(a=[1e-5])
+    short.race()
+    assert {len(burst) for burst in "".join(short.order).split("|")[1:]} == {1 + MOST}
+
+
 def test_what_is_clearly_slower_is_dropped():
-    track = Track(fast=[0.02], slow=[0.2], close=[0.025])
+    track = Track(fast=[0.001], slow=[0.01], close=[0.00125])
     found = track.race()
-    assert track.count["slow"] == 1 + TRIALS
-    assert track.count["fast"] == track.count["close"] >= 1 + ROUNDS
-    assert found["slow"] == pytest.approx(0.2)
+    bursts = Counter(burst[:4] for burst in "".join(track.order).split("|")[1:])
+    assert bursts == {"fast": ROUNDS, "clos": ROUNDS, "slow": TRIALS}
+    assert found["slow"] == pytest.approx(0.01)
 
 
 def test_rounds():
-    quick, middling, slow = Track(a=[1e-6]), Track(a=[0.1]), Track(a=[5.0])
-    for track in (quick, middling, slow):
+    quick, slow = Track(a=[0.01]), Track(a=[5.0])
+    for track in (quick, slow):
         track.race()
-    assert [t.count["a"] - 1 for t in (quick, middling, slow)] == [MOST, ROUNDS, FEWEST]
+    assert quick.order.count("|") == ROUNDS
+    assert slow.order.count("|") == FEWEST
 
 
 def test_a_deadline_ends_it_but_not_before_there_are_samples():
-    track = Track(a=[0.1])
+    track = Track(a=[0.01])
     track.race(deadline=0.0)
-    assert track.count["a"] == 1 + FEWEST
-
-
-def test_neighbours_change():
-    """Whoever comes second finds the caches that the first left."""
-    track = Track(a=[0.02], b=[0.02])
-    track.race()
-    assert "".join(track.order[2:10]) == "abbaabba"
+    assert track.order.count("|") == FEWEST
 
 
 def test_a_leader_that_stumbles_does_not_drop_the_rest():
     """The best of each counts: a moment of the machine is not the run."""
-    track = Track(a=[0.01], b=[0.01, 0.5, 0.5, 0.011])
+    track = Track(a=[0.01], b=[0.01, 0.01, 0.5, 0.5, 0.011])
     track.race()
-    assert track.count["b"] == track.count["a"]
+    bursts = Counter(burst[0] for burst in "".join(track.order).split("|")[1:])
+    assert bursts == {"a": ROUNDS, "b": ROUNDS}
 
 
 def test_nothing_to_run():
-    assert racing.race({}) == {}
+    assert race({}) == {}
