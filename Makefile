@@ -1,5 +1,5 @@
 # Shortcuts; the README's commands need no make.
-.PHONY: setup test lint types generated bench bench-quick ci
+.PHONY: setup test lint types generated bench bench-quick bench-compile ci
 
 VENV ?= .venv
 
@@ -13,7 +13,7 @@ test: setup
 
 lint: setup
 	$(VENV)/bin/ruff check .
-	$(VENV)/bin/ruff format --check dialects passes gradc tests examples
+	$(VENV)/bin/ruff format --check dialects passes gradc tests examples benchmarks
 
 types: setup
 	$(VENV)/bin/basedpyright
@@ -31,6 +31,10 @@ bench: setup
 
 bench-quick: setup
 	$(VENV)/bin/gradc bench --suite quick
+
+# How long gradc itself takes, for 1, 100 and 1,000 ops.
+bench-compile: setup
+	$(VENV)/bin/python benchmarks/compile_time.py
 
 ci:
 	bash .ci/run

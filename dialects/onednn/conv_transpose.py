@@ -16,6 +16,7 @@ from dialects.support import layouts, shapes
 from dialects.support.attributes import word
 from dialects.support.diagnostics import Diagnostic, GradcError
 from dialects.support.shapes import Dim, element_type_of, shape_of, tensor_type
+from dialects.support.state import once_per_state
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,7 @@ class ConvTransposeBackwardDataOp(OneDNNConvOp):
         shape = layouts.reorder(shape, "NCX", self.value("data_format"))
         return (tensor_type(element_type_of(self.diff_dst), shape),)
 
+    @once_per_state
     def problem(self) -> ConvTransposeBackwardDataProblem:
         """All checks C1..C7, and the numbers that they leave."""
         self.check_same_dtype([("diff_dst", self.diff_dst), ("weights", self.weights)])

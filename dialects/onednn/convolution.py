@@ -33,6 +33,7 @@ from dialects.support.attributes import INTS, word
 from dialects.support.constants import constant_value
 from dialects.support.diagnostics import Diagnostic, GradcError
 from dialects.support.shapes import Dim, Shape, element_type_of, shape_of, tensor_type
+from dialects.support.state import once_per_state
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,7 @@ class ConvolutionBackwardDataOp(OneDNNConvOp):
         """Whether the size of diff_src is an operand's run-time value."""
         return self.dst_shape_input is not None and constant_value(self.dst_shape_input) is None
 
+    @once_per_state
     def problem(self) -> ConvolutionBackwardDataProblem:
         """All checks C1..C8, and the numbers that they leave."""
         n = self._check_ports()

@@ -28,7 +28,7 @@ from dialects.onnx.infer import infer
 from dialects.onnx.opsets import Version
 from dialects.onnx.values import constant_of, dims_of
 from dialects.support import shapes
-from dialects.support.dense import from_numpy
+from dialects.support.dense import from_numpy, to_numpy
 from dialects.support.diagnostics import (
     GradcError,
     UnsupportedError,
@@ -38,6 +38,7 @@ from dialects.support.diagnostics import (
 )
 from dialects.support.dtypes import by_name, name_of, of_mlir
 from dialects.support.interfaces import InfersTypes, check_results
+from dialects.support.state import State, VerifiedOnce
 
 __all__ = ["OnnxConstant", "OnnxOp", "Value", "constant_of", "opset_range", "required_opset"]
 
@@ -54,7 +55,9 @@ DISCARDABLE = ("gradc.", "source.")
 """Prefixes of the attributes that an op may carry beside its own."""
 
 
-class OnnxOp(IRDLOperation, InfersTypes, HasFolderInterface, HasCanonicalizationPatternsInterface, ABC):
+class OnnxOp(
+    VerifiedOnce, IRDLOperation, InfersTypes, HasFolderInterface, HasCanonicalizationPatternsInterface, ABC
+):
     """An op of ONNX's standard domain; an attribute that is not given has the schema's default."""
 
     TYPES: ClassVar[Mapping[str, str]] = {}
@@ -197,6 +200,17 @@ class OnnxConstant(OnnxOp, ABC):
     """The base of Constant, whose text is `onnx.Constant dense<[1, 2]> : tensor<2xi64>`."""
 
     traits = traits_def(ConstantLike())
+
+    def verified_state(self) -> State | None:
+        """The value's type and length stand for the value, which is not to be kept alive."""
+        value = self.properties.get("value")
+        if not isinstance(value, DenseIntOrFPElementsAttr) or len(self.properties) != 1:
+            return None
+        try:
+            to_numpy(value)
+        except GradcError:
+            return None
+        return (type(self), value.type, self.results[0].type, *self.attributes)
 
     def fold(self) -> Sequence[SSAValue | Attribute]:
         return (self.properties["value"],)

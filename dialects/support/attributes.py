@@ -31,6 +31,7 @@ from xdsl.irdl import AttrConstraint, IRDLOperation, OptPropertyDef, Verificatio
 from xdsl.utils.exceptions import VerifyException
 
 from dialects.support.diagnostics import nearest
+from dialects.support.memo import MOST, Memo
 
 PADDED_LENGTH = 12
 """oneDNN's DNNL_MAX_NDIMS: a dump writes an unset list as this many zeros (or ones)."""
@@ -67,9 +68,9 @@ class AttributeSpec(AttrConstraint):
         """The attribute for a Python value; ValueError says given and expected."""
         match self.tag:
             case "s64":
-                return IntegerAttr(_int(value, self.tag), i64)
+                return _int_attribute(_int(value, self.tag))
             case "s64[]":
-                return DenseArrayBase.from_list(i64, _list(value, _int, self.tag))
+                return _ints_attribute(tuple(_list(value, _int, self.tag)))
             case "f32":
                 return FloatAttr(_float(value, self.tag), f64)
             case "f32[]":
@@ -77,10 +78,24 @@ class AttributeSpec(AttrConstraint):
             case "bool":
                 return BoolAttr.from_bool(_bool(value, self.tag))
             case _:
-                return StringAttr(self.word(value))
+                return _string_attribute(self.word(value))
+
+    def normalised(self, attr: Attribute) -> Attribute:
+        """The one encoding of an attribute's value; itself if it has none, for the verifier."""
+        return _NORMALISED.get((self, attr), lambda: self._normalised(attr))
+
+    def _normalised(self, attr: Attribute) -> Attribute:
+        try:
+            encoded = self.encode(self.decode(attr))
+        except ValueError:
+            return attr
+        return attr if attr == encoded else encoded
 
     def decode(self, attr: Attribute) -> Any:
         """The Python value of an attribute in any of its spellings; ValueError if it has none."""
+        return _DECODED.get((self, attr), lambda: self._decode(attr))
+
+    def _decode(self, attr: Attribute) -> Any:
         match attr:
             case DenseArrayBase():
                 value = tuple(attr.get_values())  # pyright: ignore[reportAttributeAccessIssue]
@@ -117,6 +132,24 @@ class AttributeSpec(AttrConstraint):
                 f'given "{value}", expected one of {", ".join(self.words)}' + (f"; {hint}" if hint else "")
             )
         return known[value.lower()]
+
+
+_DECODED, _NORMALISED = Memo(), Memo()
+
+
+@functools.lru_cache(MOST)
+def _int_attribute(value: int) -> Attribute:
+    return IntegerAttr(value, i64)
+
+
+@functools.lru_cache(MOST)
+def _ints_attribute(values: tuple[int, ...]) -> Attribute:
+    return DenseArrayBase.from_list(i64, values)
+
+
+@functools.lru_cache(MOST)
+def _string_attribute(value: str) -> Attribute:
+    return StringAttr(value)
 
 
 def word(

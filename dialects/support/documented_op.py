@@ -8,7 +8,6 @@ every later reader and the printer see the documented spelling.
 
 from __future__ import annotations
 
-import functools
 import math
 from abc import ABC
 from collections.abc import Mapping, Sequence
@@ -40,10 +39,12 @@ from dialects.support.diagnostics import GradcError, error_at, nearest
 from dialects.support.interfaces import (
     InfersTypes,
     check_results,
+    inferred_types,
     refine_results,
     set_type,
 )
 from dialects.support.shapes import Shape
+from dialects.support.state import VerifiedOnce
 
 DISCARDABLE_PREFIX = "source."
 """Attributes that the importers leave on an op, such as its id in the document."""
@@ -55,7 +56,7 @@ CHOICE = "gradc.choice"
 OpT = TypeVar("OpT", bound="DocumentedOp")
 
 
-class DocumentedOp(IRDLOperation, InfersTypes, ABC):
+class DocumentedOp(VerifiedOnce, IRDLOperation, InfersTypes, ABC):
     """An op whose attributes are declared with an `AttributeSpec` each."""
 
     PORTS: ClassVar[tuple[str, ...]]
@@ -79,20 +80,20 @@ class DocumentedOp(IRDLOperation, InfersTypes, ABC):
         for name, documented in documented_attributes(type(self)).items():
             given = self.properties.get(name)
             if given is not None:
-                self.properties[name] = _normalised(documented.spec, given)
+                self.properties[name] = documented.spec.normalised(given)
 
     def value(self, name: str) -> Any:
         """The plain Python value of an attribute: the given one, else the documented default."""
         documented = documented_attributes(type(self))[name]
         given = self.properties.get(name)
-        return documented.spec.default if given is None else _decoded(documented.spec, given)
+        return documented.spec.default if given is None else documented.spec.decode(given)
 
     def is_given(self, name: str) -> bool:
         return name in self.properties
 
-    def verify(self, verify_nested_ops: bool = True) -> None:
+    def verify_all(self) -> None:
         check_form(self)
-        super().verify(verify_nested_ops)
+        super().verify_all()
 
     def verify_(self) -> None:
         check_results(self)
@@ -171,7 +172,7 @@ def build(
     op.normalise()
     check_form(op)
     if result_dtype is None:
-        (inferred,) = op.infer_result_types()
+        (inferred,) = inferred_types(op)
         declared = shapes.shape_of(op.results[0])
         set_type(op.results[0], shapes.tensor_type(inferred.element_type, declared))
     refine_results(op)
@@ -210,7 +211,7 @@ def _check_ports(op: DocumentedOp) -> None:
 
 def _check_value(op: DocumentedOp, documented: DocumentedAttribute, given: Attribute) -> None:
     try:
-        _decoded(documented.spec, given)
+        documented.spec.decode(given)
     except ValueError as error:
         raise error_at(op, f"attribute {documented.name}: {error}") from None
 
@@ -239,21 +240,6 @@ def _declared_type(operands: Sequence[SSAValue], shape: Shape | None, dtype: Att
             dims = shape if shape is not None else (None,) * operand.type.get_num_dims()
             return shapes.tensor_type(dtype or operand.type.element_type, dims)
     return shapes.tensor_type(dtype or f32, shape or ())
-
-
-@functools.lru_cache(maxsize=10_000)
-def _decoded(spec: AttributeSpec, given: Attribute) -> Any:
-    """`spec.decode`, which passes ask for again and again; its values are immutable."""
-    return spec.decode(given)
-
-
-@functools.lru_cache(maxsize=10_000)
-def _normalised(spec: AttributeSpec, given: Attribute) -> Attribute:
-    """The one encoding of a given attribute; left alone if it is of a wrong type, for the verifier."""
-    try:
-        return spec.encode(spec.decode(given))
-    except ValueError:
-        return given
 
 
 def _print_entry(printer: Printer, name: str, attr: Attribute) -> None:

@@ -11,6 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from dialects.support import shapes
 from dialects.support.diagnostics import Diagnostic, error_at
 from dialects.support.dtypes import name_of
+from dialects.support.state import once_per_state
 
 
 class InfersTypes(Operation, ABC):
@@ -42,9 +43,15 @@ def set_type(value: SSAValue, type_: TensorType) -> None:
     value._type = type_  # pyright: ignore[reportPrivateUsage]
 
 
+@once_per_state
+def inferred_types(op: InfersTypes) -> tuple[TensorType, ...]:
+    """`op.infer_result_types()`, asked once per state of an op."""
+    return op.infer_result_types()
+
+
 def check_results(op: InfersTypes) -> None:
     """Raise unless the declared result types can be the inferred ones."""
-    for index, inferred in enumerate(op.infer_result_types()):
+    for index, inferred in enumerate(inferred_types(op)):
         declared = op.results[index].type
         assert isinstance(declared, TensorType)
         _check_result(op, index, declared, inferred)
@@ -53,18 +60,21 @@ def check_results(op: InfersTypes) -> None:
 def refine_results(op: InfersTypes) -> bool:
     """Give each result what its declared and its inferred type say together; True if that is news."""
     changed = False
-    for index, inferred in enumerate(op.infer_result_types()):
+    for index, inferred in enumerate(inferred_types(op)):
         declared = op.results[index].type
         assert isinstance(declared, TensorType)
         _check_result(op, index, declared, inferred)
         shape = shapes.merge(shapes.shape_of(inferred), shapes.shape_of(declared))
         refined = shapes.tensor_type(inferred.element_type, shape)
-        changed |= refined != declared
-        set_type(op.results[index], refined)
+        if refined != declared:
+            changed = True
+            set_type(op.results[index], refined)
     return changed
 
 
 def _check_result(op: InfersTypes, index: int, declared: TensorType, inferred: TensorType) -> None:
+    if declared == inferred:
+        return
     role = op.result_role(index)
     if declared.element_type != inferred.element_type:
         raise error_at(

@@ -7,6 +7,7 @@ all spatial axes in D, H, W order.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -20,6 +21,7 @@ def axes_of(layout: str, spatial_rank: int) -> list[str]:
     return axes
 
 
+@cache
 def permutation(source: str, target: str, spatial_rank: int) -> tuple[int, ...]:
     """`perm` such that `np.transpose(array in source, perm)` is the array in target."""
     given = axes_of(source, spatial_rank)
@@ -31,10 +33,12 @@ def reorder(values: Sequence[T], source: str, target: str) -> tuple[T, ...]:
     return tuple(values[i] for i in permutation(source, target, len(values) - 2))
 
 
+@cache
 def spatial_axes(layout: str, spatial_rank: int) -> tuple[int, ...]:
     axes = axes_of(layout, spatial_rank)
     return tuple(axes.index(str(i)) for i in range(spatial_rank))
 
 
+@cache
 def axis_of(layout: str, letter: str, spatial_rank: int) -> int:
     return axes_of(layout, spatial_rank).index(letter)

@@ -7,11 +7,13 @@ symbolic dims are both `?`; the names live in the encoding: `tensor<?x4xf32, ["N
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, NoneAttr, StringAttr, TensorType
 from xdsl.ir import Attribute, SSAValue
 
 from dialects.support.diagnostics import violation
+from dialects.support.memo import MOST, by_identity
 
 Dim = int | str | None
 Shape = tuple[Dim, ...]
@@ -19,6 +21,11 @@ Shape = tuple[Dim, ...]
 
 def tensor_type(element_type: Attribute, shape: Sequence[Dim]) -> TensorType:
     """The tensor type of a shape; raises ValueError on a negative dim."""
+    return _tensor_type(element_type, tuple(shape))
+
+
+@lru_cache(MOST)
+def _tensor_type(element_type: Attribute, shape: Shape) -> TensorType:
     if any(isinstance(dim, int) and dim < 0 for dim in shape):
         raise ValueError(f"negative dim in {shape}")
     dims = [dim if isinstance(dim, int) else DYNAMIC_INDEX for dim in shape]
@@ -33,6 +40,11 @@ def shape_of(value: SSAValue | Attribute) -> Shape:
     type_ = value.type if isinstance(value, SSAValue) else value
     if not isinstance(type_, TensorType):
         raise violation(f"not a ranked tensor: {type_}")
+    return _shape_of(type_)
+
+
+@by_identity
+def _shape_of(type_: TensorType) -> Shape:
     names = _names(type_)
     return tuple(
         dim if dim != DYNAMIC_INDEX else (name or None)

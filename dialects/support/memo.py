@@ -1,0 +1,52 @@
+"""Results of pure functions of immutable objects, kept by the objects' identity.
+
+Types and attributes are immutable, and the same object is met many times: in every pass, and in every
+clone. Their hashes and comparisons walk them from top to bottom; their identity does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any, TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+MOST = 2**14
+"""Results that are kept before all are dropped."""
+
+
+class Memo:
+    """Results by the identity of a sequence of objects, which are kept alive with them."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[int, ...], tuple[Sequence[Any], Any]] = {}
+
+    def get(self, key: Sequence[Any], compute: Callable[[], V]) -> V:
+        """The result of `compute`, which depends on nothing but `key`. What it raises is not kept."""
+        ids = tuple(map(id, key))
+        found = self._kept.get(ids)
+        if found is None:
+            found = (key, compute())
+            if len(self._kept) >= MOST:
+                self._kept.clear()
+            self._kept[ids] = found
+        return found[1]
+
+
+def by_identity(function: Callable[[K], V]) -> Callable[[K], V]:
+    """A function of one immutable object, computed once per object."""
+    kept: dict[int, tuple[K, V]] = {}
+
+    @wraps(function)
+    def cached(key: K) -> V:
+        found = kept.get(id(key))
+        if found is None:
+            found = (key, function(key))
+            if len(kept) >= MOST:
+                kept.clear()
+            kept[id(key)] = found
+        return found[1]
+
+    return cached
