@@ -28,6 +28,19 @@ OpT = TypeVar("OpT", bound=Operation)
 ON_AXES = (ResizeBackwardOp, ResizeBackwardDynamicOp, TakeWindowOp)
 """Ops with an attribute `axes` into their first operand."""
 
+ELEMENTWISE = (
+    onnx.AbsOp,
+    onnx.AddOp,
+    onnx.DivOp,
+    onnx.MaxOp,
+    onnx.MinOp,
+    onnx.MulOp,
+    onnx.NegOp,
+    onnx.SubOp,
+    onnx.WhereOp,
+)
+"""Ops that take any order, if all their operands are in it: sums of gradients, masks."""
+
 
 def compose(first: Order, then: Order) -> Order:
     """The order that a tensor in order `first` has after a Transpose by `then`."""
@@ -43,13 +56,20 @@ def identity(rank: int) -> Order:
 
 
 def layout_orders(rank: int) -> list[Order]:
-    """What a Transpose between the layouts may do to a tensor of that rank."""
+    """What a Transpose between the layouts may do to a tensor of that rank; nothing to one of rank 0."""
+    if rank == 0:
+        return []
     pairs = [(source, target) for source in DATA_LAYOUTS for target in DATA_LAYOUTS]
     return [layouts.permutation(source, target, rank - 2) for source, target in pairs]
 
 
+def data_of(op: Operation) -> Sequence[SSAValue]:
+    """The operands that move with an op that moves: the first, or all."""
+    return op.operands if isinstance(op, ELEMENTWISE) else op.operands[:1]
+
+
 def orders_of(op: Operation) -> list[Order]:
-    """The orders of its first operand and its result for which an op can be written, as given first.
+    """The orders of its data and its result for which an op can be written, as given first.
 
     Empty for an op that is bound to the order that it has.
     """
@@ -59,9 +79,17 @@ def orders_of(op: Operation) -> list[Order]:
             layouts.permutation(given, layout, op.spatial_rank)
             for layout in (given, *(other for other in DATA_LAYOUTS if other != given))
         ]
-    free = isinstance(op, (*ON_AXES, onnx.CastOp)) or (isinstance(op, onnx.PadOp) and op.axes is None)
-    rank = len(shape_of(op.operands[0])) if free else 0
-    return list(dict.fromkeys(layout_orders(rank))) if 3 <= rank <= 5 else []
+    return list(dict.fromkeys(layout_orders(_free_rank(op))))
+
+
+def _free_rank(op: Operation) -> int:
+    """The rank of the data of an op that takes any order; 0 for others, and where layouts mean nothing."""
+    if not isinstance(op, (*ON_AXES, *ELEMENTWISE, onnx.CastOp, onnx.PadOp)):
+        return 0
+    if isinstance(op, onnx.PadOp) and op.axes is not None:
+        return 0
+    ranks = {len(shape_of(value)) for value in (*data_of(op), *op.results)}
+    return ranks.pop() if len(ranks) == 1 and ranks <= {3, 4, 5} else 0
 
 
 def reordered(value: SSAValue, order: Order) -> TensorType:
@@ -69,9 +97,9 @@ def reordered(value: SSAValue, order: Order) -> TensorType:
     return tensor_type(element_type_of(value), [shape_of(value)[axis] for axis in order])
 
 
-def moved(op: OpT, order: Order, data: SSAValue, emit: Emitter) -> OpT:
-    """The op on `data`, its first operand in one of its `orders_of`; so is its result then."""
-    properties, rest = dict(op.properties), list(op.operands[1:])
+def moved(op: OpT, order: Order, data: Sequence[SSAValue], emit: Emitter) -> OpT:
+    """The op on `data`, its `data_of` in one of its `orders_of`; so is its result then."""
+    properties, rest = dict(op.properties), list(op.operands[len(data) :])
     if isinstance(op, GradConvOp):
         given = op.value("layout")
         (layout,) = (
@@ -85,7 +113,7 @@ def moved(op: OpT, order: Order, data: SSAValue, emit: Emitter) -> OpT:
     elif isinstance(op, onnx.PadOp):
         rest[0] = ShapeMath(emit).take(op.pads, [*order, *(len(order) + axis for axis in order)])
     return type(op).create(
-        operands=[data, *rest],
+        operands=[*data, *rest],
         result_types=[reordered(op.results[0], order)],
         properties=properties,
         attributes=op.attributes,
@@ -94,13 +122,12 @@ def moved(op: OpT, order: Order, data: SSAValue, emit: Emitter) -> OpT:
 
 
 @contextmanager
-def twin(op: OpT, order: Order, data: SSAValue | None = None) -> Iterator[OpT]:
+def twin(op: OpT, order: Order, data: Sequence[SSAValue] = ()) -> Iterator[OpT]:
     """`moved`, in no block, for as long as the context lasts.
 
-    It reads `data`, or a value that is nothing but its type.
+    It reads `data`, or values that are nothing but their types.
     """
-    if data is None:
-        (data,) = Block(arg_types=[reordered(op.operands[0], order)]).args
+    data = data or Block(arg_types=[reordered(value, order) for value in data_of(op)]).args
     other = moved(op, order, data, Emitter())
     try:
         yield other
@@ -109,8 +136,8 @@ def twin(op: OpT, order: Order, data: SSAValue | None = None) -> Iterator[OpT]:
 
 
 def apply(op: Operation, order: Order, emit: Emitter) -> SSAValue:
-    """The op's result as given, computed in another order between two Transposes."""
-    data = emit(onnx.TransposeOp(op.operands[0], perm=order))
+    """The op's result as given, computed in another order between Transposes."""
+    data = [emit(onnx.TransposeOp(value, perm=order)) for value in data_of(op)]
     return emit(onnx.TransposeOp(emit(moved(op, order, data, emit)), perm=inverse(order)))
 
 

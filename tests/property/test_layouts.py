@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import product
+from dataclasses import replace
+from itertools import combinations, product
 
+import numpy as np
 import pytest
 from hypothesis import given
 from support.examples import examples
@@ -14,16 +16,18 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 import dialects
+from dialects.evaluate import evaluate
 from dialects.grad.conv import ConvBackwardDataOp, GradConvOp, TakeWindowOp
 from dialects.grad.resize import ResizeBackwardDynamicOp, ResizeBackwardOp
 from dialects.onednn.convolution import ConvolutionBackwardDataOp
 from dialects.onednn.interpolate import InterpolateBackwardOp
-from dialects.onnx.ops import CastOp, ConstantOp, ConvOp, TransposeOp
+from dialects.onnx.ops import AddOp, CastOp, ConstantOp, ConvOp, TransposeOp
 from dialects.support.constants import constant_value
+from dialects.support.entry import entry_function
 from passes import assign_layout, pipelines
 from passes.assign_layout import AssignLayoutPass, Move, Prices
 from passes.support.orders import orders_of
-from passes.support.rewriting import rewrite, simplify
+from passes.support.rewriting import refresh_function_types, rewrite, simplify
 from passes.target import Target
 
 ALL = (*KINDS, *CANONICAL)
@@ -99,6 +103,60 @@ def test_every_move_keeps_the_numbers(problem: Problem):
             rewrite(other, [Move({moved: order})], repeat=False)
             other.verify()
             expected.check_module(other, f"{moved.name} in order {order}")
+
+
+def with_sum(module: ModuleOp) -> ModuleOp:
+    """The module with the sum of two data tensors of one type, if there are, as one more output."""
+    block = entry_function(module).body.block
+    end = block.last_op
+    assert end is not None
+    tensors = [value for op in block.ops if orders_of(op) for value in (op.operands[0], op.results[0])]
+    for first, second in combinations(dict.fromkeys(tensors), 2):
+        if first.type == second.type:
+            total = AddOp(first, second)
+            total.location = end.prev_op.location if end.prev_op else end.location
+            block.insert_op_before(total, end)
+            end.operands = [*end.operands, total.results[0]]
+            refresh_function_types(module)
+            break
+    module.verify()
+    return module
+
+
+@examples(60)
+@given(problems(kinds=ALL, most_ops=4, dtypes=("f32",)))
+def test_sums_keep_the_numbers_and_cost_no_more_than_before(problem: Problem):
+    module = with_sum(canonical(problem))
+    before = price(module)
+    wanted = [evaluate(module, problem.feeds(run)) for run in range(problem.runs)]
+    AssignLayoutPass(threads=1).apply(dialects.context(), module)
+    module.verify()
+    assert price(module) <= before + 1e-7
+    for run, want in enumerate(wanted):
+        for got, expected in zip(evaluate(module, problem.feeds(run)), want, strict=True):
+            np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_a_sum_does_not_divide_a_graph():
+    """Two convolutions of one diff_dst, their sum, and one more: a residual block."""
+    problem = chain("ccc")
+    first, second, _ = problem.nodes
+    problem.nodes[1] = replace(second, operands=(first.operands[0], second.operands[1]))
+    problem.outputs = [node.result for node in problem.nodes]
+    module = canonical(problem)
+    convolutions = [op for op in module.walk() if isinstance(op, GradConvOp)]
+    total = AddOp(convolutions[0].diff_src, convolutions[1].diff_src)
+    block = entry_function(module).body.block
+    block.insert_op_before(total, convolutions[2])
+    convolutions[2].operands[0] = total.results[0]
+    end = block.last_op
+    assert end is not None
+    end.operands = [convolutions[2].diff_src]
+    refresh_function_types(module)
+    AssignLayoutPass(threads=1).apply(dialects.context(), module)
+    left = transposes(module)
+    assert [op.value("layout") for op in module.walk() if isinstance(op, GradConvOp)] == ["NCX"] * 3
+    assert len(left) - 3 == 2  # the weights', which are run-time inputs
 
 
 # Chains
