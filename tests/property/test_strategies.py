@@ -20,7 +20,7 @@ from passes.select_strategy import candidates
 from passes.strategies import STRATEGIES, by_name
 from passes.target import Target
 
-POOL = 1500 * EXAMPLES
+POOL = 2500 * EXAMPLES
 LEAST = 20
 """How many problems each strategy must have agreed on: a test cannot pass by refusals."""
 MOST = 30 * EXAMPLES
