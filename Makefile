@@ -25,9 +25,10 @@ generated: setup
 	mv passes/kernels/cpu.json.new passes/kernels/cpu.json
 	$(VENV)/bin/python -m gradc.support_table README.md
 
-# Against what `pip install -e '.[peers]'` brings; bench takes some twenty minutes.
+# Against what `pip install -e '.[peers]'` brings; bench takes some ten minutes.
 bench: setup
-	$(VENV)/bin/gradc bench --suite full --json bench.json --plot bench.png
+	mkdir -p build
+	$(VENV)/bin/gradc bench --suite full --json build/bench.json --plot build/bench.svg
 
 bench-quick: setup
 	$(VENV)/bin/gradc bench --suite quick
