@@ -18,7 +18,8 @@ from dialects.support.diagnostics import (
     sentence,
 )
 from dialects.support.documented_op import CHOICE
-from passes.cost import cost
+from passes.cost import price_written, problem_key
+from passes.cost.sizes import TYPICAL
 from passes.strategies import by_name, strategies_of
 from passes.strategies.base import Strategy
 from passes.target import Target
@@ -28,11 +29,17 @@ AUTO = "auto"
 
 @dataclass(frozen=True)
 class Candidate:
-    """A strategy for an op: its cost, or the reason why it does not apply."""
+    """A strategy for an op: its cost in seconds, or the reason why it does not apply."""
 
     strategy: Strategy
     cost: float | None
     refusal: str | None
+
+
+MOST_KNOWN = 4096
+"""Problems whose candidates are remembered: a graph has many ops of few kinds."""
+
+_known: dict[object, tuple[Candidate, ...]] = {}
 
 
 def find_strategy(name: str) -> Strategy | None:
@@ -49,18 +56,37 @@ def find_strategy(name: str) -> Strategy | None:
 
 def candidates(op: Operation, target: Target) -> list[Candidate]:
     """Every strategy that knows this kind of op, those that apply first, the cheapest first of all."""
-    found = []
-    for strategy in strategies_of(op):
-        refusal = strategy.refusal(op, target)
-        price = None if refusal else cost(strategy, op, target)
-        found.append(Candidate(strategy, price, refusal))
-    return sorted(found, key=lambda c: (c.cost is None, c.cost))
+    key = problem_key(op, target)
+    if key not in _known:
+        if len(_known) >= MOST_KNOWN:
+            _known.clear()
+        _known[key] = _candidates(op, target)
+    return list(_known[key])
+
+
+def _candidates(op: Operation, target: Target) -> tuple[Candidate, ...]:
+    refusals = {strategy: strategy.refusal(op, target) for strategy in strategies_of(op)}
+    applicable = [strategy for strategy, refusal in refusals.items() if refusal is None]
+    prices = [price_written(strategy.write, op, target) for strategy in applicable]
+    costs = dict(zip(applicable, worst_case(prices), strict=True))
+    found = [Candidate(strategy, costs.get(strategy), refusal) for strategy, refusal in refusals.items()]
+    return tuple(sorted(found, key=lambda c: (c.cost is None, c.cost)))
+
+
+def worst_case(prices: Sequence[Sequence[float]]) -> list[float]:
+    """One cost for each candidate from its prices at one or more sizes: its worst ratio to the best at
+    those sizes, times the best at typical ones. At one size that is the price."""
+    if not prices:
+        return []
+    best = [min(at_size) for at_size in zip(*prices, strict=True)]
+    typical = best[min(TYPICAL, len(best) - 1)]
+    return [max(p / b for p, b in zip(given, best, strict=True)) * typical for given in prices]
 
 
 def choose(op: Operation, forced: Strategy | None, target: Target) -> Strategy:
     """The strategy for an op; UnsupportedError, with the reasons, where none applies."""
     if forced is not None and isinstance(op, forced.ops):
-        found = [candidate for candidate in candidates(op, target) if candidate.strategy is forced]
+        found = [Candidate(forced, None, forced.refusal(op, target))]
     elif (chosen := _chosen(op)) is not None and _why_unused(chosen, op, target) is None:
         return chosen
     else:

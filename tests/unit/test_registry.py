@@ -7,18 +7,11 @@ import pytest
 
 import passes
 from passes import all_passes
-from passes.cost import ORDER
 from passes.strategies import STRATEGIES
 
 
 def test_every_strategy_is_a_pass_and_every_strategy_pass_a_strategy():
     assert sorted(passes._STRATEGIES) == sorted(strategy.name for strategy in STRATEGIES)
-
-
-def test_strategies_that_share_an_op_have_an_order():
-    for strategy in STRATEGIES:
-        rivals = [s for s in STRATEGIES if s is not strategy and set(s.ops) & set(strategy.ops)]
-        assert not rivals or strategy.name in ORDER
 
 
 @pytest.mark.parametrize("name", list(all_passes()))

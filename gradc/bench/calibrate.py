@@ -1,0 +1,102 @@
+"""Measure this machine's rates for the cost model: `python -m gradc.bench.calibrate --help`."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from gradc.bench.calibration import fit as fitting
+from gradc.bench.calibration.fit import Sample
+from gradc.bench.calibration.measurements import Measurements, measure
+from gradc.bench.calibration.model import Model, candidates
+from gradc.bench.calibration.nodes import nodes
+from gradc.bench.calibration.problems import problems
+from gradc.files import write_whole
+from passes.target import Target
+
+SEED, PROBLEMS = 1, 160
+DATA = Path(__file__).parent / "calibration" / "data"
+
+
+def models(threads: int, scale: float = 1.0) -> Iterator[Model]:
+    """All that a calibration measures, the same every time."""
+    yield from nodes(SEED, scale)
+    target = Target("cpu", threads=threads)
+    for problem in problems(SEED, round(PROBLEMS * scale)):
+        yield from candidates(problem, target)
+
+
+def path_of(threads: int) -> Path:
+    return DATA / f"cpu-{threads}.json"
+
+
+def measure_missing(threads: int, seconds: float, todo: Sequence[Model], measured: Measurements) -> None:
+    """Until the time is over; what is measured is kept."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    end = time.perf_counter() + seconds
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        task = progress.add_task(f"{threads} threads", total=len(todo))
+        for model in todo:
+            if time.perf_counter() > end:
+                break
+            measured.seconds[model.label] = measure(model, threads)
+            progress.advance(task)
+    DATA.mkdir(exist_ok=True)
+    measured.write(path_of(threads))
+
+
+def samples(threads: int, measured: Measurements) -> list[Sample]:
+    return [
+        Sample(model.kind, model.written.features, measured.seconds[model.label])
+        for model in models(threads)
+        if model.label in measured.seconds
+    ]
+
+
+def rates(threads: Sequence[int]) -> dict[str, Any]:
+    """The content of a file of rates, from what is measured."""
+    from gradc.machine import this_machine
+    from gradc.runtime import runtime_version
+
+    found: dict[str, Any] = {"rates": {}, "fit": {}}
+    for count in threads:
+        given = samples(count, Measurements.read(path_of(count)))
+        rated = fitting.fit(given)
+        found["rates"][str(count)] = {name: float(f"{rate:.4g}") for name, rate in rated.items()}
+        found["fit"][str(count)] = fitting.quality(given, rated)
+    return {"source": f"onnxruntime {runtime_version()}; {this_machine()}"} | found
+
+
+@click.command()
+@click.option("--threads", multiple=True, type=click.IntRange(1), default=(1, 2), show_default=True)
+@click.option("--seconds", default=600.0, show_default=True, help="Stop measuring after so long.")
+@click.option("--refit", is_flag=True, help="Measure nothing: new rates from what is measured.")
+@click.option("--out", type=click.Path(dir_okay=False), required=True, help="The file of rates to write.")
+def main(threads: tuple[int, ...], seconds: float, refit: bool, out: str) -> None:
+    """Time small models on onnxruntime and write the rates that explain the times.
+
+    What is measured is kept beside this program: a run that was stopped goes on where it was.
+    """
+    end = time.perf_counter() + seconds
+    for count in () if refit else threads:
+        measured = Measurements.read(path_of(count))
+        todo = measured.missing(models(count))
+        measure_missing(count, end - time.perf_counter(), todo, measured)
+        if left := len(measured.missing(todo)):
+            raise click.ClickException(f"{left} models are left: run it again")
+    content = rates(threads)
+    write_whole(out, (json.dumps(content, indent=1) + "\n").encode())
+    for count, kinds in content["fit"].items():
+        for kind, numbers in kinds.items():
+            click.echo(f"{count} threads  {kind:28} {numbers}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""What ONNX ops cost to run, in seconds: the sum, over what can be counted in them, of measured rates.
+
+    graph      what of a candidate runs, as plain data
+    rewrites   what the runtime makes of it before it runs
+    features*  what the time of each kind of node depends on
+    rates      seconds per unit of each feature, as data; `python -m gradc.bench.calibrate` measures them
+    roofline   for targets without measurements
+    sizes      unknown sizes: the same ops at several sizes
+
+docs/cost_model.md says how good the prices are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from dialects.support.constants import constant_attribute
+from dialects.support.shapes import shape_of
+from passes.cost import rates, roofline
+from passes.cost.features import features
+from passes.cost.graph import SMALL, Graph
+from passes.cost.rewrites import rewritten
+from passes.cost.sizes import SIZES, at_sizes, has_unknown
+from passes.cost.vector import Features
+from passes.support.rewriting import Emitter
+from passes.target import Target
+
+__all__ = ["Write", "features_of", "price_ops", "price_written", "problem_key"]
+
+Write = Callable[[Operation, Target, Emitter], SSAValue]
+"""What writes an op in ONNX: `Strategy.write`."""
+
+
+LEAST = 1e-9
+"""Seconds of what runs at compile time: prices can be compared by ratios."""
+
+
+def price_ops(ops: Sequence[Operation], target: Target, results: Sequence[SSAValue] | None = None) -> float:
+    """Seconds that ONNX ops take in one run, if `results` (default: the last op's) leave the graph.
+
+    Constant operands are those of constant ops, and what is made of constants alone is free, as is what
+    no result needs. A size that is not known counts as graph.UNKNOWN. Nothing is changed.
+    """
+    wanted = list(ops[-1].results) if results is None and ops else list(results or ())
+    if target.name not in rates.MEASURED:
+        return max(LEAST, roofline.seconds(Graph.of(ops, wanted)))
+    return max(LEAST, rates.seconds(features_of(ops, wanted), target.name, target.threads))
+
+
+def features_of(ops: Sequence[Operation], results: Sequence[SSAValue]) -> Features:
+    """What there is to count in ops of which `results` leave the graph, as onnxruntime's CPU provider runs
+    them."""
+    return features(rewritten(Graph.of(ops, results)))
+
+
+def price_written(write: Write, op: Operation, target: Target) -> tuple[float, ...]:
+    """Seconds of what `write` makes of an op; one number, or one for each of `sizes.SIZES` if sizes are
+    unknown. Neither the op nor its module is changed."""
+    emit = Emitter()
+    result = write(op, target, emit)
+    try:
+        if not has_unknown(op):
+            return (price_ops(emit.ops, target, [result]),)
+        return tuple(_at_each_size(op, emit.ops, result, target))
+    finally:
+        for emitted in reversed(emit.ops):
+            emitted.drop_all_references()
+
+
+def _at_each_size(op: Operation, ops: Sequence[Operation], result: SSAValue, target: Target):
+    for sizes in SIZES:
+        with at_sizes(op, ops, result, sizes) as copies:
+            made, value = copies or (ops, result)
+            yield price_ops(made, target, [value])
+
+
+def problem_key(op: Operation, target: Target) -> object:
+    """Equal for ops whose prices are: by kind, types, attributes and the values of small constants."""
+    operands = tuple(map(_operand_key, op.operands))
+    properties = tuple(sorted(op.properties.items()))
+    return op.name, operands, op.result_types, properties, target
+
+
+def _operand_key(value: SSAValue) -> tuple[Attribute, Attribute | None]:
+    known = constant_attribute(value)
+    if known is None:
+        return value.type, None
+    size = 1
+    for dim in shape_of(value):
+        size *= dim if isinstance(dim, int) else SMALL + 1
+    return value.type, known if size <= SMALL else StringAttr("constant")

@@ -1,0 +1,238 @@
+"""What the time of a step depends on: numbers, each with a name that is a row of the cost data.
+
+The names say what is counted: `.bytes` moved within the caches, `.far` the part of them beyond
+NEAR, `.runs` stretches of contiguous elements, `.elements`, `node` the nodes. Flops are counted as
+multiplications with an addition.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from passes.cost import rewrites
+from passes.cost.features_conv import average_pool, blocked, col2im, conv, conv_transpose
+from passes.cost.features_matmul import matmul
+from passes.cost.graph import VIEWS, Graph, Step, Tensor
+from passes.cost.vector import Features, add, traffic
+
+Rule = Callable[[Step], Features]
+
+
+def features(graph: Graph) -> Features:
+    """Of a whole graph, which `rewrites.rewritten` has been over."""
+    total: Features = {}
+    for step in graph.steps:
+        add(total, step_features(step, graph))
+    return total
+
+
+def step_features(step: Step, graph: Graph) -> Features:
+    if step.kind in VIEWS:
+        leaves = graph.leaves(step.result.value)
+        return {"node": 1.0} | traffic("Copy", 2 * step.result.bytes) if leaves else {"view": 1.0}
+    rule = _RULES.get(step.kind, _elementwise)
+    return {"node": 1.0} | rule(step)
+
+
+def _moved(*tensors: Tensor | None) -> int:
+    return sum(t.bytes for t in tensors if t is not None)
+
+
+def _plain(name: str) -> Rule:
+    """Bytes read and written."""
+
+    def rule(step: Step) -> Features:
+        return traffic(name, _moved(step.operand(0), *step.results))
+
+    return rule
+
+
+def _elementwise(step: Step) -> Features:
+    """A span is what is computed without a look at the broadcast: the last axes that all operands share."""
+    name = step.kind if step.kind in ("Add", "Mul", "Sum") else "Elementwise"
+    found = traffic(name, _moved(*step.operands, *step.results))
+    operands = [t for t in step.operands if t is not None]
+    if all(t.elements in (1, step.result.elements) for t in operands):
+        return found
+    return found | {f"{name}.spans": step.result.elements / max(1, _span(operands, step.result))}
+
+
+def _span(operands: Sequence[Tensor], result: Tensor) -> int:
+    """Elements of the innermost axes over which every operand is either whole or repeated."""
+    rank = len(result.shape)
+    shapes = [(1,) * (rank - len(t.shape)) + t.shape for t in operands]
+    span, kinds = 1, None
+    for axis in range(rank)[::-1]:
+        size = result.shape[axis]
+        if size == 1:
+            continue
+        current = tuple(shape[axis] == size for shape in shapes)
+        if kinds is not None and current != kinds:
+            break
+        kinds = current
+        span *= size
+    return span
+
+
+def _copied(name: str, pieces: Sequence[tuple[int, int]], itemsize: int) -> Features:
+    """`pieces` are elements and the length of a run of them."""
+    total = sum(elements for elements, _ in pieces)
+    runs = sum(elements / max(1, run) for elements, run in pieces)
+    return traffic(name, 2 * total * itemsize) | {f"{name}.runs": runs}
+
+
+def _run(whole: Sequence[int], part: Sequence[int]) -> int:
+    """The elements that lie side by side both in a tensor and in a window of it."""
+    run = 1
+    for size, kept in zip(reversed(whole), reversed(part), strict=True):
+        run *= kept
+        if size != kept:
+            break
+    return run
+
+
+def _slice(step: Step) -> Features:
+    data, result = step.operand(0), step.result
+    run = _run(data.shape, result.shape)
+    steps = step.operands[4] if len(step.operands) > 4 else None
+    if steps is not None and any(s != 1 for s in steps.known() or [0]):
+        return {"Slice.strided": float(result.elements)} | traffic("Slice", 2 * result.bytes)
+    return _copied("Slice", [(result.elements, run)], result.itemsize)
+
+
+def _pad(step: Step) -> Features:
+    data, result = step.operand(0), step.result
+    run = _run(result.shape, data.shape)
+    return _copied("Pad", [(data.elements, run)], data.itemsize) | {"Pad.filled": float(result.bytes)}
+
+
+def _concat(step: Step) -> Features:
+    axis = step.int("axis", 0) % max(1, len(step.result.shape))
+    parts = [t for t in step.operands if t is not None]
+    pieces = [(t.elements, math.prod(t.shape[axis:])) for t in parts]
+    return _copied("Concat", pieces, step.result.itemsize) | {"Concat.parts": float(len(parts))}
+
+
+def _split(step: Step) -> Features:
+    axis = step.int("axis", 0) % len(step.operand(0).shape)
+    pieces = [(t.elements, math.prod(t.shape[axis:])) for t in step.results]
+    return _copied("Split", pieces, step.result.itemsize) | {"Split.parts": float(len(step.results))}
+
+
+def _gather(step: Step) -> Features:
+    data, result = step.operand(0), step.result
+    axis = step.int("axis", 0) % len(data.shape)
+    return _copied("Gather", [(result.elements, math.prod(data.shape[axis + 1 :]))], result.itemsize)
+
+
+def _expand(step: Step) -> Features:
+    data, result = step.operand(0), step.result
+    shape = (1,) * (len(result.shape) - len(data.shape)) + data.shape
+    return _copied("Expand", [(result.elements, _run(result.shape, shape))], result.itemsize)
+
+
+def _transpose(step: Step) -> Features:
+    """Three loops: one axis moves outwards or inwards over others, or anything else. Each moves runs of
+    elements, single ones if the last axis moves. Axes of one position count as axes."""
+    shape, perm, result = step.operand(0).shape, rewrites.perm_of(step), step.result
+    rank = len(perm)
+    long = [axis for axis in perm if shape[axis] != 1]
+    if long == sorted(long):
+        return traffic("Copy", 2 * result.bytes)
+    kept = rank
+    while kept > 0 and perm[kept - 1] == kept - 1:
+        kept -= 1
+    run = math.prod(shape[kept:])
+    name = f"Transpose.{_direction(perm)}"
+    found = traffic(name, 2 * result.bytes)
+    unit = "runs" if run > 1 else "elements"
+    return found | {f"{name}.{unit}": result.elements / max(1, run)}
+
+
+def _direction(perm: Sequence[int]) -> str:
+    """`outwards` or `inwards` where one axis moves over others; of two neighbours that swap, the last."""
+    moved = [i for i, axis in enumerate(perm) if axis != i]
+    first, last = moved[0], moved[-1]
+    window = list(perm[first : last + 1])
+    if window == [last, *range(first, last)]:
+        return "outwards"
+    return "inwards" if window == [*range(first + 1, last + 1), first] else "general"
+
+
+def _reduce(step: Step) -> Features:
+    """onnxruntime has quick loops where the reduced axes are neighbours, and a general one."""
+    data, result = step.operand(0), step.result
+    pattern: list[bool] = []
+    sizes: list[int] = []
+    for size, keep in zip(data.shape, _kept_axes(step), strict=True):
+        if size == 1 and keep:
+            continue
+        if pattern and pattern[-1] == keep:
+            sizes[-1] *= size
+        else:
+            pattern.append(keep)
+            sizes.append(size)
+    word = "".join("K" if keep else "R" for keep in pattern)
+    name = f"ReduceSum.{word if word in _REDUCTIONS else 'general'}"
+    found = traffic(name, data.bytes + result.bytes) | {f"{name}.elements": float(data.elements)}
+    if word == "KRK":
+        return found | {f"{name}.runs": float(sizes[0] * sizes[1]), f"{name}.calls": float(sizes[0])}
+    return found | {f"{name}.results": float(result.elements)}
+
+
+_REDUCTIONS = ("KR", "RK", "KRK")
+"""Patterns of kept and reduced axes with a loop of their own, where neighbours of a kind are one."""
+
+
+def _kept_axes(step: Step) -> list[bool]:
+    data = step.operand(0)
+    rank = len(data.shape)
+    given = step.operands[1].known() if len(step.operands) > 1 and step.operands[1] is not None else None
+    given = step.ints("axes", given if given is not None else range(rank))
+    reduced = {axis % rank for axis in given}
+    return [axis not in reduced for axis in range(rank)]
+
+
+def _resize(step: Step) -> Features:
+    """Images have a loop of their own; any other rank is slower."""
+    name = {4: "Resize.image", 3: "Resize.line"}.get(len(step.result.shape), "Resize.general")
+    found = traffic(name, _moved(step.operand(0), step.result))
+    return found | {f"{name}.elements": float(step.result.elements)}
+
+
+def _depth_to_space(step: Step) -> Features:
+    found = traffic("DepthToSpace", 2 * step.result.bytes)
+    return found | {"DepthToSpace.elements": float(step.result.elements)}
+
+
+_RULES: dict[str, Rule] = {
+    "MatMul": matmul,
+    "Conv": conv,
+    "ConvTranspose": conv_transpose,
+    "Col2Im": col2im,
+    "AveragePool": average_pool,
+    rewrites.DIRECT: blocked,
+    rewrites.BLOCKED: blocked,
+    rewrites.DEPTHWISE: blocked,
+    rewrites.POINTWISE: blocked,
+    rewrites.POOL: blocked,
+    rewrites.REORDER_INPUT: _plain("ReorderInput"),
+    rewrites.REORDER_INPUT_LAST: _plain("ReorderInputLast"),
+    rewrites.REORDER_OUTPUT: _plain("ReorderOutput"),
+    rewrites.REORDER_OUTPUT_LAST: _plain("ReorderOutputLast"),
+    "Cast": _plain("Cast"),
+    "Slice": _slice,
+    "Pad": _pad,
+    "Concat": _concat,
+    "Split": _split,
+    "Gather": _gather,
+    "Expand": _expand,
+    "Tile": _expand,
+    "ConstantOfShape": lambda step: traffic("Copy", step.result.bytes),
+    "Transpose": _transpose,
+    "ReduceSum": _reduce,
+    "Resize": _resize,
+    "DepthToSpace": _depth_to_space,
+    "Shape": lambda step: {},
+}

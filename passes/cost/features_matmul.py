@@ -1,0 +1,49 @@
+"""Matrix products, as onnxruntime's GEMM does them: panels of B are packed, 12 rows of A at a time."""
+
+from __future__ import annotations
+
+import math
+
+from passes.cost.graph import Step
+from passes.cost.vector import Features
+
+ROWS, COLUMNS = 12, 16
+"""Rows of A and columns of B that the kernel holds in registers; fewer take as long."""
+
+PANEL = 128
+"""Columns of B in a packed panel, and rows of B in one pass over C."""
+
+
+def matmul(step: Step) -> Features:
+    left, right = step.operand(0), step.operand(1)
+    depth = left.shape[-1]
+    columns = right.shape[-1] if len(right.shape) > 1 else 1
+    if len(right.shape) <= 2:
+        rows, products = left.elements // max(1, depth), 1
+    else:
+        rows = left.shape[-2] if len(left.shape) > 1 else 1
+        products = step.result.elements // max(1, rows * columns)
+    packed = right.constant and len(right.shape) == 2
+    return gemm(rows, columns, depth, products, packed=packed, itemsize=step.result.itemsize)
+
+
+def gemm(
+    rows: int, columns: int, depth: int, products: int, *, packed: bool = False, itemsize: int = 4
+) -> Features:
+    """`products` times (rows, depth) x (depth, columns); with `packed` the second is so at compile time."""
+    name = "Gemm" if itemsize == 4 else "GemmWide"
+    if rows == 1 and not packed:
+        return {
+            f"{name}.vector": float(products * depth * columns),
+            f"{name}.products": float(products),
+        }
+    padded = math.ceil(columns / COLUMNS) * COLUMNS
+    panels = products * padded * depth
+    found = {
+        f"{name}.flops": float(panels * rows),
+        f"{name}.tiles": float(panels * math.ceil(rows / ROWS)),
+        f"{name}.products": float(products),
+        f"{name}.rows": float(products * rows * depth * math.ceil(columns / PANEL)),
+        f"{name}.sums": float(products * rows * columns * math.ceil(depth / PANEL)),
+    }
+    return found | ({f"{name}.packed": float(panels)} if packed else {f"{name}.packing": float(panels)})

@@ -1,0 +1,44 @@
+"""Seconds per unit of each feature, as data per target and number of threads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from passes.cost.vector import Features, dot
+
+Rates = Mapping[str, float]
+
+MEASURED = ("cpu",)
+"""Targets with a file of measured rates beside this one."""
+
+
+@cache
+def rates_of(target: str) -> dict[int, Rates]:
+    """The measured rates of a target by number of threads, the least first."""
+    text = (files("passes.cost") / f"{target}.json").read_text(encoding="utf-8")
+    content: dict[str, Any] = json.loads(text)
+    return {int(count): content["rates"][count] for count in sorted(content["rates"], key=int)}
+
+
+def seconds(features: Features, target: str, threads: int) -> float:
+    """The time of what has these features on a measured target.
+
+    Between two measured numbers of threads and beyond the last, the time is the part that does not
+    depend on them plus one that is shared by them, t(n) = a + b / n, through the times at two of them.
+    """
+    rates = rates_of(target)
+    if threads in rates:
+        return dot(features, rates[threads])
+    counts = list(rates)
+    near = sorted(sorted(counts, key=lambda count: abs(count - threads))[:2])
+    if len(near) == 1:
+        return dot(features, rates[near[0]])
+    few, many = near
+    slow, quick = dot(features, rates[few]), dot(features, rates[many])
+    shared = max(0.0, (slow - quick) / (1 / few - 1 / many))
+    alone = max(0.0, quick - shared / many)
+    return alone + shared / threads

@@ -1,0 +1,273 @@
+"""What onnxruntime's CPU provider makes of a graph before it runs, as far as it matters for the time.
+
+1. A Transpose of a Transpose is one, or none.
+2. A Transpose of the last two axes that only MatMul reads is part of the product.
+3. A Pad that only Conv or AveragePool reads is part of their padding.
+4. A Concat of results of the same Transpose comes before the Transpose.
+5. Conv and AveragePool on two axes work on blocks of 16 channels where the channels allow it
+   (`blocked_kind`). ReorderInput and ReorderOutput lead there and back, once per tensor; a Transpose from
+   and to channels-last beside them is part of the reordering. Concat on the channels and sums of
+   blocked tensors stay blocked.
+
+Seen in the optimised models of onnxruntime 1.31.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from xdsl.ir import SSAValue
+
+from passes.cost.graph import Graph, Step, Tensor
+
+BLOCK = 16
+"""Channels in a block, with AVX-512."""
+
+ALIGNED = 4
+"""Reordering takes channels in multiples of this."""
+
+FROM_LAST, TO_LAST = [0, 3, 1, 2], [0, 2, 3, 1]
+"""What leads from channels-last to channels-first, and back."""
+
+DIRECT, BLOCKED, DEPTHWISE, POINTWISE, POOL = (
+    "ConvDirect",
+    "ConvBlocked",
+    "ConvDepthwise",
+    "ConvPointwise",
+    "AveragePoolBlocked",
+)
+"""Blocked kernels. The first reads channels-first data and writes blocks, the others read blocks."""
+
+REORDER_INPUT, REORDER_INPUT_LAST = "ReorderInput", "ReorderInputLast"
+REORDER_OUTPUT, REORDER_OUTPUT_LAST = "ReorderOutput", "ReorderOutputLast"
+
+JOINS = ("Concat", "Add", "Sum", "Mul")
+"""Ops that stay blocked if all that they read is."""
+
+
+def rewritten(graph: Graph) -> Graph:
+    for rewrite in (_transposes, _transposed_products, _padded, _moved_transposes, _blocked):
+        rewrite(graph)
+        graph.index()
+    return graph
+
+
+def perm_of(step: Step) -> list[int]:
+    return step.ints("perm", range(len(step.result.shape))[::-1])
+
+
+def _transposes(graph: Graph) -> None:
+    makers = graph.makers()
+    instead: dict[SSAValue, SSAValue] = {}
+    kept: list[Step] = []
+    for old in graph.steps:
+        step = _reading(old, instead)
+        inner = makers.get(_value(step.operand(0))) if step.kind == "Transpose" else None
+        if inner is not None and inner.kind == "Transpose":
+            first = perm_of(inner)
+            perm = [first[axis] for axis in perm_of(step)]
+            step = replace(step, operands=inner.operands, attributes={"perm": perm})
+            source = inner.operand(0).value
+            if perm == sorted(perm) and source is not None and not graph.leaves(step.result.value):
+                instead[_value(step.result)] = source
+                continue
+        if step.result.value is not None:
+            makers[step.result.value] = step
+        kept.append(step)
+    graph.steps = _without_unread(graph, kept)
+
+
+def _reading(step: Step, instead: dict[SSAValue, SSAValue]) -> Step:
+    if not any(t is not None and t.value in instead for t in step.operands):
+        return step
+    return replace(
+        step, operands=tuple(t and replace(t, value=instead.get(_value(t), t.value)) for t in step.operands)
+    )
+
+
+def _without_unread(graph: Graph, steps: Sequence[Step]) -> list[Step]:
+    read = {t.value for step in steps for t in step.operands if t is not None}
+    return [
+        s for s in steps if s.kind != "Transpose" or s.result.value in read or graph.leaves(s.result.value)
+    ]
+
+
+def _value(tensor: Tensor) -> SSAValue:
+    assert tensor.value is not None
+    return tensor.value
+
+
+def _transposed_products(graph: Graph) -> None:
+    fused = {
+        step.result.value
+        for step in graph.steps
+        if step.kind == "Transpose"
+        and _swaps_last_two(perm_of(step))
+        and _read_only_by(graph, step, "MatMul")
+    }
+    graph.steps = [step for step in graph.steps if step.result.value not in fused]
+
+
+def _swaps_last_two(perm: list[int]) -> bool:
+    n = len(perm)
+    return perm == [*range(n - 2), n - 1, n - 2]
+
+
+def _read_only_by(graph: Graph, step: Step, *kinds: str) -> bool:
+    readers = graph.readers.get(_value(step.result), [])
+    return bool(readers) and not graph.leaves(step.result.value) and all(r.kind in kinds for r in readers)
+
+
+def _padded(graph: Graph) -> None:
+    """The convolution then reads the padded sizes, as if they were there."""
+    fused = {
+        step.result.value
+        for step in graph.steps
+        if step.kind == "Pad"
+        and len(step.result.shape) == 4
+        and step.result.shape[:2] == step.operand(0).shape[:2]
+        and _read_only_by(graph, step, "Conv", "AveragePool")
+    }
+    graph.steps = [step for step in graph.steps if step.result.value not in fused]
+
+
+def _moved_transposes(graph: Graph) -> None:
+    """Rule 4, for Concat alone."""
+    makers = graph.makers()
+    steps: list[Step] = []
+    moved: set[SSAValue | None] = set()
+    for step in graph.steps:
+        inner = _movable(graph, step, makers)
+        if not inner:
+            steps.append(step)
+            continue
+        moved |= {s.result.value for s in inner}
+        steps.extend(_concat_first(step, inner))
+    graph.steps = [step for step in steps if step.result.value not in moved]
+
+
+def _movable(graph: Graph, step: Step, makers: dict[SSAValue, Step]) -> list[Step]:
+    """The Transposes of one permutation, read by nothing else, that a Concat reads; none if it reads more."""
+    if step.kind != "Concat":
+        return []
+    inner = [makers[_value(t)] for t in step.operands if t is not None and t.value in makers]
+    if len(inner) != len(step.operands) or any(s.kind != "Transpose" for s in inner):
+        return []
+    alone = all(_read_only_by(graph, s, "Concat") for s in inner)
+    return inner if alone and len({tuple(perm_of(s)) for s in inner}) == 1 else []
+
+
+def _concat_first(step: Step, inner: Sequence[Step]) -> list[Step]:
+    perm = perm_of(inner[0])
+    axis = perm[step.int("axis", 0) % len(perm)]
+    sources = tuple(s.operand(0) for s in inner)
+    shape = [0] * len(perm)
+    for position, source in enumerate(perm):
+        shape[source] = step.result.shape[position]
+    # the tensor between has no value of its own in the IR: the first Transpose, which goes, lends its own
+    between = replace(step.result, shape=tuple(shape), value=inner[0].result.value)
+    concat = Step("Concat", sources, (between,), {"axis": axis})
+    return [concat, Step("Transpose", (between,), step.results, {"perm": perm})]
+
+
+@dataclass(frozen=True)
+class _Formats:
+    """Which tensors are there in blocks, and which also in the layout of the graph."""
+
+    blocked: set[SSAValue]
+    plain: set[SSAValue]
+
+
+def _blocked(graph: Graph) -> None:
+    makers = graph.makers()
+    formats = _Formats(set(), set())
+    steps: list[Step] = []
+    gone: set[SSAValue | None] = set()
+    for old in graph.steps:
+        kind = blocked_kind(old) or _joined_kind(old, formats)
+        if kind is None:
+            if _is(old, "Transpose", TO_LAST) and old.operand(0).value in formats.blocked:
+                steps.append(replace(old, kind=REORDER_OUTPUT_LAST))
+                continue
+            steps.extend(_plain_operands(old, formats))
+            steps.append(old)
+            continue
+        data = old.operand(0)
+        if kind not in (DIRECT, *JOINS) and _value(data) not in formats.blocked:
+            maker = makers.get(_value(data))
+            last = maker is not None and _is(maker, "Transpose", FROM_LAST) and _has_one_reader(graph, data)
+            gone |= {maker.result.value} if last and maker is not None else set()
+            steps.append(Step(REORDER_INPUT_LAST if last else REORDER_INPUT, (data,), (data,), {}))
+            formats.blocked.add(_value(data))
+            formats.plain.add(_value(data))
+        elif kind == DIRECT:
+            steps.extend(_plain_operands(old, formats))
+        formats.blocked.add(_value(old.result))
+        steps.append(replace(old, kind=kind))
+    for value in graph.results:
+        if value in formats.blocked and value not in formats.plain:
+            (made,) = (t for s in graph.steps for t in s.results if t.value is value)
+            steps.append(Step(REORDER_OUTPUT, (made,), (made,), {}))
+    graph.steps = [s for s in steps if s.kind != "Transpose" or s.result.value not in gone]
+
+
+def _plain_operands(step: Step, formats: _Formats) -> list[Step]:
+    """The reorders that a step needs which reads the layout of the graph."""
+    found: list[Step] = []
+    for operand in step.operands:
+        if operand is None or operand.value not in formats.blocked or operand.value in formats.plain:
+            continue
+        formats.plain.add(_value(operand))
+        found.append(Step(REORDER_OUTPUT, (operand,), (operand,), {}))
+    return found
+
+
+def _is(step: Step, kind: str, perm: list[int]) -> bool:
+    return step.kind == kind and perm_of(step) == perm
+
+
+def _has_one_reader(graph: Graph, tensor: Tensor) -> bool:
+    return len(graph.readers.get(_value(tensor), [])) == 1 and not graph.leaves(tensor.value)
+
+
+def _joined_kind(step: Step, formats: _Formats) -> str | None:
+    if step.kind not in JOINS or len(step.result.shape) != 4:
+        return None
+    operands = [t for t in step.operands if t is not None]
+    if not all(t.value in formats.blocked for t in operands):
+        return None
+    if step.kind == "Concat":
+        aligned = all(t.shape[1] % BLOCK == 0 for t in operands)
+        return step.kind if aligned and step.int("axis", 0) == 1 else None
+    return step.kind if all(t.shape == step.result.shape for t in operands) else None
+
+
+def blocked_kind(step: Step) -> str | None:
+    """The blocked kernel of a step, None if it has none."""
+    if step.kind == "AveragePool":
+        data = step.operand(0)
+        fits = len(data.shape) == 4 and data.itemsize == 4 and data.shape[1] % BLOCK == 0
+        return POOL if fits else None
+    if step.kind != "Conv":
+        return None
+    data, weights = step.operand(0), step.operand(1)
+    if len(data.shape) != 4 or data.itemsize != 4 or not weights.constant:
+        return None
+    out, per_group, *kernel = weights.shape
+    groups = step.int("group", 1)
+    if groups > 1:
+        return _grouped_kind(out, per_group, groups)
+    if per_group < BLOCK:
+        return DIRECT
+    if per_group % ALIGNED:
+        return None
+    dense = not any(step.ints("pads", [0] * 4))
+    return POINTWISE if dense and kernel == [1, 1] else BLOCKED
+
+
+def _grouped_kind(out: int, per_group: int, groups: int) -> str | None:
+    if per_group == 1 and out == groups:
+        return DEPTHWISE if out % ALIGNED == 0 else None
+    aligned = per_group % BLOCK == 0 and out // groups % BLOCK == 0
+    return BLOCKED if aligned else None

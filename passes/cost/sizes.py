@@ -1,0 +1,95 @@
+"""What a candidate costs where sizes are unknown: its ops again, at several sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from dialects.grad.conv import GradConvOp
+from dialects.onnx.base import OnnxOp
+from dialects.support import shapes
+from dialects.support.diagnostics import GradcError
+from dialects.support.interfaces import set_type
+from dialects.support.shapes import Dim, element_type_of, shape_of
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What stands for unknown sizes: the first axis, the channels, and any other axis."""
+
+    batch: int
+    channels: int
+    spatial: int
+
+    def of(self, dim: Dim, axis: int, channels: int) -> int:
+        if isinstance(dim, int):
+            return dim
+        if axis == 0:
+            return self.batch
+        return self.channels if axis == channels else self.spatial
+
+
+SIZES = (Sizes(1, 64, 7), Sizes(1, 64, 56), Sizes(1, 64, 224), Sizes(8, 64, 28))
+"""Small, middle and large images, and a batch. A candidate is judged by the worst of them."""
+
+TYPICAL = 1
+"""The index of the most usual of them."""
+
+
+def has_unknown(op: Operation) -> bool:
+    """Whether a size of an operand or result is not known at compile time."""
+    return any(not shapes.is_static(shape_of(value)) for value in (*op.operands, *op.results))
+
+
+@contextmanager
+def at_sizes(
+    source: Operation, ops: Sequence[Operation], result: SSAValue, sizes: Sizes
+) -> Iterator[tuple[list[Operation], SSAValue] | None]:
+    """Copies of the ops that stand for `source`, and of their result, at these sizes.
+
+    None if the ops contradict such sizes. The copies live as long as the context.
+    """
+    channels = channel_axis(source)
+    values: dict[SSAValue, SSAValue] = {}
+    for operand in source.operands:
+        shape = shape_of(operand)
+        if shapes.is_static(shape):
+            continue
+        known = [sizes.of(dim, axis, channels) for axis, dim in enumerate(shape)]
+        (values[operand],) = Block(arg_types=[shapes.tensor_type(element_type_of(operand), known)]).args
+    made: list[Operation] = []
+    try:
+        yield (made, values.get(result, result)) if _copies(ops, values, made) else None
+    finally:
+        for op in reversed(made):
+            op.drop_all_references()
+
+
+def channel_axis(op: Operation) -> int:
+    """Where the channels of its data are, as far as an op says."""
+    last = isinstance(op, GradConvOp) and op.value("layout") == "NXC"
+    return len(shape_of(op.results[0])) - 1 if last else 1
+
+
+def _copies(ops: Sequence[Operation], values: dict[SSAValue, SSAValue], made: list[Operation]) -> bool:
+    """Fill `made` and `values`; False where an op refuses its operands."""
+    for op in ops:
+        assert isinstance(op, OnnxOp)
+        operands = [values.get(value, value) for value in op.operands]
+        if all(a is b for a, b in zip(operands, op.operands, strict=True)):
+            made.append(op.clone())
+            values |= zip(op.results, made[-1].results, strict=True)
+            continue
+        copy = type(op).create(operands=operands, result_types=op.result_types, properties=op.properties)
+        made.append(copy)
+        try:
+            types = copy.infer_result_types()
+        except GradcError:
+            return False
+        for old, new, type_ in zip(op.results, copy.results, types, strict=True):
+            set_type(new, type_)
+            values[old] = new
+    return True
