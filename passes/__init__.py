@@ -38,6 +38,7 @@ _STRATEGIES = (
     "resize-to-pool",
     "resize-to-reduce-sum",
     "resize-to-gather",
+    "resize-by-axis",
     "resize-dynamic-to-matmul",
     "window-to-slice",
 )

@@ -15,6 +15,7 @@ from passes.strategies.conv_to_conv_transpose import ConvToConvTranspose
 from passes.strategies.conv_to_matmul import ConvToMatMul
 from passes.strategies.conv_to_phase_convs import ConvToPhaseConvs
 from passes.strategies.conv_to_upsampled_conv import ConvToUpsampledConv
+from passes.strategies.resize_by_axis import ResizeByAxis
 from passes.strategies.resize_dynamic_to_matmul import ResizeDynamicToMatMul
 from passes.strategies.resize_to_banded_matmul import ResizeToBandedMatMul
 from passes.strategies.resize_to_block_matmul import ResizeToBlockMatMul
@@ -41,6 +42,7 @@ STRATEGIES: tuple[type[Strategy], ...] = (
     ResizeToPool,
     ResizeToReduceSum,
     ResizeToGather,
+    ResizeByAxis,
     ResizeDynamicToMatMul,
     WindowToSlice,
 )

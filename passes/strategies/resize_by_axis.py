@@ -1,0 +1,59 @@
+"""resize-by-axis: on every axis of a resize the form that is cheapest there.
+
+The axes of a resize may differ: a short one is multiplied whole, a long one in bands, a periodic one in
+blocks. See `support.axis_forms`; prices are those of `passes.cost`.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from xdsl.ir import SSAValue
+
+from dialects.grad.resize import ResizeBackwardOp
+from dialects.grad.sampling import AxisSampling
+from passes.cost import price_ops
+from passes.strategies.base import Strategy, no_kernel
+from passes.support.axis_forms import AxisForm, Bands, Blocks, Dense, Gathers, Sums, axes_to_write
+from passes.support.rewriting import Emitter
+from passes.target import Target
+
+FORMS: tuple[AxisForm, ...] = (Dense(), Blocks(), Bands(24), Bands(40), Bands(64), Sums(), Gathers())
+"""Of equal price, the first is taken."""
+
+
+class ResizeByAxis(Strategy):
+    """The cheapest form of each axis."""
+
+    name: ClassVar[str] = "resize-by-axis"
+    ops: ClassVar = (ResizeBackwardOp,)
+
+    def refuses(self, op: ResizeBackwardOp, target: Target) -> str | None:
+        if reason := no_kernel(target, op.diff_dst, *Dense.needs):
+            return reason
+        if len(op.samplings) < 2:
+            return "one axis has one form, which is a strategy of its own"
+        return None
+
+    def emit(self, op: ResizeBackwardOp, target: Target, emit: Emitter) -> SSAValue:
+        value: SSAValue = op.diff_dst
+        for axis, sampling in axes_to_write(op):
+            value = _cheapest(emit, value, axis, sampling, target)
+        return value
+
+
+def _cheapest(emit: Emitter, value: SSAValue, axis: int, sampling: AxisSampling, target: Target) -> SSAValue:
+    best, result, least = Emitter(), value, float("inf")
+    for form in FORMS:
+        if form.refuses(sampling) or no_kernel(target, value, *form.needs):
+            continue
+        trial = Emitter()
+        written = form.write(trial, value, axis, sampling)
+        price = price_ops(trial.ops, target, [written])
+        dropped = best if price < least else trial
+        if price < least:
+            best, result, least = trial, written, price
+        for op in reversed(dropped.ops):
+            op.drop_all_references()
+    emit.ops.extend(best.ops)
+    return result
