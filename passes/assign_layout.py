@@ -2,7 +2,7 @@
 
 1. A convolution takes NCX or NXC; a resize, a window, a Pad, a Cast and a sum take whatever order their
    data comes in. An op that moves stands between two Transposes; where two neighbours agree, theirs
-   cancel.
+   cancel. A Transpose that is left between two such ops counts for more than it costs.
 2. The results of the graph, and whatever ops that do not move read, keep the order that they have.
 3. Transposes that are in the graph already are part of the choice: they are put where they cost least.
 
@@ -23,38 +23,36 @@ A graph that is best as it is stays as it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, field
+from itertools import permutations
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from dialects.onnx import ops as onnx
 from dialects.support.constants import constant_value
 from dialects.support.diagnostics import UnsupportedError
-from dialects.support.dtypes import of_mlir
-from dialects.support.shapes import element_type_of, shape_of
-from passes.choice import AUTO, choose, find_strategy
+from dialects.support.shapes import shape_of
+from passes.choice import AUTO, candidates, choose, find_strategy
+from passes.cost import price_ops
 from passes.strategies import strategies_of
 from passes.strategies.base import Strategy
 from passes.support import orders
-from passes.support.orders import Order, compose, data_of, identity, orders_of
+from passes.support.order_graph import Choice, Family, OrderGraph, Tensor
+from passes.support.orders import Order, compose, identity, inverse, orders_of
 from passes.support.rewriting import Emitter, functions, replace, rewrite, simplify
 from passes.target import Target, TargetPass
 
-Choice = dict[Operation, Order]
-
-NODE_SECONDS, BYTES_PER_SECOND = 3e-6, 8e9
-"""A Transpose takes as long as a node takes at all, and as moving its bytes takes."""
-
-UNKNOWN_BATCH, UNKNOWN_SIZE = 1, 32
-"""What stands for sizes that only run time knows, so that Transposes can be compared."""
-
 STAY = 1e-9
 """Seconds by which another order must be better than the given one."""
+
+INNER, INNER_SECONDS = 2.0, 2e-5
+"""What a Transpose between two ops that move counts: so many times its price, and so many seconds more.
+It also ends what runtimes do across ops, such as keeping a blocked layout from one convolution to the
+next, of which no price of a single op knows."""
 
 IMPOSSIBLE = 1e3
 """Seconds for an op that no strategy writes in an order: select-strategy says why, if it must be. Few
@@ -77,7 +75,7 @@ class AssignLayoutPass(TargetPass):
         prices = Prices(find_strategy(self.strategy), self.env)
         chosen: Choice = {}
         for function in functions(op):
-            chosen |= Assignment(function, prices).chosen()
+            chosen |= Assignment(OrderGraph.of(function), prices).chosen()
         moves = {inner: order for inner, order in chosen.items() if order != identity(len(order))}
         if moves:
             rewrite(op, [Move(moves)], repeat=False)
@@ -97,202 +95,160 @@ class Move(RewritePattern):
 
 
 @dataclass(frozen=True)
+class Price:
+    """Of an op; `wrapped` if its strategy writes Transposes around another layout."""
+
+    seconds: float
+    wrapped: bool = False
+
+
+@dataclass(frozen=True)
 class Prices:
     """What ops and Transposes cost, in seconds. `forced` is the strategy that a user wants, if any."""
 
     forced: Strategy | None
     target: Target
+    known: dict[tuple[TensorType, Order], float] = field(default_factory=dict)
 
-    def of(self, op: Operation, order: Order) -> float:
-        """The price of an op in one of its orders, Transposes of its strategy's own included.
-
-        Strategies have no prices in seconds yet, so these Transposes are all that there is to it.
-        """
+    def of(self, op: Operation, order: Order) -> Price:
+        """The price of an op in one of its orders, Transposes of its strategy's own included."""
         if not strategies_of(op):
-            return 0.0
+            return Price(0.0)
         if order == identity(len(order)):
             return self._of(op)
         with orders.twin(op, order) as other:
             return self._of(other)
 
-    def _of(self, op: Operation) -> float:
+    def _of(self, op: Operation) -> Price:
         try:
             strategy = choose(op, self.forced, self.target)
         except UnsupportedError:
-            return IMPOSSIBLE
-        if strategy.writes_layout_of(op):
+            return Price(IMPOSSIBLE)
+        (cost,) = (c.cost for c in candidates(op, self.target) if c.strategy is strategy)
+        assert cost is not None
+        return Price(cost, wrapped=not strategy.writes_layout_of(op))
+
+    def transpose(self, value: SSAValue, made: Order, wanted: Order) -> float:
+        """That of a tensor from one order to another; that of a constant is done at compile time."""
+        if made == wanted or constant_value(value) is not None:
             return 0.0
-        return self.transpose(op.operands[0]) + self.transpose(op.results[0])
-
-    def transpose(self, value: SSAValue) -> float:
-        """That of a constant is done at compile time."""
-        if constant_value(value) is not None:
-            return 0.0
-        dtype = of_mlir(element_type_of(value))
-        assert dtype is not None
-        elements = 1
-        for axis, dim in enumerate(shape_of(value)):
-            elements *= dim if isinstance(dim, int) else UNKNOWN_SIZE if axis else UNKNOWN_BATCH
-        return NODE_SECONDS + 2 * elements * dtype.numpy.itemsize / BYTES_PER_SECOND
-
-
-@dataclass
-class Tensor:
-    """A value and all that Transposes make of it, with orders relative to the value.
-
-    `fixed` are the orders in which ops that do not move read it. `readers` are those that do, each with
-    the order in which it reads now; `followers` those for which it is not the first operand.
-    """
-
-    value: SSAValue
-    transpose: float
-    fixed: set[Order] = field(default_factory=set)
-    readers: list[tuple[Operation, Order]] = field(default_factory=list)
-    followers: list[tuple[Operation, Order]] = field(default_factory=list)
-
-    def needs(self, choice: Choice, but: Operation | None = None) -> set[Order]:
-        """The orders in which it is read, but by one op."""
-        moving = (*self.readers, *self.followers)
-        return self.fixed | {compose(read, choice[op]) for op, read in moving if op is not but}
-
-    def made(self, choice: Choice) -> Order:
-        """The order in which it is made."""
-        maker = self.value.owner
-        given = identity(len(shape_of(self.value)))
-        return choice.get(maker, given) if isinstance(maker, Operation) else given
+        key = (orders.reordered(value, made), compose(inverse(made), wanted))
+        if key not in self.known:
+            type_, perm = key
+            op = onnx.TransposeOp(Block(arg_types=[type_]).args[0], perm=perm)
+            self.known[key] = price_ops([op], self.target)
+        return self.known[key]
 
 
 @dataclass
 class Assignment:
     """The choice for one function."""
 
-    function: FuncOp
+    graph: OrderGraph
     prices: Prices
-    tensors: dict[SSAValue, Tensor] = field(default_factory=dict)
     priced: dict[Operation, dict[Order, float]] = field(default_factory=dict)
-    """The ops that move with what they cost in each of their orders, in the order of the function."""
-
-    reads: dict[Operation, list[tuple[Tensor, Order]]] = field(default_factory=dict)
-    """What each op that moves reads."""
+    """What the ops that move cost in each of the orders that are weighed."""
 
     costs: dict[Operation, dict[Order, float]] = field(default_factory=dict)
     """`priced`, with all that depends on the result."""
 
     def chosen(self) -> Choice:
         """The order of each op that moves."""
-        self._read()
-        for op in self.reads:
-            self.priced[op] = self._priced(op)
-        given = {op: identity(len(shape_of(op.results[0]))) for op in self.reads}
+        for family in self.graph.families():
+            self.priced |= {op: self._priced(op, family) for op in family.ops}
+        given = {op: identity(len(shape_of(op.results[0]))) for op in self.graph.reads}
         found = [given, self._round(None)]
-        rounds = MOST_ROUNDS if any(tensor.followers for tensor in self.tensors.values()) else 1
-        while len(found) <= rounds and found[-1] not in found[:-1]:
+        sums = any(tensor.followers for tensor in self.graph.tensors.values())
+        while len(found) <= MOST_ROUNDS * sums and found[-1] not in found[:-1]:
             found.append(self._round(found[-1]))
         return min(found, key=self.cost)
 
     def cost(self, choice: Choice) -> float:
         """All ops and Transposes."""
         ops = sum(self.priced[op][order] for op, order in choice.items())
-        tensors = self.tensors.values()
-        return ops + sum(t.transpose * len(t.needs(choice) - {t.made(choice)}) for t in tensors)
+        tensors = self.graph.tensors.values()
+        return ops + sum(self._transposes(t, t.made(choice), t.needs(choice)) for t in tensors)
 
-    def _read(self) -> None:
-        """Fill `tensors` and `reads`."""
-        places: dict[SSAValue, tuple[Tensor, Order]] = {}
-        for value in self.function.args:
-            self._add(value, places)
-        for op in self.function.body.block.ops:
-            if isinstance(op, onnx.TransposeOp):
-                tensor, read = places[op.data]
-                places[op.transposed] = (tensor, compose(read, _perm(op)))
-                continue
-            moving = len(data_of(op)) if orders_of(op) else 0
-            if moving:
-                self.reads[op] = [places[operand] for operand in data_of(op)]
-            for index, operand in enumerate(op.operands):
-                tensor, read = places[operand]
-                if index < moving:
-                    (tensor.followers if index else tensor.readers).append((op, read))
-                elif not isinstance(op, onnx.ShapeOp):
-                    tensor.fixed.add(read)
-            for value in op.results:
-                self._add(value, places)
-
-    def _add(self, value: SSAValue, places: dict[SSAValue, tuple[Tensor, Order]]) -> None:
-        tensor = Tensor(value, self.prices.transpose(value))
-        self.tensors[value] = tensor
-        places[value] = (tensor, identity(len(shape_of(value))))
-
-    def _priced(self, op: Operation) -> dict[Order, float]:
+    def _priced(self, op: Operation, family: Family) -> dict[Order, float]:
         """What an op costs in the orders that are worth a thought.
 
-        An op all alone stays: what its strategy writes beside it is what could stand there.
+        An op all alone stays: a convolution's strategies write the Transposes themselves that could stand
+        beside it, and other ops work on whatever axes they are given.
         """
         given, *others = orders_of(op)
-        result = self.tensors[op.results[0]]
-        ends = not result.readers and not result.followers and result.fixed <= {given}
-        if ends and all(map(_begins, self.reads[op])):
+        others = [order for order in others if order in family.suggested]
+        if not others or (len(family.ops) == 1 and family.suggested <= set(orders_of(family.ops[0])[:2])):
             return {given: 0.0}
-        return {given: self.prices.of(op, given)} | {o: self.prices.of(op, o) + STAY for o in others}
+        prices = {order: self.prices.of(op, order) for order in (given, *others)}
+        return {
+            order: price.seconds + price.wrapped * self._wrapping(op) + (order != given) * STAY
+            for order, price in prices.items()
+        }
+
+    def _wrapping(self, op: Operation) -> float:
+        """What the Transposes that a strategy writes count beyond their price, as inner ones."""
+        (read, _), *_ = self.graph.reads[op]
+        result = self.graph.tensors[op.results[0]]
+        sides = (read.value.owner in self.graph.reads) + bool(result.readers or result.followers)
+        transposes = {self.prices.transpose(op.results[0], *pair) for pair in permutations(orders_of(op)[:2])}
+        return sides * ((INNER - 1) * max(transposes) + INNER_SECONDS)
+
+    def _transposes(self, tensor: Tensor, made: Order, wanted: Iterable[Order]) -> float:
+        """What it costs to make further orders of a tensor."""
+        return sum(self._transpose(tensor, made, order) for order in wanted)
+
+    def _transpose(self, tensor: Tensor, made: Order, wanted: Order) -> float:
+        price = self.prices.transpose(tensor.value, made, wanted)
+        inner = tensor.value.owner in self.graph.reads and wanted not in tensor.fixed
+        return INNER * price + INNER_SECONDS if price and inner else price
 
     def _round(self, before: Choice | None) -> Choice:
         """The best choice, for sums that read their further operands as in the choice before."""
-        for op in reversed(self.reads):
-            result = self.tensors[op.results[0]]
+        for op in reversed(self.graph.reads):
+            result = self.graph.tensors[op.results[0]]
             self.costs[op] = {
                 order: price + self._beside(op, order, before) + self._settled(result, order, before)[0]
                 for order, price in self.priced[op].items()
             }
         choice: Choice = {}
-        for tensor in self.tensors.values():
-            _, present = self._settled(tensor, tensor.made(choice), before)
+        for tensor in self.graph.tensors.values():
+            made = tensor.made(choice)
+            _, present = self._settled(tensor, made, before)
             for op, read in tensor.readers:
-                choice[op] = min(self._options(op, read, tensor, present))[1]
+                choice[op] = min(self._options(op, read, tensor, made, present))[1]
         return choice
 
     def _beside(self, op: Operation, order: Order, before: Choice | None) -> float:
         """What the further operands of a sum cost in an order."""
         if before is None:
             return 0.0
-        return sum(
-            tensor.transpose
-            for tensor, read in self.reads[op][1:]
-            if compose(read, order) not in tensor.needs(before, op) | {tensor.made(before)}
-        )
+        total = 0.0
+        for tensor, read in self.graph.reads[op][1:]:
+            made, wanted = tensor.made(before), compose(read, order)
+            if wanted not in tensor.needs(before, op):
+                total += self._transpose(tensor, made, wanted)
+        return total
 
     def _settled(self, tensor: Tensor, made: Order, before: Choice | None) -> tuple[float, frozenset[Order]]:
         """The least cost of a tensor that is made in an order, and the orders that are then made of it."""
-        followers = tensor.followers if before is not None else ()
-        must = frozenset(
-            {made, *tensor.fixed, *(compose(read, before[op]) for op, read in followers if before)}
-        )
+        must = {made, *tensor.fixed}
+        if before is not None:
+            must |= {compose(read, before[op]) for op, read in tensor.followers}
         wanted = {compose(read, order) for op, read in tensor.readers for order in self.costs[op]}
         extra = sorted(wanted - must)[:MOST_EXTRA]
-        return min(
-            ((self._with(tensor, must | more), must | more) for more in orders.subsets(extra)),
-            key=lambda found: found[0],
-        )
+        found = ((self._with(tensor, made, must | more), must | more) for more in orders.subsets(extra))
+        cost, present = min(found, key=lambda option: option[0])
+        return cost, frozenset(present)
 
-    def _with(self, tensor: Tensor, present: frozenset[Order]) -> float:
-        readers = (min(self._options(op, read, tensor, present))[0] for op, read in tensor.readers)
-        return (len(present) - 1) * tensor.transpose + sum(readers)
+    def _with(self, tensor: Tensor, made: Order, present: Set[Order]) -> float:
+        readers = (min(self._options(op, read, tensor, made, present))[0] for op, read in tensor.readers)
+        return self._transposes(tensor, made, present) + sum(readers)
 
     def _options(
-        self, op: Operation, read: Order, tensor: Tensor, present: frozenset[Order]
+        self, op: Operation, read: Order, tensor: Tensor, made: Order, present: Set[Order]
     ) -> Iterator[tuple[float, Order]]:
         """What each order of a reader costs, with a Transpose of its own where its order is not present."""
         for order, cost in self.costs[op].items():
-            yield cost + (compose(read, order) not in present) * tensor.transpose, order
-
-
-def _begins(place: tuple[Tensor, Order]) -> bool:
-    """Whether the one op that moves and reads this tensor reads it as an op made it that does not move."""
-    tensor, read = place
-    maker = tensor.value.owner
-    moves = isinstance(maker, Operation) and bool(orders_of(maker))
-    return len(tensor.readers) + len(tensor.followers) == 1 and not moves and read == identity(len(read))
-
-
-def _perm(op: onnx.TransposeOp) -> Order:
-    rank = len(shape_of(op.data))
-    return tuple(op.onnx_attributes().get("perm", reversed(range(rank))))  # pyright: ignore
+            wanted = compose(read, order)
+            own = 0.0 if wanted in present else self._transpose(tensor, made, wanted)
+            yield cost + own, order

@@ -25,8 +25,9 @@ from dialects.onnx.ops import AddOp, CastOp, ConstantOp, ConvOp, TransposeOp
 from dialects.support.constants import constant_value
 from dialects.support.entry import entry_function
 from passes import assign_layout, pipelines
-from passes.assign_layout import AssignLayoutPass, Move, Prices
-from passes.support.orders import orders_of
+from passes.assign_layout import INNER, INNER_SECONDS, AssignLayoutPass, Assignment, Move, Price, Prices
+from passes.support.order_graph import OrderGraph
+from passes.support.orders import identity, orders_of
 from passes.support.rewriting import refresh_function_types, rewrite, simplify
 from passes.target import Target
 
@@ -47,21 +48,43 @@ def transposes(module: ModuleOp) -> list[TransposeOp]:
 
 def price(module: ModuleOp) -> float:
     """What a module costs by the pass's own prices of single ops and Transposes."""
-    own = sum(PRICES.of(op, orders_of(op)[0]) for op in module.walk() if orders_of(op))
-    return own + sum(PRICES.transpose(op.data) for op in transposes(module))
+    own = sum(price_of_op(op) for op in module.walk() if orders_of(op))
+    return own + sum(map(price_of_transpose, transposes(module)))
+
+
+def price_of_op(op: Operation) -> float:
+    """Transposes that its strategy writes count for more on a side where an op moves."""
+    given, *others = orders_of(op)
+    price = PRICES.of(op, given)
+    if not price.wrapped:
+        return price.seconds
+    maker, readers = op.operands[0].owner, [use.operation for use in op.results[0].uses]
+    sides = (isinstance(maker, Operation) and bool(orders_of(maker))) + any(map(orders_of, readers))
+    back = tuple(others[0].index(axis) for axis in given)
+    own = max(PRICES.transpose(op.results[0], given, order) for order in (others[0], back))
+    return price.seconds + sides * ((INNER - 1) * own + INNER_SECONDS)
+
+
+def price_of_transpose(op: TransposeOp) -> float:
+    """An inner one counts for more."""
+    perm = tuple(op.onnx_attributes()["perm"])  # pyright: ignore
+    price = PRICES.transpose(op.data, identity(len(perm)), perm)
+    maker, readers = op.data.owner, [use.operation for use in op.transposed.uses]
+    inner = isinstance(maker, Operation) and bool(orders_of(maker)) and all(map(orders_of, readers))
+    return INNER * price + INNER_SECONDS if inner else price
 
 
 def every_choice(module: ModuleOp):
-    """The module with each op in each of its orders, in all combinations."""
-    count = len([op for op in module.walk() if orders_of(op)])
-    for picks in product(range(3), repeat=count):
+    """The module with each op in each of the orders that are weighed for it, in all combinations."""
+    function = entry_function(module)
+    assignment = Assignment(OrderGraph.of(function), PRICES)
+    assignment.chosen()
+    weighed = [list(assignment.priced[op]) for op in function.walk() if orders_of(op)]
+    for picks in product(*weighed):
         other = module.clone()
         ops = [op for op in other.walk() if orders_of(op)]
-        if any(pick >= len(orders_of(op)) for op, pick in zip(ops, picks, strict=True)):
-            continue
-        moves: dict[Operation, tuple[int, ...]] = {
-            op: orders_of(op)[pick] for op, pick in zip(ops, picks, strict=True) if pick
-        }
+        given = [orders[0] for orders in weighed]
+        moves = {op: pick for op, pick, first in zip(ops, picks, given, strict=True) if pick != first}
         rewrite(other, [Move(moves)], repeat=False)
         simplify(dialects.context(), other)
         yield other
@@ -235,13 +258,13 @@ def test_a_strategy_without_nxc_is_no_reason_to_move_one_op():
 def test_prices_decide(monkeypatch: pytest.MonkeyPatch):
     """An op that is much cheaper in one layout is put there, whatever its neighbours do."""
 
-    def of(self: Prices, op: Operation, order: tuple[int, ...]) -> float:
+    def of(self: Prices, op: Operation, order: tuple[int, ...]) -> Price:
         if not isinstance(op, GradConvOp):
-            return 0.0
+            return Price(0.0)
         flipped = order != tuple(range(len(order)))
         layout = op.value("layout") if not flipped else {"NCX": "NXC", "NXC": "NCX"}[op.value("layout")]
         wanted = "NXC" if op.weights_shape[2:] == (1, 1) else "NCX"
-        return 0.0 if layout == wanted else 1.0
+        return Price(0.0 if layout == wanted else 1.0)
 
     monkeypatch.setattr(assign_layout.Prices, "of", of)
     module = canonical(chain("cppcr"))

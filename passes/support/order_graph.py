@@ -1,0 +1,135 @@
+"""A function as tensors and the ops that could read and write them in other orders of their axes.
+
+Transposes are no ops here: what they make is the tensor that they read, in another order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation, SSAValue
+
+from dialects.grad.conv import GradConvOp
+from dialects.onnx import ops as onnx
+from dialects.support.shapes import shape_of
+from passes.support.orders import Order, compose, data_of, identity, layout_orders, orders_of
+
+Choice = dict[Operation, Order]
+"""The order of each op that moves."""
+
+
+@dataclass(eq=False)
+class Tensor:
+    """A value and all that Transposes make of it, with orders relative to the value.
+
+    `fixed` are the orders in which ops that do not move read it. `readers` are those that do, each with
+    the order in which it reads now; `followers` those for which it is not the first operand.
+    """
+
+    value: SSAValue
+    fixed: set[Order] = field(default_factory=set)
+    readers: list[tuple[Operation, Order]] = field(default_factory=list)
+    followers: list[tuple[Operation, Order]] = field(default_factory=list)
+
+    @property
+    def given(self) -> Order:
+        return identity(len(shape_of(self.value)))
+
+    def made(self, choice: Choice) -> Order:
+        """The order in which it is made."""
+        maker = self.value.owner
+        return choice.get(maker, self.given) if isinstance(maker, Operation) else self.given
+
+    def needs(self, choice: Choice, but: Operation | None = None) -> set[Order]:
+        """The orders in which it is read, but by one op."""
+        moving = (*self.readers, *self.followers)
+        return self.fixed | {compose(read, choice[op]) for op, read in moving if op is not but}
+
+
+Place = tuple[Tensor, Order]
+"""What an operand is: a tensor in an order."""
+
+
+@dataclass(eq=False)
+class Family:
+    """Ops that move and are connected by tensors, and the orders that anything of them suggests.
+
+    A convolution suggests the order of its other layout, a Transpose whatever lies between layouts; an
+    op that takes any order suggests none.
+    """
+
+    ops: list[Operation] = field(default_factory=list)
+    suggested: set[Order] = field(default_factory=set)
+
+
+@dataclass
+class OrderGraph:
+    """`reads` has the data of each op that moves; both are in the order of the function."""
+
+    tensors: dict[SSAValue, Tensor] = field(default_factory=dict)
+    reads: dict[Operation, list[Place]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, function: FuncOp) -> OrderGraph:
+        graph = cls()
+        places = {value: graph._add(value) for value in function.args}
+        for op in function.body.block.ops:
+            if isinstance(op, onnx.TransposeOp):
+                tensor, read = places[op.data]
+                places[op.transposed] = (tensor, compose(read, _perm(op)))
+                continue
+            graph._read(op, [places[operand] for operand in op.operands])
+            places |= {value: graph._add(value) for value in op.results}
+        return graph
+
+    def _add(self, value: SSAValue) -> Place:
+        tensor = self.tensors[value] = Tensor(value)
+        return tensor, tensor.given
+
+    def _read(self, op: Operation, places: list[Place]) -> None:
+        moving = len(data_of(op)) if orders_of(op) else 0
+        if moving:
+            self.reads[op] = places[:moving]
+        for index, (tensor, read) in enumerate(places):
+            if index < moving:
+                (tensor.followers if index else tensor.readers).append((op, read))
+            elif not isinstance(op, onnx.ShapeOp):
+                tensor.fixed.add(read)
+
+    def families(self) -> list[Family]:
+        found: dict[Tensor, Family] = {}
+        for op, places in self.reads.items():
+            tensors = [*(tensor for tensor, _ in places), self.tensors[op.results[0]]]
+            family = _joined(tensors, found)
+            family.ops.append(op)
+            if isinstance(op, GradConvOp):
+                family.suggested.update(orders_of(op))
+            if any(_is_transposed(tensor) for tensor in tensors):
+                family.suggested.update(layout_orders(len(tensors[0].given)))
+        return list(dict.fromkeys(found.values()))
+
+
+def _joined(tensors: list[Tensor], found: dict[Tensor, Family]) -> Family:
+    """One family of all the tensors; `found` has that of each tensor."""
+    known = list(dict.fromkeys(found[tensor] for tensor in tensors if tensor in found))
+    largest = max(known, key=lambda family: len(family.ops), default=Family())
+    merged = [family for family in known if family is not largest]
+    for family in merged:
+        largest.ops += family.ops
+        largest.suggested |= family.suggested
+    for tensor, family in found.items() if merged else ():
+        if family in merged:
+            found[tensor] = largest
+    found |= dict.fromkeys(tensors, largest)
+    return largest
+
+
+def _is_transposed(tensor: Tensor) -> bool:
+    reads = {read for _, read in (*tensor.readers, *tensor.followers)} | tensor.fixed
+    return not reads <= {tensor.given}
+
+
+def _perm(op: onnx.TransposeOp) -> Order:
+    rank = len(shape_of(op.data))
+    return tuple(op.onnx_attributes().get("perm", reversed(range(rank))))  # pyright: ignore
