@@ -18,6 +18,7 @@ from dialects.onnx.attributes import SEGMENTS, python_values
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.call import Python
 from dialects.onnx.values import constant_of
+from dialects.support.constants import constant_attribute
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import element_type_of, shape_of
 
@@ -103,7 +104,7 @@ class Graph:
     def of(cls, ops: Sequence[Operation], results: Sequence[SSAValue]) -> Graph:
         same: dict[SSAValue, SSAValue] = {}
         seen: dict[object, Operation] = {}
-        constant = Constants()
+        constant = Constants(ops)
         kept: list[Operation] = []
         for op in _live(ops, results):
             if all(constant(value) for value in op.results):
@@ -135,18 +136,25 @@ class Graph:
 
 
 class Constants:
-    """Whether compile time knows a value: it is a constant, or made of constants alone."""
+    """Whether compile time knows a value: it is a constant, or some of `ops` make it of constants alone.
 
-    def __init__(self) -> None:
+    Beyond these ops nobody looks: the graph that they are a part of may be large.
+    """
+
+    def __init__(self, ops: Iterable[Operation]) -> None:
+        self._inside = set(ops)
         self._known: dict[SSAValue, bool] = {}
 
     def __call__(self, value: SSAValue) -> bool:
         if value not in self._known:
-            owner = value.owner
-            self._known[value] = isinstance(owner, Operation) and (
-                all(map(self, owner.operands)) or _is_static_shape(owner)
-            )
+            self._known[value] = self._find(value)
         return self._known[value]
+
+    def _find(self, value: SSAValue) -> bool:
+        owner = value.owner
+        if not isinstance(owner, Operation) or owner not in self._inside:
+            return constant_attribute(value) is not None
+        return all(map(self, owner.operands)) or _is_static_shape(owner)
 
 
 def _is_static_shape(op: Operation) -> bool:
