@@ -30,7 +30,6 @@ from itertools import permutations
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from dialects.onnx import ops as onnx
 from dialects.support.constants import constant_value
@@ -43,7 +42,7 @@ from passes.strategies.base import Strategy
 from passes.support import orders
 from passes.support.order_graph import Choice, Family, OrderGraph, Tensor
 from passes.support.orders import Order, compose, identity, inverse, orders_of
-from passes.support.rewriting import Emitter, functions, replace, rewrite, simplify
+from passes.support.rewriting import functions, simplify
 from passes.target import Target, TargetPass
 
 STAY = 1e-9
@@ -73,25 +72,12 @@ class AssignLayoutPass(TargetPass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         prices = Prices(find_strategy(self.strategy), self.env)
-        chosen: Choice = {}
         for function in functions(op):
-            chosen |= Assignment(OrderGraph.of(function), prices).chosen()
-        moves = {inner: order for inner, order in chosen.items() if order != identity(len(order))}
-        if moves:
-            rewrite(op, [Move(moves)], repeat=False)
-            simplify(ctx, op)
-
-
-@dataclass
-class Move(RewritePattern):
-    """Puts each op into its order, between Transposes."""
-
-    moves: Choice
-
-    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        if op in self.moves:
-            emit = Emitter()
-            replace(op, rewriter, emit, orders.apply(op, self.moves[op], emit))
+            graph = OrderGraph.of(function)
+            choice = Assignment(graph, prices).chosen()
+            if any(order != identity(len(order)) for order in choice.values()):
+                graph.write(choice)
+                simplify(ctx, op)
 
 
 @dataclass(frozen=True)

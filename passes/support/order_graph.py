@@ -5,6 +5,7 @@ Transposes are no ops here: what they make is the tensor that they read, in anot
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects.func import FuncOp
@@ -13,7 +14,17 @@ from xdsl.ir import Operation, SSAValue
 from dialects.grad.conv import GradConvOp
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import shape_of
-from passes.support.orders import Order, compose, data_of, identity, layout_orders, orders_of
+from passes.support.orders import (
+    Order,
+    compose,
+    data_of,
+    identity,
+    inverse,
+    layout_orders,
+    moved,
+    orders_of,
+)
+from passes.support.rewriting import Emitter
 
 Choice = dict[Operation, Order]
 """The order of each op that moves."""
@@ -65,15 +76,17 @@ class Family:
 
 @dataclass
 class OrderGraph:
-    """`reads` has the data of each op that moves; both are in the order of the function."""
+    """`operands` has what each op but Transposes reads, `reads` the data of each op that moves; all are in
+    the order of the function."""
 
     tensors: dict[SSAValue, Tensor] = field(default_factory=dict)
+    operands: dict[Operation, list[Place]] = field(default_factory=dict)
     reads: dict[Operation, list[Place]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, function: FuncOp) -> OrderGraph:
         graph = cls()
-        places = {value: graph._add(value) for value in function.args}
+        places: dict[SSAValue, Place] = {value: graph._add(value) for value in function.args}
         for op in function.body.block.ops:
             if isinstance(op, onnx.TransposeOp):
                 tensor, read = places[op.data]
@@ -88,6 +101,7 @@ class OrderGraph:
         return tensor, tensor.given
 
     def _read(self, op: Operation, places: list[Place]) -> None:
+        self.operands[op] = places
         moving = len(data_of(op)) if orders_of(op) else 0
         if moving:
             self.reads[op] = places[:moving]
@@ -108,6 +122,80 @@ class OrderGraph:
             if any(_is_transposed(tensor) for tensor in tensors):
                 family.suggested.update(layout_orders(len(tensors[0].given)))
         return list(dict.fromkeys(found.values()))
+
+    def write(self, choice: Choice) -> None:
+        """Give each op that moves its order, in place, with no more Transposes than that takes.
+
+        Transposes that nobody reads any more are left to be swept up.
+        """
+        written = {tensor: Written(tensor, tensor.made(choice)) for tensor in self.tensors.values()}
+        replaced = []
+        for op, places in self.operands.items():
+            order = choice.get(op, ())
+            count = len(self.reads.get(op, ()))
+            wanted = [compose(read, order) for _, read in places[:count]] + [r for _, r in places[count:]]
+            values = [
+                written[place[0]].in_order(read, op) for place, read in zip(places, wanted, strict=True)
+            ]
+            for index, value in enumerate(values):
+                if op.operands[index] is not value:
+                    op.operands[index] = value
+            if order and order != identity(len(order)):
+                written[self.tensors[op.results[0]]].values[order] = _moved(op, order, values[:count])
+                replaced.append(op)
+        for op in reversed(replaced):
+            for use in list(op.results[0].uses):
+                assert isinstance(use.operation, onnx.TransposeOp)
+                _erase_transposes(use.operation)
+            op.detach()
+            op.erase()
+
+
+@dataclass
+class Written:
+    """The values that a tensor is there in, by their orders."""
+
+    tensor: Tensor
+    made: Order
+    values: dict[Order, SSAValue] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.made == self.tensor.given:
+            self.values[self.made] = self.tensor.value
+
+    def in_order(self, order: Order, reader: Operation) -> SSAValue:
+        if order not in self.values:
+            perm = compose(inverse(self.made), order)
+            transpose = onnx.TransposeOp(self.values[self.made], perm=perm)
+            maker = self.tensor.value.owner
+            transpose.location = maker.location if isinstance(maker, Operation) else reader.location
+            transpose.transposed.name_hint = self.tensor.value.name_hint
+            block = reader.parent_block()
+            assert block is not None
+            block.insert_op_before(transpose, reader)
+            self.values[order] = transpose.transposed
+        return self.values[order]
+
+
+def _moved(op: Operation, order: Order, data: Sequence[SSAValue]) -> SSAValue:
+    """Put the op in another order beside itself; its new result."""
+    block, emit = op.parent_block(), Emitter()
+    assert block is not None
+    result = emit(moved(op, order, data, emit))
+    for emitted in emit.ops:
+        emitted.location = op.location
+    block.insert_ops_before(emit.ops, op)
+    result.name_hint = op.results[0].name_hint
+    return result
+
+
+def _erase_transposes(op: onnx.TransposeOp) -> None:
+    """What a replaced op gave was read by Transposes only, and these by no more than such."""
+    for use in list(op.transposed.uses):
+        assert isinstance(use.operation, onnx.TransposeOp)
+        _erase_transposes(use.operation)
+    op.detach()
+    op.erase()
 
 
 def _joined(tensors: list[Tensor], found: dict[Tensor, Family]) -> Family:

@@ -135,12 +135,6 @@ def twin(op: OpT, order: Order, data: Sequence[SSAValue] = ()) -> Iterator[OpT]:
         other.drop_all_references()
 
 
-def apply(op: Operation, order: Order, emit: Emitter) -> SSAValue:
-    """The op's result as given, computed in another order between Transposes."""
-    data = [emit(onnx.TransposeOp(value, perm=order)) for value in data_of(op)]
-    return emit(onnx.TransposeOp(emit(moved(op, order, data, emit)), perm=inverse(order)))
-
-
 def subsets(orders: Sequence[Order]) -> Iterator[frozenset[Order]]:
     """All subsets, smaller ones before those that contain them."""
     for bits in range(1 << len(orders)):

@@ -25,10 +25,10 @@ from dialects.onnx.ops import AddOp, CastOp, ConstantOp, ConvOp, TransposeOp
 from dialects.support.constants import constant_value
 from dialects.support.entry import entry_function
 from passes import assign_layout, pipelines
-from passes.assign_layout import INNER, INNER_SECONDS, AssignLayoutPass, Assignment, Move, Price, Prices
+from passes.assign_layout import INNER, INNER_SECONDS, AssignLayoutPass, Assignment, Price, Prices
 from passes.support.order_graph import OrderGraph
 from passes.support.orders import identity, orders_of
-from passes.support.rewriting import refresh_function_types, rewrite, simplify
+from passes.support.rewriting import refresh_function_types, simplify
 from passes.target import Target
 
 ALL = (*KINDS, *CANONICAL)
@@ -82,10 +82,8 @@ def every_choice(module: ModuleOp):
     weighed = [list(assignment.priced[op]) for op in function.walk() if orders_of(op)]
     for picks in product(*weighed):
         other = module.clone()
-        ops = [op for op in other.walk() if orders_of(op)]
-        given = [orders[0] for orders in weighed]
-        moves = {op: pick for op, pick, first in zip(ops, picks, given, strict=True) if pick != first}
-        rewrite(other, [Move(moves)], repeat=False)
+        graph = OrderGraph.of(entry_function(other))
+        graph.write(dict(zip(graph.reads, picks, strict=True)))
         simplify(dialects.context(), other)
         yield other
 
@@ -122,10 +120,12 @@ def test_every_move_keeps_the_numbers(problem: Problem):
         op = [op for op in module.walk() if orders_of(op)][index]
         for order in orders_of(op)[1:]:
             other = module.clone()
-            moved = [op for op in other.walk() if orders_of(op)][index]
-            rewrite(other, [Move({moved: order})], repeat=False)
+            graph = OrderGraph.of(entry_function(other))
+            choice = {moving: orders_of(moving)[0] for moving in graph.reads}
+            choice[list(graph.reads)[index]] = order
+            graph.write(choice)
             other.verify()
-            expected.check_module(other, f"{moved.name} in order {order}")
+            expected.check_module(other, f"{op.name} in order {order}")
 
 
 def with_sum(module: ModuleOp) -> ModuleOp:
