@@ -21,12 +21,13 @@ from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from dialects.support.shapes import shape_of
 from passes.strategies.base import Strategy, no_kernel
-from passes.strategies.conv_to_phase_convs import no_phases
 from passes.support.convolution import GradConv
-from passes.support.phases import Phase, interleave, op_phases
+from passes.support.phases import AxisPhases, Phase, interleave_channels_last, op_phases
 from passes.support.rewriting import Emitter
 from passes.support.tensors import multiply_right, reshape
 from passes.target import Target
+
+NEEDED = (onnx.MatMulOp, onnx.SliceOp, onnx.ConcatOp, onnx.PadOp, onnx.GatherOp)
 
 
 class ConvNxcToMatMul(Strategy):
@@ -41,14 +42,12 @@ class ConvNxcToMatMul(Strategy):
             return "only channels-last data has all channels of a position side by side"
         if op.value("groups") > 1:
             return f"groups {op.value('groups')}: the channels of a position are in several products"
-        if reason := no_kernel(target, op.diff_dst, onnx.MatMulOp, onnx.SliceOp, onnx.ConcatOp, onnx.PadOp):
+        if reason := no_kernel(target, op.diff_dst, *NEEDED):
             return reason
         if is_product(op):
             return None
         if not shapes.is_static((*op.spatial(op.diff_dst), *op.spatial(op.diff_src))):
             return "windows need spatial sizes known at compile time"
-        if isinstance(op, ConvBackwardDataOp) and max(op.value("strides")) > 1:
-            return no_phases(op)
         return None
 
     def emit(self, op: GradConv, target: Target, emit: Emitter) -> SSAValue:
@@ -68,7 +67,16 @@ class ConvNxcToMatMul(Strategy):
             windows = _windows(emit, data, starts, [axis.positions for axis in axes], [1] * len(axes))
             return multiply_right(emit, windows, _matrix(emit, op.weights, [phase.taps for phase in chosen]))
 
-        return interleave(emit, axes, 1, part)
+        return interleave_channels_last(emit, axes, part) if strided(op) else part(_only(axes))
+
+
+def strided(op: ConvBackwardDataOp) -> bool:
+    return any(s > 1 for s in op.value("strides"))
+
+
+def _only(axes: Sequence[AxisPhases]) -> tuple[Phase, ...]:
+    """The phases of an op without a stride: one per axis."""
+    return tuple(phase for axis in axes for phase in axis.phases if phase)
 
 
 def is_product(op: GradConv) -> bool:

@@ -2,7 +2,7 @@
 
 See `support.phases`. The work is that of the gradient, without a zero, on onnxruntime's quick Conv; what
 it costs is writing diff_src again for every axis. In NXC the phases are interleaved in runs of whole
-channels, and the Transposes around a Conv come with its own reordering.
+channels, all axes at once, and the Transposes around a Conv come with its own reordering.
 """
 
 from __future__ import annotations
@@ -19,7 +19,13 @@ from dialects.onnx import ops as onnx
 from dialects.support import layouts, shapes
 from passes.strategies.base import Strategy, no_kernel
 from passes.support.convolution import Convolution, convolve, convolve_planes
-from passes.support.phases import AxisPhases, Phase, interleave, op_phases
+from passes.support.phases import (
+    AxisPhases,
+    Phase,
+    interleave_channels_first,
+    interleave_channels_last,
+    op_phases,
+)
 from passes.support.rewriting import Emitter
 from passes.support.tensors import swap_channels
 from passes.target import Target
@@ -33,7 +39,7 @@ class ConvToPhaseConvs(Strategy):
     layouts: ClassVar = ("NCX", "NXC")
 
     def refuses(self, op: ConvBackwardDataOp, target: Target) -> str | None:
-        needed = (onnx.ConvOp, onnx.ConcatOp, onnx.PadOp, onnx.SliceOp, onnx.TransposeOp)
+        needed = (onnx.ConvOp, onnx.ConcatOp, onnx.PadOp, onnx.SliceOp, onnx.TransposeOp, onnx.GatherOp)
         if reason := no_kernel(target, op.diff_dst, *needed):
             return reason
         if reason := no_phases(op):
@@ -42,6 +48,8 @@ class ConvToPhaseConvs(Strategy):
             pads = [axis.pads(phase) for phase in axis.phases if phase]
             if min(map(min, pads)) < 0:
                 return f"a phase of axis {letter} leaves out the edge of diff_dst: negative pads"
+            if op.value("layout") == "NCX" and axis.has_gap:
+                return f"no tap reaches some phases of axis {letter} between others"
         return None
 
     def emit(self, op: ConvBackwardDataOp, target: Target, emit: Emitter) -> SSAValue:
@@ -54,12 +62,14 @@ class ConvToPhaseConvs(Strategy):
         write = convolve_planes if groups == 1 or n == 1 else convolve
 
         def part(chosen: tuple[Phase, ...]) -> SSAValue:
-            value = write(emit, data, _taps(emit, weights, chosen), _geometry(axes, chosen, groups))
-            if layout == "NCX":
-                return value
-            return emit(onnx.TransposeOp(value, perm=layouts.permutation("NCX", "NXC", n)))
+            return write(emit, data, _taps(emit, weights, chosen), _geometry(axes, chosen, groups))
 
-        return interleave(emit, axes, op.spatial_axes[0], part)
+        def part_last(chosen: tuple[Phase, ...]) -> SSAValue:
+            return emit(onnx.TransposeOp(part(chosen), perm=layouts.permutation("NCX", "NXC", n)))
+
+        if layout == "NCX":
+            return interleave_channels_first(emit, axes, part)
+        return interleave_channels_last(emit, axes, part_last)
 
 
 def no_phases(op: ConvBackwardDataOp) -> str | None:
@@ -68,9 +78,6 @@ def no_phases(op: ConvBackwardDataOp) -> str | None:
         return "no axis has a stride"
     if not shapes.is_static((*op.spatial(op.diff_dst), *op.spatial(op.diff_src))):
         return "spatial sizes must be known at compile time"
-    for letter, axis in zip(axis_letters(op.spatial_rank), op_phases(op), strict=True):
-        if axis.has_gap:
-            return f"no tap reaches some phases of axis {letter} between others"
     return None
 
 

@@ -9,10 +9,13 @@ With g = gcd(s, d), taps of one phase lie s / g apart, and what they read d / g:
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeGuard
 
+import numpy as np
 from xdsl.ir import SSAValue
 
 from dialects.grad.conv import ConvBackwardDataOp
@@ -96,16 +99,12 @@ def op_phases(op: ConvBackwardDataOp) -> list[AxisPhases]:
     return found
 
 
-def interleave(
-    emit: Emitter,
-    axes: Sequence[AxisPhases],
-    first_axis: int,
-    part: Callable[[tuple[Phase, ...]], SSAValue],
+def interleave_channels_first(
+    emit: Emitter, axes: Sequence[AxisPhases], part: Callable[[tuple[Phase, ...]], SSAValue]
 ) -> SSAValue:
-    """diff_src from `part`, which gives Q.. positions of a choice of one phase per axis.
+    """diff_src (N, C, X..) from `part`, which gives (N, C, Q..) for a choice of one phase per axis.
 
-    `first_axis` is where the spatial axes begin. The innermost axis is interleaved first: the runs that
-    are copied are as long as can be.
+    The innermost axis is interleaved first: the runs that are copied are as long as can be.
     """
 
     def of(chosen: tuple[Phase, ...]) -> SSAValue:
@@ -114,17 +113,53 @@ def interleave(
             return part(chosen)
         phases = axes[i].phases
         parts = [of((*chosen, phase)) for phase in (phases[a] for a in axes[i].reached) if phase]
-        return _interleaved(emit, parts, axes[i], first_axis + i)
+        return _interleaved(emit, parts, axes[i], 2 + i)
 
     value = of(())
-    return crop(emit, value, range(first_axis, first_axis + len(axes)), [axis.x for axis in axes])
+    return crop(emit, value, range(2, 2 + len(axes)), [axis.x for axis in axes])
+
+
+def interleave_channels_last(
+    emit: Emitter, axes: Sequence[AxisPhases], part: Callable[[tuple[Phase, ...]], SSAValue]
+) -> SSAValue:
+    """diff_src (N, X.., C) from `part`, which gives (N, Q.., C) for a choice of one phase per axis.
+
+    The parts lie one behind the other, and one Gather takes every position of diff_src from where it is:
+    rows of C, in two copies for any number of axes. Where no tap reaches it takes a row of zeros.
+    """
+    choices = list(itertools.product(*(axis.phases for axis in axes)))
+    values = [part(chosen) for chosen in choices if _all_reached(chosen)]
+    batch, *_, channels = (size_of(emit, values[0], i) for i in range(len(axes) + 2))
+    count = math.prod(axis.positions for axis in axes)
+    rows = [reshape(emit, value, [batch, count, channels]) for value in values]
+    if len(values) < len(choices):
+        rows[-1] = emit(onnx.PadOp(rows[-1], emit.ints([0, 0, 0, 0, 1, 0])))
+    joined = emit(onnx.ConcatOp(rows, axis=1)) if len(rows) > 1 else rows[0]
+    return emit(onnx.GatherOp(joined, emit.constant(_places(axes, choices, count)), axis=1))
+
+
+def _all_reached(chosen: Sequence[Phase | None]) -> TypeGuard[tuple[Phase, ...]]:
+    return all(chosen)
+
+
+def _places(axes: Sequence[AxisPhases], choices: Sequence[Sequence[Phase | None]], count: int) -> np.ndarray:
+    """Of every position of diff_src, its row among the parts' rows; zeros stand behind the last part."""
+    reached = [_all_reached(chosen) for chosen in choices]
+    zeros = sum(reached) * count
+    first = np.where(reached, (np.cumsum(reached) - 1) * count, -1)
+    first = first.reshape([len(axis.phases) for axis in axes])
+    grids = np.meshgrid(*(np.arange(axis.x) for axis in axes), indexing="ij")
+    phase = tuple(grid % len(axis.phases) for grid, axis in zip(grids, axes, strict=True))
+    row = np.zeros_like(grids[0])
+    for grid, axis in zip(grids, axes, strict=True):
+        row = row * axis.positions + grid // len(axis.phases)
+    return np.where(first[phase] < 0, zeros, first[phase] + row)
 
 
 def _interleaved(emit: Emitter, parts: Sequence[SSAValue], phases: AxisPhases, axis: int) -> SSAValue:
     """Parts of (.., Q, ..) to (.., Q s, ..), zeros for the phases before and after those of the parts.
 
-    As matrices (.. Q, ..): side by side. In that shape onnxruntime leaves a Transpose in front of a part
-    where it is, by the Conv, with which it is fused.
+    As matrices (.. Q, ..): side by side.
     """
     stride = len(phases.phases)
     if stride == 1:

@@ -46,13 +46,10 @@ func.func @phases(%dy: tensor<1x3x4xf32>, %w: tensor<4x2x3xf32>) -> tensor<1x6x2
 // CHECK-NEXT: %dx_17 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[8, 2]> : tensor<2xi64>
 // CHECK-NEXT: %dx_18 = onnx.Reshape %dx_16, %dx_17 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<2x4x2xf32>, tensor<2xi64>) -> tensor<8x2xf32>
 // CHECK-NEXT: %dx_19 = onnx.MatMul %dx_13, %dx_18 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x3x8xf32>, tensor<8x2xf32>) -> tensor<1x3x2xf32>
-// CHECK-NEXT: %dx_20 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[3, 2]> : tensor<2xi64>
-// CHECK-NEXT: %dx_21 = onnx.Reshape %dx_10, %dx_20 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x3x2xf32>, tensor<2xi64>) -> tensor<3x2xf32>
-// CHECK-NEXT: %dx_22 = onnx.Reshape %dx_19, %dx_20 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x3x2xf32>, tensor<2xi64>) -> tensor<3x2xf32>
-// CHECK-NEXT: %dx_23 = onnx.Concat %dx_21, %dx_22 {axis = 1, gradc.strategy = "conv-nxc-to-matmul"} : (tensor<3x2xf32>, tensor<3x2xf32>) -> tensor<3x4xf32>
-// CHECK-NEXT: %dx_24 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[1, 6, 2]> : tensor<3xi64>
-// CHECK-NEXT: %dx_25 = onnx.Reshape %dx_23, %dx_24 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<3x4xf32>, tensor<3xi64>) -> tensor<1x6x2xf32>
-// CHECK-NEXT: func.return %dx_25 : tensor<1x6x2xf32>
+// CHECK-NEXT: %dx_20 = onnx.Concat %dx_10, %dx_19 {axis = 1, gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x3x2xf32>, tensor<1x3x2xf32>) -> tensor<1x6x2xf32>
+// CHECK-NEXT: %dx_21 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[0, 3, 1, 4, 2, 5]> : tensor<6xi64>
+// CHECK-NEXT: %dx_22 = onnx.Gather %dx_20, %dx_21 {axis = 1, gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x6x2xf32>, tensor<6xi64>) -> tensor<1x6x2xf32>
+// CHECK-NEXT: func.return %dx_22 : tensor<1x6x2xf32>
 
 // A forward convolution: windows with the stride.
 func.func @forward(%dy: tensor<1x9x4xf32>, %w: tensor<6x4x3xf32>) -> tensor<1x3x6xf32> {

@@ -50,27 +50,22 @@ func.func @last(%dy: tensor<1x3x3x4xf32>, %w: tensor<4x2x2x2xf32>) -> tensor<1x6
 // CHECK-NEXT: %dx_12 = onnx.Gather %dx_7, %dx_11 {axis = 3, gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x1x2xf32>, tensor<1xi64>) -> tensor<2x4x1x1xf32>
 // CHECK-NEXT: %dx_13 = onnx.Conv %dx, %dx_12 {dilations = [1, 1], group = 1, pads = [0, 0, 0, 0], strides = [1, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x3x3xf32>, tensor<2x4x1x1xf32>) -> tensor<1x2x3x3xf32>
 // CHECK-NEXT: %dx_14 = onnx.Transpose %dx_13 {perm = [0, 2, 3, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x2x3x3xf32>) -> tensor<1x3x3x2xf32>
-// CHECK-NEXT: %dx_15 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[9, 2]> : tensor<2xi64>
-// CHECK-NEXT: %dx_16 = onnx.Reshape %dx_10, %dx_15 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x3x3x2xf32>, tensor<2xi64>) -> tensor<9x2xf32>
-// CHECK-NEXT: %dx_17 = onnx.Reshape %dx_14, %dx_15 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x3x3x2xf32>, tensor<2xi64>) -> tensor<9x2xf32>
-// CHECK-NEXT: %dx_18 = onnx.Concat %dx_16, %dx_17 {axis = 1, gradc.strategy = "conv-to-phase-convs"} : (tensor<9x2xf32>, tensor<9x2xf32>) -> tensor<9x4xf32>
-// CHECK-NEXT: %dx_19 = onnx.Gather %dx_5, %dx_11 {axis = 2, gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x2x2xf32>, tensor<1xi64>) -> tensor<2x4x1x2xf32>
-// CHECK-NEXT: %dx_20 = onnx.Gather %dx_19, %dx_6 {axis = 3, gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x1x2xf32>, tensor<1xi64>) -> tensor<2x4x1x1xf32>
-// CHECK-NEXT: %dx_21 = onnx.Conv %dx, %dx_20 {dilations = [1, 1], group = 1, pads = [0, 0, 0, 0], strides = [1, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x3x3xf32>, tensor<2x4x1x1xf32>) -> tensor<1x2x3x3xf32>
-// CHECK-NEXT: %dx_22 = onnx.Transpose %dx_21 {perm = [0, 2, 3, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x2x3x3xf32>) -> tensor<1x3x3x2xf32>
-// CHECK-NEXT: %dx_23 = onnx.Gather %dx_19, %dx_11 {axis = 3, gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x1x2xf32>, tensor<1xi64>) -> tensor<2x4x1x1xf32>
-// CHECK-NEXT: %dx_24 = onnx.Conv %dx, %dx_23 {dilations = [1, 1], group = 1, pads = [0, 0, 0, 0], strides = [1, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x3x3xf32>, tensor<2x4x1x1xf32>) -> tensor<1x2x3x3xf32>
-// CHECK-NEXT: %dx_25 = onnx.Transpose %dx_24 {perm = [0, 2, 3, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x2x3x3xf32>) -> tensor<1x3x3x2xf32>
-// CHECK-NEXT: %dx_26 = onnx.Reshape %dx_22, %dx_15 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x3x3x2xf32>, tensor<2xi64>) -> tensor<9x2xf32>
-// CHECK-NEXT: %dx_27 = onnx.Reshape %dx_25, %dx_15 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x3x3x2xf32>, tensor<2xi64>) -> tensor<9x2xf32>
-// CHECK-NEXT: %dx_28 = onnx.Concat %dx_26, %dx_27 {axis = 1, gradc.strategy = "conv-to-phase-convs"} : (tensor<9x2xf32>, tensor<9x2xf32>) -> tensor<9x4xf32>
-// CHECK-NEXT: %dx_29 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[3, 12]> : tensor<2xi64>
-// CHECK-NEXT: %dx_30 = onnx.Reshape %dx_18, %dx_29 : (tensor<9x4xf32>, tensor<2xi64>) -> tensor<3x12xf32>
-// CHECK-NEXT: %dx_31 = onnx.Reshape %dx_28, %dx_29 : (tensor<9x4xf32>, tensor<2xi64>) -> tensor<3x12xf32>
-// CHECK-NEXT: %dx_32 = onnx.Concat %dx_30, %dx_31 {axis = 1, gradc.strategy = "conv-to-phase-convs"} : (tensor<3x12xf32>, tensor<3x12xf32>) -> tensor<3x24xf32>
-// CHECK-NEXT: %dx_33 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[1, 6, 6, 2]> : tensor<4xi64>
-// CHECK-NEXT: %dx_34 = onnx.Reshape %dx_32, %dx_33 {gradc.strategy = "conv-to-phase-convs"} : (tensor<3x24xf32>, tensor<4xi64>) -> tensor<1x6x6x2xf32>
-// CHECK-NEXT: func.return %dx_34 : tensor<1x6x6x2xf32>
+// CHECK-NEXT: %dx_15 = onnx.Gather %dx_5, %dx_11 {axis = 2, gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x2x2xf32>, tensor<1xi64>) -> tensor<2x4x1x2xf32>
+// CHECK-NEXT: %dx_16 = onnx.Gather %dx_15, %dx_6 {axis = 3, gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x1x2xf32>, tensor<1xi64>) -> tensor<2x4x1x1xf32>
+// CHECK-NEXT: %dx_17 = onnx.Conv %dx, %dx_16 {dilations = [1, 1], group = 1, pads = [0, 0, 0, 0], strides = [1, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x3x3xf32>, tensor<2x4x1x1xf32>) -> tensor<1x2x3x3xf32>
+// CHECK-NEXT: %dx_18 = onnx.Transpose %dx_17 {perm = [0, 2, 3, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x2x3x3xf32>) -> tensor<1x3x3x2xf32>
+// CHECK-NEXT: %dx_19 = onnx.Gather %dx_15, %dx_11 {axis = 3, gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x1x2xf32>, tensor<1xi64>) -> tensor<2x4x1x1xf32>
+// CHECK-NEXT: %dx_20 = onnx.Conv %dx, %dx_19 {dilations = [1, 1], group = 1, pads = [0, 0, 0, 0], strides = [1, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x3x3xf32>, tensor<2x4x1x1xf32>) -> tensor<1x2x3x3xf32>
+// CHECK-NEXT: %dx_21 = onnx.Transpose %dx_20 {perm = [0, 2, 3, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x2x3x3xf32>) -> tensor<1x3x3x2xf32>
+// CHECK-NEXT: %dx_22 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[1, 9, 2]> : tensor<3xi64>
+// CHECK-NEXT: %dx_23 = onnx.Reshape %dx_10, %dx_22 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x3x3x2xf32>, tensor<3xi64>) -> tensor<1x9x2xf32>
+// CHECK-NEXT: %dx_24 = onnx.Reshape %dx_14, %dx_22 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x3x3x2xf32>, tensor<3xi64>) -> tensor<1x9x2xf32>
+// CHECK-NEXT: %dx_25 = onnx.Reshape %dx_18, %dx_22 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x3x3x2xf32>, tensor<3xi64>) -> tensor<1x9x2xf32>
+// CHECK-NEXT: %dx_26 = onnx.Reshape %dx_21, %dx_22 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x3x3x2xf32>, tensor<3xi64>) -> tensor<1x9x2xf32>
+// CHECK-NEXT: %dx_27 = onnx.Concat %dx_23, %dx_24, %dx_25, %dx_26 {axis = 1, gradc.strategy = "conv-to-phase-convs"} : (tensor<1x9x2xf32>, tensor<1x9x2xf32>, tensor<1x9x2xf32>, tensor<1x9x2xf32>) -> tensor<1x36x2xf32>
+// CHECK-NEXT: %dx_28 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[[0, 9, 1, 10, 2, 11], [18, 27, 19, 28, 20, 29], [3, 12, 4, 13, 5, 14], [21, 30, 22, 31, 23, 32], [6, 15, 7, 16, 8, 17], [24, 33, 25, 34, 26, 35]]> : tensor<6x6xi64>
+// CHECK-NEXT: %dx_29 = onnx.Gather %dx_27, %dx_28 {axis = 1, gradc.strategy = "conv-to-phase-convs"} : (tensor<1x36x2xf32>, tensor<6x6xi64>) -> tensor<1x6x6x2xf32>
+// CHECK-NEXT: func.return %dx_29 : tensor<1x6x6x2xf32>
 
 // Kernel 1, stride 3: tap 0 reaches phase 0 only, zeros stand behind it; X = 3 (3 - 1) + 1 + 1 = 8.
 func.func @zeros(%dy: tensor<1x4x3xf32>, %w: tensor<4x2x1xf32>) -> tensor<1x2x8xf32> {
