@@ -72,10 +72,11 @@ class TestPasses:
     def test_options_of_the_passes_are_in_the_command(self, folder, monkeypatch):
         monkeypatch.setattr(SelectStrategyPass, "apply", fails)
         with pytest.raises(gradc.InternalError):
-            gradc.compile(CONV, target="cuda", opset=17, strategy="conv_to_matmul")
+            gradc.compile(CONV, target="cuda", opset=17, strategy="conv_to_matmul", threads=3)
         text = reproducer(folder).read_text(encoding="utf-8")
         (first,) = re.findall(r"select-strategy\{(.*?)\}", text)
-        assert set(first.replace('"', "").split()) == {"target=cuda", "opset=17", "strategy=conv-to-matmul"}
+        given = {"target=cuda", "opset=17", "threads=3", "strategy=conv-to-matmul"}
+        assert set(first.replace('"', "").split()) == given
         monkeypatch.undo()
         ended = run_opt(reproducer(folder), *options_of(text))
         assert "onnx.MatMul" in ended.out
