@@ -19,6 +19,7 @@ from xdsl.ir import Attribute
 from xdsl.irdl import AnyAttr, BaseAttr
 
 from dialects.onnx.call import Python
+from dialects.support.attributes import int_attribute, ints_attribute, string_attribute
 from dialects.support.dense import from_numpy, to_numpy
 
 # Constraints of the generated properties.
@@ -41,14 +42,14 @@ def to_attribute(value: object) -> Attribute:
         case np.ndarray():
             return from_numpy(value)
         case str():
-            return StringAttr(value)
+            return string_attribute(value)
         case bool() | int() | np.integer():
-            return IntegerAttr(int(value), i64)
+            return int_attribute(int(value))
         case float() | np.floating():
             return FloatAttr(float(value), f32)
         case _:
             assert isinstance(value, Sequence), value
-            return DenseArrayBase.from_list(i64, [int(x) for x in value])
+            return ints_attribute(tuple(int(x) for x in value))
 
 
 def to_python(value: Attribute) -> Python:

@@ -9,13 +9,14 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType, f32
+from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr, TensorType, f32, i32
 from xdsl.interfaces import HasCanonicalizationPatternsInterface, HasFolderInterface
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import IRDLOperation, OpDef, OptionalDef, VariadicDef, traits_def
+from xdsl.irdl import AttrSizedOperandSegments, IRDLOperation, OpDef, OptionalDef, VariadicDef, traits_def
 from xdsl.parser import Parser
 from xdsl.pattern_rewriter import RewritePattern
 from xdsl.printer import Printer
@@ -38,7 +39,8 @@ from dialects.support.diagnostics import (
 )
 from dialects.support.dtypes import by_name, name_of, of_mlir
 from dialects.support.interfaces import InfersTypes, check_results
-from dialects.support.state import State, VerifiedOnce
+from dialects.support.memo import MOST, Memo
+from dialects.support.state import State, VerifiedOnce, call_state
 
 __all__ = ["OnnxConstant", "OnnxOp", "Value", "constant_of", "opset_range", "required_opset"]
 
@@ -81,18 +83,18 @@ class OnnxOp(
 
         `results` is the number of results of an op where that is free (Split).
         """
+        groups = [tuple(map(SSAValue.get, _sequence(given))) for given in operands]
         given = (attributes or {}).items()
         properties = {name: to_attribute(value) for name, value in given if value is not None}
-        names = [name for name, _ in self.get_irdl_definition().operands]
+        if _is_segmented(type(self)):
+            properties[SEGMENTS] = _segments(tuple(map(len, groups)))
+        by_name = dict(zip(_operand_names(type(self)), (group or None for group in groups), strict=True))
         try:
-            types = _infer(type(self), dict(zip(names, operands, strict=True)), properties, results)
+            types = _infer(type(self), by_name, properties, results)
         except GradcError as error:
             raise type(error)(replace(error.diagnostic, subject=self.name)) from None
-        super().__init__(
-            operands=operands,
-            result_types=types if results is None else [types],
-            properties=properties,
-        )
+        # not IRDL's constructor, which looks at each definition again, for as long as all the above takes
+        Operation.__init__(self, operands=sum(groups, ()), result_types=types, properties=properties)
 
     @classmethod
     def onnx_name(cls) -> str:
@@ -100,6 +102,8 @@ class OnnxOp(
 
     def onnx_inputs(self) -> list[SSAValue | None]:
         """The operands in schema order; an absent optional one is None, trailing ones are left out."""
+        if not _is_segmented(type(self)):
+            return list(self.operands)
         return _in_order(self._operands_by_name())
 
     def onnx_attributes(self) -> dict[str, Python]:
@@ -110,7 +114,7 @@ class OnnxOp(
         return _call(type(self), self._operands_by_name(), self.properties, len(self.results))
 
     def _operands_by_name(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name, _ in self.get_irdl_definition().operands}
+        return {name: getattr(self, name) for name in _operand_names(type(self))}
 
     def infer_result_types(self) -> tuple[TensorType, ...]:
         operands = self._operands_by_name()
@@ -201,6 +205,15 @@ class OnnxConstant(OnnxOp, ABC):
 
     traits = traits_def(ConstantLike())
 
+    def __init__(self, operands: Sequence[Value], attributes: Mapping[str, object]):
+        value = to_attribute(attributes["value"])
+        assert isinstance(value, DenseIntOrFPElementsAttr)
+        try:
+            to_numpy(value)
+        except GradcError as error:
+            raise type(error)(replace(error.diagnostic, subject=self.name)) from None
+        Operation.__init__(self, operands=(), result_types=[value.type], properties={"value": value})
+
     def verified_state(self) -> State | None:
         """The value's type and length stand for the value, which is not to be kept alive."""
         value = self.properties.get("value")
@@ -274,7 +287,24 @@ def _tensor(value: SSAValue) -> Tensor:
     return Tensor(shapes.shape_of(value), constant_of(value), dims_of(value))
 
 
+_INFERRED = Memo()
+
+
 def _infer(
+    cls: type[OnnxOp],
+    operands: Mapping[str, Any],
+    properties: Mapping[str, Attribute],
+    results: int | None,
+) -> tuple[TensorType, ...]:
+    """The result types; asked once for ops of a kind whose operands and attributes are alike."""
+    state = call_state(cls, _in_order(operands), properties)
+    if state is None:
+        return _infer_anew(cls, operands, properties, results)
+    key = (*state, results)
+    return _INFERRED.get(key, lambda: _infer_anew(cls, operands, properties, results))
+
+
+def _infer_anew(
     cls: type[OnnxOp],
     operands: Mapping[str, Any],
     properties: Mapping[str, Attribute],
@@ -295,7 +325,7 @@ def _result_element_type(
     variables: dict[str, Attribute] = {}
     for name, given in operands.items():
         for value in _sequence(given):
-            _bind(cls, variables, name, shapes.element_type_of(SSAValue.get(value)))
+            _bind(cls, variables, name, shapes.element_type_of(value))
     ((result, _),) = cls.get_irdl_definition().results
     variable = cls.TYPES[result]
     if variable in variables:
@@ -340,17 +370,32 @@ def _bytes(value: SSAValue) -> float:
 # Operands
 
 
+@cache
+def _operand_names(cls: type[OnnxOp]) -> tuple[str, ...]:
+    return tuple(name for name, _ in cls.get_irdl_definition().operands)
+
+
+@cache
+def _is_segmented(cls: type[OnnxOp]) -> bool:
+    """Whether the op has optional operands, so that a property says which are given."""
+    return any(isinstance(option, AttrSizedOperandSegments) for option in cls.get_irdl_definition().options)
+
+
+@lru_cache(MOST)
+def _segments(sizes: tuple[int, ...]) -> Attribute:
+    return DenseArrayBase.from_list(i32, sizes)
+
+
 def _sequence(given: Any) -> Sequence[Any]:
     if given is None:
         return ()
-    return given if isinstance(given, Sequence) else (given,)
+    return given if isinstance(given, tuple | list) else (given,)
 
 
 def _in_order(operands: Mapping[str, Any]) -> list[SSAValue | None]:
     found: list[SSAValue | None] = []
     for given in operands.values():
-        values = given if isinstance(given, Sequence) else [given]
-        found.extend(None if value is None else SSAValue.get(value) for value in values)
+        found += given if isinstance(given, tuple) else (given,)
     while found and found[-1] is None:
         found.pop()
     return found

@@ -68,9 +68,9 @@ class AttributeSpec(AttrConstraint):
         """The attribute for a Python value; ValueError says given and expected."""
         match self.tag:
             case "s64":
-                return _int_attribute(_int(value, self.tag))
+                return int_attribute(_int(value, self.tag))
             case "s64[]":
-                return _ints_attribute(tuple(_list(value, _int, self.tag)))
+                return ints_attribute(tuple(_list(value, _int, self.tag)))
             case "f32":
                 return FloatAttr(_float(value, self.tag), f64)
             case "f32[]":
@@ -78,7 +78,7 @@ class AttributeSpec(AttrConstraint):
             case "bool":
                 return BoolAttr.from_bool(_bool(value, self.tag))
             case _:
-                return _string_attribute(self.word(value))
+                return string_attribute(self.word(value))
 
     def normalised(self, attr: Attribute) -> Attribute:
         """The one encoding of an attribute's value; itself if it has none, for the verifier."""
@@ -138,17 +138,18 @@ _DECODED, _NORMALISED = Memo(), Memo()
 
 
 @functools.lru_cache(MOST)
-def _int_attribute(value: int) -> Attribute:
+def int_attribute(value: int) -> Attribute:
+    """An int64; like the next two, the same object for the same value."""
     return IntegerAttr(value, i64)
 
 
 @functools.lru_cache(MOST)
-def _ints_attribute(values: tuple[int, ...]) -> Attribute:
+def ints_attribute(values: tuple[int, ...]) -> Attribute:
     return DenseArrayBase.from_list(i64, values)
 
 
 @functools.lru_cache(MOST)
-def _string_attribute(value: str) -> Attribute:
+def string_attribute(value: str) -> Attribute:
     return StringAttr(value)
 
 

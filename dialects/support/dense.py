@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr, TensorType
+from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr
 
-from dialects.support import dtypes
+from dialects.support import dtypes, shapes
 from dialects.support.diagnostics import violation
 
 
@@ -22,7 +22,7 @@ def from_numpy(array: np.ndarray) -> DenseIntOrFPElementsAttr:
     if dtype is None:
         known = ", ".join(d.name for d in dtypes.DTYPES)
         raise violation("constant dtype", given=array.dtype, expected=f"one of {known}")
-    type_ = TensorType(dtype.mlir, array.shape)  # pyright: ignore[reportArgumentType]
+    type_ = shapes.tensor_type(dtype.mlir, array.shape)
     data = np.ascontiguousarray(array)
     return DenseIntOrFPElementsAttr(type_, BytesAttr(data.tobytes()))  # pyright: ignore
 

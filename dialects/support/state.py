@@ -7,7 +7,7 @@ inferred of an op, or found good about it, need not be asked of the next op in t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -27,13 +27,26 @@ State = tuple[Any, ...]
 
 
 def state_of(op: Operation) -> State | None:
-    """Class, operand types and small constant operands, result types, properties, names of attributes.
+    """`call_state`, and the result types and the names of the attributes."""
+    call = call_state(type(op), op.operands, op.properties)
+    if call is None:
+        return None
+    return (*call, *op.result_types, *op.attributes)
+
+
+def call_state(
+    cls: type[Operation], operands: Iterable[SSAValue | None], properties: Mapping[str, Attribute]
+) -> State | None:
+    """Class, operand types and small constant operands, properties: what results are inferred from.
 
     None for an op that reads sizes which another op computes, or a value that is erased, and for a
     large constant, which a Memo would keep alive.
     """
-    state: list[Any] = [type(op)]
-    for operand in op.operands:
+    state: list[Any] = [cls]
+    for operand in operands:
+        if operand is None:
+            state.append(None)
+            continue
         if isinstance(operand, ErasedSSAValue):
             return None
         state.append(operand.type)
@@ -42,13 +55,10 @@ def state_of(op: Operation) -> State | None:
             if constant is None and _is_computed_size(operand):
                 return None
             state.append(constant)
-    for result in op.results:
-        state.append(result.type)
-    for name, value in op.properties.items():
+    for name, value in properties.items():
         if isinstance(value, DenseIntOrFPElementsAttr) and not _few(value.type):
             return None
         state += (name, value)
-    state += op.attributes
     return tuple(state)
 
 

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr, ModuleOp, TensorType, UnknownLoc
+from xdsl.dialects.builtin import (
+    UNKNOWN_LOC,
+    DenseIntOrFPElementsAttr,
+    LocationAttr,
+    ModuleOp,
+    TensorType,
+    UnknownLoc,
+)
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.pattern_rewriter import (
@@ -24,9 +32,11 @@ from xdsl.transforms.dead_code_elimination import region_dce
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.ops import ConstantOp
 from dialects.support import shapes
+from dialects.support.dense import from_numpy
 from dialects.support.documented_op import CHOICE, DocumentedOp
 from dialects.support.entry import update_function_type
 from dialects.support.interfaces import refine_results, set_type
+from dialects.support.memo import MOST
 from dialects.support.shapes import shape_of
 
 
@@ -46,7 +56,12 @@ class Emitter:
 
     def ints(self, values: Sequence[int]) -> OpResult:
         """An int64 vector."""
-        return self.constant(np.array(values, np.int64).reshape(len(values)))
+        return self(ConstantOp(_ints(tuple(values))))
+
+
+@lru_cache(MOST)
+def _ints(values: tuple[int, ...]) -> DenseIntOrFPElementsAttr:
+    return from_numpy(np.array(values, np.int64).reshape(len(values)))
 
 
 @dataclass
