@@ -21,7 +21,7 @@ from gradc.bench.calibration.problems import problems
 from gradc.files import write_whole
 from passes.target import Target
 
-SEED, PROBLEMS = 1, 160
+SEED, PROBLEMS = 1, 260
 DATA = Path(__file__).parent / "calibration" / "data"
 
 

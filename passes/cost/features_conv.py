@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from passes.cost import rewrites
 from passes.cost.features_matmul import gemm
 from passes.cost.graph import Step
-from passes.cost.vector import Features, add, traffic
+from passes.cost.vector import NEAR, Features, add, traffic
 
 OUTPUTS = 6
 """Neighbouring results that a blocked kernel holds in registers."""
@@ -31,6 +32,7 @@ def conv(step: Step) -> Features:
         unrolled = float(batch * data.shape[1] * taps * positions)
         name = "Unroll.strided" if strides[-1] > 1 else "Unroll"
         add(found, {f"{name}.elements": unrolled, "Unroll.runs": unrolled / result.shape[-1]})
+    add(found, traffic("Conv", data.bytes + result.bytes))
     found["Conv.weights"] = float(0 if weights.constant else weights.bytes)
     return found
 
@@ -40,91 +42,120 @@ def conv_transpose(step: Step) -> Features:
     data, weights, result = step.operand(0), step.operand(1), step.result
     groups = step.int("group", 1)
     rows, per_group, *kernel = weights.shape
-    batch, positions, taps = data.shape[0], math.prod(data.shape[2:]), math.prod(kernel)
-    found = gemm(per_group * taps, positions, rows // groups, batch * groups, itemsize=result.itemsize)
+    products, positions, taps = data.shape[0] * groups, math.prod(data.shape[2:]), math.prod(kernel)
+    columns = per_group * taps * positions
+    found = gemm(per_group * taps, positions, rows // groups, products, itemsize=result.itemsize)
     add(found, traffic("ConvTranspose", result.bytes))
     found["ConvTranspose.weights"] = float(0 if weights.constant else weights.bytes)
-    add(found, _scattered("ConvTranspose", step, batch * groups * per_group * taps, data.shape[2:]))
+    # one buffer of columns serves all products in turn
+    found["ConvTranspose.columns_far"] = float(products * max(0, columns * result.itemsize - NEAR))
+    add(found, _scattered("ConvTranspose", step, products * columns, data.shape[-1]))
     return found
 
 
 def col2im(step: Step) -> Features:
     data, result = step.operand(0), step.result
-    kernel = step.operand(2).known() or [1] * (len(result.shape) - 2)
-    channels = result.shape[0] * result.shape[1]
-    rows = channels * math.prod(kernel)
-    strides = step.ints("strides", [1] * len(kernel))
-    # the last of the windows' sizes is not written down: what the strides leave of the result's
+    strides = step.ints("strides", [1] * (len(result.shape) - 2))
+    # the windows' sizes are not written down: of the last, what the stride leaves of the result's
     width = max(1, result.shape[-1] // strides[-1])
-    positions = (data.shape[-1] // width, width)
-    found = _scattered("Col2Im", step, rows, positions)
-    add(found, traffic("Col2Im", result.bytes))
+    found = _scattered("Col2Im", step, data.elements, width)
+    add(found, traffic("Col2Im", data.bytes + result.bytes))
     return found
 
 
-def _scattered(name: str, step: Step, rows: int, positions: tuple[int, ...]) -> Features:
-    """Adding `rows` of columns, each of `positions`, into the result."""
-    elements = rows * math.prod(positions)
+def _scattered(name: str, step: Step, elements: int, width: int) -> Features:
+    """Adding elements of columns, in rows of `width`, into the result. Padding is looked at for each."""
     rank = len(step.result.shape) - 2
     if rank != 2:
-        return {f"{name}.general": float(elements)}
-    unit = all(v == 1 for key in ("strides", "dilations") for v in step.ints(key, [1]))
-    word = "dense" if unit else "strided"
-    return {f"{name}.{word}": float(elements), f"{name}.{word}_runs": elements / max(1, positions[-1])}
+        return {f"{name}.{'line' if rank == 1 else 'volume'}": float(elements)}
+    unit = all(s == 1 for s in step.ints("strides", [1]))
+    padded = any(step.ints("pads", [0])) or any(d > 1 for d in step.ints("dilations", [1]))
+    word = ("padded_" if padded else "") + ("dense" if unit else "strided")
+    return {f"{name}.{word}": float(elements), f"{name}.{word}_runs": elements / max(1, width)}
 
 
 def average_pool(step: Step) -> Features:
     """Not blocked."""
-    taps = math.prod(step.ints("kernel_shape", []))
-    return traffic("AveragePool", step.operand(0).bytes + step.result.bytes) | {
-        "AveragePool.taps": float(step.result.elements * taps),
-        "AveragePool.results": float(step.result.elements),
+    kernel = step.ints("kernel_shape", [])
+    name = {1: "AveragePool.line", 2: "AveragePool.image"}.get(len(kernel), "AveragePool.volume")
+    return traffic(name, step.operand(0).bytes + step.result.bytes) | {
+        f"{name}.taps": float(step.result.elements * math.prod(kernel)),
+        f"{name}.results": float(step.result.elements),
     }
 
 
 def blocked(step: Step) -> Features:
     """Kernels on blocks of 16 channels. One call computes a row of results of up to four blocks from one
-    block of input channels; within it, OUTPUTS positions at a time, those at padded ends one by one."""
-    result = step.result
-    batch, out, height, width = result.shape
+    block of input channels; within it, OUTPUTS positions at a time, those at padded ends one by one.
+    Taps that lie in the padding are left out."""
+    batch, out, height, width = step.result.shape
     out = math.ceil(out / rewrites.BLOCK) * rewrites.BLOCK
-    kernel = step.ints("kernel_shape", []) if step.kind == rewrites.POOL else step.operand(1).shape[2:]
-    taps = math.prod(kernel)
-    single = min(width, _padded_positions(step, kernel[-1], width))
-    tiles = math.ceil((width - single) / OUTPUTS) + single
-    rows = float(batch * height)
-    if step.kind in (rewrites.DEPTHWISE, rewrites.POOL):
-        name = "Depthwise" if step.kind == rewrites.DEPTHWISE else "Pool"
+    depthwise = step.kind in (rewrites.DEPTHWISE, rewrites.POOL)
+    if step.kind == rewrites.POINTWISE and _has_unit_strides(step):
+        height, width = 1, height * width
+        down, across = Taps(1, 1, 0), Taps(width, width, 0)
+    else:
+        kernel = step.ints("kernel_shape", []) if step.kind == rewrites.POOL else step.operand(1).shape[2:]
+        down, across = (_taps(step, axis, kernel[axis]) for axis in range(2))
+    name = {rewrites.DEPTHWISE: "Depthwise", rewrites.POOL: "Pool"}.get(step.kind, step.kind)
+    # a whole row of tiles, weighted by how many rows of taps there are
+    tiles = math.ceil(across.inner / across.per_result / OUTPUTS) * across.per_result + across.edge
+    if depthwise:
         return {
-            f"{name}.taps": rows * width * out * taps,
-            f"{name}.tiles": rows * tiles * out * taps,
-            f"{name}.results": rows * width * out,
-            f"{name}.calls": rows * out / rewrites.BLOCK,
+            f"{name}.taps": float(batch * out * down.all * across.all),
+            f"{name}.tiles": float(batch * out * down.all * tiles),
+            f"{name}.results": float(batch * out * height * width),
+            f"{name}.calls": batch * height * out / rewrites.BLOCK,
         }
     per_group = step.operand(1).shape[1]
+    if step.kind != rewrites.DIRECT:
+        per_group = math.ceil(per_group / rewrites.BLOCK) * rewrites.BLOCK
     groups = step.int("group", 1)
     sets = groups * math.ceil(out / groups / FILTERS)
-    name = step.kind
-    deep = DEEP if step.kind == rewrites.POINTWISE else rewrites.BLOCK
-    passes = math.ceil(per_group / deep)
-    work = per_group * taps
-    if step.kind == rewrites.POINTWISE and all(s == 1 for s in step.ints("strides", [1, 1])):
-        tiles, rows, width = math.ceil(height * width / OUTPUTS), float(batch), height * width
+    passes = math.ceil(per_group / (DEEP if step.kind == rewrites.POINTWISE else rewrites.BLOCK))
     return {
-        f"{name}.flops": rows * width * out * work,
-        f"{name}.sets": rows * width * sets * work * rewrites.BLOCK,
-        f"{name}.tiles": rows * tiles * out * work,
-        f"{name}.rows": rows * out * work,
-        f"{name}.sums": rows * width * out * passes,
-        f"{name}.calls": rows * sets * passes,
+        f"{name}.flops": float(batch * out * per_group * down.all * across.all),
+        f"{name}.sets": float(batch * sets * rewrites.BLOCK * per_group * down.all * across.all),
+        f"{name}.tiles": float(batch * out * per_group * down.all * tiles),
+        f"{name}.rows": float(batch * out * per_group * down.all * across.per_result),
+        f"{name}.sums": float(batch * height * width * out * passes),
+        f"{name}.calls": float(batch * height * sets * passes),
     }
 
 
-def _padded_positions(step: Step, kernel: int, width: int) -> int:
-    """Results of a row whose windows reach beyond the data."""
-    pads, stride = step.ints("pads", [0] * 4), step.ints("strides", [1, 1])[-1]
-    extent = (kernel - 1) * step.ints("dilations", [1, 1])[-1] + 1
-    size = step.operand(0).shape[-1]
-    begin = math.ceil(pads[1] / stride)
-    last = (size + pads[1] - extent) // stride
-    return begin + max(0, width - 1 - last)
+@dataclass(frozen=True)
+class Taps:
+    """Pairs of a result and a tap of its window within the data, along one axis: `inner` of results whose
+    windows lie within the data, `edge` of the others."""
+
+    per_result: int
+    inner: int
+    edge: int
+
+    @property
+    def all(self) -> int:
+        return self.inner + self.edge
+
+
+def _taps(step: Step, axis: int, kernel: int) -> Taps:
+    size, results = step.operand(0).shape[2 + axis], step.result.shape[2 + axis]
+    stride, dilation = (step.ints(name, [1, 1])[axis] for name in ("strides", "dilations"))
+    begin = step.ints("pads", [0] * 4)[axis]
+    extent = (kernel - 1) * dilation + 1
+    first = math.ceil(begin / stride)
+    last = (size + begin - extent) // stride
+    whole = max(0, min(results - 1, last) - first + 1)
+    edges = (*range(min(first, results)), *range(max(first, last + 1), results))
+    inside = sum(_inside(y * stride - begin, kernel, dilation, size) for y in edges)
+    return Taps(kernel, whole * kernel, inside)
+
+
+def _inside(start: int, kernel: int, dilation: int, size: int) -> int:
+    """How many of start, start + dilation, .. lie in [0, size)."""
+    first = max(0, math.ceil(-start / dilation))
+    last = min(kernel - 1, (size - 1 - start) // dilation)
+    return max(0, last - first + 1)
+
+
+def _has_unit_strides(step: Step) -> bool:
+    return all(s == 1 for s in step.ints("strides", [1, 1]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from passes.cost.graph import Step
-from passes.cost.vector import Features
+from passes.cost.vector import Features, traffic
 
 ROWS, COLUMNS = 12, 16
 """Rows of A and columns of B that the kernel holds in registers; fewer take as long."""
@@ -24,7 +24,8 @@ def matmul(step: Step) -> Features:
         rows = left.shape[-2] if len(left.shape) > 1 else 1
         products = step.result.elements // max(1, rows * columns)
     packed = right.constant and len(right.shape) == 2
-    return gemm(rows, columns, depth, products, packed=packed, itemsize=step.result.itemsize)
+    found = gemm(rows, columns, depth, products, packed=packed, itemsize=step.result.itemsize)
+    return found | traffic("MatMul", left.bytes + right.bytes + step.result.bytes)
 
 
 def gemm(

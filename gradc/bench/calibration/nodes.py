@@ -158,16 +158,19 @@ def _col2im(rng: np.random.Generator) -> NodeModel | None:
     k, s, c = int(rng.choice([2, 3, 4, 5, 7])), int(rng.choice([1, 2, 2, 3])), _size(rng, 1, 256)
     rank = int(rng.choice([1, 2, 2, 2]))
     y = _size(rng, 4, 100 if rank == 2 else 3000)
-    x = (y - 1) * s + k
+    pad = int(rng.choice([0, k // 2]))
+    x = (y - 1) * s + k - 2 * pad
     columns = (1, c * k**rank, y**rank)
-    if math.prod(columns) > MOST_ELEMENTS:
+    if math.prod(columns) > MOST_ELEMENTS or x < 1:
         return None
 
     def build(emit, args):
         sizes = emit.ints([x] * rank), emit.ints([k] * rank)
-        return emit(onnx.Col2ImOp(args[0], *sizes, strides=[s] * rank))
+        return emit(onnx.Col2ImOp(args[0], *sizes, strides=[s] * rank, pads=[pad] * (2 * rank)))
 
-    return NodeModel("Col2Im", _shown(columns, f"k={k}", f"s={s}", f"r={rank}"), (columns,), build)
+    return NodeModel(
+        "Col2Im", _shown(columns, f"k={k}", f"s={s}", f"p={pad}", f"r={rank}"), (columns,), build
+    )
 
 
 def _pool(rng: np.random.Generator) -> NodeModel | None:
