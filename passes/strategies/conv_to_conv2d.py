@@ -14,7 +14,13 @@ from xdsl.ir import SSAValue
 from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp
 from dialects.onnx import ops as onnx
 from passes.strategies.base import Strategy, no_kernel
-from passes.support.convolution import GradConv, as_convolution, convolve_planes, no_convolution
+from passes.support.convolution import (
+    GradConv,
+    as_convolution,
+    convolve_planes,
+    convolve_planes_last,
+    no_convolution,
+)
 from passes.support.rewriting import Emitter
 from passes.target import Target
 
@@ -24,13 +30,14 @@ class ConvToConv2D(Strategy):
 
     name: ClassVar[str] = "conv-to-conv2d"
     ops: ClassVar = (ConvBackwardDataOp, ConvTransposeBackwardDataOp)
+    layouts: ClassVar = ("NCX", "NXC")
 
     def refuses(self, op: GradConv, target: Target) -> str | None:
         if op.spatial_rank == 2:
             return "two spatial axes are conv-to-conv"
         if reason := no_convolution(op):
             return reason
-        needed = (onnx.ConvOp, onnx.ConcatOp, onnx.PadOp, onnx.SliceOp) if op.spatial_rank == 3 else ()
+        needed = (onnx.ConcatOp, onnx.PadOp, onnx.SliceOp) if op.spatial_rank == 3 else ()
         if reason := no_kernel(target, op.diff_dst, onnx.ConvOp, *needed):
             return reason
         if op.spatial_rank == 1:
@@ -42,4 +49,5 @@ class ConvToConv2D(Strategy):
         return None
 
     def emit(self, op: GradConv, target: Target, emit: Emitter) -> SSAValue:
-        return convolve_planes(emit, op.diff_dst, *as_convolution(emit, op))
+        write = convolve_planes if op.value("layout") == "NCX" else convolve_planes_last
+        return write(emit, op.diff_dst, *as_convolution(emit, op))

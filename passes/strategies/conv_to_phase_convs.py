@@ -16,9 +16,9 @@ from xdsl.ir import SSAValue
 from dialects.grad.conv import ConvBackwardDataOp
 from dialects.grad.geometry import axis_letters
 from dialects.onnx import ops as onnx
-from dialects.support import layouts, shapes
+from dialects.support import shapes
 from passes.strategies.base import Strategy, no_kernel
-from passes.support.convolution import Convolution, convolve, convolve_planes
+from passes.support.convolution import Convolution, convolve, convolve_planes, convolve_planes_last
 from passes.support.phases import (
     AxisPhases,
     Phase,
@@ -44,6 +44,8 @@ class ConvToPhaseConvs(Strategy):
             return reason
         if reason := no_phases(op):
             return reason
+        if op.value("layout") == "NXC" and op.spatial_rank == 3 and op.value("groups") > 1:
+            return f"groups {op.value('groups')}: unrolled channels would lie in the wrong group"
         for letter, axis in zip(axis_letters(op.spatial_rank), op_phases(op), strict=True):
             pads = [axis.pads(phase) for phase in axis.phases if phase]
             if min(map(min, pads)) < 0:
@@ -55,21 +57,17 @@ class ConvToPhaseConvs(Strategy):
     def emit(self, op: ConvBackwardDataOp, target: Target, emit: Emitter) -> SSAValue:
         n, layout, groups = op.spatial_rank, op.value("layout"), op.value("groups")
         axes = op_phases(op)
-        data: SSAValue = op.diff_dst
-        if layout == "NXC":
-            data = emit(onnx.TransposeOp(data, perm=layouts.permutation("NXC", "NCX", n)))
         weights = swap_channels(emit, op.weights, groups)
-        write = convolve_planes if groups == 1 or n == 1 else convolve
 
-        def part(chosen: tuple[Phase, ...]) -> SSAValue:
-            return write(emit, data, _taps(emit, weights, chosen), _geometry(axes, chosen, groups))
+        def part_by(write):
+            return lambda chosen: write(
+                emit, op.diff_dst, _taps(emit, weights, chosen), _geometry(axes, chosen, groups)
+            )
 
-        def part_last(chosen: tuple[Phase, ...]) -> SSAValue:
-            return emit(onnx.TransposeOp(part(chosen), perm=layouts.permutation("NCX", "NXC", n)))
-
+        in_planes = groups == 1 or n < 3
         if layout == "NCX":
-            return interleave_channels_first(emit, axes, part)
-        return interleave_channels_last(emit, axes, part_last)
+            return interleave_channels_first(emit, axes, part_by(convolve_planes if in_planes else convolve))
+        return interleave_channels_last(emit, axes, part_by(convolve_planes_last))
 
 
 def no_phases(op: ConvBackwardDataOp) -> str | None:

@@ -22,11 +22,10 @@ from xdsl.ir import SSAValue
 from dialects.grad.resize import ResizeBackwardOp
 from dialects.grad.sampling import AxisSampling
 from dialects.onnx import ops as onnx
-from dialects.support import layouts
 from dialects.support.shapes import shape_of
 from passes.strategies.base import Strategy, no_kernel
 from passes.support.axis_forms.base import as_dtype_of
-from passes.support.convolution import Convolution, convolve_planes
+from passes.support.convolution import Convolution, convolve_planes, convolve_planes_last
 from passes.support.rewriting import Emitter
 from passes.target import Target
 
@@ -77,12 +76,9 @@ class ResizeToConv(Strategy):
         assert layout is not None
         n = len(shape_of(op.diff_dst)) - 2
         kernels = _kernels(op, n)
-        value: SSAValue = op.diff_dst
-        if layout == "NXC":
-            value = emit(onnx.TransposeOp(value, perm=layouts.permutation("NXC", "NCX", n)))
-        value = _convolved(emit, value, kernels)
-        if layout == "NXC":
-            value = emit(onnx.TransposeOp(value, perm=layouts.permutation("NCX", "NXC", n)))
+        write = convolve_planes if layout == "NCX" else convolve_planes_last
+        weights, conv = _convolution(op, kernels)
+        value = write(emit, op.diff_dst, emit.constant(weights), conv)
         first = 2 if layout == "NCX" else 1
         for axis, kernel in enumerate(kernels, first):
             value = _folded(emit, value, axis, kernel)
@@ -120,15 +116,16 @@ def axis_kernel(sampling: AxisSampling) -> AxisKernel:
     return AxisKernel(ratio, sampling.x, first, column[low : high + 1], last >= ratio, first <= -1)
 
 
-def _convolved(emit: Emitter, value: SSAValue, kernels: Sequence[AxisKernel | None]) -> SSAValue:
-    channels = shape_of(value)[1]
+def _convolution(
+    op: ResizeBackwardOp, kernels: Sequence[AxisKernel | None]
+) -> tuple[np.ndarray, Convolution]:
+    channels = shape_of(op.diff_dst)[_channels(op)]
     assert isinstance(channels, int)
     kernel = functools.reduce(np.multiply.outer, [k.weights if k else np.ones(1) for k in kernels])
-    weights = np.broadcast_to(as_dtype_of(value, kernel), (channels, 1, *kernel.shape))
+    weights = np.broadcast_to(as_dtype_of(op.diff_dst, kernel), (channels, 1, *kernel.shape))
     begin, end = zip(*(k.pads if k else (0, 0) for k in kernels), strict=True)
     strides = tuple(k.ratio if k else 1 for k in kernels)
-    conv = Convolution(strides, (1,) * len(kernels), begin, end, channels)
-    return convolve_planes(emit, value, emit.constant(np.ascontiguousarray(weights)), conv)
+    return np.ascontiguousarray(weights), Convolution(strides, (1,) * len(kernels), begin, end, channels)
 
 
 def _folded(emit: Emitter, value: SSAValue, axis: int, kernel: AxisKernel | None) -> SSAValue:

@@ -12,7 +12,7 @@ from dialects.grad.geometry import axis_letters
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import shape_of
 from passes.support.rewriting import Emitter
-from passes.support.tensors import flip_spatial, product, reshape, size_of, swap_channels
+from passes.support.tensors import Size, flip_spatial, product, reshape, size_of, swap_channels
 
 GradConv = ConvBackwardDataOp | ConvTransposeBackwardDataOp
 
@@ -78,50 +78,85 @@ def convolve(emit: Emitter, data: SSAValue, weights: SSAValue, conv: Convolution
 def convolve_planes(emit: Emitter, data: SSAValue, weights: SSAValue, conv: Convolution) -> SSAValue:
     """A convolution by Conv on two axes only: onnxruntime has blocked kernels for no other rank.
 
-    One axis becomes a row. Of three, the first is unrolled: see `_deep`.
+    One axis becomes a row. Of three, the first is unrolled: see `_unrolled`.
     """
     match len(conv.strides):
         case 1:
-            return _row(emit, data, weights, conv)
+            height = emit.ints([2])
+            value = convolve(emit, emit(onnx.UnsqueezeOp(data, height)), *_row(emit, weights, conv))
+            return emit(onnx.SqueezeOp(value, height))
         case 3:
-            return _deep(emit, data, weights, conv)
+            slices = emit(onnx.TransposeOp(data, perm=[0, 2, 1, 3, 4]))
+            images, count = _unrolled(emit, slices, 2, weights, conv)
+            value = convolve(emit, images, *_flat(emit, weights, conv))
+            value = reshape(emit, value, [size_of(emit, data, 0), count, *_sizes(emit, value, 1)])
+            return emit(onnx.TransposeOp(value, perm=[0, 2, 1, 3, 4]))
         case _:
             return convolve(emit, data, weights, conv)
 
 
-def _row(emit: Emitter, data: SSAValue, weights: SSAValue, conv: Convolution) -> SSAValue:
-    height = emit.ints([2])
-    rows, kernel = (emit(onnx.UnsqueezeOp(value, height)) for value in (data, weights))
-    lists = ((1, *conv.strides), (1, *conv.dilations), (0, *conv.begin), (0, *conv.end))
-    value = convolve(emit, rows, kernel, Convolution(*lists, conv.groups))
-    return emit(onnx.SqueezeOp(value, height))
+def convolve_planes_last(emit: Emitter, data: SSAValue, weights: SSAValue, conv: Convolution) -> SSAValue:
+    """`convolve_planes` for data (N, X.., C), with a result of that layout.
 
-
-def _deep(emit: Emitter, data: SSAValue, weights: SSAValue, conv: Convolution) -> SSAValue:
-    """Every slice of the depth is an image; the taps of the depth are channels of it.
-
-    data (N, C, D, H, W) as (N, D', K C, H, W), the K slices that a result slice reads one behind the
-    other; weights (M, C, K, kh, kw) as (M, K C, kh, kw). One group only.
+    The Transposes to and from channels first are those of images, which onnxruntime does along with its
+    own reordering.
     """
-    assert conv.groups == 1
-    slices = emit(onnx.TransposeOp(data, perm=[0, 2, 1, 3, 4]))
-    if conv.begin[0] or conv.end[0]:
-        slices = emit(onnx.PadOp(slices, emit.ints([0, conv.begin[0], *[0] * 4, conv.end[0], *[0] * 3])))
-    depth = shape_of(slices)[1]
+    batch = size_of(emit, data, 0)
+    match len(conv.strides):
+        case 1:
+            height = emit.ints([1])
+            images = emit(onnx.UnsqueezeOp(data, height))
+            value = _convolve_last(emit, images, *_row(emit, weights, conv))
+            return emit(onnx.SqueezeOp(value, height))
+        case 3:
+            images, count = _unrolled(emit, data, 4, weights, conv)
+            value = _convolve_last(emit, images, *_flat(emit, weights, conv))
+            return reshape(emit, value, [batch, count, *_sizes(emit, value, 1)])
+        case _:
+            return _convolve_last(emit, data, weights, conv)
+
+
+def _convolve_last(emit: Emitter, images: SSAValue, weights: SSAValue, conv: Convolution) -> SSAValue:
+    first = emit(onnx.TransposeOp(images, perm=[0, 3, 1, 2]))
+    return emit(onnx.TransposeOp(convolve(emit, first, weights, conv), perm=[0, 2, 3, 1]))
+
+
+def _sizes(emit: Emitter, value: SSAValue, first: int) -> list[Size]:
+    return [size_of(emit, value, axis) for axis in range(first, len(shape_of(value)))]
+
+
+def _row(emit: Emitter, weights: SSAValue, conv: Convolution) -> tuple[SSAValue, Convolution]:
+    """Weights and geometry of one axis for an image of one row."""
+    lists = ((1, *conv.strides), (1, *conv.dilations), (0, *conv.begin), (0, *conv.end))
+    return emit(onnx.UnsqueezeOp(weights, emit.ints([2]))), Convolution(*lists, conv.groups)
+
+
+def _flat(emit: Emitter, weights: SSAValue, conv: Convolution) -> tuple[SSAValue, Convolution]:
+    """Weights (M, C, K, kh, kw) as (M, K C, kh, kw), and the geometry without the first axis."""
     out, channels, taps, *kernel = (k for k in shape_of(weights) if isinstance(k, int))
+    matrix = emit(onnx.TransposeOp(weights, perm=[0, 2, 1, 3, 4]))
+    return reshape(emit, matrix, [out, taps * channels, *kernel]), conv.axes(slice(1, None))
+
+
+def _unrolled(
+    emit: Emitter, slices: SSAValue, channel_axis: int, weights: SSAValue, conv: Convolution
+) -> tuple[SSAValue, int]:
+    """Slices (N, D, ..) of images to (N D', ..), and D': the K slices that a slice of the result reads
+    are channels of it, one behind the other. One group only."""
+    assert conv.groups == 1
+    rank = len(shape_of(slices))
+    if conv.begin[0] or conv.end[0]:
+        zeros = [0, conv.begin[0], *[0] * (rank - 1), conv.end[0], *[0] * (rank - 2)]
+        slices = emit(onnx.PadOp(slices, emit.ints(zeros)))
+    depth, taps = shape_of(slices)[1], shape_of(weights)[2]
     assert isinstance(depth, int)
+    assert isinstance(taps, int)
     stride, dilation = conv.strides[0], conv.dilations[0]
     count = (depth - (taps - 1) * dilation - 1) // stride + 1
     parts = [_strided(emit, slices, tap * dilation, stride, count) for tap in range(taps)]
-    stacked = emit(onnx.ConcatOp(parts, axis=2)) if taps > 1 else parts[0]
-    batch = size_of(emit, data, 0)
-    height, width = (size_of(emit, data, axis) for axis in (3, 4))
-    images = reshape(emit, stacked, [product(emit, [batch, count]), taps * channels, height, width])
-    matrix = emit(onnx.TransposeOp(weights, perm=[0, 2, 1, 3, 4]))
-    matrix = reshape(emit, matrix, [out, taps * channels, *kernel])
-    value = convolve(emit, images, matrix, conv.axes(slice(1, None)))
-    sizes = [size_of(emit, value, axis) for axis in (2, 3)]
-    return emit(onnx.TransposeOp(reshape(emit, value, [batch, count, out, *sizes]), perm=[0, 2, 1, 3, 4]))
+    stacked = emit(onnx.ConcatOp(parts, axis=channel_axis)) if taps > 1 else parts[0]
+    batch, _, *image = _sizes(emit, stacked, 0)
+    return reshape(emit, stacked, [product(emit, [batch, count]), *image]), count
 
 
 def _strided(emit: Emitter, value: SSAValue, start: int, step: int, count: int) -> SSAValue:

@@ -35,27 +35,27 @@ func.func @last(%dy: tensor<1x3x3x4xf32>, %w: tensor<4x2x2x2xf32>) -> tensor<1x6
   func.return %dx : tensor<1x6x6x2xf32>
 }
 // CHECK-LABEL: func.func @last(
-// CHECK-NEXT: %dx = onnx.Transpose %dy {perm = [0, 3, 1, 2], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x3x3x4xf32>) -> tensor<1x4x3x3xf32>
-// CHECK-NEXT: %dx_1 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[1, 4, 2, 2, 2]> : tensor<5xi64>
-// CHECK-NEXT: %dx_2 = onnx.Reshape %w, %dx_1 {gradc.strategy = "conv-to-phase-convs"} : (tensor<4x2x2x2xf32>, tensor<5xi64>) -> tensor<1x4x2x2x2xf32>
-// CHECK-NEXT: %dx_3 = onnx.Transpose %dx_2 {perm = [0, 2, 1, 3, 4], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x2x2x2xf32>) -> tensor<1x2x4x2x2xf32>
-// CHECK-NEXT: %dx_4 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[2, 4, 2, 2]> : tensor<4xi64>
-// CHECK-NEXT: %dx_5 = onnx.Reshape %dx_3, %dx_4 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x2x4x2x2xf32>, tensor<4xi64>) -> tensor<2x4x2x2xf32>
-// CHECK-NEXT: %dx_6 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<0> : tensor<1xi64>
-// CHECK-NEXT: %dx_7 = onnx.Gather %dx_5, %dx_6 {axis = 2, gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x2x2xf32>, tensor<1xi64>) -> tensor<2x4x1x2xf32>
-// CHECK-NEXT: %dx_8 = onnx.Gather %dx_7, %dx_6 {axis = 3, gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x1x2xf32>, tensor<1xi64>) -> tensor<2x4x1x1xf32>
-// CHECK-NEXT: %dx_9 = onnx.Conv %dx, %dx_8 {dilations = [1, 1], group = 1, pads = [0, 0, 0, 0], strides = [1, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x3x3xf32>, tensor<2x4x1x1xf32>) -> tensor<1x2x3x3xf32>
+// CHECK-NEXT: %dx = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[1, 4, 2, 2, 2]> : tensor<5xi64>
+// CHECK-NEXT: %dx_1 = onnx.Reshape %w, %dx {gradc.strategy = "conv-to-phase-convs"} : (tensor<4x2x2x2xf32>, tensor<5xi64>) -> tensor<1x4x2x2x2xf32>
+// CHECK-NEXT: %dx_2 = onnx.Transpose %dx_1 {perm = [0, 2, 1, 3, 4], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x2x2x2xf32>) -> tensor<1x2x4x2x2xf32>
+// CHECK-NEXT: %dx_3 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[2, 4, 2, 2]> : tensor<4xi64>
+// CHECK-NEXT: %dx_4 = onnx.Reshape %dx_2, %dx_3 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x2x4x2x2xf32>, tensor<4xi64>) -> tensor<2x4x2x2xf32>
+// CHECK-NEXT: %dx_5 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<0> : tensor<1xi64>
+// CHECK-NEXT: %dx_6 = onnx.Gather %dx_4, %dx_5 {axis = 2, gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x2x2xf32>, tensor<1xi64>) -> tensor<2x4x1x2xf32>
+// CHECK-NEXT: %dx_7 = onnx.Gather %dx_6, %dx_5 {axis = 3, gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x1x2xf32>, tensor<1xi64>) -> tensor<2x4x1x1xf32>
+// CHECK-NEXT: %dx_8 = onnx.Transpose %dy {perm = [0, 3, 1, 2], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x3x3x4xf32>) -> tensor<1x4x3x3xf32>
+// CHECK-NEXT: %dx_9 = onnx.Conv %dx_8, %dx_7 {dilations = [1, 1], group = 1, pads = [0, 0, 0, 0], strides = [1, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x3x3xf32>, tensor<2x4x1x1xf32>) -> tensor<1x2x3x3xf32>
 // CHECK-NEXT: %dx_10 = onnx.Transpose %dx_9 {perm = [0, 2, 3, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x2x3x3xf32>) -> tensor<1x3x3x2xf32>
 // CHECK-NEXT: %dx_11 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<1> : tensor<1xi64>
-// CHECK-NEXT: %dx_12 = onnx.Gather %dx_7, %dx_11 {axis = 3, gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x1x2xf32>, tensor<1xi64>) -> tensor<2x4x1x1xf32>
-// CHECK-NEXT: %dx_13 = onnx.Conv %dx, %dx_12 {dilations = [1, 1], group = 1, pads = [0, 0, 0, 0], strides = [1, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x3x3xf32>, tensor<2x4x1x1xf32>) -> tensor<1x2x3x3xf32>
+// CHECK-NEXT: %dx_12 = onnx.Gather %dx_6, %dx_11 {axis = 3, gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x1x2xf32>, tensor<1xi64>) -> tensor<2x4x1x1xf32>
+// CHECK-NEXT: %dx_13 = onnx.Conv %dx_8, %dx_12 {dilations = [1, 1], group = 1, pads = [0, 0, 0, 0], strides = [1, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x3x3xf32>, tensor<2x4x1x1xf32>) -> tensor<1x2x3x3xf32>
 // CHECK-NEXT: %dx_14 = onnx.Transpose %dx_13 {perm = [0, 2, 3, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x2x3x3xf32>) -> tensor<1x3x3x2xf32>
-// CHECK-NEXT: %dx_15 = onnx.Gather %dx_5, %dx_11 {axis = 2, gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x2x2xf32>, tensor<1xi64>) -> tensor<2x4x1x2xf32>
-// CHECK-NEXT: %dx_16 = onnx.Gather %dx_15, %dx_6 {axis = 3, gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x1x2xf32>, tensor<1xi64>) -> tensor<2x4x1x1xf32>
-// CHECK-NEXT: %dx_17 = onnx.Conv %dx, %dx_16 {dilations = [1, 1], group = 1, pads = [0, 0, 0, 0], strides = [1, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x3x3xf32>, tensor<2x4x1x1xf32>) -> tensor<1x2x3x3xf32>
+// CHECK-NEXT: %dx_15 = onnx.Gather %dx_4, %dx_11 {axis = 2, gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x2x2xf32>, tensor<1xi64>) -> tensor<2x4x1x2xf32>
+// CHECK-NEXT: %dx_16 = onnx.Gather %dx_15, %dx_5 {axis = 3, gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x1x2xf32>, tensor<1xi64>) -> tensor<2x4x1x1xf32>
+// CHECK-NEXT: %dx_17 = onnx.Conv %dx_8, %dx_16 {dilations = [1, 1], group = 1, pads = [0, 0, 0, 0], strides = [1, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x3x3xf32>, tensor<2x4x1x1xf32>) -> tensor<1x2x3x3xf32>
 // CHECK-NEXT: %dx_18 = onnx.Transpose %dx_17 {perm = [0, 2, 3, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x2x3x3xf32>) -> tensor<1x3x3x2xf32>
 // CHECK-NEXT: %dx_19 = onnx.Gather %dx_15, %dx_11 {axis = 3, gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x1x2xf32>, tensor<1xi64>) -> tensor<2x4x1x1xf32>
-// CHECK-NEXT: %dx_20 = onnx.Conv %dx, %dx_19 {dilations = [1, 1], group = 1, pads = [0, 0, 0, 0], strides = [1, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x3x3xf32>, tensor<2x4x1x1xf32>) -> tensor<1x2x3x3xf32>
+// CHECK-NEXT: %dx_20 = onnx.Conv %dx_8, %dx_19 {dilations = [1, 1], group = 1, pads = [0, 0, 0, 0], strides = [1, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x3x3xf32>, tensor<2x4x1x1xf32>) -> tensor<1x2x3x3xf32>
 // CHECK-NEXT: %dx_21 = onnx.Transpose %dx_20 {perm = [0, 2, 3, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x2x3x3xf32>) -> tensor<1x3x3x2xf32>
 // CHECK-NEXT: %dx_22 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[1, 9, 2]> : tensor<3xi64>
 // CHECK-NEXT: %dx_23 = onnx.Reshape %dx_10, %dx_22 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x3x3x2xf32>, tensor<3xi64>) -> tensor<1x9x2xf32>
