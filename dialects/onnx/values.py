@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType, i32, i64
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from dialects.onnx.dims import slice_bounds
 from dialects.support import shapes
 from dialects.support.dense import to_numpy
+from dialects.support.memo import by_identity
 from dialects.support.shapes import Dim
 
 Dims = tuple[Dim, ...]
@@ -53,7 +54,7 @@ class Walk:
         return self.seen[value]
 
     def _follow(self, value: SSAValue) -> Dims | None:
-        length = _length(value)
+        length = _length(value.type)
         if length is None:
             return None
         constant = constant_of(value)
@@ -69,8 +70,8 @@ class Walk:
         return tuple(dim if _fits(dim, value) else None for dim in found)
 
 
-def _length(value: SSAValue) -> int | None:
-    type_ = value.type
+@by_identity
+def _length(type_: Attribute) -> int | None:
     if not isinstance(type_, TensorType) or type_.element_type not in (i64, i32):
         return None
     shape = shapes.static(shapes.shape_of(type_))

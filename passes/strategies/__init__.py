@@ -55,4 +55,9 @@ def by_name() -> dict[str, Strategy]:
 
 def strategies_of(op: Operation) -> list[Strategy]:
     """The strategies that know this kind of op, applicable or not."""
-    return [strategy for strategy in by_name().values() if isinstance(op, strategy.ops)]
+    return list(_strategies_of(type(op)))
+
+
+@cache
+def _strategies_of(kind: type[Operation]) -> tuple[Strategy, ...]:
+    return tuple(strategy for strategy in by_name().values() if issubclass(kind, strategy.ops))

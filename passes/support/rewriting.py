@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 from xdsl.context import Context
@@ -17,19 +17,18 @@ from xdsl.dialects.builtin import (
     UnknownLoc,
 )
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 from xdsl.pattern_rewriter import (
-    GreedyRewritePatternApplier,
     PatternRewriter,
     PatternRewriterListener,
     PatternRewriteWalker,
     RewritePattern,
 )
-from xdsl.transforms.canonicalize import CanonicalizationRewritePattern
-from xdsl.transforms.common_subexpression_elimination import cse
-from xdsl.transforms.dead_code_elimination import region_dce
+from xdsl.rewriter import Rewriter
+from xdsl.traits import Pure
+from xdsl.transforms.dead_code_elimination import is_trivially_dead
 
-from dialects.onnx.base import OnnxOp
+from dialects.onnx.base import OnnxConstant, OnnxOp
 from dialects.onnx.ops import ConstantOp
 from dialects.support import shapes
 from dialects.support.dense import from_numpy
@@ -66,13 +65,13 @@ def _ints(values: tuple[int, ...]) -> DenseIntOrFPElementsAttr:
 
 @dataclass
 class _Located(RewritePattern):
-    """Gives the location of the matched op to every op that the pattern puts in its place.
+    """The first of the patterns that does something. Ops that it puts in get the matched op's location.
 
     An exception is kept for the end of the walk: xDSL would print the whole module, weights and all,
     into a note of it.
     """
 
-    pattern: RewritePattern
+    patterns: Sequence[RewritePattern]
     location: LocationAttr = UNKNOWN_LOC
     failure: Exception | None = None
 
@@ -81,7 +80,10 @@ class _Located(RewritePattern):
             return
         self.location = op.location
         try:
-            self.pattern.match_and_rewrite(op, rewriter)
+            for pattern in self.patterns:
+                pattern.match_and_rewrite(op, rewriter)
+                if rewriter.has_done_action:
+                    return
         except Exception as error:
             self.failure = error
 
@@ -90,19 +92,51 @@ class _Located(RewritePattern):
             op.location = self.location
 
 
+class _WalkOnce(PatternRewriteWalker):
+    """xDSL's walker, without its further walks over everything after one that changed something.
+
+    New ops, and those that read or feed what was replaced, are on its worklist anyway.
+    """
+
+    def rewrite_region(self, region: Region) -> bool:
+        self._populate_worklist(region)
+        return self._process_worklist(self._get_rewriter_listener())
+
+
 def rewrite(module: ModuleOp, patterns: Sequence[RewritePattern], *, repeat: bool = True) -> None:
-    """Apply the patterns everywhere, and make function types follow."""
-    _walk(module, GreedyRewritePatternApplier(list(patterns), dce_enabled=False), repeat)
+    """Apply the patterns to every op, with `repeat` to new and neighbouring ones too, and make function
+    types follow."""
+    _walk(module, patterns, _WalkOnce, repeat)
 
 
 def simplify(ctx: Context, module: ModuleOp) -> None:
-    """Fold, canonicalize, and remove what is common or dead. Locations are kept."""
-    patterns: list[RewritePattern] = [RefineTypes(), CanonicalizationRewritePattern()]
-    pattern = GreedyRewritePatternApplier(patterns, ctx=ctx, folding_enabled=True)
-    _walk(module, pattern, True)
-    cse(module)
+    """Fold, canonicalize, and remove what is common or dead, until nothing changes. Locations are kept."""
+    del ctx
+    _walk(module, [EraseDead(), Fold(), RefineTypes(), Canonicalize()], PatternRewriteWalker, True)
     for function in functions(module):
-        region_dce(function.body)
+        for block in function.body.blocks:
+            merge_equal(block)
+
+
+class EraseDead(RewritePattern):
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        if is_trivially_dead(op):
+            rewriter.erase(op)
+
+
+class Fold(RewritePattern):
+    """Constants in place of an op, where `fold` gives some of the declared types."""
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        if not isinstance(op, OnnxOp) or isinstance(op, OnnxConstant):
+            return
+        folded = op.fold()
+        if folded is None:
+            return
+        values = [value for value in folded if isinstance(value, DenseIntOrFPElementsAttr)]
+        if [value.type for value in values] == [result.type for result in op.results]:
+            new = [ConstantOp(value) for value in values]
+            rewriter.replace(op, new, [constant.output for constant in new])
 
 
 class RefineTypes(RewritePattern):
@@ -120,10 +154,48 @@ class RefineTypes(RewritePattern):
                 rewriter.notify_op_modified(use.operation)
 
 
-def _walk(module: ModuleOp, pattern: RewritePattern, repeat: bool) -> None:
-    located = _Located(pattern)
+class Canonicalize(RewritePattern):
+    """The op's own patterns."""
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        if not isinstance(op, OnnxOp):
+            return
+        for pattern in _patterns(type(op)):
+            pattern.match_and_rewrite(op, rewriter)
+            if rewriter.has_done_action:
+                return
+
+
+@cache
+def _patterns(cls: type[OnnxOp]) -> tuple[RewritePattern, ...]:
+    return cls.get_canonicalization_patterns()
+
+
+def merge_equal(block: Block) -> None:
+    """Of pure ops that are equal in all but location, only the first stays."""
+    known: dict[object, Operation] = {}
+    for op in block.ops:
+        if op.regions or not _is_pure(type(op)):
+            continue
+        attributes = (tuple(sorted(given.items())) for given in (op.properties, op.attributes))
+        first = known.setdefault((type(op), tuple(op.operands), op.result_types, *attributes), op)
+        if first is not op:
+            for result, same in zip(op.results, first.results, strict=True):
+                result.replace_all_uses_with(same)
+            Rewriter.erase_op(op)
+
+
+@cache
+def _is_pure(cls: type[Operation]) -> bool:
+    return cls.has_trait(Pure, value_if_unregistered=False)
+
+
+def _walk(
+    module: ModuleOp, patterns: Sequence[RewritePattern], walker: type[PatternRewriteWalker], repeat: bool
+) -> None:
+    located = _Located(patterns)
     listener = PatternRewriterListener(operation_insertion_handler=[located.inserted])
-    PatternRewriteWalker(located, apply_recursively=repeat, listener=listener).rewrite_module(module)
+    walker(located, apply_recursively=repeat, listener=listener).rewrite_module(module)
     if located.failure is not None:
         raise located.failure
     refresh_function_types(module)
