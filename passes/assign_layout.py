@@ -5,6 +5,8 @@
    cancel. A Transpose that is left between two such ops counts for more than it costs.
 2. The results of the graph, and whatever ops that do not move read, keep the order that they have.
 3. Transposes that are in the graph already are part of the choice: they are put where they cost least.
+4. Where an op's best strategy writes Transposes that its neighbours do not need, the best one that does
+   not is written down as the op's `gradc.choice`.
 
 The sum of what the ops and the Transposes cost is least possible, and found in one pass from the ends
 of the graph to its beginning: an op that moves reads one tensor, so the graph of those ops is a forest,
@@ -28,14 +30,15 @@ from dataclasses import dataclass, field
 from itertools import permutations
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType
 from xdsl.ir import Block, Operation, SSAValue
 
 from dialects.onnx import ops as onnx
 from dialects.support.constants import constant_value
 from dialects.support.diagnostics import UnsupportedError
+from dialects.support.documented_op import CHOICE
 from dialects.support.shapes import shape_of
-from passes.choice import AUTO, candidates, choose, find_strategy
+from passes.choice import AUTO, Candidate, candidates, choose, find_strategy
 from passes.cost import price_ops
 from passes.strategies import strategies_of
 from passes.strategies.base import Strategy
@@ -48,10 +51,11 @@ from passes.target import Target, TargetPass
 STAY = 1e-9
 """Seconds by which another order must be better than the given one."""
 
-INNER, INNER_SECONDS = 2.0, 2e-5
+INNER, INNER_SECONDS = 4.0, 3e-5
 """What a Transpose between two ops that move counts: so many times its price, and so many seconds more.
 It also ends what runtimes do across ops, such as keeping a blocked layout from one convolution to the
-next, of which no price of a single op knows."""
+next, of which no price of a single op knows: graphs of 1x1 and 3x3 convolutions with resizes were the
+faster for it, and mixed layouts still chosen where they pay (by 16 to 27 % there)."""
 
 IMPOSSIBLE = 1e3
 """Seconds for an op that no strategy writes in an order: select-strategy says why, if it must be. Few
@@ -74,7 +78,11 @@ class AssignLayoutPass(TargetPass):
         prices = Prices(find_strategy(self.strategy), self.env)
         for function in functions(op):
             graph = OrderGraph.of(function)
-            choice = Assignment(graph, prices).chosen()
+            assignment = Assignment(graph, prices)
+            choice = assignment.chosen()
+            for moving, order in choice.items():
+                if strategy := assignment.named.get((moving, order)):
+                    moving.attributes[CHOICE] = StringAttr(strategy.name)
             if any(order != identity(len(order)) for order in choice.values()):
                 graph.write(choice)
                 simplify(ctx, op)
@@ -82,10 +90,12 @@ class AssignLayoutPass(TargetPass):
 
 @dataclass(frozen=True)
 class Price:
-    """Of an op; `wrapped` if its strategy writes Transposes around another layout."""
+    """Of an op in one order: that of the strategy that is chosen for it, and whether that one writes
+    Transposes around another layout; `direct` is then the cheapest that does not."""
 
     seconds: float
     wrapped: bool = False
+    direct: Candidate | None = None
 
 
 @dataclass(frozen=True)
@@ -110,9 +120,14 @@ class Prices:
             strategy = choose(op, self.forced, self.target)
         except UnsupportedError:
             return Price(IMPOSSIBLE)
-        (cost,) = (c.cost for c in candidates(op, self.target) if c.strategy is strategy)
+        known = [c for c in candidates(op, self.target) if c.cost is not None]
+        (cost,) = (c.cost for c in known if c.strategy is strategy)
         assert cost is not None
-        return Price(cost, wrapped=not strategy.writes_layout_of(op))
+        if strategy.writes_layout_of(op):
+            return Price(cost)
+        free = self.forced is not strategy and CHOICE not in op.attributes
+        direct = [c for c in known if c.strategy.writes_layout_of(op)] if free else []
+        return Price(cost, wrapped=True, direct=direct[0] if direct else None)
 
     def transpose(self, value: SSAValue, made: Order, wanted: Order) -> float:
         """That of a tensor from one order to another; that of a constant is done at compile time."""
@@ -137,6 +152,9 @@ class Assignment:
 
     costs: dict[Operation, dict[Order, float]] = field(default_factory=dict)
     """`priced`, with all that depends on the result."""
+
+    named: dict[tuple[Operation, Order], Strategy] = field(default_factory=dict)
+    """The strategy of an op in an order where its neighbours make another the best than for it alone."""
 
     def chosen(self) -> Choice:
         """The order of each op that moves."""
@@ -165,11 +183,18 @@ class Assignment:
         others = [order for order in others if order in family.suggested]
         if not others or (len(family.ops) == 1 and family.suggested <= set(orders_of(family.ops[0])[:2])):
             return {given: 0.0}
-        prices = {order: self.prices.of(op, order) for order in (given, *others)}
-        return {
-            order: price.seconds + price.wrapped * self._wrapping(op) + (order != given) * STAY
-            for order, price in prices.items()
-        }
+        return {o: self._in_family(op, o) + (o != given) * STAY for o in (given, *others)}
+
+    def _in_family(self, op: Operation, order: Order) -> float:
+        """The price of an op in an order among its neighbours."""
+        price = self.prices.of(op, order)
+        if not price.wrapped:
+            return price.seconds
+        wrapped, direct = price.seconds + self._wrapping(op), price.direct
+        if direct is None or direct.cost is None or direct.cost >= wrapped:
+            return wrapped
+        self.named[op, order] = direct.strategy
+        return direct.cost
 
     def _wrapping(self, op: Operation) -> float:
         """What the Transposes that a strategy writes count beyond their price, as inner ones."""

@@ -12,7 +12,7 @@ from support.examples import examples
 from support.generate import CANONICAL, KINDS, problems
 from support.pipeline import Expected, apply
 from support.problems import Node, Problem
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation
 
 import dialects
@@ -23,9 +23,12 @@ from dialects.onednn.convolution import ConvolutionBackwardDataOp
 from dialects.onednn.interpolate import InterpolateBackwardOp
 from dialects.onnx.ops import AddOp, CastOp, ConstantOp, ConvOp, TransposeOp
 from dialects.support.constants import constant_value
+from dialects.support.documented_op import CHOICE
 from dialects.support.entry import entry_function
 from passes import assign_layout, pipelines
 from passes.assign_layout import INNER, INNER_SECONDS, AssignLayoutPass, Assignment, Price, Prices
+from passes.choice import Candidate
+from passes.strategies import by_name
 from passes.support.order_graph import OrderGraph
 from passes.support.orders import identity, orders_of
 from passes.support.rewriting import refresh_function_types, simplify
@@ -62,7 +65,9 @@ def price_of_op(op: Operation) -> float:
     sides = (isinstance(maker, Operation) and bool(orders_of(maker))) + any(map(orders_of, readers))
     back = tuple(others[0].index(axis) for axis in given)
     own = max(PRICES.transpose(op.results[0], given, order) for order in (others[0], back))
-    return price.seconds + sides * ((INNER - 1) * own + INNER_SECONDS)
+    wrapped = price.seconds + sides * ((INNER - 1) * own + INNER_SECONDS)
+    direct = price.direct.cost if price.direct else None
+    return wrapped if direct is None else min(direct, wrapped)
 
 
 def price_of_transpose(op: TransposeOp) -> float:
@@ -271,6 +276,28 @@ def test_prices_decide(monkeypatch: pytest.MonkeyPatch):
     AssignLayoutPass(threads=1).apply(dialects.context(), module)
     ops = [op for op in module.walk() if isinstance(op, GradConvOp)]
     assert [op.value("layout") for op in ops] == ["NCX", "NXC", "NXC", "NCX"]
+
+
+def test_neighbours_may_decide_the_strategy(monkeypatch: pytest.MonkeyPatch):
+    """Of an op that is best written between Transposes alone, and best without them in the graph."""
+    direct = Candidate(by_name()["conv-to-matmul"], 1e-5, None)
+
+    def of(self: Prices, op: Operation, order: tuple[int, ...]) -> Price:
+        if not isinstance(op, GradConvOp):
+            return Price(0.0)
+        first = not isinstance(op.diff_dst.owner, Operation)
+        return Price(1e-5) if first else Price(5e-6, wrapped=True, direct=direct)
+
+    monkeypatch.setattr(assign_layout.Prices, "of", of)
+    module = canonical(chain("ccc"))
+    AssignLayoutPass(threads=1).apply(dialects.context(), module)
+    ops = [op for op in module.walk() if isinstance(op, GradConvOp)]
+    named = [op.attributes.get(CHOICE) for op in ops]
+    assert [name.data if isinstance(name, StringAttr) else None for name in named] == [
+        None,
+        "conv-to-matmul",
+        "conv-to-matmul",
+    ]
 
 
 @pytest.mark.parametrize("strategy", ["conv-to-conv", "conv-to-matmul"])
