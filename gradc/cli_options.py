@@ -37,8 +37,9 @@ def source_options(command: Any) -> Any:
         (
             click.option(
                 "--target",
-                type=click.Choice(["cpu", "cuda"]),
-                help="Execution provider that the model is for.  [default: that of --ep, else cpu]",
+                type=click.Choice(["cpu", "cuda", "portable"]),
+                help="Execution provider that the model is for; portable: other runtimes as well as the CPU."
+                "  [default: that of --ep, else cpu]",
             ),
             click.option("--opset", type=int, help="ONNX opset, 13 and newer.  [default: 18]"),
             click.option(

@@ -184,7 +184,8 @@ def compile(
     """Compile a graph to a plain ONNX model.
 
     source: a path (JSON or MLIR text), a parsed JSON document, a `gradc.Graph` or an xDSL module.
-    target: `cpu` or `cuda`; opset: 13 and newer, default 18.
+    target: `cpu`, `cuda`, or `portable`: for other runtimes as well as the CPU.
+    opset: 13 and newer, default 18.
     constants: input name -> array, or the path of an .npz: these inputs become initializers.
     strategy: `auto`, or the name of one lowering, which is then used or refused with its reason.
     auto_pad_rule: `documented` or `library` for every op; default: the op's own, else what the source

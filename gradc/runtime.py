@@ -37,6 +37,7 @@ from gradc.tensors import (
     onnx_number,
     output_infos,
 )
+from passes.kernels import provider_of
 from passes.target import DEFAULT_OPSET
 
 if TYPE_CHECKING:
@@ -214,7 +215,7 @@ _PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
 
 def ep_of(target: str) -> Ep:
     """Where the models for a target run."""
-    return "cuda" if target == "cuda" else "cpu"
+    return "cuda" if provider_of(target) == "cuda" else "cpu"
 
 
 def check_provider(ep: str) -> None:

@@ -22,7 +22,7 @@ from dialects.support.diagnostics import GradcError
 from dialects.support.documented_op import DocumentedOp
 from gradc.builder import Graph
 from gradc.compiler import compile
-from passes.kernels import TARGETS
+from passes.kernels import PROVIDERS
 
 BEGIN, END = "<!-- support table: begin -->", "<!-- support table: end -->"
 DTYPES = ("f32", "bf16", "f16", "f64")
@@ -177,12 +177,12 @@ def _shown(default: Any) -> str:
 
 
 def _dtype_rows() -> Iterator[str]:
-    columns = [f"{dtype} {target}" for dtype in DTYPES for target in TARGETS]
+    columns = [f"{dtype} {target}" for dtype in DTYPES for target in PROVIDERS]
     yield f"| op | data | {' | '.join(columns)} |"
     yield f"|---|---|{'---|' * len(columns)}"
     for kind in source_ops():
         for n in SPATIAL:
-            cells = [_cell(kind, dtype, n, target) for dtype in DTYPES for target in TARGETS]
+            cells = [_cell(kind, dtype, n, target) for dtype in DTYPES for target in PROVIDERS]
             if any(cell != "no" for cell in cells):
                 yield f"| {kind} | {n}D | {' | '.join(cells)} |"
 

@@ -63,7 +63,7 @@ ACCUMULATES_IN_F32: dict[tuple[str, str], tuple[type[Operation], ...]] = {
         TakeWindowOp,
     ),
 }
-"""(target, half type) -> ops whose lowering is one kernel that takes the half type and accumulates in
+"""(provider, half type) -> ops whose lowering is one kernel that takes the half type and accumulates in
 f32. cuDNN's f16 convolutions do; a resize is several products, whose intermediate values would round.
 """
 
@@ -128,7 +128,7 @@ def _needs_f32(op: Operation, target: Target) -> bool:
 
 def _native(op: Operation, target: Target) -> bool:
     dtypes = {name_of(shapes.element_type_of(result)) for result in op.results}
-    return all(isinstance(op, ACCUMULATES_IN_F32.get((target.name, dtype), ())) for dtype in dtypes)
+    return all(isinstance(op, ACCUMULATES_IN_F32.get((target.provider, dtype), ())) for dtype in dtypes)
 
 
 def is_half(value: SSAValue) -> bool:

@@ -12,7 +12,7 @@ from dialects.onnx.opsets import OLDEST, Version
 from dialects.support import shapes
 from dialects.support.diagnostics import Diagnostic, UsageError, sentence
 from dialects.support.dtypes import name_of
-from passes.kernels import TARGETS, Kernels
+from passes.kernels import TARGETS, Kernels, provider_of, shunned, symmetric_pads
 
 DEFAULT_OPSET = 18
 """The newest at which onnxruntime's CUDA provider has kernels for everything that gradc emits."""
@@ -27,8 +27,9 @@ def usable_threads() -> int:
 
 @dataclass(frozen=True)
 class Target:
-    """An execution provider (`cpu`, `cuda`), the opset that the model is written in, and the threads
-    within an op that it is meant to run with.
+    """What runs the model: an execution provider of onnxruntime (`cpu`, `cuda`), or the CPU provider and
+    other runtimes (`portable`); the opset that it is written in, and the threads within an op that it is
+    meant to run with.
 
     Raises UsageError for any other word, for an opset older than gradc writes, and for no threads.
     """
@@ -56,8 +57,25 @@ class Target:
     def kernels(self) -> Kernels:
         return Kernels(self.name, self.opset)
 
+    @property
+    def provider(self) -> str:
+        """The execution provider whose types and prices hold for this target."""
+        return provider_of(self.name)
+
+    @property
+    def symmetric_pads(self) -> str | None:
+        """Why a ConvTranspose must have equal pads at both ends of an axis, None if it need not."""
+        return symmetric_pads(self.name)
+
+    def _shuns(self, op: type[OnnxOp]) -> str | None:
+        """Why this target does without an op that its provider may have."""
+        reason = shunned(self.name).get(op.onnx_name())
+        return reason and f"{op.onnx_name()} is not {self.name}: {reason}"
+
     def lacks(self, op: type[OnnxOp], dtype: str) -> str | None:
         """Why this target cannot run an op on tensors of one dtype, None if it can."""
+        if reason := self._shuns(op):
+            return reason
         version = schema_version(op, self.opset)
         if version is None:
             return f"{op.onnx_name()} needs opset {op.VERSIONS[0].since}, the target is {self.opset}"
@@ -68,6 +86,8 @@ class Target:
 
     def lacks_kernel(self, op: OnnxOp) -> str | None:
         """Why this target cannot run this very op, None if it can."""
+        if reason := self._shuns(type(op)):
+            return reason
         version = schema_version(type(op), self.opset)
         if version is None:
             return f"{op.onnx_name()} needs opset {op.VERSIONS[0].since}, the target is {self.opset}"

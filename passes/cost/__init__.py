@@ -45,9 +45,9 @@ def price_ops(ops: Sequence[Operation], target: Target, results: Sequence[SSAVal
     no result needs. A size that is not known counts as graph.UNKNOWN. Nothing is changed.
     """
     wanted = list(ops[-1].results) if results is None and ops else list(results or ())
-    if target.name not in rates.MEASURED:
+    if target.provider not in rates.MEASURED:
         return max(LEAST, roofline.seconds(Graph.of(ops, wanted)))
-    return max(LEAST, rates.seconds(features_of(ops, wanted), target.name, target.threads))
+    return max(LEAST, rates.seconds(features_of(ops, wanted), target.provider, target.threads))
 
 
 def features_of(ops: Sequence[Operation], results: Sequence[SSAValue]) -> Features:

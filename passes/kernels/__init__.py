@@ -1,7 +1,8 @@
 """Which kernels each execution provider has, as data: op -> rows of (since, until, dtypes).
 
-`cpu.json` is what the runtime's own registry lists, `cuda.json` what its documentation does. The
-target of a compilation need not be the machine that compiles, so neither is asked at compile time.
+`cpu.json` is what the runtime's own registry lists, `cuda.json` what its documentation does,
+`portable.json` what is left of the CPU's for models that other runtimes read as well. The target of a
+compilation need not be the machine that compiles, so none is asked at compile time.
 """
 
 from __future__ import annotations
@@ -13,14 +14,40 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-TARGETS = ("cpu", "cuda")
+PROVIDERS = ("cpu", "cuda")
+"""The targets that are execution providers of onnxruntime."""
+
+TARGETS = (*PROVIDERS, "portable")
+
+
+@cache
+def _table(target: str) -> dict[str, Any]:
+    text = (files("passes.kernels") / f"{target}.json").read_text(encoding="utf-8")
+    return json.loads(text)
+
+
+def provider_of(target: str) -> str:
+    """The target whose execution provider runs this one's models: itself, or the one that it is `like`.
+
+    Its kernels, types and prices hold for both.
+    """
+    return _table(target).get("like", target)
+
+
+def shunned(target: str) -> Mapping[str, str]:
+    """The ops that a target does without although its provider has them -> why."""
+    return _table(target).get("without", {})
+
+
+def symmetric_pads(target: str) -> str | None:
+    """Why a ConvTranspose for a target has equal pads at both ends of an axis; None if it need not."""
+    return _table(target).get("symmetric_pads")
 
 
 @cache
 def kernel_table(target: str) -> Mapping[str, list[tuple[int, int | None, Mapping[str, str]]]]:
-    text = (files("passes.kernels") / f"{target}.json").read_text(encoding="utf-8")
-    table: dict[str, Any] = json.loads(text)
-    return table["kernels"]
+    kernels = _table(provider_of(target))["kernels"]
+    return {name: rows for name, rows in kernels.items() if name not in shunned(target)}
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,8 @@ class ConvToConvTranspose(Strategy):
             return reason
         asymmetric = any(axis.pad_begin != axis.pad_end for axis in op.axes)
         unknown = any(not isinstance(x, int) for x in shape_of(op.diff_src)[2:])
-        if target.name == "cuda" and asymmetric and unknown:
-            return "asymmetric pads fall back to the CPU on cuda, and slicing needs a known size"
+        if target.symmetric_pads and asymmetric and unknown:
+            return f"{target.symmetric_pads}, and slicing needs a known size"
         return None
 
     def emit(self, op: ConvBackwardDataOp, target: Target, emit: Emitter) -> SSAValue:
@@ -41,8 +41,8 @@ class ConvToConvTranspose(Strategy):
         begin = [axis.pad_begin for axis in axes]
         end = [axis.pad_end for axis in axes]
         window: list[Size | None] = [None] * len(axes)
-        if target.name == "cuda" and begin != end:
-            # cuDNN takes one pad per axis: drop the smaller one from both sides, slice off the rest
+        if target.symmetric_pads and begin != end:
+            # the smaller pad is dropped from both ends, and the rest sliced off
             begin = end = [min(axis.pads) for axis in axes]
             window = [x for x in shape_of(op.diff_src)[2:] if isinstance(x, int)]
         value = emit(

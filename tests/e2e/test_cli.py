@@ -343,7 +343,7 @@ USAGE = [
     (["compile"], "Missing argument 'IN'"),
     (["nothing"], "No such command 'nothing'"),
     (["compile", "{}"], "Missing option '-o'"),
-    (["compile", "{}", "-o", "x", "--target", "tpu"], "'tpu' is not one of 'cpu', 'cuda'"),
+    (["compile", "{}", "-o", "x", "--target", "tpu"], "'tpu' is not one of 'cpu', 'cuda', 'portable'"),
     (["compile", "{}", "-o", "x", "--opset", "new"], "'new' is not a valid integer"),
     (["compile", "{}", "-o", "x", "--emit", "text"], "'text' is not one of"),
     (["compile", "{}", "-o", "x", "--auto-pad-rule", "page"], "'page' is not one of"),

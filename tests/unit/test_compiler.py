@@ -286,7 +286,7 @@ class TestOptions:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            ({"target": "gpu"}, "target: given 'gpu', expected one of cpu, cuda"),
+            ({"target": "gpu"}, "target: given 'gpu', expected one of cpu, cuda, portable"),
             ({"target": None}, "target: given None"),
             ({"opset": 12}, "--opset: given 12, expected 13 to"),
             ({"opset": "18"}, "opset: given '18', expected a number"),

@@ -86,7 +86,7 @@ def test_bad_text(source: Path, capsys: pytest.CaptureFixture[str], text: str, p
         ("legalize-onnx{opset}", 2, "option opset: given no value, expected int"),
         ("legalize-onnx{opset=17,18}", 2, "option opset: given 17,18, expected int"),
         ("legalize-onnx{target=1}", 2, "option target: given 1, expected str"),
-        ("legalize-onnx{target=tpu}", 2, "target: given tpu, expected one of cpu, cuda"),
+        ("legalize-onnx{target=tpu}", 2, "target: given tpu, expected one of cpu, cuda, portable"),
         ("legalize-onnx{opset=12}", 2, "opset: given 12, expected 13 or newer"),
         ("lower{opset=12}", 2, "opset: given 12, expected 13 or newer"),
         ("conv-to-conv{opset=12}", 2, "opset: given 12, expected 13 or newer"),
@@ -204,7 +204,7 @@ def test_every_pass_is_known_by_its_name():
 
 
 def test_target_refuses():
-    with pytest.raises(UsageError, match="expected one of cpu, cuda"):
+    with pytest.raises(UsageError, match="expected one of cpu, cuda, portable"):
         Target("tpu")
 
 

@@ -1,0 +1,159 @@
+"""The target `portable`: the CPU's forms, without those that other runtimes lack or compute wrongly."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+from importlib.resources import files
+
+import pytest
+from click import Choice
+from support.generate import seeded
+from support.pipeline import Expected, apply, lowered
+from support.problems import Problem
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.parser import Parser
+
+import dialects
+import gradc
+from dialects.onnx import ops as onnx
+from dialects.support.diagnostics import UnsupportedError
+from gradc.cli_options import source_options
+from gradc.exporter import export
+from gradc.runtime import ep_of
+from passes import pipelines
+from passes.kernels import PROVIDERS, TARGETS, kernel_table, shunned
+from passes.strategies.conv_to_conv_transpose import ConvToConvTranspose
+from passes.target import Target
+
+PORTABLE = Target("portable")
+
+
+UNKNOWN = """
+func.func @main(%dy: tensor<1x2x?xf32>, %w: tensor<2x3x3xf32>) -> tensor<1x3x?xf32> {
+  %dx = grad.conv_backward_data %dy, %w {strides = [2], dilations = [1], pads_begin = [1], pads_end = [0],
+    groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x?xf32>, tensor<2x3x3xf32>) -> tensor<1x3x?xf32>
+  func.return %dx : tensor<1x3x?xf32>
+}
+"""
+
+
+def parsed(text: str) -> ModuleOp:
+    return Parser(dialects.context(), text, "graph.mlir").parse_module()
+
+
+def graph() -> gradc.Graph:
+    """A 3x3 convolution of stride 2 with pads 1 and 0, on a source of 6x6."""
+    g = gradc.Graph()
+    diff_dst = g.input("diff_dst", "f32", [1, 4, 3, 3])
+    weights = g.input("weights", "f32", [4, 2, 3, 3])
+    result = g.convolution_backward_data(
+        diff_dst,
+        weights,
+        [1, 2, 6, 6],
+        strides=[2, 2],
+        pads_begin=[1, 1],
+        pads_end=[0, 0],
+        dilations=[1, 1],
+        data_format="NCX",
+        weights_format="OIX",
+    )
+    g.output(result, "diff_src")
+    return g
+
+
+def names(module: ModuleOp) -> Counter[str]:
+    return Counter(op.onnx_name() for op in module.walk() if isinstance(op, onnx.OnnxOp))
+
+
+@cache
+def problem(seed: int) -> Problem:
+    """Documented ops: only a canonical one has asymmetric pads and sizes that are not known."""
+    return seeded([21, seed], most_ops=2)
+
+
+class TestKernels:
+    @pytest.mark.parametrize("op", [onnx.Col2ImOp, onnx.ScatterNDOp])
+    def test_what_is_shunned_is_refused_with_its_reason(self, op):
+        reason = shunned("portable")[op.onnx_name()]
+        for opset in (18, 20):
+            target = Target("portable", opset)
+            assert target.lacks(op, "f32") == f"{op.onnx_name()} is not portable: {reason}"
+        assert Target().lacks(op, "f32") is None
+
+    def test_all_else_is_the_cpu_s(self):
+        cpu, portable = kernel_table("cpu"), kernel_table("portable")
+        assert set(cpu) - set(portable) == set(shunned("portable")) == {"Col2Im", "ScatterND"}
+        assert all(cpu[name] == rows for name, rows in portable.items())
+        assert PORTABLE.provider == "cpu"
+
+    def test_other_targets_shun_nothing(self):
+        for target in PROVIDERS:
+            assert not shunned(target)
+            assert Target(target).provider == target
+
+    def test_the_cuda_table_has_its_reason(self):
+        assert '"symmetric_pads"' in (files("passes.kernels") / "cuda.json").read_text(encoding="utf-8")
+        assert Target().symmetric_pads is None
+        for target in ("cuda", "portable"):
+            assert "asymmetric pads" in (Target(target).symmetric_pads or "")
+
+
+class TestConvolution:
+    def test_a_forced_form_is_refused_with_the_reason(self):
+        with pytest.raises(UnsupportedError, match="Col2Im is not portable: tract, TVM, IREE and MNN lack"):
+            gradc.compile(graph(), target="portable", strategy="conv-to-col2im")
+
+    def test_asymmetric_pads_become_a_slice(self):
+        def made(target: str) -> tuple[list[list[int]], int]:
+            model = gradc.compile(graph(), target=target, strategy=ConvToConvTranspose.name).model
+            nodes = [node for node in model.graph.node if node.op_type == "ConvTranspose"]
+            pads = [list(a.ints) for node in nodes for a in node.attribute if a.name == "pads"]
+            return pads, sum(node.op_type == "Slice" for node in model.graph.node)
+
+        assert made("cpu") == ([[1, 1, 0, 0]], 0)
+        assert made("portable") == ([[0, 0, 0, 0]], 1)
+
+    def test_unknown_sizes_cannot_be_sliced(self):
+        with pytest.raises(UnsupportedError, match="compile on IREE, and slicing needs a known size"):
+            apply(parsed(UNKNOWN), pipelines.lower(PORTABLE, ConvToConvTranspose.name))
+        assert "ConvTranspose" in names(
+            apply(parsed(UNKNOWN), pipelines.lower(Target(), ConvToConvTranspose.name))
+        )
+
+
+def test_random_problems_avoid_what_is_not_portable():
+    seen: Counter[str] = Counter()
+    for seed in range(60):
+        module = lowered(problem(seed), PORTABLE)
+        model = export(module, opset=PORTABLE.opset, metadata={})
+        for node in model.graph.node:
+            if node.op_type == "ConvTranspose":
+                (pads,) = (list(a.ints) for a in node.attribute if a.name == "pads")
+                assert pads[: len(pads) // 2] == pads[len(pads) // 2 :]
+        found = names(module)
+        assert not set(found) & {"Col2Im", "ScatterND", "ScatterElements"}
+        seen += found
+        Expected(problem(seed)).check_runtime(module, PORTABLE)
+    assert seen["ConvTranspose"] > 5
+
+
+def test_prices_are_the_cpu_s():
+    """Where no form is shunned, both targets are written alike."""
+    alike = 0
+    for seed in range(20):
+        here, there = (lowered(problem(seed), Target(name, threads=2)) for name in ("cpu", "portable"))
+        alike += str(here) == str(there)
+    assert alike > 10
+
+
+def test_the_choices_of_the_command_line_are_the_targets():
+    (option,) = (o for o in source_options(lambda: None).__click_params__ if o.name == "target")
+    assert isinstance(option.type, Choice)
+    assert tuple(option.type.choices) == TARGETS
+
+
+def test_portable_models_run_on_the_cpu_provider():
+    assert [ep_of(target) for target in TARGETS] == ["cpu", "cuda", "cpu"]
+    compiled = gradc.compile(graph(), target="portable")
+    assert "target=portable" in compiled.options.pipeline
