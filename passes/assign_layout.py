@@ -30,7 +30,7 @@ from dataclasses import dataclass, field
 from itertools import permutations
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from dialects.onnx import ops as onnx
@@ -104,7 +104,8 @@ class Prices:
 
     forced: Strategy | None
     target: Target
-    known: dict[tuple[TensorType, Order], float] = field(default_factory=dict)
+    known: dict[tuple[int, Order, Order], float] = field(default_factory=dict)
+    """Prices of Transposes, by the identity of the type."""
 
     def of(self, op: Operation, order: Order) -> Price:
         """The price of an op in one of its orders, Transposes of its strategy's own included."""
@@ -133,12 +134,14 @@ class Prices:
         """That of a tensor from one order to another; that of a constant is done at compile time."""
         if made == wanted or constant_value(value) is not None:
             return 0.0
-        key = (orders.reordered(value, made), compose(inverse(made), wanted))
+        key = (id(value.type), made, wanted)
         if key not in self.known:
-            type_, perm = key
-            op = onnx.TransposeOp(Block(arg_types=[type_]).args[0], perm=perm)
-            self.known[key] = price_ops([op], self.target)
+            self.known[key] = self._transpose(value, made, wanted)
         return self.known[key]
+
+    def _transpose(self, value: SSAValue, made: Order, wanted: Order) -> float:
+        data = Block(arg_types=[orders.reordered(value, made)]).args[0]
+        return price_ops([onnx.TransposeOp(data, perm=compose(inverse(made), wanted))], self.target)
 
 
 @dataclass

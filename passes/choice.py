@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation
 
+from dialects.support.constants import constant_attribute
 from dialects.support.diagnostics import (
     Diagnostic,
     UnsupportedError,
@@ -18,6 +19,8 @@ from dialects.support.diagnostics import (
     sentence,
 )
 from dialects.support.documented_op import CHOICE
+from dialects.support.memo import Memo
+from dialects.support.state import call_state
 from passes.cost import price_written, problem_key
 from passes.cost.sizes import TYPICAL
 from passes.strategies import by_name, strategies_of
@@ -41,6 +44,9 @@ MOST_KNOWN = 4096
 
 _known: dict[object, tuple[Candidate, ...]] = {}
 
+_seen: dict[Target, Memo] = {}
+"""The same by the identity of types and attributes: equal problems of one process mostly share theirs."""
+
 
 def find_strategy(name: str) -> Strategy | None:
     """The strategy of a name (dashes or underscores), None for `auto`; UsageError if there is none."""
@@ -56,12 +62,21 @@ def find_strategy(name: str) -> Strategy | None:
 
 def candidates(op: Operation, target: Target) -> list[Candidate]:
     """Every strategy that knows this kind of op, those that apply first, the cheapest first of all."""
+    state = call_state(type(op), op.operands, op.properties)
+    if state is None:
+        return list(_of_problem(op, target))
+    constant = (constant_attribute(operand) is not None for operand in op.operands)
+    seen = _seen.setdefault(target, Memo())
+    return list(seen.get((*state, *op.result_types, *constant), lambda: _of_problem(op, target)))
+
+
+def _of_problem(op: Operation, target: Target) -> tuple[Candidate, ...]:
     key = problem_key(op, target)
     if key not in _known:
         if len(_known) >= MOST_KNOWN:
             _known.clear()
         _known[key] = _candidates(op, target)
-    return list(_known[key])
+    return _known[key]
 
 
 def _candidates(op: Operation, target: Target) -> tuple[Candidate, ...]:

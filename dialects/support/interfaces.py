@@ -66,9 +66,10 @@ def refine_results(op: InfersTypes) -> bool:
         _check_result(op, index, declared, inferred)
         shape = shapes.merge(shapes.shape_of(inferred), shapes.shape_of(declared))
         refined = shapes.tensor_type(inferred.element_type, shape)
-        if refined != declared:
-            changed = True
-            set_type(op.results[index], refined)
+        if refined is declared:
+            continue
+        changed |= refined != declared
+        set_type(op.results[index], refined)
     return changed
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import TypeVar
 
 from xdsl.dialects.builtin import StringAttr, TensorType
@@ -42,11 +43,13 @@ ELEMENTWISE = (
 """Ops that take any order, if all their operands are in it: sums of gradients, masks."""
 
 
+@lru_cache
 def compose(first: Order, then: Order) -> Order:
     """The order that a tensor in order `first` has after a Transpose by `then`."""
     return tuple(first[axis] for axis in then)
 
 
+@lru_cache
 def inverse(order: Order) -> Order:
     return tuple(order.index(axis) for axis in range(len(order)))
 

@@ -95,6 +95,8 @@ def flip_spatial(emit: Emitter, weights: SSAValue) -> SSAValue:
 def swap_channels(emit: Emitter, weights: SSAValue, groups: int) -> SSAValue:
     """Weights (A, B / g, K...) as (B, A / g, K...), within each group."""
     first, second, *kernel = (dim for dim in shape_of(weights) if isinstance(dim, int))
+    if groups == 1:
+        return emit(onnx.TransposeOp(weights, perm=[1, 0, *range(2, 2 + len(kernel))]))
     rest = range(3, 3 + len(kernel))
     split = reshape(emit, weights, [groups, first // groups, second, *kernel])
     swapped = emit(onnx.TransposeOp(split, perm=[0, 2, 1, *rest]))

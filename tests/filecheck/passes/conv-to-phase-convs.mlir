@@ -6,28 +6,24 @@ func.func @rows(%dy: tensor<1x4x3xf32>, %w: tensor<4x2x3xf32>) -> tensor<1x2x6xf
   func.return %dx : tensor<1x2x6xf32>
 }
 // CHECK-LABEL: func.func @rows(
-// CHECK-NEXT: %dx = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[1, 4, 2, 3]> : tensor<4xi64>
-// CHECK-NEXT: %dx_1 = onnx.Reshape %w, %dx {gradc.strategy = "conv-to-phase-convs"} : (tensor<4x2x3xf32>, tensor<4xi64>) -> tensor<1x4x2x3xf32>
-// CHECK-NEXT: %dx_2 = onnx.Transpose %dx_1 {perm = [0, 2, 1, 3], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x2x3xf32>) -> tensor<1x2x4x3xf32>
-// CHECK-NEXT: %dx_3 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[2, 4, 3]> : tensor<3xi64>
-// CHECK-NEXT: %dx_4 = onnx.Reshape %dx_2, %dx_3 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x2x4x3xf32>, tensor<3xi64>) -> tensor<2x4x3xf32>
-// CHECK-NEXT: %dx_5 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<1> : tensor<1xi64>
-// CHECK-NEXT: %dx_6 = onnx.Gather %dx_4, %dx_5 {axis = 2, gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x3xf32>, tensor<1xi64>) -> tensor<2x4x1xf32>
-// CHECK-NEXT: %dx_7 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<2> : tensor<1xi64>
-// CHECK-NEXT: %dx_8 = onnx.Unsqueeze %dy, %dx_7 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x3xf32>, tensor<1xi64>) -> tensor<1x4x1x3xf32>
-// CHECK-NEXT: %dx_9 = onnx.Unsqueeze %dx_6, %dx_7 {gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x1xf32>, tensor<1xi64>) -> tensor<2x4x1x1xf32>
-// CHECK-NEXT: %dx_10 = onnx.Conv %dx_8, %dx_9 {dilations = [1, 1], group = 1, pads = [0, 0, 0, 0], strides = [1, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x1x3xf32>, tensor<2x4x1x1xf32>) -> tensor<1x2x1x3xf32>
-// CHECK-NEXT: %dx_11 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[2, 0]> : tensor<2xi64>
-// CHECK-NEXT: %dx_12 = onnx.Gather %dx_4, %dx_11 {axis = 2, gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x3xf32>, tensor<2xi64>) -> tensor<2x4x2xf32>
-// CHECK-NEXT: %dx_13 = onnx.Unsqueeze %dx_12, %dx_7 {gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x2xf32>, tensor<1xi64>) -> tensor<2x4x1x2xf32>
-// CHECK-NEXT: %dx_14 = onnx.Conv %dx_8, %dx_13 {dilations = [1, 1], group = 1, pads = [0, 0, 0, 1], strides = [1, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x1x3xf32>, tensor<2x4x1x2xf32>) -> tensor<1x2x1x3xf32>
-// CHECK-NEXT: %dx_15 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[6, 1]> : tensor<2xi64>
-// CHECK-NEXT: %dx_16 = onnx.Reshape %dx_10, %dx_15 : (tensor<1x2x1x3xf32>, tensor<2xi64>) -> tensor<6x1xf32>
-// CHECK-NEXT: %dx_17 = onnx.Reshape %dx_14, %dx_15 : (tensor<1x2x1x3xf32>, tensor<2xi64>) -> tensor<6x1xf32>
-// CHECK-NEXT: %dx_18 = onnx.Concat %dx_16, %dx_17 {axis = 1, gradc.strategy = "conv-to-phase-convs"} : (tensor<6x1xf32>, tensor<6x1xf32>) -> tensor<6x2xf32>
-// CHECK-NEXT: %dx_19 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[1, 2, 6]> : tensor<3xi64>
-// CHECK-NEXT: %dx_20 = onnx.Reshape %dx_18, %dx_19 {gradc.strategy = "conv-to-phase-convs"} : (tensor<6x2xf32>, tensor<3xi64>) -> tensor<1x2x6xf32>
-// CHECK-NEXT: func.return %dx_20 : tensor<1x2x6xf32>
+// CHECK-NEXT: %dx = onnx.Transpose %w {perm = [1, 0, 2], gradc.strategy = "conv-to-phase-convs"} : (tensor<4x2x3xf32>) -> tensor<2x4x3xf32>
+// CHECK-NEXT: %dx_1 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<1> : tensor<1xi64>
+// CHECK-NEXT: %dx_2 = onnx.Gather %dx, %dx_1 {axis = 2, gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x3xf32>, tensor<1xi64>) -> tensor<2x4x1xf32>
+// CHECK-NEXT: %dx_3 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<2> : tensor<1xi64>
+// CHECK-NEXT: %dx_4 = onnx.Unsqueeze %dy, %dx_3 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x3xf32>, tensor<1xi64>) -> tensor<1x4x1x3xf32>
+// CHECK-NEXT: %dx_5 = onnx.Unsqueeze %dx_2, %dx_3 {gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x1xf32>, tensor<1xi64>) -> tensor<2x4x1x1xf32>
+// CHECK-NEXT: %dx_6 = onnx.Conv %dx_4, %dx_5 {dilations = [1, 1], group = 1, pads = [0, 0, 0, 0], strides = [1, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x1x3xf32>, tensor<2x4x1x1xf32>) -> tensor<1x2x1x3xf32>
+// CHECK-NEXT: %dx_7 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[2, 0]> : tensor<2xi64>
+// CHECK-NEXT: %dx_8 = onnx.Gather %dx, %dx_7 {axis = 2, gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x3xf32>, tensor<2xi64>) -> tensor<2x4x2xf32>
+// CHECK-NEXT: %dx_9 = onnx.Unsqueeze %dx_8, %dx_3 {gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x2xf32>, tensor<1xi64>) -> tensor<2x4x1x2xf32>
+// CHECK-NEXT: %dx_10 = onnx.Conv %dx_4, %dx_9 {dilations = [1, 1], group = 1, pads = [0, 0, 0, 1], strides = [1, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x1x3xf32>, tensor<2x4x1x2xf32>) -> tensor<1x2x1x3xf32>
+// CHECK-NEXT: %dx_11 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[6, 1]> : tensor<2xi64>
+// CHECK-NEXT: %dx_12 = onnx.Reshape %dx_6, %dx_11 : (tensor<1x2x1x3xf32>, tensor<2xi64>) -> tensor<6x1xf32>
+// CHECK-NEXT: %dx_13 = onnx.Reshape %dx_10, %dx_11 : (tensor<1x2x1x3xf32>, tensor<2xi64>) -> tensor<6x1xf32>
+// CHECK-NEXT: %dx_14 = onnx.Concat %dx_12, %dx_13 {axis = 1, gradc.strategy = "conv-to-phase-convs"} : (tensor<6x1xf32>, tensor<6x1xf32>) -> tensor<6x2xf32>
+// CHECK-NEXT: %dx_15 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[1, 2, 6]> : tensor<3xi64>
+// CHECK-NEXT: %dx_16 = onnx.Reshape %dx_14, %dx_15 {gradc.strategy = "conv-to-phase-convs"} : (tensor<6x2xf32>, tensor<3xi64>) -> tensor<1x2x6xf32>
+// CHECK-NEXT: func.return %dx_16 : tensor<1x2x6xf32>
 
 // Channels last: the data is transposed once, each phase back; the phases lie in runs of channels.
 func.func @last(%dy: tensor<1x3x3x4xf32>, %w: tensor<4x2x2x2xf32>) -> tensor<1x6x6x2xf32> {
@@ -35,37 +31,33 @@ func.func @last(%dy: tensor<1x3x3x4xf32>, %w: tensor<4x2x2x2xf32>) -> tensor<1x6
   func.return %dx : tensor<1x6x6x2xf32>
 }
 // CHECK-LABEL: func.func @last(
-// CHECK-NEXT: %dx = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[1, 4, 2, 2, 2]> : tensor<5xi64>
-// CHECK-NEXT: %dx_1 = onnx.Reshape %w, %dx {gradc.strategy = "conv-to-phase-convs"} : (tensor<4x2x2x2xf32>, tensor<5xi64>) -> tensor<1x4x2x2x2xf32>
-// CHECK-NEXT: %dx_2 = onnx.Transpose %dx_1 {perm = [0, 2, 1, 3, 4], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x2x2x2xf32>) -> tensor<1x2x4x2x2xf32>
-// CHECK-NEXT: %dx_3 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[2, 4, 2, 2]> : tensor<4xi64>
-// CHECK-NEXT: %dx_4 = onnx.Reshape %dx_2, %dx_3 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x2x4x2x2xf32>, tensor<4xi64>) -> tensor<2x4x2x2xf32>
-// CHECK-NEXT: %dx_5 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<0> : tensor<1xi64>
-// CHECK-NEXT: %dx_6 = onnx.Gather %dx_4, %dx_5 {axis = 2, gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x2x2xf32>, tensor<1xi64>) -> tensor<2x4x1x2xf32>
-// CHECK-NEXT: %dx_7 = onnx.Gather %dx_6, %dx_5 {axis = 3, gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x1x2xf32>, tensor<1xi64>) -> tensor<2x4x1x1xf32>
-// CHECK-NEXT: %dx_8 = onnx.Transpose %dy {perm = [0, 3, 1, 2], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x3x3x4xf32>) -> tensor<1x4x3x3xf32>
-// CHECK-NEXT: %dx_9 = onnx.Conv %dx_8, %dx_7 {dilations = [1, 1], group = 1, pads = [0, 0, 0, 0], strides = [1, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x3x3xf32>, tensor<2x4x1x1xf32>) -> tensor<1x2x3x3xf32>
+// CHECK-NEXT: %dx = onnx.Transpose %w {perm = [1, 0, 2, 3], gradc.strategy = "conv-to-phase-convs"} : (tensor<4x2x2x2xf32>) -> tensor<2x4x2x2xf32>
+// CHECK-NEXT: %dx_1 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<0> : tensor<1xi64>
+// CHECK-NEXT: %dx_2 = onnx.Gather %dx, %dx_1 {axis = 2, gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x2x2xf32>, tensor<1xi64>) -> tensor<2x4x1x2xf32>
+// CHECK-NEXT: %dx_3 = onnx.Gather %dx_2, %dx_1 {axis = 3, gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x1x2xf32>, tensor<1xi64>) -> tensor<2x4x1x1xf32>
+// CHECK-NEXT: %dx_4 = onnx.Transpose %dy {perm = [0, 3, 1, 2], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x3x3x4xf32>) -> tensor<1x4x3x3xf32>
+// CHECK-NEXT: %dx_5 = onnx.Conv %dx_4, %dx_3 {dilations = [1, 1], group = 1, pads = [0, 0, 0, 0], strides = [1, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x3x3xf32>, tensor<2x4x1x1xf32>) -> tensor<1x2x3x3xf32>
+// CHECK-NEXT: %dx_6 = onnx.Transpose %dx_5 {perm = [0, 2, 3, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x2x3x3xf32>) -> tensor<1x3x3x2xf32>
+// CHECK-NEXT: %dx_7 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<1> : tensor<1xi64>
+// CHECK-NEXT: %dx_8 = onnx.Gather %dx_2, %dx_7 {axis = 3, gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x1x2xf32>, tensor<1xi64>) -> tensor<2x4x1x1xf32>
+// CHECK-NEXT: %dx_9 = onnx.Conv %dx_4, %dx_8 {dilations = [1, 1], group = 1, pads = [0, 0, 0, 0], strides = [1, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x3x3xf32>, tensor<2x4x1x1xf32>) -> tensor<1x2x3x3xf32>
 // CHECK-NEXT: %dx_10 = onnx.Transpose %dx_9 {perm = [0, 2, 3, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x2x3x3xf32>) -> tensor<1x3x3x2xf32>
-// CHECK-NEXT: %dx_11 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<1> : tensor<1xi64>
-// CHECK-NEXT: %dx_12 = onnx.Gather %dx_6, %dx_11 {axis = 3, gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x1x2xf32>, tensor<1xi64>) -> tensor<2x4x1x1xf32>
-// CHECK-NEXT: %dx_13 = onnx.Conv %dx_8, %dx_12 {dilations = [1, 1], group = 1, pads = [0, 0, 0, 0], strides = [1, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x3x3xf32>, tensor<2x4x1x1xf32>) -> tensor<1x2x3x3xf32>
+// CHECK-NEXT: %dx_11 = onnx.Gather %dx, %dx_7 {axis = 2, gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x2x2xf32>, tensor<1xi64>) -> tensor<2x4x1x2xf32>
+// CHECK-NEXT: %dx_12 = onnx.Gather %dx_11, %dx_1 {axis = 3, gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x1x2xf32>, tensor<1xi64>) -> tensor<2x4x1x1xf32>
+// CHECK-NEXT: %dx_13 = onnx.Conv %dx_4, %dx_12 {dilations = [1, 1], group = 1, pads = [0, 0, 0, 0], strides = [1, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x3x3xf32>, tensor<2x4x1x1xf32>) -> tensor<1x2x3x3xf32>
 // CHECK-NEXT: %dx_14 = onnx.Transpose %dx_13 {perm = [0, 2, 3, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x2x3x3xf32>) -> tensor<1x3x3x2xf32>
-// CHECK-NEXT: %dx_15 = onnx.Gather %dx_4, %dx_11 {axis = 2, gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x2x2xf32>, tensor<1xi64>) -> tensor<2x4x1x2xf32>
-// CHECK-NEXT: %dx_16 = onnx.Gather %dx_15, %dx_5 {axis = 3, gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x1x2xf32>, tensor<1xi64>) -> tensor<2x4x1x1xf32>
-// CHECK-NEXT: %dx_17 = onnx.Conv %dx_8, %dx_16 {dilations = [1, 1], group = 1, pads = [0, 0, 0, 0], strides = [1, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x3x3xf32>, tensor<2x4x1x1xf32>) -> tensor<1x2x3x3xf32>
-// CHECK-NEXT: %dx_18 = onnx.Transpose %dx_17 {perm = [0, 2, 3, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x2x3x3xf32>) -> tensor<1x3x3x2xf32>
-// CHECK-NEXT: %dx_19 = onnx.Gather %dx_15, %dx_11 {axis = 3, gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x1x2xf32>, tensor<1xi64>) -> tensor<2x4x1x1xf32>
-// CHECK-NEXT: %dx_20 = onnx.Conv %dx_8, %dx_19 {dilations = [1, 1], group = 1, pads = [0, 0, 0, 0], strides = [1, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x3x3xf32>, tensor<2x4x1x1xf32>) -> tensor<1x2x3x3xf32>
-// CHECK-NEXT: %dx_21 = onnx.Transpose %dx_20 {perm = [0, 2, 3, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x2x3x3xf32>) -> tensor<1x3x3x2xf32>
-// CHECK-NEXT: %dx_22 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[1, 9, 2]> : tensor<3xi64>
-// CHECK-NEXT: %dx_23 = onnx.Reshape %dx_10, %dx_22 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x3x3x2xf32>, tensor<3xi64>) -> tensor<1x9x2xf32>
-// CHECK-NEXT: %dx_24 = onnx.Reshape %dx_14, %dx_22 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x3x3x2xf32>, tensor<3xi64>) -> tensor<1x9x2xf32>
-// CHECK-NEXT: %dx_25 = onnx.Reshape %dx_18, %dx_22 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x3x3x2xf32>, tensor<3xi64>) -> tensor<1x9x2xf32>
-// CHECK-NEXT: %dx_26 = onnx.Reshape %dx_21, %dx_22 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x3x3x2xf32>, tensor<3xi64>) -> tensor<1x9x2xf32>
-// CHECK-NEXT: %dx_27 = onnx.Concat %dx_23, %dx_24, %dx_25, %dx_26 {axis = 1, gradc.strategy = "conv-to-phase-convs"} : (tensor<1x9x2xf32>, tensor<1x9x2xf32>, tensor<1x9x2xf32>, tensor<1x9x2xf32>) -> tensor<1x36x2xf32>
-// CHECK-NEXT: %dx_28 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[[0, 9, 1, 10, 2, 11], [18, 27, 19, 28, 20, 29], [3, 12, 4, 13, 5, 14], [21, 30, 22, 31, 23, 32], [6, 15, 7, 16, 8, 17], [24, 33, 25, 34, 26, 35]]> : tensor<6x6xi64>
-// CHECK-NEXT: %dx_29 = onnx.Gather %dx_27, %dx_28 {axis = 1, gradc.strategy = "conv-to-phase-convs"} : (tensor<1x36x2xf32>, tensor<6x6xi64>) -> tensor<1x6x6x2xf32>
-// CHECK-NEXT: func.return %dx_29 : tensor<1x6x6x2xf32>
+// CHECK-NEXT: %dx_15 = onnx.Gather %dx_11, %dx_7 {axis = 3, gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x1x2xf32>, tensor<1xi64>) -> tensor<2x4x1x1xf32>
+// CHECK-NEXT: %dx_16 = onnx.Conv %dx_4, %dx_15 {dilations = [1, 1], group = 1, pads = [0, 0, 0, 0], strides = [1, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x3x3xf32>, tensor<2x4x1x1xf32>) -> tensor<1x2x3x3xf32>
+// CHECK-NEXT: %dx_17 = onnx.Transpose %dx_16 {perm = [0, 2, 3, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x2x3x3xf32>) -> tensor<1x3x3x2xf32>
+// CHECK-NEXT: %dx_18 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[1, 9, 2]> : tensor<3xi64>
+// CHECK-NEXT: %dx_19 = onnx.Reshape %dx_6, %dx_18 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x3x3x2xf32>, tensor<3xi64>) -> tensor<1x9x2xf32>
+// CHECK-NEXT: %dx_20 = onnx.Reshape %dx_10, %dx_18 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x3x3x2xf32>, tensor<3xi64>) -> tensor<1x9x2xf32>
+// CHECK-NEXT: %dx_21 = onnx.Reshape %dx_14, %dx_18 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x3x3x2xf32>, tensor<3xi64>) -> tensor<1x9x2xf32>
+// CHECK-NEXT: %dx_22 = onnx.Reshape %dx_17, %dx_18 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x3x3x2xf32>, tensor<3xi64>) -> tensor<1x9x2xf32>
+// CHECK-NEXT: %dx_23 = onnx.Concat %dx_19, %dx_20, %dx_21, %dx_22 {axis = 1, gradc.strategy = "conv-to-phase-convs"} : (tensor<1x9x2xf32>, tensor<1x9x2xf32>, tensor<1x9x2xf32>, tensor<1x9x2xf32>) -> tensor<1x36x2xf32>
+// CHECK-NEXT: %dx_24 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[[0, 9, 1, 10, 2, 11], [18, 27, 19, 28, 20, 29], [3, 12, 4, 13, 5, 14], [21, 30, 22, 31, 23, 32], [6, 15, 7, 16, 8, 17], [24, 33, 25, 34, 26, 35]]> : tensor<6x6xi64>
+// CHECK-NEXT: %dx_25 = onnx.Gather %dx_23, %dx_24 {axis = 1, gradc.strategy = "conv-to-phase-convs"} : (tensor<1x36x2xf32>, tensor<6x6xi64>) -> tensor<1x6x6x2xf32>
+// CHECK-NEXT: func.return %dx_25 : tensor<1x6x6x2xf32>
 
 // Kernel 1, stride 3: tap 0 reaches phase 0 only, zeros stand behind it; X = 3 (3 - 1) + 1 + 1 = 8.
 func.func @zeros(%dy: tensor<1x4x3xf32>, %w: tensor<4x2x1xf32>) -> tensor<1x2x8xf32> {
@@ -73,22 +65,18 @@ func.func @zeros(%dy: tensor<1x4x3xf32>, %w: tensor<4x2x1xf32>) -> tensor<1x2x8x
   func.return %dx : tensor<1x2x8xf32>
 }
 // CHECK-LABEL: func.func @zeros(
-// CHECK-NEXT: %dx = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[1, 4, 2, 1]> : tensor<4xi64>
-// CHECK-NEXT: %dx_1 = onnx.Reshape %w, %dx {gradc.strategy = "conv-to-phase-convs"} : (tensor<4x2x1xf32>, tensor<4xi64>) -> tensor<1x4x2x1xf32>
-// CHECK-NEXT: %dx_2 = onnx.Transpose %dx_1 {perm = [0, 2, 1, 3], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x2x1xf32>) -> tensor<1x2x4x1xf32>
-// CHECK-NEXT: %dx_3 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[2, 4, 1]> : tensor<3xi64>
-// CHECK-NEXT: %dx_4 = onnx.Reshape %dx_2, %dx_3 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x2x4x1xf32>, tensor<3xi64>) -> tensor<2x4x1xf32>
-// CHECK-NEXT: %dx_5 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<2> : tensor<1xi64>
-// CHECK-NEXT: %dx_6 = onnx.Unsqueeze %dy, %dx_5 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x3xf32>, tensor<1xi64>) -> tensor<1x4x1x3xf32>
-// CHECK-NEXT: %dx_7 = onnx.Unsqueeze %dx_4, %dx_5 {gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x1xf32>, tensor<1xi64>) -> tensor<2x4x1x1xf32>
-// CHECK-NEXT: %dx_8 = onnx.Conv %dx_6, %dx_7 {dilations = [1, 1], group = 1, pads = [0, 0, 0, 0], strides = [1, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x1x3xf32>, tensor<2x4x1x1xf32>) -> tensor<1x2x1x3xf32>
-// CHECK-NEXT: %dx_9 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[6, 1]> : tensor<2xi64>
-// CHECK-NEXT: %dx_10 = onnx.Reshape %dx_8, %dx_9 : (tensor<1x2x1x3xf32>, tensor<2xi64>) -> tensor<6x1xf32>
-// CHECK-NEXT: %dx_11 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[0, 0, 0, 2]> : tensor<4xi64>
-// CHECK-NEXT: %dx_12 = onnx.Pad %dx_10, %dx_11 {gradc.strategy = "conv-to-phase-convs"} : (tensor<6x1xf32>, tensor<4xi64>) -> tensor<6x3xf32>
-// CHECK-NEXT: %dx_13 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[1, 2, 9]> : tensor<3xi64>
-// CHECK-NEXT: %dx_14 = onnx.Reshape %dx_12, %dx_13 {gradc.strategy = "conv-to-phase-convs"} : (tensor<6x3xf32>, tensor<3xi64>) -> tensor<1x2x9xf32>
-// CHECK-NEXT: %dx_15 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<0> : tensor<1xi64>
-// CHECK-NEXT: %dx_16 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<8> : tensor<1xi64>
-// CHECK-NEXT: %dx_17 = onnx.Slice %dx_14, %dx_15, %dx_16, %dx_5 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x2x9xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<1x2x8xf32>
-// CHECK-NEXT: func.return %dx_17 : tensor<1x2x8xf32>
+// CHECK-NEXT: %dx = onnx.Transpose %w {perm = [1, 0, 2], gradc.strategy = "conv-to-phase-convs"} : (tensor<4x2x1xf32>) -> tensor<2x4x1xf32>
+// CHECK-NEXT: %dx_1 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<2> : tensor<1xi64>
+// CHECK-NEXT: %dx_2 = onnx.Unsqueeze %dy, %dx_1 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x3xf32>, tensor<1xi64>) -> tensor<1x4x1x3xf32>
+// CHECK-NEXT: %dx_3 = onnx.Unsqueeze %dx, %dx_1 {gradc.strategy = "conv-to-phase-convs"} : (tensor<2x4x1xf32>, tensor<1xi64>) -> tensor<2x4x1x1xf32>
+// CHECK-NEXT: %dx_4 = onnx.Conv %dx_2, %dx_3 {dilations = [1, 1], group = 1, pads = [0, 0, 0, 0], strides = [1, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x1x3xf32>, tensor<2x4x1x1xf32>) -> tensor<1x2x1x3xf32>
+// CHECK-NEXT: %dx_5 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[6, 1]> : tensor<2xi64>
+// CHECK-NEXT: %dx_6 = onnx.Reshape %dx_4, %dx_5 : (tensor<1x2x1x3xf32>, tensor<2xi64>) -> tensor<6x1xf32>
+// CHECK-NEXT: %dx_7 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[0, 0, 0, 2]> : tensor<4xi64>
+// CHECK-NEXT: %dx_8 = onnx.Pad %dx_6, %dx_7 {gradc.strategy = "conv-to-phase-convs"} : (tensor<6x1xf32>, tensor<4xi64>) -> tensor<6x3xf32>
+// CHECK-NEXT: %dx_9 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[1, 2, 9]> : tensor<3xi64>
+// CHECK-NEXT: %dx_10 = onnx.Reshape %dx_8, %dx_9 {gradc.strategy = "conv-to-phase-convs"} : (tensor<6x3xf32>, tensor<3xi64>) -> tensor<1x2x9xf32>
+// CHECK-NEXT: %dx_11 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<0> : tensor<1xi64>
+// CHECK-NEXT: %dx_12 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<8> : tensor<1xi64>
+// CHECK-NEXT: %dx_13 = onnx.Slice %dx_10, %dx_11, %dx_12, %dx_1 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x2x9xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<1x2x8xf32>
+// CHECK-NEXT: func.return %dx_13 : tensor<1x2x8xf32>
