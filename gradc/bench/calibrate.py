@@ -54,7 +54,7 @@ def measure_missing(threads: int, seconds: float, todo: Sequence[Model], measure
 
 def samples(threads: int, measured: Measurements) -> list[Sample]:
     return [
-        Sample(model.kind, model.written.features, measured.seconds[model.label])
+        Sample(model.kind, model.facts.features, measured.seconds[model.label])
         for model in models(threads)
         if model.label in measured.seconds
     ]

@@ -16,7 +16,7 @@ from gradc.bench.calibration.problems import problems
 from gradc.bench.suite import SUITES
 from gradc.bench.suite import suite as suite_cases
 from gradc.problems import Problem
-from passes.cost import price_ops, rates
+from passes.cost import rates
 from passes.target import Target
 
 HOPELESS = 4.0
@@ -50,9 +50,8 @@ class Case:
 
 def worth_timing(problem: Problem, target: Target) -> dict[CandidateModel, float]:
     """The strategies that may be best, with their prices and what a run costs beside its ops."""
-    run = rates.seconds({"run": 1.0}, target.name, target.threads)
     prices = {
-        model: run + price_ops(model.written.ops, target, [model.written.result])
+        model: rates.seconds(model.facts.features, target.name, target.threads)
         for model in candidates(problem, target)
     }
     least = min(prices.values())

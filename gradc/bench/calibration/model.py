@@ -44,9 +44,13 @@ class Model(ABC):
     @property
     def label(self) -> str:
         """Another one for every other model, so that what was measured of it can be found again."""
-        return f"{self.kind} {self.name} {self.written.digest}"
+        return f"{self.kind} {self.name} {self.facts.digest}"
 
     @cached_property
+    def facts(self) -> Facts:
+        """The ops themselves are not kept: a calibration has thousands of models."""
+        return facts(self.written())
+
     @abstractmethod
     def written(self) -> Written:
         """The ops."""
@@ -61,23 +65,26 @@ class Model(ABC):
 
 @dataclass(frozen=True)
 class Written:
-    """Ops, their result, what the cost model counts in them, and a word that is another for other ops.
-
-    Constants count in it by their types. `owner` keeps alive what the ops read.
-    """
+    """Ops and their result. `owner` keeps alive what the ops read."""
 
     ops: list[Operation]
     result: SSAValue
     owner: object
 
-    @cached_property
-    def features(self) -> Features:
-        return features_of(self.ops, [self.result]) | {"run": 1.0}
 
-    @cached_property
-    def digest(self) -> str:
-        lines = [f"{op.name} {op.operand_types} {op.result_types} {_attributes(op)}" for op in self.ops]
-        return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:8]
+@dataclass(frozen=True)
+class Facts:
+    """What the cost model counts in ops, and a word that is another for other ops."""
+
+    features: Features
+    digest: str
+
+
+def facts(written: Written) -> Facts:
+    """Constants count in the digest by their types."""
+    lines = [f"{op.name} {op.operand_types} {op.result_types} {_attributes(op)}" for op in written.ops]
+    digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:8]
+    return Facts(features_of(written.ops, [written.result]) | {"run": 1.0}, digest)
 
 
 def _attributes(op: Operation) -> str:
@@ -103,7 +110,6 @@ class NodeModel(Model):
     def name(self) -> str:
         return self.called
 
-    @cached_property
     def written(self) -> Written:
         block = Block(arg_types=[tensor_type(f32, shape) for shape in self.shapes])
         emit = Emitter()
@@ -141,7 +147,6 @@ class CandidateModel(Model):
     def name(self) -> str:
         return str(self.problem)
 
-    @cached_property
     def written(self) -> Written:
         module = self.problem.module()
         emit = Emitter()
