@@ -35,9 +35,10 @@ class ConvToCol2Im(Strategy):
         batch = shape_of(op.diff_dst)[0]
         if not isinstance(batch, int) or batch == 0:
             return "Col2Im refuses an empty batch, so a batch known to be positive is needed"
-        if op.spatial_rank != 2 and any(axis.window.dilation > 1 for axis in op.axes):
-            # seen with onnxruntime 1.31: it counts the windows as if they were dense
-            return "onnxruntime computes a dilated Col2Im right on two spatial axes only"
+        if op.spatial_rank != 2:
+            # seen with onnxruntime 1.31, which counts dilated windows as if they were dense, and with
+            # OpenVINO 2026.4, which refuses the op
+            return "runtimes compute Col2Im right on two spatial axes only"
         return None
 
     def emit(self, op: ConvBackwardDataOp, target: Target, emit: Emitter) -> SSAValue:

@@ -7,7 +7,6 @@ in bf16 by default on CPUs that have it, so f32 is asked for.
 from __future__ import annotations
 
 import contextlib
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,6 @@ from dialects.support.diagnostics import UnsupportedError
 from dialects.support.entry import entry_function, input_names
 from gradc.exporter import export
 from passes.strategies import STRATEGIES
-from passes.strategies.conv_to_col2im import ConvToCol2Im
 from passes.target import Target
 
 openvino: Any = pytest.importorskip("openvino")
@@ -84,25 +82,11 @@ def test_random_problems(target: Target):
         check(problem, target)
 
 
-@pytest.mark.parametrize("name", [s.name for s in STRATEGIES if s is not ConvToCol2Im])
+@pytest.mark.parametrize("name", [s.name for s in STRATEGIES])
 def test_every_form(name: str):
     """Also those that the prices would not choose for such small problems; two ops have no static form."""
     for problem in applicable(name):
         check(problem, Target(), name)
-
-
-def test_col2im_is_for_two_spatial_axes():
-    """OpenVINO 2026.4 reads no other Col2Im: "'dilations' attribute must have size [2]"."""
-    ranks = Counter[int]()
-    for problem in applicable(ConvToCol2Im.name, 12):
-        rank = len(problem.outputs[0].sizes[0]) - 2
-        ranks[rank] += 1
-        if rank == 2:
-            check(problem, Target(), ConvToCol2Im.name)
-            continue
-        with pytest.raises(RuntimeError, match=r"Col2Im 'dilations' attribute must have size \[2\]"):
-            check(problem, Target(), ConvToCol2Im.name)
-    assert set(ranks) == {1, 2, 3}
 
 
 def applicable(strategy: str, count: int = 4) -> list[Problem]:

@@ -127,7 +127,8 @@ class TestIR:
         assert_shown(blocks("mlir")[1], run(words.split()).out)
 
     def test_the_model(self, folder):
-        emitted = run_gradc("compile", self.SOURCE, "--emit", "mlir")
+        (flag,) = re.findall(r"and in the model, with `(--strategy .*?)`:", README)
+        emitted = run_gradc("compile", self.SOURCE, *flag.split(), "--emit", "mlir")
         assert_shown(blocks("mlir")[2], emitted.out)
 
     def test_the_remark(self, folder):
