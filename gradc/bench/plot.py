@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from io import BytesIO
 from math import log2
 from pathlib import Path
@@ -19,7 +20,7 @@ ROW = 0.42
 
 def check_available() -> None:
     try:
-        import matplotlib  # noqa: F401
+        import_module("matplotlib")
     except ImportError:
         text = '--plot needs matplotlib; pip install "gradc[peers]"'
         raise UnsupportedError(Diagnostic("error", text)) from None
@@ -27,10 +28,10 @@ def check_available() -> None:
 
 def plot(report: Report, path: str) -> None:
     """Write a PNG or SVG, whole or not at all. Each dot is a case, coloured by its best peer."""
-    from matplotlib.figure import Figure
-
     groups = report.groups
-    figure = Figure(figsize=(9, 1.6 + ROW * max(len(groups), 1)), layout="constrained")
+    figure: Any = import_module("matplotlib.figure").Figure(
+        figsize=(9, 1.6 + ROW * max(len(groups), 1)), layout="constrained"
+    )
     axes: Any = figure.subplots()
     axes.set_xscale("log", base=2)
     for row, mean in enumerate(groups):

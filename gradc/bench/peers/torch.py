@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any
 
 import ml_dtypes
@@ -27,11 +28,10 @@ class TorchPeer(Peer):
 
     def __init__(self, threads: int):
         try:
-            import torch
+            self._torch: Any = import_module("torch")
         except ImportError as error:
             raise NotAvailable(f'{error}; pip install "gradc[peers]"') from None
-        torch.set_num_threads(threads)
-        self._torch: Any = torch
+        self._torch.set_num_threads(threads)
 
     @property
     def version(self) -> str:
