@@ -240,8 +240,9 @@ def compile_module(
 
     if constants is not None:
         bind_constants(module, _constants(constants))
+    _write_names_down(module)
     source = module.clone()
-    remarks = lower(module, options, observer, tuner=tuner)
+    remarks = _run(module, _passes(options), options, observer, tuner, start=source)
     target = options.resolved()
     again = f"gradc compile --target {target.name} --opset {target.opset} THIS_FILE -o model.onnx"
     with crash.reproducer("the exporter", again, lambda: module):
@@ -272,20 +273,26 @@ def lower(
 ) -> tuple[Diagnostic, ...]:
     """Run the pipeline over a module, in place; the remarks of its source ops, and on their strategies.
 
-    Before strategies are selected, the tuner writes down which of them the gradients get. The module is
-    verified after every pass. Anything but a GradcError is our fault and becomes an InternalError with
-    a crash reproducer.
+    Before strategies are selected, the tuner writes down which of them the gradients get. Anything but a
+    GradcError is our fault and becomes an InternalError with a crash reproducer.
     """
-    pipeline = PassPipeline.parse_spec(passes.all_passes(), options.pipeline).passes
+    pipeline = _passes(options)
     if stop_after is not None:
         pipeline = _until(pipeline, stop_after)
-    return _run(module, pipeline, options, observer, tuner)
+    _write_names_down(module)
+    return _run(module, pipeline, options, observer, tuner, start=module.clone())
+
+
+def _passes(options: Options) -> tuple[ModulePass, ...]:
+    return PassPipeline.parse_spec(passes.all_passes(), options.pipeline).passes
 
 
 def to_gradients(module: ModuleOp, options: Options) -> tuple[Diagnostic, ...]:
     """`lower` up to where strategies are selected."""
     spec = pipelines.to_grad(options.resolved(), options.spelled_strategy)
-    return _run(module, PassPipeline.parse_spec(passes.all_passes(), spec).passes, options)
+    _write_names_down(module)
+    pipeline = PassPipeline.parse_spec(passes.all_passes(), spec).passes
+    return _run(module, pipeline, options, start=module.clone())
 
 
 def _run(
@@ -294,10 +301,13 @@ def _run(
     options: Options,
     observer: Observer | None = None,
     tuner: Tuner | None = None,
+    *,
+    start: ModuleOp,
 ) -> tuple[Diagnostic, ...]:
-    _write_names_down(module)
+    """The module is verified at the end, and after each pass if somebody watches; `start` is a clone of
+    it, from which a failing pass is found."""
     ctx = dialects.context()
-    start, first = module.clone(), 0
+    first, last = 0, len(pipeline) - 1
     remarks: tuple[Diagnostic, ...] = ()
     if observer is not None:
         observer(Stage(module))
@@ -308,7 +318,8 @@ def _run(
         begun = time.perf_counter()
         with crash.pass_reproducer(start, pipeline[first:], index - first):
             pass_.apply(ctx, module)
-            module.verify()
+            if observer is not None or index == last:
+                module.verify()
         seconds = time.perf_counter() - begun
         if pass_.name == "infer-types":
             remarks = _remarks(module, options.strict)

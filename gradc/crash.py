@@ -49,22 +49,39 @@ def reproducer(step: str, command: str, module: Callable[[], ModuleOp]) -> Itera
         raise InternalError(_message(f" in {step}", error, path)) from error
 
 
-def pass_reproducer(start: ModuleOp, pipeline: Sequence[ModulePass], index: int):
+@contextmanager
+def pass_reproducer(start: ModuleOp, pipeline: Sequence[ModulePass], index: int) -> Iterator[None]:
     """The reproducer for pass `index` of a pipeline that began with `start`.
 
-    Passes are deterministic, so the module before a failing pass is made again rather than kept
-    before every pass.
+    What a pass leaves broken may be found out passes later. So after an error the passes run again, from
+    `start` and with the verifier after each, and the first that fails is to blame. A GradcError stands
+    if the module was sound until then.
     """
-    rest = ",".join(str(pass_.spec()) for pass_ in pipeline[index:])
-    command = f"gradc-opt -p '{rest}' THIS_FILE"
-    return reproducer(f"pass {pipeline[index].name}", command, lambda: _replayed(start, pipeline[:index]))
+    try:
+        yield
+    except Exception as error:
+        failed, before, cause = _first_fault(start, pipeline[: index + 1], error)
+        if isinstance(cause, GradcError):
+            raise
+        rest = ",".join(str(pass_.spec()) for pass_ in pipeline[failed:])
+        path = _written(_text(before, f"gradc-opt -p '{rest}' THIS_FILE", cause), ".mlir")
+        raise InternalError(_message(f" in pass {pipeline[failed].name}", cause, path)) from cause
 
 
-def _replayed(start: ModuleOp, pipeline: Sequence[ModulePass]) -> ModuleOp:
-    module = start.clone()
-    for pass_ in pipeline:
-        pass_.apply(dialects.context(), module)
-    return module
+def _first_fault(
+    start: ModuleOp, pipeline: Sequence[ModulePass], error: Exception
+) -> tuple[int, ModuleOp, Exception]:
+    """The first pass that fails, the module before it, and how it fails; the last one, with `error`, if
+    none does when they run again."""
+    module = before = start.clone()
+    for index, pass_ in enumerate(pipeline):
+        before = module.clone()
+        try:
+            pass_.apply(dialects.context(), module)
+            module.verify()
+        except Exception as found:
+            return index, before, found
+    return len(pipeline) - 1, before, error
 
 
 def unexpected(error: Exception) -> InternalError:
