@@ -73,8 +73,8 @@ class LegalizeTypesPass(TargetPass):
     name = "legalize-types"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        rewrite(op, [Widen(self.env)])
-        simplify(ctx, op)
+        if rewrite(op, [Widen(self.env)]):
+            simplify(ctx, op)
 
 
 @dataclass

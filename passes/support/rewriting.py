@@ -44,6 +44,7 @@ class Emitter:
     """Collects new ops in order: `y = emit(onnx.AddOp(a, b))` gives the op's one result."""
 
     ops: list[Operation] = field(default_factory=list)
+    _vectors: dict[tuple[int, ...], OpResult] = field(default_factory=dict)
 
     def __call__(self, op: Operation) -> OpResult:
         self.ops.append(op)
@@ -54,8 +55,11 @@ class Emitter:
         return self(ConstantOp(value))
 
     def ints(self, values: Sequence[int]) -> OpResult:
-        """An int64 vector."""
-        return self(ConstantOp(_ints(tuple(values))))
+        """An int64 vector; equal ones are one op."""
+        key = tuple(values)
+        if key not in self._vectors:
+            self._vectors[key] = self(ConstantOp(_ints(key)))
+        return self._vectors[key]
 
 
 @lru_cache(MOST)
@@ -103,10 +107,10 @@ class _WalkOnce(PatternRewriteWalker):
         return self._process_worklist(self._get_rewriter_listener())
 
 
-def rewrite(module: ModuleOp, patterns: Sequence[RewritePattern], *, repeat: bool = True) -> None:
+def rewrite(module: ModuleOp, patterns: Sequence[RewritePattern], *, repeat: bool = True) -> bool:
     """Apply the patterns to every op, with `repeat` to new and neighbouring ones too, and make function
-    types follow."""
-    _walk(module, patterns, _WalkOnce, repeat)
+    types follow; whether anything changed."""
+    return _walk(module, patterns, _WalkOnce, repeat)
 
 
 def simplify(ctx: Context, module: ModuleOp) -> None:
@@ -192,13 +196,14 @@ def _is_pure(cls: type[Operation]) -> bool:
 
 def _walk(
     module: ModuleOp, patterns: Sequence[RewritePattern], walker: type[PatternRewriteWalker], repeat: bool
-) -> None:
+) -> bool:
     located = _Located(patterns)
     listener = PatternRewriterListener(operation_insertion_handler=[located.inserted])
-    walker(located, apply_recursively=repeat, listener=listener).rewrite_module(module)
+    changed = walker(located, apply_recursively=repeat, listener=listener).rewrite_module(module)
     if located.failure is not None:
         raise located.failure
     refresh_function_types(module)
+    return changed
 
 
 def functions(module: ModuleOp) -> list[FuncOp]:

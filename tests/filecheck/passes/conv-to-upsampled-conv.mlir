@@ -9,12 +9,12 @@ func.func @depthwise(%dy: tensor<1x4x3x3xf32>, %w: tensor<4x1x3x3xf32>) -> tenso
 // CHECK-NEXT: %dx = onnx.Constant {gradc.strategy = "conv-to-upsampled-conv"} dense<[4, 1, 1, 3, 3]> : tensor<5xi64>
 // CHECK-NEXT: %dx_1 = onnx.Reshape %w, %dx {gradc.strategy = "conv-to-upsampled-conv"} : (tensor<4x1x3x3xf32>, tensor<5xi64>) -> tensor<4x1x1x3x3xf32>
 // CHECK-NEXT: %dx_2 = onnx.Transpose %dx_1 {perm = [0, 2, 1, 3, 4], gradc.strategy = "conv-to-upsampled-conv"} : (tensor<4x1x1x3x3xf32>) -> tensor<4x1x1x3x3xf32>
-// CHECK-NEXT: %dx_3 = onnx.Constant {gradc.strategy = "conv-to-upsampled-conv"} dense<[4, 1, 9]> : tensor<3xi64>
-// CHECK-NEXT: %dx_4 = onnx.Reshape %dx_2, %dx_3 : (tensor<4x1x1x3x3xf32>, tensor<3xi64>) -> tensor<4x1x9xf32>
-// CHECK-NEXT: %dx_5 = onnx.Constant {gradc.strategy = "conv-to-upsampled-conv"} dense<[8, 7, 6, 5, 4, 3, 2, 1, 0]> : tensor<9xi64>
-// CHECK-NEXT: %dx_6 = onnx.Gather %dx_4, %dx_5 {axis = 2, gradc.strategy = "conv-to-upsampled-conv"} : (tensor<4x1x9xf32>, tensor<9xi64>) -> tensor<4x1x9xf32>
-// CHECK-NEXT: %dx_7 = onnx.Constant {gradc.strategy = "conv-to-upsampled-conv"} dense<[4, 1, 3, 3]> : tensor<4xi64>
-// CHECK-NEXT: %dx_8 = onnx.Reshape %dx_6, %dx_7 {gradc.strategy = "conv-to-upsampled-conv"} : (tensor<4x1x9xf32>, tensor<4xi64>) -> tensor<4x1x3x3xf32>
+// CHECK-NEXT: %dx_3 = onnx.Constant {gradc.strategy = "conv-to-upsampled-conv"} dense<[4, 1, 3, 3]> : tensor<4xi64>
+// CHECK-NEXT: %dx_4 = onnx.Constant {gradc.strategy = "conv-to-upsampled-conv"} dense<[4, 1, 9]> : tensor<3xi64>
+// CHECK-NEXT: %dx_5 = onnx.Reshape %dx_2, %dx_4 : (tensor<4x1x1x3x3xf32>, tensor<3xi64>) -> tensor<4x1x9xf32>
+// CHECK-NEXT: %dx_6 = onnx.Constant {gradc.strategy = "conv-to-upsampled-conv"} dense<[8, 7, 6, 5, 4, 3, 2, 1, 0]> : tensor<9xi64>
+// CHECK-NEXT: %dx_7 = onnx.Gather %dx_5, %dx_6 {axis = 2, gradc.strategy = "conv-to-upsampled-conv"} : (tensor<4x1x9xf32>, tensor<9xi64>) -> tensor<4x1x9xf32>
+// CHECK-NEXT: %dx_8 = onnx.Reshape %dx_7, %dx_3 {gradc.strategy = "conv-to-upsampled-conv"} : (tensor<4x1x9xf32>, tensor<4xi64>) -> tensor<4x1x3x3xf32>
 // CHECK-NEXT: %dx_9 = onnx.Constant {gradc.strategy = "conv-to-upsampled-conv"} dense<[1.000000e+00, 1.000000e+00, 2.000000e+00, 2.000000e+00]> : tensor<4xf32>
 // CHECK-NEXT: %dx_10 = onnx.Resize %dy, _, %dx_9 {coordinate_transformation_mode = "asymmetric", mode = "nearest", nearest_mode = "floor", gradc.strategy = "conv-to-upsampled-conv"} : (tensor<1x4x3x3xf32>, tensor<4xf32>) -> tensor<1x4x6x6xf32>
 // CHECK-NEXT: %dx_11 = onnx.Constant {gradc.strategy = "conv-to-upsampled-conv"} dense<[[1.000000e+00, 0.000000e+00, 1.000000e+00, 0.000000e+00, 1.000000e+00, 0.000000e+00], [0.000000e+00, 0.000000e+00, 0.000000e+00, 0.000000e+00, 0.000000e+00, 0.000000e+00], [1.000000e+00, 0.000000e+00, 1.000000e+00, 0.000000e+00, 1.000000e+00, 0.000000e+00], [0.000000e+00, 0.000000e+00, 0.000000e+00, 0.000000e+00, 0.000000e+00, 0.000000e+00], [1.000000e+00, 0.000000e+00, 1.000000e+00, 0.000000e+00, 1.000000e+00, 0.000000e+00], [0.000000e+00, 0.000000e+00, 0.000000e+00, 0.000000e+00, 0.000000e+00, 0.000000e+00]]> : tensor<6x6xf32>

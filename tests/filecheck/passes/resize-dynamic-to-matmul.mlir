@@ -7,29 +7,29 @@ func.func @linear_half_pixel(%dy: tensor<1x2x?xf32>, %x: tensor<1xi64>, %n: tens
   func.return %dx : tensor<1x2x?xf32>
 }
 // CHECK-LABEL: func.func @linear_half_pixel(
-// CHECK-NEXT: %dx = onnx.Shape %dy {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1x2x?xf32>) -> tensor<3xi64>
-// CHECK-NEXT: %dx_1 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<2> : tensor<1xi64>
-// CHECK-NEXT: %dx_2 = onnx.Gather %dx, %dx_1 {axis = 0, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<3xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_3 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<0> : tensor<i64>
-// CHECK-NEXT: %dx_4 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<1> : tensor<i64>
-// CHECK-NEXT: %dx_5 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<0> : tensor<1xi64>
-// CHECK-NEXT: %dx_6 = onnx.Squeeze %dx_2, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<i64>
-// CHECK-NEXT: %dx_7 = onnx.Range %dx_3, %dx_6, %dx_4 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_8 = onnx.Mul %dx_7, %dx_1 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<0> : tensor<1xi64>
+// CHECK-NEXT: %dx_1 = onnx.Shape %dy {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1x2x?xf32>) -> tensor<3xi64>
+// CHECK-NEXT: %dx_2 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<2> : tensor<1xi64>
+// CHECK-NEXT: %dx_3 = onnx.Gather %dx_1, %dx_2 {axis = 0, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<3xi64>, tensor<1xi64>) -> tensor<1xi64>
+// CHECK-NEXT: %dx_4 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<0> : tensor<i64>
+// CHECK-NEXT: %dx_5 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<1> : tensor<i64>
+// CHECK-NEXT: %dx_6 = onnx.Squeeze %dx_3, %dx {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<i64>
+// CHECK-NEXT: %dx_7 = onnx.Range %dx_4, %dx_6, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_8 = onnx.Mul %dx_7, %dx_2 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
 // CHECK-NEXT: %dx_9 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<1> : tensor<1xi64>
 // CHECK-NEXT: %dx_10 = onnx.Add %dx_8, %dx_9 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
 // CHECK-NEXT: %dx_11 = onnx.Mul %dx_10, %n {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
 // CHECK-NEXT: %dx_12 = onnx.Sub %dx_11, %q {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_13 = onnx.Mul %q, %dx_1 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_14 = onnx.Squeeze %x, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<i64>
-// CHECK-NEXT: %dx_15 = onnx.Range %dx_3, %dx_14, %dx_4 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_16 = onnx.Unsqueeze %dx_15, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<1x?xi64>
+// CHECK-NEXT: %dx_13 = onnx.Mul %q, %dx_2 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
+// CHECK-NEXT: %dx_14 = onnx.Squeeze %x, %dx {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<i64>
+// CHECK-NEXT: %dx_15 = onnx.Range %dx_4, %dx_14, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_16 = onnx.Unsqueeze %dx_15, %dx {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<1x?xi64>
 // CHECK-NEXT: %dx_17 = onnx.Sub %x, %dx_9 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
 // CHECK-NEXT: %dx_18 = onnx.Div %dx_12, %dx_13 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_19 = onnx.Max %dx_18, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_19 = onnx.Max %dx_18, %dx {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
 // CHECK-NEXT: %dx_20 = onnx.Min %dx_19, %dx_17 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
 // CHECK-NEXT: %dx_21 = onnx.Add %dx_20, %dx_9 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_22 = onnx.Max %dx_21, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_22 = onnx.Max %dx_21, %dx {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
 // CHECK-NEXT: %dx_23 = onnx.Min %dx_22, %dx_17 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
 // CHECK-NEXT: %dx_24 = onnx.Mul %dx_20, %dx_13 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
 // CHECK-NEXT: %dx_25 = onnx.Sub %dx_12, %dx_24 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<?xi64>) -> tensor<?xi64>
@@ -63,25 +63,25 @@ func.func @linear_corner(%dy: tensor<1x2x?xf32>, %x: tensor<1xi64>, %n: tensor<1
   func.return %dx : tensor<1x2x?xf32>
 }
 // CHECK-LABEL: func.func @linear_corner(
-// CHECK-NEXT: %dx = onnx.Shape %dy {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1x2x?xf32>) -> tensor<3xi64>
-// CHECK-NEXT: %dx_1 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<2> : tensor<1xi64>
-// CHECK-NEXT: %dx_2 = onnx.Gather %dx, %dx_1 {axis = 0, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<3xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_3 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<0> : tensor<i64>
-// CHECK-NEXT: %dx_4 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<1> : tensor<i64>
-// CHECK-NEXT: %dx_5 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<0> : tensor<1xi64>
-// CHECK-NEXT: %dx_6 = onnx.Squeeze %dx_2, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<i64>
-// CHECK-NEXT: %dx_7 = onnx.Range %dx_3, %dx_6, %dx_4 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<0> : tensor<1xi64>
+// CHECK-NEXT: %dx_1 = onnx.Shape %dy {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1x2x?xf32>) -> tensor<3xi64>
+// CHECK-NEXT: %dx_2 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<2> : tensor<1xi64>
+// CHECK-NEXT: %dx_3 = onnx.Gather %dx_1, %dx_2 {axis = 0, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<3xi64>, tensor<1xi64>) -> tensor<1xi64>
+// CHECK-NEXT: %dx_4 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<0> : tensor<i64>
+// CHECK-NEXT: %dx_5 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<1> : tensor<i64>
+// CHECK-NEXT: %dx_6 = onnx.Squeeze %dx_3, %dx {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<i64>
+// CHECK-NEXT: %dx_7 = onnx.Range %dx_4, %dx_6, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<?xi64>
 // CHECK-NEXT: %dx_8 = onnx.Mul %dx_7, %n {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_9 = onnx.Squeeze %x, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<i64>
-// CHECK-NEXT: %dx_10 = onnx.Range %dx_3, %dx_9, %dx_4 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_11 = onnx.Unsqueeze %dx_10, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<1x?xi64>
+// CHECK-NEXT: %dx_9 = onnx.Squeeze %x, %dx {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<i64>
+// CHECK-NEXT: %dx_10 = onnx.Range %dx_4, %dx_9, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_11 = onnx.Unsqueeze %dx_10, %dx {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<1x?xi64>
 // CHECK-NEXT: %dx_12 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<1> : tensor<1xi64>
 // CHECK-NEXT: %dx_13 = onnx.Sub %x, %dx_12 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
 // CHECK-NEXT: %dx_14 = onnx.Div %dx_8, %q {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_15 = onnx.Max %dx_14, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_15 = onnx.Max %dx_14, %dx {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
 // CHECK-NEXT: %dx_16 = onnx.Min %dx_15, %dx_13 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
 // CHECK-NEXT: %dx_17 = onnx.Add %dx_16, %dx_12 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_18 = onnx.Max %dx_17, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_18 = onnx.Max %dx_17, %dx {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
 // CHECK-NEXT: %dx_19 = onnx.Min %dx_18, %dx_13 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
 // CHECK-NEXT: %dx_20 = onnx.Mul %dx_16, %q {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
 // CHECK-NEXT: %dx_21 = onnx.Sub %dx_8, %dx_20 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<?xi64>) -> tensor<?xi64>
@@ -115,29 +115,29 @@ func.func @nearest_half_up_half_pixel(%dy: tensor<1x2x?xf32>, %x: tensor<1xi64>,
   func.return %dx : tensor<1x2x?xf32>
 }
 // CHECK-LABEL: func.func @nearest_half_up_half_pixel(
-// CHECK-NEXT: %dx = onnx.Shape %dy {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1x2x?xf32>) -> tensor<3xi64>
-// CHECK-NEXT: %dx_1 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<2> : tensor<1xi64>
-// CHECK-NEXT: %dx_2 = onnx.Gather %dx, %dx_1 {axis = 0, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<3xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_3 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<0> : tensor<i64>
-// CHECK-NEXT: %dx_4 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<1> : tensor<i64>
-// CHECK-NEXT: %dx_5 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<0> : tensor<1xi64>
-// CHECK-NEXT: %dx_6 = onnx.Squeeze %dx_2, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<i64>
-// CHECK-NEXT: %dx_7 = onnx.Range %dx_3, %dx_6, %dx_4 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_8 = onnx.Mul %dx_7, %dx_1 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<0> : tensor<1xi64>
+// CHECK-NEXT: %dx_1 = onnx.Shape %dy {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1x2x?xf32>) -> tensor<3xi64>
+// CHECK-NEXT: %dx_2 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<2> : tensor<1xi64>
+// CHECK-NEXT: %dx_3 = onnx.Gather %dx_1, %dx_2 {axis = 0, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<3xi64>, tensor<1xi64>) -> tensor<1xi64>
+// CHECK-NEXT: %dx_4 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<0> : tensor<i64>
+// CHECK-NEXT: %dx_5 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<1> : tensor<i64>
+// CHECK-NEXT: %dx_6 = onnx.Squeeze %dx_3, %dx {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<i64>
+// CHECK-NEXT: %dx_7 = onnx.Range %dx_4, %dx_6, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_8 = onnx.Mul %dx_7, %dx_2 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
 // CHECK-NEXT: %dx_9 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<1> : tensor<1xi64>
 // CHECK-NEXT: %dx_10 = onnx.Add %dx_8, %dx_9 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
 // CHECK-NEXT: %dx_11 = onnx.Mul %dx_10, %n {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
 // CHECK-NEXT: %dx_12 = onnx.Sub %dx_11, %q {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_13 = onnx.Mul %q, %dx_1 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_14 = onnx.Squeeze %x, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<i64>
-// CHECK-NEXT: %dx_15 = onnx.Range %dx_3, %dx_14, %dx_4 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_16 = onnx.Unsqueeze %dx_15, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<1x?xi64>
+// CHECK-NEXT: %dx_13 = onnx.Mul %q, %dx_2 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
+// CHECK-NEXT: %dx_14 = onnx.Squeeze %x, %dx {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<i64>
+// CHECK-NEXT: %dx_15 = onnx.Range %dx_4, %dx_14, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_16 = onnx.Unsqueeze %dx_15, %dx {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<1x?xi64>
 // CHECK-NEXT: %dx_17 = onnx.Sub %x, %dx_9 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_18 = onnx.Mul %dx_12, %dx_1 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_18 = onnx.Mul %dx_12, %dx_2 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
 // CHECK-NEXT: %dx_19 = onnx.Add %dx_18, %dx_13 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_20 = onnx.Mul %dx_13, %dx_1 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
+// CHECK-NEXT: %dx_20 = onnx.Mul %dx_13, %dx_2 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
 // CHECK-NEXT: %dx_21 = onnx.Div %dx_19, %dx_20 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_22 = onnx.Max %dx_21, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_22 = onnx.Max %dx_21, %dx {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
 // CHECK-NEXT: %dx_23 = onnx.Min %dx_22, %dx_17 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
 // CHECK-NEXT: %dx_24 = onnx.Unsqueeze %dx_23, %dx_9 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?x1xi64>
 // CHECK-NEXT: %dx_25 = onnx.Equal %dx_24, %dx_16 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x1xi64>, tensor<1x?xi64>) -> tensor<?x?xi1>
@@ -151,30 +151,30 @@ func.func @nearest_half_down_half_pixel(%dy: tensor<1x2x?xf32>, %x: tensor<1xi64
   func.return %dx : tensor<1x2x?xf32>
 }
 // CHECK-LABEL: func.func @nearest_half_down_half_pixel(
-// CHECK-NEXT: %dx = onnx.Shape %dy {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1x2x?xf32>) -> tensor<3xi64>
-// CHECK-NEXT: %dx_1 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<2> : tensor<1xi64>
-// CHECK-NEXT: %dx_2 = onnx.Gather %dx, %dx_1 {axis = 0, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<3xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_3 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<0> : tensor<i64>
-// CHECK-NEXT: %dx_4 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<1> : tensor<i64>
-// CHECK-NEXT: %dx_5 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<0> : tensor<1xi64>
-// CHECK-NEXT: %dx_6 = onnx.Squeeze %dx_2, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<i64>
-// CHECK-NEXT: %dx_7 = onnx.Range %dx_3, %dx_6, %dx_4 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_8 = onnx.Mul %dx_7, %dx_1 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<0> : tensor<1xi64>
+// CHECK-NEXT: %dx_1 = onnx.Shape %dy {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1x2x?xf32>) -> tensor<3xi64>
+// CHECK-NEXT: %dx_2 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<2> : tensor<1xi64>
+// CHECK-NEXT: %dx_3 = onnx.Gather %dx_1, %dx_2 {axis = 0, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<3xi64>, tensor<1xi64>) -> tensor<1xi64>
+// CHECK-NEXT: %dx_4 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<0> : tensor<i64>
+// CHECK-NEXT: %dx_5 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<1> : tensor<i64>
+// CHECK-NEXT: %dx_6 = onnx.Squeeze %dx_3, %dx {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<i64>
+// CHECK-NEXT: %dx_7 = onnx.Range %dx_4, %dx_6, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_8 = onnx.Mul %dx_7, %dx_2 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
 // CHECK-NEXT: %dx_9 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<1> : tensor<1xi64>
 // CHECK-NEXT: %dx_10 = onnx.Add %dx_8, %dx_9 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
 // CHECK-NEXT: %dx_11 = onnx.Mul %dx_10, %n {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
 // CHECK-NEXT: %dx_12 = onnx.Sub %dx_11, %q {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_13 = onnx.Mul %q, %dx_1 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_14 = onnx.Squeeze %x, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<i64>
-// CHECK-NEXT: %dx_15 = onnx.Range %dx_3, %dx_14, %dx_4 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_16 = onnx.Unsqueeze %dx_15, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<1x?xi64>
+// CHECK-NEXT: %dx_13 = onnx.Mul %q, %dx_2 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
+// CHECK-NEXT: %dx_14 = onnx.Squeeze %x, %dx {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<i64>
+// CHECK-NEXT: %dx_15 = onnx.Range %dx_4, %dx_14, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_16 = onnx.Unsqueeze %dx_15, %dx {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<1x?xi64>
 // CHECK-NEXT: %dx_17 = onnx.Sub %x, %dx_9 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_18 = onnx.Mul %dx_12, %dx_1 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_18 = onnx.Mul %dx_12, %dx_2 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
 // CHECK-NEXT: %dx_19 = onnx.Add %dx_18, %dx_13 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
 // CHECK-NEXT: %dx_20 = onnx.Sub %dx_19, %dx_9 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_21 = onnx.Mul %dx_13, %dx_1 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
+// CHECK-NEXT: %dx_21 = onnx.Mul %dx_13, %dx_2 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
 // CHECK-NEXT: %dx_22 = onnx.Div %dx_20, %dx_21 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_23 = onnx.Max %dx_22, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_23 = onnx.Max %dx_22, %dx {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
 // CHECK-NEXT: %dx_24 = onnx.Min %dx_23, %dx_17 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
 // CHECK-NEXT: %dx_25 = onnx.Unsqueeze %dx_24, %dx_9 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?x1xi64>
 // CHECK-NEXT: %dx_26 = onnx.Equal %dx_25, %dx_16 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x1xi64>, tensor<1x?xi64>) -> tensor<?x?xi1>
@@ -188,22 +188,22 @@ func.func @nearest_floor_corner(%dy: tensor<1x2x?xf32>, %x: tensor<1xi64>, %n: t
   func.return %dx : tensor<1x2x?xf32>
 }
 // CHECK-LABEL: func.func @nearest_floor_corner(
-// CHECK-NEXT: %dx = onnx.Shape %dy {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1x2x?xf32>) -> tensor<3xi64>
-// CHECK-NEXT: %dx_1 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<2> : tensor<1xi64>
-// CHECK-NEXT: %dx_2 = onnx.Gather %dx, %dx_1 {axis = 0, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<3xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_3 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<0> : tensor<i64>
-// CHECK-NEXT: %dx_4 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<1> : tensor<i64>
-// CHECK-NEXT: %dx_5 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<0> : tensor<1xi64>
-// CHECK-NEXT: %dx_6 = onnx.Squeeze %dx_2, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<i64>
-// CHECK-NEXT: %dx_7 = onnx.Range %dx_3, %dx_6, %dx_4 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<0> : tensor<1xi64>
+// CHECK-NEXT: %dx_1 = onnx.Shape %dy {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1x2x?xf32>) -> tensor<3xi64>
+// CHECK-NEXT: %dx_2 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<2> : tensor<1xi64>
+// CHECK-NEXT: %dx_3 = onnx.Gather %dx_1, %dx_2 {axis = 0, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<3xi64>, tensor<1xi64>) -> tensor<1xi64>
+// CHECK-NEXT: %dx_4 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<0> : tensor<i64>
+// CHECK-NEXT: %dx_5 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<1> : tensor<i64>
+// CHECK-NEXT: %dx_6 = onnx.Squeeze %dx_3, %dx {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<i64>
+// CHECK-NEXT: %dx_7 = onnx.Range %dx_4, %dx_6, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<?xi64>
 // CHECK-NEXT: %dx_8 = onnx.Mul %dx_7, %n {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_9 = onnx.Squeeze %x, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<i64>
-// CHECK-NEXT: %dx_10 = onnx.Range %dx_3, %dx_9, %dx_4 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_11 = onnx.Unsqueeze %dx_10, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<1x?xi64>
+// CHECK-NEXT: %dx_9 = onnx.Squeeze %x, %dx {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<i64>
+// CHECK-NEXT: %dx_10 = onnx.Range %dx_4, %dx_9, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_11 = onnx.Unsqueeze %dx_10, %dx {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<1x?xi64>
 // CHECK-NEXT: %dx_12 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<1> : tensor<1xi64>
 // CHECK-NEXT: %dx_13 = onnx.Sub %x, %dx_12 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
 // CHECK-NEXT: %dx_14 = onnx.Div %dx_8, %q {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_15 = onnx.Max %dx_14, %dx_5 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_15 = onnx.Max %dx_14, %dx {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
 // CHECK-NEXT: %dx_16 = onnx.Min %dx_15, %dx_13 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
 // CHECK-NEXT: %dx_17 = onnx.Unsqueeze %dx_16, %dx_12 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?x1xi64>
 // CHECK-NEXT: %dx_18 = onnx.Equal %dx_17, %dx_11 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x1xi64>, tensor<1x?xi64>) -> tensor<?x?xi1>
