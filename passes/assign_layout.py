@@ -33,6 +33,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 
+from dialects.grad.conv import GradConvOp
 from dialects.onnx import ops as onnx
 from dialects.support.constants import constant_value
 from dialects.support.diagnostics import UnsupportedError
@@ -130,6 +131,19 @@ class Prices:
         direct = [c for c in known if c.strategy.writes_layout_of(op)] if free else []
         return Price(cost, wrapped=True, direct=direct[0] if direct else None)
 
+    def may_gain(self, op: Operation) -> bool:
+        """Whether an op could cost less in another layout among neighbours that have it, too: where one
+        of its strategies that now stands between Transposes would be the best without these."""
+        if not isinstance(op, GradConvOp):
+            return False
+        price = self._of(op)
+        if price.wrapped or price.seconds == IMPOSSIBLE:
+            return True
+        here, there = orders_of(op)[:2]
+        spared = self.transpose(op.operands[0], here, there) + self.transpose(op.results[0], there, here)
+        wrapped = (c for c in candidates(op, self.target) if not c.strategy.writes_layout_of(op))
+        return any(c.cost is not None and c.cost - spared < price.seconds for c in wrapped)
+
     def transpose(self, value: SSAValue, made: Order, wanted: Order) -> float:
         """That of a tensor from one order to another; that of a constant is done at compile time."""
         if made == wanted or constant_value(value) is not None:
@@ -162,6 +176,8 @@ class Assignment:
     def chosen(self) -> Choice:
         """The order of each op that moves."""
         for family in self.graph.families():
+            if not family.transposed and not any(map(self.prices.may_gain, family.ops)):
+                family.suggested.clear()
             self.priced |= {op: self._priced(op, family) for op in family.ops}
         given = {op: identity(len(shape_of(op.results[0]))) for op in self.graph.reads}
         found = [given, self._round(None)]

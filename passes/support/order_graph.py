@@ -67,11 +67,12 @@ class Family:
     """Ops that move and are connected by tensors, and the orders that anything of them suggests.
 
     A convolution suggests the order of its other layout, a Transpose whatever lies between layouts; an
-    op that takes any order suggests none.
+    op that takes any order suggests none. `transposed` tells whether there is a Transpose among them.
     """
 
     ops: list[Operation] = field(default_factory=list)
     suggested: set[Order] = field(default_factory=set)
+    transposed: bool = False
 
 
 @dataclass
@@ -120,6 +121,7 @@ class OrderGraph:
             if isinstance(op, GradConvOp):
                 family.suggested.update(orders_of(op))
             if any(_is_transposed(tensor) for tensor in tensors):
+                family.transposed = True
                 family.suggested.update(layout_orders(len(tensors[0].given)))
         return list(dict.fromkeys(found.values()))
 
@@ -206,6 +208,7 @@ def _joined(tensors: list[Tensor], found: dict[Tensor, Family]) -> Family:
     for family in merged:
         largest.ops += family.ops
         largest.suggested |= family.suggested
+        largest.transposed |= family.transposed
     for tensor, family in found.items() if merged else ():
         if family in merged:
             found[tensor] = largest
