@@ -43,6 +43,7 @@ from dialects.support.interfaces import (
     refine_results,
     set_type,
 )
+from dialects.support.memo import Memo
 from dialects.support.shapes import Shape
 from dialects.support.state import VerifiedOnce
 
@@ -54,6 +55,9 @@ CHOICE = "gradc.choice"
 
 
 OpT = TypeVar("OpT", bound="DocumentedOp")
+
+_NORMALISED = Memo()
+"""Properties of new ops after `normalise`, by what that looks at. Most ops are clones."""
 
 
 class DocumentedOp(VerifiedOnce, IRDLOperation, InfersTypes, ABC):
@@ -73,7 +77,13 @@ class DocumentedOp(VerifiedOnce, IRDLOperation, InfersTypes, ABC):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        given = (part for item in self.properties.items() for part in item)
+        key = (type(self), *self.operand_types, *given)
+        self.properties = dict(_NORMALISED.get(key, self._normalised))
+
+    def _normalised(self) -> dict[str, Attribute]:
         self.normalise()
+        return dict(self.properties)
 
     def normalise(self) -> None:
         """Give every attribute its one encoding; subclasses drop written-out unset defaults."""

@@ -37,8 +37,8 @@ def _tensor_type(element_type: Attribute, shape: Shape) -> TensorType:
 
 def shape_of(value: SSAValue | Attribute) -> Shape:
     """The shape of a ranked tensor value or type."""
-    type_ = value.type if isinstance(value, SSAValue) else value
-    if not isinstance(type_, TensorType):
+    type_ = value if isinstance(value, Attribute) else value.type
+    if type(type_) is not TensorType:
         raise violation(f"not a ranked tensor: {type_}")
     return _shape_of(type_)
 

@@ -47,10 +47,11 @@ def call_state(
         if operand is None:
             state.append(None)
             continue
-        if isinstance(operand, ErasedSSAValue):
+        if type(operand) is ErasedSSAValue:
             return None
-        state.append(operand.type)
-        if _few(operand.type):
+        type_ = operand.type
+        state.append(type_)
+        if _few(type_):
             constant = constant_attribute(operand)
             if constant is None and _is_computed_size(operand):
                 return None
