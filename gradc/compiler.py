@@ -27,6 +27,7 @@ from dialects.support.diagnostics import (
 )
 from dialects.support.interfaces import collect_remarks
 from gradc import crash
+from gradc.collector import rare_collections
 from gradc.constants import bind_constants
 from gradc.tensors import TensorInfo, input_infos, output_infos
 from gradc.tuning.request import BUDGET, TuningRequest
@@ -228,6 +229,7 @@ def load(source: Any, auto_pad_rule: str | None = None) -> ModuleOp:
     return module
 
 
+@rare_collections()
 def compile_module(
     module: ModuleOp,
     options: Options,
@@ -295,6 +297,7 @@ def to_gradients(module: ModuleOp, options: Options) -> tuple[Diagnostic, ...]:
     return _run(module, pipeline, options, start=module.clone())
 
 
+@rare_collections()
 def _run(
     module: ModuleOp,
     pipeline: Sequence[ModulePass],
