@@ -135,7 +135,7 @@ class Compiled:
         return tuple(output_infos(self.model))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model, whole or not at all; weights beyond 2 GB go to `<path>.data` beside it."""
+        """Write the model, whole or not at all; weights beyond 2 GB go to a `.data` file beside it."""
         from gradc.files import save_model
 
         save_model(self.model, path)

@@ -32,7 +32,7 @@ from dialects.support.diagnostics import UnsupportedError, error_at, name_of, po
 from gradc.files import weight_bytes, without_weights
 from gradc.tensors import onnx_number
 
-__all__ = ["ModelProto", "ValueInfoProto", "check", "export", "identity_model", "newest_opset"]
+__all__ = ["ModelProto", "TensorProto", "ValueInfoProto", "check", "export", "identity_model", "newest_opset"]
 
 CHECKED_BYTES = 2**26
 """Weights beyond this are left out of the checks: the checker has to serialise what it checks."""

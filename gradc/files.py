@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
-import secrets
-import stat
+import re
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from dialects.support.diagnostics import GradcError, violation
+from gradc.atomic import draft, sweep
 
 if TYPE_CHECKING:
-    from gradc.exporter import ModelProto
+    from gradc.exporter import ModelProto, TensorProto
 
 StrPath = str | os.PathLike[str]
 
@@ -45,45 +46,33 @@ def whole_file(path: StrPath) -> Iterator[BinaryIO]:
     A link stays a link. What is no regular file (/dev/stdout) is written to directly. Raises
     GradcError naming the path.
     """
-    target = Path(os.path.realpath(path))
-    try:
-        _check_place(path, target)
-        with open(path, "wb") if _is_special(path) else _replacing(target) as file:
-            yield file
-    except OSError as error:
-        raise _refusal("write", path, error) from error
+    with _refusals_of(path) as target:
+        if _is_special(path):
+            with open(path, "wb") as file:
+                yield file
+            return
+        with draft(target.parent) as found:
+            yield found.file
+            found.publish(target)
 
 
 @contextlib.contextmanager
-def _replacing(target: Path) -> Iterator[BinaryIO]:
-    """A temporary file in the same folder that takes the target's place, and its permissions."""
-    temporary = _sibling(target)
+def _refusals_of(path: StrPath) -> Iterator[Path]:
+    """Where a file for `path` goes; what the system refuses on the way there is a GradcError."""
+    target = Path(os.path.realpath(path))
     try:
-        with open(temporary, "xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        if target.exists():
-            temporary.chmod(stat.S_IMODE(target.stat().st_mode))
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _check_place(path: StrPath, target: Path) -> None:
-    if target.is_dir():
-        raise violation(f"cannot write {os.fspath(path)}: it is a folder")
-    if not target.parent.is_dir():
-        raise violation(f"cannot write {os.fspath(path)}: there is no folder {target.parent}")
+        if target.is_dir():
+            raise violation(f"cannot write {os.fspath(path)}: it is a folder")
+        if not target.parent.is_dir():
+            raise violation(f"cannot write {os.fspath(path)}: there is no folder {target.parent}")
+        yield target
+    except OSError as error:
+        raise _refusal("write", path, error) from error
 
 
 def _is_special(path: StrPath) -> bool:
     """Asked of the path itself: the name that /dev/stdout resolves to is no file when it is a pipe."""
     return os.path.exists(path) and not os.path.isfile(path)
-
-
-def _sibling(target: Path) -> Path:
-    return target.with_name(f".gradc-{secrets.token_hex(8)}.tmp")
 
 
 def _refusal(verb: str, path: StrPath, error: OSError) -> GradcError:
@@ -95,37 +84,80 @@ def weight_bytes(model: ModelProto) -> int:
 
 
 def save_model(model: ModelProto, path: StrPath, limit: int = PROTO_LIMIT) -> None:
-    """Write a model; above `limit` bytes of weights these go to `<path>.data` beside it.
+    """Write a model; above `limit` bytes of weights these go to `<path>.<digest>.data` beside it.
 
-    The weights are in place before the model is, and a failure brings the former files back.
-    Raises GradcError naming the path.
+    The data file is called after its content, so that no model ever stands beside data of another
+    one: the new data comes first, then the model takes the place of the former one, then the former
+    data goes. A process that dies between two of these steps leaves a data file that nothing reads,
+    and the next write to `path` removes it. Raises GradcError naming the path; then the former files
+    are as they were.
     """
-    if weight_bytes(model) <= limit:
-        write_whole(path, model.SerializeToString(deterministic=True))
-        return
-    data_path = Path(f"{os.path.realpath(path)}.data")
-    with _restored_on_error(data_path), whole_file(path) as file:
-        with whole_file(data_path) as data:
-            slim = _externalised(model, data, data_path.name)
-        file.write(slim.SerializeToString(deterministic=True))
+    small = weight_bytes(model) <= limit
+    if not small and _is_special(path):
+        raise violation(f"cannot write {os.fspath(path)}: weights beyond 2 GB need a second file beside it")
+    with _refusals_of(path) as target:
+        kept = "" if small else _save_pair(model, target)
+        if small:
+            write_whole(path, model.SerializeToString(deterministic=True))
+        sweep(target.parent, _data_names(target), kept)
 
 
-def _externalised(model: ModelProto, data: BinaryIO, location: str) -> ModelProto:
-    """A model whose larger initializers point into `data`, which is written here."""
-    slim = without_weights(model)
+def _data_names(model: Path) -> re.Pattern[str]:
+    return re.compile(re.escape(model.name) + r"\.[0-9a-f]{16}\.data")
+
+
+def _save_pair(model: ModelProto, target: Path) -> str:
+    """Write a model and its data; the data file's name."""
+    with draft(target.parent) as data, draft(target.parent) as file:
+        slim, location = _externalised(model, data.file, target.name)
+        file.file.write(slim.SerializeToString(deterministic=True))
+        data_path = target.with_name(location)
+        existed = data_path.exists()
+        data.publish(data_path)
+        try:
+            file.publish(target)
+        except BaseException:
+            if not existed:
+                data_path.unlink(missing_ok=True)
+            raise
+    return location
+
+
+def _externalised(model: ModelProto, data: BinaryIO, name: str) -> tuple[ModelProto, str]:
+    """A model whose larger initializers point into `data`, which is written here, and the name that
+    `data` must get beside the model called `name`."""
+    slim, large = parted(model)
+    digest, size, ends = hashlib.sha256(), 0, []
+    for _, tensor in large:
+        for part in (b"\0" * (-size % PAGE), tensor.raw_data):
+            data.write(part)
+            digest.update(part)
+            size += len(part)
+        ends.append(size)
+    location = f"{name}.{digest.hexdigest()[:16]}.data"
+    for (pointer, tensor), end in zip(large, ends, strict=True):
+        length = len(tensor.raw_data)
+        point(pointer, location, end - length, length)
+    return slim, location
+
+
+def parted(model: ModelProto) -> tuple[ModelProto, list[tuple[TensorProto, TensorProto]]]:
+    """A copy of a model whose larger initializers have no content, and these, each beside its original."""
+    slim, large = without_weights(model), []
     for tensor in model.graph.initializer:
         if len(tensor.raw_data) <= KEPT_BYTES:
             slim.graph.initializer.append(tensor)
             continue
-        data.write(b"\0" * (-data.tell() % PAGE))
-        entries = {"location": location, "offset": data.tell(), "length": len(tensor.raw_data)}
-        data.write(tensor.raw_data)
-        pointer = slim.graph.initializer.add(
-            name=tensor.name, data_type=tensor.data_type, dims=tensor.dims, data_location=tensor.EXTERNAL
-        )
-        for key, value in entries.items():
-            pointer.external_data.add(key=key, value=str(value))
-    return slim
+        empty = slim.graph.initializer.add(name=tensor.name, data_type=tensor.data_type, dims=tensor.dims)
+        large.append((empty, tensor))
+    return slim, large
+
+
+def point(tensor: TensorProto, location: str, offset: int, length: int) -> None:
+    """Say where the content of a tensor is, in bytes."""
+    tensor.data_location = tensor.EXTERNAL
+    for key, value in {"location": location, "offset": offset, "length": length}.items():
+        tensor.external_data.add(key=key, value=str(value))
 
 
 def without_weights(model: ModelProto) -> ModelProto:
@@ -147,28 +179,6 @@ def _copy_fields(source: Any, target: Any, left_out: str) -> None:
             getattr(target, field.name).CopyFrom(value)
         else:
             setattr(target, field.name, value)
-
-
-@contextlib.contextmanager
-def _restored_on_error(path: Path) -> Iterator[None]:
-    """Where the block fails, `path` is again what it was: the same file, or none.
-
-    The former file is kept by a second link to it. Where the file system has no links it cannot be
-    brought back.
-    """
-    existed, backup = path.exists(), _sibling(path)
-    with contextlib.suppress(OSError):
-        os.link(path, backup)
-    try:
-        yield
-    except BaseException:
-        if backup.exists():
-            os.replace(backup, path)
-        elif not existed:
-            path.unlink(missing_ok=True)
-        raise
-    finally:
-        backup.unlink(missing_ok=True)
 
 
 def read_npz(path: StrPath) -> dict[str, np.ndarray]:

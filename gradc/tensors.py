@@ -16,7 +16,7 @@ from dialects.support import dtypes, shapes
 from dialects.support.diagnostics import Diagnostic, GradcError, nearest, sentence, violation
 
 if TYPE_CHECKING:
-    from gradc.exporter import ModelProto, ValueInfoProto
+    from gradc.exporter import ModelProto, TensorProto, ValueInfoProto
 
 
 class ElementType(NamedTuple):
@@ -78,6 +78,14 @@ def input_infos(model: ModelProto) -> list[TensorInfo]:
 
 def output_infos(model: ModelProto) -> list[TensorInfo]:
     return [_info(value) for value in model.graph.output]
+
+
+def weight(tensor: TensorProto) -> tuple[TensorInfo, np.ndarray]:
+    """An initializer of a model that gradc wrote, and its content."""
+    info = TensorInfo(tensor.name, _BY_NUMBER[tensor.data_type], tuple(tensor.dims))
+    dtype = dtypes.by_name(info.dtype)
+    assert dtype is not None
+    return info, np.frombuffer(tensor.raw_data, dtype.numpy).reshape(tensor.dims)
 
 
 def _info(value: ValueInfoProto) -> TensorInfo:

@@ -1,6 +1,7 @@
 """Files: whole or not at all, external data, .npz with bfloat16."""
 
 import errno
+import hashlib
 import os
 import stat
 import zipfile
@@ -13,11 +14,18 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from dialects.support.diagnostics import GradcError
-from gradc import files, tensors
+from gradc import atomic, files, tensors
+from gradc.runtime import Session
 
 
 def names(folder):
     return sorted(entry.name for entry in folder.iterdir())
+
+
+def data_of(folder):
+    """The one file of external data in a folder."""
+    (found,) = folder.glob("*.data")
+    return found
 
 
 def fail_with(code):
@@ -126,7 +134,8 @@ class TestSaveModel:
         before = model.SerializeToString()
         files.save_model(model, tmp_path / "m.onnx", limit=1000)
         assert model.SerializeToString() == before
-        assert names(tmp_path) == ["m.onnx", "m.onnx.data"]
+        digest = hashlib.sha256(data_of(tmp_path).read_bytes()).hexdigest()[:16]
+        assert names(tmp_path) == ["m.onnx", f"m.onnx.{digest}.data"]
         assert (tmp_path / "m.onnx").stat().st_size < 1000
         np.testing.assert_array_equal(run(tmp_path / "m.onnx", 300), [[600, 601, 602, 603]] * 2)
         onnx.checker.check_model(str(tmp_path / "m.onnx"), full_check=True)
@@ -148,7 +157,40 @@ class TestSaveModel:
         slim = onnx.load(tmp_path / "m.onnx", load_external_data=False)
         offsets = [int(e.value) for t in slim.graph.initializer for e in t.external_data if e.key == "offset"]
         assert offsets == [0, 8192]
-        assert (tmp_path / "m.onnx.data").read_bytes()[8192:] == np.full(600, 7, np.int16).tobytes()
+        assert data_of(tmp_path).read_bytes()[8192:] == np.full(600, 7, np.int16).tobytes()
+
+    def test_former_data_goes_with_the_former_model(self, tmp_path):
+        path = tmp_path / "m.onnx"
+        others = ["m.onnx.data", "m.onnx.0123456789abcdeF.data", "n.onnx.0123456789abcdef.data"]
+        for name in others:
+            (tmp_path / name).write_bytes(b"")
+        files.save_model(matmul_model(300, 1.0), path, limit=0)
+        first = set(names(tmp_path))
+        files.save_model(matmul_model(300, 2.0), path, limit=0)
+        assert len(first) == 5
+        assert len(first & set(names(tmp_path))) == 4
+        files.save_model(matmul_model(300, 1.0), path, limit=0)
+        assert set(names(tmp_path)) == first
+        files.save_model(matmul_model(300, 1.0), path)
+        assert names(tmp_path) == sorted(["m.onnx", *others])
+
+    def test_data_that_another_process_is_about_to_use_stays(self, tmp_path):
+        path = tmp_path / "m.onnx"
+        with atomic.draft(tmp_path) as theirs:
+            theirs.publish(tmp_path / "m.onnx.0123456789abcdef.data")
+            files.save_model(matmul_model(300, 1.0), path, limit=0)
+            assert len(names(tmp_path)) == 3
+        files.save_model(matmul_model(300, 1.0), path, limit=0)
+        assert len(names(tmp_path)) == 2
+
+    def test_a_link_to_a_model(self, tmp_path):
+        for folder in "ab":
+            (tmp_path / folder).mkdir()
+        (tmp_path / "a" / "link.onnx").symlink_to("../b/m.onnx")
+        files.save_model(matmul_model(300, 1.0), tmp_path / "a" / "link.onnx", limit=0)
+        assert names(tmp_path / "a") == ["link.onnx"]
+        assert len(names(tmp_path / "b")) == 2
+        assert Session(tmp_path / "a" / "link.onnx").run({"x": np.ones((2, 300), "f")})["y"][0, 0] == 300
 
     @pytest.mark.parametrize("existing", [False, True])
     @pytest.mark.parametrize("failing_call", [1, 2])
@@ -156,20 +198,25 @@ class TestSaveModel:
         path = tmp_path / "m.onnx"
         if existing:
             files.save_model(matmul_model(300, 1.0), path, limit=0)
-        real, calls = os.replace, []
+        before = names(tmp_path)
+        real, calls = atomic.Draft.publish, []
 
-        def replace(source, target):
+        def publish(self, target):
             calls.append(target)
             if len(calls) == failing_call:
                 raise OSError(errno.EIO, "Input/output error")
-            real(source, target)
+            real(self, target)
 
-        monkeypatch.setattr(os, "replace", replace)
-        with pytest.raises(GradcError, match=r"cannot write .*: Input/output error"):
+        monkeypatch.setattr(atomic.Draft, "publish", publish)
+        with pytest.raises(GradcError, match=r"cannot write .*m\.onnx: Input/output error"):
             files.save_model(matmul_model(300, 2.0), path, limit=0)
-        assert names(tmp_path) == (["m.onnx", "m.onnx.data"] if existing else [])
+        assert names(tmp_path) == before
         if existing:
             assert run(path, 300)[0, 0] == 300
+
+    def test_two_files_need_a_folder(self):
+        with pytest.raises(GradcError, match="cannot write /dev/null: weights beyond 2 GB need"):
+            files.save_model(matmul_model(300, 1.0), "/dev/null", limit=0)
 
     def test_missing_folder(self, tmp_path):
         for limit in (0, 10**9):
