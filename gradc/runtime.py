@@ -7,13 +7,9 @@ import functools
 import io
 import os
 import re
-import shutil
-import tempfile
-import weakref
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -36,6 +32,7 @@ from gradc.tensors import (
     input_infos,
     onnx_number,
     output_infos,
+    weight,
 )
 from passes.kernels import provider_of
 from passes.target import DEFAULT_OPSET
@@ -102,8 +99,8 @@ class Session:
     """A model, ready to run. Nothing in it changes after it is made.
 
     `ep` is where it runs: `cpu` (default) or `cuda`. On CUDA, f32 products are f32, not TF32.
-    `threads` is the number of threads within an op, by default onnxruntime's choice. A model whose
-    weights exceed what one protobuf message holds goes through a temporary folder.
+    `threads` is the number of threads within an op, by default onnxruntime's choice. Weights beyond
+    what one protobuf message holds are handed over in memory.
     Raises UnsupportedError where onnxruntime, the provider or a kernel is missing, and GradcError
     for a file that is not there or is no model.
     """
@@ -120,7 +117,8 @@ class Session:
         if threads is not None and threads < 1:
             raise UsageError(Diagnostic("error", sentence("--threads", threads, "1 or more")))
         self._runtime = runtime
-        self._session = _load(runtime, model, _options(runtime, threads), provider, owner=self)
+        self._weights: dict[str, Any] = {}
+        self._session = _load(runtime, model, _options(runtime, threads), provider, self._weights)
         _check_provider(self._session, provider)
         self.inputs = tuple(map(_info, self._session.get_inputs()))
         self.outputs = tuple(map(_info, self._session.get_outputs()))
@@ -270,26 +268,30 @@ def _options(runtime: Any, threads: int | None) -> Any:
 
 
 def _load(
-    runtime: Any, model: ModelProto | files.StrPath, options: Any, provider: str, owner: Session
+    runtime: Any, model: ModelProto | files.StrPath, options: Any, provider: str, kept: dict[str, Any]
 ) -> Any:
     make = functools.partial(_make_session, runtime, options=options, provider=provider)
     if isinstance(model, str | os.PathLike):
-        _check_readable(model)
+        from gradc.importers.compiled_model import checked_path  # imports onnx
+
+        path = checked_path(model)
         with _refusals(f"onnxruntime cannot load {os.fspath(model)}", GradcError):
-            return make(os.fspath(model))
+            return make(str(path))
     with _refusals("onnxruntime cannot load the model", None):
-        if files.weight_bytes(model) <= files.PROTO_LIMIT:
-            return make(model.SerializeToString())
-        path = Path(_folder_of(owner), "model.onnx")
-        files.save_model(model, path, files.PROTO_LIMIT)
-        return make(str(path))
+        return make(_serialised(runtime, model, options, kept))
 
 
-def _folder_of(owner: Session) -> str:
-    """A temporary folder that goes when its owner does; weights are mapped from it until then."""
-    folder = tempfile.mkdtemp(prefix="gradc-")
-    weakref.finalize(owner, shutil.rmtree, folder, ignore_errors=True)
-    return folder
+def _serialised(runtime: Any, model: ModelProto, options: Any, kept: dict[str, Any]) -> bytes:
+    """The bytes of a model. Weights beyond what one message holds are handed over in memory: `kept`
+    holds them, which must live as long as the session."""
+    if files.weight_bytes(model) <= files.PROTO_LIMIT:
+        return model.SerializeToString()
+    slim, large = files.parted(model)
+    for pointer, tensor in large:
+        files.point(pointer, "memory", 0, len(tensor.raw_data))
+        kept[tensor.name] = _ort_value(runtime, *weight(tensor))
+    options.add_external_initializers(list(kept), list(kept.values()))
+    return slim.SerializeToString()
 
 
 def _make_session(runtime: Any, source: str | bytes, *, options: Any, provider: str) -> Any:
@@ -314,14 +316,6 @@ def _check_provider(session: Any, provider: str) -> None:
         hint = 'its CUDA and cuDNN libraries: pip install "onnxruntime-gpu[cuda,cudnn]"'
         text = f"{provider} did not start; it needs an NVIDIA GPU with its driver, and {hint}"
         raise UnsupportedError(Diagnostic("error", text))
-
-
-def _check_readable(path: files.StrPath) -> None:
-    try:
-        with open(path, "rb"):
-            return
-    except OSError as error:
-        raise violation(f"cannot read {os.fspath(path)}: {error.strerror}") from error
 
 
 @contextlib.contextmanager

@@ -39,7 +39,7 @@ def name(path: Path) -> str:
 def test_imports_follow_the_arrows(path: Path):
     layer = name(path).partition("/")[0]
     allowed = MAY_IMPORT[layer] | set(sys.stdlib_module_names)
-    allowed |= {"onnx"} if name(path).startswith(ONNX) else set()
+    allowed |= {"onnx", "google"} if name(path).startswith(ONNX) else set()
     allowed |= {"onnxruntime"} if name(path) in RUNTIME else set()
     allowed |= {"torch", "onnx_ad"} if name(path).startswith(PEERS) else set()
     allowed |= {"matplotlib"} if name(path) == "gradc/bench/plot.py" else set()

@@ -243,18 +243,20 @@ class TestLoading:
         y = Session(tmp_path / "m.onnx").run({"x": x})["y"]
         np.testing.assert_array_equal(y, x @ np.arange(800, dtype=np.float32).reshape(400, 2))
 
-    def test_a_model_beyond_the_limit_goes_through_a_folder(self, monkeypatch, tmp_path):
-        w = numpy_helper.from_array(np.ones((400, 2), np.float32), "w")
-        node = helper.make_node("MatMul", ["x", "w"], ["y"])
-        model = model_of([node], [("x", 1, ["N", 400])], [("y", 1, ["N", 2])], [w])
+    @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+    def test_weights_beyond_the_limit_stay_in_memory(self, dtype, monkeypatch, tmp_path):
+        values = np.arange(1200).reshape(600, 2) % 256
+        w = numpy_helper.from_array(values.astype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype), "w")
+        nodes = [helper.make_node("Cast", ["w"], ["v"], to=1), helper.make_node("MatMul", ["x", "v"], ["y"])]
+        model = model_of(nodes, [("x", 1, ["N", 600])], [("y", 1, ["N", 2])], [w])
         monkeypatch.setattr(files, "PROTO_LIMIT", 100)
         monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+        monkeypatch.chdir(tmp_path)
         session = Session(model)
-        assert [len(list(folder.iterdir())) for folder in tmp_path.iterdir()] == [2]
-        y = session.run({"x": np.ones((1, 400), np.float32)})["y"]
-        np.testing.assert_array_equal(y, [[400, 400]])
-        del session
+        del model, w
         gc.collect()
+        y = session.run({"x": np.ones((1, 600), np.float32)})["y"]
+        np.testing.assert_array_equal(y, [values.sum(0)])
         assert list(tmp_path.iterdir()) == []
 
     def test_missing_file(self, tmp_path):
@@ -263,7 +265,7 @@ class TestLoading:
 
     def test_file_that_is_no_model(self, tmp_path, capfd):
         (tmp_path / "a.onnx").write_bytes(b"hello")
-        with pytest.raises(GradcError, match=r"onnxruntime cannot load .*a\.onnx: .*") as error:
+        with pytest.raises(GradcError, match=r"cannot load .*a\.onnx: it is not an ONNX model$") as error:
             Session(tmp_path / "a.onnx")
         assert "\n" not in str(error.value)
         assert capfd.readouterr() == ("", "")
@@ -273,8 +275,9 @@ class TestLoading:
         node = helper.make_node("MatMul", ["x", "w"], ["y"])
         model = model_of([node], [("x", 1, ["N", 400])], [("y", 1, ["N", 2])], [w])
         files.save_model(model, tmp_path / "m.onnx", limit=100)
-        (tmp_path / "m.onnx.data").unlink()
-        with pytest.raises(GradcError, match=r"onnxruntime cannot load .*m\.onnx"):
+        (data,) = tmp_path.glob("*.data")
+        data.unlink()
+        with pytest.raises(GradcError, match=r'cannot load .*m\.onnx: tensor "w": .*: No such file'):
             Session(tmp_path / "m.onnx")
 
     def test_missing_kernel_is_unsupported(self):
