@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,8 @@ from dialects.support.interfaces import collect_remarks
 from gradc import crash
 from gradc.collector import rare_collections
 from gradc.constants import bind_constants
+from gradc.printing import whole
+from gradc.recipes import CHOICE, MODEL, SESSION, Recipe
 from gradc.tensors import TensorInfo, input_infos, output_infos
 from gradc.tuning.request import BUDGET, TuningRequest
 from passes import pipelines
@@ -160,7 +163,10 @@ class Compiled:
         count = self.options.resolved().threads if threads is None else threads
         key = (provider, count)
         if key not in self._sessions:
-            self._sessions[key] = Session(self.model, ep=provider, threads=count)
+            options = asdict(self.options) | {"threads": count}
+            recipe = Recipe(SESSION, "onnxruntime, which refuses the model", options=options, ep=provider)
+            with crash.reproducer(recipe, lambda: whole(self.module)):
+                self._sessions[key] = Session(self.model, ep=provider, threads=count)
         return self._sessions[key]
 
     @cached_property
@@ -217,7 +223,8 @@ def load(source: Any, auto_pad_rule: str | None = None) -> ModuleOp:
     if isinstance(source, Mapping):
         from gradc.importers.onednn_json import import_document
 
-        return import_document(source, auto_pad_rule)
+        with crash.import_reproducer(lambda: json.dumps(source, default=str), "json", auto_pad_rule):
+            return import_document(source, auto_pad_rule)
     from gradc.builder import Graph
     from gradc.importers.modules import check_graph
 
@@ -247,7 +254,8 @@ def compile_module(
     remarks = _run(module, _passes(options), options, observer, tuner, start=source)
     target = options.resolved()
     again = f"gradc compile --target {target.name} --opset {target.opset} THIS_FILE -o model.onnx"
-    with crash.reproducer("the exporter", again, lambda: module):
+    recipe = Recipe(MODEL, "the exporter", options=asdict(options))
+    with crash.reproducer(recipe, lambda: whole(module), again):
         model = export(module, opset=target.opset, metadata={"gradc.pipeline": options.pipeline})
     return Compiled(model, remarks, source, module, options)
 
@@ -332,6 +340,14 @@ def _run(
 
 
 def _choose(module: ModuleOp, options: Options, tuner: Tuner | None) -> tuple[Diagnostic, ...]:
+    measures = tuner is not None and tuner.measure is not None
+    recipe = Recipe(CHOICE, "the choice of strategies", options=asdict(options), tune=measures)
+    with crash.reproducer(recipe, lambda: whole(module)):
+        return choose(module, options, tuner)
+
+
+def choose(module: ModuleOp, options: Options, tuner: Tuner | None) -> tuple[Diagnostic, ...]:
+    """Write the tuner's choices down; remarks on them, and on those of the source that go unused."""
     target = options.resolved()
     remarks = [] if tuner is None else tuner.tune(module, target, find_strategy(options.strategy))[1]
     return (*remarks, *unused_choices(module, target))

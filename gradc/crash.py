@@ -1,7 +1,8 @@
 """Crash reproducers: when the compiler itself fails, one file holds all that it takes to see it again.
 
-The file is MLIR text: the module as it was before the failing step, under a comment with the command
-that takes it from there. A fault elsewhere leaves the command line and the traceback.
+The file is text: the module as it was before the failing step, under comments with versions, the
+recipe by which `gradc-opt --replay` repeats the step, and the command that does it by hand. A fault
+elsewhere leaves the command line and the traceback.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import tempfile
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from importlib.metadata import version
+from dataclasses import replace
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
@@ -22,31 +24,53 @@ from xdsl.passes import ModulePass
 
 import dialects
 from dialects.support.diagnostics import GradcError
+from gradc.files import write_whole
 from gradc.printing import whole
+from gradc.recipes import IMPORT, PASSES, Recipe
 
 LONGEST = 500
 """Characters of a message that are shown on the one line; a verifier's may quote a whole constant."""
 
+PACKAGES = ("xdsl", "numpy", "ml_dtypes", "onnx", "onnxruntime", "onnxruntime-gpu")
+
 
 class InternalError(Exception):
-    """A fault of gradc's own; the text names the reproducer file."""
+    """A fault of gradc's own; the text names the reproducer file, if one could be written."""
 
     exit_code = 70
 
 
-@contextmanager
-def reproducer(step: str, command: str, module: Callable[[], ModuleOp]) -> Iterator[None]:
-    """Turn anything but a GradcError into an InternalError that names the step, and write the file.
+NOT_OURS = (GradcError, InternalError, MemoryError)
+"""What goes through: a user's mistake, a fault that has its file already, a machine that is too small."""
 
-    `module` makes the module before the step, on which `command` (with THIS_FILE) shows the fault.
+
+@contextmanager
+def reproducer(recipe: Recipe, body: Callable[[], str], command: str = "") -> Iterator[None]:
+    """Turn what is our fault into an InternalError that names the step, and write the file.
+
+    `body` makes the text of the module before the step, on which `command` (with THIS_FILE) shows the
+    fault by hand.
     """
     try:
         yield
-    except GradcError:
+    except NOT_OURS:
         raise
     except Exception as error:
-        path = _written(_text(module(), command, error), ".mlir")
-        raise InternalError(_message(f" in {step}", error, path)) from error
+        raise _internal_error(recipe, error, _made(body), command) from error
+
+
+def _made(body: Callable[[], str]) -> str:
+    """What failed may have left something that cannot be printed either."""
+    try:
+        return body()
+    except Exception as error:
+        return f"// there is no module, it cannot be printed: {one_line(error)}\n"
+
+
+def import_reproducer(source: Callable[[], str], form: str, auto_pad_rule: str | None):
+    """The reproducer for an importer; `source` gives the text that it reads."""
+    options = {} if auto_pad_rule is None else {"auto_pad_rule": auto_pad_rule}
+    return reproducer(Recipe(IMPORT, "the importer", options=options, form=form), source)
 
 
 @contextmanager
@@ -59,16 +83,19 @@ def pass_reproducer(start: ModuleOp, pipeline: Sequence[ModulePass], index: int)
     """
     try:
         yield
+    except MemoryError:
+        raise
     except Exception as error:
-        failed, before, cause = _first_fault(start, pipeline[: index + 1], error)
+        failed, before, cause = first_fault(start, pipeline[: index + 1], error)
         if isinstance(cause, GradcError):
             raise
         rest = ",".join(str(pass_.spec()) for pass_ in pipeline[failed:])
-        path = _written(_text(before, f"gradc-opt -p '{rest}' THIS_FILE", cause), ".mlir")
-        raise InternalError(_message(f" in pass {pipeline[failed].name}", cause, path)) from cause
+        recipe = Recipe(PASSES, f"pass {pipeline[failed].name}", pipeline=rest)
+        command = f"gradc-opt -p '{rest}' THIS_FILE"
+        raise _internal_error(recipe, cause, whole(before), command) from cause
 
 
-def _first_fault(
+def first_fault(
     start: ModuleOp, pipeline: Sequence[ModulePass], error: Exception
 ) -> tuple[int, ModuleOp, Exception]:
     """The first pass that fails, the module before it, and how it fails; the last one, with `error`, if
@@ -87,35 +114,70 @@ def _first_fault(
 def unexpected(error: Exception) -> InternalError:
     """An exception from outside the pipeline, with its traceback in a file."""
     command = shlex.join(["gradc", *sys.argv[1:]])
-    text = f"{_versions()}\n{command}\n{''.join(traceback.format_exception(error))}"
-    return InternalError(_message("", error, _written(text, ".txt")))
+    text = f"{versions()}\n{command}\n{''.join(traceback.format_exception(error))}"
+    return InternalError(_message("", error, text, ".txt"))
 
 
-def _message(where: str, error: Exception, path: Path) -> str:
-    return (
-        f"internal error{where}: {type(error).__name__}: {_one_line(error)}; this is a fault of gradc's, "
-        f"please report it with {path}"
-    )
+def _internal_error(recipe: Recipe, error: Exception, body: str, command: str) -> InternalError:
+    header = heading(replace(recipe, error=type(error).__name__), one_line(error), command)
+    return InternalError(_message(f" in {recipe.step}", error, header + body, ".mlir"))
 
 
-def _text(module: ModuleOp, command: str, error: Exception) -> str:
-    return f"// {_versions()}\n// {type(error).__name__}: {_one_line(error)}\n// {command}\n{whole(module)}"
+def heading(recipe: Recipe, message: str, command: str = "") -> str:
+    """The comments at the begin of a reproducer."""
+    lines = [
+        f"// gradc crash reproducer: internal error in {recipe.step}",
+        f"// {recipe.error}: {message}",
+        f"// {versions()}",
+        recipe.line(),
+        "// see it again: gradc-opt --replay THIS_FILE",
+        "// make it small: gradc reduce THIS_FILE -o SMALL_FILE",
+    ]
+    return "\n".join([*lines, *([f"// {command}"] if command else []), ""])
 
 
-def _written(text: str, suffix: str) -> Path:
-    name = f"gradc-crash-{hashlib.sha256(text.encode()).hexdigest()[:12]}{suffix}"
-    path = Path(tempfile.gettempdir()) / name
-    path.write_text(text, encoding="utf-8")
-    return path
+def _message(where: str, error: Exception, text: str, suffix: str) -> str:
+    return f"internal error{where}: {type(error).__name__}: {one_line(error)}; {_report(text, suffix)}"
 
 
-def _versions() -> str:
+def _report(text: str, suffix: str) -> str:
+    """Write the file, where that is possible, and say what to do with it."""
+    ours = "this is a fault of gradc's, please report it"
+    name = f"gradc-crash-{hashlib.sha256(text.encode(errors='replace')).hexdigest()[:12]}{suffix}"
+    faults = []
+    for folder in _folders(faults):
+        try:
+            write_whole(folder / name, text.encode(errors="replace"))
+        except GradcError as error:
+            faults.append(error.diagnostic.message)
+            continue
+        return f"{ours} with {folder / name}" + (f" ({faults[0]})" if faults else "")
+    return f"{ours}; no file could be written that shows it again: {'; '.join(faults)}"
+
+
+def _folders(faults: list[str]) -> Iterator[Path]:
+    """Where a reproducer may go, the best place first."""
+    try:
+        yield Path(tempfile.gettempdir())
+    except OSError as error:
+        faults.append(error.strerror or str(error))
+    yield Path()
+
+
+def versions() -> str:
     from gradc import __version__
 
-    packages = ", ".join(f"{name} {version(name)}" for name in ("xdsl", "numpy"))
-    return f"gradc {__version__}, {packages}, Python {platform.python_version()}"
+    found = [f"gradc {__version__}", *(f"{name} {_version(name)}" for name in PACKAGES if _version(name))]
+    return ", ".join([*found, f"Python {platform.python_version()}", platform.platform()])
 
 
-def _one_line(error: Exception) -> str:
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def one_line(error: Exception) -> str:
     text = " ".join(str(error).split()) or "no message"
     return text if len(text) <= LONGEST else text[:LONGEST] + "..."

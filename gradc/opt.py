@@ -2,6 +2,7 @@
 
     gradc-opt graph.mlir -p infer-types,resolve-auto-pad
     gradc-opt graph.json -p 'lower{target=cuda opset=20}'
+    gradc-opt --replay gradc-crash-0123456789ab.mlir
 
 A user's mistake is one line on stderr, `file:line:col: error: ...`. Exit codes: 0, 2 usage, 3
 unsupported, 4 bad input; with `--verify-diagnostics` the line goes to stdout and the code is 0.
@@ -11,61 +12,29 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import IO, ClassVar, NoReturn, TypeVar
+from typing import IO
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
 from xdsl.targets.mlir import MLIRTarget
-from xdsl.utils.arg_spec import ArgSpec, ArgSpecConvertible, parse_pipeline
-from xdsl.utils.exceptions import ArgSpecParseError
 from xdsl.utils.target import Target as OutputTarget
 from xdsl.xdsl_opt_main import xDSLOptMain
 
 from dialects import DIALECTS
-from dialects.support.diagnostics import Diagnostic, GradcError, UsageError, nearest, sentence, violation
+from dialects.support.diagnostics import Diagnostic, GradcError, UsageError, violation
 from gradc.files import write_whole
 from gradc.importers.mlir_text import PlacingParser
 from gradc.importers.modules import verify
 from gradc.importers.text import decode
+from gradc.opt_passes import PIPELINES, parse_passes, usage
 from gradc.printing import elided
-from passes import all_passes, pipelines
-from passes.select_strategy import AUTO
-from passes.target import DEFAULT_OPSET, Target
+from passes import all_passes
 
 STDIN = "-"
-
-
-@dataclass(frozen=True)
-class CanonicalizePipeline(ArgSpecConvertible):
-    """`canonicalize`: every size and pad that compile time knows is explicit."""
-
-    name: ClassVar[str] = "canonicalize"
-
-    def text(self) -> str:
-        return pipelines.canonicalize()
-
-
-@dataclass(frozen=True)
-class LowerPipeline(ArgSpecConvertible):
-    """`lower`: from source dialects to ONNX, as `gradc compile` does it."""
-
-    name: ClassVar[str] = "lower"
-
-    target: str = "cpu"
-    opset: int = DEFAULT_OPSET
-    threads: int | None = None
-    strategy: str = AUTO
-
-    def text(self) -> str:
-        return pipelines.lower(Target.of(self.target, self.opset, self.threads), self.strategy)
-
-
-PIPELINES = {pipeline.name: pipeline for pipeline in (CanonicalizePipeline, LowerPipeline)}
 
 
 @dataclass(frozen=True)
@@ -98,8 +67,13 @@ class GradcOpt(xDSLOptMain):
 
     def register_all_arguments(self, arg_parser: argparse.ArgumentParser) -> None:
         super().register_all_arguments(arg_parser)
+        arg_parser.add_argument(
+            "--replay",
+            action="store_true",
+            help="repeat what a crash reproducer holds; exit code 70 if it fails",
+        )
         arg_parser.epilog = f"-p takes the named pipelines {', '.join(PIPELINES)} as well"
-        arg_parser.error = _usage  # one line; argparse would print the whole usage
+        arg_parser.error = usage  # one line; argparse would print the whole usage
 
     def setup_pipeline(self) -> None:
         passes = parse_passes(self.args.passes, self.available_passes)
@@ -161,56 +135,22 @@ class GradcOpt(xDSLOptMain):
         return import_json(stream.read(), self.get_input_name())
 
 
-def parse_passes(text: str, available: Mapping[str, Callable[[], type[ModulePass]]]) -> list[ModulePass]:
-    """The passes of a `-p` string, named pipelines expanded; UsageError names pass and option."""
-    passes: list[ModulePass] = []
-    for spec in _specs(text):
-        if spec.name in PIPELINES:
-            passes += parse_passes(_with_options(PIPELINES[spec.name], spec).text(), available)
-        elif spec.name in available:
-            passes.append(_with_options(available[spec.name](), spec))
-        else:
-            known = [*available, *PIPELINES]
-            _usage(sentence(f"no pass {spec.name}", hint=nearest(spec.name, known) or f"known: {known}"))
-    return passes
-
-
-def _specs(text: str) -> list[ArgSpec]:
-    try:
-        return list(parse_pipeline(text))
-    except ArgSpecParseError:
-        form = "pass,pass{option=value option=value},.."
-        _usage(sentence("-p cannot be read", given=repr(text), expected=form))
-
-
-SpecT = TypeVar("SpecT", bound=ArgSpecConvertible)
-
-
-def _with_options(cls: type[SpecT], spec: ArgSpec) -> SpecT:
-    """The instance that a spec describes. xDSL's own errors leave out the pass or the option."""
-    known = {field.name: field for field in fields(cls)}  # pyright: ignore[reportArgumentType]
-    for name, values in spec.parameters.items():
-        what = f"pass {spec.name}, option {name}"
-        if name.replace("-", "_") not in known:
-            options = ", ".join(known) or "none"
-            _usage(sentence(f"{what}: there is no such option", expected=options, hint=nearest(name, known)))
-        try:
-            cls.from_spec(ArgSpec(spec.name, {name: values}))
-        except ValueError:
-            shown = ",".join(map(str, values)) or "no value"
-            _usage(sentence(what, given=shown, expected=known[name.replace("-", "_")].type))
-    return cls.from_spec(spec)
-
-
-def _usage(message: str) -> NoReturn:
-    raise UsageError(Diagnostic("error", message))
-
-
 def main(args: Sequence[str] | None = None) -> int:
     """The exit code; only `--help` and `--version` exit by themselves."""
     try:
-        GradcOpt("gradc's dialects and passes", args).run()
+        opt = GradcOpt("gradc's dialects and passes", args)
+        if opt.args.replay:
+            return _replay(opt.args.input_file)
+        opt.run()
     except GradcError as error:
         print(error, file=sys.stderr)
         return error.exit_code
     return 0
+
+
+def _replay(path: str | None) -> int:
+    from gradc.replay import replay
+
+    if path in (None, STDIN):
+        raise UsageError(Diagnostic("error", "--replay: name the file"))
+    return replay(path, lambda text: print(text, file=sys.stderr))

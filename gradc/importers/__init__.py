@@ -9,6 +9,7 @@ from pathlib import Path
 from xdsl.dialects.builtin import ModuleOp
 
 from dialects.support.diagnostics import Diagnostic, GradcError, Position, violation
+from gradc import crash
 from gradc.importers.text import decode
 
 STDIN = "-"
@@ -28,12 +29,18 @@ def import_file(path: str | os.PathLike[str], auto_pad_rule: str | None = None) 
     if not data.strip():
         raise GradcError(Diagnostic("error", "the file is empty", position=Position(shown, 1, 1)))
     if _is_json(name, data):
-        from gradc.importers.onednn_json import import_json
+        return import_text(decode(data, shown), "json", shown, auto_pad_rule)
+    return import_text(decode(data, shown), "mlir", shown, auto_pad_rule)
 
-        return import_json(data, shown, auto_pad_rule)
+
+def import_text(text: str, form: str, file: str, auto_pad_rule: str | None = None) -> ModuleOp:
+    """The module of a text in one of the forms json and mlir; what is our fault leaves a reproducer."""
     from gradc.importers.mlir_text import import_mlir
+    from gradc.importers.onednn_json import import_json
 
-    return import_mlir(decode(data, shown), shown, auto_pad_rule)
+    read = import_json if form == "json" else import_mlir
+    with crash.import_reproducer(lambda: text, form, auto_pad_rule):
+        return read(text, file, auto_pad_rule)
 
 
 def _read(name: str) -> bytes:

@@ -46,15 +46,19 @@ class TuningRequest:
             return given
         return None if self.file is None else load_file(self.file).threads
 
-    def tuner(self, target: Target, progress: Progress = no_progress) -> Tuner | None:
-        """The tuner of the request, None where nothing was asked for."""
+    def tuner(
+        self, target: Target, progress: Progress = no_progress, store: Store | None = None
+    ) -> Tuner | None:
+        """The tuner of the request, None where nothing was asked for; it keeps measurements in the store,
+        if one is given."""
         if not self.tune and self.file is None:
             return None
         if not self.tune:
             return Tuner(self._store(target))
         check_provider(ep_of(target.name))
         setting = Setting.of(target)
-        store = self._store(target) if self.file is not None else Cache(setting)
+        if store is None:
+            store = self._store(target) if self.file is not None else Cache(setting)
         return Tuner(store, _measure, str(setting), self.budget, self.shapes, progress)
 
     def _store(self, target: Target) -> Store:

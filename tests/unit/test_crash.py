@@ -1,9 +1,15 @@
 """A fault of gradc's own: one line, and a file that shows the fault again."""
 
+import dataclasses
+import json
+import os
+import platform
 import re
 import tempfile
+from importlib.metadata import version
 from pathlib import Path
 
+import onnxruntime
 import pytest
 from support.cli import run_gradc, run_opt
 from support.documents import CONV, INTERPOLATE, text_of, two_convolutions
@@ -11,6 +17,11 @@ from support.documents import CONV, INTERPOLATE, text_of, two_convolutions
 import gradc
 from dialects.support.entry import entry_function
 from gradc import crash, exporter, samples
+from gradc.compiler import load
+from gradc.importers import mlir_text, onednn_json
+from gradc.printing import whole
+from gradc.recipes import Recipe
+from gradc.tuning import measuring
 from passes.canonicalize_layout import CanonicalizeLayoutPass
 from passes.legalize_onnx import LegalizeOnnxPass
 from passes.materialize_constants import MaterializeConstantsPass
@@ -74,7 +85,7 @@ class TestPasses:
         with pytest.raises(gradc.InternalError):
             gradc.compile(CONV, target="cuda", opset=17, strategy="conv_to_matmul", threads=3)
         text = reproducer(folder).read_text(encoding="utf-8")
-        (first,) = re.findall(r"select-strategy\{(.*?)\}", text)
+        (first,) = re.findall(r"select-strategy\{(.*?)\}", options_of(text)[1])
         given = {"target=cuda", "opset=17", "threads=3", "strategy=conv-to-matmul"}
         assert set(first.replace('"', "").split()) == given
         monkeypatch.undo()
@@ -111,6 +122,17 @@ class TestPasses:
         again = gradc.compile(reproducer(folder))
         assert [i.name for i in again.inputs] == ["t0", "t1", "t3"]
         assert [o.name for o in again.outputs] == ["t4"]
+
+    def test_versions_are_in_the_file(self, folder, monkeypatch):
+        monkeypatch.setattr(LegalizeOnnxPass, "apply", fails)
+        with pytest.raises(gradc.InternalError):
+            gradc.compile(CONV)
+        text = reproducer(folder).read_text(encoding="utf-8")
+        packages = ["xdsl", "numpy", "onnx"]
+        for name in packages:
+            assert f" {name} {version(name)}," in text
+        assert f"// gradc {gradc.__version__}, " in text
+        assert f"Python {platform.python_version()}, {platform.platform()}\n" in text
 
     def test_a_users_error_leaves_no_file(self, folder):
         with pytest.raises(gradc.UnsupportedError):
@@ -158,6 +180,186 @@ class TestElsewhere:
         assert result.line.startswith("internal error in pass canonicalize-layout: ValueError: no such luck")
         assert not out.exists()
 
+    def test_a_model_that_onnxruntime_refuses(self, folder, monkeypatch):
+        compiled = gradc.compile(CONV)
+        monkeypatch.setattr(onnxruntime, "InferenceSession", fails)
+        with pytest.raises(gradc.InternalError, match="in onnxruntime, which refuses the model: ValueError"):
+            compiled.session()
+        assert replayed(folder)[0] == 70
+        monkeypatch.undo()
+        assert replayed(folder)[0] == 0
+
+    @pytest.mark.parametrize("form", ["json", "mlir", "document"])
+    def test_the_importers(self, form, folder, monkeypatch, tmp_path):
+        path = tmp_path / f"g.{form}"
+        source = text_of(CONV) if form == "json" else whole(load(CONV))
+        path.write_text(source, encoding="utf-8")
+        if form == "mlir":
+            monkeypatch.setattr(mlir_text, "check_graph", fails)
+        else:
+            monkeypatch.setattr(onednn_json, "_producers", fails)
+        with pytest.raises(gradc.InternalError, match=r"^internal error in the importer: ValueError"):
+            gradc.compile(CONV if form == "document" else path, auto_pad_rule="documented")
+        text = reproducer(folder).read_text(encoding="utf-8")
+        if form == "document":
+            assert json.loads("\n".join(line for line in text.splitlines() if line[:2] != "//")) == CONV
+        else:
+            assert text.endswith(source)
+        assert replayed(folder)[0] == 70
+        monkeypatch.undo()
+        assert replayed(folder)[0] == 0
+
+    def test_measurements(self, folder, monkeypatch, tmp_path):
+        monkeypatch.setenv("GRADC_CACHE_DIR", str(tmp_path / "cache"))
+        monkeypatch.setattr(measuring, "lowered", fails)
+        with pytest.raises(gradc.InternalError, match="in the choice of strategies: ValueError"):
+            gradc.compile(CONV, tune=True)
+        assert replayed(folder)[0] == 70
+        assert not (tmp_path / "cache").exists()
+
+    def test_too_little_memory_is_not_our_fault(self, folder, monkeypatch):
+        def no_memory(*_):
+            raise MemoryError
+
+        monkeypatch.setattr(CanonicalizeLayoutPass, "apply", no_memory)
+        with pytest.raises(MemoryError):
+            gradc.compile(CONV)
+        assert list(folder.iterdir()) == []
+
     def test_a_long_message_stays_a_line(self):
         error = crash.unexpected(ValueError("x" * 10_000))
         assert len(str(error)) < 1000
+
+
+def replayed(folder: Path) -> tuple[int, str]:
+    """The exit code of a replay of the one reproducer, and its last line."""
+    result = run_opt("--replay", reproducer(folder))
+    assert result.out == ""
+    return result.code, result.err.splitlines()[-1]
+
+
+class TestReplay:
+    @pytest.mark.parametrize("cls", PASSES)
+    def test_a_pass(self, cls, folder, monkeypatch):
+        with monkeypatch.context() as patch:
+            patch.setattr(cls, "apply", fails)
+            with pytest.raises(gradc.InternalError):
+                gradc.compile(CONV)
+            code, line = replayed(folder)
+            assert code == 70
+            assert line == (f"reproduced: internal error in pass {cls.name}: ValueError: no such luck at all")
+            assert "Traceback" in run_opt("--replay", reproducer(folder)).err
+        assert replayed(folder) == (0, f"not reproduced: pass {cls.name} ends without an error")
+
+    def test_the_exporter(self, folder, monkeypatch):
+        monkeypatch.setattr(exporter, "check", fails)
+        with pytest.raises(gradc.InternalError):
+            gradc.compile(CONV, opset=17)
+        code, line = replayed(folder)
+        assert (code, line[:42]) == (70, "reproduced: internal error in the exporter")
+
+    def test_another_fault(self, folder, monkeypatch):
+        monkeypatch.setattr(CanonicalizeLayoutPass, "apply", fails)
+        with pytest.raises(gradc.InternalError):
+            gradc.compile(CONV)
+        monkeypatch.setattr(CanonicalizeLayoutPass, "apply", lambda *_: {}["key"])
+        code, line = replayed(folder)
+        assert code == 70
+        assert line.startswith("another fault than ValueError in pass canonicalize-layout: ")
+
+    def test_a_refusal(self, folder, monkeypatch):
+        monkeypatch.setattr(CanonicalizeLayoutPass, "apply", fails)
+        with pytest.raises(gradc.InternalError):
+            gradc.compile(CONV)
+
+        def refuses(*_):
+            raise gradc.UnsupportedError(gradc.Diagnostic("error", "not that one"))
+
+        monkeypatch.setattr(CanonicalizeLayoutPass, "apply", refuses)
+        assert replayed(folder) == (3, "error: not that one")
+
+    BAD = {
+        "func.func @f() {}": "has no recipe",
+        "// recipe: {": "recipe of",
+        "// recipe: []": "recipe of",
+        "// recipe: {}": "recipe of",
+        '// recipe: {"stage": "shell", "step": ""}': "stage: given shell, expected one of passes,",
+        '// recipe: {"stage": 3, "step": ""}': "stage: given 3, expected str",
+        '// recipe: {"stage": "passes", "step": "", "command": "rm"}': "command",
+        '// recipe: {"stage": "passes", "step": ""}': "nothing after its recipe",
+        "// recipe: " + "[" * 100_000: "recipe of",
+    }
+
+    @pytest.mark.parametrize("text", BAD, ids=range(len(BAD)))
+    def test_files_that_are_no_reproducers(self, text, tmp_path):
+        path = tmp_path / "bad.mlir"
+        path.write_text(text, encoding="utf-8")
+        result = run_opt("--replay", path)
+        assert result.code == 4
+        assert self.BAD[text] in result.line
+
+    @pytest.mark.parametrize(
+        ("field", "value", "message"),
+        [
+            ("pipeline", "no-such-pass", "no pass no-such-pass"),
+            ("options", {"output": "/x"}, "options of the recipe: .*output"),
+            ("options", {"target": "tpu"}, "target: given 'tpu'"),
+        ],
+    )
+    def test_recipes_that_no_gradc_wrote(self, field, value, message, tmp_path):
+        recipe = dataclasses.replace(Recipe("model", "the exporter"), **{field: value})
+        (tmp_path / "a.mlir").write_text(f"{recipe.line()}\n{whole(load(CONV))}", encoding="utf-8")
+        result = run_opt("--replay", tmp_path / "a.mlir")
+        assert result.code in (2, 4)
+        assert re.search(message, result.line)
+
+    def test_a_file_is_needed(self, tmp_path):
+        assert "--replay: name the file" in run_opt("--replay").line
+        result = run_opt("--replay", tmp_path / "none")
+        assert (result.code, result.line) == (
+            4,
+            f"error: cannot read {tmp_path}/none: No such file or directory",
+        )
+
+
+class TestFolders:
+    """Where the file goes when the folder for temporary files is of no use."""
+
+    @pytest.fixture
+    def crash_line(self, monkeypatch, tmp_path):
+        work = tmp_path / "work"
+        work.mkdir()
+        monkeypatch.chdir(work)
+        monkeypatch.setattr(CanonicalizeLayoutPass, "apply", fails)
+
+        def run() -> str:
+            result = run_gradc("compile", "-", "-o", "m.onnx", stdin=text_of(CONV).encode())
+            assert result.code == 70
+            return result.line
+
+        return run
+
+    def test_the_current_folder(self, crash_line, monkeypatch, tmp_path):
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+        line = crash_line()
+        (written,) = (tmp_path / "work").iterdir()
+        assert f"please report it with {written.name} (cannot write {tmp_path}/gone/" in line
+
+    def test_nowhere(self, crash_line, monkeypatch, tmp_path):
+        def full(number):
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(os, "fsync", full)
+        line = crash_line()
+        assert line.startswith("internal error in pass canonicalize-layout: ValueError: no such luck at all;")
+        assert "no file could be written that shows it again: cannot write" in line
+        assert line.count("No space left on device") == 2
+        assert list((tmp_path / "work").iterdir()) == []
+
+    def test_no_folder_for_temporary_files_at_all(self, crash_line, monkeypatch, tmp_path):
+        def none():
+            raise FileNotFoundError(2, "No usable temporary directory found")
+
+        monkeypatch.setattr(tempfile, "gettempdir", none)
+        assert "(No usable temporary directory found)" in crash_line()
+        assert len(list((tmp_path / "work").iterdir())) == 1

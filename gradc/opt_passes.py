@@ -1,0 +1,89 @@
+"""Pipelines as `-p` spells them: passes and named pipelines, with errors that name pass and option."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import ClassVar, NoReturn, TypeVar
+
+from xdsl.passes import ModulePass
+from xdsl.utils.arg_spec import ArgSpec, ArgSpecConvertible, parse_pipeline
+from xdsl.utils.exceptions import ArgSpecParseError
+
+from dialects.support.diagnostics import Diagnostic, UsageError, nearest, sentence
+from passes import pipelines
+from passes.select_strategy import AUTO
+from passes.target import DEFAULT_OPSET, Target
+
+
+@dataclass(frozen=True)
+class CanonicalizePipeline(ArgSpecConvertible):
+    """`canonicalize`: every size and pad that compile time knows is explicit."""
+
+    name: ClassVar[str] = "canonicalize"
+
+    def text(self) -> str:
+        return pipelines.canonicalize()
+
+
+@dataclass(frozen=True)
+class LowerPipeline(ArgSpecConvertible):
+    """`lower`: from source dialects to ONNX, as `gradc compile` does it."""
+
+    name: ClassVar[str] = "lower"
+
+    target: str = "cpu"
+    opset: int = DEFAULT_OPSET
+    threads: int | None = None
+    strategy: str = AUTO
+
+    def text(self) -> str:
+        return pipelines.lower(Target.of(self.target, self.opset, self.threads), self.strategy)
+
+
+PIPELINES = {pipeline.name: pipeline for pipeline in (CanonicalizePipeline, LowerPipeline)}
+
+
+def parse_passes(text: str, available: Mapping[str, Callable[[], type[ModulePass]]]) -> list[ModulePass]:
+    """The passes of a `-p` string, named pipelines expanded; UsageError names pass and option."""
+    passes: list[ModulePass] = []
+    for spec in _specs(text):
+        if spec.name in PIPELINES:
+            passes += parse_passes(_with_options(PIPELINES[spec.name], spec).text(), available)
+        elif spec.name in available:
+            passes.append(_with_options(available[spec.name](), spec))
+        else:
+            known = [*available, *PIPELINES]
+            usage(sentence(f"no pass {spec.name}", hint=nearest(spec.name, known) or f"known: {known}"))
+    return passes
+
+
+def _specs(text: str) -> list[ArgSpec]:
+    try:
+        return list(parse_pipeline(text))
+    except ArgSpecParseError:
+        form = "pass,pass{option=value option=value},.."
+        usage(sentence("-p cannot be read", given=repr(text), expected=form))
+
+
+SpecT = TypeVar("SpecT", bound=ArgSpecConvertible)
+
+
+def _with_options(cls: type[SpecT], spec: ArgSpec) -> SpecT:
+    """The instance that a spec describes. xDSL's own errors leave out the pass or the option."""
+    known = {field.name: field for field in fields(cls)}  # pyright: ignore[reportArgumentType]
+    for name, values in spec.parameters.items():
+        what = f"pass {spec.name}, option {name}"
+        if name.replace("-", "_") not in known:
+            options = ", ".join(known) or "none"
+            usage(sentence(f"{what}: there is no such option", expected=options, hint=nearest(name, known)))
+        try:
+            cls.from_spec(ArgSpec(spec.name, {name: values}))
+        except ValueError:
+            shown = ",".join(map(str, values)) or "no value"
+            usage(sentence(what, given=shown, expected=known[name.replace("-", "_")].type))
+    return cls.from_spec(spec)
+
+
+def usage(message: str) -> NoReturn:
+    raise UsageError(Diagnostic("error", message))

@@ -1,0 +1,94 @@
+"""What a crash reproducer says about itself: how its module leads to the fault.
+
+A reproducer is a text file: lines that begin with `//`, of which one holds the recipe, then the module
+(MLIR text), or the source where no module could be made of it (MLIR text or JSON).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from dialects.support.diagnostics import violation
+
+PREFIX = "// recipe: "
+
+PASSES, CHOICE, MODEL, SESSION, IMPORT = "passes", "choice", "model", "session", "import"
+STAGES = (PASSES, CHOICE, MODEL, SESSION, IMPORT)
+"""What fails: a pass, the choice of strategies, the exporter, onnxruntime with the exported model, or
+the importer."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """`step` and `error` name the fault: where, and the type of the exception.
+
+    `pipeline` are the passes to run first. `options` are those of a compilation, and `ep` where the
+    model is to run; `tune` says that strategies are measured. `form` is that of the source, mlir or json.
+    """
+
+    stage: str
+    step: str
+    error: str = ""
+    pipeline: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    ep: str = "cpu"
+    tune: bool = False
+    form: str = "mlir"
+
+    def line(self) -> str:
+        return PREFIX + json.dumps(asdict(self))
+
+
+def has_recipe(text: str) -> bool:
+    return _line(text) is not None
+
+
+def read(text: str, file: str) -> tuple[Recipe, str]:
+    """The recipe of a reproducer's text, and the text without its comments, in the same lines.
+
+    Raises GradcError that names the file where there is no recipe, or one that cannot be read.
+    """
+    line = _line(text)
+    if line is None:
+        hint = "crash reproducers begin with // lines that hold one"
+        raise violation(f"{file} has no recipe", expected=f"a line {PREFIX.strip()} {{..}}", hint=hint)
+    try:
+        given = json.loads(line.removeprefix(PREFIX))
+        recipe = Recipe(**given)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise violation(f"recipe of {file}: {error}") from None
+    _check(recipe, file)
+    body = _body(text)
+    if not body.strip():
+        raise violation(f"{file} has nothing after its recipe", expected="a module, or a source")
+    return recipe, body
+
+
+def _line(text: str) -> str | None:
+    for line in text.splitlines():
+        if not line.startswith("//"):
+            return None
+        if line.startswith(PREFIX):
+            return line
+    return None
+
+
+def _check(recipe: Recipe, file: str) -> None:
+    for entry in fields(Recipe):
+        value = getattr(recipe, entry.name)
+        kind = {"options": dict, "tune": bool}.get(entry.name, str)
+        if not isinstance(value, kind):
+            raise violation(f"recipe of {file}, {entry.name}", given=repr(value), expected=kind.__name__)
+    if recipe.stage not in STAGES:
+        expected = f"one of {', '.join(STAGES)}"
+        raise violation(f"recipe of {file}, stage", given=recipe.stage, expected=expected)
+
+
+def _body(text: str) -> str:
+    """Empty lines in place of the comments at the begin: places in the text stay what they are."""
+    lines = text.splitlines(keepends=True)
+    count = next((i for i, line in enumerate(lines) if not line.startswith("//")), len(lines))
+    return "\n" * count + "".join(lines[count:])
