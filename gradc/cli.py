@@ -24,6 +24,7 @@ from gradc.cli_options import (
     source_options,
     tuning_options,
 )
+from gradc.reduction.cli import reduce
 
 if TYPE_CHECKING:
     from gradc.compiler import Compiled
@@ -320,6 +321,9 @@ def bench(
     settings = command.settings(threads, strategy, budget)
     if not command.bench(cases, suite, settings, peers, json_path, plot_path):
         sys.exit(EXIT_CHECK_FAILED)
+
+
+cli.add_command(reduce)
 
 
 def _refuse_source_options(source: str) -> None:

@@ -1,0 +1,66 @@
+"""The `gradc reduce` command."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from gradc.cli_options import THREADS, options_of, source_options
+
+
+@click.command()
+@click.argument("source", metavar="IN")
+@click.option("-o", "--output", metavar="OUT", default="-", help="MLIR file to write.  [default: stdout]")
+@click.option("-p", "--pipeline", metavar="PASSES", help="Passes that fail, as for gradc-opt.")
+@click.option(
+    "--interesting", metavar="COMMAND", help="Keep what this ends with exit code 0 for; {} is the file."
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0, min_open=True),
+    default=60.0,
+    show_default=True,
+    help="For each call of COMMAND; one that takes longer does not count.",
+)
+@click.option("--tests", type=click.IntRange(1), default=2000, show_default=True, help="Try at most so many.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of random inputs.")
+@click.option("--ep", type=click.Choice(["cpu", "cuda"]), help="Execution provider to run on.")
+@source_options
+@THREADS
+def reduce(
+    source: str,
+    output: str,
+    pipeline: str | None,
+    interesting: str | None,
+    seconds: float,
+    tests: int,
+    seed: int,
+    ep: str | None,
+    constants: str | None,
+    **given: Any,
+) -> None:
+    """Shrink IN, a graph or a crash reproducer, to a small graph that still fails in the same way.
+
+    It fails if compiling it or loading the model is an internal error, or if gradc verify finds wrong
+    numbers; with -p, if a pass of these fails; with --interesting, if COMMAND ends with exit code 0.
+    """
+    from gradc.reduction import command
+
+    named = {"seed": seed or None, "ep": ep, **given, "strategy": _unless(given["strategy"], "auto")}
+    again = [word for name, value in named.items() if value for word in _option(name, value)]
+    options = options_of(dict(given), ep)
+    request = command.Request(
+        source, options, constants, pipeline, interesting, seed, ep, seconds, tests, tuple(again)
+    )
+    command.reduce(request, output, lambda text: click.echo(text, err=True))
+
+
+def _unless(value: Any, default: Any) -> Any:
+    return None if value == default else value
+
+
+def _option(name: str, value: Any) -> list[str]:
+    """An option as it is written on the command line."""
+    option = "--" + name.replace("_", "-")
+    return [option] if value is True else [option, str(value)]

@@ -1,0 +1,137 @@
+"""What counts as the same failure as that of the first module."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from xdsl.dialects.builtin import ModuleOp
+
+from dialects.support.diagnostics import Diagnostic, GradcError, UsageError, sentence
+from gradc.compiler import Compiled, Options
+from gradc.crash import heading, one_line
+from gradc.exporter import export
+from gradc.files import write_whole
+from gradc.printing import whole
+from gradc.recipes import PASSES, Recipe
+from gradc.replay import fault_of
+from gradc.samples import random_inputs
+from gradc.verify import OutputError, verify_outputs
+
+PLACE = "{}"
+
+
+class Failure(Protocol):
+    def holds(self, module: ModuleOp) -> bool:
+        """Whether a module, which may be changed, fails in the same way."""
+        ...
+
+    def heading(self) -> str:
+        """The comments that tell the reader of the reduced module how to see the failure."""
+        ...
+
+    def __str__(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class Crash:
+    """An internal error in the step, of the type, that the recipe names."""
+
+    recipe: Recipe
+    message: str
+
+    def holds(self, module: ModuleOp) -> bool:
+        try:
+            found = fault_of(module, self.recipe)
+        except (GradcError, MemoryError):
+            return False
+        return found is not None and found.kind == (self.recipe.step, self.recipe.error)
+
+    def heading(self) -> str:
+        return heading(self.recipe, self.message)
+
+    def __str__(self) -> str:
+        return f"internal error in {self.recipe.step}: {self.recipe.error}: {self.message}"
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """`gradc verify` finds an output that is off; `command` is how to call it."""
+
+    options: Options
+    seed: int
+    ep: Any
+    command: str
+
+    def holds(self, module: ModuleOp) -> bool:
+        try:
+            rows = self.rows(module)
+        except Exception:
+            return False
+        return not all(row.ok for row in rows)
+
+    def rows(self, module: ModuleOp) -> list[OutputError]:
+        """The error of each output, as `gradc verify` has them; an internal error leaves no file."""
+        source = module.clone()
+        fault = fault_of(module, Recipe(PASSES, "", pipeline=self.options.pipeline))
+        if fault is not None:
+            raise fault.error
+        model = export(module, opset=self.options.resolved().opset, metadata={})
+        compiled = Compiled(model, (), source, module, self.options)
+        inputs = random_inputs(source, self.seed)
+        return verify_outputs(compiled, inputs, compiled.session(self.ep).run(inputs))
+
+    def heading(self) -> str:
+        return f"// wrong numbers: {self.command}\n"
+
+    def __str__(self) -> str:
+        return "wrong numbers by gradc verify"
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command of the user's ends with exit code 0 when it is given the module's file in place of {}."""
+
+    command: str
+    seconds: float
+
+    def __post_init__(self) -> None:
+        if PLACE not in self.command or not self._words("file"):
+            expected = f"a command with {PLACE} in the place of the file"
+            raise UsageError(Diagnostic("error", sentence("--interesting", self.command, expected)))
+
+    def holds(self, module: ModuleOp) -> bool:
+        with tempfile.TemporaryDirectory(prefix="gradc-reduce-") as folder:
+            path = Path(folder) / "graph.mlir"
+            write_whole(path, whole(module).encode())
+            try:
+                done = subprocess.run(
+                    self._words(str(path)),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    timeout=self.seconds,
+                    check=False,
+                )
+            except subprocess.TimeoutExpired:
+                return False
+            except OSError as error:
+                text = f"--interesting: cannot run {self.command}: {error.strerror}"
+                raise UsageError(Diagnostic("error", text)) from None
+        return done.returncode == 0
+
+    def _words(self, path: str) -> list[str]:
+        try:
+            return [word.replace(PLACE, path) for word in shlex.split(self.command)]
+        except ValueError as error:
+            raise UsageError(Diagnostic("error", f"--interesting: {one_line(error)}")) from None
+
+    def heading(self) -> str:
+        return f"// interesting: {self.command.replace(PLACE, 'THIS_FILE')}\n"
+
+    def __str__(self) -> str:
+        return f"{self.command} ends with exit code 0"

@@ -1,0 +1,163 @@
+"""The search: what is tried, in which order, and the smallest module that is still interesting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import ModuleOp, TensorType, f32
+from xdsl.ir import Attribute
+
+from dialects.support import shapes
+from dialects.support.attributes import documented_attributes
+from dialects.support.documented_op import DocumentedOp
+from dialects.support.dtypes import HALVES, name_of
+from gradc.importers.modules import check_graph
+from gradc.printing import whole
+from gradc.reduction import graphs, sizes
+from gradc.reduction.ddmin import minimal
+
+Interesting = Callable[[ModuleOp], bool]
+"""Whether a module fails as the first one did. It may change the module."""
+
+Make = Callable[[], ModuleOp]
+
+NOT_FREE = ("data_format", "weights_format", "format", "dst_shape", "sizes", "inputSize", "outputSize")
+"""Attributes that follow from sizes, or that sizes follow from."""
+
+
+@dataclass
+class Search:
+    """`best` is interesting at all times. At most `limit` modules are tested, `progress` follows each."""
+
+    best: ModuleOp
+    interesting: Interesting
+    limit: int
+    progress: Callable[[], None] = lambda: None
+    tests: int = 0
+    known: dict[str, bool] = field(default_factory=dict)
+
+    def run(self) -> ModuleOp:
+        """The smallest module found; the same one every time."""
+        before = ""
+        while before != (before := whole(self.best)):
+            self._drop_operations()
+            self._drop_outputs()
+            for moves in (_free_constants, _plain_attributes, _small_sizes, _plain_dtypes):
+                self._accept_all(moves)
+        return self.best
+
+    def _drop_operations(self) -> None:
+        whole_graph = self.best
+        numbers = range(len(graphs.operations(whole_graph)))
+        minimal(numbers, lambda kept: self.attempt(lambda: graphs.with_operations(whole_graph, set(kept))))
+
+    def _drop_outputs(self) -> None:
+        whole_graph = self.best
+        numbers = range(graphs.outputs(whole_graph))
+        minimal(numbers, lambda kept: self.attempt(lambda: graphs.with_outputs(whole_graph, set(kept))))
+
+    def _accept_all(self, moves: Callable[[ModuleOp], Iterator[Make]]) -> None:
+        """Begin again after each move that is taken, until none is."""
+        while any(self.attempt(make) for make in moves(self.best)):
+            pass
+
+    def attempt(self, make: Make) -> bool:
+        """Whether the module that `make` makes is legal and interesting; if so it is the best."""
+        candidate = _legal(make)
+        if candidate is None or self.tests >= self.limit:
+            return False
+        text = whole(candidate)
+        if text not in self.known:
+            self.tests += 1
+            self.known[text] = self.interesting(candidate.clone())
+            self.progress()
+        if self.known[text]:
+            self.best = candidate
+        return self.known[text]
+
+
+def _legal(make: Make) -> ModuleOp | None:
+    """None for what cannot be made: no two ops agree on what may be taken from them."""
+    try:
+        candidate = make()
+        check_graph(candidate)
+    except Exception:
+        return None
+    return candidate
+
+
+def _free_constants(module: ModuleOp) -> Iterator[Make]:
+    for number, op in enumerate(graphs.constants(module)):
+        if not graphs.is_data(op):
+            continue
+        yield lambda number=number: graphs.with_input_for(module, number)
+        if not graphs.is_splat(op):
+            yield lambda number=number: graphs.with_splat_for(module, number)
+
+
+def _plain_attributes(module: ModuleOp) -> Iterator[Make]:
+    for number, op in enumerate(graphs.operations(module)):
+        if not isinstance(op, DocumentedOp):
+            continue
+        if op.attributes:
+            yield lambda number=number: sizes.without_discardable(module, number)
+        for name, value in _plainer(op):
+            change = {name: value}
+            yield lambda number=number, change=change: sizes.with_attributes(module, number, change)
+
+
+def _plainer(op: DocumentedOp) -> Iterator[tuple[str, Attribute | None]]:
+    """Attributes left out, else all of a list or one element of it at the least value."""
+    for name, documented in documented_attributes(type(op)).items():
+        if not op.is_given(name) or name in NOT_FREE:
+            continue
+        if not documented.required:
+            yield name, None
+        encode, value = documented.spec.encode, op.value(name)
+        if documented.spec.tag == "s64" and value > 1:
+            yield name, encode(1)
+        if documented.spec.tag != "s64[]":
+            continue
+        least = 0 if name.startswith(("pads", "output_padding", "residue")) else 1
+        plain = [(least,) * len(value), *((*value[:i], least, *value[i + 1 :]) for i in range(len(value)))]
+        yield from ((name, encode(other)) for other in plain if other != value)
+
+
+def _small_sizes(module: ModuleOp) -> Iterator[Make]:
+    """Sizes of inputs: all that are equal, those of one input, one alone; large ones first."""
+    types = sizes.input_types(module)
+    places = [
+        (number, axis, dim)
+        for number, type_ in enumerate(types)
+        for axis, dim in enumerate(shapes.shape_of(type_))
+        if isinstance(dim, int) and dim > 1
+    ]
+    for size in sorted({dim for *_, dim in places}, reverse=True):
+        equal = {(number, axis) for number, axis, dim in places if dim == size}
+        single = [{place} for place in sorted(equal)]
+        by_input = [{place for place in equal if place[0] == number} for number in range(len(types))]
+        groups = [group for group in (equal, *by_input, *single) if group]
+        for smaller in sorted({1, 2, 3, size // 2, size - 1} & set(range(1, size))):
+            for group in groups:
+                changed = [_resized(t, n, group, smaller) for n, t in enumerate(types)]
+                yield lambda changed=changed: sizes.with_types(module, changed)
+
+
+def _resized(type_: TensorType, number: int, places: set[tuple[int, int]], size: int) -> TensorType:
+    dims = enumerate(shapes.shape_of(type_))
+    shape = [size if (number, axis) in places else dim for axis, dim in dims]
+    return shapes.tensor_type(type_.element_type, shape)
+
+
+def _plain_dtypes(module: ModuleOp) -> Iterator[Make]:
+    types = sizes.input_types(module)
+    plain = [_single(type_) for type_ in types]
+    if plain != types:
+        yield lambda: sizes.with_types(module, plain)
+
+
+def _single(type_: TensorType) -> TensorType:
+    """f32 in place of a half type."""
+    half = name_of(type_.element_type) in HALVES
+    return shapes.tensor_type(f32, shapes.shape_of(type_)) if half else type_
