@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import combinations
 
 from xdsl.dialects.builtin import ModuleOp, TensorType, f32
 from xdsl.ir import Attribute
@@ -125,7 +126,8 @@ def _plainer(op: DocumentedOp) -> Iterator[tuple[str, Attribute | None]]:
 
 
 def _small_sizes(module: ModuleOp) -> Iterator[Make]:
-    """Sizes of inputs: all that are equal, those of one input, one alone; large ones first."""
+    """Sizes of inputs: all that are equal, those of one input, one alone, two of two inputs; large ones
+    first."""
     types = sizes.input_types(module)
     places = [
         (number, axis, dim)
@@ -137,7 +139,8 @@ def _small_sizes(module: ModuleOp) -> Iterator[Make]:
         equal = {(number, axis) for number, axis, dim in places if dim == size}
         single = [{place} for place in sorted(equal)]
         by_input = [{place for place in equal if place[0] == number} for number in range(len(types))]
-        groups = [group for group in (equal, *by_input, *single) if group]
+        pairs = [{a, b} for a, b in combinations(sorted(equal), 2) if a[0] != b[0]]
+        groups = [group for group in (equal, *by_input, *single, *pairs) if group]
         for smaller in sorted({1, 2, 3, size // 2, size - 1} & set(range(1, size))):
             for group in groups:
                 changed = [_resized(t, n, group, smaller) for n, t in enumerate(types)]

@@ -44,9 +44,19 @@ class Store(ABC):
         yield from ()
 
 
+NOWHERE = Path(os.devnull)
+"""The folder of a user who has no home: nothing can be kept there."""
+
+
 def cache_folder() -> Path:
     """Where the cache is: $GRADC_CACHE_DIR, else the user's folder for such things."""
-    return Path(os.environ.get(FOLDER_VARIABLE) or user_cache_dir("gradc", appauthor=False))
+    if given := os.environ.get(FOLDER_VARIABLE):
+        return Path(given)
+    try:
+        found = Path(user_cache_dir("gradc", appauthor=False))
+    except RuntimeError:
+        return NOWHERE
+    return found if found.is_absolute() else NOWHERE
 
 
 @dataclass
@@ -62,6 +72,10 @@ class Cache(Store):
 
     def write(self, problem: str, tuning: Tuning) -> None:
         self.write_value(problem, tuning.json())
+
+    def __post_init__(self) -> None:
+        if self.folder == NOWHERE:
+            self._note(f"this user has no home folder; {FOLDER_VARIABLE} names another place")
 
     def read_value(self, what: str, decode: Callable[[Any], ValueT]) -> ValueT | None:
         """The decoded JSON value under a string, None where there is none; `decode` raises ValueError."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -199,6 +201,36 @@ class TestCache:
         assert list(cache.folder.iterdir()) == []
         (remark,) = cache.remarks()
         assert "Permission denied" in str(remark)
+
+    @pytest.mark.parametrize("code", [errno.EROFS, errno.EACCES, errno.ENOSPC])
+    def test_a_file_system_that_takes_nothing(self, cache, monkeypatch, code):
+        def refuses(*_, **__):
+            raise OSError(code, os.strerror(code))
+
+        for module, name in ((Path, "mkdir"), (os, "fsync")):
+            with monkeypatch.context() as patch:
+                patch.setattr(module, name, refuses)
+                cache.write("p", TUNING)
+        assert list(cache.folder.glob("*")) == []
+        (remark,) = cache.remarks()
+        assert str(remark).endswith(f"are ignored: {cache.folder}: {os.strerror(code)}")
+
+    @pytest.mark.parametrize("answer", [RuntimeError("no home"), "~/.cache/gradc"])
+    def test_a_user_without_a_home(self, answer, monkeypatch, tmp_path):
+        def user_cache_dir(*_, **__):
+            if isinstance(answer, str):
+                return answer
+            raise answer
+
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.delenv(stores.FOLDER_VARIABLE, raising=False)
+        monkeypatch.setattr(stores, "user_cache_dir", user_cache_dir)
+        cache = Cache(SETTING)
+        cache.write("p", TUNING)
+        assert cache.read("p") is None
+        (remark,) = cache.remarks()
+        assert "this user has no home folder; GRADC_CACHE_DIR names another place" in str(remark)
+        assert list(tmp_path.iterdir()) == []
 
     def test_something_else_in_its_place(self, cache):
         cache.write("p", TUNING)
