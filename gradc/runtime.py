@@ -239,6 +239,7 @@ def registered_kernels(provider: str) -> list[Any]:
 
 
 def _onnxruntime() -> Any:
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # else importing it leaves files in $HOME and /tmp
     try:
         import onnxruntime
     except ImportError as error:
