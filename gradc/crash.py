@@ -16,7 +16,6 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
@@ -30,8 +29,6 @@ from gradc.recipes import IMPORT, PASSES, Recipe
 
 LONGEST = 500
 """Characters of a message that are shown on the one line; a verifier's may quote a whole constant."""
-
-PACKAGES = ("xdsl", "numpy", "ml_dtypes", "onnx", "onnxruntime", "onnxruntime-gpu")
 
 
 class InternalError(Exception):
@@ -166,16 +163,11 @@ def _folders(faults: list[str]) -> Iterator[Path]:
 
 def versions() -> str:
     from gradc import __version__
+    from gradc.doctor import PACKAGES, RUNTIMES, installed_version
 
-    found = [f"gradc {__version__}", *(f"{name} {_version(name)}" for name in PACKAGES if _version(name))]
-    return ", ".join([*found, f"Python {platform.python_version()}", platform.platform()])
-
-
-def _version(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
+    found = {"gradc": __version__} | {name: installed_version(name) for name in (*PACKAGES, *RUNTIMES)}
+    packages = [f"{name} {version}" for name, version in found.items() if version]
+    return ", ".join([*packages, f"Python {platform.python_version()}", platform.platform()])
 
 
 def one_line(error: Exception) -> str:

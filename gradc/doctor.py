@@ -38,7 +38,8 @@ def _python_advice() -> str:
     return "" if sys.version_info >= (3, 11) else "gradc needs Python 3.11 or newer"
 
 
-def _installed(name: str) -> str | None:
+def installed_version(name: str) -> str | None:
+    """The version of an installed package."""
     try:
         return version(name)
     except PackageNotFoundError:
@@ -46,12 +47,12 @@ def _installed(name: str) -> str | None:
 
 
 def _package(name: str) -> Finding:
-    found = _installed(name)
+    found = installed_version(name)
     return Finding(name, found or "missing", "" if found else f"pip install {name}")
 
 
 def _runtime() -> list[Finding]:
-    installed = {name: found for name in RUNTIMES if (found := _installed(name))}
+    installed = {name: found for name in RUNTIMES if (found := installed_version(name))}
     if not installed:
         advice = 'pip install "gradc[cpu]", or "gradc[cuda]" for NVIDIA GPUs'
         return [Finding("onnxruntime", "missing: models compile but cannot run", advice)]

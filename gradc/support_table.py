@@ -22,6 +22,7 @@ from dialects.support.diagnostics import GradcError
 from dialects.support.documented_op import DocumentedOp
 from gradc.builder import Graph
 from gradc.compiler import compile
+from gradc.files import write_whole
 from passes.kernels import PROVIDERS
 
 BEGIN, END = "<!-- support table: begin -->", "<!-- support table: end -->"
@@ -222,7 +223,7 @@ def main(arguments: list[str]) -> int:
     text = path.read_text(encoding="utf-8")
     fresh = refreshed(text)
     if not check:
-        path.write_text(fresh, encoding="utf-8")
+        write_whole(path, fresh.encode())
         return 0
     if text != fresh:
         print(f"{name}: the support tables are stale; run python -m gradc.support_table {name}")

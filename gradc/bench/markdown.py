@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from gradc.bench.floors import Group
+from gradc.files import write_whole
 
 BEGIN, END = "<!-- benchmark: begin -->", "<!-- benchmark: end -->"
 HEADER = "| gradient | threads | cases | geometric mean | lowest | below the floor |"
@@ -57,7 +58,7 @@ def main(arguments: Sequence[str]) -> None:
     path, *names = map(Path, arguments)
     reports = [json.loads(name.read_text(encoding="utf-8")) for name in names]
     text = refreshed(path.read_text(encoding="utf-8"), reports)
-    path.write_text(text, encoding="utf-8")
+    write_whole(path, text.encode())
 
 
 if __name__ == "__main__":

@@ -128,7 +128,7 @@ class TestPasses:
         with pytest.raises(gradc.InternalError):
             gradc.compile(CONV)
         text = reproducer(folder).read_text(encoding="utf-8")
-        packages = ["xdsl", "numpy", "onnx"]
+        packages = ["xdsl", "numpy", "onnx", "ml_dtypes"]
         for name in packages:
             assert f" {name} {version(name)}," in text
         assert f"// gradc {gradc.__version__}, " in text
