@@ -12,7 +12,7 @@ from dialects.onnx.opsets import OLDEST, Version
 from dialects.support import shapes
 from dialects.support.diagnostics import Diagnostic, UsageError, sentence
 from dialects.support.dtypes import name_of
-from passes.kernels import TARGETS, Kernels, provider_of, shunned, symmetric_pads
+from passes.kernels import TARGETS, Kernels, narrow_integers, provider_of, shunned, symmetric_pads
 
 DEFAULT_OPSET = 18
 """The newest at which onnxruntime's CUDA provider has kernels for everything that gradc emits."""
@@ -66,6 +66,11 @@ class Target:
     def symmetric_pads(self) -> str | None:
         """Why a ConvTranspose must have equal pads at both ends of an axis, None if it need not."""
         return symmetric_pads(self.name)
+
+    @property
+    def narrow_integers(self) -> str | None:
+        """Why arithmetic on run-time sizes stays within 31 bits, None if it has all of an s64."""
+        return narrow_integers(self.name)
 
     def _shuns(self, op: type[OnnxOp]) -> str | None:
         """Why this target does without an op that its provider may have."""

@@ -44,6 +44,11 @@ def symmetric_pads(target: str) -> str | None:
     return _table(target).get("symmetric_pads")
 
 
+def narrow_integers(target: str) -> str | None:
+    """Why arithmetic on sizes for a target stays within 31 bits; None if it has all of an s64."""
+    return _table(target).get("narrow_integers")
+
+
 @cache
 def kernel_table(target: str) -> Mapping[str, list[tuple[int, int | None, Mapping[str, str]]]]:
     kernels = _table(provider_of(target))["kernels"]

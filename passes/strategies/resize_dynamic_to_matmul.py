@@ -8,10 +8,11 @@ from xdsl.ir import SSAValue
 
 from dialects.grad.resize import ResizeBackwardDynamicOp
 from dialects.onnx import ops as onnx
-from dialects.support.shapes import element_type_of
+from dialects.onnx.values import dims_of
+from dialects.support.shapes import Dim, element_type_of
 from passes.strategies.base import Strategy, no_kernel
 from passes.support.rewriting import Emitter
-from passes.support.sampling_matrix import RuntimeSampling, emit_matrix
+from passes.support.sampling_matrix import NARROW_STEP, RuntimeSampling, emit_matrix
 from passes.support.shape_math import ShapeMath
 from passes.support.tensors import contract
 from passes.target import Target
@@ -24,10 +25,10 @@ class ResizeDynamicToMatMul(Strategy):
     ops: ClassVar = (ResizeBackwardDynamicOp,)
 
     def refuses(self, op: ResizeBackwardDynamicOp, target: Target) -> str | None:
-        return no_kernel(target, op.diff_dst, onnx.MatMulOp)
+        return no_kernel(target, op.diff_dst, onnx.MatMulOp) or _wide(op, target)
 
     def emit(self, op: ResizeBackwardDynamicOp, target: Target, emit: Emitter) -> SSAValue:
-        math = ShapeMath(emit)
+        math = ShapeMath(emit, narrow=target.narrow_integers is not None)
         value: SSAValue = op.diff_dst
         for i, axis in enumerate(op.value("axes")):
             sampling = RuntimeSampling(
@@ -37,6 +38,24 @@ class ResizeDynamicToMatMul(Strategy):
                 op.value("interpolation"),
                 op.value("coordinates"),
             )
-            matrix = emit_matrix(emit, sampling, element_type_of(op.diff_dst))
+            matrix = emit_matrix(math, sampling, element_type_of(op.diff_dst))
             value = contract(emit, value, axis, matrix)
         return value
+
+
+def _wide(op: ResizeBackwardDynamicOp, target: Target) -> str | None:
+    """Why a step, where it is known, needs wider integers than the target has; None if it does not."""
+    if not target.narrow_integers:
+        return None
+    numerators, denominators = (dims_of(v) or () for v in (op.step_numerators, op.step_denominators))
+    for n, q in zip(numerators, denominators, strict=False):
+        if max(part for part in (n, q, 0) if isinstance(part, int)) > NARROW_STEP:
+            return (
+                f"{target.narrow_integers}, and a step of {_shown(n)} / {_shown(q)} needs more: give sizes "
+                f"in place of scales, or scales that are ratios of numbers up to {NARROW_STEP}"
+            )
+    return None
+
+
+def _shown(part: Dim) -> str:
+    return str(part) if isinstance(part, int) else "?"

@@ -3,6 +3,9 @@
 The arithmetic is that of `sampling.AxisSampling`, in int64 until the last division, so that the matrix
 is as exact as a constant one.
 
+With a `narrow` ShapeMath no number exceeds 4 L^2 in size, for axes of up to L positions and steps of numbers
+up to L: see NARROW_STEP.
+
 Integer division in ONNX rounds towards zero. Coordinates begin at -1/2, so that is floor, then clamped
 to 0. Clamping comes after the division for another reason, too: onnxruntime's Min and Max of int64 are
 wrong for some pairs beyond 2^31 (seen with 1.31 on x86-64: low halves are compared as signed), which
@@ -21,6 +24,9 @@ from dialects.onnx import ops as onnx
 from passes.support.rewriting import Emitter
 from passes.support.shape_math import ShapeMath
 
+NARROW_STEP = 1 << 14
+"""The largest number in a step that keeps the arithmetic of axes of up to as many positions in 31 bits."""
+
 
 @dataclass(frozen=True)
 class RuntimeSampling:
@@ -33,9 +39,9 @@ class RuntimeSampling:
     coordinates: str
 
 
-def emit_matrix(emit: Emitter, sampling: RuntimeSampling, dtype: Attribute) -> SSAValue:
+def emit_matrix(math: ShapeMath, sampling: RuntimeSampling, dtype: Attribute) -> SSAValue:
     """M (Y, X) of the given float type."""
-    math = ShapeMath(emit)
+    emit = math.emit
     y = _range(emit, sampling.y)
     n, q = sampling.step
     if sampling.coordinates == "half_pixel":
@@ -46,32 +52,38 @@ def emit_matrix(emit: Emitter, sampling: RuntimeSampling, dtype: Attribute) -> S
     columns = emit(onnx.UnsqueezeOp(_range(emit, sampling.x), emit.ints([0])))
     last = math.sub(sampling.x, emit.ints([1]))
     if sampling.interpolation == "linear":
-        return _linear(emit, numerator, denominator, last, columns, dtype)
-    index = _clamped(emit, _rounded(math, numerator, denominator, sampling.interpolation), last)
+        return _linear(math, numerator, denominator, last, columns, dtype)
+    index = _clamped(math, _rounded(math, numerator, denominator, sampling.interpolation), last)
     return emit(onnx.CastOp(_hits(emit, columns, index), to=dtype))
 
 
 def _linear(
-    emit: Emitter,
+    math: ShapeMath,
     numerator: SSAValue,
     denominator: SSAValue,
     last: SSAValue,
     columns: SSAValue,
     dtype: Attribute,
 ) -> SSAValue:
-    math = ShapeMath(emit)
-    lower = _clamped(emit, math.div(numerator, denominator), last)
-    upper = _clamped(emit, math.add(lower, emit.ints([1])), last)
+    emit = math.emit
+    lower = _clamped(math, math.div(numerator, denominator), last)
+    upper = _clamped(math, math.add(lower, emit.ints([1])), last)
     rest = math.sub(numerator, math.mul(lower, denominator))
-    beyond = emit(onnx.DivOp(emit(onnx.CastOp(rest, to=f64)), emit(onnx.CastOp(denominator, to=f64))))
-    zero, one = (emit.constant(np.array([v])) for v in (0.0, 1.0))
-    fraction = emit(onnx.MinOp([emit(onnx.MaxOp([beyond, zero])), one]))
     parts = []
-    for position, weight in ((lower, emit(onnx.SubOp(one, fraction))), (upper, fraction)):
+    # both weights are quotients of integers: 1 - fraction would lose a small one where f64 runs in f32
+    for position, share in ((lower, math.sub(denominator, rest)), (upper, rest)):
+        weight = _weight(emit, share, denominator)
         column = emit(onnx.UnsqueezeOp(emit(onnx.CastOp(weight, to=dtype)), emit.ints([1])))
         hits = emit(onnx.CastOp(_hits(emit, columns, position), to=dtype))
         parts.append(emit(onnx.MulOp(hits, column)))
     return emit(onnx.AddOp(*parts))
+
+
+def _weight(emit: Emitter, share: SSAValue, whole: SSAValue) -> SSAValue:
+    """share / whole in f64, clamped to [0, 1]."""
+    quotient = emit(onnx.DivOp(emit(onnx.CastOp(share, to=f64)), emit(onnx.CastOp(whole, to=f64))))
+    zero, one = (emit.constant(np.array([v])) for v in (0.0, 1.0))
+    return emit(onnx.MinOp([emit(onnx.MaxOp([quotient, zero])), one]))
 
 
 def _rounded(math: ShapeMath, numerator: SSAValue, denominator: SSAValue, interpolation: str) -> SSAValue:
@@ -88,8 +100,8 @@ def _rounded(math: ShapeMath, numerator: SSAValue, denominator: SSAValue, interp
     return math.div(dividend, math.mul(denominator, two))
 
 
-def _clamped(emit: Emitter, value: SSAValue, high: SSAValue) -> SSAValue:
-    return emit(onnx.MinOp([ShapeMath(emit).max(value, 0), high]))
+def _clamped(math: ShapeMath, value: SSAValue, high: SSAValue) -> SSAValue:
+    return math.emit(onnx.MinOp([math.max(value, 0), high]))
 
 
 def _range(emit: Emitter, size: SSAValue) -> SSAValue:

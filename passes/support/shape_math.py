@@ -20,7 +20,10 @@ from passes.support.rewriting import Emitter
 
 @dataclass
 class ShapeMath:
+    """`narrow` is for runtimes that keep 32 bits of an int64 and divide in f32: see `div`."""
+
     emit: Emitter
+    narrow: bool = False
 
     def sizes(self, value: SSAValue, axes: Sequence[int]) -> SSAValue:
         """The sizes of a tensor's axes."""
@@ -60,8 +63,22 @@ class ShapeMath:
         return self.emit(onnx.MulOp(a, b))
 
     def div(self, a: SSAValue, b: SSAValue) -> SSAValue:
-        """Rounds towards zero, so it is a floor for operands that are not negative."""
-        return self.emit(onnx.DivOp(a, b))
+        """Rounds towards zero, so it is a floor for operands that are not negative.
+
+        With `narrow`, it is a floor for every dividend and b > 0, right where a division in f32 is one off:
+        for quotients below 2^22 of numbers below 2^31.
+        """
+        quotient = self.emit(onnx.DivOp(a, b))
+        return self._corrected(a, b, quotient) if self.narrow else quotient
+
+    def _corrected(self, a: SSAValue, b: SSAValue, quotient: SSAValue) -> SSAValue:
+        """The quotient that leaves a rest in [0, b). Comparing with 0 is right in f32 as well."""
+        rest = self.sub(a, self.mul(quotient, b))
+        zero = self.vector([0])
+        above = self.emit(onnx.GreaterOrEqualOp(self.sub(rest, b), zero))
+        below = self.emit(onnx.LessOp(rest, zero))
+        ups, downs = (self.emit(onnx.CastOp(found, to=i64)) for found in (above, below))
+        return self.sub(self.add(quotient, ups), downs)
 
     def max(self, a: SSAValue, low: int) -> SSAValue:
         return self.emit(onnx.MaxOp([a, self.emit.constant(np.array([low], np.int64))]))

@@ -33,29 +33,33 @@ func.func @linear_half_pixel(%dy: tensor<1x2x?xf32>, %x: tensor<1xi64>, %n: tens
 // CHECK-NEXT: %dx_23 = onnx.Min %dx_22, %dx_17 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
 // CHECK-NEXT: %dx_24 = onnx.Mul %dx_20, %dx_13 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
 // CHECK-NEXT: %dx_25 = onnx.Sub %dx_12, %dx_24 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<?xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_26 = onnx.Cast %dx_25 {to = f64, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>) -> tensor<?xf64>
-// CHECK-NEXT: %dx_27 = onnx.Cast %dx_13 {to = f64, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>) -> tensor<1xf64>
-// CHECK-NEXT: %dx_28 = onnx.Div %dx_26, %dx_27 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf64>, tensor<1xf64>) -> tensor<?xf64>
-// CHECK-NEXT: %dx_29 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<0.000000e+00> : tensor<1xf64>
-// CHECK-NEXT: %dx_30 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<1.000000e+00> : tensor<1xf64>
-// CHECK-NEXT: %dx_31 = onnx.Max %dx_28, %dx_29 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf64>, tensor<1xf64>) -> tensor<?xf64>
-// CHECK-NEXT: %dx_32 = onnx.Min %dx_31, %dx_30 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf64>, tensor<1xf64>) -> tensor<?xf64>
-// CHECK-NEXT: %dx_33 = onnx.Sub %dx_30, %dx_32 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xf64>, tensor<?xf64>) -> tensor<?xf64>
+// CHECK-NEXT: %dx_26 = onnx.Sub %dx_13, %dx_25 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<?xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_27 = onnx.Cast %dx_26 {to = f64, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>) -> tensor<?xf64>
+// CHECK-NEXT: %dx_28 = onnx.Cast %dx_13 {to = f64, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>) -> tensor<1xf64>
+// CHECK-NEXT: %dx_29 = onnx.Div %dx_27, %dx_28 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf64>, tensor<1xf64>) -> tensor<?xf64>
+// CHECK-NEXT: %dx_30 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<0.000000e+00> : tensor<1xf64>
+// CHECK-NEXT: %dx_31 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<1.000000e+00> : tensor<1xf64>
+// CHECK-NEXT: %dx_32 = onnx.Max %dx_29, %dx_30 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf64>, tensor<1xf64>) -> tensor<?xf64>
+// CHECK-NEXT: %dx_33 = onnx.Min %dx_32, %dx_31 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf64>, tensor<1xf64>) -> tensor<?xf64>
 // CHECK-NEXT: %dx_34 = onnx.Cast %dx_33 {to = f32, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf64>) -> tensor<?xf32>
 // CHECK-NEXT: %dx_35 = onnx.Unsqueeze %dx_34, %dx_9 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf32>, tensor<1xi64>) -> tensor<?x1xf32>
 // CHECK-NEXT: %dx_36 = onnx.Unsqueeze %dx_20, %dx_9 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?x1xi64>
 // CHECK-NEXT: %dx_37 = onnx.Equal %dx_36, %dx_16 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x1xi64>, tensor<1x?xi64>) -> tensor<?x?xi1>
 // CHECK-NEXT: %dx_38 = onnx.Cast %dx_37 {to = f32, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x?xi1>) -> tensor<?x?xf32>
 // CHECK-NEXT: %dx_39 = onnx.Mul %dx_38, %dx_35 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x?xf32>, tensor<?x1xf32>) -> tensor<?x?xf32>
-// CHECK-NEXT: %dx_40 = onnx.Cast %dx_32 {to = f32, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf64>) -> tensor<?xf32>
-// CHECK-NEXT: %dx_41 = onnx.Unsqueeze %dx_40, %dx_9 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf32>, tensor<1xi64>) -> tensor<?x1xf32>
-// CHECK-NEXT: %dx_42 = onnx.Unsqueeze %dx_23, %dx_9 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?x1xi64>
-// CHECK-NEXT: %dx_43 = onnx.Equal %dx_42, %dx_16 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x1xi64>, tensor<1x?xi64>) -> tensor<?x?xi1>
-// CHECK-NEXT: %dx_44 = onnx.Cast %dx_43 {to = f32, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x?xi1>) -> tensor<?x?xf32>
-// CHECK-NEXT: %dx_45 = onnx.Mul %dx_44, %dx_41 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x?xf32>, tensor<?x1xf32>) -> tensor<?x?xf32>
-// CHECK-NEXT: %dx_46 = onnx.Add %dx_39, %dx_45 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x?xf32>, tensor<?x?xf32>) -> tensor<?x?xf32>
-// CHECK-NEXT: %dx_47 = onnx.MatMul %dy, %dx_46 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1x2x?xf32>, tensor<?x?xf32>) -> tensor<1x2x?xf32>
-// CHECK-NEXT: func.return %dx_47 : tensor<1x2x?xf32>
+// CHECK-NEXT: %dx_40 = onnx.Cast %dx_25 {to = f64, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>) -> tensor<?xf64>
+// CHECK-NEXT: %dx_41 = onnx.Div %dx_40, %dx_28 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf64>, tensor<1xf64>) -> tensor<?xf64>
+// CHECK-NEXT: %dx_42 = onnx.Max %dx_41, %dx_30 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf64>, tensor<1xf64>) -> tensor<?xf64>
+// CHECK-NEXT: %dx_43 = onnx.Min %dx_42, %dx_31 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf64>, tensor<1xf64>) -> tensor<?xf64>
+// CHECK-NEXT: %dx_44 = onnx.Cast %dx_43 {to = f32, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf64>) -> tensor<?xf32>
+// CHECK-NEXT: %dx_45 = onnx.Unsqueeze %dx_44, %dx_9 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf32>, tensor<1xi64>) -> tensor<?x1xf32>
+// CHECK-NEXT: %dx_46 = onnx.Unsqueeze %dx_23, %dx_9 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?x1xi64>
+// CHECK-NEXT: %dx_47 = onnx.Equal %dx_46, %dx_16 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x1xi64>, tensor<1x?xi64>) -> tensor<?x?xi1>
+// CHECK-NEXT: %dx_48 = onnx.Cast %dx_47 {to = f32, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x?xi1>) -> tensor<?x?xf32>
+// CHECK-NEXT: %dx_49 = onnx.Mul %dx_48, %dx_45 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x?xf32>, tensor<?x1xf32>) -> tensor<?x?xf32>
+// CHECK-NEXT: %dx_50 = onnx.Add %dx_39, %dx_49 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x?xf32>, tensor<?x?xf32>) -> tensor<?x?xf32>
+// CHECK-NEXT: %dx_51 = onnx.MatMul %dy, %dx_50 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1x2x?xf32>, tensor<?x?xf32>) -> tensor<1x2x?xf32>
+// CHECK-NEXT: func.return %dx_51 : tensor<1x2x?xf32>
 
 // t = y n / q.
 func.func @linear_corner(%dy: tensor<1x2x?xf32>, %x: tensor<1xi64>, %n: tensor<1xi64>, %q: tensor<1xi64>) -> tensor<1x2x?xf32> {
@@ -85,29 +89,33 @@ func.func @linear_corner(%dy: tensor<1x2x?xf32>, %x: tensor<1xi64>, %n: tensor<1
 // CHECK-NEXT: %dx_19 = onnx.Min %dx_18, %dx_13 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
 // CHECK-NEXT: %dx_20 = onnx.Mul %dx_16, %q {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
 // CHECK-NEXT: %dx_21 = onnx.Sub %dx_8, %dx_20 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<?xi64>) -> tensor<?xi64>
-// CHECK-NEXT: %dx_22 = onnx.Cast %dx_21 {to = f64, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>) -> tensor<?xf64>
-// CHECK-NEXT: %dx_23 = onnx.Cast %q {to = f64, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>) -> tensor<1xf64>
-// CHECK-NEXT: %dx_24 = onnx.Div %dx_22, %dx_23 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf64>, tensor<1xf64>) -> tensor<?xf64>
-// CHECK-NEXT: %dx_25 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<0.000000e+00> : tensor<1xf64>
-// CHECK-NEXT: %dx_26 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<1.000000e+00> : tensor<1xf64>
-// CHECK-NEXT: %dx_27 = onnx.Max %dx_24, %dx_25 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf64>, tensor<1xf64>) -> tensor<?xf64>
-// CHECK-NEXT: %dx_28 = onnx.Min %dx_27, %dx_26 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf64>, tensor<1xf64>) -> tensor<?xf64>
-// CHECK-NEXT: %dx_29 = onnx.Sub %dx_26, %dx_28 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xf64>, tensor<?xf64>) -> tensor<?xf64>
+// CHECK-NEXT: %dx_22 = onnx.Sub %q, %dx_21 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>, tensor<?xi64>) -> tensor<?xi64>
+// CHECK-NEXT: %dx_23 = onnx.Cast %dx_22 {to = f64, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>) -> tensor<?xf64>
+// CHECK-NEXT: %dx_24 = onnx.Cast %q {to = f64, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1xi64>) -> tensor<1xf64>
+// CHECK-NEXT: %dx_25 = onnx.Div %dx_23, %dx_24 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf64>, tensor<1xf64>) -> tensor<?xf64>
+// CHECK-NEXT: %dx_26 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<0.000000e+00> : tensor<1xf64>
+// CHECK-NEXT: %dx_27 = onnx.Constant {gradc.strategy = "resize-dynamic-to-matmul"} dense<1.000000e+00> : tensor<1xf64>
+// CHECK-NEXT: %dx_28 = onnx.Max %dx_25, %dx_26 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf64>, tensor<1xf64>) -> tensor<?xf64>
+// CHECK-NEXT: %dx_29 = onnx.Min %dx_28, %dx_27 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf64>, tensor<1xf64>) -> tensor<?xf64>
 // CHECK-NEXT: %dx_30 = onnx.Cast %dx_29 {to = f32, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf64>) -> tensor<?xf32>
 // CHECK-NEXT: %dx_31 = onnx.Unsqueeze %dx_30, %dx_12 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf32>, tensor<1xi64>) -> tensor<?x1xf32>
 // CHECK-NEXT: %dx_32 = onnx.Unsqueeze %dx_16, %dx_12 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?x1xi64>
 // CHECK-NEXT: %dx_33 = onnx.Equal %dx_32, %dx_11 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x1xi64>, tensor<1x?xi64>) -> tensor<?x?xi1>
 // CHECK-NEXT: %dx_34 = onnx.Cast %dx_33 {to = f32, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x?xi1>) -> tensor<?x?xf32>
 // CHECK-NEXT: %dx_35 = onnx.Mul %dx_34, %dx_31 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x?xf32>, tensor<?x1xf32>) -> tensor<?x?xf32>
-// CHECK-NEXT: %dx_36 = onnx.Cast %dx_28 {to = f32, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf64>) -> tensor<?xf32>
-// CHECK-NEXT: %dx_37 = onnx.Unsqueeze %dx_36, %dx_12 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf32>, tensor<1xi64>) -> tensor<?x1xf32>
-// CHECK-NEXT: %dx_38 = onnx.Unsqueeze %dx_19, %dx_12 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?x1xi64>
-// CHECK-NEXT: %dx_39 = onnx.Equal %dx_38, %dx_11 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x1xi64>, tensor<1x?xi64>) -> tensor<?x?xi1>
-// CHECK-NEXT: %dx_40 = onnx.Cast %dx_39 {to = f32, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x?xi1>) -> tensor<?x?xf32>
-// CHECK-NEXT: %dx_41 = onnx.Mul %dx_40, %dx_37 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x?xf32>, tensor<?x1xf32>) -> tensor<?x?xf32>
-// CHECK-NEXT: %dx_42 = onnx.Add %dx_35, %dx_41 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x?xf32>, tensor<?x?xf32>) -> tensor<?x?xf32>
-// CHECK-NEXT: %dx_43 = onnx.MatMul %dy, %dx_42 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1x2x?xf32>, tensor<?x?xf32>) -> tensor<1x2x?xf32>
-// CHECK-NEXT: func.return %dx_43 : tensor<1x2x?xf32>
+// CHECK-NEXT: %dx_36 = onnx.Cast %dx_21 {to = f64, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>) -> tensor<?xf64>
+// CHECK-NEXT: %dx_37 = onnx.Div %dx_36, %dx_24 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf64>, tensor<1xf64>) -> tensor<?xf64>
+// CHECK-NEXT: %dx_38 = onnx.Max %dx_37, %dx_26 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf64>, tensor<1xf64>) -> tensor<?xf64>
+// CHECK-NEXT: %dx_39 = onnx.Min %dx_38, %dx_27 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf64>, tensor<1xf64>) -> tensor<?xf64>
+// CHECK-NEXT: %dx_40 = onnx.Cast %dx_39 {to = f32, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf64>) -> tensor<?xf32>
+// CHECK-NEXT: %dx_41 = onnx.Unsqueeze %dx_40, %dx_12 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xf32>, tensor<1xi64>) -> tensor<?x1xf32>
+// CHECK-NEXT: %dx_42 = onnx.Unsqueeze %dx_19, %dx_12 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?x1xi64>
+// CHECK-NEXT: %dx_43 = onnx.Equal %dx_42, %dx_11 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x1xi64>, tensor<1x?xi64>) -> tensor<?x?xi1>
+// CHECK-NEXT: %dx_44 = onnx.Cast %dx_43 {to = f32, gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x?xi1>) -> tensor<?x?xf32>
+// CHECK-NEXT: %dx_45 = onnx.Mul %dx_44, %dx_41 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x?xf32>, tensor<?x1xf32>) -> tensor<?x?xf32>
+// CHECK-NEXT: %dx_46 = onnx.Add %dx_35, %dx_45 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<?x?xf32>, tensor<?x?xf32>) -> tensor<?x?xf32>
+// CHECK-NEXT: %dx_47 = onnx.MatMul %dy, %dx_46 {gradc.strategy = "resize-dynamic-to-matmul"} : (tensor<1x2x?xf32>, tensor<?x?xf32>) -> tensor<1x2x?xf32>
+// CHECK-NEXT: func.return %dx_47 : tensor<1x2x?xf32>
 
 // floor(t + 1/2).
 func.func @nearest_half_up_half_pixel(%dy: tensor<1x2x?xf32>, %x: tensor<1xi64>, %n: tensor<1xi64>, %q: tensor<1xi64>) -> tensor<1x2x?xf32> {
