@@ -1,4 +1,7 @@
-"""The whole way: source ops to an ONNX model, run by onnxruntime, against the float64 reference."""
+"""The whole way: source ops to an ONNX model, run by onnxruntime, against the float64 reference.
+
+Random problems, many of them; test_runtimes.py has the fixed ones, for every runtime.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,8 @@ from hypothesis import given
 from support.examples import examples
 from support.generate import KINDS, problems, seeded
 from support.pipeline import Expected, lowered
-from support.problems import Node, Problem
+from support.problems import Problem
 
-from dialects.cann.resize import ResizeBilinearV2GradOp
 from dialects.support.diagnostics import UnsupportedError
 from gradc.runtime import newest_opset
 from passes.target import Target
@@ -73,34 +75,3 @@ def test_seeded(seed: int):
     problem = seeded([2, seed], most_ops=3)
     target = Target("cpu", OPSETS[seed % len(OPSETS)])
     Expected(problem).check_runtime(lowered(problem, target), target)
-
-
-def _resize(size: tuple[int, int], attributes: dict, declared: tuple) -> Problem:
-    """ResizeBilinearV2Grad of (X, Y) positions along W."""
-    x, y = size
-    problem = Problem(seed=1, runs=1)
-    grads = problem.add_input("dy", "f32", (1, 1, 1, declared[1]), [(1, 1, 1, y)])
-    image = problem.add_input("image", "f32", (1, 1, 1, declared[0]), [(1, 1, 1, x)])
-    result = problem.result("dx", "f32", image.declared, image.sizes)
-    problem.nodes.append(Node(ResizeBilinearV2GradOp, (grads, image), attributes, result, None, ()))
-    problem.outputs = [result]
-    return problem
-
-
-@pytest.mark.parametrize("declared", [(None, None), (300, None), (None, 170)])
-@pytest.mark.parametrize("scale", [0.0, 0.6000000238418579, 5.17808198928833])
-def test_coordinates_beyond_32_bits(scale: float, declared: tuple):
-    """Numerators of run-time coordinates reach 2^40 where the user gave a scale."""
-    attributes = {"half_pixel_centers": True, "scales": [0.0, scale]}
-    problem = _resize((300, 170), attributes, declared)
-    Expected(problem).check_runtime(lowered(problem, Target()), Target())
-
-
-@pytest.mark.parametrize("size", [(700, 300), (300, 700), (129, 1000), (1000, 129), (640, 640)])
-@pytest.mark.parametrize("mode", ["half_pixel_centers", "align_corners", "asymmetric"])
-@pytest.mark.parametrize("scale", [0.0, 1.7])
-def test_long_axes(size: tuple[int, int], mode: str, scale: float):
-    """Long enough for lowerings that cut an axis into blocks."""
-    attributes = {"scales": [0.0, scale]} | ({} if mode == "asymmetric" else {mode: True})
-    problem = _resize(size, attributes, size)
-    Expected(problem).check_runtime(lowered(problem, Target()), Target())

@@ -6,17 +6,20 @@ from collections import Counter
 from functools import cache
 from importlib.resources import files
 
+import numpy as np
 import pytest
 from click import Choice
 from support.generate import seeded
 from support.pipeline import Expected, apply, lowered
 from support.problems import Problem
+from support.runtimes.cases import ResizeCase
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
 import dialects
 import gradc
 from dialects.onnx import ops as onnx
+from dialects.onnx.kernels import KERNELS, elementwise
 from dialects.support.diagnostics import UnsupportedError
 from gradc.cli_options import source_options
 from gradc.exporter import export
@@ -24,6 +27,7 @@ from gradc.runtime import ep_of
 from passes import pipelines
 from passes.kernels import PROVIDERS, TARGETS, kernel_table, shunned
 from passes.strategies.conv_to_conv_transpose import ConvToConvTranspose
+from passes.support.sampling_matrix import NARROW_STEP
 from passes.target import Target
 
 PORTABLE = Target("portable")
@@ -120,6 +124,53 @@ class TestConvolution:
         assert "ConvTranspose" in names(
             apply(parsed(UNKNOWN), pipelines.lower(Target(), ConvToConvTranspose.name))
         )
+
+
+def resize(scale: float, x: int | None = None) -> gradc.Graph:
+    """ResizeBilinearV2Grad of one column; X may be known, Y is not."""
+    g = gradc.Graph()
+    grads = g.input("grads", "f32", [1, 1, None, 1])
+    image = g.input("image", "f32", [1, 1, x, 1])
+    scales = [scale, 1.0]
+    g.output(g.resize_bilinear_v2_grad(grads, image, half_pixel_centers=True, scales=scales), "dx")
+    return g
+
+
+class TestNarrowIntegers:
+    """OpenVINO keeps 32 bits of an s64 and divides in f32."""
+
+    @pytest.mark.parametrize("scale", [0.0, 1.0, 2.0, 0.25, 1.7])
+    def test_a_step_of_small_numbers_is_taken(self, scale: float):
+        gradc.compile(resize(scale), target="portable")
+
+    @pytest.mark.parametrize("scale", [0.6000000238418579, 0.11111111])
+    def test_any_other_is_refused_with_the_reason(self, scale: float):
+        with pytest.raises(UnsupportedError, match=r"OpenVINO .* step of \d+ / \d+ needs more: give sizes"):
+            gradc.compile(resize(scale), target="portable")
+        gradc.compile(resize(scale))
+
+    def test_a_known_size_is_part_of_the_step(self):
+        gradc.compile(resize(0.0, NARROW_STEP), target="portable")
+        with pytest.raises(UnsupportedError, match=rf"step of {NARROW_STEP + 1} / \? needs more"):
+            gradc.compile(resize(0.0, NARROW_STEP + 1), target="portable")
+
+    @pytest.mark.parametrize("mode", ["half_pixel_centers", "align_corners"])
+    def test_quotients_are_right_where_division_is_in_f32(self, mode: str, monkeypatch: pytest.MonkeyPatch):
+        """And those of the CPU are not, for this size."""
+        case = ResizeCase("narrow", target="portable", size=(5000, 4099), mode=mode)
+        other = ResizeCase("wide", target="cpu", size=(4099, 5000), mode="half_pixel_centers")
+        want = [case.expected, other.expected]
+        monkeypatch.setitem(KERNELS, "Div", elementwise(rounded_divide))
+        want[0].check_module(case.module, "portable")
+        with pytest.raises(AssertionError, match="differ"):
+            want[1].check_module(other.module, "cpu")
+
+
+def rounded_divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """a / b by way of f32 for integers, as OpenVINO divides."""
+    if a.dtype.kind == "f":
+        return a / b
+    return (a.astype(np.float32) / b.astype(np.float32)).astype(a.dtype)
 
 
 def test_random_problems_avoid_what_is_not_portable():

@@ -1,0 +1,121 @@
+"""One suite of compiled models on onnxruntime, OpenVINO and, in a browser, onnxruntime-web.
+
+The values are held against the reference under the tolerances of all other tests. A runtime that is not
+installed is skipped with a line that says how to get it; GRADC_REQUIRE_RUNTIMES=1 makes that a failure.
+"""
+
+from __future__ import annotations
+
+import re
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.compare import assert_agree
+from support.runtimes.cases import ALL_KINDS, CASES, TARGETS, Case
+from support.runtimes.limits import LIMITS, limit_of
+from support.runtimes.onnxruntime_cpu import OnnxruntimeCpu
+from support.runtimes.onnxruntime_web import OnnxruntimeWeb
+from support.runtimes.openvino_cpu import OpenvinoCpu
+from support.runtimes.runner import REQUIRED, Runner, require
+
+import gradc
+from dialects.evaluate import evaluate
+from passes.strategies import STRATEGIES
+from passes.target import Target
+
+RUNNERS: tuple[Runner, ...] = (OnnxruntimeCpu(), OpenvinoCpu(), OnnxruntimeWeb())
+FILES = Path(__file__).resolve().parents[2] / "examples"
+
+
+@pytest.fixture(params=RUNNERS, ids=lambda runner: runner.name)
+def runner(request: pytest.FixtureRequest) -> Runner:
+    require(request.param.missing())
+    return request.param
+
+
+def check(runner: Runner, case: Case) -> None:
+    results = runner.run(case.model, case.feeds)
+    for run, got in enumerate(results):
+        case.expected.check(run, got, f"{runner.name}, {case.name}\n{case.problem}")
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_case(runner: Runner, case: Case):
+    limit = limit_of(runner.name, case)
+    if limit is None:
+        check(runner, case)
+        return
+    with pytest.raises((AssertionError, RuntimeError)) as raised:
+        check(runner, case)
+    assert re.search(limit.says, str(raised.value)), raised.value
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("file", ["conv_backward.mlir", "decoder_backward.json"])
+def test_examples(runner: Runner, file: str, target: str):
+    compiled = gradc.compile(FILES / file, target=target)
+    source = gradc.compiler.load(FILES / file)
+    draw = np.random.default_rng(7)
+    feeds = {info.name: draw.standard_normal(info.shape).astype(np.float32) for info in compiled.inputs}
+    want = evaluate(source, list(feeds.values()))
+    magnitudes = evaluate(source, [np.abs(array) for array in feeds.values()])
+    (got,) = runner.run(compiled.model, [feeds])
+    for array, value, magnitude in zip(got, want, magnitudes, strict=True):
+        assert_agree(array, value, magnitude, f"{runner.name}, {file}")
+
+
+class TestSuite:
+    """What the suite covers, whichever runtimes are there."""
+
+    def test_names_are_unique(self):
+        assert len({case.name for case in CASES}) == len(CASES)
+
+    def test_limits_are_of_cases_and_runners(self):
+        for limit in LIMITS:
+            assert limit.runtime in {runner.name for runner in RUNNERS}
+            assert limit.reason
+            assert any(fnmatchcase(case.name, limit.cases) for case in CASES), limit
+
+    @pytest.mark.parametrize("target", TARGETS)
+    def test_every_op_layout_rank_and_form_of_weights(self, target: str):
+        seen = set()
+        for case in CASES:
+            if case.target != target or case.dtype != "f32" or case.opset != Target().opset:
+                continue
+            for node in case.problem.nodes:
+                rank = len(node.result.declared) - 2
+                layout = str(node.attributes.get("data_format", node.attributes.get("format", "NCX")))
+                seen.add((node.op.__name__, rank))
+                seen.add(layout.upper()[:2])
+            constants = {"constant" if case.problem.constants else "run-time"}
+            seen |= constants if any(node.weights is not None for node in case.problem.nodes) else set()
+        for op in ("ConvolutionBackwardDataOp", "ConvTransposeBackwardDataOp", "InterpolateBackwardOp"):
+            assert {(op, rank) for rank in (1, 2, 3)} <= seen
+        assert {("ResizeBilinearV2GradOp", 2), ("UpsampleBilinear2dBackwardOp", 2)} <= seen
+        assert {"NC", "NX", "NH", "constant", "run-time"} <= seen
+
+    def test_every_strategy_writes_something(self):
+        for strategy in STRATEGIES:
+            case = next(c for c in CASES if c.strategy == strategy.name)
+            assert f'"{strategy.name}"' in str(case.module)
+
+    def test_every_kind_with_every_dtype_and_unknown_sizes(self):
+        for kind in ALL_KINDS:
+            for dtype in ("f32", "bf16", "f16"):
+                found = {c.dynamic for c in CASES if c.kinds == (kind,) and c.dtype == dtype}
+                assert found == {"static", "batch", "spatial"}
+
+
+class TestMissing:
+    def test_a_missing_runtime_skips_with_its_remedy(self, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.delenv(REQUIRED, raising=False)
+        with pytest.raises(pytest.skip.Exception, match="pip install x"):
+            require("x is not installed: pip install x")
+        require(None)
+
+    def test_and_fails_where_it_is_required(self, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setenv(REQUIRED, "1")
+        with pytest.raises(pytest.fail.Exception, match="pip install x"):
+            require("x is not installed: pip install x")
