@@ -1,0 +1,12 @@
+"""Prints pip constraints: every dependency of gradc, and onnxruntime, at the oldest version pyproject admits."""
+
+import re
+import tomllib
+from pathlib import Path
+
+project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
+for requirement in (*project["dependencies"], *project["optional-dependencies"]["cpu"]):
+    match = re.fullmatch(r"([\w-]+)(?:>=|==)([\d.]+?)(?:\.\*)?", requirement)
+    if match is None:
+        raise SystemExit(f"pyproject.toml: {requirement!r} has no floor of the form name>=version")
+    print(f"{match[1]}=={match[2]}")
