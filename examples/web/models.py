@@ -1,0 +1,93 @@
+"""Compiles the gradients that the page shows: `python examples/web/models.py` writes models/*.onnx beside it.
+
+Each is of one image of one channel, f32, and reads `diff_dst`, the gradient that comes in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+import gradc
+
+SIZE = 64
+"""Of diff_dst in every model, as the page paints it."""
+
+
+def upsample() -> gradc.Graph:
+    """Of a bilinear resize to twice the size."""
+    g = gradc.Graph("upsample")
+    diff_dst = g.input("diff_dst", "f32", [1, 1, SIZE, SIZE])
+    src = g.input("src", "f32", [1, 1, SIZE // 2, SIZE // 2])
+    g.output(
+        g.interpolate_backward(src, diff_dst, [SIZE, SIZE], mode="bilinear", data_format="NCX"), "diff_src"
+    )
+    return g
+
+
+def any_size() -> gradc.Graph:
+    """Of a bilinear resize from any size: that of `src`, whose values do not count."""
+    g = gradc.Graph("any_size")
+    diff_dst = g.input("diff_dst", "f32", [1, 1, SIZE, SIZE])
+    src = g.input("src", "f32", [1, 1, "H", "W"])
+    g.output(
+        g.interpolate_backward(src, diff_dst, [SIZE, SIZE], mode="bilinear", data_format="NCX"), "diff_src"
+    )
+    return g
+
+
+def convolution() -> gradc.Graph:
+    """Of a 3x3 mean of stride 2: 1, 2 or 4 terms in turn make the chessboard of its result."""
+    g = gradc.Graph("convolution")
+    diff_dst = g.input("diff_dst", "f32", [1, 1, SIZE, SIZE])
+    mean = np.full((1, 1, 3, 3), 1 / 9, np.float32)
+    source = [1, 1, 2 * SIZE, 2 * SIZE]
+    result = g.convolution_backward_data(
+        diff_dst,
+        g.constant(mean),
+        source,
+        strides=[2, 2],
+        pads_begin=[1, 1],
+        pads_end=[0, 0],
+        dilations=[1, 1],
+        data_format="NCX",
+        weights_format="OIX",
+    )
+    g.output(result, "diff_src")
+    return g
+
+
+def transposed() -> gradc.Graph:
+    """Of a transposed convolution with the weights of an edge detector."""
+    g = gradc.Graph("transposed")
+    diff_dst = g.input("diff_dst", "f32", [1, 1, SIZE, SIZE])
+    edges = np.array([[1, 0, -1], [2, 0, -2], [1, 0, -1]], np.float32).reshape(1, 1, 3, 3)
+    result = g.conv_transpose_backward_data(
+        diff_dst,
+        g.constant(edges),
+        strides=[1, 1],
+        pads_begin=[1, 1],
+        pads_end=[1, 1],
+        dilations=[1, 1],
+        data_format="NCX",
+        weights_format="IOX",
+    )
+    g.output(result, "diff_src")
+    return g
+
+
+GRAPHS: tuple[Callable[[], gradc.Graph], ...] = (upsample, any_size, convolution, transposed)
+
+
+def main(folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
+    for graph in GRAPHS:
+        path = folder / f"{graph.__name__}.onnx"
+        gradc.compile(graph(), target="portable").save(path)
+        print(path)
+
+
+if __name__ == "__main__":
+    main(Path(__file__).resolve().parent / "models")
