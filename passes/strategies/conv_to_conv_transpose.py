@@ -8,16 +8,17 @@ both.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.ir import SSAValue
 
 from dialects.grad.conv import ConvBackwardDataOp
 from dialects.onnx import ops as onnx
-from dialects.support.shapes import shape_of
+from dialects.onnx.dims import TO_THE_END
+from dialects.support.shapes import Dim, shape_of
 from passes.strategies.base import Strategy, no_kernel
 from passes.support.rewriting import Emitter
-from passes.support.tensors import Size, take_static_window
 from passes.target import Target
 
 
@@ -28,33 +29,40 @@ class ConvToConvTranspose(Strategy):
     ops: ClassVar = (ConvBackwardDataOp,)
 
     def refuses(self, op: ConvBackwardDataOp, target: Target) -> str | None:
-        if reason := no_kernel(target, op.diff_dst, onnx.ConvTransposeOp):
-            return reason
-        asymmetric = any(axis.pad_begin != axis.pad_end for axis in op.axes)
-        unknown = any(not isinstance(x, int) for x in shape_of(op.diff_src)[2:])
-        if target.symmetric_pads and asymmetric and unknown:
-            return f"{target.symmetric_pads}, and slicing needs a known size"
-        return None
+        return no_kernel(target, op.diff_dst, onnx.ConvTransposeOp)
 
     def emit(self, op: ConvBackwardDataOp, target: Target, emit: Emitter) -> SSAValue:
-        axes = op.axes
-        begin = [axis.pad_begin for axis in axes]
-        end = [axis.pad_end for axis in axes]
-        window: list[Size | None] = [None] * len(axes)
-        if target.symmetric_pads and begin != end:
-            # the smaller pad is dropped from both ends, and the rest sliced off
-            begin = end = [min(axis.pads) for axis in axes]
-            window = [x for x in shape_of(op.diff_src)[2:] if isinstance(x, int)]
-        value = emit(
-            onnx.ConvTransposeOp(
-                op.diff_dst,
-                op.weights,
-                group=op.value("groups"),
-                strides=op.value("strides"),
-                dilations=op.value("dilations"),
-                pads=[*begin, *end],
-                output_padding=op.value("residue"),
-            )
+        begin = [axis.pad_begin for axis in op.axes]
+        end = [axis.pad_end for axis in op.axes]
+        if begin == end or not target.symmetric_pads:
+            return _scatter(emit, op, begin, end)
+        # the smaller pad is dropped from both ends, and the rest sliced off
+        least = [min(axis.pads) for axis in op.axes]
+        extra = [(b - m, e - m) for b, e, m in zip(begin, end, least, strict=True)]
+        return _without(emit, _scatter(emit, op, least, least), extra, shape_of(op.diff_src)[2:])
+
+
+def _scatter(emit: Emitter, op: ConvBackwardDataOp, begin: Sequence[int], end: Sequence[int]) -> SSAValue:
+    return emit(
+        onnx.ConvTransposeOp(
+            op.diff_dst,
+            op.weights,
+            group=op.value("groups"),
+            strides=op.value("strides"),
+            dilations=op.value("dilations"),
+            pads=[*begin, *end],
+            output_padding=op.value("residue"),
         )
-        skipped = [axis.pad_begin - b for axis, b in zip(axes, begin, strict=True)]
-        return take_static_window(emit, value, skipped, window)
+    )
+
+
+def _without(
+    emit: Emitter, value: SSAValue, extra: Sequence[tuple[int, int]], sizes: Sequence[Dim]
+) -> SSAValue:
+    """The spatial axes without `extra` positions at the begin and the end; `sizes` are what is left."""
+    ends = [
+        begin + size if isinstance(size, int) else -end or TO_THE_END
+        for (begin, end), size in zip(extra, sizes, strict=True)
+    ]
+    axes = range(2, 2 + len(sizes))
+    return emit(onnx.SliceOp(value, emit.ints([b for b, _ in extra]), emit.ints(ends), emit.ints([*axes])))

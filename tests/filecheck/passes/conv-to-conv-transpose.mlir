@@ -45,14 +45,18 @@ func.func @begin_is_larger(%dy: tensor<1x2x5xf32>, %w: tensor<2x3x3xf32>) -> ten
 // CHECK-NEXT: %dx = onnx.ConvTranspose %dy, %w {dilations = [1], group = 1, output_padding = [0], pads = [2, 1], strides = [1], gradc.strategy = "conv-to-conv-transpose"} : (tensor<1x2x5xf32>, tensor<2x3x3xf32>) -> tensor<1x3x4xf32>
 // CHECK-NEXT: func.return %dx : tensor<1x3x4xf32>
 
-// Asymmetric pads of an unknown size are refused on cuda.
+// Of an unknown size, the Slice counts from the end.
 func.func @dynamic(%dy: tensor<?x2x?xf32>, %w: tensor<2x3x3xf32>) -> tensor<?x3x?xf32> {
   %dx = grad.conv_backward_data %dy, %w {strides = [2], dilations = [1], pads_begin = [0], pads_end = [1], groups = 1, residue = [0], layout = "NCX"} : (tensor<?x2x?xf32>, tensor<2x3x3xf32>) -> tensor<?x3x?xf32>
   func.return %dx : tensor<?x3x?xf32>
 }
 // CUDA-LABEL: func.func @dynamic(
-// CUDA-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [2], dilations = [1], pads_begin = [0], pads_end = [1], groups = 1, residue = [0], layout = "NCX"} : (tensor<?x2x?xf32>, tensor<2x3x3xf32>) -> tensor<?x3x?xf32>
-// CUDA-NEXT: func.return %dx : tensor<?x3x?xf32>
+// CUDA-NEXT: %dx = onnx.ConvTranspose %dy, %w {dilations = [1], group = 1, output_padding = [0], pads = [0, 0], strides = [2], gradc.strategy = "conv-to-conv-transpose"} : (tensor<?x2x?xf32>, tensor<2x3x3xf32>) -> tensor<?x3x?xf32>
+// CUDA-NEXT: %dx_1 = onnx.Constant {gradc.strategy = "conv-to-conv-transpose"} dense<0> : tensor<1xi64>
+// CUDA-NEXT: %dx_2 = onnx.Constant {gradc.strategy = "conv-to-conv-transpose"} dense<-1> : tensor<1xi64>
+// CUDA-NEXT: %dx_3 = onnx.Constant {gradc.strategy = "conv-to-conv-transpose"} dense<2> : tensor<1xi64>
+// CUDA-NEXT: %dx_4 = onnx.Slice %dx, %dx_1, %dx_2, %dx_3 {gradc.strategy = "conv-to-conv-transpose"} : (tensor<?x3x?xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<?x3x?xf32>
+// CUDA-NEXT: func.return %dx_4 : tensor<?x3x?xf32>
 // CHECK-LABEL: func.func @dynamic(
 // CHECK-NEXT: %dx = onnx.ConvTranspose %dy, %w {dilations = [1], group = 1, output_padding = [0], pads = [0, 1], strides = [2], gradc.strategy = "conv-to-conv-transpose"} : (tensor<?x2x?xf32>, tensor<2x3x3xf32>) -> tensor<?x3x?xf32>
 // CHECK-NEXT: func.return %dx : tensor<?x3x?xf32>
