@@ -53,15 +53,24 @@ class Case:
     opset: int = 18
     strategy: str = "auto"
     most_ops: int = 1
+    empty: bool = False
+    """Whether no run has a batch; else some run has one."""
 
     @cached_property
-    def problem(self) -> Problem:
-        """The first of the case's draws that has a batch in some run and is not refused."""
+    def _found(self) -> tuple[Problem, ModuleOp]:
+        """The first of the case's draws that is not refused, and what it becomes."""
         for problem in self._draws():
             with contextlib.suppress(UnsupportedError):
-                lowered(problem, self._target, self.strategy)
-                return problem
+                return problem, lowered(problem, self._target, self.strategy)
         raise AssertionError(f"{self.name}: nothing among {DRAWS} problems that it applies to")
+
+    @property
+    def problem(self) -> Problem:
+        return self._found[0]
+
+    @property
+    def module(self) -> ModuleOp:
+        return self._found[1]
 
     def _draws(self) -> Iterator[Problem]:
         seed = zlib.crc32(self.name.encode())
@@ -73,16 +82,12 @@ class Case:
                 dynamics=(self.dynamic,),
                 most_ops=self.most_ops,
             )
-            if not all(is_empty(problem, run) for run in range(problem.runs)):
+            if all(is_empty(problem, run) for run in range(problem.runs)) == self.empty:
                 yield problem
 
     @property
     def _target(self) -> Target:
         return Target(self.target, self.opset, threads=1)
-
-    @cached_property
-    def module(self) -> ModuleOp:
-        return lowered(self.problem, self._target, self.strategy)
 
     @cached_property
     def model(self) -> ModelProto:
@@ -98,10 +103,12 @@ class Case:
         return [dict(zip(names, self.problem.feeds(run), strict=True)) for run in range(self.problem.runs)]
 
     @cached_property
-    def ports(self) -> frozenset[str]:
-        """The dtypes of the model's inputs and outputs."""
+    def features(self) -> frozenset[str]:
+        """What limits go by: `bf16 port` for an input or output of bf16, `empty constant`."""
         infos = (*input_infos(self.model), *output_infos(self.model))
-        return frozenset(info.dtype for info in infos)
+        found = {f"{info.dtype} port" for info in infos}
+        empty = any(0 in tensor.dims for tensor in self.model.graph.initializer)
+        return frozenset(found | {"empty constant"} if empty else found)
 
 
 def is_empty(problem: Problem, run: int) -> bool:
@@ -158,6 +165,12 @@ def _strategies() -> Iterator[Case]:
             yield Case(name, kinds, dynamic=dynamic, target=target, strategy=strategy.name)
 
 
+def _empty() -> Iterator[Case]:
+    """A batch of 0, known or not."""
+    for target, kind, dynamic in product(TARGETS, ALL_KINDS, (STATIC, SPATIAL)):
+        yield Case(f"empty-{kind}-{dynamic}-{target}", (kind,), "f32", dynamic, target, empty=True)
+
+
 def _long_axes() -> Iterator[Case]:
     """Long enough for lowerings that cut an axis into blocks, and for quotients beyond 24 bits."""
     sizes = ((700, 300), (300, 700), (129, 1000), (1000, 129), (640, 640))
@@ -179,4 +192,11 @@ def _wide_numerators() -> Iterator[Case]:
         yield ResizeCase(name, size=(300, 170), declared=declared, scale=scale)
 
 
-CASES: tuple[Case, ...] = (*_kinds(), *_graphs(), *_strategies(), *_long_axes(), *_wide_numerators())
+CASES: tuple[Case, ...] = (
+    *_kinds(),
+    *_graphs(),
+    *_strategies(),
+    *_empty(),
+    *_long_axes(),
+    *_wide_numerators(),
+)

@@ -1,8 +1,8 @@
 """What a runtime is known not to do, as data: see limits.json.
 
-A limit names the runtime, the cases (a glob over their names, and the dtype of some input or output
-where `port` is given), what the failure says (a regular expression) and the reason. Every case of a limit
-must fail, and say so: what a newer runtime has learned is found, and the limit goes.
+A limit names the runtime, the cases (a glob over their names, and where `feature` is given one of
+`Case.features`), what the failure says (a regular expression) and the reason. Every case of a limit must
+fail, and say so: what a newer runtime has learned is found, and the limit goes.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ class Limit:
     cases: str
     says: str
     reason: str
-    port: str | None = None
+    feature: str | None = None
 
     def holds_for(self, runtime: str, case: Case) -> bool:
         if self.runtime != runtime or not fnmatchcase(case.name, self.cases):
             return False
-        return self.port is None or self.port in case.ports
+        return self.feature is None or self.feature in case.features
 
 
 LIMITS = tuple(
