@@ -1,4 +1,4 @@
-"""Prints pip constraints: every dependency of gradc, and onnxruntime, at the oldest version pyproject admits."""
+"""Prints pip constraints: every dependency of gradc, and onnxruntime, at the oldest admitted version."""
 
 import re
 import tomllib

@@ -126,10 +126,12 @@ def _progress(total: int) -> Iterator:
         TimeElapsedColumn(),
     )
     console = Console(stderr=True)
+    if not console.is_terminal:
+        # rich before 15 ends even a disabled bar with an empty line
+        yield lambda what: None
+        return
     # redrawn by hand: a thread that draws would take time from what is timed
-    with Progress(
-        *columns, console=console, auto_refresh=False, transient=True, disable=not console.is_terminal
-    ) as bar:
+    with Progress(*columns, console=console, auto_refresh=False, transient=True) as bar:
         task = bar.add_task("gradc bench", total=total)
 
         def advance(what: str) -> None:
