@@ -1,0 +1,136 @@
+"""How large things may be before gradc says so instead of taking memory and time without a bound.
+
+Every layer asks for the limits in force with `current`; the command line and the API set them for as
+long as a command or a call lasts. As arguments they would be an option of every pass.
+
+What is larger than a limit is no mistake: the diagnostic is a LimitError, exit code 3, and names the
+limit and the option that raises it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterable, Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass, field, fields
+from math import prod
+
+from dialects.support.diagnostics import (
+    Diagnostic,
+    UnsupportedError,
+    UsageError,
+    nearest,
+    sentence,
+)
+
+OPTION = "--limit"
+
+
+class LimitError(UnsupportedError):
+    """Something that may be right, and is larger than a limit."""
+
+
+def _limit(default: int, meaning: str) -> int:
+    return field(default=default, metadata={"meaning": meaning})
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The largest numbers that gradc goes up to. Raises UsageError for one that is no positive int."""
+
+    file_bytes: int = _limit(128 * 10**6, "bytes of a file that is read: a graph, tunings, problems")
+    npz_bytes: int = _limit(2 * 10**9, "bytes of all arrays of an .npz file, unpacked")
+    ops: int = _limit(125_000, "ops of a graph")
+    nesting: int = _limit(64, "brackets around a place of a JSON or MLIR text")
+    constant_elements: int = _limit(2**25, "elements of a constant that a graph spells, or gradc builds")
+    constant_growth: int = _limit(
+        8, "times the elements of an op's data that constants built for it may have, beyond 1,048,576"
+    )
+    nodes: int = _limit(10_000, "ONNX nodes that one op becomes")
+    tensor_elements: int = _limit(2**28, "elements of a tensor of a graph that is run")
+    input_elements: int = _limit(2**28, "elements of all inputs that gradc makes up for a run")
+
+    def __post_init__(self) -> None:
+        for name in names():
+            value = getattr(self, name.replace("-", "_"))
+            if type(value) is not int or value < 1:
+                raise _usage(f"limit {name}", repr(value), "a whole number, 1 or more")
+
+    def of(self, name: str) -> int:
+        """The limit of a name as the command line spells it."""
+        return getattr(self, name.replace("-", "_"))
+
+
+def names() -> tuple[str, ...]:
+    """As the command line spells them."""
+    return tuple(entry.name.replace("_", "-") for entry in fields(Limits))
+
+
+DEFAULTS = Limits()
+
+_current: ContextVar[Limits | None] = ContextVar("limits", default=None)
+
+
+def current() -> Limits:
+    """The limits in force."""
+    return _current.get() or DEFAULTS
+
+
+@contextlib.contextmanager
+def using(limits: Limits | None) -> Iterator[None]:
+    """Other limits for as long as the context lasts; with None those that are in force."""
+    token = _current.set(current() if limits is None else limits)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def parse(settings: Iterable[str]) -> Limits:
+    """The limits in force, changed by `NAME=VALUE`s; K, M, G and T behind a number are thousands.
+
+    Raises UsageError for an unknown name and for what is no number.
+    """
+    changed = {}
+    for setting in settings:
+        name, _, value = setting.partition("=")
+        spelled = name.strip().replace("_", "-")
+        if spelled not in names():
+            raise _usage(
+                f"{OPTION} {setting}", None, f"one of {', '.join(names())}", nearest(spelled, names())
+            )
+        changed[spelled.replace("-", "_")] = _number(setting, value.strip())
+    return Limits(**{entry.name: getattr(current(), entry.name) for entry in fields(Limits)} | changed)
+
+
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+
+
+def _number(setting: str, text: str) -> int:
+    found = re.fullmatch(r"([0-9_]{1,30})([KMGT]?)", text, re.ASCII | re.IGNORECASE)
+    digits = found[1].replace("_", "") if found else ""
+    if found is None or not digits or int(digits) == 0:
+        raise _usage(f"{OPTION} {setting}", text or "nothing", "a number, 1 or more, such as 500000 or 2G")
+    return int(digits) * _UNITS[found[2].upper()]
+
+
+def _usage(what: str, given: object, expected: str, hint: str = "") -> UsageError:
+    return UsageError(Diagnostic("error", sentence(what, given, expected, hint)))
+
+
+def check(name: str, given: int, what: str) -> None:
+    """Raise LimitError if there are more of something than the limit of a name allows."""
+    if given > current().of(name):
+        raise LimitError(Diagnostic("error", too_large(name, given, what)))
+
+
+def too_large(name: str, given: int, what: str) -> str:
+    """That `what`, of which there are `given`, is beyond a limit, and what raises it."""
+    expected = f"at most {current().of(name):,}, the limit {name}"
+    return sentence(what, f"{given:,}", expected, f"{OPTION} {name}={given} raises it")
+
+
+def check_tensor(shape: Iterable[object], name: str, what: str) -> None:
+    """`check` for the elements of a shape; a size that is not known counts as one."""
+    check(name, prod(dim for dim in shape if isinstance(dim, int)), what)
