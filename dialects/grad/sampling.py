@@ -84,7 +84,9 @@ class AxisSampling:
         to [0, X - 1]; for `nearest_*`, the rounded index is, and the fraction is 0.
         """
         n, q = self.step.numerator, self.step.denominator
-        y = np.arange(self.y, dtype=np.int64)
+        # positions beyond the end of the input are sampled like the first that is: nothing overflows
+        end = (2 * self.x + 1) * q // n + 1 if n else self.y
+        y = np.minimum(np.arange(self.y, dtype=np.int64), min(end, self.y))
         # t = numerator / denominator: ((2y + 1) n - q) / 2q, or y n / q.
         half_pixel = self.coordinates == "half_pixel"
         numerator = (2 * y + 1) * n - q if half_pixel else y * n
