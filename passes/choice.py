@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation
 
+from dialects.support import limits
 from dialects.support.constants import constant_attribute
 from dialects.support.diagnostics import (
     Diagnostic,
@@ -19,6 +20,7 @@ from dialects.support.diagnostics import (
     sentence,
 )
 from dialects.support.documented_op import CHOICE
+from dialects.support.limits import Limits
 from dialects.support.memo import Memo
 from dialects.support.state import call_state
 from passes.cost import price_written, problem_key
@@ -44,7 +46,7 @@ MOST_KNOWN = 4096
 
 _known: dict[object, tuple[Candidate, ...]] = {}
 
-_seen: dict[Target, Memo] = {}
+_seen: dict[tuple[Target, Limits], Memo] = {}
 """The same by the identity of types and attributes: equal problems of one process mostly share theirs."""
 
 
@@ -66,12 +68,12 @@ def candidates(op: Operation, target: Target) -> list[Candidate]:
     if state is None:
         return list(_of_problem(op, target))
     constant = (constant_attribute(operand) is not None for operand in op.operands)
-    seen = _seen.setdefault(target, Memo())
+    seen = _seen.setdefault((target, limits.current()), Memo())
     return list(seen.get((*state, *op.result_types, *constant), lambda: _of_problem(op, target)))
 
 
 def _of_problem(op: Operation, target: Target) -> tuple[Candidate, ...]:
-    key = problem_key(op, target)
+    key = (problem_key(op, target), limits.current())
     if key not in _known:
         if len(_known) >= MOST_KNOWN:
             _known.clear()

@@ -22,6 +22,8 @@ from dialects.onnx.base import OnnxOp
 from dialects.support import layouts
 from dialects.support.dtypes import name_of
 from dialects.support.shapes import element_type_of
+from passes.support import budget
+from passes.support.budget import Built
 from passes.support.orders import Order, inverse, twin
 from passes.support.rewriting import Emitter, replace, rewrite
 from passes.target import Target, TargetPass
@@ -47,9 +49,13 @@ class Strategy(ABC):
         """Why this strategy cannot write this op for this target; None if it can."""
         assert isinstance(op, self.ops)
         if self.writes_layout_of(op):
-            return self.refuses(op, target)
+            return self._refusal(op, target)
         with twin(op, self._order(op)) as other:
-            return self.refuses(other, target)
+            return self._refusal(other, target)
+
+    def _refusal(self, op: Operation, target: Target) -> str | None:
+        """What is too large is refused first: the other reasons may take as long as writing."""
+        return budget.refusal(self.builds(op), op) or self.refuses(op, target)
 
     def write(self, op: Operation, target: Target, emit: Emitter) -> SSAValue:
         """The result of an op in any layout, in ONNX. Only for an op that is not refused."""
@@ -65,6 +71,10 @@ class Strategy(ABC):
         """From the op's layout to the first that the strategy writes."""
         assert isinstance(op, GradConvOp)
         return layouts.permutation(op.value("layout"), self.layouts[0], op.spatial_rank)
+
+    def builds(self, op) -> Built:
+        """A bound on what writing an op of one of `ops`, in one of `layouts`, builds at compile time."""
+        return Built()
 
     @abstractmethod
     def refuses(self, op, target: Target) -> str | None:

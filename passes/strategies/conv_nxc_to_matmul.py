@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -21,8 +22,9 @@ from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from dialects.support.shapes import shape_of
 from passes.strategies.base import Strategy, no_kernel
+from passes.support.budget import Built
 from passes.support.convolution import GradConv
-from passes.support.phases import AxisPhases, Phase, interleave_channels_last, op_phases
+from passes.support.phases import AxisPhases, Phase, interleave_channels_last, op_phases, phases_built
 from passes.support.rewriting import Emitter
 from passes.support.tensors import multiply_right, reshape
 from passes.target import Target
@@ -36,6 +38,11 @@ class ConvNxcToMatMul(Strategy):
     name: ClassVar[str] = "conv-nxc-to-matmul"
     ops: ClassVar = (ConvBackwardDataOp, ConvTransposeBackwardDataOp)
     layouts: ClassVar = ("NXC",)
+
+    def builds(self, op: GradConv) -> Built:
+        """A slice for every tap, whatever phase it is in."""
+        slices = Built(nodes=math.prod(op.weights_shape[2:]), spread=math.prod(op.weights_shape[2:]))
+        return slices + (phases_built(op, 0) if isinstance(op, ConvBackwardDataOp) else Built())
 
     def refuses(self, op: GradConv, target: Target) -> str | None:
         if op.value("layout") != "NXC":

@@ -6,6 +6,7 @@ of its window. Col2Im adds them up at x = y s - pb + k d.
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar
 
 import numpy as np
@@ -16,6 +17,7 @@ from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from dialects.support.shapes import shape_of
 from passes.strategies.base import Strategy, no_kernel
+from passes.support.budget import Built
 from passes.support.rewriting import Emitter
 from passes.support.tensors import reshape, size_of
 from passes.target import Target
@@ -26,6 +28,9 @@ class ConvToCol2Im(Strategy):
 
     name: ClassVar[str] = "conv-to-col2im"
     ops: ClassVar = (ConvBackwardDataOp,)
+
+    def builds(self, op: ConvBackwardDataOp) -> Built:
+        return Built(0, 10, math.prod(op.weights_shape[2:]))
 
     def refuses(self, op: ConvBackwardDataOp, target: Target) -> str | None:
         if reason := no_kernel(target, op.diff_dst, onnx.Col2ImOp, onnx.MatMulOp):

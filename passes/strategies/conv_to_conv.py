@@ -19,6 +19,7 @@ from xdsl.ir import SSAValue
 from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp
 from dialects.onnx import ops as onnx
 from passes.strategies.base import Strategy, no_kernel
+from passes.support.budget import Built
 from passes.support.convolution import GradConv, as_convolution, convolve, no_convolution
 from passes.support.rewriting import Emitter
 from passes.target import Target
@@ -29,6 +30,9 @@ class ConvToConv(Strategy):
 
     name: ClassVar[str] = "conv-to-conv"
     ops: ClassVar = (ConvBackwardDataOp, ConvTransposeBackwardDataOp)
+
+    def builds(self, op: GradConv) -> Built:
+        return Built(sum(op.weights_shape[2:]), 8)
 
     def refuses(self, op: GradConv, target: Target) -> str | None:
         return no_kernel(target, op.diff_dst, onnx.ConvOp) or no_convolution(op)

@@ -14,6 +14,7 @@ from xdsl.ir import SSAValue
 from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp
 from dialects.onnx import ops as onnx
 from passes.strategies.base import Strategy, no_kernel
+from passes.support.budget import Built
 from passes.support.convolution import (
     GradConv,
     as_convolution,
@@ -31,6 +32,11 @@ class ConvToConv2D(Strategy):
     name: ClassVar[str] = "conv-to-conv2d"
     ops: ClassVar = (ConvBackwardDataOp, ConvTransposeBackwardDataOp)
     layouts: ClassVar = ("NCX", "NXC")
+
+    def builds(self, op: GradConv) -> Built:
+        """The taps of the first of three axes are slices."""
+        taps = op.weights_shape[2] if op.spatial_rank == 3 else 1
+        return Built(sum(op.weights_shape[2:]), 20 + taps, taps)
 
     def refuses(self, op: GradConv, target: Target) -> str | None:
         if op.spatial_rank == 2:

@@ -11,6 +11,7 @@ Form 2 works for every dtype, stride, dilation and rank that MatMul, Gather and 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
@@ -23,6 +24,7 @@ from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from dialects.support.shapes import shape_of
 from passes.strategies.base import Strategy, no_kernel
+from passes.support.budget import Built
 from passes.support.rewriting import Emitter
 from passes.support.tensors import Size, multiply_left, product, reshape, size_of, take_static_window
 from passes.target import Target
@@ -35,6 +37,15 @@ class ConvToMatMul(Strategy):
 
     name: ClassVar[str] = "conv-to-matmul"
     ops: ClassVar = (ConvBackwardDataOp, ConvTransposeBackwardDataOp)
+
+    def builds(self, op: ConvOp) -> Built:
+        """A table of positions per axis, unless the op is a product."""
+        spread = math.prod(op.weights_shape[2:]) * math.prod(op.value("strides"))
+        if is_pointwise(op):
+            return Built(0, 10, spread)
+        sizes = [x for x in op.spatial(op.diff_src) if isinstance(x, int)]
+        tables = sum(k * x for k, x in zip(op.weights_shape[2:], sizes, strict=False))
+        return Built(tables, 20, spread)
 
     def refuses(self, op: ConvOp, target: Target) -> str | None:
         if reason := no_kernel(target, op.diff_dst, onnx.MatMulOp, onnx.GatherOp, onnx.PadOp):

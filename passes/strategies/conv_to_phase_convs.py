@@ -18,6 +18,7 @@ from dialects.grad.geometry import axis_letters
 from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from passes.strategies.base import Strategy, no_kernel
+from passes.support.budget import Built
 from passes.support.convolution import Convolution, convolve, convolve_planes, convolve_planes_last
 from passes.support.phases import (
     AxisPhases,
@@ -25,6 +26,7 @@ from passes.support.phases import (
     interleave_channels_first,
     interleave_channels_last,
     op_phases,
+    phases_built,
 )
 from passes.support.rewriting import Emitter
 from passes.support.tensors import swap_channels
@@ -37,6 +39,9 @@ class ConvToPhaseConvs(Strategy):
     name: ClassVar[str] = "conv-to-phase-convs"
     ops: ClassVar = (ConvBackwardDataOp,)
     layouts: ClassVar = ("NCX", "NXC")
+
+    def builds(self, op: ConvBackwardDataOp) -> Built:
+        return phases_built(op, 1)
 
     def refuses(self, op: ConvBackwardDataOp, target: Target) -> str | None:
         needed = (onnx.ConvOp, onnx.ConcatOp, onnx.PadOp, onnx.SliceOp, onnx.TransposeOp, onnx.GatherOp)

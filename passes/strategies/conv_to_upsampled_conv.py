@@ -22,6 +22,7 @@ from dialects.support import shapes
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import element_type_of
 from passes.strategies.base import Strategy, no_kernel
+from passes.support.budget import Built
 from passes.support.convolution import Convolution, convolve
 from passes.support.rewriting import Emitter
 from passes.support.tensors import flip_spatial, swap_channels
@@ -33,6 +34,12 @@ class ConvToUpsampledConv(Strategy):
 
     name: ClassVar[str] = "conv-to-upsampled-conv"
     ops: ClassVar = (ConvBackwardDataOp,)
+
+    def builds(self, op: ConvBackwardDataOp) -> Built:
+        """A mask as large as the spatial axes of what is convolved."""
+        sizes = [y for y in op.spatial(op.diff_dst) if isinstance(y, int)]
+        mask = math.prod(sizes) * math.prod(op.value("strides"))
+        return Built(mask + sum(op.weights_shape[2:]), 8, math.prod(op.value("strides")))
 
     def refuses(self, op: ConvBackwardDataOp, target: Target) -> str | None:
         if reason := no_kernel(target, op.diff_dst, onnx.ConvOp, onnx.ResizeOp, onnx.MulOp):

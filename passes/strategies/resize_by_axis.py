@@ -14,7 +14,9 @@ from dialects.grad.resize import ResizeBackwardOp
 from dialects.grad.sampling import AxisSampling
 from passes.cost import price_ops
 from passes.strategies.base import Strategy, no_kernel
+from passes.support import budget
 from passes.support.axis_forms import AxisForm, Bands, Blocks, Dense, Gathers, Sums, axes_to_write
+from passes.support.budget import Built
 from passes.support.rewriting import Emitter
 from passes.target import Target
 
@@ -27,6 +29,10 @@ class ResizeByAxis(Strategy):
 
     name: ClassVar[str] = "resize-by-axis"
     ops: ClassVar = (ResizeBackwardOp,)
+
+    def builds(self, op: ResizeBackwardOp) -> Built:
+        """The most of what the form of each axis may be, of those that are within the limits."""
+        return sum((_most(sampling) for sampling in op.samplings), Built())
 
     def refuses(self, op: ResizeBackwardOp, target: Target) -> str | None:
         if reason := no_kernel(target, op.diff_dst, *Dense.needs):
@@ -42,10 +48,19 @@ class ResizeByAxis(Strategy):
         return value
 
 
+def fits(form: AxisForm, sampling: AxisSampling) -> bool:
+    return budget.is_modest(form.builds(sampling), sampling.x + sampling.y) and not form.refuses(sampling)
+
+
+def _most(sampling: AxisSampling) -> Built:
+    modest = [form.builds(sampling) for form in FORMS if fits(form, sampling)]
+    return max(modest or [Dense().builds(sampling)], key=lambda built: built.constants)
+
+
 def _cheapest(emit: Emitter, value: SSAValue, axis: int, sampling: AxisSampling, target: Target) -> SSAValue:
     best, result, least = Emitter(), value, float("inf")
     for form in FORMS:
-        if form.refuses(sampling) or no_kernel(target, value, *form.needs):
+        if not fits(form, sampling) or no_kernel(target, value, *form.needs):
             continue
         trial = Emitter()
         written = form.write(trial, value, axis, sampling)

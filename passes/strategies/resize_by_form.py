@@ -7,8 +7,11 @@ from typing import ClassVar
 from xdsl.ir import SSAValue
 
 from dialects.grad.resize import ResizeBackwardOp
+from dialects.grad.sampling import AxisSampling
 from passes.strategies.base import Strategy, no_kernel
+from passes.support import budget
 from passes.support.axis_forms import AxisForm, Dense, axes_to_write
+from passes.support.budget import Built
 from passes.support.rewriting import Emitter
 from passes.target import Target
 
@@ -19,6 +22,16 @@ class ResizeByForm(Strategy):
     ops: ClassVar = (ResizeBackwardOp,)
     form: ClassVar[AxisForm]
 
+    def builds(self, op: ResizeBackwardOp) -> Built:
+        return sum((self._form(sampling).builds(sampling) for sampling in op.samplings), Built())
+
+    def _form(self, sampling: AxisSampling) -> AxisForm:
+        """Whether the form fits is not asked of an axis of which that would take too much to find out."""
+        form = self.form
+        if budget.is_too_much(form.builds(sampling)):
+            return form
+        return Dense() if form.refuses(sampling) else form
+
     def refuses(self, op: ResizeBackwardOp, target: Target) -> str | None:
         if reason := no_kernel(target, op.diff_dst, *Dense.needs, *self.form.needs):
             return reason
@@ -28,6 +41,5 @@ class ResizeByForm(Strategy):
     def emit(self, op: ResizeBackwardOp, target: Target, emit: Emitter) -> SSAValue:
         value: SSAValue = op.diff_dst
         for axis, sampling in axes_to_write(op):
-            form = Dense() if self.form.refuses(sampling) else self.form
-            value = form.write(emit, value, axis, sampling)
+            value = self._form(sampling).write(emit, value, axis, sampling)
         return value

@@ -11,6 +11,7 @@ convolution computes those two positions as well, and they are added to their ne
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -25,6 +26,7 @@ from dialects.onnx import ops as onnx
 from dialects.support.shapes import shape_of
 from passes.strategies.base import Strategy, no_kernel
 from passes.support.axis_forms.base import as_dtype_of
+from passes.support.budget import Built
 from passes.support.convolution import Convolution, convolve_planes, convolve_planes_last
 from passes.support.rewriting import Emitter
 from passes.target import Target
@@ -56,6 +58,12 @@ class ResizeToConv(Strategy):
 
     name: ClassVar[str] = "resize-to-conv"
     ops: ClassVar = (ResizeBackwardOp,)
+
+    def builds(self, op: ResizeBackwardOp) -> Built:
+        """A kernel of up to three times the ratios, for each channel; it is read off five windows."""
+        channels = next((d for d in [shape_of(op.diff_dst)[_channels(op)]] if isinstance(d, int)), 1)
+        ratios = [-(-sampling.y // sampling.x) for sampling in op.samplings]
+        return Built(channels * math.prod(3 * r for r in ratios) + 25 * max(ratios), 10)
 
     def refuses(self, op: ResizeBackwardOp, target: Target) -> str | None:
         needed = (onnx.ConvOp, onnx.SplitOp, onnx.AddOp, onnx.ConcatOp, onnx.TransposeOp)
@@ -108,7 +116,7 @@ def axis_kernel(sampling: AxisSampling) -> AxisKernel:
     ratio = sampling.y // sampling.x
     # position 2 of five is clamped nowhere
     five = AxisSampling(5, 5 * ratio, sampling.step, sampling.interpolation, sampling.coordinates)
-    column = five.matrix()[:, 2]
+    column = five.taps_matrix(five.taps(), range(five.y), range(2, 3))[:, 0]
     used = np.flatnonzero(column)
     # pads must not be negative: weights of 0 make up for a window that begins or ends inside
     low, high = min(int(used[0]), 2 * ratio), max(int(used[-1]), 3 * ratio - 1)

@@ -20,6 +20,7 @@ from dialects.support.shapes import shape_of
 from passes.strategies.base import Strategy, no_kernel
 from passes.support.axis_forms import Sums
 from passes.support.axis_forms.base import as_dtype_of
+from passes.support.budget import Built
 from passes.support.rewriting import Emitter
 from passes.support.tensors import Size, product, reshape, size_of
 from passes.target import Target
@@ -33,6 +34,9 @@ class ResizeToPool(Strategy):
 
     name: ClassVar[str] = "resize-to-pool"
     ops: ClassVar = (ResizeBackwardOp,)
+
+    def builds(self, op: ResizeBackwardOp) -> Built:
+        return sum((Sums().builds(sampling) for sampling in op.samplings), Built())
 
     def refuses(self, op: ResizeBackwardOp, target: Target) -> str | None:
         if reason := no_kernel(target, op.diff_dst, onnx.AveragePoolOp, onnx.MulOp):

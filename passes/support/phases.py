@@ -22,6 +22,7 @@ from dialects.grad.conv import ConvBackwardDataOp
 from dialects.grad.geometry import ConvAxis
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import shape_of
+from passes.support.budget import Built
 from passes.support.convolution import crop
 from passes.support.rewriting import Emitter
 from passes.support.tensors import Size, product, reshape, size_of
@@ -75,18 +76,25 @@ class AxisPhases:
 
 def axis_phases(axis: ConvAxis, y: int, x: int) -> AxisPhases:
     window = axis.window
-    found = []
-    for a in range(window.stride):
-        reads = {}
-        for k in range(window.kernel):
-            offset, rest = divmod(a + axis.pad_begin - k * window.dilation, window.stride)
-            if rest == 0:
-                reads[offset] = k
-        order = sorted(reads)
-        taps = tuple(reads[offset] for offset in order)
-        step = window.dilation // math.gcd(window.stride, window.dilation)
-        found.append(Phase(taps, order[0], step) if taps else None)
+    step = window.dilation // math.gcd(window.stride, window.dilation)
+    reads: list[dict[int, int]] = [{} for _ in range(window.stride)]
+    for k in range(window.kernel):
+        # phase a and tap k with a + pb - k d = s offset
+        offset, a = divmod(k * window.dilation - axis.pad_begin, window.stride)
+        reads[a][-offset] = k
+    found = [Phase(tuple(r[i] for i in sorted(r)), min(r), step) if r else None for r in reads]
     return AxisPhases(tuple(found), y, x)
+
+
+def phases_built(op: ConvBackwardDataOp, kept: int) -> Built:
+    """A part for every choice of phases that taps reach, of some ten nodes where `kept` is 1, of few
+    else; channels last also the place of every position of diff_src."""
+    strides, kernel = op.value("strides"), op.weights_shape[2:]
+    parts = math.prod(map(min, strides, kernel))
+    last = op.value("layout") == "NXC" and math.prod(strides) > 1
+    sizes = [x for x in op.spatial(op.diff_src) if isinstance(x, int)] if last else []
+    constants = sum(strides) + sum(kernel) + (math.prod(sizes) if sizes else 0)
+    return Built(constants, parts * (4 + 6 * kept), 2 * math.prod(strides))
 
 
 def op_phases(op: ConvBackwardDataOp) -> list[AxisPhases]:

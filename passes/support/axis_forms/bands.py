@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import ClassVar
 
@@ -18,12 +19,16 @@ from xdsl.ir import SSAValue
 
 from dialects.grad.sampling import AxisSampling
 from dialects.onnx import ops as onnx
+from dialects.support.memo import MOST
+from passes.support import budget
 from passes.support.axis_forms.base import AxisForm, as_dtype_of
+from passes.support.budget import Built
 from passes.support.rewriting import Emitter
 from passes.support.tensors import contract
 
-MOST_BLOCKS, LARGEST_BLOCK = 64, 256
-"""More blocks than MOST_BLOCKS are made only to keep a block's matrix below LARGEST_BLOCK squared."""
+MOST_BLOCKS, LARGEST_BLOCK, MOST_AT_ALL = 64, 256, 1024
+"""More blocks than MOST_BLOCKS are made only to keep a block's matrix below LARGEST_BLOCK squared, and
+never more than MOST_AT_ALL: each is several nodes."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,13 @@ class Bands(AxisForm):
             return "one position of the result is one block"
         return None
 
+    def builds(self, sampling: AxisSampling) -> Built:
+        count = self.block_count(sampling)
+        taps = Built(sampling.y)
+        if budget.is_too_much(taps):
+            return taps
+        return Built(_elements(sampling, count), 5 * count)
+
     def write(self, emit: Emitter, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
         taps = sampling.taps()
         results = []
@@ -59,7 +71,8 @@ class Bands(AxisForm):
     def block_count(self, sampling: AxisSampling) -> int:
         """How many blocks an axis is cut into: at least 2."""
         longest = max(sampling.x, sampling.y)
-        wanted = max(min(longest // self.width, MOST_BLOCKS), longest // LARGEST_BLOCK)
+        fine, coarse = longest // self.width, longest // LARGEST_BLOCK
+        wanted = max(min(fine, MOST_BLOCKS), min(coarse, MOST_AT_ALL))
         return min(sampling.x, max(2, wanted))
 
 
@@ -68,11 +81,16 @@ def blocks(sampling: AxisSampling, count: int) -> Iterator[Block]:
     lower, upper, fraction = sampling.taps()
     last = np.where(fraction > 0, upper, lower)
     edges = [sampling.x * i // count for i in range(count + 1)]
-    for x0, x1 in pairwise(edges):
-        touching = np.flatnonzero((lower < x1) & (last >= x0))
+    # coordinates never fall: what touches a block lies between two positions
+    first, end = np.searchsorted(last, edges[:-1]), np.searchsorted(lower, edges[1:])
+    for (x0, x1), y0, y1 in zip(pairwise(edges), first.tolist(), end.tolist(), strict=True):
         # a block that nothing touches is a product with one row of zeros
-        y0, y1 = (int(touching[0]), int(touching[-1]) + 1) if touching.size else (0, 1)
-        yield Block(range(x0, x1), range(y0, y1))
+        yield Block(range(x0, x1), range(y0, y1) if y0 < y1 else range(1))
+
+
+@lru_cache(MOST)
+def _elements(sampling: AxisSampling, count: int) -> int:
+    return sum(len(block.rows) * len(block.columns) for block in blocks(sampling, count))
 
 
 def _band(emit: Emitter, value: SSAValue, axis: int, rows: range) -> SSAValue:

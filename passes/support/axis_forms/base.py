@@ -16,6 +16,7 @@ from dialects.grad.sampling import AxisSampling
 from dialects.onnx.base import OnnxOp
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import element_type_of
+from passes.support.budget import Built
 from passes.support.rewriting import Emitter
 
 
@@ -29,6 +30,10 @@ class AxisForm(ABC):
         """Why the form does not fit the axis, None if it does."""
         del sampling
         return None
+
+    @abstractmethod
+    def builds(self, sampling: AxisSampling) -> Built:
+        """A bound on what checking and writing the axis builds at compile time."""
 
     @abstractmethod
     def write(self, emit: Emitter, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:

@@ -21,6 +21,7 @@ from dialects.grad.sampling import AxisSampling
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import shape_of
 from passes.support.axis_forms.base import AxisForm, as_dtype_of
+from passes.support.budget import Built
 from passes.support.rewriting import Emitter
 from passes.support.tensors import contract, product, reshape, size_of
 
@@ -55,6 +56,13 @@ class Blocks(AxisForm):
             return f"sizes {sampling.x} and {sampling.y} have no common divisor: no period"
         return None
 
+    def builds(self, sampling: AxisSampling) -> Built:
+        """The matrix is read off the middle of three periods."""
+        if self.refuses(sampling):
+            return Built()
+        p, q, _ = _periods(sampling)
+        return Built(3 * p * (q + 2), 20)
+
     def write(self, emit: Emitter, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
         period = period_of(sampling)
         rank = len(shape_of(value))
@@ -68,19 +76,25 @@ class Blocks(AxisForm):
 
 
 def period_of(sampling: AxisSampling) -> Period:
-    """The period whose matrix is nearest to WIDTH columns, of those that give two blocks or more."""
-    common = math.gcd(sampling.x, sampling.y)
-    p, q = sampling.y // common, sampling.x // common
-    multiples = [m for m in range(1, common // 2 + 1) if common % m == 0]
-    m = min(multiples, key=lambda m: (abs(m * q + 2 - WIDTH), m))
-    p, q = m * p, m * q
+    p, q, count = _periods(sampling)
     # the middle of three blocks is clamped nowhere
     three = AxisSampling(3 * q, 3 * p, sampling.step, sampling.interpolation, sampling.coordinates)
-    rows = three.matrix()[p : 2 * p]
+    rows = three.taps_matrix(three.taps(), range(p, 2 * p), range(3 * q))
     used = np.flatnonzero(rows.any(axis=0))
     before, after = max(0, q - int(used[0])), max(0, int(used[-1]) - (2 * q - 1))
     assert max(before, after) <= 1
-    return Period(p, q, common // m, before, after, rows[:, q - before : 2 * q + after])
+    return Period(p, q, count, before, after, rows[:, q - before : 2 * q + after])
+
+
+def _periods(sampling: AxisSampling) -> tuple[int, int, int]:
+    """P, Q and the number of blocks: those whose matrix is nearest to WIDTH columns, of two blocks or
+    more."""
+    common = math.gcd(sampling.x, sampling.y)
+    p, q = sampling.y // common, sampling.x // common
+    # a factor further from WIDTH than that is never nearest, and 1 always is a factor
+    multiples = [m for m in range(1, min(common // 2, 2 * WIDTH) + 1) if common % m == 0]
+    m = min(multiples, key=lambda m: (abs(m * q + 2 - WIDTH), m))
+    return m * p, m * q, common // m
 
 
 def _added(emit: Emitter, given: SSAValue, axis: int, period: Period) -> SSAValue:

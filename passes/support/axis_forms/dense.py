@@ -12,12 +12,16 @@ from xdsl.ir import SSAValue
 from dialects.grad.sampling import AxisSampling
 from dialects.onnx import ops as onnx
 from passes.support.axis_forms.base import AxisForm, as_dtype_of
+from passes.support.budget import Built
 from passes.support.rewriting import Emitter
 from passes.support.tensors import contract
 
 
 class Dense(AxisForm):
     needs: ClassVar = (onnx.MatMulOp,)
+
+    def builds(self, sampling: AxisSampling) -> Built:
+        return Built(sampling.y * sampling.x, 1)
 
     def write(self, emit: Emitter, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
         return contract(emit, value, axis, emit.constant(as_dtype_of(value, sampling.matrix())))

@@ -6,6 +6,7 @@ reads any row with weight 0.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -13,8 +14,10 @@ from xdsl.ir import SSAValue
 
 from dialects.grad.sampling import AxisSampling
 from dialects.onnx import ops as onnx
+from dialects.support.memo import MOST
 from dialects.support.shapes import shape_of
 from passes.support.axis_forms.base import AxisForm, as_dtype_of
+from passes.support.budget import Built
 from passes.support.rewriting import Emitter
 
 MOST_TAPS = 4
@@ -28,6 +31,9 @@ class Gathers(AxisForm):
         if taps > MOST_TAPS:
             return f"a position reads {taps} positions, more than {MOST_TAPS}"
         return None
+
+    def builds(self, sampling: AxisSampling) -> Built:
+        return Built(max(sampling.y, 2 * MOST_TAPS * sampling.x), 3 * MOST_TAPS)
 
     def write(self, emit: Emitter, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
         positions, weights = tables(sampling)
@@ -43,20 +49,28 @@ class Gathers(AxisForm):
         return total
 
 
+@lru_cache(MOST)
 def most_taps(sampling: AxisSampling) -> int:
     """The most positions of diff_dst that one of diff_src reads."""
-    lower, upper, fraction = sampling.taps()
-    reads = np.bincount(lower[fraction < 1], minlength=sampling.x)
-    reads += np.bincount(upper[fraction > 0], minlength=sampling.x)
-    return max(1, int(reads.max()))
+    _, columns, _ = _entries(sampling)
+    return max(1, int(np.bincount(columns).max()))
 
 
 def tables(sampling: AxisSampling) -> tuple[np.ndarray, np.ndarray]:
     """(taps, X) positions of diff_dst, int64, and their weights, in ascending order of position."""
-    matrix = sampling.matrix()
+    rows, columns, factors = _entries(sampling)
+    first = np.searchsorted(columns, np.arange(sampling.x))
+    tap = np.arange(len(columns)) - first[columns]
     shape = (most_taps(sampling), sampling.x)
     positions, weights = np.zeros(shape, np.int64), np.zeros(shape)
-    for x in range(sampling.x):
-        rows = np.flatnonzero(matrix[:, x])
-        positions[: len(rows), x], weights[: len(rows), x] = rows, matrix[rows, x]
+    positions[tap, columns], weights[tap, columns] = rows, factors
     return positions, weights
+
+
+def _entries(sampling: AxisSampling) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows, columns and values of what is not zero in the matrix, column after column."""
+    lower, upper, fraction = sampling.taps()
+    near, far = np.flatnonzero(fraction < 1), np.flatnonzero(fraction > 0)
+    rows, columns = np.concatenate((near, far)), np.concatenate((lower[near], upper[far]))
+    order = np.lexsort((rows, columns))
+    return rows[order], columns[order], np.concatenate((1 - fraction[near], fraction[far]))[order]

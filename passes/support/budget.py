@@ -1,0 +1,72 @@
+"""What a strategy builds at compile time, and whether that is within the limits.
+
+Nothing is built to find out: the numbers come from the sizes of the op.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.ir import Operation
+
+from dialects.support import limits
+from dialects.support.shapes import shape_of
+
+FREE_CONSTANTS = 2**20
+"""Elements of constants that any op may have, however small its data."""
+
+MOST_ELEMENTS = 2**62
+"""Sizes and their products are 64-bit numbers in a model."""
+
+
+@dataclass(frozen=True)
+class Built:
+    """Elements of constants, and ONNX nodes. `spread` bounds what a tensor between the nodes has, in
+    elements per element of the op's data."""
+
+    constants: int = 0
+    nodes: int = 0
+    spread: int = 1
+
+    def __add__(self, other: Built) -> Built:
+        return Built(
+            self.constants + other.constants, self.nodes + other.nodes, max(self.spread, other.spread)
+        )
+
+
+def is_too_much(built: Built) -> bool:
+    """Whether so much is built for no op at all."""
+    known = limits.current()
+    return built.constants > known.constant_elements or built.nodes > known.nodes
+
+
+def is_modest(built: Built, data: int) -> bool:
+    """Whether so much is built for an op whose data have `data` elements."""
+    within = built.constants <= max(FREE_CONSTANTS, limits.current().constant_growth * data)
+    return within and not is_too_much(built)
+
+
+def refusal(built: Built, op: Operation) -> str | None:
+    """Why so much is not built for an op, None if it is."""
+    largest, total = _data(op)
+    if largest * built.spread > MOST_ELEMENTS:
+        return f"a tensor would have more than {MOST_ELEMENTS:,} elements"
+    if is_modest(built, total):
+        return None
+    if built.nodes > limits.current().nodes:
+        return limits.too_large("nodes", built.nodes, "nodes that it writes")
+    if is_too_much(built):
+        return limits.too_large("constant-elements", built.constants, "elements of constants that it builds")
+    growth = -(-built.constants // max(1, total))
+    what = f"elements of constants that it builds, {built.constants:,}, as a multiple of the op's data"
+    return limits.too_large("constant-growth", growth, what)
+
+
+def _data(op: Operation) -> tuple[int, int]:
+    """Elements of the larger of data and result, and of both together; unknown sizes count as one."""
+    sizes = [
+        prod(dim for dim in shape_of(value) if isinstance(dim, int))
+        for value in (op.operands[0], op.results[0])
+    ]
+    return max(sizes), sum(sizes)
