@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import math
 import os
 import re
 import zipfile
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
+from dialects.support import limits
 from dialects.support.diagnostics import GradcError, violation
 from gradc.atomic import draft, sweep
 
@@ -191,6 +193,7 @@ def read_npz(path: StrPath) -> dict[str, np.ndarray]:
     try:
         with open(path, "rb") as file:
             _check_magic(name, file)
+            _check_sizes(name, file)
             with np.load(file, allow_pickle=False) as archive:
                 return {key: _member(name, archive, key) for key in archive.files}
     except zipfile.BadZipFile as error:
@@ -204,6 +207,35 @@ def _check_magic(path: str, file: BinaryIO) -> None:
     if file.read(4) not in (b"PK\x03\x04", b"PK\x05\x06"):
         raise violation(f"cannot read {path}: it is not an .npz file", hint="see numpy.savez")
     file.seek(0)
+
+
+def _check_sizes(path: str, file: BinaryIO) -> None:
+    """Hold what the archive unpacks to, and what its arrays claim to be, against the limit.
+
+    A small file may unpack to any size, and an array of a few bytes may claim any shape.
+    """
+    with zipfile.ZipFile(file) as archive:
+        limits.check("npz-bytes", sum(info.file_size for info in archive.infolist()), f"bytes in {path}")
+        for info in archive.infolist():
+            _check_claim(path, archive, info)
+    file.seek(0)
+
+
+def _check_claim(path: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> None:
+    """What is no array is none of the limit's business: reading it tells what it is."""
+    try:
+        with archive.open(info) as member:
+            version = np.lib.format.read_magic(member)
+            first = version == (1, 0)
+            read = np.lib.format.read_array_header_1_0 if first else np.lib.format.read_array_header_2_0
+            shape, _, dtype = read(member)
+    except (ValueError, EOFError, zlib.error, NotImplementedError, RuntimeError):
+        return
+    claimed = math.prod(shape) * dtype.itemsize
+    if claimed > info.file_size:
+        array = info.filename.removesuffix(".npy")
+        what = f'array "{array}" of {path}: a shape {list(shape)} of {claimed:,} bytes'
+        raise violation(what, given=f"{info.file_size:,} bytes in the file")
 
 
 def _member(path: str, archive: Mapping[str, np.ndarray], key: str) -> np.ndarray:

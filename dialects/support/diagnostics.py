@@ -26,7 +26,7 @@ from xdsl.utils.exceptions import DiagnosticException
 Severity = Literal["error", "warning", "remark"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Position:
     """A place in a source file; line and column count from 1."""
 

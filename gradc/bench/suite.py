@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator
 from importlib.resources import files as resources
 from itertools import product
+from math import prod
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
@@ -20,10 +21,12 @@ import dialects
 import passes
 from dialects.support import dtypes, entry, shapes
 from dialects.support.diagnostics import Diagnostic, Position, UsageError, nearest, violation
+from dialects.support.limits import check, check_tensor
 from gradc.bench.run import Case
 from gradc.compiler import load
 from gradc.constants import bind_constants
 from gradc.problems import KINDS, OPS, Problem
+from gradc.reading import read_bytes
 from passes import pipelines
 
 SUITES = ("quick", "full")
@@ -66,6 +69,7 @@ def _alternatives(text: str, place: Position | None) -> Iterator[Problem]:
     for field in text.split(","):
         name, equals, value = field.rpartition("=")
         fields.append([name + equals + choice for choice in value.split("|")])
+    check("ops", prod(map(len, fields)), "problems of one line")
     return (Problem.parse(",".join(chosen), place) for chosen in product(*fields))
 
 
@@ -73,8 +77,7 @@ def _cases_of_file(path: str) -> list[Case]:
     if path.lower().endswith((".json", ".mlir")):
         return [Case(problem, os.path.basename(path)) for problem in problems_of_source(path)]
     try:
-        with open(path, encoding="utf-8") as file:
-            found = cases_of_text(file.read(), path)
+        found = cases_of_text(read_bytes(path).decode(), path)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise violation(f"cannot read {path}: {reason}") from None
@@ -100,8 +103,7 @@ def _declared_constants(path: str, module: ModuleOp) -> dict[str, np.ndarray]:
     """Zeros for the inputs of a JSON document whose property_type is constant."""
     if not path.lower().endswith(".json"):
         return {}
-    with open(path, encoding="utf-8") as file:
-        ops = json.load(file)["graph"]
+    ops = json.loads(read_bytes(path))["graph"]
     tensors = [tensor for op in ops for tensor in op["inputs"]]
     constant = {f"t{t['id']}" for t in tensors if t["property_type"].lower() == "constant"}
     function = entry.entry_function(module)
@@ -110,5 +112,6 @@ def _declared_constants(path: str, module: ModuleOp) -> dict[str, np.ndarray]:
         shape = shapes.static(shapes.shape_of(argument))
         dtype = dtypes.of_mlir(shapes.element_type_of(argument))
         if name in constant and shape is not None and dtype is not None:
+            check_tensor(shape, "constant-elements", f"elements of {name}")
             found[name] = np.zeros(shape, dtype.numpy)
     return found

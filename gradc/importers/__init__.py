@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from dialects.support.diagnostics import Diagnostic, GradcError, Position, violation
 from gradc import crash
 from gradc.importers.text import decode
+from gradc.reading import read_bytes, read_stream
 
 STDIN = "-"
 
@@ -45,7 +46,9 @@ def import_text(text: str, form: str, file: str, auto_pad_rule: str | None = Non
 
 def _read(name: str) -> bytes:
     try:
-        return sys.stdin.buffer.read() if name == STDIN else Path(name).read_bytes()
+        return read_stream(sys.stdin.buffer, "<stdin>") if name == STDIN else read_bytes(name)
+    except GradcError:
+        raise
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise violation(f"cannot read {name}: {reason}") from None

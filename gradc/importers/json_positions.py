@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import json
 import re
-from bisect import bisect_right
 from json import decoder, scanner
 from typing import Any
 
 from dialects.support.diagnostics import Diagnostic, GradcError, Position
-from gradc.importers.text import decode
+from dialects.support.limits import LimitError, current, too_large
+from gradc.importers.text import Places, check_nesting, decode
 
 # typeshed does not list what the standard decoder is made of
 _parse_object: Any = vars(decoder)["JSONObject"]
 _parse_array: Any = vars(decoder)["JSONArray"]
 _make_scanner: Any = vars(scanner)["py_make_scanner"]
+
+RECORDS = 64
+"""Objects and arrays that the record of one op may consist of, many times what it takes."""
 
 _NON_FINITE = re.compile(r"-?(inf(inity)?|nan)\b", re.IGNORECASE)
 
@@ -25,11 +28,15 @@ _NON_FINITE = re.compile(r"-?(inf(inity)?|nan)\b", re.IGNORECASE)
 class PlacedObject(dict[str, Any]):
     """A JSON object; `position` is that of its brace."""
 
+    __slots__ = ("position",)
+
     position: Position
 
 
 class PlacedArray(list[Any]):
     """A JSON array; `position` is that of its bracket."""
+
+    __slots__ = ("position",)
 
     position: Position
 
@@ -41,7 +48,9 @@ def position_of(value: object) -> Position | None:
 
 def parse(text: str | bytes, file: str) -> Any:
     """The value of a JSON text. Raises GradcError with file, line, column and reason."""
-    reader = _Decoder(decode(text, file), file)
+    whole = decode(text, file)
+    check_nesting(whole, file)
+    reader = _Decoder(whole, file)
     try:
         return reader.decode(reader.text)
     except json.JSONDecodeError as error:
@@ -60,19 +69,24 @@ class _Decoder(json.JSONDecoder):
         super().__init__()
         self.text = text
         self.reached = 0
-        self._file = file
-        self._line_starts = [0] + [match.end() for match in re.finditer("\n", text)]
+        self._places = Places(text, file)
+        self._nested = 0
+        self._most = RECORDS * current().ops
         self.parse_object = self._object
         self.parse_array = self._array
         self._scan_standard = _make_scanner(self)
         self.scan_once = self._scan
 
     def error(self, offset: int, message: str) -> GradcError:
-        return GradcError(Diagnostic("error", message, position=self._position(offset)))
+        return GradcError(Diagnostic("error", message, position=self._places.of(offset)))
 
-    def _position(self, offset: int) -> Position:
-        line = bisect_right(self._line_starts, offset)
-        return Position(self._file, line, offset - self._line_starts[line - 1] + 1)
+    def _count(self) -> None:
+        """Every object and array is some hundred bytes of memory, and two of the file."""
+        self._nested += 1
+        if self._nested > self._most:
+            what = f"objects and arrays of the document, up to {RECORDS} for an op"
+            text = too_large("ops", self._nested * 2 // RECORDS, what)
+            raise LimitError(Diagnostic("error", text, position=self._places.of(self.reached)))
 
     def _scan(self, text: str, offset: int) -> tuple[Any, int]:
         self.reached = offset
@@ -82,7 +96,8 @@ class _Decoder(json.JSONDecoder):
         return self._scan_standard(text, offset)
 
     def _object(self, text_and_offset: tuple[str, int], strict: bool, *_: Any) -> tuple[PlacedObject, int]:
-        place = self._position(text_and_offset[1] - 1)
+        self._count()
+        place = self._places.of(text_and_offset[1] - 1)
         pairs, end = _parse_object(text_and_offset, strict, self._scan, None, list)
         found = PlacedObject()
         found.position = place
@@ -93,7 +108,9 @@ class _Decoder(json.JSONDecoder):
         return found, end
 
     def _array(self, text_and_offset: tuple[str, int], *_: Any) -> tuple[PlacedArray, int]:
+        self._count()
+        place = self._places.of(text_and_offset[1] - 1)
         values, end = _parse_array(text_and_offset, self._scan)
         found = PlacedArray(values)
-        found.position = self._position(text_and_offset[1] - 1)
+        found.position = place
         return found, end

@@ -18,7 +18,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.parser import AttrParser, Parser, ParserState
 from xdsl.utils.exceptions import DiagnosticException, ParseError, UnregisteredConstructException
-from xdsl.utils.lexer import Input, Span
+from xdsl.utils.lexer import Input
 from xdsl.utils.mlir_lexer import MLIRLexer
 
 from dialects import DIALECTS, context
@@ -33,7 +33,7 @@ from dialects.support.diagnostics import (
 )
 from dialects.support.entry import NAME, return_op
 from gradc.importers.modules import check_graph, short
-from gradc.importers.text import decode
+from gradc.importers.text import Places, check_nesting, decode
 
 TEXT_ERRORS = (
     DiagnosticException,
@@ -85,11 +85,14 @@ class PlacingParser(Parser):
     def __init__(self, file: str):
         super().__init__(context(), "", file)
         self._file = file
+        self._places = Places("", file)
         self.names: dict[SSAValue, str] = {}
         """Names as written: a value's `name_hint` loses a trailing `_1`."""
 
     def read(self, text: str) -> ModuleOp:
         start = Position(self._file, 1, 1)
+        check_nesting(text, self._file)
+        self._places = Places(text, self._file)
         try:
             self._parser_state = ParserState(LinearLexer(Input(text, self._file)))
             module = self.parse_module()
@@ -129,9 +132,7 @@ class PlacingParser(Parser):
         return self.names.get(op.results[0], "") if len(op.results) == 1 else ""
 
     def _position(self, offset: int) -> Position:
-        source: Input = self.lexer.input
-        place = Span(offset, offset, source).get_location()
-        return Position(place.file, place.line, place.col)
+        return self._places.of(offset)
 
 
 def _known_ops() -> Iterator[str]:

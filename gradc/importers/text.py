@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 import codecs
+import re
+import sys
 
 from dialects.support.diagnostics import Diagnostic, GradcError, Position
+from dialects.support.limits import LimitError, current, too_large
+
+_BRACKETS = re.compile(r'"(?:[^"\\\n]++|\\.)*+"?|//[^\n]*+|->|[\[{(<]|[\]})>]')
+_OPENING = frozenset("[{(<")
+_CLOSING = frozenset("]})>")
+
+_FRAMES = 12
+"""Calls that a parser of ours is deep in for every bracket around a place, at most."""
 
 
 def decode(text: str | bytes, file: str) -> str:
@@ -19,3 +29,41 @@ def decode(text: str | bytes, file: str) -> str:
         position = Position(file, read.count("\n") + 1, len(read) - read.rfind("\n"))
         message = f"not UTF-8 text: byte 0x{data[error.start]:02x}"
         raise GradcError(Diagnostic("error", message, position=position)) from None
+
+
+def check_nesting(text: str, file: str) -> None:
+    """Raise LimitError where more brackets are open than the limit, and let parsers go as deep as it."""
+    depth, most = 0, current().nesting
+    for found in _BRACKETS.finditer(text):
+        token = found[0]
+        if token in _OPENING:
+            depth += 1
+            if depth > most:
+                raise _too_deep(text, found.start(), file, depth)
+        elif token in _CLOSING and depth:
+            depth -= 1
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), 1000 + _FRAMES * most))
+
+
+def _too_deep(text: str, offset: int, file: str, depth: int) -> LimitError:
+    message = too_large("nesting", depth, "nested too deeply: brackets around this one")
+    return LimitError(Diagnostic("error", message, position=Places(text, file).of(offset)))
+
+
+class Places:
+    """Offsets in a text as positions, each found from the one asked for last, which is mostly near."""
+
+    def __init__(self, text: str, file: str):
+        self._text = text
+        self._file = file
+        self._known = (0, 1, 0)
+
+    def of(self, offset: int) -> Position:
+        last, line, start = self._known
+        if offset < last:
+            last, line, start = 0, 1, 0
+        ends = self._text.count("\n", last, offset)
+        if ends:
+            line, start = line + ends, self._text.rindex("\n", last, offset) + 1
+        self._known = (offset, line, start)
+        return Position(self._file, line, offset - start + 1)

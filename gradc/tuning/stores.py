@@ -19,6 +19,7 @@ from platformdirs import user_cache_dir
 
 from dialects.support.diagnostics import Diagnostic, GradcError, violation
 from gradc.files import StrPath, write_whole
+from gradc.reading import read_bytes
 from gradc.tuning.records import Setting, Tuning
 from passes.target import Target
 
@@ -159,10 +160,12 @@ class TuningFile(Store):
 def load_file(path: StrPath) -> TuningFile:
     """Raises GradcError that names the path, and the entry that is wrong."""
     try:
-        content = json.loads(Path(path).read_bytes())
+        content = json.loads(read_bytes(path))
     except OSError as error:
         hint = "--tune makes it" if isinstance(error, FileNotFoundError) else ""
         raise violation(f"cannot read {os.fspath(path)}: {error.strerror}", hint=hint) from None
+    except GradcError:
+        raise
     except (ValueError, RecursionError) as error:
         raise violation(f"{os.fspath(path)} is no tuning file: {error}") from None
     return _checked(path, content)
