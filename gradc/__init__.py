@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         UnsupportedError,
         UsageError,
     )
+    from dialects.support.limits import Limits
     from gradc.builder import Graph
     from gradc.compiler import Compiled, compile
     from gradc.crash import InternalError
@@ -32,6 +33,7 @@ __all__ = [
     "GradcError",
     "Graph",
     "InternalError",
+    "Limits",
     "UnsupportedError",
     "UsageError",
     "__version__",
@@ -44,6 +46,7 @@ _HOMES = {
     "GradcError": "dialects.support.diagnostics",
     "Graph": "gradc.builder",
     "InternalError": "gradc.crash",
+    "Limits": "dialects.support.limits",
     "UnsupportedError": "dialects.support.diagnostics",
     "UsageError": "dialects.support.diagnostics",
     "compile": "gradc.compiler",

@@ -16,6 +16,7 @@ import click
 from gradc import __version__
 from gradc.cli_options import (
     AUTO_PAD_RULE,
+    LIMITS,
     THREADS,
     Tuning,
     input_options,
@@ -122,6 +123,7 @@ def cli() -> None:
 @click.option("--timing", is_flag=True, help="Print the time of each pass.")
 @click.option("--check", is_flag=True, help="Execute the IR before and after each pass and compare.")
 @tuning_options
+@LIMITS
 def compile_command(
     source: str,
     output: str | None,
@@ -166,6 +168,7 @@ def compile_command(
 @click.option("-o", "--output", metavar="NPZ", help="Write the outputs to this .npz file; - for stdout.")
 @source_options
 @input_options
+@LIMITS
 def run(
     source: str,
     output: str | None,
@@ -201,6 +204,7 @@ def run(
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @source_options
 @input_options
+@LIMITS
 def verify(
     source: str,
     rtol: float | None,
@@ -231,6 +235,7 @@ def verify(
 @click.argument("source", metavar="IN")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @AUTO_PAD_RULE
+@LIMITS
 def inspect(source: str, as_json: bool, auto_pad_rule: str | None) -> None:
     """Show the ops of the graph IN: shapes, dtypes, attributes after defaults, what is supported."""
     from gradc import inspection
@@ -248,6 +253,7 @@ def inspect(source: str, as_json: bool, auto_pad_rule: str | None) -> None:
 @source_options
 @THREADS
 @tuning_options
+@LIMITS
 def explain(
     source: str,
     as_json: bool,
@@ -301,6 +307,7 @@ def doctor(as_json: bool) -> None:
 )
 @click.option("--json", "json_path", metavar="FILE", help="Write all that was measured.")
 @click.option("--plot", "plot_path", metavar="FILE", help="Write a picture, .png or .svg.")
+@LIMITS
 def bench(
     cases: tuple[str, ...],
     suite: str | None,

@@ -24,6 +24,23 @@ AUTO_PAD_RULE = click.option(
 )
 
 
+def _set_limits(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> None:
+    """The limits of a command, for as long as it runs."""
+    from dialects.support import limits
+
+    context.with_resource(limits.using(limits.parse(given)))
+
+
+LIMITS = click.option(
+    "--limit",
+    multiple=True,
+    metavar="NAME=N",
+    expose_value=False,
+    callback=_set_limits,
+    help="Raise or lower a limit: ops=1M, file-bytes=2G; docs/limits.md lists them.",
+)
+
+
 THREADS = click.option(
     "--threads",
     type=click.IntRange(1),

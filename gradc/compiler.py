@@ -27,11 +27,13 @@ from dialects.support.diagnostics import (
     sentence,
 )
 from dialects.support.interfaces import collect_remarks
+from dialects.support.limits import Limits, using
 from gradc import crash
 from gradc.collector import rare_collections
 from gradc.constants import bind_constants
 from gradc.printing import whole
 from gradc.recipes import CHOICE, MODEL, SESSION, Recipe
+from gradc.samples import check_runnable
 from gradc.tensors import TensorInfo, input_infos, output_infos
 from gradc.tuning.request import BUDGET, TuningRequest
 from passes import pipelines
@@ -58,6 +60,7 @@ class Options:
     auto_pad_rule: str | None = None
     strict: bool = False
     threads: int | None = None
+    limits: Limits | None = None
 
     def __post_init__(self) -> None:
         _check_word("target", self.target, TARGETS)
@@ -70,6 +73,8 @@ class Options:
             self._check_opset(self.opset)
         if self.threads is not None and not (isinstance(self.threads, int) and self.threads >= 1):
             raise _usage("threads", repr(self.threads), "a number, 1 or more")
+        if not isinstance(self.limits, Limits | None):
+            raise _usage("limits", repr(self.limits), "a gradc.Limits")
 
     def _check_opset(self, opset: int) -> None:
         from gradc.runtime import check_opset
@@ -159,6 +164,8 @@ class Compiled:
         """The onnxruntime session that `run` uses; made once per provider and thread count."""
         from gradc.runtime import Session, ep_of
 
+        with using(self.options.limits):
+            check_runnable(self.module)
         provider = ep_of(self.options.target) if ep is None else ep
         count = self.options.resolved().threads if threads is None else threads
         key = (provider, count)
@@ -187,6 +194,7 @@ def compile(
     tuning_file: str | os.PathLike[str] | None = None,
     tune_budget: float = BUDGET,
     shapes: Mapping[str, Sequence[int]] | None = None,
+    limits: Limits | None = None,
 ) -> Compiled:
     """Compile a graph to a plain ONNX model.
 
@@ -201,14 +209,16 @@ def compile(
     tune: measure the strategies for each gradient on this machine, for up to tune_budget seconds, and
     use the fastest; `shapes` states sizes of inputs, by name, that are unknown otherwise. Measurements
     are kept in a cache, or in the tuning_file, which is also used without `tune`.
+    limits: a `gradc.Limits`, for what is larger than gradc goes up to by default (docs/limits.md).
 
     Raises GradcError, whose text is the diagnostic line, for anything wrong with the graph.
     """
     request = TuningRequest(tune, tuning_file, tune_budget, shapes or {})
     request.check_shapes_are_used()
-    options = Options(target, opset, strategy, auto_pad_rule, strict, request.threads(threads))
-    tuner = request.tuner(options.resolved())
-    return compile_module(load(source, auto_pad_rule), options, constants, tuner=tuner)
+    options = Options(target, opset, strategy, auto_pad_rule, strict, request.threads(threads), limits)
+    with using(limits):
+        tuner = request.tuner(options.resolved())
+        return compile_module(load(source, auto_pad_rule), options, constants, tuner=tuner)
 
 
 def load(source: Any, auto_pad_rule: str | None = None) -> ModuleOp:

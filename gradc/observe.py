@@ -10,7 +10,7 @@ import numpy as np
 from dialects.support import entry
 from gradc.compiler import Observer, Stage
 from gradc.printing import elided
-from gradc.samples import random_inputs
+from gradc.samples import check_runnable, random_inputs
 from gradc.tables import table
 from gradc.verify import bounds, compare, may_overflow_within, reference
 
@@ -66,6 +66,7 @@ class Check:
 
     def __call__(self, stage: Stage) -> None:
         if stage.after is None:
+            check_runnable(stage.module)
             names = entry.input_names(entry.entry_function(stage.module))
             drawn = random_inputs(stage.module, self.seed)
             self.inputs = [drawn[name] for name in names]

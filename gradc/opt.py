@@ -25,6 +25,7 @@ from xdsl.utils.target import Target as OutputTarget
 from xdsl.xdsl_opt_main import xDSLOptMain
 
 from dialects import DIALECTS
+from dialects.support import limits
 from dialects.support.diagnostics import Diagnostic, GradcError, UsageError, violation
 from gradc.files import write_whole
 from gradc.importers.mlir_text import PlacingParser
@@ -32,6 +33,7 @@ from gradc.importers.modules import verify
 from gradc.importers.text import decode
 from gradc.opt_passes import PIPELINES, parse_passes, usage
 from gradc.printing import elided
+from gradc.reading import read_bytes, read_stream
 from passes import all_passes
 
 STDIN = "-"
@@ -72,6 +74,13 @@ class GradcOpt(xDSLOptMain):
             action="store_true",
             help="repeat what a crash reproducer holds; exit code 70 if it fails",
         )
+        arg_parser.add_argument(
+            limits.OPTION,
+            action="append",
+            default=[],
+            metavar="NAME=N",
+            help="raise or lower a limit: ops=1M, file-bytes=2G; docs/limits.md lists them",
+        )
         arg_parser.epilog = f"-p takes the named pipelines {', '.join(PIPELINES)} as well"
         arg_parser.error = usage  # one line; argparse would print the whole usage
 
@@ -83,9 +92,9 @@ class GradcOpt(xDSLOptMain):
     def get_input_stream(self) -> tuple[IO[bytes], str]:
         path = self.args.input_file
         if path in (None, STDIN):
-            return sys.stdin.buffer, "mlir"
+            return BytesIO(read_stream(sys.stdin.buffer, "<stdin>")), "mlir"
         try:
-            return open(path, "rb"), "json" if Path(path).suffix == ".json" else "mlir"
+            return BytesIO(read_bytes(path)), "json" if Path(path).suffix == ".json" else "mlir"
         except OSError as error:
             raise violation(f"cannot read {path}: {error.strerror}") from None
 
@@ -93,6 +102,10 @@ class GradcOpt(xDSLOptMain):
         return "<stdin>" if self.args.input_file in (None, STDIN) else self.args.input_file
 
     def run(self) -> None:
+        with limits.using(limits.parse(self.args.limit)):
+            self._run()
+
+    def _run(self) -> None:
         chunks, extension = self.prepare_input()
         texts = []
         for stream, offset in chunks:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -12,9 +13,10 @@ from dialects.cann.resize import ResizeBilinearV2GradOp
 from dialects.onednn.base import OneDNNConvOp
 from dialects.onednn.convolution import ConvolutionBackwardDataOp
 from dialects.onednn.interpolate import InterpolateBackwardOp
-from dialects.support import entry, layouts, shapes
-from dialects.support.diagnostics import nearest, violation
+from dialects.support import entry, layouts, limits, shapes
+from dialects.support.diagnostics import diagnostic_at, nearest, violation
 from dialects.support.dtypes import by_name
+from dialects.support.limits import LimitError
 from dialects.support.shapes import Dim, Shape
 from gradc.constants import tensor_info
 from gradc.tensors import TensorInfo
@@ -38,8 +40,7 @@ def random_inputs(
     arguments = dict(zip(function.args, names, strict=True))
     _fit_convolutions(module, arguments, sizes)
     _fit_resizes(module, arguments, sizes)
-    rng = np.random.default_rng(seed)
-    found = {info.name: _random(info, sizes.shape(info), rng) for info in infos}
+    found = _drawn(infos, sizes, seed)
     for name, argument in zip(names, function.args, strict=True):
         found[name] = _tamed(argument, found[name])
         if (wanted := _wanted_sizes(argument, names, function.args, found)) is not None:
@@ -52,6 +53,24 @@ def random_model_inputs(
 ) -> dict[str, np.ndarray]:
     """`random_inputs` for a model of which only the inputs are known."""
     sizes = Sizes(infos, given_shapes or {})
+    return _drawn(infos, sizes, seed)
+
+
+def check_runnable(module: ModuleOp) -> None:
+    """Raise LimitError where a tensor is larger than what gradc runs a graph with."""
+    for op in module.walk():
+        for value in op.results:
+            shape = shapes.shape_of(value)
+            count = math.prod(dim for dim in shape if isinstance(dim, int))
+            if count > limits.current().tensor_elements:
+                what = f"elements of a tensor {shapes.show(shape)} of a graph that is to run"
+                text = limits.too_large("tensor-elements", count, what)
+                raise LimitError(diagnostic_at(op, "error", text))
+
+
+def _drawn(infos: Sequence[TensorInfo], sizes: Sizes, seed: int) -> dict[str, np.ndarray]:
+    total = sum(math.prod(sizes.shape(info)) for info in infos)
+    limits.check("input-elements", total, "elements of the random inputs")
     rng = np.random.default_rng(seed)
     return {info.name: _random(info, sizes.shape(info), rng) for info in infos}
 

@@ -15,6 +15,9 @@ from xdsl.ir import Attribute, SSAValue
 from dialects.support.diagnostics import violation
 from dialects.support.memo import MOST, by_identity
 
+MOST_ELEMENTS = 2**62
+"""Sizes and their products are numbers of 64 bits in a model, with room for sums of two."""
+
 Dim = int | str | None
 Shape = tuple[Dim, ...]
 
@@ -28,6 +31,8 @@ def tensor_type(element_type: Attribute, shape: Sequence[Dim]) -> TensorType:
 def _tensor_type(element_type: Attribute, shape: Shape) -> TensorType:
     if any(isinstance(dim, int) and dim < 0 for dim in shape):
         raise ValueError(f"negative dim in {shape}")
+    if any(isinstance(dim, int) and dim > MOST_ELEMENTS for dim in shape):
+        raise violation("size", given=show(shape), expected=f"at most {MOST_ELEMENTS:,}, for 64 bits")
     dims = [dim if isinstance(dim, int) else DYNAMIC_INDEX for dim in shape]
     if not any(isinstance(dim, str) for dim in shape):
         return TensorType(element_type, dims)

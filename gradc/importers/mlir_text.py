@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -22,6 +23,7 @@ from xdsl.utils.lexer import Input
 from xdsl.utils.mlir_lexer import MLIRLexer
 
 from dialects import DIALECTS, context
+from dialects.support import limits
 from dialects.support.diagnostics import (
     Diagnostic,
     GradcError,
@@ -101,6 +103,14 @@ class PlacingParser(Parser):
         if position_of(module) is None:
             module.location = location(position=start)
         return module
+
+    def _parse_dense_literal_type(self) -> Any:
+        """A splat is spread as soon as it is read, whatever size its type claims."""
+        type_ = super()._parse_dense_literal_type()
+        count, written = math.prod(type_.get_shape()), len(self.lexer.input)
+        if count > written:
+            limits.check("constant-elements", count, f"elements of a constant of type {type_}")
+        return type_
 
     def _parse_tensor_literal_element(self) -> FloatBits:
         element = super()._parse_tensor_literal_element()

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Set
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseIntOrFPElementsAttr, ModuleOp, StringAttr, TensorType
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import DiagnosticException
 
 from dialects.onednn.base import OneDNNConvOp
+from dialects.support import limits
 from dialects.support.diagnostics import GradcError, diagnostic_at, error_at, subject_of
 from dialects.support.dtypes import of_mlir
 from dialects.support.entry import entry_function, input_names, output_names, return_op
+from dialects.support.limits import LimitError
+from dialects.support.shapes import MOST_ELEMENTS
 
 GRAPH_DIALECTS = ("onednn", "cann", "grad", "onnx")
 """Dialects whose ops may stand in a function that gradc compiles."""
@@ -64,8 +68,42 @@ def _check_ops(module: ModuleOp) -> None:
             raise error_at(op, "op outside of a function", expected="func.func")
 
 
+def check_sizes(module: ModuleOp) -> None:
+    """Raise for what no pass should see: LimitError or GradcError.
+
+    How many ops there are, how large a constant of one value is when it is spread, and that sizes are
+    numbers of 64 bits, of whole tensors, too."""
+    limits.check("ops", sum(1 for _ in module.walk()), "ops of the graph")
+    for op in module.walk():
+        for value in op.properties.values():
+            if isinstance(value, DenseIntOrFPElementsAttr):
+                _check_spread(op, value)
+        blocks = [block for region in op.regions for block in region.blocks]
+        for type_ in (*op.result_types, *(argument.type for block in blocks for argument in block.args)):
+            _check_elements(op, type_)
+
+
+def _check_spread(op: Operation, value: DenseIntOrFPElementsAttr) -> None:
+    count = math.prod(value.type.get_shape())
+    if len(value.data.data) >= count:
+        return
+    if count > limits.current().constant_elements:
+        what = limits.too_large("constant-elements", count, "elements of a constant")
+        raise LimitError(diagnostic_at(op, "error", what))
+
+
+def _check_elements(op: Operation, type_: Attribute) -> None:
+    if not isinstance(type_, TensorType):
+        return
+    known = [dim for dim in type_.get_shape() if dim != DYNAMIC_INDEX]
+    if math.prod(known) > MOST_ELEMENTS:
+        expected = f"at most {MOST_ELEMENTS:,}: sizes are numbers of 64 bits"
+        raise error_at(op, f"elements of {type_}", given=f"{math.prod(known):,}", expected=expected)
+
+
 def verify(module: ModuleOp) -> None:
     """Op by op, so that an error of xDSL's own checks gets the place of the op that fails them."""
+    check_sizes(module)
     seen: set[Operation] = set()
     for op in module.walk():
         _check_defined(op, seen)

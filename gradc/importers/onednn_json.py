@@ -17,13 +17,14 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region, SSAValue
 
 from dialects.onednn import ConvolutionBackwardDataOp
-from dialects.support import dtypes, layouts, shapes
+from dialects.support import dtypes, layouts, limits, shapes
 from dialects.support.attributes import documented_attributes
 from dialects.support.diagnostics import Diagnostic, GradcError, location, sentence
 from dialects.support.documented_op import DocumentedOp, build
 from dialects.support.entry import set_names
 from dialects.support.shapes import Shape
 from gradc.importers import json_positions
+from gradc.importers.modules import check_sizes
 from gradc.importers.onednn_document import UNDEF, Document, Node, Tensor, read_document
 
 SOURCE_ID = "source.id"
@@ -44,13 +45,16 @@ def import_document(document: Mapping[str, Any], auto_pad_rule: str | None = Non
     for a kind that gradc does not compile.
     """
     read = read_document(document)
+    limits.check("ops", len(read.nodes), "ops of the graph")
     _check_ids(read.nodes)
     _check_records(read.nodes)
     producers = _producers(read.nodes)
     ordered = _topological(read.nodes, producers)
     inputs = _inputs(read, ordered, producers)
     outputs = _outputs(read, ordered, producers)
-    return _module(read, ordered, inputs, outputs, auto_pad_rule)
+    module = _module(read, ordered, inputs, outputs, auto_pad_rule)
+    check_sizes(module)
+    return module
 
 
 def _check_ids(nodes: Sequence[Node]) -> None:

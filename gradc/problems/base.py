@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from dialects.grad.conv import DATA_LAYOUTS
 from dialects.onnx.ops import ConstantOp
-from dialects.support import layouts, shapes
+from dialects.support import layouts, limits, shapes
 from dialects.support.diagnostics import GradcError, Position
 from dialects.support.documented_op import DocumentedOp, build
 from dialects.support.dtypes import FLOATS, by_name, name_of
@@ -141,6 +141,7 @@ class Problem(ABC):
 
     def _random_diff_dst(self, seed: int) -> np.ndarray:
         known = [sample_size(dim, axis) for axis, dim in enumerate(self.diff_dst)]
+        limits.check_tensor(known, "input-elements", "elements of diff_dst")
         rng = np.random.default_rng([seed, 0])
         return self._of_dtype(rng.standard_normal(ordered(known, "NCX", self.layout)))
 

@@ -11,6 +11,7 @@ import numpy as np
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp
+from dialects.support import limits
 from dialects.support.shapes import Shape
 from gradc.problems.base import Problem, data_of
 from gradc.problems.text import Fields, show_ints, unless
@@ -95,6 +96,7 @@ class ConvProblem(Problem):
 
     def _random_weights(self, seed: int) -> np.ndarray:
         """Normally distributed, over the square root of the number of terms of a sum."""
+        limits.check_tensor(self.weights, "input-elements", "elements of the weights")
         array = np.random.default_rng([seed, 1]).standard_normal(self.weights)
         return self._of_dtype(array / max(self._terms_per_result, 1) ** 0.5)
 

@@ -21,6 +21,7 @@ from dialects.support.entry import set_names, update_function_type
 from gradc.exporter import export
 from gradc.problems import Problem
 from gradc.runtime import Bound, Session, ep_of
+from gradc.samples import check_runnable
 from gradc.tuning.race import race
 from gradc.verify import RTOL, compare
 from passes import pipelines
@@ -56,7 +57,9 @@ def measure(
 
 
 def _bound(problem: Problem, strategy: str, feeds: Mapping[str, np.ndarray], target: Target) -> Bound:
-    model = export(lowered(problem, strategy, target), opset=target.opset, metadata={})
+    module = lowered(problem, strategy, target)
+    check_runnable(module)
+    model = export(module, opset=target.opset, metadata={})
     session = Session(model, ep=ep_of(target.name), threads=target.threads)
     return session.bound(feeds)
 

@@ -11,14 +11,10 @@ from math import prod
 from xdsl.ir import Operation
 
 from dialects.support import limits
-from dialects.support.shapes import shape_of
+from dialects.support.shapes import MOST_ELEMENTS, shape_of
 
 FREE_CONSTANTS = 2**20
 """Elements of constants that any op may have, however small its data."""
-
-MOST_ELEMENTS = 2**62
-"""Sizes and their products are 64-bit numbers in a model."""
-
 
 @dataclass(frozen=True)
 class Built:
