@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from math import prod
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -13,6 +14,7 @@ from xdsl.ir import Attribute, Operation
 
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.ops import ConstantOp
+from dialects.support import shapes
 from dialects.support.diagnostics import Diagnostic, UnsupportedError, name_of, position_of
 from dialects.support.documented_op import CHOICE
 from gradc.compiler import Options, to_gradients
@@ -51,7 +53,8 @@ class GradientReport:
     """The ops of one problem, which are all written alike.
 
     `why` is measured, predicted, named (by the source) or forced; without a choice, it is the reason.
-    `nodes` counts what the choice becomes, for this problem by itself. `peak_fraction` is the gradient's
+    `nodes` counts what the choice becomes, for this problem by itself, and `constant_elements` those of
+    its constants, weights that the problem knows included. `peak_fraction` is the gradient's
     flops over the time measured for it, as a part of what this machine can do.
     """
 
@@ -61,6 +64,7 @@ class GradientReport:
     choice: str | None
     why: str
     nodes: dict[str, int]
+    constant_elements: int
     flops: int | None
     peak_fraction: float | None
 
@@ -159,6 +163,7 @@ class _View:
         tuning = self.tunings.get(case.key)
         seconds = tuning.seconds if tuning else {}
         work = None if case.sizes is None else flops(case.sizes)
+        nodes, constants = _written(case, choice, self.target) if choice else ({}, 0)
         taken = seconds.get(choice) if choice else None
         return GradientReport(
             problem=str(case.problem),
@@ -169,7 +174,8 @@ class _View:
             ],
             choice=choice,
             why=why,
-            nodes=_nodes(case, choice, self.target) if choice else {},
+            nodes=nodes,
+            constant_elements=constants,
             flops=work,
             peak_fraction=work / taken / self.peak if work and taken and self.peak else None,
         )
@@ -187,10 +193,13 @@ class _View:
         return choice, "measured" if self.tuned and case.key in self.tunings else "predicted"
 
 
-def _nodes(case: Case, strategy: str, target: Target) -> dict[str, int]:
-    module = lowered(case.problem, strategy, target)
-    nodes = (op for op in module.walk() if isinstance(op, OnnxOp) and not isinstance(op, ConstantOp))
-    return dict(Counter(op.onnx_name() for op in nodes).most_common())
+def _written(case: Case, strategy: str, target: Target) -> tuple[dict[str, int], int]:
+    """How many nodes of each kind the problem becomes, and the elements of their constants."""
+    ops = [op for op in lowered(case.problem, strategy, target).walk() if isinstance(op, OnnxOp)]
+    constants = [op for op in ops if isinstance(op, ConstantOp)]
+    nodes = Counter(op.onnx_name() for op in ops if not isinstance(op, ConstantOp))
+    elements = sum(prod(shapes.static(shapes.shape_of(op.output)) or ()) for op in constants)
+    return dict(nodes.most_common()), elements
 
 
 def as_json(found: Explanation) -> str:
@@ -221,7 +230,8 @@ def _described(gradient: GradientReport) -> Iterator[str]:
         yield gradient.why
         return
     nodes = ", ".join(f"{count} {kind}" for kind, count in gradient.nodes.items())
-    yield f"{gradient.choice} ({gradient.why}): {nodes or 'no nodes'}"
+    built = f"; {gradient.constant_elements:,} elements of constants" if gradient.constant_elements else ""
+    yield f"{gradient.choice} ({gradient.why}): {nodes or 'no nodes'}{built}"
     if gradient.flops:
         part = gradient.peak_fraction
         yield f"{_amount(gradient.flops)}flop" + (f", {part:.0%} of the peak" if part is not None else "")

@@ -10,7 +10,7 @@ from math import prod
 import numpy as np
 
 from dialects.grad.resize import ResizeBackwardOp
-from dialects.support import shapes
+from dialects.support import limits, shapes
 from gradc.problems import (
     ConvBackwardDataProblem,
     ConvTransposeBackwardDataProblem,
@@ -49,7 +49,7 @@ def _products(positions: shapes.Shape, weights: Sequence[int]) -> int | None:
 def _(problem: ResizeBackwardProblem) -> int | None:
     """One axis after the other, in the order that takes least; a factor of an axis is a nonzero of M."""
     known = shapes.static(problem.diff_dst)
-    if known is None:
+    if known is None or max(known) > limits.current().constant_elements:
         return None
     (op,) = (op for op in problem.module().walk() if isinstance(op, ResizeBackwardOp))
     axes = [(sampling.x, sampling.y, _factors(sampling.taps())) for sampling in op.samplings]

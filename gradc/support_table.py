@@ -11,7 +11,6 @@ import math
 import re
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 from xdsl.ir import Attribute
@@ -20,9 +19,9 @@ from dialects import source_ops
 from dialects.support.attributes import AttributeSpec, documented_attributes
 from dialects.support.diagnostics import GradcError
 from dialects.support.documented_op import DocumentedOp
+from gradc import generated
 from gradc.builder import Graph
 from gradc.compiler import compile
-from gradc.files import write_whole
 from passes.kernels import PROVIDERS
 
 BEGIN, END = "<!-- support table: begin -->", "<!-- support table: end -->"
@@ -209,25 +208,11 @@ def tables() -> str:
 
 def refreshed(text: str) -> str:
     """The document with its tables made anew. Raises ValueError if it lacks the markers."""
-    before, _, rest = text.partition(BEGIN)
-    _, found, after = rest.partition(END)
-    if not found:
-        raise ValueError(f"no {BEGIN} .. {END}")
-    return f"{before}{BEGIN}\n{tables()}\n{END}{after}"
+    return generated.between(text, BEGIN, END, tables())
 
 
 def main(arguments: list[str]) -> int:
-    check = "--check" in arguments
-    (name,) = (a for a in arguments if a != "--check")
-    path = Path(name)
-    text = path.read_text(encoding="utf-8")
-    fresh = refreshed(text)
-    if not check:
-        write_whole(path, fresh.encode())
-        return 0
-    if text != fresh:
-        print(f"{name}: the support tables are stale; run python -m gradc.support_table {name}")
-    return int(text != fresh)
+    return generated.main(arguments, "gradc.support_table", refreshed)
 
 
 if __name__ == "__main__":

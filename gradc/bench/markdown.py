@@ -15,6 +15,7 @@ from typing import Any
 
 from gradc.bench.floors import Group
 from gradc.files import write_whole
+from gradc.generated import between
 
 BEGIN, END = "<!-- benchmark: begin -->", "<!-- benchmark: end -->"
 HEADER = "| gradient | threads | cases | geometric mean | lowest | below the floor |"
@@ -47,11 +48,7 @@ def _about(report: dict[str, Any]) -> str:
 
 def refreshed(text: str, reports: Sequence[dict[str, Any]]) -> str:
     """The document with its table made anew. Raises ValueError if it lacks the markers."""
-    before, _, rest = text.partition(BEGIN)
-    _, found, after = rest.partition(END)
-    if not found:
-        raise ValueError(f"no {BEGIN} .. {END}")
-    return f"{before}{BEGIN}\n{table(reports)}\n{END}{after}"
+    return between(text, BEGIN, END, table(reports))
 
 
 def main(arguments: Sequence[str]) -> None:
