@@ -26,7 +26,7 @@ from xdsl.xdsl_opt_main import xDSLOptMain
 
 from dialects import DIALECTS
 from dialects.support import limits
-from dialects.support.diagnostics import Diagnostic, GradcError, UsageError, violation
+from dialects.support.diagnostics import Diagnostic, GradcError, UnsupportedError, UsageError, violation
 from gradc.files import write_whole
 from gradc.importers.mlir_text import PlacingParser
 from gradc.importers.modules import verify
@@ -158,6 +158,9 @@ def main(args: Sequence[str] | None = None) -> int:
     except GradcError as error:
         print(error, file=sys.stderr)
         return error.exit_code
+    except MemoryError as error:
+        print(f"error: not enough memory: {error}", file=sys.stderr)
+        return UnsupportedError.exit_code
     return 0
 
 

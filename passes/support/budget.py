@@ -16,6 +16,7 @@ from dialects.support.shapes import MOST_ELEMENTS, shape_of
 FREE_CONSTANTS = 2**20
 """Elements of constants that any op may have, however small its data."""
 
+
 @dataclass(frozen=True)
 class Built:
     """Elements of constants, and ONNX nodes. `spread` bounds what a tensor between the nodes has, in

@@ -16,11 +16,14 @@ from dialects.grad.sampling import AxisSampling
 from dialects.onnx import ops as onnx
 from dialects.support.memo import MOST
 from dialects.support.shapes import shape_of
+from passes.support import budget
+from passes.support.axis_forms.bands import Bands
 from passes.support.axis_forms.base import AxisForm, as_dtype_of
 from passes.support.budget import Built
 from passes.support.rewriting import Emitter
 
 MOST_TAPS = 4
+"""More are read only where the matrix is too large to multiply, even in bands."""
 
 
 class Gathers(AxisForm):
@@ -28,12 +31,16 @@ class Gathers(AxisForm):
 
     def refuses(self, sampling: AxisSampling) -> str | None:
         taps = most_taps(sampling)
-        if taps > MOST_TAPS:
+        if taps > MOST_TAPS and budget.is_modest(Bands().builds(sampling), sampling.x + sampling.y):
             return f"a position reads {taps} positions, more than {MOST_TAPS}"
         return None
 
     def builds(self, sampling: AxisSampling) -> Built:
-        return Built(max(sampling.y, 2 * MOST_TAPS * sampling.x), 3 * MOST_TAPS)
+        """A position and a weight for each tap of each position of the result."""
+        if budget.is_too_much(Built(sampling.y)):
+            return Built(sampling.y)
+        taps = most_taps(sampling)
+        return Built(2 * taps * sampling.x, 3 * taps)
 
     def write(self, emit: Emitter, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
         positions, weights = tables(sampling)

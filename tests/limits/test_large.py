@@ -1,0 +1,60 @@
+"""Files and graphs as large as gradc takes, each within 4 GB. Minutes: `pytest -m heavy tests/limits`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from support.bounded import gradc_within
+from support.large import interpolation, parallel
+
+pytestmark = pytest.mark.heavy
+
+MILLION = 10**6
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (" " * 100 * MILLION, "the file is empty"),
+        ("\n" * 100 * MILLION + "{", "not JSON"),
+        ('{"version": "' + "a" * 100 * MILLION + '"}', "version of the document"),
+        ('"' + "a" * 100 * MILLION, "not JSON: Unterminated string"),
+        ("[" * 100 * MILLION, "the limit nesting"),
+        ('{"graph": [' + "[]," * 33 * MILLION + "[]]}", "the limit ops"),
+    ],
+    ids=["spaces", "lines", "string", "unterminated", "nested", "arrays"],
+)
+def test_a_file_of_100_megabytes(tmp_path: Path, text: str, said: str):
+    path = tmp_path / "graph.json"
+    path.write_text(text)
+    ended = gradc_within("compile", path, "-o", tmp_path / "out.onnx")
+    assert ended.code in (3, 4)
+    assert said in ended.err
+    assert ended.err.count("\n") == 1
+
+
+def test_a_larger_file(tmp_path: Path):
+    path = tmp_path / "graph.json"
+    path.write_text(" " * 130 * MILLION)
+    ended = gradc_within("compile", path, "-o", tmp_path / "out.onnx")
+    assert ended.code == 3
+    assert "--limit file-bytes=130000000 raises it" in ended.err
+
+
+def test_ten_thousand_ops(tmp_path: Path):
+    path = tmp_path / "graph.json"
+    path.write_text(json.dumps(parallel(10_000)))
+    ended = gradc_within("compile", path, "-o", tmp_path / "out.onnx")
+    assert ended.code == 0, ended.err
+
+
+@pytest.mark.parametrize("mode", ["linear", "nearest"])
+@pytest.mark.parametrize(("x", "y"), [(1, 10**7), (10**7, 1), (97, 10**7 + 3), (5 * 10**6, 10**7)])
+def test_an_interpolation_of_ten_million_positions(tmp_path: Path, mode: str, x: int, y: int):
+    path = tmp_path / "graph.mlir"
+    path.write_text(interpolation((1, 1, x), (1, 1, y), mode))
+    ended = gradc_within("compile", path, "-o", tmp_path / "out.onnx")
+    assert ended.code == 0, ended.err
+    assert (tmp_path / "out.onnx").stat().st_size < 100 * (x + y)

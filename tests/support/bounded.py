@@ -1,0 +1,34 @@
+"""The command line in a process of its own, with a bound on its memory and time."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+MEMORY = 4 * 2**30
+
+
+@dataclass(frozen=True)
+class Ended:
+    code: int
+    out: str
+    err: str
+
+
+def gradc_within(*arguments: object, memory: int = MEMORY, seconds: float = 600) -> Ended:
+    """Raises TimeoutExpired where `seconds` do not suffice; without memory the process ends by itself."""
+    paths = (str(ROOT), os.environ.get("PYTHONPATH", ""))
+    done = subprocess.run(
+        [sys.executable, "-m", "gradc.cli", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "OMP_NUM_THREADS": "1"},
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (memory, memory)),
+    )
+    return Ended(done.returncode, done.stdout, done.stderr)
