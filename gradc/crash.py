@@ -84,7 +84,7 @@ def pass_reproducer(start: ModuleOp, pipeline: Sequence[ModulePass], index: int)
         raise
     except Exception as error:
         failed, before, cause = first_fault(start, pipeline[: index + 1], error)
-        if isinstance(cause, GradcError):
+        if isinstance(cause, GradcError | MemoryError):
             raise
         rest = ",".join(str(pass_.spec()) for pass_ in pipeline[failed:])
         recipe = Recipe(PASSES, f"pass {pipeline[failed].name}", pipeline=rest)

@@ -363,3 +363,18 @@ class TestFolders:
         monkeypatch.setattr(tempfile, "gettempdir", none)
         assert "(No usable temporary directory found)" in crash_line()
         assert len(list((tmp_path / "work").iterdir())) == 1
+
+
+@pytest.mark.parametrize("run", [run_gradc, run_opt])
+def test_a_lack_of_memory_is_no_fault(run, folder, tmp_path, monkeypatch):
+    def lacks(*_args):
+        raise MemoryError("Unable to allocate 4 TiB")
+
+    monkeypatch.setattr(SelectStrategyPass, "apply", lacks)
+    path = tmp_path / "graph.json"
+    path.write_text(text_of(CONV))
+    options = ["compile", path, "-o", "-"] if run is run_gradc else [path, "-p", "select-strategy"]
+    ended = run(*options)
+    assert ended.code == 3
+    assert ended.line == "error: not enough memory: Unable to allocate 4 TiB"
+    assert not list(folder.iterdir())
