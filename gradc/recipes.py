@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from dialects.support.diagnostics import violation
+from dialects.support.limits import current
 
 PREFIX = "// recipe: "
 
@@ -27,6 +28,7 @@ class Recipe:
 
     `pipeline` are the passes to run first. `options` are those of a compilation, and `ep` where the
     model is to run; `tune` says that strategies are measured. `form` is that of the source, mlir or json.
+    `limits` are those in force.
     """
 
     stage: str
@@ -37,6 +39,7 @@ class Recipe:
     ep: str = "cpu"
     tune: bool = False
     form: str = "mlir"
+    limits: Mapping[str, int] = field(default_factory=lambda: asdict(current()))
 
     def line(self) -> str:
         return PREFIX + json.dumps(asdict(self))
@@ -79,7 +82,7 @@ def _line(text: str) -> str | None:
 def _check(recipe: Recipe, file: str) -> None:
     for entry in fields(Recipe):
         value = getattr(recipe, entry.name)
-        kind = {"options": dict, "tune": bool}.get(entry.name, str)
+        kind = {"options": dict, "limits": dict, "tune": bool}.get(entry.name, str)
         if not isinstance(value, kind):
             raise violation(f"recipe of {file}, {entry.name}", given=repr(value), expected=kind.__name__)
     if recipe.stage not in STAGES:

@@ -12,6 +12,7 @@ from xdsl.passes import ModulePass
 
 import dialects
 from dialects.support.diagnostics import Diagnostic, GradcError, violation
+from dialects.support.limits import Limits, using
 from gradc import recipes
 from gradc.compiler import Options, choose
 from gradc.crash import NOT_OURS, one_line
@@ -49,7 +50,8 @@ def replay(path: StrPath, say: Callable[[str], None]) -> int:
     mistake.
     """
     recipe, body = recipes.read(read_text(path), str(path))
-    found = fault_of_text(recipe, body, str(path))
+    with using(_limits_of(recipe)):
+        found = fault_of_text(recipe, body, str(path))
     if found is None:
         say(f"not reproduced: {recipe.step} ends without an error")
         return EXIT_NOT_REPRODUCED
@@ -137,9 +139,17 @@ def _repeat(module: ModuleOp, recipe: Recipe) -> None:
 def options_of(recipe: Recipe) -> Options:
     """Raises GradcError for options that no compilation has."""
     try:
-        return Options(**recipe.options)
+        return Options(**{**recipe.options, "limits": _limits_of(recipe)})
     except TypeError as error:
         raise GradcError(Diagnostic("error", f"options of the recipe: {error}")) from None
+
+
+def _limits_of(recipe: Recipe) -> Limits | None:
+    """Those in force when the file was written; None where it tells none."""
+    try:
+        return Limits(**recipe.limits) if recipe.limits else None
+    except (TypeError, GradcError) as error:
+        raise violation(f"limits of the recipe: {error}") from None
 
 
 def _fault(step: str, action: Callable[[], None]) -> Fault | None:

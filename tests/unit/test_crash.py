@@ -258,6 +258,17 @@ class TestReplay:
         code, line = replayed(folder)
         assert (code, line[:42]) == (70, "reproduced: internal error in the exporter")
 
+    def test_the_limits_in_force(self, folder, monkeypatch):
+        with monkeypatch.context() as patch:
+            patch.setattr(exporter, "check", fails)
+            with pytest.raises(gradc.InternalError):
+                gradc.compile(CONV, limits=gradc.Limits(nodes=77))
+            assert replayed(folder)[0] == 70
+        text = reproducer(folder).read_text(encoding="utf-8")
+        reproducer(folder).write_text(text.replace('"nesting": 64', '"nesting": 1'), encoding="utf-8")
+        code, line = replayed(folder)
+        assert (code, "the limit nesting" in line, '"nodes": 77' in text) == (3, True, True)
+
     def test_another_fault(self, folder, monkeypatch):
         monkeypatch.setattr(CanonicalizeLayoutPass, "apply", fails)
         with pytest.raises(gradc.InternalError):
@@ -286,6 +297,8 @@ class TestReplay:
         '// recipe: {"stage": "shell", "step": ""}': "stage: given shell, expected one of passes,",
         '// recipe: {"stage": 3, "step": ""}': "stage: given 3, expected str",
         '// recipe: {"stage": "passes", "step": "", "command": "rm"}': "command",
+        '// recipe: {"stage": "passes", "step": "", "limits": {"opss": 1}}\nx': "opss",
+        '// recipe: {"stage": "passes", "step": "", "limits": {"ops": 0}}\nx': "limit ops",
         '// recipe: {"stage": "passes", "step": ""}': "nothing after its recipe",
         "// recipe: " + "[" * 100_000: "recipe of",
     }
