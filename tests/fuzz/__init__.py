@@ -1,0 +1,1 @@
+"""Fuzzing: made-up inputs, of which each must end as a right model or as a located diagnostic."""

@@ -1,0 +1,1 @@
+"""Changes to inputs: of bytes, of JSON trees, of MLIR tokens, of .npz archives. All draw from a Random."""

@@ -1,0 +1,138 @@
+"""What a target is, and the way from a source file to checked numbers that several share."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from math import prod
+from pathlib import Path
+from random import Random
+from typing import Any, ClassVar
+
+import numpy as np
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, TensorType
+
+from dialects.evaluate import evaluate
+from dialects.support import entry
+from dialects.support.attributes import documented_attributes
+from dialects.support.diagnostics import GradcError
+from dialects.support.documented_op import DocumentedOp
+from fuzz.oracle import Finding, Verdict, judge
+from gradc.compiler import Compiled, Options, compile_module, load
+from gradc.inspection import as_json, as_text, inspect
+from gradc.samples import random_inputs
+from gradc.verify import verify_outputs
+
+MOST_ELEMENTS = 300_000
+"""Tensors of a module larger than this, before or after lowering, are read and not compiled or run.
+
+What huge sizes cost in time and memory is for tests of gradc's limits. Raise this, and
+LARGEST_ATTRIBUTE, to fuzz them as well."""
+
+LARGEST_ATTRIBUTE = 2000
+"""The same for strides, pads, sizes and the other numbers of attributes."""
+
+UNSIZED = 12
+"""What an unknown dim counts as."""
+
+
+class Target(ABC):
+    """One way into gradc. A case is the bytes of one file."""
+
+    name: ClassVar[str]
+    suffix: ClassVar[str]
+
+    @abstractmethod
+    def seeds(self) -> list[bytes]:
+        """Valid cases to begin with."""
+
+    @abstractmethod
+    def made(self, random: Random, pool: Sequence[bytes]) -> bytes:
+        """A new case, made from nothing or by changing one of the pool."""
+
+    @abstractmethod
+    def run(self, path: Path) -> str:
+        """Put the case at `path` through gradc: what was accepted in a few words, or an exception."""
+
+    @abstractmethod
+    def check(self, error: GradcError, path: Path) -> None:
+        """Raise Finding unless a refusal says what is promised for this kind of file."""
+
+    def judged(self, data: bytes, folder: Path) -> Verdict:
+        """The verdict on a case, which is put into a folder first."""
+        path = folder / f"case{self.suffix}"
+        path.write_bytes(data)
+        return judge(self.run, path, self.check)
+
+    @cached_property
+    def started(self) -> list[bytes]:
+        """`seeds`, made once."""
+        return self.seeds()
+
+
+def run_source(path: Path, options: Options) -> str:
+    """Read, show, compile, run and check a source file."""
+    module = load(path, options.auto_pad_rule)
+    if not is_small(module):
+        return "too large to run"
+    found = inspect(str(path))
+    as_text(found), as_json(found)
+    return checked(compile_module(module, options))
+
+
+def checked(compiled: Compiled, given: Mapping[str, np.ndarray] | None = None) -> str:
+    """Run a model and hold it against the reference; Finding where the numbers differ.
+
+    Without `given` inputs they are random. A model for CUDA is executed with numpy.
+    """
+    if not is_small(compiled.module):
+        return "too large once lowered"
+    fed = random_inputs(compiled.source, 0) if given is None else given
+    wrong = [row for row in verify_outputs(compiled, fed, _outputs(compiled, fed)) if not row.ok]
+    if wrong:
+        worst = ", ".join(f"{row.name} {row.worst:.3g} > {row.rtol:.3g}" for row in wrong)
+        raise Finding(f"numbers: {_strategies(compiled)}: {worst}")
+    return f"{_kinds(compiled.source)} as {_strategies(compiled)}"
+
+
+def _outputs(compiled: Compiled, fed: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
+    if compiled.options.target != "cuda":
+        return compiled.run(fed)
+    function = entry.entry_function(compiled.module)
+    arrays = evaluate(compiled.module, [fed[name] for name in entry.input_names(function)])
+    return dict(zip(entry.output_names(function), arrays, strict=True))
+
+
+def _kinds(module: ModuleOp) -> str:
+    return " ".join(sorted({op.name for op in module.walk() if isinstance(op, DocumentedOp)}))
+
+
+def _strategies(compiled: Compiled) -> str:
+    found = {str(op.attributes.get("gradc.strategy", "")).strip('"') for op in compiled.module.walk()}
+    return " ".join(sorted(found - {""})) or "nothing"
+
+
+def is_small(module: ModuleOp) -> bool:
+    """Whether the module can be compiled and run in no time: the one place where sizes are capped."""
+    values = [
+        v
+        for op in module.walk()
+        for v in (*op.results, *(a for r in op.regions for b in r.blocks for a in b.args))
+    ]
+    shapes = [value.type.get_shape() for value in values if isinstance(value.type, TensorType)]
+    if any(prod(UNSIZED if size < 0 else size for size in shape) > MOST_ELEMENTS for shape in shapes):
+        return False
+    return all(_has_small_numbers(op) for op in module.walk() if isinstance(op, DocumentedOp))
+
+
+def _has_small_numbers(op: DocumentedOp) -> bool:
+    numbers: list[Any] = []
+    for name in documented_attributes(type(op)):
+        value = op.properties.get(name)
+        if isinstance(value, IntegerAttr):
+            numbers.append(value.value.data)
+        elif isinstance(value, DenseArrayBase):
+            numbers.extend(value.get_values())
+    unknown = -(2**63)
+    return all(number == unknown or abs(number) <= LARGEST_ATTRIBUTE for number in numbers)

@@ -1,0 +1,55 @@
+"""Constants from an .npz file, bound to the weights of fixed graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from random import Random
+from typing import ClassVar
+
+import numpy as np
+from support.documents import CONV
+
+from dialects.support.diagnostics import GradcError
+from fuzz.mutate import archives, octets
+from fuzz.oracle import check_names_file
+from fuzz.targets.base import Target, checked
+from gradc.compiler import Options, compile_module, load
+from gradc.files import read_npz
+
+NAMES = ("t0", "t1", "t9")
+"""diff_dst, weights, and what the graph has not."""
+
+
+class NpzTarget(Target):
+    name: ClassVar = "npz"
+    suffix: ClassVar = ".npz"
+
+    def seeds(self) -> list[bytes]:
+        return [archives.written(arrays) for arrays in (_weights(), _weights() | _data(), {})]
+
+    def made(self, random: Random, pool: Sequence[bytes]) -> bytes:
+        if random.random() < 0.3:
+            return octets.mutated(random, random.choice(pool))
+        if random.random() < 0.05:
+            return octets.spliced(random, random.choice(pool), random.choice(pool))
+        arrays = random.choice((_weights(), _weights() | _data()))
+        return archives.made(random, NAMES, arrays)[: octets.MOST_BYTES]
+
+    def run(self, path: Path) -> str:
+        """Numbers are checked where the constants are finite: what 0 times infinity is differs by lowering."""
+        compiled = compile_module(load(CONV), Options(threads=1), str(path))
+        if not all(np.isfinite(array.astype(np.float64)).all() for array in read_npz(path).values()):
+            return "constants that are not finite"
+        return checked(compiled)
+
+    def check(self, error: GradcError, path: Path) -> None:
+        check_names_file(error, path)
+
+
+def _weights() -> Mapping[str, np.ndarray]:
+    return {"t1": np.linspace(-1, 1, 72, dtype=np.float32).reshape(4, 2, 3, 3)}
+
+
+def _data() -> Mapping[str, np.ndarray]:
+    return {"t0": np.linspace(-1, 1, 36, dtype=np.float32).reshape(1, 4, 3, 3)}
