@@ -20,8 +20,8 @@ FLOATS = (
 )  # fmt: skip
 
 JSON_NUMBERS = (
-    "1e999", "-1e999", "1E5", "1e2", "2.0", "-0", "-0.0", "01", "+1", ".5", "1.", "0x10", "NaN", "nan", "-nan",
-    "Infinity", "-Infinity", "inf", "-inf", "1_000", "1" * 5000, "1e-400", "0." + "1" * 2000,
+    "1e999", "-1e999", "1E5", "1e2", "2.0", "-0", "-0.0", "01", "+1", ".5", "1.", "0x10", "NaN", "nan",
+    "-nan", "Infinity", "-Infinity", "inf", "-inf", "1_000", "1" * 5000, "1e-400", "0." + "1" * 2000,
 )  # fmt: skip
 """Tokens, some of which are no JSON."""
 
@@ -33,7 +33,8 @@ STRINGS = (
 """The last two are half of a character: JSON can spell them, UTF-8 cannot."""
 
 DTYPES = (
-    "f32", "f16", "bf16", "f64", "s32", "s64", "s8", "u8", "boolean", "undef", "F32", "float32", "f8_e4m3", "",
+    "f32", "f16", "bf16", "f64", "s32", "s64", "s8", "u8", "boolean", "undef", "F32", "float32", "f8_e4m3",
+    "",
 )  # fmt: skip
 
 TAGS = ("s64", "s64[]", "f32", "f32[]", "string", "bool", "s32", "")

@@ -8,7 +8,6 @@ import itertools
 import os
 import resource
 import signal
-import sys
 import traceback
 import warnings
 from collections.abc import Sequence
@@ -109,4 +108,6 @@ def _prepare(folder: Path) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.RLIM_INFINITY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     faulthandler.register(signal.SIGUSR1, (folder / STACKS).open("w"), all_threads=True)
-    sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")
+    sink = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(sink, 1)
+    os.dup2(sink, 2)

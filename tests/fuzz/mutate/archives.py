@@ -13,7 +13,8 @@ import numpy as np
 from fuzz import words
 
 DTYPES = (
-    "<f4", ">f4", "<f8", "<f2", "<i4", "<i8", "|u1", "|b1", "<c8", "|V2", "|V3", "|S4", "<U2", "|O", "<M8[s]", "<f16", "",
+    "<f4", ">f4", "<f8", "<f2", "<i4", "<i8", "|u1", "|b1", "<c8", "|V2", "|V3", "|S4", "<U2", "|O",
+    "<M8[s]", "<f16", "",
 )  # fmt: skip
 
 SHAPES = (

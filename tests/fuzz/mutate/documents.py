@@ -25,7 +25,11 @@ def mutated(random: Random, tree: Any) -> Any:
 
 def _ops(tree: Any) -> list[Pairs]:
     graph = tree.get("graph") if isinstance(tree, Pairs) else None
-    return [op for op in graph if isinstance(op, Pairs)] if isinstance(graph, list) else []
+    return [op for op in graph if isinstance(op, Pairs)] if _is_array(graph) else []
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, list) and not isinstance(value, Pairs)
 
 
 def _records(ops: list[Pairs]) -> Iterator[Pairs]:
@@ -33,7 +37,7 @@ def _records(ops: list[Pairs]) -> Iterator[Pairs]:
     for op in ops:
         for port in ("inputs", "outputs"):
             records = op.get(port)
-            if isinstance(records, list):
+            if _is_array(records):
                 yield from (record for record in records if isinstance(record, Pairs))
 
 
@@ -52,7 +56,7 @@ def _tensor_says(random: Random, tree: Any, ops: list[Pairs]) -> None:
     dtype = chosen.get("dtype")
     if random.random() < 0.25:
         dtype = random.choice(words.DTYPES)
-    elif isinstance(shape, list):
+    elif _is_array(shape):
         shape = _other_shape(random, shape)
     for record in records:
         if record.get("id") == identifier:
@@ -79,7 +83,7 @@ def _attribute_says(random: Random, tree: Any, ops: list[Pairs]) -> None:
     value = entry.get("value")
     if random.random() < 0.1:
         entry.set("type", random.choice(words.TAGS))
-    elif isinstance(value, list) and value:
+    elif _is_array(value) and value:
         value[random.randrange(len(value))] = random.choice((random.randint(-1, 6), scalar(random)))
     elif isinstance(value, str):
         entry.set("value", random.choice(words.attribute_words()))
@@ -143,11 +147,11 @@ def _ports_move(random: Random, tree: Any, ops: list[Pairs]) -> None:
     records = list(_records(ops))
     port = random.choice([op.get("inputs") for op in ops])
     kind = random.randrange(4)
-    if kind == 0 and isinstance(port, list):
+    if kind == 0 and _is_array(port):
         random.shuffle(port)
-    elif kind == 1 and isinstance(port, list) and records:
+    elif kind == 1 and _is_array(port) and records:
         port.insert(random.randint(0, len(port)), copy.deepcopy(random.choice(records)))
-    elif kind == 2 and isinstance(port, list) and port:
+    elif kind == 2 and _is_array(port) and port:
         del port[random.randrange(len(port))]
     elif records:
         ids = [random.choice(records).get("id") for _ in range(random.randint(0, 3))]
@@ -155,6 +159,6 @@ def _ports_move(random: Random, tree: Any, ops: list[Pairs]) -> None:
 
 
 _CHANGES: tuple[Callable[[Random, Any, list[Pairs]], None], ...] = (
-    _tensor_says, _tensor_says, _tensor_says, _attribute_says, _attribute_says, _attribute_says, _another_attribute,
-    _ids_collide, _ops_move, _another_kind, _another_name, _ports_move,
+    _tensor_says, _tensor_says, _tensor_says, _attribute_says, _attribute_says, _attribute_says,
+    _another_attribute, _ids_collide, _ops_move, _another_kind, _another_name, _ports_move,
 )  # fmt: skip

@@ -200,5 +200,6 @@ def _lists(root: list[Any]) -> list[list[Any]]:
 
 
 _CHANGES: tuple[Callable[[Random, list[Any]], None], ...] = (
-    _value, _value, _nearby, _nearby, _retyped, _wrapped, _dropped, _dropped, _doubled, _shuffled, _renamed, _grafted,
+    _value, _value, _nearby, _nearby, _retyped, _wrapped, _dropped, _dropped, _doubled,
+    _shuffled, _renamed, _grafted,
 )  # fmt: skip

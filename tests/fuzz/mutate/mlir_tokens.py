@@ -14,24 +14,25 @@ TOKEN = re.compile(
     re.DOTALL,
 )
 
-PUNCTUATION = tuple('(){}[]<>,:=?*#!%@^"/-') + ("->", "::", "...", "{-#", "#-}", "//", "\\")
+PUNCTUATION = (*'(){}[]<>,:=?*#!%@^"/-', "->", "::", "...", "{-#", "#-}", "//", "\\")
 
 TYPES = (
     "tensor<*xf32>", "tensor<f32>", "tensor<0xf32>", "tensor<?x?x?x?xf32>", "tensor<1x2x3x3xf32>",
     'tensor<?x2x3x3xf32, ["N", "", "", ""]>', "tensor<1x2x3x3xf32, 5>", "tensor<2xi32>", "tensor<4xi64>",
     "tensor<2xui8>", "tensor<1x2x3x3xf64>", "tensor<1x2x3x3xbf16>", "tensor<1x2x3x3xtensor<1xf32>>",
-    "tensor<1x2x3x3xcomplex<f32>>", "tensor<1x2x3x3xf8E4M3FN>", "tensor<1x2x3x3xindex>", "memref<1x2x3x3xf32>",
-    "vector<4xf32>", "f32", "i1", "i65", "index", "none", "()", "(f32) -> f32", "tuple<f32>", "!llvm.ptr",
-    "tensor<-1xf32>", "tensor<99999999999999999999xf32>", "tensor<9223372036854775808x1x1x1xf32>",
+    "tensor<1x2x3x3xcomplex<f32>>", "tensor<1x2x3x3xf8E4M3FN>", "tensor<1x2x3x3xindex>",
+    "memref<1x2x3x3xf32>", "vector<4xf32>", "f32", "i1", "i65", "index", "none", "()", "(f32) -> f32",
+    "tuple<f32>", "!llvm.ptr", "tensor<-1xf32>", "tensor<99999999999999999999xf32>",
+    "tensor<9223372036854775808x1x1x1xf32>",
 )  # fmt: skip
 
 ATTRIBUTES = (
-    "[]", "[1]", "[1, 1]", "[0, 0]", "[2, 2]", "[1.5, 2.0]", "[-1, 1]", '["a"]', "[[1]]", "{}", "{a}", "true", "unit",
-    "dense<1> : tensor<2xi64>", "dense<[1, 2]> : tensor<2xi64>", 'dense<"0x00"> : tensor<1xf32>', "dense<> : tensor<0xf32>",
-    "dense<0x7FC00000> : tensor<1xf32>", "array<i64: 1, 1>", "array<i32: 1>", "array<f32>", "1 : i32", "1.0 : f16",
-    "0x7FC00000 : f32", "affine_map<(d0) -> (d0)>", "@main", "@a::@b", "loc(unknown)", 'loc("x":1:1)', "#onnx.x",
-    "opaque<\"a\", \"b\">", "strided<[1], offset: 0>", "dense_resource<x> : tensor<1xf32>", "sparse<0, 1> : tensor<1xi64>",
-    "distinct[0]<1>", "#builtin.int<1>",
+    "[]", "[1]", "[1, 1]", "[0, 0]", "[2, 2]", "[1.5, 2.0]", "[-1, 1]", '["a"]', "[[1]]", "{}", "{a}", "true",
+    "unit", "dense<1> : tensor<2xi64>", "dense<[1, 2]> : tensor<2xi64>", 'dense<"0x00"> : tensor<1xf32>',
+    "dense<> : tensor<0xf32>", "dense<0x7FC00000> : tensor<1xf32>", "array<i64: 1, 1>", "array<i32: 1>",
+    "array<f32>", "1 : i32", "1.0 : f16", "0x7FC00000 : f32", "affine_map<(d0) -> (d0)>", "@main", "@a::@b",
+    "loc(unknown)", 'loc("x":1:1)', "#onnx.x", 'opaque<"a", "b">', "strided<[1], offset: 0>",
+    "dense_resource<x> : tensor<1xf32>", "sparse<0, 1> : tensor<1xi64>", "distinct[0]<1>", "#builtin.int<1>",
 )  # fmt: skip
 
 LINES = (
@@ -170,6 +171,6 @@ def _nest(random: Random, tokens: list[str], other: str) -> None:
 
 
 _CHANGES: tuple[Callable[[Random, list[str], str], None], ...] = (
-    _drop, _drop, _double, _swap, _replace, _replace, _replace, _small, _small, _insert, _insert_line, _attribute,
-    _attribute, _type, _type, _splice, _nest,
+    _drop, _drop, _double, _swap, _replace, _replace, _replace, _small, _small, _insert, _insert_line,
+    _attribute, _attribute, _type, _type, _splice, _nest,
 )  # fmt: skip

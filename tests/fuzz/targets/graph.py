@@ -47,7 +47,7 @@ class GraphTarget(Target):
         case: dict[str, Any] = {
             "target": random.choice(TARGETS),
             "opset": random.choice((OLDEST, 14, 16, 18, 18, random.randint(OLDEST, newest_opset()))),
-            "strategy": random.choice(("auto", *words.strategy_names())) if random.random() < 0.6 else "auto",
+            "strategy": random.choice(_strategies(problem)) if random.random() < 0.6 else "auto",
             "strict": random.random() < 0.05,
         }
         case |= _in_json(problem) if as_json else _in_mlir(problem)
@@ -80,6 +80,13 @@ class GraphTarget(Target):
 
 def _source_of(case: Mapping[str, Any], path: Path) -> Path:
     return path.with_name(f"source.{case['form']}")
+
+
+def _strategies(problem: Problem) -> list[str]:
+    """Those that could be for an op of the graph."""
+    kinds = {node.op.name.partition(".")[2] for node in problem.nodes}
+    sorts = {"conv" if kind.startswith("conv") else "resize" for kind in kinds}
+    return [name for name in words.strategy_names() if name.startswith((*sorts, "window"))]
 
 
 def _in_json(problem: Problem) -> dict[str, Any]:

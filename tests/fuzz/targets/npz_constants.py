@@ -37,7 +37,7 @@ class NpzTarget(Target):
         return archives.made(random, NAMES, arrays)[: octets.MOST_BYTES]
 
     def run(self, path: Path) -> str:
-        """Numbers are checked where the constants are finite: what 0 times infinity is differs by lowering."""
+        """Numbers are checked where constants are finite: 0 times infinity is up to the lowering."""
         compiled = compile_module(load(CONV), Options(threads=1), str(path))
         if not all(np.isfinite(array.astype(np.float64)).all() for array in read_npz(path).values()):
             return "constants that are not finite"
