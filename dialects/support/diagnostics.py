@@ -55,7 +55,7 @@ class Diagnostic:
     def __str__(self) -> str:
         where = f"{self.position}: " if self.position else ""
         subject = f"[{self.subject}] " if self.subject else ""
-        return " ".join(f"{where}{self.severity}: {subject}{self.message}".split())
+        return printable(" ".join(f"{where}{self.severity}: {subject}{self.message}".split()))
 
     def with_severity(self, severity: Severity) -> Diagnostic:
         return replace(self, severity=severity)
@@ -149,6 +149,13 @@ def _position(location: Attribute) -> Position | None:
 def name_of(op: Operation) -> str:
     """The op's name in the source, or '' where the source gave none."""
     return op.location.desc.data if isinstance(op.location, NameLoc) else ""
+
+
+def printable(text: str) -> str:
+    """The text with escapes for what a terminal would obey or not show: names in a file may be hostile."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def location(name: str = "", position: Position | None = None):

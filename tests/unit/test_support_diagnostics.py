@@ -37,6 +37,8 @@ PLACE = Position("g.mlir", 3, 7)
         (Diagnostic("error", "no", position=PLACE), "g.mlir:3:7: error: no"),
         (Diagnostic("warning", "no", 'Kind "n"', PLACE), 'g.mlir:3:7: warning: [Kind "n"] no'),
         (Diagnostic("error", "a\nb\t c"), "error: a b c"),
+        (Diagnostic("error", "no", 'Kind "\x1b[31m\x00"'), r'error: [Kind "\x1b[31m\x00"] no'),
+        (Diagnostic("error", "given \ud800 \u202e é 日本"), r"error: given \ud800 \u202e é 日本"),
     ],
 )
 def test_text(diagnostic: Diagnostic, line: str):
