@@ -124,6 +124,8 @@ class Record:
         value = self._required(key)
         if not isinstance(value, str):
             raise self._ill_typed(key, "a string")
+        if not _is_text(value):
+            raise self._ill_typed(key, "text that UTF-8 can spell")
         return value
 
     def word(self, key: str) -> None:
@@ -313,6 +315,11 @@ def _check_stride(record: Record, shape: Shape | None) -> None:
     given = f"{len(stride)} {shown(stride)}"
     expected = f"{len(shape)}, the length of shape {shown(record.data['shape'])}"
     raise record.error(what, given, expected, at=record.data["stride"])
+
+
+def _is_text(value: str) -> bool:
+    """Not so for half of a character, which JSON spells as an escape."""
+    return not any("\ud800" <= character <= "\udfff" for character in value)
 
 
 def _is_int(value: Any) -> bool:

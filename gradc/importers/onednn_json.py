@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType
@@ -19,7 +20,7 @@ from xdsl.ir import Block, Region, SSAValue
 from dialects.onednn import ConvolutionBackwardDataOp
 from dialects.support import dtypes, layouts, limits, shapes
 from dialects.support.attributes import documented_attributes
-from dialects.support.diagnostics import Diagnostic, GradcError, location, sentence
+from dialects.support.diagnostics import Diagnostic, GradcError, Position, location, sentence
 from dialects.support.documented_op import DocumentedOp, build
 from dialects.support.entry import set_names
 from dialects.support.shapes import Shape
@@ -33,7 +34,13 @@ RULE = "auto_pad_rule"
 
 def import_json(text: str | bytes, file: str, auto_pad_rule: str | None = None) -> ModuleOp:
     """The module of a JSON text; `file` is how diagnostics name it. Raises GradcError."""
-    return import_document(json_positions.parse(text, file), auto_pad_rule)
+    try:
+        return import_document(json_positions.parse(text, file), auto_pad_rule)
+    except GradcError as error:
+        if error.diagnostic.position is not None:
+            raise
+        start = Position(file, 1, 1)
+        raise type(error)(replace(error.diagnostic, position=start)) from None
 
 
 def import_document(document: Mapping[str, Any], auto_pad_rule: str | None = None) -> ModuleOp:

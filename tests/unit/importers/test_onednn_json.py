@@ -389,3 +389,20 @@ def test_documents_of_the_library():
         assert str(import_mlir(str(module), path.name)) == str(module)
         compiled += 1
     assert compiled > 80
+
+
+@pytest.mark.parametrize("text", ["false", "12", '"graph"', "null"])
+def test_a_document_that_is_no_object_has_a_place(text: str):
+    with pytest.raises(GradcError, match=r"^x\.json:1:1: error: the document: given "):
+        import_json(text, "x.json")
+
+
+@pytest.mark.parametrize("name", ["\ud800", "a\udfff"])
+def test_half_a_character_is_no_name(name: str):
+    """JSON can spell it; no model can hold it."""
+    doc = changed(CONV, first_op(name=name))
+    with pytest.raises(GradcError, match="expected text that UTF-8 can spell") as caught:
+        import_json(text_of(doc), "x.json")
+    assert str(caught.value).startswith("x.json:6:3: error: name of element 0 of graph: ")
+    with pytest.raises(GradcError, match="UTF-8"):
+        import_document(doc)
