@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import lzma
 import math
 import os
 import re
+import struct
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -21,6 +24,9 @@ from gradc.atomic import draft, sweep
 
 if TYPE_CHECKING:
     from gradc.exporter import ModelProto, TensorProto
+
+LONGEST = 300
+"""Characters of another library's message that a diagnostic quotes: numpy's may hold a whole header."""
 
 StrPath = str | os.PathLike[str]
 
@@ -196,10 +202,32 @@ def read_npz(path: StrPath) -> dict[str, np.ndarray]:
             _check_sizes(name, file)
             with np.load(file, allow_pickle=False) as archive:
                 return {key: _member(name, archive, key) for key in archive.files}
-    except zipfile.BadZipFile as error:
-        raise violation(f"cannot read {name}: {error}") from error
     except OSError as error:
         raise _refusal("read", path, error) from error
+    except UNREADABLE as error:
+        raise violation(f"cannot read {name}: {_reason(error)}") from error
+
+
+UNREADABLE = (
+    ArithmeticError,
+    EOFError,
+    LookupError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+    lzma.LZMAError,
+    struct.error,
+    tokenize.TokenError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+"""What zipfile and numpy raise for an archive that is no good, besides OSError."""
+
+
+def _reason(error: Exception) -> str:
+    text = str(error) or type(error).__name__
+    return text if len(text) <= LONGEST else text[:LONGEST] + "..."
 
 
 def _check_magic(path: str, file: BinaryIO) -> None:
@@ -241,8 +269,8 @@ def _check_claim(path: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> 
 def _member(path: str, archive: Mapping[str, np.ndarray], key: str) -> np.ndarray:
     try:
         array = archive[key]
-    except (ValueError, EOFError, zlib.error) as error:
-        raise violation(f'cannot read array "{key}" of {path}: {error}') from error
+    except UNREADABLE as error:
+        raise violation(f'cannot read array "{key}" of {path}: {_reason(error)}') from error
     if not isinstance(array, np.ndarray):
         raise violation(f'cannot read "{key}" of {path}: it is not an array')
     return array

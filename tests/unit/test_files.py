@@ -281,6 +281,42 @@ class TestNpz:
         with pytest.raises(GradcError, match=r"not an \.npz file"):
             files.read_npz(tmp_path / "a.npy")
 
+    @pytest.mark.parametrize(
+        "header",
+        [
+            b"(" * 40,
+            b"{'descr': '<f4', 'fortran_order': False, 'shape': (1.0,)}",
+            b"{'descr': '<f4', 'fortran_order': True, 'shape': (2.0, 1)}",
+            b"{'descr': '<f4', 'fortran_order': False, 'shape': (True, 2**70)}",
+            b"1" * 5000,
+        ],
+        ids=lambda header: header[:50].decode(),
+    )
+    def test_a_member_with_a_wrong_header(self, tmp_path, header):
+        data = b"\x93NUMPY\x02\x00" + len(header).to_bytes(4, "little") + header + bytes(8)
+        with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+            archive.writestr("w.npy", data)
+        with pytest.raises(GradcError, match=r'cannot read array "w" of .*a\.npz: ') as caught:
+            files.read_npz(tmp_path / "a.npz")
+        assert len(str(caught.value)) < 1000
+
+    @pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+    def test_any_byte_may_be_wrong(self, tmp_path, method):
+        """Whatever a broken archive makes zipfile raise, or the arrays that are left."""
+        with zipfile.ZipFile(tmp_path / "a.npz", "w", method) as archive:
+            np.savez(tmp_path / "whole.npz", w=np.arange(6.0))
+            with zipfile.ZipFile(tmp_path / "whole.npz") as whole:
+                archive.writestr("w.npy", whole.read("w.npy"))
+        data = (tmp_path / "a.npz").read_bytes()
+        refused = 0
+        for at in range(4, len(data)):
+            (tmp_path / "b.npz").write_bytes(data[:at] + bytes([data[at] ^ 0x51]) + data[at + 1 :])
+            try:
+                files.read_npz(tmp_path / "b.npz")
+            except GradcError:
+                refused += 1
+        assert refused > len(data) // 2
+
     def test_pickled_objects_are_refused(self, tmp_path):
         np.savez(tmp_path / "a.npz", good=np.arange(2), bad=np.array([{}], object))
         with pytest.raises(GradcError, match=r'array "bad" of .*a\.npz: .*[Pp]ickle'):
