@@ -130,9 +130,13 @@ def _is_known(value: SSAValue) -> bool:
     return bool(operands) and all(map(_is_known, operands))
 
 
+_MOVES = (onnx.CastOp, onnx.SliceOp, onnx.PadOp, onnx.GatherOp, onnx.ConcatOp)
+"""Ops that onnxruntime may move in front of a Transpose, which it then fuses into the product."""
+
+
 def _is_transposed(value: SSAValue) -> bool:
     op = value.owner
-    while isinstance(op, onnx.CastOp):
+    while isinstance(op, _MOVES):
         op = op.operands[0].owner
     return isinstance(op, onnx.TransposeOp)
 

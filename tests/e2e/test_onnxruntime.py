@@ -5,6 +5,7 @@ Random problems, many of them; test_runtimes.py has the fixed ones, for every ru
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from support.examples import examples
@@ -13,6 +14,8 @@ from support.pipeline import Expected, lowered
 from support.problems import Problem
 
 from dialects.support.diagnostics import UnsupportedError
+from gradc.compiler import Options, compile_module
+from gradc.importers.mlir_text import import_mlir
 from gradc.runtime import newest_opset
 from passes.target import Target
 
@@ -75,3 +78,25 @@ def test_seeded(seed: int):
     problem = seeded([2, seed], most_ops=3)
     target = Target("cpu", OPSETS[seed % len(OPSETS)])
     Expected(problem).check_runtime(lowered(problem, target), target)
+
+
+@pytest.mark.parametrize(("kernel", "residue"), [(1, 2), (2, 0)])
+@pytest.mark.parametrize("data", ["NCX", "NXC"])
+@pytest.mark.parametrize("strategy", ["conv-nxc-to-matmul", "conv-to-matmul", "auto"])
+def test_an_empty_batch_of_unknown_size(strategy: str, data: str, kernel: int, residue: int):
+    """onnxruntime moves a Transpose past what stands between it and a product, and fuses the two."""
+    dims = ("?x2x2", "?x2x3") if data == "NCX" else ("?x2x2", "?x3x2")
+    source = f"""
+      func.func @main(%dy: tensor<{dims[0]}xf32>) -> tensor<{dims[1]}xf32> {{
+        %w = arith.constant dense<0.5> : tensor<2x2x{kernel}xf32>
+        %dx = grad.conv_backward_data %dy, %w {{strides = [3], dilations = [2], pads_begin = [3],
+          pads_end = [0], groups = 1, residue = [{residue}], layout = "{data}"}}
+          : (tensor<{dims[0]}xf32>, tensor<2x2x{kernel}xf32>) -> tensor<{dims[1]}xf32>
+        func.return %dx : tensor<{dims[1]}xf32>
+      }}
+    """
+    compiled = compile_module(import_mlir(source, "x.mlir"), Options(strategy=strategy, threads=1))
+    for batch in (0, 2):
+        dy = np.ones([batch, *map(int, dims[0].split("x")[1:])], np.float32)
+        (dx,) = compiled.run({"dy": dy}).values()
+        assert dx.shape == (batch, *map(int, dims[1].split("x")[1:]))
