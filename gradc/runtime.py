@@ -35,7 +35,7 @@ from gradc.tensors import (
     weight,
 )
 from passes.kernels import provider_of
-from passes.target import DEFAULT_OPSET
+from passes.target import DEFAULT_OPSET, check_threads
 
 if TYPE_CHECKING:
     from gradc.exporter import ModelProto
@@ -114,8 +114,8 @@ class Session:
     ):
         runtime = _onnxruntime()
         provider = _provider(runtime, ep or "cpu")
-        if threads is not None and threads < 1:
-            raise UsageError(Diagnostic("error", sentence("--threads", threads, "1 or more")))
+        if threads is not None:
+            check_threads("--threads", threads)
         self._runtime = runtime
         self._weights: dict[str, Any] = {}
         self._session = _load(runtime, model, _options(runtime, threads), provider, self._weights)

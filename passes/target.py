@@ -17,12 +17,23 @@ from passes.kernels import TARGETS, Kernels, narrow_integers, provider_of, shunn
 DEFAULT_OPSET = 18
 """The newest at which onnxruntime's CUDA provider has kernels for everything that gradc emits."""
 
+MOST_THREADS = 4096
+"""More than any machine is known to have; each takes memory."""
+
 
 def usable_threads() -> int:
     """The cores that this process may run on."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def check_threads(what: str, threads: int) -> None:
+    """Raise UsageError, which calls the number `what`, unless a runtime could be given so many threads."""
+    if threads < 1:
+        raise UsageError(Diagnostic("error", sentence(what, threads, "1 or more")))
+    if threads > MOST_THREADS:
+        raise UsageError(Diagnostic("error", sentence(what, threads, f"{MOST_THREADS} or fewer")))
 
 
 @dataclass(frozen=True)
@@ -50,8 +61,7 @@ class Target:
             raise UsageError(Diagnostic("error", text))
         if self.opset < OLDEST:
             raise UsageError(Diagnostic("error", sentence("opset", self.opset, f"{OLDEST} or newer")))
-        if self.threads < 1:
-            raise UsageError(Diagnostic("error", sentence("threads", self.threads, "1 or more")))
+        check_threads("threads", self.threads)
 
     @property
     def kernels(self) -> Kernels:

@@ -21,7 +21,7 @@ from dialects.support.diagnostics import Diagnostic, GradcError, violation
 from gradc.files import StrPath, write_whole
 from gradc.reading import read_bytes
 from gradc.tuning.records import Setting, Tuning
-from passes.target import Target
+from passes.target import MOST_THREADS, Target
 
 FOLDER_VARIABLE = "GRADC_CACHE_DIR"
 FORMAT = 1
@@ -179,8 +179,8 @@ def _checked(path: StrPath, content: Any) -> TuningFile:
     if content["format"] != FORMAT:
         raise violation(f"format of {name}", given=content["format"], expected=FORMAT)
     target, threads, tunings = content["target"], content["threads"], content["tunings"]
-    whole = type(threads) is int and threads >= 1
-    if not isinstance(target, str) or not whole or not isinstance(tunings, dict):
+    countable = type(threads) is int and 1 <= threads <= MOST_THREADS
+    if not isinstance(target, str) or not countable or not isinstance(tunings, dict):
         raise violation(f"{name} is no tuning file", expected="a target, a number of threads, and tunings")
     read = {problem: _tuning(name, problem, value) for problem, value in tunings.items()}
     return TuningFile(path, target, threads, read)

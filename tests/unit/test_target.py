@@ -6,9 +6,10 @@ import pytest
 
 from dialects.support.diagnostics import UsageError
 from gradc.compiler import Options
+from gradc.runtime import Session
 from passes import pipelines
 from passes.select_strategy import SelectStrategyPass
-from passes.target import DEFAULT_OPSET, Target, usable_threads
+from passes.target import DEFAULT_OPSET, MOST_THREADS, Target, usable_threads
 
 
 def test_the_threads_are_by_default_the_cores_of_this_process(monkeypatch: pytest.MonkeyPatch):
@@ -36,6 +37,13 @@ def test_of():
 def test_no_threads(threads: int):
     with pytest.raises(UsageError, match=f"threads: given {threads}, expected 1 or more"):
         SelectStrategyPass(threads=threads)
+
+
+@pytest.mark.parametrize("threads", [MOST_THREADS + 1, 2**64])
+def test_more_threads_than_a_runtime_could_be_given(threads: int):
+    for make in (lambda: Target(threads=threads), lambda: Session("x.onnx", threads=threads)):
+        with pytest.raises(UsageError, match=f"threads: given {threads}, expected {MOST_THREADS} or fewer"):
+            make()
 
 
 def test_the_pipeline_names_the_threads():

@@ -322,6 +322,10 @@ class TestFile:
             ),
             ('{"format": 1, "target": "cpu", "threads": 0, "tunings": {}}', "expected a target, a number of"),
             (
+                '{"format": 1, "target": "cpu", "threads": 18446744073709551616, "tunings": {}}',
+                "expected a target, a number of",
+            ),
+            (
                 '{"format": 1, "target": "cpu", "threads": true, "tunings": {}}',
                 "expected a target, a number of",
             ),
