@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Set
 
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseIntOrFPElementsAttr, ModuleOp, StringAttr, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
@@ -41,6 +42,7 @@ def check_graph(module: ModuleOp, auto_pad_rule: str | None = None) -> FuncOp:
         return_op(function)
     except GradcError as error:
         raise error.located(module) from None
+    _check_body(function)
     verify(module)
     _check_edge(function)
     return function
@@ -52,8 +54,8 @@ def _set_auto_pad_rule(module: ModuleOp, rule: str) -> None:
             op.properties["auto_pad_rule"] = StringAttr(rule)
 
 
-def short(error: Exception) -> str:
-    """An error's text of at most LONGEST characters."""
+def short(error: Exception | Attribute) -> str:
+    """An error's or an attribute's text of at most LONGEST characters."""
     text = str(error) or type(error).__name__
     return text if len(text) <= LONGEST else text[:LONGEST] + "..."
 
@@ -99,6 +101,15 @@ def _check_elements(op: Operation, type_: Attribute) -> None:
     if math.prod(known) > MOST_ELEMENTS:
         expected = f"at most {MOST_ELEMENTS:,}: sizes are numbers of 64 bits"
         raise error_at(op, f"elements of {type_}", given=f"{math.prod(known):,}", expected=expected)
+
+
+def _check_body(function: FuncOp) -> None:
+    """What stands in the function computes tensors: no functions or modules, no scalars."""
+    for op in function.body.block.ops:
+        if isinstance(op, FuncOp | ModuleOp):
+            raise error_at(op, "op inside of a function", expected="ops that compute tensors")
+        if isinstance(op, arith.ConstantOp) and not isinstance(op.value, DenseIntOrFPElementsAttr):
+            raise error_at(op, "value of the constant", given=short(op.value), expected="a dense<...> tensor")
 
 
 def verify(module: ModuleOp) -> None:

@@ -157,6 +157,24 @@ def test_op_outside_of_the_function():
     assert "op outside of a function" in line_of(TEXT + "%c = arith.constant dense<1> : tensor<1xi32>")
 
 
+@pytest.mark.parametrize(
+    ("inner", "line"),
+    [
+        ("builtin.module {}", "[builtin.module] op inside of a function"),
+        ("func.func private @g(tensor<1xf32>)", "[func.func] op inside of a function"),
+        (
+            "%c = arith.constant 1 : i32",
+            '[arith.constant "c"] value of the constant: given 1 : i32, expected',
+        ),
+        ("%c = arith.constant 1.0 : f32", "expected a dense<...> tensor"),
+    ],
+)
+def test_what_the_function_may_not_hold(inner: str, line: str):
+    said = line_of(TEXT.replace("func.return", f"{inner}\n  func.return"))
+    assert line in said
+    assert re.match(r"\S+:\d+:\d+: error: ", said)
+
+
 def test_use_before_definition():
     first = "  %a = onnx.Neg %b : (tensor<1xf32>) -> tensor<1xf32>\n"
     second = "  %b = onnx.Neg %x : (tensor<1xf32>) -> tensor<1xf32>\n"
