@@ -140,7 +140,7 @@ def _fit_convolutions(module: ModuleOp, names: Mapping[BlockArgument, str], size
         ]
         if all(size is not None for size in spatial):
             batch, channels, *_ = op.channels_first(op.diff_dst)
-            full = (batch or UNKNOWN_BATCH, channels, *spatial)
+            full = (batch, channels, *spatial)
             known = [d if isinstance(d, int) else UNKNOWN_BATCH for d in full]
             sizes.prefer(info.name, layouts.reorder(known, "NCX", op.value("data_format")))
 

@@ -185,6 +185,14 @@ class TestValues:
         assert drawn["src"].shape[0] == drawn["dy"].shape[0] == UNKNOWN_BATCH
         np.testing.assert_array_equal(drawn["sizes"], drawn["dy"].shape[2:])
 
+    def test_an_empty_batch_stays_empty(self):
+        g = gradc.Graph()
+        dy, w = g.input("dy", "f32", [0, 4, 3, 3]), g.input("w", "f32", [4, 2, 3, 3])
+        window = {"strides": [2, 2], "pads_begin": [1, 1], "pads_end": [1, 1], "dilations": [1, 1]}
+        formats = {"data_format": "NCX", "weights_format": "OIX"}
+        g.output(g.convolution_backward_data(dy, w, [0, 2, 5, 5], **window | formats), "dx")
+        assert random_inputs(g.module(), 0)["dy"].shape == (0, 4, 3, 3)
+
     def test_an_unknown_resize_is_no_identity(self):
         drawn = random_inputs(dynamic_resize().module(), 0)
         assert drawn["src"].shape[2:] != drawn["dy"].shape[2:]
