@@ -11,6 +11,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+from fuzz import guided, worker
 from fuzz.corpus import CORPUS, files
 from fuzz.driver import LIMIT, Campaign, Tally
 from fuzz.findings import Findings
@@ -64,6 +65,8 @@ def main(
     """
     if replay is not None:
         sys.exit(_replay(replay, target))
+    if coverage and not guided.is_installed():
+        raise click.UsageError("--coverage needs atheris; pip install '.[fuzz]'")
     seed = secrets.randbelow(2**32) if seed is None else seed
     click.echo(f"seed {seed}")
     found = Findings(findings)
@@ -93,12 +96,8 @@ def _fuzz(
     def told(tally: Tally) -> None:
         progress.update(task, completed=progress.tasks[task].elapsed or 0, said=_said(tally))
 
-    if coverage:
-        from fuzz.coverage import Guided
-
-        campaign = Guided(TARGETS[name], seed, cases, findings, limit, told)
-    else:
-        campaign = Campaign(TARGETS[name], seed, cases, findings, limit, told)
+    work = guided.work if coverage else worker.work
+    campaign = Campaign(TARGETS[name], seed, cases, findings, limit, work, told)
     tally = campaign.run(seconds)
     progress.update(task, completed=seconds)
     _show(progress, task, f"{name}: {_said(tally)}, slowest {tally.slowest:.1f} s")

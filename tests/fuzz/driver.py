@@ -16,11 +16,16 @@ from tempfile import TemporaryDirectory
 
 from fuzz.findings import Findings
 from fuzz.oracle import Verdict
+from fuzz.process import STACKS
 from fuzz.targets.base import Target
-from fuzz.worker import CASE, STACKS, Begun, Ended, work
+from fuzz.worker import CASE, Begun, Ended, work
 
 LIMIT = 30.0
 """Seconds that a case may take. A worker's start counts as one, and ten times as long."""
+
+
+Work = Callable[[str, int, int, Sequence[bytes], Path, Connection], None]
+"""`worker.work`, or another function that sends the same."""
 
 
 @dataclass
@@ -41,13 +46,14 @@ class Tally:
 
 @dataclass
 class Campaign:
-    """The fuzzing of one target. `told` is called after every case."""
+    """The fuzzing of one target by workers that do `work`. `told` is called after every case."""
 
     target: type[Target]
     seed: int
     corpus: Sequence[bytes]
     findings: Findings
     limit: float = LIMIT
+    work: Work = work
     told: Callable[[Tally], None] = lambda tally: None
     tally: Tally = field(default_factory=Tally)
 
@@ -63,8 +69,8 @@ class Campaign:
         """Follow one worker until it fails or time is up; the index that it came to."""
         context = get_context("spawn")
         ours, theirs = context.Pipe(duplex=False)
-        arguments = (self.target, self.seed, start, self.corpus, folder, theirs)
-        process = context.Process(target=work, args=arguments, daemon=True)
+        arguments = (self.target.name, self.seed, start, self.corpus, folder, theirs)
+        process = context.Process(target=self.work, args=arguments, daemon=True)
         process.start()
         theirs.close()
         try:

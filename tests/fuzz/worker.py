@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import faulthandler
 import itertools
-import os
-import resource
-import signal
 import traceback
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
@@ -17,14 +11,12 @@ from pathlib import Path
 from random import Random
 
 from fuzz.oracle import Verdict
+from fuzz.process import prepare
+from fuzz.targets import TARGETS
 from fuzz.targets.base import Target
 
 CASE = "case.bytes"
-STACKS = "stacks.txt"
-"""Files in the worker's folder: the case that runs, and on request where every thread is."""
-
-MEMORY = 8 << 30
-"""Bytes of address space. Above it there is a MemoryError, and the machine is safe."""
+"""File in the worker's folder: the case that runs."""
 
 MOST_KEPT = 400
 """Cases that are kept to be changed further."""
@@ -56,58 +48,42 @@ class Source:
     target: Target
     seed: int
     corpus: Sequence[bytes]
-    seen: set[str] = field(default_factory=set)
     pool: list[bytes] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.pool += [*self.corpus, *self.target.started]
-        self.first = len(self.pool)
+        self.pool += [*self.corpus, *self.target.seeds()]
+        self.most = len(self.pool) + MOST_KEPT
 
     def case(self, index: int) -> bytes:
         if index < len(self.corpus):
             return self.corpus[index]
         return self.target.made(Random(f"{self.seed}/{self.target.name}/{index}"), self.pool)
 
-    def learn(self, data: bytes, verdict: Verdict) -> bool:
-        """Whether a verdict is new."""
-        if verdict.label in self.seen:
-            return False
-        self.seen.add(verdict.label)
-        if len(self.pool) < MOST_KEPT + self.first:
+    def keep(self, data: bytes) -> None:
+        if len(self.pool) < self.most:
             self.pool.append(data)
-        return True
 
 
-def work(
-    make: type[Target], seed: int, start: int, corpus: Sequence[bytes], folder: Path, to: Connection
-) -> None:
-    """Run cases from index `start` on, for ever; `Begun` and `Ended` tell the driver."""
-    _prepare(folder)
-    index = start
+def work(name: str, seed: int, start: int, corpus: Sequence[bytes], folder: Path, to: Connection) -> None:
+    """Run cases of a target from index `start` on, for ever; `Begun` and `Ended` tell the driver."""
+    prepare(folder)
+    index, seen = start, set[str]()
     try:
-        source = Source(make(), seed, corpus)
+        source = Source(TARGETS[name](), seed, corpus)
         for index in itertools.count(start):
-            _step(source, index, folder, to)
+            data = source.case(index)
+            if step(source.target, data, index, folder, to, seen):
+                source.keep(data)
     except Exception:
         to.send(Ended(index, Verdict("fuzzer", "fuzzer: a fault of its own", traceback.format_exc())))
 
 
-def _step(source: Source, index: int, folder: Path, to: Connection) -> None:
-    data = source.case(index)
+def step(target: Target, data: bytes, index: int, folder: Path, to: Connection, seen: set[str]) -> bool:
+    """Run one case; whether it ended as none before."""
     (folder / CASE).write_bytes(data)
     to.send(Begun(index))
-    verdict = source.target.judged(data, folder)
-    to.send(Ended(index, verdict, source.learn(data, verdict), data if verdict.is_finding else b""))
-
-
-def _prepare(folder: Path) -> None:
-    """Limits, and what libraries print goes nowhere; SIGUSR1 writes down where the threads are."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    warnings.simplefilter("ignore")
-    with contextlib.suppress(ValueError):
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.RLIM_INFINITY))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    faulthandler.register(signal.SIGUSR1, (folder / STACKS).open("w"), all_threads=True)
-    sink = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(sink, 1)
-    os.dup2(sink, 2)
+    verdict = target.judged(data, folder)
+    is_new = verdict.label not in seen
+    seen.add(verdict.label)
+    to.send(Ended(index, verdict, is_new, data if verdict.is_finding else b""))
+    return is_new

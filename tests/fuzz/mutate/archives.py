@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
@@ -44,7 +45,8 @@ def member(array: np.ndarray) -> bytes:
 
 def packed(members: Sequence[tuple[str, bytes]], method: int = zipfile.ZIP_STORED) -> bytes:
     stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", method) as archive:
+    with warnings.catch_warnings(), zipfile.ZipFile(stream, "w", method) as archive:
+        warnings.simplefilter("ignore")  # a name may come twice
         for name, data in members:
             archive.writestr(zipfile.ZipInfo(name), data, compress_type=method)
     return stream.getvalue()

@@ -91,6 +91,38 @@ def _attribute_says(random: Random, tree: Any, ops: list[Pairs]) -> None:
         entry.set("value", random.choice((random.randint(-1, 6), scalar(random))))
 
 
+def _batch_says(random: Random, tree: Any, ops: list[Pairs]) -> None:
+    """One batch for all tensors, also in attributes that say whole shapes: mostly still a valid graph."""
+    batch = random.choice((0, 1, 3, UNKNOWN))
+    for record in _records(ops):
+        shape = record.get("shape")
+        if _is_array(shape) and len(shape) > 1:
+            record.set("shape", [batch, *shape[1:]])
+    for op in ops:
+        for name, entry in op.get("attrs") if isinstance(op.get("attrs"), Pairs) else ():
+            value = entry.get("value") if isinstance(entry, Pairs) else None
+            if name in ("dst_shape", "inputSize") and _is_array(value) and value:
+                entry.set("value", [batch, *value[1:]])
+
+
+def _traded(random: Random, tree: Any, ops: list[Pairs]) -> None:
+    """A unit goes from one number to another of the same kind, so that sums stay."""
+    attributes = _attributes(random, ops)
+    lists = [
+        entry.get("value")
+        for name, entry in attributes or ()
+        if name in ("pads_begin", "pads_end", "output_padding") and isinstance(entry, Pairs)
+    ]
+    lists = [values for values in lists if _is_array(values) and values]
+    if not lists:
+        return
+    source, target = random.choice(lists), random.choice(lists)
+    i, j = random.randrange(len(source)), random.randrange(len(target))
+    if type(source[i]) is int and type(target[j]) is int:
+        source[i] -= 1
+        target[j] += 1
+
+
 def _another_attribute(random: Random, tree: Any, ops: list[Pairs]) -> None:
     """An attribute more, of a name that some op has; or one less."""
     attributes = _attributes(random, ops)
@@ -160,5 +192,6 @@ def _ports_move(random: Random, tree: Any, ops: list[Pairs]) -> None:
 
 _CHANGES: tuple[Callable[[Random, Any, list[Pairs]], None], ...] = (
     _tensor_says, _tensor_says, _tensor_says, _attribute_says, _attribute_says, _attribute_says,
-    _another_attribute, _ids_collide, _ops_move, _another_kind, _another_name, _ports_move,
+    _batch_says, _batch_says, _traded, _traded, _another_attribute,
+    _ids_collide, _ops_move, _another_kind, _another_name, _ports_move,
 )  # fmt: skip

@@ -52,9 +52,9 @@ LINES = (
 
 
 def mutated(random: Random, text: str, other: str) -> str:
-    """The text with one to four changes; `other` is a text to take parts from."""
+    """The text with one change or a few; `other` is a text to take parts from."""
     tokens = TOKEN.findall(text)
-    for _ in range(random.randint(1, 4)):
+    for _ in range(random.choice((1, 1, 1, 2, 4))):
         random.choice(_CHANGES)(random, tokens, other)
     return "".join(tokens)
 
@@ -149,6 +149,32 @@ def _type(random: Random, tokens: list[str], other: str) -> None:
     tokens[start:end] = own if random.random() < 0.5 else [random.choice(TYPES)]
 
 
+def _type_everywhere(random: Random, tokens: list[str], other: str) -> None:
+    """One size or dtype of a type, wherever the type stands: what is consistent goes deep."""
+    starts = [i for i, token in enumerate(tokens) if token == "tensor"]
+    if not starts:
+        return
+    text = "".join(tokens)
+    start = random.choice(starts)
+    old = "".join(tokens[start : _closing(tokens, start)])
+    sizes = list(re.finditer(r"\d+(?=x)|\?(?=x)", old))
+    if not sizes or random.random() < 0.2:
+        new = re.sub(r"(bf16|f\d+)", random.choice(("f32", "f16", "bf16", "f64", "i32")), old)
+    else:
+        chosen = random.choice(sizes)
+        size = random.choice(("?", "0", "1", str(random.randint(1, 9))))
+        new = old[: chosen.start()] + size + old[chosen.end() :]
+    tokens[:] = TOKEN.findall(text.replace(old, new))
+
+
+def _word(random: Random, tokens: list[str], other: str) -> None:
+    """A documented word by another one."""
+    known = [f'"{word}"' for word in words.attribute_words()]
+    found = [i for i, token in enumerate(tokens) if token in known]
+    if found:
+        tokens[random.choice(found)] = random.choice(known)
+
+
 def _closing(tokens: list[str], start: int) -> int:
     """Behind the `>` that ends the type at `start`, or the end of the text."""
     return next((i + 1 for i in range(start, len(tokens)) if tokens[i] == ">"), len(tokens))
@@ -171,6 +197,7 @@ def _nest(random: Random, tokens: list[str], other: str) -> None:
 
 
 _CHANGES: tuple[Callable[[Random, list[str], str], None], ...] = (
+    _type_everywhere, _type_everywhere, _type_everywhere, _word, _word, _small, _small,
     _drop, _drop, _double, _swap, _replace, _replace, _replace, _small, _small, _insert, _insert_line,
     _attribute, _attribute, _type, _type, _splice, _nest,
 )  # fmt: skip
