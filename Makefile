@@ -1,5 +1,5 @@
 # Shortcuts; the README's commands need no make.
-.PHONY: setup test lint types generated bench bench-quick bench-compile ci
+.PHONY: setup test fuzz lint types generated bench bench-quick bench-compile ci
 
 VENV ?= .venv
 
@@ -10,6 +10,12 @@ $(VENV)/bin/gradc:
 
 test: setup
 	$(VENV)/bin/pytest -n auto
+
+# As long as you like: make fuzz SECONDS=600 SEED=1 TARGET=json; see tests/fuzz/README.md.
+SECONDS ?= 120
+TARGET ?= all
+fuzz: setup
+	$(VENV)/bin/python tests/fuzz --target $(TARGET) --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(FUZZ)
 
 lint: setup
 	$(VENV)/bin/ruff check .
