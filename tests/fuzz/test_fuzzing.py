@@ -135,6 +135,14 @@ class TestOracle:
         assert verdict.is_finding
         assert verdict.kind == "numbers"
 
+    @pytest.mark.parametrize("dtype", ["bf16", "f16"])
+    def test_wrong_numbers_of_a_half_type(self, dtype: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+        """What roundings may do to sums that cancel is no excuse for this."""
+        run = Session.run
+        monkeypatch.setattr(Session, "run", lambda *a: {k: v * v.dtype.type(1.1) for k, v in run(*a).items()})
+        document = changed(CONV, ports(dtypes=(dtype, dtype, dtype)))
+        assert JsonTarget().judged(text_of(document).encode(), tmp_path).kind == "numbers"
+
     def test_a_fault_inside(self, target: JsonTarget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         def fail(*_: object) -> None:
             raise KeyError("k")
