@@ -1,7 +1,8 @@
 """Resize gradients by scatter, float64, coordinates in exact fractions.
 
 The forward resize gives output y the sum of its taps' weights times the input. Its gradient adds
-diff_dst[y] times each weight back to that tap.
+diff_dst[y] times each weight back to that tap. A tap of weight 0, the neighbour of a position that is met
+exactly, is none: what is sampled there has no part in it.
 """
 
 from __future__ import annotations
@@ -38,10 +39,11 @@ def resize_backward(diff_dst: np.ndarray, axes: Sequence[Axis]) -> np.ndarray:
         weighted = diff_dst.astype(np.float64)
         index = [np.arange(n) for n in diff_dst.shape]
         for axis, (position, weight) in zip(axes, choice, strict=True):
+            used = np.flatnonzero(weight)
             along = [1] * diff_dst.ndim
             along[axis.axis] = -1
-            weighted = weighted * weight.reshape(along)
-            index[axis.axis] = position
+            weighted = weighted.take(used, axis.axis) * weight[used].reshape(along)
+            index[axis.axis] = position[used]
         np.add.at(diff_src, np.ix_(*index), weighted)
     return diff_src
 
