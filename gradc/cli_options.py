@@ -67,6 +67,11 @@ def source_options(command: Any) -> Any:
             click.option("--strategy", default="auto", show_default=True, help="Force one lowering by name."),
             AUTO_PAD_RULE,
             click.option("--strict", is_flag=True, help="Contradictions are errors, not remarks."),
+            click.option(
+                "--strict-ieee",
+                is_flag=True,
+                help="Only lowerings that make no NaN of an inf through a zero of their own; slower.",
+            ),
         )
     ):
         command = option(command)

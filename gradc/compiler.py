@@ -61,6 +61,7 @@ class Options:
     strict: bool = False
     threads: int | None = None
     limits: Limits | None = None
+    strict_ieee: bool = False
 
     def __post_init__(self) -> None:
         _check_word("target", self.target, TARGETS)
@@ -84,7 +85,7 @@ class Options:
         check_opset(opset)
 
     def resolved(self) -> Target:
-        return Target.of(self.target, self.opset, self.threads)
+        return Target.of(self.target, self.opset, self.threads, self.strict_ieee)
 
     @property
     def pipeline(self) -> str:
@@ -195,6 +196,7 @@ def compile(
     tune_budget: float = BUDGET,
     shapes: Mapping[str, Sequence[int]] | None = None,
     limits: Limits | None = None,
+    strict_ieee: bool = False,
 ) -> Compiled:
     """Compile a graph to a plain ONNX model.
 
@@ -210,12 +212,14 @@ def compile(
     use the fastest; `shapes` states sizes of inputs, by name, that are unknown otherwise. Measurements
     are kept in a cache, or in the tuning_file, which is also used without `tune`.
     limits: a `gradc.Limits`, for what is larger than gradc goes up to by default (docs/limits.md).
+    strict_ieee: no strategy that may turn an inf into a NaN through a zero of its own (docs/numbers.md).
 
     Raises GradcError, whose text is the diagnostic line, for anything wrong with the graph.
     """
     request = TuningRequest(tune, tuning_file, tune_budget, shapes or {})
     request.check_shapes_are_used()
-    options = Options(target, opset, strategy, auto_pad_rule, strict, request.threads(threads), limits)
+    threads = request.threads(threads)
+    options = Options(target, opset, strategy, auto_pad_rule, strict, threads, limits, strict_ieee)
     with using(limits):
         tuner = request.tuner(options.resolved())
         return compile_module(load(source, auto_pad_rule), options, constants, tuner=tuner)

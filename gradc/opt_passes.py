@@ -35,10 +35,12 @@ class LowerPipeline(ArgSpecConvertible):
     target: str = "cpu"
     opset: int = DEFAULT_OPSET
     threads: int | None = None
+    strict_ieee: bool = False
     strategy: str = AUTO
 
     def text(self) -> str:
-        return pipelines.lower(Target.of(self.target, self.opset, self.threads), self.strategy)
+        target = Target.of(self.target, self.opset, self.threads, self.strict_ieee)
+        return pipelines.lower(target, self.strategy)
 
 
 PIPELINES = {pipeline.name: pipeline for pipeline in (CanonicalizePipeline, LowerPipeline)}

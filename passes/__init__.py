@@ -31,6 +31,7 @@ _STRATEGIES = (
     "conv-to-matmul",
     "conv-nxc-to-matmul",
     "conv-to-col2im",
+    "conv-to-tap-sums",
     "resize-to-matmul",
     "resize-to-banded-matmul",
     "resize-to-block-matmul",
@@ -38,8 +39,10 @@ _STRATEGIES = (
     "resize-to-pool",
     "resize-to-reduce-sum",
     "resize-to-gather",
+    "resize-to-gathered-sum",
     "resize-by-axis",
     "resize-dynamic-to-matmul",
+    "resize-dynamic-to-gathered-sum",
     "window-to-slice",
 )
 

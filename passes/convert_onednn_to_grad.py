@@ -7,7 +7,9 @@ ConvolutionBackwardData (OIX):
 
 ConvTransposeBackwardData (IOX):
 3. pads known: `grad.conv_transpose_backward_data`.
-4. `same_*` over an unknown size: padded in the graph, then case 3 without pads.
+4. `same_*` over an unknown size: padded in the graph, then case 3 without pads. With `strict_ieee` no
+   zeros are put where weights meet them: the gradient of stride 1 at every place of the window that meets
+   the data, a case 3, and every s-th position of it.
 
 InterpolateBackward:
 5. `grad.resize_backward` on the spatial axes wherever they lie, its dynamic twin where a size is not
@@ -20,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from dataclasses import replace as replace_field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -45,8 +48,10 @@ from passes.support.shape_math import ShapeMath
 class ConvertOneDNNToGradPass(ModulePass):
     name = "convert-onednn-to-grad"
 
+    strict_ieee: bool = False
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        rewrite(op, [ConvertConvolution(), ConvertConvTranspose(), ConvertInterpolate()])
+        rewrite(op, [ConvertConvolution(), ConvertConvTranspose(self.strict_ieee), ConvertInterpolate()])
 
 
 class ConvertConvolution(RewritePattern):
@@ -138,32 +143,64 @@ def _begin_of(total: SSAValue, op: OneDNNConvOp, math: ShapeMath) -> SSAValue:
     return less if odd_at_end else math.sub(total, less)
 
 
+@dataclass
 class ConvertConvTranspose(RewritePattern):
+    strict_ieee: bool
+
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: ConvTransposeBackwardDataOp, rewriter: PatternRewriter) -> None:
         problem = op.problem()
         if op.value("weights_format") != "IOX" or problem.documented_weights:
             return
         emit = Emitter()
-        diff_dst: SSAValue = op.diff_dst
+        windows, groups, layout = problem.windows, problem.groups, op.value("data_format")
         pads = [pad for pad in problem.pads if pad is not None]
-        if len(pads) != len(problem.pads):
-            diff_dst = _padded(op, problem.windows, emit)
-            pads = [(0, 0)] * len(problem.pads)
-        axes = _conv_axes(problem.windows, pads)
-        layout = op.value("data_format")
-        value = emit(conv_transpose_backward_data(diff_dst, op.weights, axes, problem.groups, layout))
+        diff_dst: SSAValue = op.diff_dst
+        if known := len(pads) == len(problem.pads):
+            axes = _conv_axes(windows, pads)
+        elif self.strict_ieee:
+            axes = [_everywhere(window) for window in windows]
+        else:
+            diff_dst = _padded(op, windows, emit)
+            axes = _conv_axes(windows, [(0, 0)] * len(windows))
+        value = emit(conv_transpose_backward_data(diff_dst, op.weights, axes, groups, layout))
+        if self.strict_ieee and not known:
+            value = _strided(op, value, windows, emit)
         replace(op, rewriter, emit, value)
 
 
 def _padded(op: ConvTransposeBackwardDataOp, windows: Sequence[Window], emit: Emitter) -> SSAValue:
     math = ShapeMath(emit)
-    size = math.sizes(op.diff_dst, _spatial_axes(op))
-    total = _library_total(windows, size, math)
-    begin = _begin_of(total, op, math)
+    begin, end = _same_pads(op, windows, math)
     axes, rank = _spatial_axes(op), len(shape_of(op.diff_dst))
-    sides = [math.spread(side, axes, rank) for side in (begin, math.sub(total, begin))]
+    sides = [math.spread(side, axes, rank) for side in (begin, end)]
     return emit(onnx.PadOp(op.diff_dst, math.concat(sides)))
+
+
+def _same_pads(
+    op: ConvTransposeBackwardDataOp, windows: Sequence[Window], math: ShapeMath
+) -> tuple[SSAValue, SSAValue]:
+    total = _library_total(windows, math.sizes(op.diff_dst, _spatial_axes(op)), math)
+    begin = _begin_of(total, op, math)
+    return begin, math.sub(total, begin)
+
+
+def _everywhere(window: Window) -> ConvAxis:
+    """Stride 1, and pads with which every place of the window that meets the data is one."""
+    edge = window.extent - 1
+    return ConvAxis(replace_field(window, stride=1), edge, edge)
+
+
+def _strided(
+    op: ConvTransposeBackwardDataOp, value: SSAValue, windows: Sequence[Window], emit: Emitter
+) -> SSAValue:
+    """Of all Y + Ke - 1 places those at x s - pb + Ke - 1, of which the last is at most Y + pe - 1."""
+    math = ShapeMath(emit)
+    begin, end = _same_pads(op, windows, math)
+    edges = math.vector([window.extent - 1 for window in windows])
+    stop = math.add(math.sizes(op.diff_dst, _spatial_axes(op)), end)
+    steps = math.vector([window.stride for window in windows])
+    return emit(onnx.SliceOp(value, math.sub(edges, begin), stop, math.vector(_spatial_axes(op)), steps))
 
 
 class ConvertInterpolate(RewritePattern):

@@ -18,6 +18,10 @@ LOWER = (
 )
 
 
+PADS = ("convert-onednn-to-grad",)
+"""The passes of LOWER that may put zeros where weights meet them."""
+
+
 def canonicalize() -> str:
     return ",".join(CANONICALIZE)
 
@@ -33,7 +37,7 @@ def to_grad(target: Target, strategy: str = "auto") -> str:
         (
             *CANONICALIZE,
             f"legalize-types{_options(target)}",  # gradients in f32 before they become several ops
-            *LOWER,
+            *(f"{name}{_ieee(target)}" if name in PADS else name for name in LOWER),
             f"assign-layout{_options(target, strategy)}",  # before strategies: the prices depend on it
         )
     )
@@ -52,7 +56,12 @@ def from_grad(target: Target, strategy: str = "auto") -> str:
     )
 
 
+def _ieee(target: Target) -> str:
+    return "{strict_ieee=true}" if target.strict_ieee else ""
+
+
 def _options(target: Target, strategy: str = "") -> str:
     """Of a pass that chooses strategies, for so many threads, or of one that knows of none."""
-    choice = f" threads={target.threads} strategy={strategy}" if strategy else ""
+    ieee = " strict_ieee=true" if target.strict_ieee else ""
+    choice = f" threads={target.threads}{ieee} strategy={strategy}" if strategy else ""
     return f"{{target={target.name} opset={target.opset}{choice}}}"

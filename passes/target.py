@@ -40,7 +40,7 @@ def check_threads(what: str, threads: int) -> None:
 class Target:
     """What runs the model: an execution provider of onnxruntime (`cpu`, `cuda`), or the CPU provider and
     other runtimes (`portable`); the opset that it is written in, and the threads within an op that it is
-    meant to run with.
+    meant to run with. With `strict_ieee`, no form that may turn an inf into a NaN through a zero of its own.
 
     Raises UsageError for any other word, for an opset older than gradc writes, and for no threads.
     """
@@ -48,11 +48,14 @@ class Target:
     name: str = "cpu"
     opset: int = DEFAULT_OPSET
     threads: int = field(default_factory=usable_threads)
+    strict_ieee: bool = False
 
     @classmethod
-    def of(cls, name: str, opset: int | None = None, threads: int | None = None) -> Target:
+    def of(
+        cls, name: str, opset: int | None = None, threads: int | None = None, strict_ieee: bool = False
+    ) -> Target:
         """The target with the defaults in place of what is None."""
-        given = {"opset": opset, "threads": threads}
+        given = {"opset": opset, "threads": threads, "strict_ieee": strict_ieee}
         return cls(name, **{key: value for key, value in given.items() if value is not None})
 
     def __post_init__(self) -> None:
@@ -139,7 +142,7 @@ def variable_types(op: OnnxOp) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class TargetPass(ModulePass):
-    """A pass with the options `target`, `opset` and `threads`.
+    """A pass with the options `target`, `opset`, `threads` and `strict_ieee`.
 
     The threads are by default the cores of this process; a number that was given is always printed.
     """
@@ -147,10 +150,11 @@ class TargetPass(ModulePass):
     target: str = "cpu"
     opset: int = DEFAULT_OPSET
     threads: int | None = None
+    strict_ieee: bool = False
 
     def __post_init__(self) -> None:
         _ = self.env  # refuses what is no target before any pass has run
 
     @property
     def env(self) -> Target:
-        return Target.of(self.target, self.opset, self.threads)
+        return Target.of(self.target, self.opset, self.threads, self.strict_ieee)

@@ -57,6 +57,7 @@ class Setting:
     machine: Machine
     runtime: str
     strategies: str
+    strict_ieee: bool = False
 
     @classmethod
     def of(cls, target: Target) -> Setting:
@@ -64,7 +65,8 @@ class Setting:
         from gradc.runtime import runtime_version
 
         opset, threads = target.opset, target.threads
-        return cls(target.name, opset, threads, this_machine(), runtime_version(), strategies_version())
+        machine, runtime, strategies = this_machine(), runtime_version(), strategies_version()
+        return cls(target.name, opset, threads, machine, runtime, strategies, target.strict_ieee)
 
     def key(self, what: str) -> dict[str, Any]:
         """JSON that differs where the time of `what`, a problem's string, may."""

@@ -14,13 +14,16 @@ from passes.strategies.conv_to_conv2d import ConvToConv2D
 from passes.strategies.conv_to_conv_transpose import ConvToConvTranspose
 from passes.strategies.conv_to_matmul import ConvToMatMul
 from passes.strategies.conv_to_phase_convs import ConvToPhaseConvs
+from passes.strategies.conv_to_tap_sums import ConvToTapSums
 from passes.strategies.conv_to_upsampled_conv import ConvToUpsampledConv
 from passes.strategies.resize_by_axis import ResizeByAxis
+from passes.strategies.resize_dynamic_to_gathered_sum import ResizeDynamicToGatheredSum
 from passes.strategies.resize_dynamic_to_matmul import ResizeDynamicToMatMul
 from passes.strategies.resize_to_banded_matmul import ResizeToBandedMatMul
 from passes.strategies.resize_to_block_matmul import ResizeToBlockMatMul
 from passes.strategies.resize_to_conv import ResizeToConv
 from passes.strategies.resize_to_gather import ResizeToGather
+from passes.strategies.resize_to_gathered_sum import ResizeToGatheredSum
 from passes.strategies.resize_to_matmul import ResizeToMatMul
 from passes.strategies.resize_to_pool import ResizeToPool
 from passes.strategies.resize_to_reduce_sum import ResizeToReduceSum
@@ -35,6 +38,7 @@ STRATEGIES: tuple[type[Strategy], ...] = (
     ConvToMatMul,
     ConvNxcToMatMul,
     ConvToCol2Im,
+    ConvToTapSums,
     ResizeToMatMul,
     ResizeToBandedMatMul,
     ResizeToBlockMatMul,
@@ -42,8 +46,10 @@ STRATEGIES: tuple[type[Strategy], ...] = (
     ResizeToPool,
     ResizeToReduceSum,
     ResizeToGather,
+    ResizeToGatheredSum,
     ResizeByAxis,
     ResizeDynamicToMatMul,
+    ResizeDynamicToGatheredSum,
     WindowToSlice,
 )
 

@@ -36,11 +36,13 @@ class Strategy(ABC):
     """One idea. `name` is what `--strategy` takes, `ops` the canonical ops that it can write.
 
     `layouts` are the layouts in which it writes convolutions without a Transpose of the data.
+    `strict_only`: there is always a quicker one; it is for targets that are strict about IEEE numbers.
     """
 
     name: ClassVar[str]
     ops: ClassVar[tuple[type[Operation], ...]]
     layouts: ClassVar[tuple[str, ...]] = ("NCX",)
+    strict_only: ClassVar[bool] = False
 
     def writes_layout_of(self, op: Operation) -> bool:
         return not isinstance(op, GradConvOp) or op.value("layout") in self.layouts
@@ -48,6 +50,8 @@ class Strategy(ABC):
     def refusal(self, op: Operation, target: Target) -> str | None:
         """Why this strategy cannot write this op for this target; None if it can."""
         assert isinstance(op, self.ops)
+        if self.strict_only and not target.strict_ieee:
+            return "slower than others: for --strict-ieee only"
         if self.writes_layout_of(op):
             return self._refusal(op, target)
         with twin(op, self._order(op)) as other:
@@ -55,7 +59,10 @@ class Strategy(ABC):
 
     def _refusal(self, op: Operation, target: Target) -> str | None:
         """What is too large is refused first: the other reasons may take as long as writing."""
-        return budget.refusal(self.builds(op), op) or self.refuses(op, target)
+        reason = budget.refusal(self.builds(op), op) or self.refuses(op, target)
+        if reason or not target.strict_ieee or not (mixed := self.mixes(op, target)):
+            return reason
+        return f"not strict IEEE: {mixed}"
 
     def write(self, op: Operation, target: Target, emit: Emitter) -> SSAValue:
         """The result of an op in any layout, in ONNX. Only for an op that is not refused."""
@@ -79,6 +86,14 @@ class Strategy(ABC):
     @abstractmethod
     def refuses(self, op, target: Target) -> str | None:
         """`refusal`, for an op of one of `ops` in one of `layouts`."""
+
+    def mixes(self, op, target: Target) -> str | None:
+        """Why an inf or NaN may reach results that the op does not connect with it, None if it cannot.
+
+        For an op that is not refused otherwise. docs/numbers.md defines what is connected.
+        """
+        del op, target
+        return None
 
     @abstractmethod
     def emit(self, op, target: Target, emit: Emitter) -> SSAValue:

@@ -57,6 +57,9 @@ class ConvNxcToMatMul(Strategy):
             return "windows need spatial sizes known at compile time"
         return None
 
+    def mixes(self, op: GradConv, target: Target) -> str | None:
+        return None if is_product(op) else "windows have zeros that are multiplied by the weights"
+
     def emit(self, op: GradConv, target: Target, emit: Emitter) -> SSAValue:
         if isinstance(op, ConvTransposeBackwardDataOp):
             return _forward(op, emit)

@@ -20,7 +20,7 @@ from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp
 from dialects.onnx import ops as onnx
 from passes.strategies.base import Strategy, no_kernel
 from passes.support.budget import Built
-from passes.support.convolution import GradConv, as_convolution, convolve, no_convolution
+from passes.support.convolution import CONV_MIXES, GradConv, as_convolution, convolve, no_convolution
 from passes.support.rewriting import Emitter
 from passes.target import Target
 
@@ -36,6 +36,9 @@ class ConvToConv(Strategy):
 
     def refuses(self, op: GradConv, target: Target) -> str | None:
         return no_kernel(target, op.diff_dst, onnx.ConvOp) or no_convolution(op)
+
+    def mixes(self, op: GradConv, target: Target) -> str | None:
+        return CONV_MIXES
 
     def emit(self, op: GradConv, target: Target, emit: Emitter) -> SSAValue:
         return convolve(emit, op.diff_dst, *as_convolution(emit, op))

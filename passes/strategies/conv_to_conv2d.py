@@ -16,6 +16,7 @@ from dialects.onnx import ops as onnx
 from passes.strategies.base import Strategy, no_kernel
 from passes.support.budget import Built
 from passes.support.convolution import (
+    CONV_MIXES,
     GradConv,
     as_convolution,
     convolve_planes,
@@ -53,6 +54,9 @@ class ConvToConv2D(Strategy):
         if not isinstance(op.spatial(op.diff_dst)[0], int):
             return "the unrolled axis needs a size known at compile time"
         return None
+
+    def mixes(self, op: GradConv, target: Target) -> str | None:
+        return CONV_MIXES
 
     def emit(self, op: GradConv, target: Target, emit: Emitter) -> SSAValue:
         write = convolve_planes if op.value("layout") == "NCX" else convolve_planes_last

@@ -18,6 +18,7 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.dims import TO_THE_END
 from dialects.support.shapes import Dim, shape_of
 from passes.strategies.base import Strategy, no_kernel
+from passes.support.convolution import CUDNN_MIXES
 from passes.support.rewriting import Emitter
 from passes.target import Target
 
@@ -30,6 +31,9 @@ class ConvToConvTranspose(Strategy):
 
     def refuses(self, op: ConvBackwardDataOp, target: Target) -> str | None:
         return no_kernel(target, op.diff_dst, onnx.ConvTransposeOp)
+
+    def mixes(self, op: ConvBackwardDataOp, target: Target) -> str | None:
+        return CUDNN_MIXES if target.provider == "cuda" else None
 
     def emit(self, op: ConvBackwardDataOp, target: Target, emit: Emitter) -> SSAValue:
         begin = [axis.pad_begin for axis in op.axes]

@@ -55,6 +55,9 @@ class ConvToMatMul(Strategy):
             return "the columns of a kernel larger than 1 need spatial sizes known at compile time"
         return None
 
+    def mixes(self, op: ConvOp, target: Target) -> str | None:
+        return None if is_pointwise(op) else "columns have zeros that are multiplied by the weights"
+
     def emit(self, op: ConvOp, target: Target, emit: Emitter) -> SSAValue:
         return _pointwise(op, emit) if is_pointwise(op) else _columns(op, emit)
 

@@ -19,7 +19,13 @@ from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from passes.strategies.base import Strategy, no_kernel
 from passes.support.budget import Built
-from passes.support.convolution import Convolution, convolve, convolve_planes, convolve_planes_last
+from passes.support.convolution import (
+    CONV_MIXES,
+    Convolution,
+    convolve,
+    convolve_planes,
+    convolve_planes_last,
+)
 from passes.support.phases import (
     AxisPhases,
     Phase,
@@ -58,6 +64,9 @@ class ConvToPhaseConvs(Strategy):
             if op.value("layout") == "NCX" and axis.has_gap:
                 return f"no tap reaches some phases of axis {letter} between others"
         return None
+
+    def mixes(self, op: ConvBackwardDataOp, target: Target) -> str | None:
+        return CONV_MIXES
 
     def emit(self, op: ConvBackwardDataOp, target: Target, emit: Emitter) -> SSAValue:
         n, layout, groups = op.spatial_rank, op.value("layout"), op.value("groups")

@@ -55,6 +55,9 @@ class ConvToUpsampledConv(Strategy):
                 return f"the convolution would need negative pads ({begin}, {end}) on axis {letter}"
         return None
 
+    def mixes(self, op: ConvBackwardDataOp, target: Target) -> str | None:
+        return "the mask that makes zeros between positions multiplies them by 0"
+
     def emit(self, op: ConvBackwardDataOp, target: Target, emit: Emitter) -> SSAValue:
         groups = op.value("groups")
         weights = flip_spatial(emit, swap_channels(emit, op.weights, groups))

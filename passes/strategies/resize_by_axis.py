@@ -6,6 +6,7 @@ blocks. See `support.axis_forms`; prices are those of `passes.cost`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 
 from xdsl.ir import SSAValue
@@ -15,13 +16,17 @@ from dialects.grad.sampling import AxisSampling
 from passes.cost import price_ops
 from passes.strategies.base import Strategy, no_kernel
 from passes.support import budget
-from passes.support.axis_forms import AxisForm, Bands, Blocks, Dense, Gathers, Sums, axes_to_write
+from passes.support.axis_forms import AxisForm, Bands, Blocks, Dense, Gathers, Sums, Tables, axes_to_write
+from passes.support.axis_forms.base import MATRIX_MIXES
 from passes.support.budget import Built
 from passes.support.rewriting import Emitter
 from passes.target import Target
 
 FORMS: tuple[AxisForm, ...] = (Dense(), Blocks(), Bands(24), Bands(40), Bands(64), Sums(), Gathers())
 """Of equal price, the first is taken."""
+
+STRICT_FORMS: tuple[AxisForm, ...] = (*FORMS, Tables())
+"""Those to choose from for a target that is strict about IEEE numbers, if they do not mix."""
 
 
 class ResizeByAxis(Strategy):
@@ -41,10 +46,18 @@ class ResizeByAxis(Strategy):
             return "one axis has one form, which is a strategy of its own"
         return None
 
+    def mixes(self, op: ResizeBackwardOp, target: Target) -> str | None:
+        exact = (
+            any(fits(form, sampling) and not form.mixes(sampling) for form in STRICT_FORMS)
+            for sampling in op.samplings
+        )
+        return None if all(exact) else MATRIX_MIXES
+
     def emit(self, op: ResizeBackwardOp, target: Target, emit: Emitter) -> SSAValue:
         value: SSAValue = op.diff_dst
+        forms = STRICT_FORMS if target.strict_ieee else FORMS
         for axis, sampling in axes_to_write(op):
-            value = _cheapest(emit, value, axis, sampling, target)
+            value = _cheapest(emit, value, axis, _fitting(forms, value, sampling, target), sampling, target)
         return value
 
 
@@ -57,11 +70,26 @@ def _most(sampling: AxisSampling) -> Built:
     return max(modest or [Dense().builds(sampling)], key=lambda built: built.constants)
 
 
-def _cheapest(emit: Emitter, value: SSAValue, axis: int, sampling: AxisSampling, target: Target) -> SSAValue:
-    best, result, least = Emitter(), value, float("inf")
-    for form in FORMS:
+def _fitting(
+    forms: Sequence[AxisForm], value: SSAValue, sampling: AxisSampling, target: Target
+) -> Iterator[AxisForm]:
+    for form in forms:
         if not fits(form, sampling) or no_kernel(target, value, *form.needs):
             continue
+        if not target.strict_ieee or not form.mixes(sampling):
+            yield form
+
+
+def _cheapest(
+    emit: Emitter,
+    value: SSAValue,
+    axis: int,
+    forms: Iterable[AxisForm],
+    sampling: AxisSampling,
+    target: Target,
+) -> SSAValue:
+    best, result, least = Emitter(), value, float("inf")
+    for form in forms:
         trial = Emitter()
         written = form.write(trial, value, axis, sampling)
         price = price_ops(trial.ops, target, [written])

@@ -38,6 +38,10 @@ class ResizeByForm(Strategy):
         reasons = [self.form.refuses(sampling) for sampling in op.samplings]
         return reasons[0] if all(reasons) else None
 
+    def mixes(self, op: ResizeBackwardOp, target: Target) -> str | None:
+        reasons = (self._form(sampling).mixes(sampling) for sampling in op.samplings)
+        return next((reason for reason in reasons if reason), None)
+
     def emit(self, op: ResizeBackwardOp, target: Target, emit: Emitter) -> SSAValue:
         value: SSAValue = op.diff_dst
         for axis, sampling in axes_to_write(op):

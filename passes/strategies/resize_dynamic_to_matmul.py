@@ -11,8 +11,9 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.values import dims_of
 from dialects.support.shapes import Dim, element_type_of
 from passes.strategies.base import Strategy, no_kernel
+from passes.support.axis_forms.base import MATRIX_MIXES
 from passes.support.rewriting import Emitter
-from passes.support.sampling_matrix import NARROW_STEP, RuntimeSampling, emit_matrix
+from passes.support.sampling_matrix import NARROW_STEP, emit_matrix, runtime_samplings
 from passes.support.shape_math import ShapeMath
 from passes.support.tensors import contract
 from passes.target import Target
@@ -25,25 +26,21 @@ class ResizeDynamicToMatMul(Strategy):
     ops: ClassVar = (ResizeBackwardDynamicOp,)
 
     def refuses(self, op: ResizeBackwardDynamicOp, target: Target) -> str | None:
-        return no_kernel(target, op.diff_dst, onnx.MatMulOp) or _wide(op, target)
+        return no_kernel(target, op.diff_dst, onnx.MatMulOp) or too_wide(op, target)
+
+    def mixes(self, op: ResizeBackwardDynamicOp, target: Target) -> str | None:
+        return MATRIX_MIXES
 
     def emit(self, op: ResizeBackwardDynamicOp, target: Target, emit: Emitter) -> SSAValue:
         math = ShapeMath(emit, narrow=target.narrow_integers is not None)
         value: SSAValue = op.diff_dst
-        for i, axis in enumerate(op.value("axes")):
-            sampling = RuntimeSampling(
-                math.take(op.input_sizes, [i]),
-                math.sizes(op.diff_dst, [axis]),
-                (math.take(op.step_numerators, [i]), math.take(op.step_denominators, [i])),
-                op.value("interpolation"),
-                op.value("coordinates"),
-            )
+        for axis, sampling in runtime_samplings(math, op):
             matrix = emit_matrix(math, sampling, element_type_of(op.diff_dst))
             value = contract(emit, value, axis, matrix)
         return value
 
 
-def _wide(op: ResizeBackwardDynamicOp, target: Target) -> str | None:
+def too_wide(op: ResizeBackwardDynamicOp, target: Target) -> str | None:
     """Why a step, where it is known, needs wider integers than the target has; None if it does not."""
     if not target.narrow_integers:
         return None

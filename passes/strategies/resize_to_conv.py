@@ -27,7 +27,7 @@ from dialects.support.shapes import shape_of
 from passes.strategies.base import Strategy, no_kernel
 from passes.support.axis_forms.base import as_dtype_of
 from passes.support.budget import Built
-from passes.support.convolution import Convolution, convolve_planes, convolve_planes_last
+from passes.support.convolution import CUDNN_MIXES, Convolution, convolve_planes, convolve_planes_last
 from passes.support.rewriting import Emitter
 from passes.target import Target
 
@@ -78,6 +78,13 @@ class ResizeToConv(Strategy):
             if sampling.y % sampling.x or sampling.step != Fraction(sampling.x, sampling.y):
                 return f"{sampling.x} to {sampling.y} is no enlargement by a whole factor"
         return None
+
+    def mixes(self, op: ResizeBackwardOp, target: Target) -> str | None:
+        if target.provider == "cuda":
+            return CUDNN_MIXES
+        if all(axis_kernel(sampling).weights.all() for sampling in op.samplings):
+            return None
+        return "weights of 0 make up for windows that begin or end inside the data"
 
     def emit(self, op: ResizeBackwardOp, target: Target, emit: Emitter) -> SSAValue:
         layout = _layout(op)

@@ -16,6 +16,17 @@ from passes.support.tensors import Size, flip_spatial, product, reshape, size_of
 
 GradConv = ConvBackwardDataOp | ConvTransposeBackwardDataOp
 
+CONV_MIXES = (
+    "Conv multiplies zeros around the data by the weights, and onnxruntime fills up the channels of a Conv "
+    "that another one reads with zeros of its own"
+)
+"""Why `Strategy.mixes` of what is written with Conv. The second was seen with onnxruntime 1.31: of 20
+channels in blocks of 8 or 16, the last block has channels that are 0 times the data, NaN where that is
+inf, and the next Conv reads them with weights of 0. A depthwise one with finite weights does neither.
+"""
+
+CUDNN_MIXES = "cuDNN may choose an algorithm that adds up transformed tiles (Winograd, FFT)"
+
 
 @dataclass(frozen=True)
 class Convolution:

@@ -14,12 +14,14 @@ positions do not reach, but their numerators do.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from xdsl.dialects.builtin import f64
+from xdsl.dialects.builtin import f64, i1
 from xdsl.ir import Attribute, SSAValue
 
+from dialects.grad.resize import ResizeBackwardDynamicOp
 from dialects.onnx import ops as onnx
 from passes.support.rewriting import Emitter
 from passes.support.shape_math import ShapeMath
@@ -39,6 +41,21 @@ class RuntimeSampling:
     coordinates: str
 
 
+def runtime_samplings(math: ShapeMath, op: ResizeBackwardDynamicOp) -> Iterator[tuple[int, RuntimeSampling]]:
+    """The axes of an op, each with its sampling."""
+    for i, axis in enumerate(op.value("axes")):
+        yield (
+            axis,
+            RuntimeSampling(
+                math.take(op.input_sizes, [i]),
+                math.sizes(op.diff_dst, [axis]),
+                (math.take(op.step_numerators, [i]), math.take(op.step_denominators, [i])),
+                op.value("interpolation"),
+                op.value("coordinates"),
+            ),
+        )
+
+
 def emit_matrix(math: ShapeMath, sampling: RuntimeSampling, dtype: Attribute) -> SSAValue:
     """M (Y, X) of the given float type."""
     emit = math.emit
@@ -55,6 +72,32 @@ def emit_matrix(math: ShapeMath, sampling: RuntimeSampling, dtype: Attribute) ->
         return _linear(math, numerator, denominator, last, columns, dtype)
     index = _clamped(math, _rounded(math, numerator, denominator, sampling.interpolation), last)
     return emit(onnx.CastOp(_hits(emit, columns, index), to=dtype))
+
+
+def emit_reads(math: ShapeMath, sampling: RuntimeSampling, matrix: SSAValue) -> tuple[SSAValue, SSAValue]:
+    """(X, taps) positions of diff_dst, Y where there is none, and their weights, from the matrix (Y, X).
+
+    Coordinates do not descend, so a position x is read by `count` rows that follow each other, and their
+    first is (sum of rows - (0 + 1 + .. + count - 1)) / count.
+    """
+    emit = math.emit
+    hits = math.as_int64(emit(onnx.CastOp(matrix, to=i1)))
+    zero, one = math.vector([0]), math.vector([1])
+    rows = _range(emit, sampling.y)
+    count = emit(onnx.ReduceSumOp(hits, zero, keepdims=0))
+    total = emit(onnx.ReduceSumOp(math.mul(hits, emit(onnx.UnsqueezeOp(rows, one))), zero, keepdims=0))
+    triangle = math.div(math.mul(count, math.sub(count, one)), math.vector([2]))
+    first = emit(onnx.UnsqueezeOp(math.div(math.sub(total, triangle), math.max(count, 1)), one))
+    counts = emit(onnx.UnsqueezeOp(count, one))
+    # taps, the largest count: how many of 0, 1, .. are below some count
+    below = math.as_int64(emit(onnx.LessOp(rows, counts)))
+    some = emit(onnx.MinOp([emit(onnx.ReduceSumOp(below, zero, keepdims=0)), one]))
+    taps = _range(emit, emit(onnx.ReduceSumOp(some, zero, keepdims=1)))
+    read = emit(onnx.LessOp(taps, counts))
+    positions = emit(onnx.WhereOp(read, math.add(first, taps), sampling.y))
+    columns = emit(onnx.TransposeOp(matrix, perm=[1, 0]))
+    padded = emit(onnx.PadOp(columns, math.vector([0, 0, 0, 1])))
+    return positions, emit(onnx.GatherElementsOp(padded, positions, axis=1))
 
 
 def _linear(

@@ -10,5 +10,6 @@ from passes.support.axis_forms.blocks import Blocks
 from passes.support.axis_forms.dense import Dense
 from passes.support.axis_forms.gathers import Gathers
 from passes.support.axis_forms.sums import Sums
+from passes.support.axis_forms.tables import Tables
 
-__all__ = ["AxisForm", "Bands", "Blocks", "Dense", "Gathers", "Sums", "axes_to_write"]
+__all__ = ["AxisForm", "Bands", "Blocks", "Dense", "Gathers", "Sums", "Tables", "axes_to_write"]

@@ -21,7 +21,7 @@ from dialects.grad.sampling import AxisSampling
 from dialects.onnx import ops as onnx
 from dialects.support.memo import MOST
 from passes.support import budget
-from passes.support.axis_forms.base import AxisForm, as_dtype_of
+from passes.support.axis_forms.base import MATRIX_MIXES, AxisForm, as_dtype_of
 from passes.support.budget import Built
 from passes.support.rewriting import Emitter
 from passes.support.tensors import contract
@@ -58,6 +58,9 @@ class Bands(AxisForm):
         if budget.is_too_much(taps):
             return taps
         return Built(_elements(sampling, count), 5 * count)
+
+    def mixes(self, sampling: AxisSampling) -> str | None:
+        return MATRIX_MIXES
 
     def write(self, emit: Emitter, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
         taps = sampling.taps()

@@ -19,6 +19,8 @@ from dialects.support.shapes import element_type_of
 from passes.support.budget import Built
 from passes.support.rewriting import Emitter
 
+MATRIX_MIXES = "a product with the sampling matrix multiplies what a position does not read by 0"
+
 
 @dataclass(frozen=True)
 class AxisForm(ABC):
@@ -28,6 +30,11 @@ class AxisForm(ABC):
 
     def refuses(self, sampling: AxisSampling) -> str | None:
         """Why the form does not fit the axis, None if it does."""
+        del sampling
+        return None
+
+    def mixes(self, sampling: AxisSampling) -> str | None:
+        """As `Strategy.mixes`, of a sampling that is not refused."""
         del sampling
         return None
 

@@ -20,7 +20,7 @@ from xdsl.ir import SSAValue
 from dialects.grad.sampling import AxisSampling
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import shape_of
-from passes.support.axis_forms.base import AxisForm, as_dtype_of
+from passes.support.axis_forms.base import MATRIX_MIXES, AxisForm, as_dtype_of
 from passes.support.budget import Built
 from passes.support.rewriting import Emitter
 from passes.support.tensors import contract, product, reshape, size_of
@@ -62,6 +62,9 @@ class Blocks(AxisForm):
             return Built()
         p, q, _ = _periods(sampling)
         return Built(3 * p * (q + 2), 20)
+
+    def mixes(self, sampling: AxisSampling) -> str | None:
+        return MATRIX_MIXES
 
     def write(self, emit: Emitter, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
         period = period_of(sampling)

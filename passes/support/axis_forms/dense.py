@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 
 from dialects.grad.sampling import AxisSampling
 from dialects.onnx import ops as onnx
-from passes.support.axis_forms.base import AxisForm, as_dtype_of
+from passes.support.axis_forms.base import MATRIX_MIXES, AxisForm, as_dtype_of
 from passes.support.budget import Built
 from passes.support.rewriting import Emitter
 from passes.support.tensors import contract
@@ -22,6 +22,9 @@ class Dense(AxisForm):
 
     def builds(self, sampling: AxisSampling) -> Built:
         return Built(sampling.y * sampling.x, 1)
+
+    def mixes(self, sampling: AxisSampling) -> str | None:
+        return MATRIX_MIXES
 
     def write(self, emit: Emitter, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
         return contract(emit, value, axis, emit.constant(as_dtype_of(value, sampling.matrix())))

@@ -42,6 +42,10 @@ class Gathers(AxisForm):
         taps = most_taps(sampling)
         return Built(2 * taps * sampling.x, 3 * taps)
 
+    def mixes(self, sampling: AxisSampling) -> str | None:
+        _, weights = tables(sampling)
+        return None if weights.all() else "a position that reads less than the others reads a row times 0"
+
     def write(self, emit: Emitter, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
         positions, weights = tables(sampling)
         broadcast = [sampling.x] + [1] * (len(shape_of(value)) - 1 - axis)
