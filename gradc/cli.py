@@ -202,6 +202,7 @@ def run(
 @click.argument("source", metavar="IN")
 @click.option("--rtol", type=float, help="Largest error over the largest magnitude of an output.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--report", is_flag=True, help="Errors against float64 of every output and op, in ulps, too.")
 @source_options
 @input_options
 @LIMITS
@@ -209,6 +210,7 @@ def verify(
     source: str,
     rtol: float | None,
     as_json: bool,
+    report: bool,
     inputs: str | None,
     seed: int,
     shapes: tuple[str, ...],
@@ -225,8 +227,9 @@ def verify(
 
     compiled = _compiled(source, given, constants, ep, threads)
     fed = commands.Inputs(inputs, seed, shapes_of(shapes))
-    rows = commands.verify(compiled, fed, ep, threads, rtol)
-    click.echo(commands.verify_json(rows) if as_json else commands.verify_table(rows))
+    rows, errors = commands.verify(compiled, fed, ep, threads, rtol, report)
+    show = commands.verify_json if as_json else commands.verify_table
+    click.echo(show(rows, errors))
     if not all(row.ok for row in rows):
         sys.exit(EXIT_CHECK_FAILED)
 

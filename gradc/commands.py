@@ -16,6 +16,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 from dialects.support.diagnostics import Diagnostic, UsageError, sentence, violation
 from gradc import files
+from gradc.accuracy import report as accuracy
+from gradc.accuracy.report import Report
 from gradc.compiler import Compiled, Observer, Options, compile_module, load, lower
 from gradc.constants import bind_constants
 from gradc.printing import whole
@@ -144,17 +146,21 @@ def describe(results: Mapping[str, np.ndarray]) -> Iterator[str]:
 
 
 def verify(
-    compiled: Compiled, inputs: Inputs, ep: Any, threads: int | None, rtol: float | None
-) -> list[OutputError]:
+    compiled: Compiled, inputs: Inputs, ep: Any, threads: int | None, rtol: float | None, wants_report: bool
+) -> tuple[list[OutputError], Report | None]:
+    """A row per output, and the errors against float64 where they are wanted."""
     if rtol is not None and not rtol >= 0:
         raise UsageError(Diagnostic("error", sentence("--rtol", rtol, "a number >= 0")))
     fed = inputs.of_compiled(compiled)
-    return verify_outputs(compiled, fed, compiled.run(fed, ep, threads), rtol)
+    outputs = compiled.run(fed, ep, threads)
+    rows = verify_outputs(compiled, fed, outputs, rtol)
+    return rows, accuracy.report(compiled, fed, outputs, ep, threads) if wants_report else None
 
 
-def verify_table(rows: Sequence[OutputError]) -> str:
+def verify_table(rows: Sequence[OutputError], report: Report | None) -> str:
     header = ("output", "dtype", "shape", "worst error", "typical", "bound", "")
-    return table(header, [_cells(row) for row in rows], numbers=(3, 4, 5))
+    shown = table(header, [_cells(row) for row in rows], numbers=(3, 4, 5))
+    return shown if report is None else f"{shown}\n\n{accuracy.as_text(report)}"
 
 
 def _cells(row: OutputError) -> tuple[str, ...]:
@@ -163,8 +169,11 @@ def _cells(row: OutputError) -> tuple[str, ...]:
     return (row.name, row.dtype, shape, *errors, "ok" if row.ok else "FAILED")
 
 
-def verify_json(rows: Sequence[OutputError]) -> str:
-    """JSON has no infinity: an error that is not finite is null."""
+def verify_json(rows: Sequence[OutputError], report: Report | None) -> str:
+    """A list of outputs; with a report an object that has it as `verified`, and the report's two lists.
+
+    JSON has no infinity: an error that is not finite is null.
+    """
     found = [
         {
             "name": row.name,
@@ -177,4 +186,8 @@ def verify_json(rows: Sequence[OutputError]) -> str:
         }
         for row in rows
     ]
-    return json.dumps(found, indent=1)
+    if report is None:
+        return json.dumps(found, indent=1)
+    parts = {"outputs": report.outputs, "ops": report.ops}
+    lists = {name: [accuracy.as_data(row) for row in part] for name, part in parts.items()}
+    return json.dumps({"verified": found} | lists, indent=1)

@@ -30,10 +30,10 @@ from passes.strategies.base import Strategy
 from passes.target import Target
 
 STRICT, LOOSE = Target(strict_ieee=True), Target()
-POOL = 1500 * EXAMPLES
-LEAST = 10
+POOL = 800 * EXAMPLES
+LEAST = 5
 """How many problems a strategy must have been right on, or how many an op's declaration is looked for in."""
-MOST = 20 * EXAMPLES
+MOST = 15 * EXAMPLES
 
 ALWAYS_MIX = {
     "conv-to-conv",

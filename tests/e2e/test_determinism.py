@@ -1,0 +1,119 @@
+"""The same input gives the same model bytes, and the threads change no more than roundings."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.generate import seeded
+from support.specials import pattern
+
+import gradc
+from gradc.accuracy.cases import Bound, cases
+from gradc.accuracy.errors import ULPS_OF_TERMS, errors
+from gradc.compiler import Options, compile_module, load
+from gradc.printing import whole
+
+pytest.importorskip("onnxruntime")
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SOURCES = sorted((*EXAMPLES.glob("*.json"), *EXAMPLES.glob("*.mlir")))
+THREADS = (1, 2, 4)
+
+
+def bytes_of(source, **options) -> bytes:
+    model = gradc.compile(source, threads=2, **options).model
+    return model.SerializeToString(deterministic=True)
+
+
+@pytest.mark.parametrize("options", [{}, {"strict_ieee": True}, {"target": "cuda"}], ids=str)
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
+def test_twice_in_one_process(path: Path, options: dict):
+    assert bytes_of(path, **options) == bytes_of(path, **options)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_graphs_twice(seed: int):
+    problem = seeded([5, seed], most_ops=3)
+    assert bytes_of(problem.module()) == bytes_of(problem.module())
+
+
+HASHES = """
+import hashlib, sys, gradc
+for path in sys.argv[1:]:
+    model = gradc.compile(path, threads=2).model
+    print(hashlib.sha256(model.SerializeToString(deterministic=True)).hexdigest())
+"""
+
+
+def test_in_processes_that_hash_differently():
+    """The order of a set of strings differs from process to process, unless its seed is fixed."""
+    wanted = [hashlib.sha256(bytes_of(path)).hexdigest() for path in SOURCES]
+    for seed in ("0", "1", "12345"):
+        environment = os.environ | {"PYTHONHASHSEED": seed}
+        command = [sys.executable, "-c", HASHES, *map(str, SOURCES)]
+        result = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        assert result.stdout.split() == wanted
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
+def test_by_way_of_text(path: Path, tmp_path: Path):
+    """What is read from JSON or MLIR, printed, and read again, is the same graph with the same names."""
+    printed = tmp_path / "printed.mlir"
+    printed.write_text(whole(load(path)), encoding="utf-8")
+    again = tmp_path / "again.mlir"
+    again.write_text(whole(load(printed)), encoding="utf-8")
+    assert again.read_text(encoding="utf-8") == printed.read_text(encoding="utf-8")
+    first, second = (compile_module(load(p), Options(threads=2)).model for p in (path, printed))
+    assert without_places(first) == without_places(second)
+
+
+def without_places(model) -> bytes:
+    """Names of nodes and documentation tell the place in the source, which is another file."""
+    model = type(model).FromString(model.SerializeToString())
+    for node in model.graph.node:
+        node.ClearField("name")
+        node.ClearField("doc_string")
+        del node.metadata_props[:]
+    return model.SerializeToString(deterministic=True)
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f16", "bf16", "f64"])
+def test_the_threads_change_no_more_than_roundings(dtype: str):
+    """The model of one compilation on other numbers of threads, and one compiled for each."""
+    for case in cases(dtype):
+        if dtype == "f64" and "dst_shape" in case.what:
+            continue
+        bound = Bound(dtype, case.terms)
+        compiled = [compile_module(case.module.clone(), Options(threads=n)) for n in THREADS]
+        results = [compiled[0].run(case.inputs, threads=n) for n in THREADS]
+        results += [each.run(case.inputs) for each in compiled]
+        for result in results:
+            (got,) = result.values()
+            found = errors(got, case.exact, case.magnitude)
+            assert found.mismatches == 0
+            assert found.spreads[ULPS_OF_TERMS].worst <= bound.worst, case.what
+
+
+@pytest.mark.parametrize("threads", THREADS)
+def test_the_same_run_twice_gives_the_same_bits(threads: int):
+    for case in cases("f32"):
+        compiled = compile_module(case.module.clone(), Options(threads=threads))
+        first, second = (compiled.run(case.inputs) for _ in range(2))
+        for name, array in first.items():
+            assert array.tobytes() == second[name].tobytes(), case.what
+
+
+def test_the_threads_do_not_change_what_is_finite():
+    case = next(cases("f32"))
+    inputs = {name: array.copy() for name, array in case.inputs.items()}
+    inputs["diff_dst"].flat[7] = np.inf
+    compiled = compile_module(case.module.clone(), Options(threads=1, strict_ieee=True))
+    patterns = [pattern(compiled.run(inputs, threads=n)["diff_src"]) for n in THREADS]
+    assert patterns[0].any()
+    assert all(np.array_equal(patterns[0], other) for other in patterns[1:])
