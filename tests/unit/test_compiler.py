@@ -103,6 +103,7 @@ class TestSignature:
             "tuning_file": None,
             "tune_budget": 60.0,
             "shapes": None,
+            "strict_ieee": False,
         }
         assert list(parameters)[1:] == list(defaults)
         assert all(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters.values())
