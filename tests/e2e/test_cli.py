@@ -98,11 +98,11 @@ class TestHelp:
         """The options of issue 2."""
         synopsis = {
             "compile": "--target --opset --constants --strategy --emit --stop-after --print-ir-after-all "
-            "--print-ir-after-change --timing --strict --check --output --threads --tune --tuning-file "
-            "--tune-budget --shape",
+            "--print-ir-after-change --timing --strict --strict-ieee --check --output --threads --tune "
+            "--tuning-file --tune-budget --shape",
             "explain": "--json --tune --threads --target --measure-peak --tuning-file --tune-budget --shape",
             "run": "--inputs --seed --output --ep --threads",
-            "verify": "--ep --rtol",
+            "verify": "--ep --rtol --report",
             "inspect": "--json",
             "doctor": "--json",
         }
@@ -360,6 +360,7 @@ USAGE = [
     (["run", "{}", "--shape", "t0=2x-4"], "--shape t0=2x-4: expected NAME=2x4x8x8"),
     (["run", "{}", "--shape", "=2x4"], "--shape =2x4: expected NAME=2x4x8x8"),
     (["run", "model.onnx", "--strict"], "--strict is for graphs; model.onnx is a compiled model"),
+    (["run", "model.onnx", "--strict-ieee"], "--strict-ieee is for graphs; model.onnx is a compiled model"),
     (["run", "model.onnx", "--target", "cpu"], "--target is for graphs"),
     (["verify", "{}", "--rtol", "small"], "'small' is not a valid float"),
 ]
