@@ -45,21 +45,21 @@ func.func @strided(%dy: tensor<?x4x?xf32>, %w: tensor<4x3x2xf32>) -> tensor<?x3x
 // CHECK-NEXT: %dx_33 = onnx.Mul %dx_29, %dx_8 {gradc.strategy = "conv-to-tap-sums"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
 // CHECK-NEXT: %dx_34 = onnx.Concat %dx_28, %dx_23, %dx_33 {axis = 0, gradc.strategy = "conv-to-tap-sums"} : (tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<3xi64>
 // CHECK-NEXT: %dx_35 = onnx.Reshape %dx_32, %dx_34 {gradc.strategy = "conv-to-tap-sums"} : (tensor<?x3x?x2xf32>, tensor<3xi64>) -> tensor<?x3x?xf32>
-// CHECK-NEXT: %dx_36 = onnx.Shape %dx_26 {gradc.strategy = "conv-to-tap-sums"} : (tensor<?x3x?xf32>) -> tensor<3xi64>
-// CHECK-NEXT: %dx_37 = onnx.Gather %dx_36, %dx_6 {axis = 0, gradc.strategy = "conv-to-tap-sums"} : (tensor<3xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_38 = onnx.Gather %dx_36, %dx_8 {axis = 0, gradc.strategy = "conv-to-tap-sums"} : (tensor<3xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_39 = onnx.Unsqueeze %dx_26, %dx_23 {gradc.strategy = "conv-to-tap-sums"} : (tensor<?x3x?xf32>, tensor<1xi64>) -> tensor<?x3x?x1xf32>
-// CHECK-NEXT: %dx_40 = onnx.Pad %dx_39, %dx_31 {gradc.strategy = "conv-to-tap-sums"} : (tensor<?x3x?x1xf32>, tensor<8xi64>) -> tensor<?x3x?x2xf32>
-// CHECK-NEXT: %dx_41 = onnx.Mul %dx_38, %dx_8 {gradc.strategy = "conv-to-tap-sums"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_42 = onnx.Concat %dx_37, %dx_23, %dx_41 {axis = 0, gradc.strategy = "conv-to-tap-sums"} : (tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<3xi64>
-// CHECK-NEXT: %dx_43 = onnx.Reshape %dx_40, %dx_42 {gradc.strategy = "conv-to-tap-sums"} : (tensor<?x3x?x2xf32>, tensor<3xi64>) -> tensor<?x3x?xf32>
-// CHECK-NEXT: %dx_44 = onnx.Constant {gradc.strategy = "conv-to-tap-sums"} dense<[0, 0, 1, 0, 0, 0]> : tensor<6xi64>
-// CHECK-NEXT: %dx_45 = onnx.Pad %dx_43, %dx_44 {gradc.strategy = "conv-to-tap-sums"} : (tensor<?x3x?xf32>, tensor<6xi64>) -> tensor<?x3x?xf32>
-// CHECK-NEXT: %dx_46 = onnx.Constant {gradc.strategy = "conv-to-tap-sums"} dense<-1> : tensor<1xi64>
-// CHECK-NEXT: %dx_47 = onnx.Slice %dx_45, %dx_6, %dx_46, %dx_8, %dx_10 {gradc.strategy = "conv-to-tap-sums"} : (tensor<?x3x?xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<?x3x?xf32>
-// CHECK-NEXT: %dx_48 = onnx.Add %dx_35, %dx_47 {gradc.strategy = "conv-to-tap-sums"} : (tensor<?x3x?xf32>, tensor<?x3x?xf32>) -> tensor<?x3x?xf32>
-// CHECK-NEXT: %dx_49 = onnx.Constant {gradc.strategy = "conv-to-tap-sums"} dense<9223372036854775807> : tensor<1xi64>
-// CHECK-NEXT: %dx_50 = onnx.Slice %dx_48, %dx_10, %dx_49, %dx_8, %dx_10 {gradc.strategy = "conv-to-tap-sums"} : (tensor<?x3x?xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<?x3x?xf32>
+// CHECK-NEXT: %dx_36 = onnx.Constant {gradc.strategy = "conv-to-tap-sums"} dense<9223372036854775807> : tensor<1xi64>
+// CHECK-NEXT: %dx_37 = onnx.Shape %dx_26 {gradc.strategy = "conv-to-tap-sums"} : (tensor<?x3x?xf32>) -> tensor<3xi64>
+// CHECK-NEXT: %dx_38 = onnx.Gather %dx_37, %dx_6 {axis = 0, gradc.strategy = "conv-to-tap-sums"} : (tensor<3xi64>, tensor<1xi64>) -> tensor<1xi64>
+// CHECK-NEXT: %dx_39 = onnx.Gather %dx_37, %dx_8 {axis = 0, gradc.strategy = "conv-to-tap-sums"} : (tensor<3xi64>, tensor<1xi64>) -> tensor<1xi64>
+// CHECK-NEXT: %dx_40 = onnx.Unsqueeze %dx_26, %dx_23 {gradc.strategy = "conv-to-tap-sums"} : (tensor<?x3x?xf32>, tensor<1xi64>) -> tensor<?x3x?x1xf32>
+// CHECK-NEXT: %dx_41 = onnx.Pad %dx_40, %dx_31 {gradc.strategy = "conv-to-tap-sums"} : (tensor<?x3x?x1xf32>, tensor<8xi64>) -> tensor<?x3x?x2xf32>
+// CHECK-NEXT: %dx_42 = onnx.Mul %dx_39, %dx_8 {gradc.strategy = "conv-to-tap-sums"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
+// CHECK-NEXT: %dx_43 = onnx.Concat %dx_38, %dx_23, %dx_42 {axis = 0, gradc.strategy = "conv-to-tap-sums"} : (tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<3xi64>
+// CHECK-NEXT: %dx_44 = onnx.Reshape %dx_41, %dx_43 {gradc.strategy = "conv-to-tap-sums"} : (tensor<?x3x?x2xf32>, tensor<3xi64>) -> tensor<?x3x?xf32>
+// CHECK-NEXT: %dx_45 = onnx.Constant {gradc.strategy = "conv-to-tap-sums"} dense<[0, 0, 1, 0, 0, 0]> : tensor<6xi64>
+// CHECK-NEXT: %dx_46 = onnx.Pad %dx_44, %dx_45 {gradc.strategy = "conv-to-tap-sums"} : (tensor<?x3x?xf32>, tensor<6xi64>) -> tensor<?x3x?xf32>
+// CHECK-NEXT: %dx_47 = onnx.Constant {gradc.strategy = "conv-to-tap-sums"} dense<-1> : tensor<1xi64>
+// CHECK-NEXT: %dx_48 = onnx.Slice %dx_46, %dx_6, %dx_47, %dx_8, %dx_10 {gradc.strategy = "conv-to-tap-sums"} : (tensor<?x3x?xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<?x3x?xf32>
+// CHECK-NEXT: %dx_49 = onnx.Add %dx_35, %dx_48 {gradc.strategy = "conv-to-tap-sums"} : (tensor<?x3x?xf32>, tensor<?x3x?xf32>) -> tensor<?x3x?xf32>
+// CHECK-NEXT: %dx_50 = onnx.Slice %dx_49, %dx_10, %dx_36, %dx_8, %dx_10 {gradc.strategy = "conv-to-tap-sums"} : (tensor<?x3x?xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<?x3x?xf32>
 // CHECK-NEXT: func.return %dx_50 : tensor<?x3x?xf32>
 
 // The gradient of a transposed convolution: zeros around what the taps give, not around what they read.

@@ -14,8 +14,8 @@ func.func @nearest(%dy: tensor<1x4x2xf32>) -> tensor<1x3x2xf32> {
 // CHECK-NEXT: %dx_1 = onnx.Constant {gradc.strategy = "resize-to-gathered-sum"} dense<[0, 0, 0, 0, 1, 0]> : tensor<6xi64>
 // CHECK-NEXT: %dx_2 = onnx.Pad %dy, %dx_1 {gradc.strategy = "resize-to-gathered-sum"} : (tensor<1x4x2xf32>, tensor<6xi64>) -> tensor<1x5x2xf32>
 // CHECK-NEXT: %dx_3 = onnx.Gather %dx_2, %dx {axis = 1, gradc.strategy = "resize-to-gathered-sum"} : (tensor<1x5x2xf32>, tensor<3x2xi64>) -> tensor<1x3x2x2xf32>
-// CHECK-NEXT: %dx_4 = onnx.Constant dense<[[[1.000000e+00], [0.000000e+00]], [[1.000000e+00], [1.000000e+00]], [[1.000000e+00], [0.000000e+00]]]> : tensor<3x2x1xf32>
-// CHECK-NEXT: %dx_5 = onnx.Mul %dx_3, %dx_4 {gradc.strategy = "resize-to-gathered-sum"} : (tensor<1x3x2x2xf32>, tensor<3x2x1xf32>) -> tensor<1x3x2x2xf32>
-// CHECK-NEXT: %dx_6 = onnx.Constant {gradc.strategy = "resize-to-gathered-sum"} dense<2> : tensor<1xi64>
-// CHECK-NEXT: %dx_7 = onnx.ReduceSum %dx_5, %dx_6 {keepdims = 0, gradc.strategy = "resize-to-gathered-sum"} : (tensor<1x3x2x2xf32>, tensor<1xi64>) -> tensor<1x3x2xf32>
+// CHECK-NEXT: %dx_4 = onnx.Constant {gradc.strategy = "resize-to-gathered-sum"} dense<2> : tensor<1xi64>
+// CHECK-NEXT: %dx_5 = onnx.Constant dense<[[[1.000000e+00], [0.000000e+00]], [[1.000000e+00], [1.000000e+00]], [[1.000000e+00], [0.000000e+00]]]> : tensor<3x2x1xf32>
+// CHECK-NEXT: %dx_6 = onnx.Mul %dx_3, %dx_5 {gradc.strategy = "resize-to-gathered-sum"} : (tensor<1x3x2x2xf32>, tensor<3x2x1xf32>) -> tensor<1x3x2x2xf32>
+// CHECK-NEXT: %dx_7 = onnx.ReduceSum %dx_6, %dx_4 {keepdims = 0, gradc.strategy = "resize-to-gathered-sum"} : (tensor<1x3x2x2xf32>, tensor<1xi64>) -> tensor<1x3x2xf32>
 // CHECK-NEXT: func.return %dx_7 : tensor<1x3x2xf32>
