@@ -8,7 +8,7 @@ those of each tap, as (N, C, Y...), are moved without a multiplication and added
 2. ConvTransposeBackwardData: result position x takes position x s - pb + k d, or a zero beside diff_dst.
 
 Each result is the sum of the op's own terms, and zeros. It works for every dtype that MatMul takes, and
-with run-time sizes.
+with run-time sizes. A half type that the target keeps is widened: each Add would round.
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
+from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
 from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp
 from dialects.onnx import ops as onnx
-from dialects.support.shapes import shape_of
+from dialects.support.dtypes import HALVES, name_of
+from dialects.support.shapes import element_type_of, shape_of
 from passes.strategies.base import Strategy, no_kernel
 from passes.support.budget import Built
 from passes.support.convolution import GradConv
@@ -56,24 +58,30 @@ class ConvToTapSums(Strategy):
             part = _scattered(op, tap, terms, emit) if backward else _read(op, tap, terms, emit)
             total = part if total is None else emit(onnx.AddOp(total, part))
         assert total is not None
-        if not backward:
-            return total
-        return _sliced(emit, total, op.value("pads_begin"), [-pad for pad in op.value("pads_end")])
+        if backward:
+            total = _sliced(emit, total, op.value("pads_begin"), [-pad for pad in op.value("pads_end")])
+        return emit(onnx.CastOp(total, to=element_type_of(op.diff_dst))) if _is_half(op) else total
+
+
+def _is_half(op: GradConv) -> bool:
+    return name_of(element_type_of(op.diff_dst)) in HALVES
 
 
 def _terms(op: GradConv, emit: Emitter) -> list[tuple[tuple[int, ...], SSAValue]]:
     """Each tap with what it makes of diff_dst, (N, C, Y...)."""
-    groups = op.value("groups")
+    groups, weights, diff_dst = op.value("groups"), op.weights, op.diff_dst
+    if _is_half(op):
+        weights, diff_dst = (emit(onnx.CastOp(value, to=f32)) for value in (weights, diff_dst))
     first, second, *kernel = op.weights_shape
     taps = list(itertools.product(*map(range, kernel)))
     backward = isinstance(op, ConvBackwardDataOp)
     per_group = second if backward else first // groups
     rows = first // groups if backward else second
-    split = reshape(emit, op.weights, [groups, first // groups, second, len(taps)])
+    split = reshape(emit, weights, [groups, first // groups, second, len(taps)])
     order = [0, 3, 2, 1] if backward else [0, 3, 1, 2]
     matrix = reshape(emit, emit(onnx.TransposeOp(split, perm=order)), [groups, len(taps) * per_group, rows])
-    batch, *spatial = (size_of(emit, op.diff_dst, a) for a in (0, *range(2, 2 + len(kernel))))
-    data = reshape(emit, op.diff_dst, [batch, groups, rows, product(emit, spatial)])
+    batch, *spatial = (size_of(emit, diff_dst, a) for a in (0, *range(2, 2 + len(kernel))))
+    data = reshape(emit, diff_dst, [batch, groups, rows, product(emit, spatial)])
     terms = multiply_left(emit, matrix, data)
     parts = _split(emit, terms, [per_group] * len(taps))
     return [
