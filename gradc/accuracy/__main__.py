@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from gradc.accuracy import table
+from gradc.files import write_whole
 
 
 def main(arguments: list[str]) -> int:
@@ -19,10 +20,10 @@ def main(arguments: list[str]) -> int:
     path = Path(name)
     text = path.read_text(encoding="utf-8")
     entries = table.measured()
-    faults = table.broken_bounds(entries)
+    faults, fresh = table.broken_bounds(entries), table.refreshed(text, entries)
     if not check:
-        path.write_text(table.refreshed(text, entries), encoding="utf-8")
-    elif table.rows_of(table.split(text)[1]) != table.rows_of("\n".join(table.lines(entries))):
+        write_whole(path, fresh.encode())
+    elif table.rows_of(text) != table.rows_of(fresh):
         faults.append(f"{name}: the rows of the table are stale; run python -m gradc.accuracy {name}")
     for fault in faults:
         print(fault)

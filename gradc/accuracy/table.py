@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from dialects.support.dtypes import FLOATS
 from gradc.accuracy.cases import Bound, Case, cases
 from gradc.accuracy.errors import ULPS_OF_TERMS, Spread
+from gradc.generated import between
 from passes.strategies import STRATEGIES
 
 BEGIN, END = "<!-- accuracy table: begin -->", "<!-- accuracy table: end -->"
@@ -79,10 +80,10 @@ def lines(entries: Entries) -> Iterator[str]:
         yield f"| {op.removeprefix('grad.')} | {strategy} | {terms} | {' | '.join(cells)} |"
 
 
-def rows_of(table: str) -> list[tuple[str, str, str, tuple[bool, ...]]]:
-    """Of the lines of a table, what does not depend on the machine: op, strategy, terms, what is refused."""
+def rows_of(document: str) -> list[tuple[str, str, str, tuple[bool, ...]]]:
+    """Of the table in a document what every machine gives: op, strategy, terms, what is refused."""
     rows = []
-    for line in table.strip().splitlines()[2:]:
+    for line in document.partition(BEGIN)[2].partition(END)[0].strip().splitlines()[2:]:
         op, strategy, terms, *cells = (cell.strip() for cell in line.strip().strip("|").split("|"))
         rows.append((op, strategy, terms, tuple(cell == REFUSED for cell in cells)))
     return rows
@@ -97,16 +98,6 @@ def broken_bounds(entries: Entries) -> list[str]:
     ]
 
 
-def split(text: str) -> tuple[str, str, str]:
-    """A document before, in and after its markers. Raises ValueError if it lacks them."""
-    before, _, rest = text.partition(BEGIN)
-    table, found, after = rest.partition(END)
-    if not found:
-        raise ValueError(f"no {BEGIN} .. {END}")
-    return before, table, after
-
-
 def refreshed(text: str, entries: Entries) -> str:
-    before, _, after = split(text)
-    table = "\n".join(lines(entries))
-    return f"{before}{BEGIN}\n{table}\n{END}{after}"
+    """The document with its table made anew. Raises ValueError if it lacks the markers."""
+    return between(text, BEGIN, END, "\n".join(lines(entries)))

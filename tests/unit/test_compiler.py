@@ -103,6 +103,7 @@ class TestSignature:
             "tuning_file": None,
             "tune_budget": 60.0,
             "shapes": None,
+            "limits": None,
             "strict_ieee": False,
         }
         assert list(parameters)[1:] == list(defaults)
