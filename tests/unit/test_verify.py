@@ -168,6 +168,43 @@ class TestBounds:
     def test_what_may_overflow_within(self, dtype, length, may):
         assert may_overflow_within(chain(length, dtype).module()) == [may]
 
+    @staticmethod
+    def cancelling(length: int, dtype: str) -> tuple[gradc.Compiled, dict[str, np.ndarray]]:
+        """A chain whose results are a hundredth of their terms, and less."""
+        g = gradc.Graph()
+        value, w = g.input("dy", dtype, [1, 2, 4, 4]), g.input("w", dtype, [2, 2, 1, 1])
+        window = {**WINDOW, "pads_begin": [0, 0], "pads_end": [0, 0]}
+        for _ in range(length):
+            value = g.convolution_backward_data(value, w, [1, 2, 4, 4], **window | NCX)
+        g.output(value, "dx")
+        compiled = gradc.compile(g)
+        word = random_inputs(compiled.source, 0)["w"].dtype
+        weights = np.array([[1000, 992], [-1000, -984]]).reshape(2, 2, 1, 1)
+        return compiled, {"dy": np.ones((1, 2, 4, 4), word), "w": weights.astype(word)}
+
+    @pytest.mark.parametrize(
+        ("dtype", "length", "ok"), [("bf16", 2, True), ("bf16", 1, False), ("f32", 2, False)]
+    )
+    def test_terms_that_cancel(self, dtype, length, ok):
+        """An error like that of a rounding between two ops of half type, whose terms then cancel."""
+        compiled, fed = self.cancelling(length, dtype)
+        assert all(row.ok for row in verify_outputs(compiled, fed, compiled.run(fed)))
+        (want,) = reference(compiled.source, list(fed.values()))
+        terms = 4 * 1000.0**length
+        assert np.abs(want.astype(np.float64)).max() < terms / 100
+        off = want.astype(np.float64) + 2.0**-8 * terms / 4
+        (row,) = verify_outputs(compiled, fed, {"dx": off.astype(want.dtype)})
+        assert row.ok == ok
+        (row,) = verify_outputs(compiled, fed, {"dx": (off + terms / 8).astype(want.dtype)})
+        assert not row.ok
+
+    def test_denormals(self):
+        compiled = gradc.compile(chain(1))
+        fed = {"dy": np.full((1, 3, 6, 6), 1e-45, np.float32), "w": np.full((3, 3, 3, 3), 0.4, np.float32)}
+        assert all(row.ok for row in verify_outputs(compiled, fed, compiled.run(fed)))
+        far = {"dx": compiled.run(fed)["dx"] + np.float32(1e-42)}
+        assert not all(row.ok for row in verify_outputs(compiled, fed, far))
+
     @pytest.mark.parametrize("dtype", HALVES)
     def test_the_reference_is_rounded_once(self, dtype):
         """It is the float64 result, rounded: not one of an accumulation in the half type."""
