@@ -43,6 +43,9 @@ class Limits:
     npz_bytes: int = _limit(2 * 10**9, "bytes of all arrays of an .npz file, unpacked")
     ops: int = _limit(125_000, "ops of a graph")
     nesting: int = _limit(64, "brackets around a place of a JSON or MLIR text")
+    commas: int = _limit(
+        4_000_000, "commas of an MLIR text: what a list spells one by one takes 500 bytes each to read"
+    )
     constant_elements: int = _limit(2**25, "elements of a constant that a graph spells, or gradc builds")
     constant_growth: int = _limit(
         8, "times the elements of an op's data that constants built for it may have, beyond 1,048,576"

@@ -35,7 +35,7 @@ from dialects.support.diagnostics import (
 )
 from dialects.support.entry import NAME, return_op
 from gradc.importers.modules import check_graph, short
-from gradc.importers.text import Places, check_nesting, decode
+from gradc.importers.text import Places, check_commas, check_nesting, decode
 
 TEXT_ERRORS = (
     DiagnosticException,
@@ -88,12 +88,14 @@ class PlacingParser(Parser):
         super().__init__(context(), "", file)
         self._file = file
         self._places = Places("", file)
+        self._ops = 0
         self.names: dict[SSAValue, str] = {}
         """Names as written: a value's `name_hint` loses a trailing `_1`."""
 
     def read(self, text: str) -> ModuleOp:
         start = Position(self._file, 1, 1)
         check_nesting(text, self._file)
+        check_commas(text, self._file)
         self._places = Places(text, self._file)
         try:
             self._parser_state = ParserState(LinearLexer(Input(text, self._file)))
@@ -118,6 +120,7 @@ class PlacingParser(Parser):
 
     def parse_operation(self) -> Operation:
         position = self._position(self.pos)
+        self._count_op()
         try:
             op = super().parse_operation()
         except (ParseError, *TEXT_ERRORS) as error:
@@ -125,6 +128,13 @@ class PlacingParser(Parser):
         if position_of(op) is None:
             op.location = location(name_of(op) or self._name(op), position)
         return op
+
+    def _count_op(self) -> None:
+        """Stop at the limit: a text may have many more, of which most are lines."""
+        self._ops += 1
+        if self._ops > limits.current().ops:
+            lines = self.lexer.input.content.count("\n")
+            limits.check("ops", max(self._ops, lines), "ops of the graph")
 
     def _get_op_by_name(self, name: str) -> type[Operation]:
         found = self.ctx.get_optional_op(name, dialect_stack=self._parser_state.dialect_stack)

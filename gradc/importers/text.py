@@ -45,6 +45,15 @@ def check_nesting(text: str, file: str) -> None:
     sys.setrecursionlimit(max(sys.getrecursionlimit(), 1000 + _FRAMES * most))
 
 
+def check_commas(text: str, file: str) -> None:
+    """Raise LimitError where lists have more elements than the limit."""
+    if (count := text.count(",")) <= current().commas:
+        return
+    hint = 'a constant as dense<"0x..."> is read in one piece'
+    message = f"{too_large('commas', count, 'commas of an MLIR text')}; {hint}"
+    raise LimitError(Diagnostic("error", message, position=Position(file, 1, 1)))
+
+
 def _too_deep(text: str, offset: int, file: str, depth: int) -> LimitError:
     message = too_large("nesting", depth, "nested too deeply: brackets around this one")
     return LimitError(Diagnostic("error", message, position=Places(text, file).of(offset)))

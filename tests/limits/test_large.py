@@ -35,6 +35,26 @@ def test_a_file_of_100_megabytes(tmp_path: Path, text: str, said: str):
     assert ended.err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("begin", "part", "limit"),
+    [
+        ("func.func @f() {\n  %c = arith.constant dense<[", "0.5, ", "commas"),
+        (
+            "func.func @f(%x: tensor<1xf32>) {\n",
+            "  %y = onnx.Abs %x : (tensor<1xf32>) -> tensor<1xf32>\n",
+            "ops",
+        ),
+    ],
+    ids=["list", "ops"],
+)
+def test_an_mlir_text_of_100_megabytes(tmp_path: Path, begin: str, part: str, limit: str):
+    path = tmp_path / "graph.mlir"
+    path.write_text(begin + part * (100 * MILLION // len(part)))
+    ended = gradc_within("compile", path, "-o", tmp_path / "out.onnx")
+    assert ended.code == 3
+    assert f"the limit {limit};" in ended.err
+
+
 def test_a_larger_file(tmp_path: Path):
     path = tmp_path / "graph.json"
     path.write_text(" " * 130 * MILLION)

@@ -194,6 +194,22 @@ class TestNesting:
         assert "nested" not in run_gradc("inspect", write(named)).err
 
 
+class TestLists:
+    def test_a_list_of_an_mlir_text(self, write):
+        path = write("func.func @main() { %c = arith.constant dense<[" + "1, " * 1000)
+        ended = run_gradc("inspect", path, "--limit", "commas=999")
+        assert ended.code == 3
+        assert "--limit commas=1000 raises it" in ended.line
+        assert 'dense<"0x..."> is read in one piece' in ended.line
+        assert "commas" not in run_gradc("inspect", path, "--limit", "commas=1000").err
+
+    def test_ops_are_counted_while_they_are_read(self, write):
+        text = "func.func @main(%x: tensor<1xf32>) {\n" + "  %y = onnx.Abs %x : (tensor<1xf32>) -> 3\n" * 9
+        ended = run_gradc("inspect", write(text), "--limit", "ops=1")
+        assert ended.code == 3
+        assert "ops of the graph: given 10, expected at most 1, the limit ops" in ended.line
+
+
 class TestConstants:
     @pytest.mark.parametrize("value", ["0.0", '"0x00000000"'])
     def test_a_splat_of_a_claimed_size(self, write, value: str):

@@ -33,7 +33,7 @@ TARGETS = ("cpu", "portable")
 ALL_KINDS = (*KINDS, *CANONICAL)
 CONVOLUTIONS = ("convolution", "conv_transpose", *CANONICAL)
 RESIZES = tuple(kind for kind in KINDS if kind not in CONVOLUTIONS)
-UNKNOWN_ONLY = ("resize-dynamic-to-matmul", "window-to-slice")
+UNKNOWN_ONLY = ("resize-dynamic-to-gathered-sum", "resize-dynamic-to-matmul", "window-to-slice")
 """The strategies of ops that there are for unknown sizes only."""
 UNPORTABLE = ("conv-to-col2im",)
 """The strategies that `portable` has no use for."""
@@ -53,6 +53,7 @@ class Case:
     opset: int = 18
     strategy: str = "auto"
     most_ops: int = 1
+    strict_ieee: bool = False
     empty: bool = False
     """Whether no run has a batch; else some run has one."""
 
@@ -87,7 +88,7 @@ class Case:
 
     @property
     def _target(self) -> Target:
-        return Target(self.target, self.opset, threads=1)
+        return Target(self.target, self.opset, threads=1, strict_ieee=self.strict_ieee)
 
     @cached_property
     def model(self) -> ModelProto:
@@ -162,7 +163,14 @@ def _strategies() -> Iterator[Case]:
         kinds = RESIZES if strategy.name.startswith("resize") else CONVOLUTIONS
         for count in range(3 if target == "cpu" else 1):
             name = f"{strategy.name}-{target}-{count}"
-            yield Case(name, kinds, dynamic=dynamic, target=target, strategy=strategy.name)
+            yield Case(
+                name,
+                kinds,
+                dynamic=dynamic,
+                target=target,
+                strategy=strategy.name,
+                strict_ieee=strategy.strict_only,
+            )
 
 
 def _empty() -> Iterator[Case]:
