@@ -41,12 +41,14 @@ TEXT_ERRORS = (
     DiagnosticException,
     UnregisteredConstructException,
     ArithmeticError,
+    AssertionError,
     LookupError,
     NotImplementedError,
     RecursionError,
     ValueError,
 )
-"""What xDSL's parser raises for text that it cannot read, besides ParseError."""
+"""What xDSL's parser raises for text that it cannot read, besides ParseError. It asserts a few things of
+tuples that no complex number needs to be."""
 
 
 def import_mlir(text: str | bytes, file: str, auto_pad_rule: str | None = None) -> ModuleOp:
@@ -114,6 +116,12 @@ class PlacingParser(Parser):
             limits.check("constant-elements", count, f"elements of a constant of type {type_}")
         return type_
 
+    def _consume_token(self, expected_kind: Any = None) -> Any:
+        """xDSL asserts what it expects here."""
+        if expected_kind is not None and self._current_token.kind != expected_kind:
+            self.raise_error(f"'{expected_kind.value}' expected", self._current_token.span)
+        return super()._consume_token(expected_kind)
+
     def _parse_tensor_literal_element(self) -> FloatBits:
         element = super()._parse_tensor_literal_element()
         return FloatBits(element.is_negative, element.value, element.span)
@@ -170,10 +178,22 @@ def _placed(error: Exception, position: Position) -> GradcError:
         case ParseError():
             place = error.span.get_location()
             return _error(error.msg, Position(place.file, place.line, place.col))
+        case AssertionError():
+            if not _is_of_xdsl(error):
+                raise error
+            return _error(str(error) or "a value that does not fit its type", position)
         case RecursionError():
             return _error("attributes or regions are nested too deeply", position)
         case _:
             return _error(short(error), position)
+
+
+def _is_of_xdsl(error: Exception) -> bool:
+    """Whether xDSL's code raised it, and none of ours that it called."""
+    frame = error.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    return frame is not None and frame.tb_frame.f_globals.get("__name__", "").startswith("xdsl.")
 
 
 def _error(message: str, position: Position) -> GradcError:

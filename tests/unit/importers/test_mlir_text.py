@@ -9,6 +9,7 @@ from xdsl.ir import Operation
 from dialects.support.diagnostics import GradcError, name_of, position_of
 from dialects.support.entry import entry_function, input_names, output_names
 from dialects.support.limits import LimitError
+from gradc.importers import mlir_text
 from gradc.importers.mlir_text import import_mlir
 
 TEXT = """\
@@ -204,3 +205,27 @@ def test_broken_texts_are_never_a_traceback():
             refused += 1
             line_of("".join(text))
     assert refused > 200
+
+
+LITERALS = {
+    "dense<[1.0, (2.0, 3.0, 4.0]> : tensor<4xf32>": "g.mlir:2:44: error: ')' expected",
+    "dense<1.0> : tensor<4xcomplex<f32>>": "g.mlir:2:3: error: a value that does not fit its type",
+    "dense<(true, false)> : tensor<4xi1>": "g.mlir:2:29: error: Expected integer value",
+}
+
+
+@pytest.mark.parametrize("literal", LITERALS, ids=range(len(LITERALS)))
+def test_literals_that_the_parser_asserts_to_be_others(literal: str):
+    text = f"func.func @f() {{\n  %c = arith.constant {literal}\n  func.return\n}}"
+    with pytest.raises(GradcError) as caught:
+        import_mlir(text, "g.mlir")
+    assert str(caught.value) == LITERALS[literal]
+
+
+def test_an_assertion_of_ours_is_no_mistake_in_the_text(monkeypatch):
+    def fails(*_):
+        raise AssertionError("ours")
+
+    monkeypatch.setattr(mlir_text.FloatBits, "to_type", fails)
+    with pytest.raises(AssertionError, match="ours"):
+        import_mlir("func.func @f() {\n  %c = arith.constant dense<1.0> : tensor<4xf32>\n}", "g.mlir")
