@@ -65,9 +65,16 @@ def _check_ops(module: ModuleOp) -> None:
         if op.name not in FRAME_OPS and op.dialect_name() not in GRAPH_DIALECTS:
             expected = f"{', '.join(FRAME_OPS)}, or an op of {', '.join(GRAPH_DIALECTS)}"
             raise error_at(op, "gradc does not compile this op", expected=expected)
+    _check_module(module)
     for op in module.ops:
         if not isinstance(op, FuncOp):
             raise error_at(op, "op outside of a function", expected="func.func")
+
+
+def _check_module(module: ModuleOp) -> None:
+    """A module is a list of functions; its text may spell any region."""
+    if len(module.body.blocks) != 1 or module.body.block.args:
+        raise error_at(module, "body of the module", expected="one block without arguments")
 
 
 def check_sizes(module: ModuleOp) -> None:
@@ -115,6 +122,7 @@ def _check_body(function: FuncOp) -> None:
 def verify(module: ModuleOp) -> None:
     """Op by op, so that an error of xDSL's own checks gets the place of the op that fails them."""
     check_sizes(module)
+    _check_module(module)
     seen: set[Operation] = set()
     for op in module.walk():
         _check_defined(op, seen)

@@ -176,6 +176,15 @@ def test_what_the_function_may_not_hold(inner: str, line: str):
     assert re.match(r"\S+:\d+:\d+: error: ", said)
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["builtin.module {\n" + TEXT + "^bb1(%a: tensor<1xf32>):\n}", '"builtin.module"() ({}) : () -> ()'],
+)
+def test_what_a_module_is_not(text: str):
+    said = line_of(text)
+    assert re.match(r"\S+:\d+:\d+: error: \[builtin.module\] body of the module: expected one block", said)
+
+
 def test_use_before_definition():
     first = "  %a = onnx.Neg %b : (tensor<1xf32>) -> tensor<1xf32>\n"
     second = "  %b = onnx.Neg %x : (tensor<1xf32>) -> tensor<1xf32>\n"
