@@ -16,6 +16,7 @@ from dialects.support import layouts, shapes
 from dialects.support.attributes import INT, INTS, word
 from dialects.support.diagnostics import violation
 from dialects.support.documented_op import DocumentedOp, build
+from dialects.support.dtypes import name_of
 from dialects.support.shapes import Dim, Shape, element_type_of, shape_of, tensor_type
 
 DATA_LAYOUTS = ("NCX", "NXC")
@@ -116,7 +117,10 @@ class GradConvOp(DocumentedOp):
             )
 
     def typed(self, channels: Dim, spatial: Sequence[Dim]) -> tuple[TensorType, ...]:
-        """The type of diff_src in the op's layout."""
+        """The type of diff_src in the op's layout. C6: the dtypes of diff_dst and weights are equal."""
+        data, weights = (name_of(element_type_of(value)) for value in (self.diff_dst, self.weights))
+        if data != weights:
+            raise violation("dtypes of diff_dst and weights", given=f"{data} and {weights}", expected="equal")
         shape = layouts.reorder((self.batch, channels, *spatial), "NCX", self.value("layout"))
         return (tensor_type(element_type_of(self.diff_dst), shape),)
 
@@ -132,7 +136,8 @@ class ConvBackwardDataOp(GradConvOp):
     r = residue in [0, s).
 
     C1 ranks and list lengths; C2 positive strides and dilations, non-negative pads and residue;
-    C3 O of weights is the channel count of diff_dst and divisible by groups; C4 r < s; C5 X >= 1.
+    C3 O of weights is the channel count of diff_dst and divisible by groups; C4 r < s; C5 X >= 1;
+    C6 diff_dst and weights have one dtype.
     """
 
     name = "grad.conv_backward_data"
@@ -168,7 +173,8 @@ class ConvTransposeBackwardDataOp(GradConvOp):
     weights (C, O / groups, K...); diff_src (N, C, X...) with X = (Y + pb + pe - Ke) div s + 1.
 
     C1 ranks and list lengths; C2 positive strides and dilations, non-negative pads; C3 O / groups
-    of weights times groups is the channel count of diff_dst, groups divides C; C4 Ke <= Y + pb + pe.
+    of weights times groups is the channel count of diff_dst, groups divides C; C4 Ke <= Y + pb + pe;
+    C6 diff_dst and weights have one dtype.
     """
 
     name = "grad.conv_transpose_backward_data"

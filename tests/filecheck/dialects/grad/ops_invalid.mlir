@@ -330,3 +330,21 @@ func.func @f(%a: tensor<1x2x3xf32>, %b: tensor<3x2x3xf32>) {
   %dx = grad.conv_transpose_backward_data %a, %b {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1} : (tensor<1x2x3xf32>, tensor<3x2x3xf32>) -> tensor<1x3x1xf32>
   func.return
 }
+
+// -----
+
+// grad.conv_backward_data C6: two dtypes
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [grad.conv_backward_data "dx"] dtypes of diff_dst and weights: given f32 and f64, expected equal
+func.func @f(%a: tensor<1x2x3xf32>, %b: tensor<2x3x3xf64>) {
+  %dx = grad.conv_backward_data %a, %b {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x3xf32>, tensor<2x3x3xf64>) -> tensor<1x3x7xf32>
+  func.return
+}
+
+// -----
+
+// grad.conv_transpose_backward_data C6: two dtypes
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [grad.conv_transpose_backward_data "dx"] dtypes of diff_dst and weights: given f32 and bf16, expected equal
+func.func @f(%a: tensor<1x2x3xf32>, %b: tensor<3x2x3xbf16>) {
+  %dx = grad.conv_transpose_backward_data %a, %b {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, layout = "NCX"} : (tensor<1x2x3xf32>, tensor<3x2x3xbf16>) -> tensor<1x3x1xf32>
+  func.return
+}
