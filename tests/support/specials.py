@@ -34,5 +34,8 @@ def with_specials(problem: Problem, seed: int) -> Problem:
 
 def pattern(array: np.ndarray) -> np.ndarray:
     """What kind of number each element is: 0 finite, 1 inf, -1 minus inf, 2 NaN."""
-    found = np.where(np.isinf(array), np.sign(array), 0).astype(np.int8)
-    return np.where(np.isnan(array), np.int8(2), found)
+    wide = array.astype(np.float64)
+    found = np.zeros(array.shape, np.int8)
+    for kind, places in ((1, wide == np.inf), (-1, wide == -np.inf), (2, np.isnan(wide))):
+        found[places] = kind
+    return found
