@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from gradc.cli_options import THREADS, options_of, source_options
+from gradc.cli_options import LIMITS, THREADS, options_of, source_options
 
 
 @click.command()
@@ -28,6 +28,7 @@ from gradc.cli_options import THREADS, options_of, source_options
 @click.option("--ep", type=click.Choice(["cpu", "cuda"]), help="Execution provider to run on.")
 @source_options
 @THREADS
+@LIMITS
 def reduce(
     source: str,
     output: str,

@@ -194,6 +194,17 @@ class TestNesting:
         assert "nested" not in run_gradc("inspect", write(named)).err
 
 
+@pytest.mark.parametrize("command", ["compile", "run", "verify", "inspect", "explain", "bench", "reduce"])
+def test_every_command_that_reads_a_graph_takes_limits(command: str):
+    assert "--limit NAME=N" in run_gradc(command, "--help").out
+
+
+def test_reduce_is_held_to_them(write):
+    ended = run_gradc("reduce", write(convolution((1, 2, 5), (2, 3, 3))), "--limit", "ops=1")
+    assert ended.code == 3
+    assert "the limit ops" in ended.line
+
+
 class TestLists:
     def test_a_list_of_an_mlir_text(self, write):
         path = write("func.func @main() { %c = arith.constant dense<[" + "1, " * 1000)
