@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -81,7 +82,7 @@ def check(model: ModelProto, limit: int = CHECKED_BYTES) -> None:
     """
     checked = _with_weights_as_inputs(model, limit)
     try:
-        onnx.checker.check_model(checked, full_check=True)
+        onnx.checker.check_model(checked)
         onnx.shape_inference.infer_shapes(checked, check_type=True, strict_mode=True, data_prop=True)
     except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
         raise AssertionError(f"the exported model is not valid: {error}") from error
@@ -191,10 +192,10 @@ class _GraphBuilder:
             input=[self.names[value] if value is not None else "" for value in op.onnx_inputs()],
             output=[self.names[result] for result in op.results],
         )
-        schema = onnx.defs.get_schema(op_type, max_inclusive_version=self.opset)
+        kinds = _attribute_kinds(op_type, self.opset)
         for key, value in sorted(op.onnx_attributes().items()):
-            assert key in schema.attributes, f"{op.name} has no attribute {key} at {self.opset}"
-            node.attribute.append(_attribute(key, value, schema.attributes[key].type))
+            assert key in kinds, f"{op.name} has no attribute {key} at {self.opset}"
+            node.attribute.append(_attribute(key, value, kinds[key]))
         for key, value in _provenance(op):
             node.metadata_props.add(key=key, value=value)
         self.graph.node.append(node)
@@ -217,6 +218,12 @@ class _GraphBuilder:
         if source != name:
             node = self.node_names.unique("Identity")
             self.graph.node.add(op_type="Identity", name=node, input=[source], output=[name])
+
+
+@cache
+def _attribute_kinds(op_type: str, opset: int) -> dict[str, onnx.defs.OpSchema.AttrType]:
+    schema = onnx.defs.get_schema(op_type, max_inclusive_version=opset)
+    return {name: attribute.type for name, attribute in schema.attributes.items()}
 
 
 def _provenance(op: OnnxOp) -> Iterator[tuple[str, str]]:

@@ -40,7 +40,7 @@ from dialects.support.diagnostics import (
 from dialects.support.dtypes import by_name, name_of, of_mlir
 from dialects.support.interfaces import InfersTypes, check_results
 from dialects.support.memo import MOST, Memo
-from dialects.support.state import State, VerifiedOnce, call_state
+from dialects.support.state import State, VerifiedOnce, call_state, once_per_state
 
 __all__ = ["OnnxConstant", "OnnxOp", "Value", "constant_of", "opset_range", "required_opset"]
 
@@ -250,6 +250,7 @@ def required_opset(op: OnnxOp) -> int:
     return opset_range(op)[0]
 
 
+@once_per_state
 def opset_range(op: OnnxOp) -> tuple[int, int | None]:
     """The opsets [first, last) in which this instance is legal; last is None where it still is."""
     types = _dtypes(op)

@@ -63,6 +63,8 @@ def refine_results(op: InfersTypes) -> bool:
     for index, inferred in enumerate(inferred_types(op)):
         declared = op.results[index].type
         assert isinstance(declared, TensorType)
+        if declared is inferred:
+            continue
         _check_result(op, index, declared, inferred)
         shape = shapes.merge(shapes.shape_of(inferred), shapes.shape_of(declared))
         refined = shapes.tensor_type(inferred.element_type, shape)

@@ -57,7 +57,7 @@ def call_state(
                 return None
             state.append(constant)
     for name, value in properties.items():
-        if isinstance(value, DenseIntOrFPElementsAttr) and not _few(value.type):
+        if type(value) is DenseIntOrFPElementsAttr and not _few(value.type):
             return None
         state += (name, value)
     return tuple(state)
