@@ -9,6 +9,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from markdown_it import MarkdownIt
 
 pytest.importorskip("sybil", reason="pip install -e '.[dev]' brings sybil")
 
@@ -256,6 +257,12 @@ def test_regenerating(tmp_path):
         "* a\n\n  ```console\n  $ echo new\n  new\n  $ echo 12 ms\n  ... ms\n  ```\n\n"
         "<!-- output: printf 'x\\ny\\n' -->\n```text\nx\ny\n```\n"
     )
+
+
+@pytest.mark.parametrize("path", pages(), ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_no_code_is_indented_instead_of_fenced(path):
+    tokens = MarkdownIt().parse(path.read_text(encoding="utf-8"))
+    assert [token.content for token in tokens if token.type == "code_block"] == []
 
 
 def test_every_page_is_seen():

@@ -19,7 +19,9 @@ Comments in front of a block:
 <!-- needs: MODULE -->             the block is left out where the module (or program) is missing
 <!-- command: NAME -->             .ci/run runs the block in a fresh environment; here its gradc commands run
 
-Pages in docs/extending work in a copy of the repository: a `file` adds to it.
+Commands find the folder of the repository in $REPOSITORY (tests/docs/files has what a setup may copy), and an
+empty folder on Python's path in $SITE. Pages in docs/extending work in a copy of the repository: a `file`
+adds to it.
 """
 
 from support.pages.markdown import Block, blocks_of, parsed

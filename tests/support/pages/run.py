@@ -58,7 +58,7 @@ class Page:
         self.printed = ""
         work = scratch / "work"
         self._fill(work)
-        for name in ("cache", "tmp"):
+        for name in ("cache", "tmp", "site"):
             (scratch / name).mkdir()
         self.folder = Folder(work, self._environment(scratch, work if self.grows else root))
         self.document: Document = parsed(path, self.evaluate)
@@ -77,7 +77,8 @@ class Page:
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "GRADC_"))}
         return kept | {
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{kept.get('PATH', '')}",
-            "PYTHONPATH": str(importable),
+            "PYTHONPATH": f"{importable}{os.pathsep}{scratch / 'site'}",
+            "SITE": str(scratch / "site"),
             "REPOSITORY": str(self.root),
             "GRADC_CACHE_DIR": str(scratch / "cache"),
             "TMPDIR": str(scratch / "tmp"),
