@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from math import exp, log
 from typing import Any
 
@@ -174,10 +175,11 @@ def _notes(report: Report) -> list[str]:
 
 
 def as_json(report: Report) -> str:
-    """Everything that was measured; seconds, and ratios as in the table."""
+    """Everything that was measured, and on which day, in UTC; seconds, and ratios as in the table."""
     machine = asdict(this_machine())
     versions = {"gradc": __version__, "onnxruntime": runtime_version(), **report.peers}
     found = {
+        "date": datetime.now(UTC).date().isoformat(),
         "machine": machine,
         "versions": versions,
         "settings": asdict(report.settings),

@@ -318,7 +318,7 @@ def test_the_text_has_it_all():
 def test_the_json_has_it_all():
     asked = Report(Settings(2), {"fake": "1.0"}, RESULTS)
     found = json.loads(as_json(asked))
-    assert set(found) == {"machine", "versions", "settings", "groups", "cases"}
+    assert set(found) == {"date", "machine", "versions", "settings", "groups", "cases"}
     assert found["settings"]["threads"] == 2
     assert [case["ratio"] for case in found["cases"]] == [r.ratio for r in RESULTS]
     assert [case["below_floor"] for case in found["cases"]] == [r.is_below for r in RESULTS]
