@@ -1,5 +1,5 @@
 # Shortcuts; the README's commands need no make.
-.PHONY: setup test fuzz lint types generated bench bench-quick bench-compile ci
+.PHONY: setup test fuzz lint types generated docs bench bench-quick bench-compile ci
 
 VENV ?= .venv
 
@@ -19,7 +19,7 @@ fuzz: setup
 
 lint: setup
 	$(VENV)/bin/ruff check .
-	$(VENV)/bin/ruff format --check dialects passes gradc tests examples benchmarks
+	$(VENV)/bin/ruff format --check dialects passes gradc tests examples benchmarks docs
 
 types: setup
 	$(VENV)/bin/basedpyright
@@ -29,7 +29,12 @@ generated: setup
 	$(VENV)/bin/python -m dialects.onnx.schema
 	$(VENV)/bin/python -m gradc.kernel_registry > passes/kernels/cpu.json.new
 	mv passes/kernels/cpu.json.new passes/kernels/cpu.json
-	$(VENV)/bin/python -m gradc.support_table README.md
+	$(VENV)/bin/python -m gradc.documents
+
+# build/docs/index.html
+docs: setup
+	$(VENV)/bin/pip install -q -e '.[docs]'
+	$(VENV)/bin/sphinx-build -W --keep-going -n -q -b html docs build/docs
 
 # Against what `pip install -e '.[peers]'` brings; bench takes some ten minutes.
 bench: setup

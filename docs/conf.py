@@ -1,17 +1,25 @@
 """Sphinx: `make docs` writes build/docs/index.html."""
 
 import re
+import sys
 from importlib.metadata import version as installed
+from pathlib import Path
+
+import gradc
+from gradc import compiler, runtime
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from mlir_lexer import MlirLexer
 
 project = "gradc"
 author = "the authors of gradc"
 release = version = installed("gradc")
-extensions = ["myst_parser", "sphinx_copybutton"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton"]
 html_theme = "furo"
 html_title = "gradc"
 html_show_sourcelink = False
 html_show_copyright = False
-exclude_patterns = ["conf.py"]
 
 myst_enable_extensions = ["deflist"]
 myst_heading_anchors = 4
@@ -21,6 +29,20 @@ copybutton_prompt_text = "$ "
 copybutton_line_continuation_character = "\\"
 
 nitpicky = True
+nitpick_ignore_regex = [("py:.*", r"(numpy|np|onnx|xdsl|os|collections|pathlib|ml_dtypes)\..*")]
+"""Types of other projects: their references are elsewhere, and a build needs no network."""
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+default_role = "literal"
+"""Docstrings are plain text, with names in single backticks."""
+
+# What the compiler imports for type checkers only.
+vars(compiler).update(Ep=runtime.Ep, Session=runtime.Session)
+
+for name in gradc.__all__:
+    if isinstance(getattr(gradc, name), type):
+        getattr(gradc, name).__module__ = "gradc"  # where the reader finds it
 
 # A Markdown file of the repository that is no page of the site: offered as it is.
 OUTSIDE = re.compile(r"\]\(((?:\.\./)+(?:README|SECURITY|examples/[\w/]+|tests/[\w/]+)\.md)")
@@ -32,3 +54,4 @@ def offer_as_it_is(_app, _page: str, source: list[str]) -> None:
 
 def setup(app) -> None:
     app.connect("source-read", offer_as_it_is)
+    app.add_lexer("mlir", MlirLexer)

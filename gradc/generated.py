@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
-
-from gradc.files import write_whole
+from dataclasses import dataclass
 
 
-def between(text: str, begin: str, end: str, content: str) -> str:
-    """The document with new content between its markers. Raises ValueError if it lacks them."""
-    before, _, rest = text.partition(begin)
-    _, found, after = rest.partition(end)
-    if not found:
-        raise ValueError(f"no {begin} .. {end}")
-    return f"{before}{begin}\n{content}\n{end}{after}"
+@dataclass(frozen=True)
+class Part:
+    """What stands in a document between `<!-- NAME: begin -->` and `<!-- NAME: end -->`."""
 
+    name: str
 
-def main(arguments: Sequence[str], module: str, refreshed: Callable[[str], str]) -> int:
-    """`[--check] FILE`: write the file anew, or say that it is stale. The exit code."""
-    check = "--check" in arguments
-    (name,) = (a for a in arguments if a != "--check")
-    path = Path(name)
-    text = path.read_text(encoding="utf-8")
-    fresh = refreshed(text)
-    if not check:
-        write_whole(path, fresh.encode())
-        return 0
-    if text != fresh:
-        print(f"{name} is stale; run python -m {module} {name}")
-    return int(text != fresh)
+    @property
+    def begin(self) -> str:
+        return f"<!-- {self.name}: begin -->"
+
+    @property
+    def end(self) -> str:
+        return f"<!-- {self.name}: end -->"
+
+    def read(self, text: str) -> str:
+        """What stands there. Raises ValueError if the document lacks the markers."""
+        return self._split(text)[1].strip("\n")
+
+    def write(self, text: str, content: str) -> str:
+        """The document with other content there. Raises ValueError if it lacks the markers."""
+        before, _, after = self._split(text)
+        return f"{before}{self.begin}\n{content}\n{self.end}{after}"
+
+    def _split(self, text: str) -> tuple[str, str, str]:
+        before, _, rest = text.partition(self.begin)
+        content, found, after = rest.partition(self.end)
+        if not found:
+            raise ValueError(f"no {self.begin} .. {self.end}")
+        return before, content, after

@@ -1,15 +1,10 @@
 """The support tables of the README, made from the code: attributes from the op classes, their values
-from what the ops say of wrong ones, dtypes and ranks by compiling a small graph of each.
-
-    python -m gradc.support_table README.md            write them between the markers
-    python -m gradc.support_table --check README.md    fail if they are stale
-"""
+from what the ops say of wrong ones, dtypes and ranks by compiling a small graph of each."""
 
 from __future__ import annotations
 
 import math
 import re
-import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -19,12 +14,10 @@ from dialects import source_ops
 from dialects.support.attributes import AttributeSpec, documented_attributes
 from dialects.support.diagnostics import GradcError
 from dialects.support.documented_op import DocumentedOp
-from gradc import generated
 from gradc.builder import Graph
 from gradc.compiler import compile
 from passes.kernels import PROVIDERS
 
-BEGIN, END = "<!-- support table: begin -->", "<!-- support table: end -->"
 DTYPES = ("f32", "bf16", "f16", "f64")
 SPATIAL = (1, 2, 3)
 NO_LENGTH = 7
@@ -118,12 +111,16 @@ def compiles(kind: str, dtype: str, n: int, dynamic: bool, target: str) -> bool:
 def _attribute_rows() -> Iterator[str]:
     yield "| op | attribute | type | values | default |"
     yield "|---|---|---|---|---|"
-    for kind, op in source_ops().items():
-        for documented in documented_attributes(op).values():
-            spec = documented.spec
-            default = "required" if documented.required else _shown(spec.default)
-            values = _values(kind, documented.name, spec)
-            yield f"| {kind} | `{documented.name}` | {spec.tag} | {values} | {default} |"
+    for kind in source_ops():
+        yield from (f"| {kind} | {' | '.join(row)} |" for row in attributes_of(kind))
+
+
+def attributes_of(kind: str) -> Iterator[tuple[str, str, str, str]]:
+    """Name, type, values and default of each attribute of a source op."""
+    for documented in documented_attributes(source_ops()[kind]).values():
+        spec = documented.spec
+        default = "required" if documented.required else _shown(spec.default)
+        yield f"`{documented.name}`", spec.tag, _values(kind, documented.name, spec), default
 
 
 def _values(kind: str, name: str, spec: AttributeSpec) -> str:
@@ -204,16 +201,3 @@ def tables() -> str:
             *_attribute_rows(),
         )
     )
-
-
-def refreshed(text: str) -> str:
-    """The document with its tables made anew. Raises ValueError if it lacks the markers."""
-    return generated.between(text, BEGIN, END, tables())
-
-
-def main(arguments: list[str]) -> int:
-    return generated.main(arguments, "gradc.support_table", refreshed)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from dialects.support.dtypes import FLOATS
 from gradc.accuracy.cases import Bound, Case, cases
 from gradc.accuracy.errors import ULPS_OF_TERMS, Spread
-from gradc.generated import between
+from gradc.generated import Part
 from passes.strategies import STRATEGIES
 
-BEGIN, END = "<!-- accuracy table: begin -->", "<!-- accuracy table: end -->"
+PART = Part("accuracy table")
 REFUSED = "-"
 
 
@@ -83,7 +83,7 @@ def lines(entries: Entries) -> Iterator[str]:
 def rows_of(document: str) -> list[tuple[str, str, str, tuple[bool, ...]]]:
     """Of the table in a document what every machine gives: op, strategy, terms, what is refused."""
     rows = []
-    for line in document.partition(BEGIN)[2].partition(END)[0].strip().splitlines()[2:]:
+    for line in PART.read(document).splitlines()[2:]:
         op, strategy, terms, *cells = (cell.strip() for cell in line.strip().strip("|").split("|"))
         rows.append((op, strategy, terms, tuple(cell == REFUSED for cell in cells)))
     return rows
@@ -100,4 +100,4 @@ def broken_bounds(entries: Entries) -> list[str]:
 
 def refreshed(text: str, entries: Entries) -> str:
     """The document with its table made anew. Raises ValueError if it lacks the markers."""
-    return between(text, BEGIN, END, "\n".join(lines(entries)))
+    return PART.write(text, "\n".join(lines(entries)))

@@ -138,7 +138,7 @@ class TestTable:
         entries = {("grad.op", "s"): {"f32": table.Entry(terms=9)}}
         monkeypatch.setattr(table, "measured", lambda: entries)
         page = tmp_path / "page.md"
-        page.write_text(f"a\n{table.BEGIN}\n{table.END}\nb\n", encoding="utf-8")
+        page.write_text(f"a\n{table.PART.begin}\n{table.PART.end}\nb\n", encoding="utf-8")
         assert main(["--check", str(page)]) == 1
         assert "stale" in capsys.readouterr().out
         assert main([str(page)]) == 0

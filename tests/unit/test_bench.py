@@ -401,23 +401,11 @@ def test_a_peer_that_is_missing(lengths, monkeypatch):
     assert "torch missing (no module)" in found.out
 
 
-def test_a_document_gets_its_numbers_from_files(tmp_path):
-    document_path = tmp_path / "README.md"
-    document_path.write_text(f"before\n{markdown.BEGIN}\nold\n{markdown.END}\nafter\n")
-    names = []
-    for threads in (2, 1):
-        names.append(tmp_path / f"{threads}.json")
-        names[-1].write_text(as_json(Report(Settings(threads), {"fake": "1.0"}, RESULTS)))
-    markdown.main([str(document_path), *map(str, names)])
-    text = document_path.read_text()
+def test_a_table_gets_its_numbers_from_files():
+    text = markdown.table(
+        [json.loads(as_json(Report(Settings(threads), {"fake": "1.0"}, RESULTS))) for threads in (2, 1)]
+    )
     rows = [line for line in text.splitlines() if line.startswith("| conv")]
     first = "| conv_backward_data NCX constant weights f32 | {} | 2 | 2.00 | 0.50 | 1 (floor 0.9) |"
     assert rows[:2] == [first.format(1), first.format(2)]
     assert len(rows) == 6
-    assert "old" not in text
-    assert text.startswith("before\n")
-    assert text.endswith("after\n")
-    markdown.main([str(document_path), *map(str, names)])
-    assert document_path.read_text() == text
-    with pytest.raises(ValueError, match="no <!-- benchmark"):
-        markdown.refreshed("no markers", [])

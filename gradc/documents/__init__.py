@@ -1,0 +1,13 @@
+"""The parts of README.md and docs/ that are made from code and from files that `gradc bench` wrote.
+
+python -m gradc.documents            write them anew
+python -m gradc.documents --check    fail if one is stale
+
+pages         which page has which parts
+op_page       the formula, ports, attributes, constraints and strategies of a source op
+strategies    every strategy: its idea and what it refuses
+commands      the command line, from click and argparse
+prose         docstrings as Markdown
+speed         what the files of docs/speed say
+plots         `python -m gradc.documents.plots`: the measured strategies as pictures; needs matplotlib
+"""

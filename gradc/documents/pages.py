@@ -1,0 +1,41 @@
+"""Which page has which parts. What makes a part is imported when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from dialects import source_ops
+
+Content = Callable[[], str]
+
+
+def pages() -> Mapping[str, Mapping[str, Content]]:
+    """Path of a page, from the root of the repository -> name of a part -> what makes it."""
+    from gradc import limits_table, support_table
+    from gradc.bench import markdown
+    from gradc.documents import commands, op_page, speed, strategies
+
+    parts_of_ops = {
+        "op": op_page.formula,
+        "attributes": op_page.attributes,
+        "canonical form": op_page.canonical,
+        "strategies": op_page.strategies,
+    }
+    suites = [speed.report(f"docs/speed/{name}.json") for name in ("one-thread", "two-threads")]
+    return {
+        "README.md": {"support table": support_table.tables},
+        "docs/limits.md": {"limits": limits_table.table},
+        "docs/benchmarks.md": {"benchmark": partial(markdown.table, suites)},
+        "docs/cost_model.md": {"choice": speed.choice},
+        "docs/strategies.md": {"strategies": strategies.page},
+        "docs/reference/cli.md": {
+            "gradc": commands.gradc_commands,
+            "gradc-opt": commands.opt_command,
+            "passes": commands.passes,
+        },
+        **{
+            f"docs/ops/{kind}.md": {name: partial(part, kind) for name, part in parts_of_ops.items()}
+            for kind in source_ops()
+        },
+    }
