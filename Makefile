@@ -46,7 +46,7 @@ bench-quick: setup
 
 # How long gradc itself takes, for 1, 100 and 1,000 ops.
 bench-compile: setup
-	$(VENV)/bin/python benchmarks/compile_time.py
+	$(VENV)/bin/python benchmarks/compile_time.py --json docs/speed/compile-time.json
 
 ci:
 	bash .ci/run

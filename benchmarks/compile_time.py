@@ -1,6 +1,6 @@
 """How long gradc itself takes: milliseconds for chains of 1, 100 and 1,000 ops, and per op.
 
-    python benchmarks/compile_time.py [--ops 1,100,1000] [--profile N]
+    python benchmarks/compile_time.py [--ops 1,100,1000] [--json FILE] [--profile N]
 
 A chain repeats: a convolution's gradient with constant weights, one with weights that are an input, a
 transposed convolution's, and a bilinear resize's to another size. Networks repeat their layers: after
@@ -15,10 +15,11 @@ from __future__ import annotations
 import argparse
 import cProfile
 import itertools
+import json
 import pstats
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from statistics import median
 from typing import Any
@@ -26,7 +27,9 @@ from typing import Any
 import numpy as np
 
 import gradc
+from gradc.bench.report import about
 from gradc.builder import Value
+from gradc.files import write_whole
 from gradc.tables import table
 
 SMALLEST, SHAPES = 8, 50
@@ -92,11 +95,31 @@ def timed(work: Callable[[], Any]) -> float:
     return (time.perf_counter() - begun) * 1e3
 
 
-def row(count: int, shapes: int, unseen: Iterator[int]) -> list[str]:
+@dataclass(frozen=True)
+class Row:
+    """Medians for chains of so many ops."""
+
+    ops: int
+    build_ms: float
+    first_ms: float
+    again_ms: float
+
+    @property
+    def cells(self) -> list[str]:
+        whole = (self.build_ms, self.first_ms, self.again_ms)
+        per_op = (self.first_ms / self.ops, self.again_ms / self.ops)
+        return [f"{self.ops:,}", *(f"{ms:.1f}" for ms in whole), *(f"{ms:.2f}" for ms in per_op)]
+
+
+def measured(count: int, shapes: int, unseen: Iterator[int]) -> Row:
     samples = [sample(count, shapes, next(unseen)) for _ in range(9 if count <= 10 else 3)]
-    build, first, again = (median(times) for times in zip(*samples, strict=True))
-    per_op = (first / count, again / count)
-    return [f"{count:,}", *(f"{ms:.1f}" for ms in (build, first, again)), *(f"{ms:.2f}" for ms in per_op)]
+    return Row(count, *(median(times) for times in zip(*samples, strict=True)))
+
+
+def as_json(rows: Sequence[Row]) -> str:
+    """What `gradc bench --json` says of machine and day, and the rows."""
+    found = about() | {"rows": [asdict(row) for row in rows]}
+    return json.dumps(found, indent=1) + "\n"
 
 
 def sample(count: int, shapes: int, channels: int) -> tuple[float, float, float]:
@@ -109,14 +132,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--ops", default="1,100,1000", help="lengths of the chains")
     parser.add_argument("--shapes", type=int, default=SHAPES, help="different maps in a chain")
+    parser.add_argument("--json", metavar="FILE", help="write what was measured")
     parser.add_argument("--profile", type=int, metavar="N", help="profile a chain of N ops instead")
     options = parser.parse_args(arguments)
     gradc.compile(chain(5))  # imports and tables
     if options.profile is None:
         unseen = itertools.count(9)
-        rows = [row(int(count), options.shapes, unseen) for count in options.ops.split(",")]
+        rows = [measured(int(count), options.shapes, unseen) for count in options.ops.split(",")]
         header = ["ops", "build ms", "first ms", "again ms", "first ms/op", "again ms/op"]
-        print(table(header, rows, range(len(header))))
+        print(table(header, [row.cells for row in rows], range(len(header))))
+        if options.json:
+            write_whole(options.json, as_json(rows).encode())
         return
     graph = chain(options.profile, options.shapes, 9)
     profile = cProfile.Profile()

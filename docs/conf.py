@@ -1,5 +1,6 @@
 """Sphinx: `make docs` writes build/docs/index.html."""
 
+import inspect
 import re
 import sys
 from importlib.metadata import version as installed
@@ -52,6 +53,25 @@ def offer_as_it_is(_app, _page: str, source: list[str]) -> None:
     source[0] = OUTSIDE.sub(r"](path:\1", source[0])
 
 
+PARAMETER = re.compile(r"(\w+): ")
+
+
+def list_parameters(_app, what: str, _name: str, object_, _options, lines: list[str]) -> None:
+    """`name: what it is` in the docstring of a function is an entry of its list of parameters."""
+    if what not in ("function", "method"):
+        return
+    known = inspect.signature(object_).parameters
+    inside = False
+    for number, line in enumerate(lines):
+        found = PARAMETER.match(line)
+        inside = bool(line) and (inside or bool(found))
+        if found and found[1] in known:
+            lines[number] = f":param {line}"
+        elif inside:
+            lines[number] = f"    {line}"
+
+
 def setup(app) -> None:
     app.connect("source-read", offer_as_it_is)
+    app.connect("autodoc-process-docstring", list_parameters)
     app.add_lexer("mlir", MlirLexer)

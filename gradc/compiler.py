@@ -206,11 +206,13 @@ def compile(
     constants: input name -> array, or the path of an .npz: these inputs become initializers.
     strategy: `auto`, or the name of one lowering, which is then used or refused with its reason.
     auto_pad_rule: `documented` or `library` for every op; default: the op's own, else what the source
-    form implies. strict: contradictions that are remarks otherwise become errors.
+    form implies.
+    strict: contradictions that are remarks otherwise become errors.
     threads: what to optimise for, the threads within an op; default: the cores this process may use.
     tune: measure the strategies for each gradient on this machine, for up to tune_budget seconds, and
-    use the fastest; `shapes` states sizes of inputs, by name, that are unknown otherwise. Measurements
-    are kept in a cache, or in the tuning_file, which is also used without `tune`.
+    use the fastest. Measurements are kept in a cache, or in the tuning_file.
+    tuning_file: also used without `tune`.
+    shapes: sizes of inputs, by name, that are unknown otherwise, for `tune`.
     limits: a `gradc.Limits`, for what is larger than gradc goes up to by default (docs/limits.md).
     strict_ieee: no strategy that may turn an inf into a NaN through a zero of its own (docs/numbers.md).
 

@@ -174,14 +174,19 @@ def _notes(report: Report) -> list[str]:
 # --- JSON --------------------------------------------------------------------------------------------
 
 
+def about(peers: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Day, machine and versions, as every file of measurements says them."""
+    return {
+        "date": datetime.now(UTC).date().isoformat(),
+        "machine": asdict(this_machine()),
+        "versions": {"gradc": __version__, "onnxruntime": runtime_version(), **(peers or {})},
+    }
+
+
 def as_json(report: Report) -> str:
     """Everything that was measured, and on which day, in UTC; seconds, and ratios as in the table."""
-    machine = asdict(this_machine())
-    versions = {"gradc": __version__, "onnxruntime": runtime_version(), **report.peers}
     found = {
-        "date": datetime.now(UTC).date().isoformat(),
-        "machine": machine,
-        "versions": versions,
+        **about(report.peers),
         "settings": asdict(report.settings),
         "groups": [_group_json(mean) for mean in report.groups],
         "cases": [_result_json(result) for result in report.results],

@@ -32,7 +32,8 @@ def _command(command: click.Command, path: str, parent: click.Context | None) ->
     yield f"## {path}"
     yield f"`{path} {usage}`"
     yield escaped(_help_of(command))
-    rows = [_option(record) for p in command.get_params(context) if (record := p.get_help_record(context))]
+    records = (parameter.get_help_record(context) for parameter in command.get_params(context))
+    rows = [_option(record) for record in records if record and record[1]]
     yield table(HEADER, rows)
     if isinstance(command, click.Group):
         for name in command.list_commands(context):

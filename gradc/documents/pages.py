@@ -26,7 +26,10 @@ def pages() -> Mapping[str, Mapping[str, Content]]:
     return {
         "README.md": {"support table": support_table.tables},
         "docs/limits.md": {"limits": limits_table.table},
-        "docs/benchmarks.md": {"benchmark": partial(markdown.table, suites)},
+        "docs/benchmarks.md": {
+            "benchmark": partial(markdown.table, suites),
+            "compile time": speed.compile_times,
+        },
         "docs/cost_model.md": {"choice": speed.choice},
         "docs/strategies.md": {"strategies": strategies.page},
         "docs/reference/cli.md": {

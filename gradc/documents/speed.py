@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any
 from gradc.bench.floors import CLOSE
 from gradc.bench.markdown import about_run
 from gradc.bench.report import geometric_mean
+from gradc.documents.prose import table
 
 ROOT = Path(__file__).resolve().parents[2]
 STRATEGIES = "docs/speed/strategies.json"
@@ -87,7 +88,10 @@ def choice() -> str:
     )
 
 
-def compile_times() -> Iterator[Sequence[str]]:
-    """The rows of the file that benchmarks/compile_time.py wrote."""
-    for row in report("docs/speed/compile-time.json")["rows"]:
-        yield f"{row['ops']:,}", *(f"{row[name]:.1f}" for name in ("build_ms", "first_ms", "again_ms"))
+def compile_times() -> str:
+    """The table of the file that benchmarks/compile_time.py wrote."""
+    found = report("docs/speed/compile-time.json")
+    columns = ("build_ms", "first_ms", "again_ms")
+    rows = [(f"{row['ops']:,}", *(f"{row[name]:.1f}" for name in columns)) for row in found["rows"]]
+    header = ("ops", "to build the graph, ms", "to compile it, ms", "to compile it again, ms")
+    return f"{table(header, rows)}\n\n{about_run(found)}"
