@@ -19,6 +19,8 @@ release = version = installed("gradc")
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton"]
 html_theme = "furo"
 html_title = "gradc"
+html_static_path = ["_static"]
+html_css_files = ["plots.css"]
 html_show_sourcelink = False
 html_show_copyright = False
 

@@ -26,7 +26,7 @@ def gradc_commands() -> str:
 
 
 def _command(command: click.Command, path: str, parent: click.Context | None) -> Iterator[str]:
-    settings = command.context_settings | {"max_content_width": WIDTH}
+    settings = {**command.context_settings, "max_content_width": WIDTH}
     context = click.Context(command, info_name=path.split()[-1], parent=parent, **settings)
     usage = " ".join(command.collect_usage_pieces(context))
     yield f"## {path}"
