@@ -32,6 +32,8 @@ copybutton_prompt_text = "$ "
 copybutton_line_continuation_character = "\\"
 
 nitpicky = True
+# A block may be a part of a file, and no program by itself: the tests run what has to run.
+suppress_warnings = ["misc.highlighting_failure"]
 nitpick_ignore_regex = [("py:.*", r"(numpy|np|onnx|xdsl|os|collections|pathlib|ml_dtypes)\..*")]
 """Types of other projects: their references are elsewhere, and a build needs no network."""
 
@@ -66,8 +68,9 @@ def list_parameters(_app, what: str, _name: str, object_, _options, lines: list[
     inside = False
     for number, line in enumerate(lines):
         found = PARAMETER.match(line)
-        inside = bool(line) and (inside or bool(found))
-        if found and found[1] in known:
+        begins = found is not None and found[1] in known
+        inside = bool(line) and (inside or begins)
+        if begins:
             lines[number] = f":param {line}"
         elif inside:
             lines[number] = f"    {line}"
