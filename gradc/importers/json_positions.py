@@ -26,11 +26,23 @@ _NON_FINITE = re.compile(r"-?(inf(inity)?|nan)\b", re.IGNORECASE)
 
 
 class PlacedObject(dict[str, Any]):
-    """A JSON object; `position` is that of its brace."""
+    """A JSON object; `position` is that of its brace. Those of keys and values are looked up."""
 
-    __slots__ = ("position",)
+    __slots__ = ("_source", "position")
 
     position: Position
+    _source: tuple[_Decoder, int]
+
+    def place_of_value(self, key: str) -> Position:
+        decoder, offset = self._source
+        return decoder.place(decoder.values(offset)[key])
+
+    def place_of_key(self, key: str) -> Position:
+        """That of its opening quote; that of the value where the text spells the key with escapes."""
+        decoder, offset = self._source
+        value = decoder.values(offset)[key]
+        quoted = decoder.text.rfind(f'"{key}"', offset, value)
+        return decoder.place(value if quoted < 0 else quoted)
 
 
 class PlacedArray(list[Any]):
@@ -44,6 +56,11 @@ class PlacedArray(list[Any]):
 def position_of(value: object) -> Position | None:
     """Where a value stood in the text, None for scalars and for plain Python data."""
     return getattr(value, "position", None)
+
+
+def place_in(data: object, key: str) -> Position | None:
+    """Where an object has the value of a key, None where it has none and for plain Python data."""
+    return data.place_of_value(key) if isinstance(data, PlacedObject) and key in data else None
 
 
 def parse(text: str | bytes, file: str) -> Any:
@@ -80,6 +97,21 @@ class _Decoder(json.JSONDecoder):
     def error(self, offset: int, message: str) -> GradcError:
         return GradcError(Diagnostic("error", message, position=self._places.of(offset)))
 
+    def place(self, offset: int) -> Position:
+        return self._places.of(offset)
+
+    def values(self, offset: int) -> dict[str, int]:
+        """Offsets of the values of the object whose content begins at an offset, which is read again."""
+        starts: list[int] = []
+
+        def scan(text: str, start: int) -> tuple[Any, int]:
+            starts.append(start)
+            self._nested = 0
+            return self._scan(text, start)
+
+        pairs, _ = _parse_object((self.text, offset), True, scan, None, list)
+        return {key: start for (key, _), start in zip(pairs, starts, strict=True)}
+
     def _count(self) -> None:
         """Every object and array is some hundred bytes of memory, and two of the file."""
         self._nested += 1
@@ -101,6 +133,7 @@ class _Decoder(json.JSONDecoder):
         pairs, end = _parse_object(text_and_offset, strict, self._scan, None, list)
         found = PlacedObject()
         found.position = place
+        found._source = (self, text_and_offset[1])
         for key, value in pairs:
             if key in found:
                 raise GradcError(Diagnostic("error", f'key "{key}" is given twice', position=place))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import bisect
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -59,7 +61,8 @@ def import_mlir(text: str | bytes, file: str, auto_pad_rule: str | None = None) 
     """
     parser = PlacingParser(file)
     module = parser.read(decode(text, file))
-    function = check_graph(module, auto_pad_rule)
+    with parser.placing():
+        function = check_graph(module, auto_pad_rule)
     _keep_names(function, parser.names)
     return module
 
@@ -90,7 +93,7 @@ class PlacingParser(Parser):
         super().__init__(context(), "", file)
         self._file = file
         self._places = Places("", file)
-        self._ops = 0
+        self._starts: list[int] = []
         self.names: dict[SSAValue, str] = {}
         """Names as written: a value's `name_hint` loses a trailing `_1`."""
 
@@ -107,6 +110,30 @@ class PlacingParser(Parser):
         if position_of(module) is None:
             module.location = location(position=start)
         return module
+
+    @contextmanager
+    def placing(self) -> Iterator[None]:
+        """Errors on an op that begin with one of its attributes are placed at the name of that."""
+        try:
+            yield
+        except GradcError as error:
+            diagnostic = error.diagnostic
+            place = self._place_of(diagnostic.message.partition(": ")[0], diagnostic.position)
+            raise type(error)(replace(diagnostic, position=place)) from None
+
+    def _place_of(self, what: str, position: Position | None) -> Position | None:
+        """Where the op at a position has the first word of `what` that is an attribute of its text."""
+        starts = [start for start in self._starts if self._position(start) == position]
+        if not starts:
+            return position
+        text = self.lexer.input.content
+        following = bisect.bisect(self._starts, starts[0])
+        end = self._starts[following] if following < len(self._starts) else len(text)
+        for word in re.findall(r"\w+", what):
+            found = re.compile(rf'[{{,]\s*"?({word})\b"?\s*=').search(text, starts[0], end)
+            if found is not None:
+                return self._position(found.start(1))
+        return position
 
     def _parse_dense_literal_type(self) -> Any:
         """A splat is spread as soon as it is read, whatever size its type claims."""
@@ -128,7 +155,7 @@ class PlacingParser(Parser):
 
     def parse_operation(self) -> Operation:
         position = self._position(self.pos)
-        self._count_op()
+        self._count_op(self.pos)
         try:
             op = super().parse_operation()
         except (ParseError, *TEXT_ERRORS) as error:
@@ -137,12 +164,12 @@ class PlacingParser(Parser):
             op.location = location(name_of(op) or self._name(op), position)
         return op
 
-    def _count_op(self) -> None:
+    def _count_op(self, start: int) -> None:
         """Stop at the limit: a text may have many more, of which most are lines."""
-        self._ops += 1
-        if self._ops > limits.current().ops:
+        self._starts.append(start)
+        if len(self._starts) > limits.current().ops:
             lines = self.lexer.input.content.count("\n")
-            limits.check("ops", max(self._ops, lines), "ops of the graph")
+            limits.check("ops", max(len(self._starts), lines), "ops of the graph")
 
     def _get_op_by_name(self, name: str) -> type[Operation]:
         found = self.ctx.get_optional_op(name, dialect_stack=self._parser_state.dialect_stack)

@@ -18,7 +18,7 @@ from dialects.support.attributes import documented_attributes
 from dialects.support.diagnostics import Diagnostic, GradcError, Position, nearest, sentence
 from dialects.support.documented_op import DocumentedOp
 from dialects.support.shapes import Shape
-from gradc.importers.json_positions import position_of
+from gradc.importers.json_positions import PlacedObject, place_in, position_of
 from gradc.importers.onednn_kinds import END, op_class
 
 UNKNOWN = DYNAMIC_INDEX
@@ -68,6 +68,24 @@ class Node:
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
     position: Position | None
+    record: Mapping[str, Any]
+
+    def place_of(self, what: str) -> Position | None:
+        """Where the record has what a message begins with: `strides axis H`, `shape of diff_src`.
+
+        It is the first word that is an attribute of the record, or a port.
+        """
+        attributes = self.record.get("attrs", {})
+        for word in re.findall(r"\w+", what):
+            if isinstance(attributes, PlacedObject) and word in attributes:
+                known = self.op is not None and word in documented_attributes(self.op)
+                return place_in(attributes[word], "value") if known else attributes.place_of_key(word)
+            for key, tensors in (("inputs", self.inputs), ("outputs", self.outputs)):
+                ports = [tensor.port for tensor in tensors]
+                if word in ports:
+                    entry = self.record[key][ports.index(word)]
+                    return place_in(entry, "dtype" if what.startswith("dtype") else "shape")
+        return None
 
     def error(
         self,
@@ -107,10 +125,17 @@ class Record:
     fallback: Position | None = None
 
     def error(
-        self, what: str, given: object = None, expected: object = None, hint: str = "", at: Any = None
+        self,
+        what: str,
+        given: object = None,
+        expected: object = None,
+        hint: str = "",
+        at: Any = None,
+        key: str = "",
     ) -> GradcError:
-        position = position_of(at) or position_of(self.data) or self.fallback
-        return GradcError(Diagnostic("error", sentence(what, given, expected, hint), self.subject, position))
+        """An error at a value with a place, or at that of a key, else at the record."""
+        place = position_of(at) or place_in(self.data, key) or position_of(self.data) or self.fallback
+        return GradcError(Diagnostic("error", sentence(what, given, expected, hint), self.subject, place))
 
     def integer(self, key: str) -> int:
         value = self._required(key)
@@ -135,7 +160,7 @@ class Record:
         value = str(self.data[key])
         if value.lower() not in WORDS[key]:
             expected = f"one of {', '.join(WORDS[key])}"
-            raise self.error(f"{key} of {self.what}", shown(self.data[key]), expected)
+            raise self.error(f"{key} of {self.what}", shown(self.data[key]), expected, key=key)
 
     def array(self, key: str, default: tuple[Any, ...] | None = None) -> list[Any] | tuple[Any, ...]:
         if default is not None and key not in self.data:
@@ -166,7 +191,7 @@ class Record:
         for key in self.data:
             hint = nearest(key, missing) if key not in known else ""
             if hint:
-                raise self.error(f"unknown key {key} of {self.what}", hint=hint)
+                raise self.error(f"unknown key {key} of {self.what}", hint=hint, key=key)
 
     def _required(self, key: str) -> Any:
         if key not in self.data:
@@ -174,8 +199,7 @@ class Record:
         return self.data[key]
 
     def _ill_typed(self, key: str, expected: str) -> GradcError:
-        value = self.data[key]
-        return self.error(f"{key} of {self.what}", shown(value), expected, at=value)
+        return self.error(f"{key} of {self.what}", shown(self.data[key]), expected, key=key)
 
 
 def shown(value: Any) -> str:
@@ -195,7 +219,7 @@ def read_document(data: Any) -> Document:
         top.word(key)
     version = top.string("version", "0.0.0")
     if not re.fullmatch(r"\d+(\.\d+)*", version):
-        raise top.error("version of the document", shown(version), "numbers like 3.13.0")
+        raise top.error("version of the document", shown(version), "numbers like 3.13.0", key="version")
     entries = top.array("graph")
     if not entries:
         raise top.error("graph of the document is empty", expected="at least one op", at=entries)
@@ -216,7 +240,7 @@ def _node(top: Record, entry: Any, index: int) -> Node:
     name = unnamed.string("name", "") or f"{kind}_{identifier}"
     subject = subject_of(kind, name, identifier)
     record = Record(entry, "the op", subject)
-    op = op_class(kind, subject, position_of(entry))
+    op = op_class(kind, subject, place_in(entry, "kind"))
     return Node(
         identifier,
         name,
@@ -226,6 +250,7 @@ def _node(top: Record, entry: Any, index: int) -> Node:
         _tensors(record, "inputs", op.PORTS if op else ()),
         _tensors(record, "outputs", (op.RESULT,) if op else (), () if kind == END else None),
         position_of(entry),
+        entry,
     )
 
 
@@ -241,7 +266,7 @@ def _attributes(record: Record, op: type[DocumentedOp]) -> dict[str, Any]:
 def _attribute(record: Record, op: type[DocumentedOp], name: str, entry: Any) -> Any:
     if not isinstance(entry, Mapping):
         expected = "an object with the keys type and value"
-        raise record.error(f"attribute {name}", shown(entry), expected, at=entry)
+        raise record.error(f"attribute {name}", shown(entry), expected, key=name)
     for key in ("type", "value"):
         if key not in entry:
             raise record.error(f"attribute {name} has no key {key}", at=entry)
@@ -250,11 +275,13 @@ def _attribute(record: Record, op: type[DocumentedOp], name: str, entry: Any) ->
         return entry["value"]
     spec = documented.spec
     if entry["type"] != spec.tag:
-        raise record.error(f"attribute {name}: type", shown(entry["type"]), spec.tag, at=entry)
+        what = f"attribute {name}: type"
+        raise Record(entry, "", record.subject).error(what, shown(entry["type"]), spec.tag, key="type")
     try:
         spec.encode(entry["value"])
     except ValueError as error:
-        raise record.error(f"attribute {name}: {error}", at=entry) from None
+        whole = Record(entry, "", record.subject)
+        raise whole.error(f"attribute {name}: {error}", key="value") from None
     return entry["value"]
 
 
@@ -292,7 +319,9 @@ def _dtype(record: Record) -> str:
         return word.lower()
     renamed = {d.numpy.name: d.name for d in dtypes.DTYPES}.get(word.lower())
     hint = f"did you mean {renamed}?" if renamed else nearest(word, known)
-    raise record.error(f"dtype of {record.what}", shown(word), f"one of {', '.join(known)}", hint)
+    raise record.error(
+        f"dtype of {record.what}", shown(word), f"one of {', '.join(known)}", hint, key="dtype"
+    )
 
 
 def _shape(record: Record) -> Shape | None:

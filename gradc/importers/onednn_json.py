@@ -228,15 +228,20 @@ def _build(
 ) -> DocumentedOp:
     (result,) = node.outputs
     dtype = dtypes.by_name(result.dtype)
-    return build(
-        cls,
-        operands,
-        _with_rule(node, cls, auto_pad_rule),
-        result_shape=_declared_shape(node, cls, result.shape),
-        result_dtype=dtype.mlir if dtype else None,
-        location=location(node.name, node.position),
-        discardable={SOURCE_ID: StringAttr(str(node.id))},
-    )
+    try:
+        return build(
+            cls,
+            operands,
+            _with_rule(node, cls, auto_pad_rule),
+            result_shape=_declared_shape(node, cls, result.shape),
+            result_dtype=dtype.mlir if dtype else None,
+            location=location(node.name, node.position),
+            discardable={SOURCE_ID: StringAttr(str(node.id))},
+        )
+    except GradcError as error:
+        what = error.diagnostic.message.partition(": ")[0]
+        place = node.place_of(what) or error.diagnostic.position
+        raise type(error)(replace(error.diagnostic, position=place)) from None
 
 
 def _with_rule(node: Node, cls: type[DocumentedOp], forced: str | None) -> dict[str, Any]:

@@ -498,8 +498,14 @@ def line_of(document: Doc) -> str:
     line = str(caught.value)
     match = re.fullmatch(r"g\.json:(\d+):(\d+): error: (.*)", line)
     assert match, line
-    assert text.splitlines()[int(match[1]) - 1][int(match[2]) - 1] in "{["
+    assert _is_a_begin(text.splitlines(), int(match[1]), int(match[2]))
     return match[3]
+
+
+def _is_a_begin(lines: list[str], row: int, column: int) -> bool:
+    """Whether a value begins at a place of a JSON text."""
+    before, here = lines[row - 1][: column - 1], lines[row - 1][column - 1 :]
+    return (not before or before.endswith(" ")) and here[0] in '{["-0123456789tfn'
 
 
 @pytest.mark.parametrize("base", BASES.values(), ids=BASES)

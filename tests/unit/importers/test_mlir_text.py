@@ -98,8 +98,8 @@ def test_generic_form():
 @pytest.mark.parametrize(
     ("old", "new", "line"),
     [
-        ('"Linear"', '"cubic"', '4:3: error: [InterpolateBackward "dx_7"] attribute mode: given "cubic"'),
-        ("mode =", "moda =", '4:3: error: [InterpolateBackward "dx_7"] unknown attribute moda'),
+        ('"Linear"', '"cubic"', '5:5: error: [InterpolateBackward "dx_7"] attribute mode: given "cubic"'),
+        ("mode =", "moda =", '5:5: error: [InterpolateBackward "dx_7"] unknown attribute moda'),
         ("[6, 6]", "[6, 5]", '4:3: error: [InterpolateBackward "dx_7"] the sizes input axis W: given 5'),
         ("interpolate_backward", "interpolat_backward", "did you mean onednn.interpolate_backward"),
         ("onednn.", "oneddn.", "4:3: error: [oneddn.interpolate_backward] unknown op"),

@@ -403,6 +403,6 @@ def test_half_a_character_is_no_name(name: str):
     doc = changed(CONV, first_op(name=name))
     with pytest.raises(GradcError, match="expected text that UTF-8 can spell") as caught:
         import_json(text_of(doc), "x.json")
-    assert str(caught.value).startswith("x.json:6:3: error: name of element 0 of graph: ")
+    assert str(caught.value).startswith("x.json:8:12: error: name of element 0 of graph: ")
     with pytest.raises(GradcError, match="UTF-8"):
         import_document(doc)

@@ -19,7 +19,7 @@ func.func @f(%a: tensor<1x2x4x4xf32>, %b: tensor<1x2x0x3xf32>) {
 // -----
 
 // cann.resize_bilinear_v2_grad C2: a format of the page's that the op does not take
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [ResizeBilinearV2Grad "dx"] attribute format: given "ND", expected one of NCHW, NHWC
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:46: error: [ResizeBilinearV2Grad "dx"] attribute format: given "ND", expected one of NCHW, NHWC
 func.func @f(%a: tensor<1x2x4x4xf32>, %b: tensor<1x2x3x3xf32>) {
   %dx = cann.resize_bilinear_v2_grad %a, %b {format = "ND"} : (tensor<1x2x4x4xf32>, tensor<1x2x3x3xf32>) -> tensor<1x2x3x3xf32>
   func.return
@@ -73,7 +73,7 @@ func.func @f(%a: tensor<1x2x4x4xf32>, %b: tensor<1x2x3x3xf32>) {
 // -----
 
 // cann.resize_bilinear_v2_grad C5: both flags
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [ResizeBilinearV2Grad "dx"] align_corners and half_pixel_centers are both true: expected at most one of them
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:46: error: [ResizeBilinearV2Grad "dx"] align_corners and half_pixel_centers are both true: expected at most one of them
 func.func @f(%a: tensor<1x2x4x4xf32>, %b: tensor<1x2x3x3xf32>) {
   %dx = cann.resize_bilinear_v2_grad %a, %b {align_corners = true, half_pixel_centers = true} : (tensor<1x2x4x4xf32>, tensor<1x2x3x3xf32>) -> tensor<1x2x3x3xf32>
   func.return
@@ -82,7 +82,7 @@ func.func @f(%a: tensor<1x2x4x4xf32>, %b: tensor<1x2x3x3xf32>) {
 // -----
 
 // cann.resize_bilinear_v2_grad C6: one scale
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [ResizeBilinearV2Grad "dx"] length of scales: given 1, expected 2 (H, W)
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:46: error: [ResizeBilinearV2Grad "dx"] length of scales: given 1, expected 2 (H, W)
 func.func @f(%a: tensor<1x2x4x4xf32>, %b: tensor<1x2x3x3xf32>) {
   %dx = cann.resize_bilinear_v2_grad %a, %b {scales = [1.0]} : (tensor<1x2x4x4xf32>, tensor<1x2x3x3xf32>) -> tensor<1x2x3x3xf32>
   func.return
@@ -91,7 +91,7 @@ func.func @f(%a: tensor<1x2x4x4xf32>, %b: tensor<1x2x3x3xf32>) {
 // -----
 
 // cann.resize_bilinear_v2_grad C6: an infinite scale
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [ResizeBilinearV2Grad "dx"] scales: given inf, expected a finite number (<= 0 means unset)
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:46: error: [ResizeBilinearV2Grad "dx"] scales: given inf, expected a finite number (<= 0 means unset)
 func.func @f(%a: tensor<1x2x4x4xf32>, %b: tensor<1x2x3x3xf32>) {
   %dx = cann.resize_bilinear_v2_grad %a, %b {scales = [0x7F800000 : f32, 1.0]} : (tensor<1x2x4x4xf32>, tensor<1x2x3x3xf32>) -> tensor<1x2x3x3xf32>
   func.return
@@ -109,7 +109,7 @@ func.func @f(%a: tensor<1x2x4x4xf32>, %b: tensor<1x2x3x3xf32>) {
 // -----
 
 // cann.resize_bilinear_v2_grad form: a flag that is none
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [ResizeBilinearV2Grad "dx"] attribute align_corners: given 2, expected type bool (0, 1, true or false)
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:46: error: [ResizeBilinearV2Grad "dx"] attribute align_corners: given 2, expected type bool (0, 1, true or false)
 func.func @f(%a: tensor<1x2x4x4xf32>, %b: tensor<1x2x3x3xf32>) {
   %dx = cann.resize_bilinear_v2_grad %a, %b {align_corners = 2} : (tensor<1x2x4x4xf32>, tensor<1x2x3x3xf32>) -> tensor<1x2x3x3xf32>
   func.return
@@ -118,7 +118,7 @@ func.func @f(%a: tensor<1x2x4x4xf32>, %b: tensor<1x2x3x3xf32>) {
 // -----
 
 // cann.resize_bilinear_v2_grad form: the spelling of the aclnn call
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [ResizeBilinearV2Grad "dx"] unknown attribute alignCorners: expected one of align_corners, half_pixel_centers, scales, format; did you mean align_corners? alignCorners is the aclnn call's spelling
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:46: error: [ResizeBilinearV2Grad "dx"] unknown attribute alignCorners: expected one of align_corners, half_pixel_centers, scales, format; did you mean align_corners? alignCorners is the aclnn call's spelling
 func.func @f(%a: tensor<1x2x4x4xf32>, %b: tensor<1x2x3x3xf32>) {
   %dx = cann.resize_bilinear_v2_grad %a, %b {alignCorners = true} : (tensor<1x2x4x4xf32>, tensor<1x2x3x3xf32>) -> tensor<1x2x3x3xf32>
   func.return
@@ -145,7 +145,7 @@ func.func @f(%a: tensor<1x2x0x5xf32>) {
 // -----
 
 // cann.upsample_bilinear2d_backward C2: outputSize of a wrong length
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [UpsampleBilinear2dBackward "dx"] length of outputSize: given 1, expected 2
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:47: error: [UpsampleBilinear2dBackward "dx"] length of outputSize: given 1, expected 2
 func.func @f(%a: tensor<1x2x4x5xf32>) {
   %dx = cann.upsample_bilinear2d_backward %a {outputSize = [4], inputSize = [1, 2, 3, 3]} : (tensor<1x2x4x5xf32>) -> tensor<1x2x3x3xf32>
   func.return
@@ -154,7 +154,7 @@ func.func @f(%a: tensor<1x2x4x5xf32>) {
 // -----
 
 // cann.upsample_bilinear2d_backward C2: outputSize is not that of gradOut
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [UpsampleBilinear2dBackward "dx"] outputSize axis W: given 4, expected 5, that of gradOut
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:47: error: [UpsampleBilinear2dBackward "dx"] outputSize axis W: given 4, expected 5, that of gradOut
 func.func @f(%a: tensor<1x2x4x5xf32>) {
   %dx = cann.upsample_bilinear2d_backward %a {outputSize = [4, 4], inputSize = [1, 2, 3, 3]} : (tensor<1x2x4x5xf32>) -> tensor<1x2x3x3xf32>
   func.return
@@ -163,7 +163,7 @@ func.func @f(%a: tensor<1x2x4x5xf32>) {
 // -----
 
 // cann.upsample_bilinear2d_backward C3: inputSize of a wrong length
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [UpsampleBilinear2dBackward "dx"] length of inputSize: given 2, expected 4
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:68: error: [UpsampleBilinear2dBackward "dx"] length of inputSize: given 2, expected 4
 func.func @f(%a: tensor<1x2x4x5xf32>) {
   %dx = cann.upsample_bilinear2d_backward %a {outputSize = [4, 5], inputSize = [3, 3]} : (tensor<1x2x4x5xf32>) -> tensor<1x2x3x3xf32>
   func.return
@@ -172,7 +172,7 @@ func.func @f(%a: tensor<1x2x4x5xf32>) {
 // -----
 
 // cann.upsample_bilinear2d_backward C3: a zero in inputSize
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [UpsampleBilinear2dBackward "dx"] inputSize axis H: given 0, expected a positive size
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:68: error: [UpsampleBilinear2dBackward "dx"] inputSize axis H: given 0, expected a positive size
 func.func @f(%a: tensor<1x2x4x5xf32>) {
   %dx = cann.upsample_bilinear2d_backward %a {outputSize = [4, 5], inputSize = [1, 2, 0, 3]} : (tensor<1x2x4x5xf32>) -> tensor<1x2x3x3xf32>
   func.return
@@ -190,7 +190,7 @@ func.func @f(%a: tensor<1x2x4x5xf32>) {
 // -----
 
 // cann.upsample_bilinear2d_backward C4: an infinite scale
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [UpsampleBilinear2dBackward "dx"] scalesH: given inf, expected a finite number (<= 0 means unset)
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:94: error: [UpsampleBilinear2dBackward "dx"] scalesH: given inf, expected a finite number (<= 0 means unset)
 func.func @f(%a: tensor<1x2x4x5xf32>) {
   %dx = cann.upsample_bilinear2d_backward %a {outputSize = [4, 5], inputSize = [1, 2, 3, 3], scalesH = 0x7F800000 : f32} : (tensor<1x2x4x5xf32>) -> tensor<1x2x3x3xf32>
   func.return

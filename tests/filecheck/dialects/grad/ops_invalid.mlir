@@ -10,7 +10,7 @@ func.func @f(%a: tensor<1x2x3xf32>, %b: tensor<2x3x3x3xf32>) {
 // -----
 
 // grad.conv_backward_data C1: strides of a wrong length
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [grad.conv_backward_data "dx"] strides: given [2, 2], expected 1 values >= 1
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:41: error: [grad.conv_backward_data "dx"] strides: given [2, 2], expected 1 values >= 1
 func.func @f(%a: tensor<1x2x3xf32>, %b: tensor<2x3x3xf32>) {
   %dx = grad.conv_backward_data %a, %b {strides = [2, 2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x3xf32>, tensor<2x3x3xf32>) -> tensor<1x3x7xf32>
   func.return
@@ -19,7 +19,7 @@ func.func @f(%a: tensor<1x2x3xf32>, %b: tensor<2x3x3xf32>) {
 // -----
 
 // grad.conv_backward_data C1: residue of a wrong length
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [grad.conv_backward_data "dx"] residue: given [0, 0], expected 1 values >= 0
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:119: error: [grad.conv_backward_data "dx"] residue: given [0, 0], expected 1 values >= 0
 func.func @f(%a: tensor<1x2x3xf32>, %b: tensor<2x3x3xf32>) {
   %dx = grad.conv_backward_data %a, %b {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0, 0], layout = "NCX"} : (tensor<1x2x3xf32>, tensor<2x3x3xf32>) -> tensor<1x3x7xf32>
   func.return
@@ -28,7 +28,7 @@ func.func @f(%a: tensor<1x2x3xf32>, %b: tensor<2x3x3xf32>) {
 // -----
 
 // grad.conv_backward_data C2: a zero dilation
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [grad.conv_backward_data "dx"] dilations: given [0], expected 1 values >= 1
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:56: error: [grad.conv_backward_data "dx"] dilations: given [0], expected 1 values >= 1
 func.func @f(%a: tensor<1x2x3xf32>, %b: tensor<2x3x3xf32>) {
   %dx = grad.conv_backward_data %a, %b {strides = [2], dilations = [0], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x3xf32>, tensor<2x3x3xf32>) -> tensor<1x3x7xf32>
   func.return
@@ -37,7 +37,7 @@ func.func @f(%a: tensor<1x2x3xf32>, %b: tensor<2x3x3xf32>) {
 // -----
 
 // grad.conv_backward_data C2: negative pads
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [grad.conv_backward_data "dx"] pads_end: given [-1], expected 1 values >= 0
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:91: error: [grad.conv_backward_data "dx"] pads_end: given [-1], expected 1 values >= 0
 func.func @f(%a: tensor<1x2x3xf32>, %b: tensor<2x3x3xf32>) {
   %dx = grad.conv_backward_data %a, %b {strides = [2], dilations = [1], pads_begin = [0], pads_end = [-1], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x3xf32>, tensor<2x3x3xf32>) -> tensor<1x3x7xf32>
   func.return
@@ -46,7 +46,7 @@ func.func @f(%a: tensor<1x2x3xf32>, %b: tensor<2x3x3xf32>) {
 // -----
 
 // grad.conv_backward_data C2: a negative residue
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [grad.conv_backward_data "dx"] residue: given [-1], expected 1 values >= 0
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:119: error: [grad.conv_backward_data "dx"] residue: given [-1], expected 1 values >= 0
 func.func @f(%a: tensor<1x2x3xf32>, %b: tensor<2x3x3xf32>) {
   %dx = grad.conv_backward_data %a, %b {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [-1], layout = "NCX"} : (tensor<1x2x3xf32>, tensor<2x3x3xf32>) -> tensor<1x3x7xf32>
   func.return
@@ -64,7 +64,7 @@ func.func @f(%a: tensor<1x2x3xf32>, %b: tensor<3x3x3xf32>) {
 // -----
 
 // grad.conv_backward_data C3: groups that do not divide O
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [grad.conv_backward_data "dx"] groups: given 3, expected a divisor of 2
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:107: error: [grad.conv_backward_data "dx"] groups: given 3, expected a divisor of 2
 func.func @f(%a: tensor<1x2x3xf32>, %b: tensor<2x3x3xf32>) {
   %dx = grad.conv_backward_data %a, %b {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 3, residue = [0], layout = "NCX"} : (tensor<1x2x3xf32>, tensor<2x3x3xf32>) -> tensor<1x3x7xf32>
   func.return
@@ -73,7 +73,7 @@ func.func @f(%a: tensor<1x2x3xf32>, %b: tensor<2x3x3xf32>) {
 // -----
 
 // grad.conv_backward_data C4: a residue not below the stride
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [grad.conv_backward_data "dx"] residue axis W: given 2, expected < stride 2
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:119: error: [grad.conv_backward_data "dx"] residue axis W: given 2, expected < stride 2
 func.func @f(%a: tensor<1x2x3xf32>, %b: tensor<2x3x3xf32>) {
   %dx = grad.conv_backward_data %a, %b {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [2], layout = "NCX"} : (tensor<1x2x3xf32>, tensor<2x3x3xf32>) -> tensor<1x3x9xf32>
   func.return
@@ -118,7 +118,7 @@ func.func @f(%a: tensor<1x2xf32>, %b: tensor<3x2x3xf32>) {
 // -----
 
 // grad.conv_transpose_backward_data C1: pads_begin of a wrong length
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [grad.conv_transpose_backward_data "dx"] pads_begin: given [0, 0], expected 1 values >= 0
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:83: error: [grad.conv_transpose_backward_data "dx"] pads_begin: given [0, 0], expected 1 values >= 0
 func.func @f(%a: tensor<1x2x7xf32>, %b: tensor<3x2x3xf32>) {
   %dx = grad.conv_transpose_backward_data %a, %b {strides = [2], dilations = [1], pads_begin = [0, 0], pads_end = [0], groups = 1, layout = "NCX"} : (tensor<1x2x7xf32>, tensor<3x2x3xf32>) -> tensor<1x3x3xf32>
   func.return
@@ -127,7 +127,7 @@ func.func @f(%a: tensor<1x2x7xf32>, %b: tensor<3x2x3xf32>) {
 // -----
 
 // grad.conv_transpose_backward_data C2: a zero stride
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [grad.conv_transpose_backward_data "dx"] strides: given [0], expected 1 values >= 1
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:51: error: [grad.conv_transpose_backward_data "dx"] strides: given [0], expected 1 values >= 1
 func.func @f(%a: tensor<1x2x7xf32>, %b: tensor<3x2x3xf32>) {
   %dx = grad.conv_transpose_backward_data %a, %b {strides = [0], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, layout = "NCX"} : (tensor<1x2x7xf32>, tensor<3x2x3xf32>) -> tensor<1x3x3xf32>
   func.return
@@ -145,7 +145,7 @@ func.func @f(%a: tensor<1x2x7xf32>, %b: tensor<3x4x3xf32>) {
 // -----
 
 // grad.conv_transpose_backward_data C3: groups that do not divide C
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [grad.conv_transpose_backward_data "dx"] groups: given 2, expected a divisor of 3
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:117: error: [grad.conv_transpose_backward_data "dx"] groups: given 2, expected a divisor of 3
 func.func @f(%a: tensor<1x4x7xf32>, %b: tensor<3x2x3xf32>) {
   %dx = grad.conv_transpose_backward_data %a, %b {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 2, layout = "NCX"} : (tensor<1x4x7xf32>, tensor<3x2x3xf32>) -> tensor<1x3x3xf32>
   func.return
@@ -190,7 +190,7 @@ func.func @f(%a: tensor<1x2x9xf32>, %b: tensor<1xi64>, %c: tensor<1x1xi64>) {
 // -----
 
 // grad.resize_backward C1: a size too many
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [grad.resize_backward "dx"] input_sizes: given [4, 4], expected 1 values
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:46: error: [grad.resize_backward "dx"] input_sizes: given [4, 4], expected 1 values
 func.func @f(%a: tensor<1x2x6xf32>) {
   %dx = grad.resize_backward %a {axes = [2], input_sizes = [4, 4], step_numerators = [2], step_denominators = [3], interpolation = "linear", coordinates = "half_pixel"} : (tensor<1x2x6xf32>) -> tensor<1x2x4xf32>
   func.return
@@ -199,7 +199,7 @@ func.func @f(%a: tensor<1x2x6xf32>) {
 // -----
 
 // grad.resize_backward C1: a numerator too few
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [grad.resize_backward "dx"] step_numerators: given [], expected 1 values
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:65: error: [grad.resize_backward "dx"] step_numerators: given [], expected 1 values
 func.func @f(%a: tensor<1x2x6xf32>) {
   %dx = grad.resize_backward %a {axes = [2], input_sizes = [4], step_numerators = [], step_denominators = [3], interpolation = "linear", coordinates = "half_pixel"} : (tensor<1x2x6xf32>) -> tensor<1x2x4xf32>
   func.return
@@ -208,7 +208,7 @@ func.func @f(%a: tensor<1x2x6xf32>) {
 // -----
 
 // grad.resize_backward C2: an axis beyond the rank
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [grad.resize_backward "dx"] axes: given [3], expected distinct axes below 3
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:34: error: [grad.resize_backward "dx"] axes: given [3], expected distinct axes below 3
 func.func @f(%a: tensor<1x2x6xf32>) {
   %dx = grad.resize_backward %a {axes = [3], input_sizes = [4], step_numerators = [2], step_denominators = [3], interpolation = "linear", coordinates = "half_pixel"} : (tensor<1x2x6xf32>) -> tensor<1x2x4xf32>
   func.return
@@ -217,7 +217,7 @@ func.func @f(%a: tensor<1x2x6xf32>) {
 // -----
 
 // grad.resize_backward C2: an axis twice
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [grad.resize_backward "dx"] axes: given [2, 2], expected distinct axes below 3
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:34: error: [grad.resize_backward "dx"] axes: given [2, 2], expected distinct axes below 3
 func.func @f(%a: tensor<1x2x6xf32>) {
   %dx = grad.resize_backward %a {axes = [2, 2], input_sizes = [4, 4], step_numerators = [2, 2], step_denominators = [3, 3], interpolation = "linear", coordinates = "half_pixel"} : (tensor<1x2x6xf32>) -> tensor<1x2x4xf32>
   func.return
@@ -262,7 +262,7 @@ func.func @f(%a: tensor<1x2x6xf32>) {
 // -----
 
 // grad.resize_backward form: a word that is none
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [grad.resize_backward "dx"] attribute interpolation: given "cubic", expected one of linear, nearest_half_up, nearest_half_down, nearest_floor
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:113: error: [grad.resize_backward "dx"] attribute interpolation: given "cubic", expected one of linear, nearest_half_up, nearest_half_down, nearest_floor
 func.func @f(%a: tensor<1x2x6xf32>) {
   %dx = grad.resize_backward %a {axes = [2], input_sizes = [4], step_numerators = [2], step_denominators = [3], interpolation = "cubic", coordinates = "half_pixel"} : (tensor<1x2x6xf32>) -> tensor<1x2x4xf32>
   func.return
@@ -289,7 +289,7 @@ func.func @f(%a: tensor<1x2x?xf32>, %b: tensor<2xi64>, %c: tensor<1xi64>, %d: te
 // -----
 
 // grad.resize_backward_dynamic C2: an axis beyond the rank
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [grad.resize_backward_dynamic "dx"] axes: given [5], expected distinct axes below 3
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:54: error: [grad.resize_backward_dynamic "dx"] axes: given [5], expected distinct axes below 3
 func.func @f(%a: tensor<1x2x?xf32>, %b: tensor<1xi64>, %c: tensor<1xi64>, %d: tensor<1xi64>) {
   %dx = grad.resize_backward_dynamic %a, %b, %c, %d {axes = [5], interpolation = "linear", coordinates = "half_pixel"} : (tensor<1x2x?xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<1x2x?xf32>
   func.return
@@ -298,7 +298,7 @@ func.func @f(%a: tensor<1x2x?xf32>, %b: tensor<1xi64>, %c: tensor<1xi64>, %d: te
 // -----
 
 // grad.take_window C2: the same axis twice
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [grad.take_window "dx"] axes: given [2, 2], expected distinct axes below 3
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:38: error: [grad.take_window "dx"] axes: given [2, 2], expected distinct axes below 3
 func.func @f(%a: tensor<1x2x9xf32>, %b: tensor<2xi64>, %c: tensor<2xi64>) {
   %dx = grad.take_window %a, %b, %c {axes = [2, 2]} : (tensor<1x2x9xf32>, tensor<2xi64>, tensor<2xi64>) -> tensor<1x2x?xf32>
   func.return
@@ -316,7 +316,7 @@ func.func @f(%a: tensor<1x2x3xf32>, %b: tensor<2x3x3xf32>) {
 // -----
 
 // A layout that is none
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [grad.conv_backward_data "dx"] attribute layout: given "CNX", expected one of NCX, NXC
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:134: error: [grad.conv_backward_data "dx"] attribute layout: given "CNX", expected one of NCX, NXC
 func.func @f(%a: tensor<1x2x3xf32>, %b: tensor<2x3x3xf32>) {
   %dx = grad.conv_backward_data %a, %b {strides = [2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "CNX"} : (tensor<1x2x3xf32>, tensor<2x3x3xf32>) -> tensor<1x3x7xf32>
   func.return

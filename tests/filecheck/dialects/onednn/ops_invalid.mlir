@@ -82,7 +82,7 @@ func.func @f(%a: tensor<1x0x5xf32>, %b: tensor<0x3x3xf32>) {
 // -----
 
 // onednn.convolution_backward_data C3: strides of a wrong length
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [ConvolutionBackwardData "dx"] length of strides: given 2 [1, 1], expected 1, one value per spatial axis
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:50: error: [ConvolutionBackwardData "dx"] length of strides: given 2 [1, 1], expected 1, one value per spatial axis
 func.func @f(%a: tensor<1x2x5xf32>, %b: tensor<2x3x3xf32>) {
   %dx = onednn.convolution_backward_data %a, %b {strides = [1, 1], pads_begin = [0], pads_end = [0], dilations = [1], data_format = "NCX", weights_format = "OIX"} : (tensor<1x2x5xf32>, tensor<2x3x3xf32>) -> tensor<1x3x7xf32>
   func.return
@@ -91,7 +91,7 @@ func.func @f(%a: tensor<1x2x5xf32>, %b: tensor<2x3x3xf32>) {
 // -----
 
 // onednn.convolution_backward_data C3: a zero stride
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [ConvolutionBackwardData "dx"] strides axis W: given 0, expected a positive value
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:50: error: [ConvolutionBackwardData "dx"] strides axis W: given 0, expected a positive value
 func.func @f(%a: tensor<1x2x5xf32>, %b: tensor<2x3x3xf32>) {
   %dx = onednn.convolution_backward_data %a, %b {strides = [0], pads_begin = [0], pads_end = [0], dilations = [1], data_format = "NCX", weights_format = "OIX"} : (tensor<1x2x5xf32>, tensor<2x3x3xf32>) -> tensor<1x3x7xf32>
   func.return
@@ -100,7 +100,7 @@ func.func @f(%a: tensor<1x2x5xf32>, %b: tensor<2x3x3xf32>) {
 // -----
 
 // onednn.convolution_backward_data C3: a zero dilation
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [ConvolutionBackwardData "dx"] dilations axis W: given 0, expected a positive value
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:99: error: [ConvolutionBackwardData "dx"] dilations axis W: given 0, expected a positive value
 func.func @f(%a: tensor<1x2x5xf32>, %b: tensor<2x3x3xf32>) {
   %dx = onednn.convolution_backward_data %a, %b {strides = [1], pads_begin = [0], pads_end = [0], dilations = [0], data_format = "NCX", weights_format = "OIX"} : (tensor<1x2x5xf32>, tensor<2x3x3xf32>) -> tensor<1x3x7xf32>
   func.return
@@ -109,7 +109,7 @@ func.func @f(%a: tensor<1x2x5xf32>, %b: tensor<2x3x3xf32>) {
 // -----
 
 // onednn.convolution_backward_data C3: negative pads
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [ConvolutionBackwardData "dx"] pads_begin axis W: given -1, expected a non-negative value
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:65: error: [ConvolutionBackwardData "dx"] pads_begin axis W: given -1, expected a non-negative value
 func.func @f(%a: tensor<1x2x5xf32>, %b: tensor<2x3x3xf32>) {
   %dx = onednn.convolution_backward_data %a, %b {strides = [1], pads_begin = [-1], pads_end = [0], dilations = [1], data_format = "NCX", weights_format = "OIX"} : (tensor<1x2x5xf32>, tensor<2x3x3xf32>) -> tensor<1x3x7xf32>
   func.return
@@ -118,7 +118,7 @@ func.func @f(%a: tensor<1x2x5xf32>, %b: tensor<2x3x3xf32>) {
 // -----
 
 // onednn.convolution_backward_data C3: pads_end of a wrong length
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [ConvolutionBackwardData "dx"] length of pads_end: given 0 [], expected 1, one value per spatial axis
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:83: error: [ConvolutionBackwardData "dx"] length of pads_end: given 0 [], expected 1, one value per spatial axis
 func.func @f(%a: tensor<1x2x5xf32>, %b: tensor<2x3x3xf32>) {
   %dx = onednn.convolution_backward_data %a, %b {strides = [1], pads_begin = [0], pads_end = [], dilations = [1], data_format = "NCX", weights_format = "OIX"} : (tensor<1x2x5xf32>, tensor<2x3x3xf32>) -> tensor<1x3x7xf32>
   func.return
@@ -127,7 +127,7 @@ func.func @f(%a: tensor<1x2x5xf32>, %b: tensor<2x3x3xf32>) {
 // -----
 
 // onednn.convolution_backward_data C3: output_padding of a wrong length
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [ConvolutionBackwardData "dx"] length of output_padding: given 2 [0, 0], expected 1, one value per spatial axis
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:161: error: [ConvolutionBackwardData "dx"] length of output_padding: given 2 [0, 0], expected 1, one value per spatial axis
 func.func @f(%a: tensor<1x2x5xf32>, %b: tensor<2x3x3xf32>) {
   %dx = onednn.convolution_backward_data %a, %b {strides = [1], pads_begin = [0], pads_end = [0], dilations = [1], data_format = "NCX", weights_format = "OIX", output_padding = [0, 0]} : (tensor<1x2x5xf32>, tensor<2x3x3xf32>) -> tensor<1x3x7xf32>
   func.return
@@ -136,7 +136,7 @@ func.func @f(%a: tensor<1x2x5xf32>, %b: tensor<2x3x3xf32>) {
 // -----
 
 // onednn.convolution_backward_data C3: no groups
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [ConvolutionBackwardData "dx"] groups: given 0, expected a positive value
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:161: error: [ConvolutionBackwardData "dx"] groups: given 0, expected a positive value
 func.func @f(%a: tensor<1x2x5xf32>, %b: tensor<2x3x3xf32>) {
   %dx = onednn.convolution_backward_data %a, %b {strides = [1], pads_begin = [0], pads_end = [0], dilations = [1], data_format = "NCX", weights_format = "OIX", groups = 0} : (tensor<1x2x5xf32>, tensor<2x3x3xf32>) -> tensor<1x3x7xf32>
   func.return
@@ -145,7 +145,7 @@ func.func @f(%a: tensor<1x2x5xf32>, %b: tensor<2x3x3xf32>) {
 // -----
 
 // onednn.convolution_backward_data C4: groups that do not divide O
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [ConvolutionBackwardData "dx"] groups: given 3, expected a divisor of O of weights = 4 (4 % 3 = 1)
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:161: error: [ConvolutionBackwardData "dx"] groups: given 3, expected a divisor of O of weights = 4 (4 % 3 = 1)
 func.func @f(%a: tensor<1x4x5xf32>, %b: tensor<4x3x3xf32>) {
   %dx = onednn.convolution_backward_data %a, %b {strides = [1], pads_begin = [0], pads_end = [0], dilations = [1], data_format = "NCX", weights_format = "OIX", groups = 3} : (tensor<1x4x5xf32>, tensor<4x3x3xf32>) -> tensor<1x9x7xf32>
   func.return
@@ -181,7 +181,7 @@ func.func @f(%a: tensor<1x2x5xf32>, %b: tensor<2x3x3xf32>) {
 // -----
 
 // onednn.convolution_backward_data C5: dst_shape without N and C
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [ConvolutionBackwardData "dx"] length of the dst_shape attribute: given 1 [7], expected 3
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:161: error: [ConvolutionBackwardData "dx"] length of the dst_shape attribute: given 1 [7], expected 3
 func.func @f(%a: tensor<1x2x5xf32>, %b: tensor<2x3x3xf32>) {
   %dx = onednn.convolution_backward_data %a, %b {strides = [1], pads_begin = [0], pads_end = [0], dilations = [1], data_format = "NCX", weights_format = "OIX", dst_shape = [7]} : (tensor<1x2x5xf32>, tensor<2x3x3xf32>) -> tensor<1x3x?xf32>
   func.return
@@ -245,7 +245,7 @@ func.func @f(%a: tensor<1x4x5xf32>, %b: tensor<4x3x3xf32>) {
 // -----
 
 // onednn.convolution_backward_data C6: the channels in dst_shape
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [ConvolutionBackwardData "dx"] channels of the dst_shape attribute: given 2, expected weights I * groups = 3 * 1 = 3
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:161: error: [ConvolutionBackwardData "dx"] channels of the dst_shape attribute: given 2, expected weights I * groups = 3 * 1 = 3
 func.func @f(%a: tensor<1x2x5xf32>, %b: tensor<2x3x3xf32>) {
   %dx = onednn.convolution_backward_data %a, %b {strides = [1], pads_begin = [0], pads_end = [0], dilations = [1], data_format = "NCX", weights_format = "OIX", dst_shape = [1, 2, 7]} : (tensor<1x2x5xf32>, tensor<2x3x3xf32>) -> tensor<1x3x?xf32>
   func.return
@@ -299,7 +299,7 @@ func.func @f(%a: tensor<1x2x5xf32>, %b: tensor<2x3x3xf32>) {
 // -----
 
 // onednn.convolution_backward_data form: a misspelled attribute
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [ConvolutionBackwardData "dx"] unknown attribute stride: expected one of weights_format, dst_shape, strides, pads_begin, pads_end, dilations, auto_pad, output_padding, groups, data_format, auto_pad_rule; did you mean strides?
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:161: error: [ConvolutionBackwardData "dx"] unknown attribute stride: expected one of weights_format, dst_shape, strides, pads_begin, pads_end, dilations, auto_pad, output_padding, groups, data_format, auto_pad_rule; did you mean strides?
 func.func @f(%a: tensor<1x2x5xf32>, %b: tensor<2x3x3xf32>) {
   %dx = onednn.convolution_backward_data %a, %b {strides = [1], pads_begin = [0], pads_end = [0], dilations = [1], data_format = "NCX", weights_format = "OIX", stride = [1]} : (tensor<1x2x5xf32>, tensor<2x3x3xf32>) -> tensor<1x3x7xf32>
   func.return
@@ -317,7 +317,7 @@ func.func @f(%a: tensor<1x2x5xf32>, %b: tensor<2x3x3xf32>) {
 // -----
 
 // onednn.convolution_backward_data form: an attribute of a wrong type
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [ConvolutionBackwardData "dx"] attribute strides: given '1', expected type s64[]
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:50: error: [ConvolutionBackwardData "dx"] attribute strides: given '1', expected type s64[]
 func.func @f(%a: tensor<1x2x5xf32>, %b: tensor<2x3x3xf32>) {
   %dx = onednn.convolution_backward_data %a, %b {strides = "1", pads_begin = [0], pads_end = [0], dilations = [1], data_format = "NCX", weights_format = "OIX"} : (tensor<1x2x5xf32>, tensor<2x3x3xf32>) -> tensor<1x3x7xf32>
   func.return
@@ -326,7 +326,7 @@ func.func @f(%a: tensor<1x2x5xf32>, %b: tensor<2x3x3xf32>) {
 // -----
 
 // onednn.convolution_backward_data form: a word that is none
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [ConvolutionBackwardData "dx"] attribute auto_pad: given "same", expected one of none, same_upper, same_lower, valid
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:161: error: [ConvolutionBackwardData "dx"] attribute auto_pad: given "same", expected one of none, same_upper, same_lower, valid
 func.func @f(%a: tensor<1x2x5xf32>, %b: tensor<2x3x3xf32>) {
   %dx = onednn.convolution_backward_data %a, %b {strides = [1], pads_begin = [0], pads_end = [0], dilations = [1], data_format = "NCX", weights_format = "OIX", auto_pad = "same"} : (tensor<1x2x5xf32>, tensor<2x3x3xf32>) -> tensor<1x3x7xf32>
   func.return
@@ -335,7 +335,7 @@ func.func @f(%a: tensor<1x2x5xf32>, %b: tensor<2x3x3xf32>) {
 // -----
 
 // onednn.convolution_backward_data form: a layout of ONNX's
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [ConvolutionBackwardData "dx"] attribute data_format: given "NHWC", expected one of NCX, NXC; did you mean NXC?
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:116: error: [ConvolutionBackwardData "dx"] attribute data_format: given "NHWC", expected one of NCX, NXC; did you mean NXC?
 func.func @f(%a: tensor<1x2x5xf32>, %b: tensor<2x3x3xf32>) {
   %dx = onednn.convolution_backward_data %a, %b {strides = [1], pads_begin = [0], pads_end = [0], dilations = [1], data_format = "NHWC"} : (tensor<1x2x5xf32>, tensor<2x3x3xf32>) -> tensor<1x3x7xf32>
   func.return
@@ -344,7 +344,7 @@ func.func @f(%a: tensor<1x2x5xf32>, %b: tensor<2x3x3xf32>) {
 // -----
 
 // onednn.convolution_backward_data form: the weights format of the other op
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [ConvolutionBackwardData "dx"] attribute weights_format: given "IOX", expected one of OIX, XIO; ConvTranspose uses IOX and XOI, Convolution OIX and XIO
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:116: error: [ConvolutionBackwardData "dx"] attribute weights_format: given "IOX", expected one of OIX, XIO; ConvTranspose uses IOX and XOI, Convolution OIX and XIO
 func.func @f(%a: tensor<1x2x5xf32>, %b: tensor<2x3x3xf32>) {
   %dx = onednn.convolution_backward_data %a, %b {strides = [1], pads_begin = [0], pads_end = [0], dilations = [1], weights_format = "IOX"} : (tensor<1x2x5xf32>, tensor<2x3x3xf32>) -> tensor<1x3x7xf32>
   func.return
@@ -407,7 +407,7 @@ func.func @f(%a: tensor<1x2x7xf32>, %b: tensor<3x2x3x3xf32>) {
 // -----
 
 // onednn.conv_transpose_backward_data C3: dilations of a wrong length
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [ConvTransposeBackwardData "dx"] length of dilations: given 2 [1, 1], expected 1, one value per spatial axis
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:102: error: [ConvTransposeBackwardData "dx"] length of dilations: given 2 [1, 1], expected 1, one value per spatial axis
 func.func @f(%a: tensor<1x2x7xf32>, %b: tensor<3x2x3xf32>) {
   %dx = onednn.conv_transpose_backward_data %a, %b {strides = [1], pads_begin = [0], pads_end = [0], dilations = [1, 1], data_format = "NCX", weights_format = "IOX"} : (tensor<1x2x7xf32>, tensor<3x2x3xf32>) -> tensor<1x3x5xf32>
   func.return
@@ -416,7 +416,7 @@ func.func @f(%a: tensor<1x2x7xf32>, %b: tensor<3x2x3xf32>) {
 // -----
 
 // onednn.conv_transpose_backward_data C3: a negative stride
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [ConvTransposeBackwardData "dx"] strides axis W: given -2, expected a positive value
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:53: error: [ConvTransposeBackwardData "dx"] strides axis W: given -2, expected a positive value
 func.func @f(%a: tensor<1x2x7xf32>, %b: tensor<3x2x3xf32>) {
   %dx = onednn.conv_transpose_backward_data %a, %b {strides = [-2], pads_begin = [0], pads_end = [0], dilations = [1], data_format = "NCX", weights_format = "IOX"} : (tensor<1x2x7xf32>, tensor<3x2x3xf32>) -> tensor<1x3x5xf32>
   func.return
@@ -425,7 +425,7 @@ func.func @f(%a: tensor<1x2x7xf32>, %b: tensor<3x2x3xf32>) {
 // -----
 
 // onednn.conv_transpose_backward_data C3: negative output_padding
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [ConvTransposeBackwardData "dx"] output_padding axis W: given -1, expected a non-negative value
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:164: error: [ConvTransposeBackwardData "dx"] output_padding axis W: given -1, expected a non-negative value
 func.func @f(%a: tensor<1x2x7xf32>, %b: tensor<3x2x3xf32>) {
   %dx = onednn.conv_transpose_backward_data %a, %b {strides = [1], pads_begin = [0], pads_end = [0], dilations = [1], data_format = "NCX", weights_format = "IOX", output_padding = [-1]} : (tensor<1x2x7xf32>, tensor<3x2x3xf32>) -> tensor<1x3x5xf32>
   func.return
@@ -434,7 +434,7 @@ func.func @f(%a: tensor<1x2x7xf32>, %b: tensor<3x2x3xf32>) {
 // -----
 
 // onednn.conv_transpose_backward_data C4: groups that do not divide O
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [ConvTransposeBackwardData "dx"] groups: given 3, expected a divisor of O, the channels of diff_dst, = 4 (4 % 3 = 1)
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:164: error: [ConvTransposeBackwardData "dx"] groups: given 3, expected a divisor of O, the channels of diff_dst, = 4 (4 % 3 = 1)
 func.func @f(%a: tensor<1x4x7xf32>, %b: tensor<3x2x3xf32>) {
   %dx = onednn.conv_transpose_backward_data %a, %b {strides = [1], pads_begin = [0], pads_end = [0], dilations = [1], data_format = "NCX", weights_format = "IOX", groups = 3} : (tensor<1x4x7xf32>, tensor<3x2x3xf32>) -> tensor<1x3x5xf32>
   func.return
@@ -443,7 +443,7 @@ func.func @f(%a: tensor<1x4x7xf32>, %b: tensor<3x2x3xf32>) {
 // -----
 
 // onednn.conv_transpose_backward_data C4: groups that do not divide C
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [ConvTransposeBackwardData "dx"] groups: given 2, expected a divisor of C, the I of weights, = 3 (3 % 2 = 1)
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:164: error: [ConvTransposeBackwardData "dx"] groups: given 2, expected a divisor of C, the I of weights, = 3 (3 % 2 = 1)
 func.func @f(%a: tensor<1x4x7xf32>, %b: tensor<3x2x3xf32>) {
   %dx = onednn.conv_transpose_backward_data %a, %b {strides = [1], pads_begin = [0], pads_end = [0], dilations = [1], data_format = "NCX", weights_format = "IOX", groups = 2} : (tensor<1x4x7xf32>, tensor<3x2x3xf32>) -> tensor<1x3x5xf32>
   func.return
@@ -479,7 +479,7 @@ func.func @f(%a: tensor<1x2x7xf32>, %b: tensor<3x2x9xf32>) {
 // -----
 
 // onednn.conv_transpose_backward_data C6: output_padding not below the stride
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [ConvTransposeBackwardData "dx"] output_padding axis W: given 1, expected less than the stride 1
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:164: error: [ConvTransposeBackwardData "dx"] output_padding axis W: given 1, expected less than the stride 1
 func.func @f(%a: tensor<1x2x7xf32>, %b: tensor<3x2x3xf32>) {
   %dx = onednn.conv_transpose_backward_data %a, %b {strides = [1], pads_begin = [0], pads_end = [0], dilations = [1], data_format = "NCX", weights_format = "IOX", output_padding = [1]} : (tensor<1x2x7xf32>, tensor<3x2x3xf32>) -> tensor<1x3x5xf32>
   func.return
@@ -488,7 +488,7 @@ func.func @f(%a: tensor<1x2x7xf32>, %b: tensor<3x2x3xf32>) {
 // -----
 
 // onednn.conv_transpose_backward_data C6: output_padding with which the forward op does not give Y
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [ConvTransposeBackwardData "dx"] output_padding axis W: forward gives 2*(3-1) + 3 - 0 + 1 = 8, diff_dst has 7: given 1, expected 0
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:164: error: [ConvTransposeBackwardData "dx"] output_padding axis W: forward gives 2*(3-1) + 3 - 0 + 1 = 8, diff_dst has 7: given 1, expected 0
 func.func @f(%a: tensor<1x2x7xf32>, %b: tensor<3x2x3xf32>) {
   %dx = onednn.conv_transpose_backward_data %a, %b {strides = [2], pads_begin = [0], pads_end = [0], dilations = [1], data_format = "NCX", weights_format = "IOX", output_padding = [1]} : (tensor<1x2x7xf32>, tensor<3x2x3xf32>) -> tensor<1x3x3xf32>
   func.return
@@ -542,7 +542,7 @@ func.func @f(%a: tensor<1x2x7xf32>, %b: tensor<3x2x3xf32>, %c: tensor<3xi32>) {
 // -----
 
 // onednn.conv_transpose_backward_data form: dst_shape, which this op does not have
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [ConvTransposeBackwardData "dx"] unknown attribute dst_shape: expected one of weights_format, strides, pads_begin, pads_end, dilations, auto_pad, output_padding, groups, data_format, auto_pad_rule; dst_shape belongs to ConvolutionBackwardData: here the sizes follow from diff_dst
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:164: error: [ConvTransposeBackwardData "dx"] unknown attribute dst_shape: expected one of weights_format, strides, pads_begin, pads_end, dilations, auto_pad, output_padding, groups, data_format, auto_pad_rule; dst_shape belongs to ConvolutionBackwardData: here the sizes follow from diff_dst
 func.func @f(%a: tensor<1x2x7xf32>, %b: tensor<3x2x3xf32>) {
   %dx = onednn.conv_transpose_backward_data %a, %b {strides = [1], pads_begin = [0], pads_end = [0], dilations = [1], data_format = "NCX", weights_format = "IOX", dst_shape = [1, 3, 5]} : (tensor<1x2x7xf32>, tensor<3x2x3xf32>) -> tensor<1x3x5xf32>
   func.return
@@ -551,7 +551,7 @@ func.func @f(%a: tensor<1x2x7xf32>, %b: tensor<3x2x3xf32>) {
 // -----
 
 // onednn.conv_transpose_backward_data form: the weights format of the other op
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [ConvTransposeBackwardData "dx"] attribute weights_format: given "OIX", expected one of IOX, XOI; ConvTranspose uses IOX and XOI; the newer page that lists OIX and XIO is in error
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:119: error: [ConvTransposeBackwardData "dx"] attribute weights_format: given "OIX", expected one of IOX, XOI; ConvTranspose uses IOX and XOI; the newer page that lists OIX and XIO is in error
 func.func @f(%a: tensor<1x2x7xf32>, %b: tensor<3x2x3xf32>) {
   %dx = onednn.conv_transpose_backward_data %a, %b {strides = [1], pads_begin = [0], pads_end = [0], dilations = [1], weights_format = "OIX"} : (tensor<1x2x7xf32>, tensor<3x2x3xf32>) -> tensor<1x3x5xf32>
   func.return
@@ -578,7 +578,7 @@ func.func @f(%a: tensor<1x2x4xi32>, %b: tensor<1x2x6xi32>) {
 // -----
 
 // onednn.interpolate_backward C1: sizes are s32
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [InterpolateBackward "dx"] dtype of sizes: given s64, expected s32
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:66: error: [InterpolateBackward "dx"] dtype of sizes: given s64, expected s32
 func.func @f(%a: tensor<1x2x4xf32>, %b: tensor<1x2x6xf32>, %c: tensor<1xi64>) {
   %dx = onednn.interpolate_backward %a, %b, %c {mode = "linear", sizes = [6], data_format = "NCX"} : (tensor<1x2x4xf32>, tensor<1x2x6xf32>, tensor<1xi64>) -> tensor<1x2x4xf32>
   func.return
@@ -587,7 +587,7 @@ func.func @f(%a: tensor<1x2x4xf32>, %b: tensor<1x2x6xf32>, %c: tensor<1xi64>) {
 // -----
 
 // onednn.interpolate_backward C1: sizes are a vector with an entry per spatial axis
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [InterpolateBackward "dx"] shape of sizes: given [3], expected [1]
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:66: error: [InterpolateBackward "dx"] shape of sizes: given [3], expected [1]
 func.func @f(%a: tensor<1x2x4xf32>, %b: tensor<1x2x6xf32>, %c: tensor<3xi32>) {
   %dx = onednn.interpolate_backward %a, %b, %c {mode = "linear", sizes = [6], data_format = "NCX"} : (tensor<1x2x4xf32>, tensor<1x2x6xf32>, tensor<3xi32>) -> tensor<1x2x4xf32>
   func.return
@@ -641,7 +641,7 @@ func.func @f(%a: tensor<1x2x0xf32>, %b: tensor<1x2x6xf32>) {
 // -----
 
 // onednn.interpolate_backward C4: a zero in sizes
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [InterpolateBackward "dx"] sizes axis W: given 0, expected a positive size
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:62: error: [InterpolateBackward "dx"] sizes axis W: given 0, expected a positive size
 func.func @f(%a: tensor<1x2x4xf32>, %b: tensor<1x2x?xf32>) {
   %dx = onednn.interpolate_backward %a, %b {mode = "linear", sizes = [0], data_format = "NCX"} : (tensor<1x2x4xf32>, tensor<1x2x?xf32>) -> tensor<1x2x4xf32>
   func.return
@@ -650,7 +650,7 @@ func.func @f(%a: tensor<1x2x4xf32>, %b: tensor<1x2x?xf32>) {
 // -----
 
 // onednn.interpolate_backward C4: a scale that is not positive
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [InterpolateBackward "dx"] scales axis W: given -1.5, expected positive and finite
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:62: error: [InterpolateBackward "dx"] scales axis W: given -1.5, expected positive and finite
 func.func @f(%a: tensor<1x2x4xf32>, %b: tensor<1x2x6xf32>) {
   %dx = onednn.interpolate_backward %a, %b {mode = "linear", scales = [-1.5], data_format = "NCX"} : (tensor<1x2x4xf32>, tensor<1x2x6xf32>) -> tensor<1x2x4xf32>
   func.return
@@ -668,7 +668,7 @@ func.func @f(%a: tensor<1x2x4xf32>, %b: tensor<1x2x6xf32>) {
 // -----
 
 // onednn.interpolate_backward C6: sizes that disagree with diff_dst
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [InterpolateBackward "dx"] sizes axis W: given 5, expected 6, that of diff_dst
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:62: error: [InterpolateBackward "dx"] sizes axis W: given 5, expected 6, that of diff_dst
 func.func @f(%a: tensor<1x2x4xf32>, %b: tensor<1x2x6xf32>) {
   %dx = onednn.interpolate_backward %a, %b {mode = "linear", sizes = [5], data_format = "NCX"} : (tensor<1x2x4xf32>, tensor<1x2x6xf32>) -> tensor<1x2x4xf32>
   func.return
@@ -677,7 +677,7 @@ func.func @f(%a: tensor<1x2x4xf32>, %b: tensor<1x2x6xf32>) {
 // -----
 
 // onednn.interpolate_backward C6: sizes with N and C
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [InterpolateBackward "dx"] length of sizes: given 3, expected 1, one value per spatial axis
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:62: error: [InterpolateBackward "dx"] length of sizes: given 3, expected 1, one value per spatial axis
 func.func @f(%a: tensor<1x2x4xf32>, %b: tensor<1x2x6xf32>) {
   %dx = onednn.interpolate_backward %a, %b {mode = "linear", sizes = [1, 2, 6], data_format = "NCX"} : (tensor<1x2x4xf32>, tensor<1x2x6xf32>) -> tensor<1x2x4xf32>
   func.return
@@ -686,7 +686,7 @@ func.func @f(%a: tensor<1x2x4xf32>, %b: tensor<1x2x6xf32>) {
 // -----
 
 // onednn.interpolate_backward C6: scales that disagree with diff_dst
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [InterpolateBackward "dx"] scales axis W: given 2: trunc(4 * 2) = 8, expected 6, that of diff_dst
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:62: error: [InterpolateBackward "dx"] scales axis W: given 2: trunc(4 * 2) = 8, expected 6, that of diff_dst
 func.func @f(%a: tensor<1x2x4xf32>, %b: tensor<1x2x6xf32>) {
   %dx = onednn.interpolate_backward %a, %b {mode = "linear", scales = [2.0], data_format = "NCX"} : (tensor<1x2x4xf32>, tensor<1x2x6xf32>) -> tensor<1x2x4xf32>
   func.return
@@ -695,7 +695,7 @@ func.func @f(%a: tensor<1x2x4xf32>, %b: tensor<1x2x6xf32>) {
 // -----
 
 // onednn.interpolate_backward C6: a scale too many
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [InterpolateBackward "dx"] length of scales: given 2, expected 1, one value per spatial axis
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:62: error: [InterpolateBackward "dx"] length of scales: given 2, expected 1, one value per spatial axis
 func.func @f(%a: tensor<1x2x4xf32>, %b: tensor<1x2x6xf32>) {
   %dx = onednn.interpolate_backward %a, %b {mode = "linear", scales = [1.5, 1.5], data_format = "NCX"} : (tensor<1x2x4xf32>, tensor<1x2x6xf32>) -> tensor<1x2x4xf32>
   func.return
@@ -732,7 +732,7 @@ func.func @f(%a: tensor<1x2x4xf32>, %b: tensor<1x2x6xf32>) {
 // -----
 
 // onednn.interpolate_backward form: a mode that is none
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [InterpolateBackward "dx"] attribute mode: given "cubic", expected one of nearest, linear, bilinear, trilinear
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:45: error: [InterpolateBackward "dx"] attribute mode: given "cubic", expected one of nearest, linear, bilinear, trilinear
 func.func @f(%a: tensor<1x2x4xf32>, %b: tensor<1x2x6xf32>) {
   %dx = onednn.interpolate_backward %a, %b {mode = "cubic", sizes = [6]} : (tensor<1x2x4xf32>, tensor<1x2x6xf32>) -> tensor<1x2x4xf32>
   func.return
@@ -741,7 +741,7 @@ func.func @f(%a: tensor<1x2x4xf32>, %b: tensor<1x2x6xf32>) {
 // -----
 
 // onednn.interpolate_backward form: a coordinate rule of another op
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [InterpolateBackward "dx"] attribute coordinate_transformation_mode: given "asymmetric", expected one of half_pixel, align_corners; ResizeBilinearV2Grad has the asymmetric rule
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:75: error: [InterpolateBackward "dx"] attribute coordinate_transformation_mode: given "asymmetric", expected one of half_pixel, align_corners; ResizeBilinearV2Grad has the asymmetric rule
 func.func @f(%a: tensor<1x2x4xf32>, %b: tensor<1x2x6xf32>) {
   %dx = onednn.interpolate_backward %a, %b {mode = "linear", sizes = [6], coordinate_transformation_mode = "asymmetric"} : (tensor<1x2x4xf32>, tensor<1x2x6xf32>) -> tensor<1x2x4xf32>
   func.return
@@ -750,7 +750,7 @@ func.func @f(%a: tensor<1x2x4xf32>, %b: tensor<1x2x6xf32>) {
 // -----
 
 // onednn.interpolate_backward form: a rounding with a coordinate rule of its own
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:3: error: [InterpolateBackward "dx"] nearest_rounding pytorch_nearest has a coordinate rule of its own: given coordinate_transformation_mode align_corners, expected half_pixel
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:97: error: [InterpolateBackward "dx"] nearest_rounding pytorch_nearest has a coordinate rule of its own: given coordinate_transformation_mode align_corners, expected half_pixel
 func.func @f(%a: tensor<1x2x4xf32>, %b: tensor<1x2x6xf32>) {
   %dx = onednn.interpolate_backward %a, %b {mode = "nearest", sizes = [6], data_format = "NCX", nearest_rounding = "pytorch_nearest", coordinate_transformation_mode = "align_corners"} : (tensor<1x2x4xf32>, tensor<1x2x6xf32>) -> tensor<1x2x4xf32>
   func.return
