@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from dialects.support import limits
-from dialects.support.diagnostics import GradcError, violation
+from dialects.support.diagnostics import violation
 from gradc.atomic import draft, sweep
+from gradc.reading import unreadable
 
 if TYPE_CHECKING:
     from gradc.exporter import ModelProto, TensorProto
@@ -75,16 +76,12 @@ def _refusals_of(path: StrPath) -> Iterator[Path]:
             raise violation(f"cannot write {os.fspath(path)}: there is no folder {target.parent}")
         yield target
     except OSError as error:
-        raise _refusal("write", path, error) from error
+        raise violation(f"cannot write {os.fspath(path)}: {error.strerror or error}") from error
 
 
 def _is_special(path: StrPath) -> bool:
     """Asked of the path itself: the name that /dev/stdout resolves to is no file when it is a pipe."""
     return os.path.exists(path) and not os.path.isfile(path)
-
-
-def _refusal(verb: str, path: StrPath, error: OSError) -> GradcError:
-    return violation(f"cannot {verb} {os.fspath(path)}: {error.strerror or error}")
 
 
 def weight_bytes(model: ModelProto) -> int:
@@ -203,7 +200,7 @@ def read_npz(path: StrPath) -> dict[str, np.ndarray]:
             with np.load(file, allow_pickle=False) as archive:
                 return {key: _member(name, archive, key) for key in archive.files}
     except OSError as error:
-        raise _refusal("read", path, error) from error
+        raise unreadable(path, error) from error
     except UNREADABLE as error:
         raise violation(f"cannot read {name}: {_reason(error)}") from error
 

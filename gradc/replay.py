@@ -19,6 +19,7 @@ from gradc.crash import NOT_OURS, one_line
 from gradc.files import StrPath
 from gradc.importers.text import decode
 from gradc.opt_passes import parse_passes
+from gradc.reading import unreadable
 from gradc.recipes import CHOICE, IMPORT, MODEL, SESSION, Recipe
 from gradc.tuning.records import Tuning
 from gradc.tuning.request import TuningRequest
@@ -67,7 +68,7 @@ def read_text(path: StrPath) -> str:
     try:
         return decode(Path(path).read_bytes(), str(path))
     except OSError as error:
-        raise violation(f"cannot read {path}: {error.strerror}") from None
+        raise unreadable(path, error) from None
 
 
 def fault_of_text(recipe: Recipe, body: str, file: str) -> Fault | None:

@@ -26,7 +26,7 @@ from gradc.bench.run import Case
 from gradc.compiler import load
 from gradc.constants import bind_constants
 from gradc.problems import KINDS, OPS, Problem
-from gradc.reading import read_bytes
+from gradc.reading import near, read_bytes
 from passes import pipelines
 
 SUITES = ("quick", "full")
@@ -44,7 +44,7 @@ def cases_of(argument: str) -> list[Case]:
         return _cases_of_file(argument)
     if "," in argument or argument in KINDS:
         return [Case(problem) for problem in _alternatives(argument, None)]
-    hint = nearest(argument, KINDS)
+    hint = nearest(argument, KINDS) or near(argument)
     text = f"{argument} is neither a file nor a problem string" + (f"; {hint}" if hint else "")
     raise UsageError(Diagnostic("error", text))
 

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from dialects.support.diagnostics import Diagnostic, GradcError, Position, violation
 from gradc import crash
 from gradc.importers.text import decode
-from gradc.reading import read_bytes, read_stream
+from gradc.reading import read_bytes, read_stream, unreadable
 
 STDIN = "-"
 
@@ -49,9 +49,10 @@ def _read(name: str) -> bytes:
         return read_stream(sys.stdin.buffer, "<stdin>") if name == STDIN else read_bytes(name)
     except GradcError:
         raise
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise violation(f"cannot read {name}: {reason}") from None
+    except OSError as error:
+        raise unreadable(name, error) from None
+    except ValueError as error:
+        raise violation(f"cannot read {name}: {error}") from None
 
 
 def _is_json(name: str, data: bytes) -> bool:

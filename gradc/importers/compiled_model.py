@@ -15,6 +15,7 @@ from google.protobuf.message import DecodeError, Message
 from onnx import ModelProto, TensorProto
 
 from dialects.support.diagnostics import GradcError, violation
+from gradc.reading import unreadable
 
 LARGEST = 2**31 - 1
 """Bytes of a protobuf message."""
@@ -43,7 +44,7 @@ def _read(name: str) -> ModelProto:
                 raise violation(f"cannot load {name}: it is larger than the 2 GiB that a model can have")
             return ModelProto.FromString(file.read())
     except OSError as error:
-        raise violation(f"cannot read {name}: {error.strerror}") from error
+        raise unreadable(name, error) from error
     except DecodeError:
         raise violation(f"cannot load {name}: it is not an ONNX model") from None
 

@@ -19,7 +19,7 @@ from platformdirs import user_cache_dir
 
 from dialects.support.diagnostics import Diagnostic, GradcError, violation
 from gradc.files import StrPath, write_whole
-from gradc.reading import read_bytes
+from gradc.reading import read_bytes, unreadable
 from gradc.tuning.records import Setting, Tuning
 from passes.target import MOST_THREADS, Target
 
@@ -162,8 +162,9 @@ def load_file(path: StrPath) -> TuningFile:
     try:
         content = json.loads(read_bytes(path))
     except OSError as error:
-        hint = "--tune makes it" if isinstance(error, FileNotFoundError) else ""
-        raise violation(f"cannot read {os.fspath(path)}: {error.strerror}", hint=hint) from None
+        raise unreadable(
+            path, error, "--tune makes it" if isinstance(error, FileNotFoundError) else ""
+        ) from None
     except GradcError:
         raise
     except (ValueError, RecursionError) as error:
