@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp
-from xdsl.interpreter import Interpreter, InterpreterFunctions, impl, register_impls
+from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
 from xdsl.interpreters.func import FuncFunctions
+from xdsl.ir import Operation
 
 from dialects.cann.reference import CannFunctions
 from dialects.grad.reference.functions import GradFunctions
@@ -29,10 +30,26 @@ class ConstantFunctions(InterpreterFunctions):
         return (dense.to_numpy(op.value),)
 
 
-def evaluate(module: ModuleOp, inputs: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+Told = Callable[[int, int, str], None]
+"""Called before each op with how many are done, of how many, and the op's name."""
+
+
+class _Listener(Interpreter.Listener):
+    def __init__(self, total: int, told: Told):
+        self._done, self._total, self._told = 0, total, told
+
+    def will_interpret_op(self, op: Operation, args: PythonValues) -> None:
+        self._told(self._done, self._total, op.name)
+        self._done += 1
+
+
+def evaluate(
+    module: ModuleOp, inputs: Sequence[np.ndarray], told: Told | None = None
+) -> tuple[np.ndarray, ...]:
     """The outputs of the module's entry function for inputs in argument order."""
     function = entry_function(module)
-    interpreter = Interpreter(module)
+    listeners = () if told is None else (_Listener(len(function.body.block.ops), told),)
+    interpreter = Interpreter(module, listeners=listeners)
     for functions in (
         FuncFunctions(),
         ConstantFunctions(),

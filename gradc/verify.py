@@ -14,6 +14,7 @@ from dialects.evaluate import evaluate
 from dialects.support import entry, shapes
 from dialects.support.documented_op import DocumentedOp
 from dialects.support.dtypes import HALVES, name_of, of_numpy
+from gradc import progress
 from gradc.accuracy.exact import exact, magnitudes
 from gradc.compiler import Compiled
 from gradc.tensors import as_dtype, checked_inputs
@@ -104,7 +105,7 @@ def _second_look(
 def reference(module: ModuleOp, inputs: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
     """The module executed with numpy; a half type may overflow, in the model as well."""
     with np.errstate(over="ignore", invalid="ignore"):
-        return evaluate(module, inputs)
+        return evaluate(module, inputs, progress.show)
 
 
 def bounds(source: ModuleOp) -> list[float]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from xdsl.dialects.builtin import (
     FileLineColLoc,
@@ -56,6 +56,18 @@ class Diagnostic:
         where = f"{self.position}: " if self.position else ""
         subject = f"[{self.subject}] " if self.subject else ""
         return printable(" ".join(f"{where}{self.severity}: {subject}{self.message}".split()))
+
+    def as_data(self) -> dict[str, Any]:
+        """For programs: always the same keys; what is not known is None."""
+        place = self.position
+        return {
+            "severity": self.severity,
+            "message": self.message,
+            "subject": self.subject or None,
+            "file": place.file if place else None,
+            "line": place.line if place else None,
+            "column": place.column if place else None,
+        }
 
     def with_severity(self, severity: Severity) -> Diagnostic:
         return replace(self, severity=severity)

@@ -11,6 +11,7 @@ from xdsl.rewriter import Rewriter
 from dialects.evaluate import evaluate
 from dialects.support import entry
 from dialects.support.constants import constant_value
+from gradc import progress
 
 Arrays = tuple[np.ndarray, ...]
 
@@ -35,7 +36,7 @@ def _evaluated(
     opened, constants = _with_constants_as_inputs(module)
     given = [a if a.dtype.kind in "iub" else change(a.astype(np.float64)) for a in (*inputs, *constants)]
     with np.errstate(all="ignore"):
-        return evaluate(opened, given)
+        return evaluate(opened, given, progress.show)
 
 
 def _with_constants_as_inputs(module: ModuleOp) -> tuple[ModuleOp, list[np.ndarray]]:

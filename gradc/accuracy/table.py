@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from dialects.support.dtypes import FLOATS
+from gradc import progress
 from gradc.accuracy.cases import Bound, Case, cases
 from gradc.accuracy.errors import ULPS_OF_TERMS, Spread
 from gradc.generated import Part
@@ -49,13 +50,19 @@ an entry."""
 
 def measured() -> Entries:
     found: Entries = {(op.name, s.name): {} for s in STRATEGIES for op in s.ops}
-    for dtype in FLOATS:
-        for case in cases(dtype):
-            for kind, strategy in _asked(case):
-                if (errors := case.errors(strategy, _strict_only(strategy))) is not None:
-                    entry = found[kind, strategy].setdefault(dtype, Entry())
-                    entry.add(case, errors.spreads[ULPS_OF_TERMS], errors.mismatches)
+    with progress.bar():
+        for done, dtype in enumerate(FLOATS):
+            for case in cases(dtype):
+                progress.show(done, len(FLOATS), f"{dtype} {case.what}")
+                _measure(found, dtype, case)
     return found
+
+
+def _measure(found: Entries, dtype: str, case: Case) -> None:
+    for kind, strategy in _asked(case):
+        if (errors := case.errors(strategy, _strict_only(strategy))) is not None:
+            entry = found[kind, strategy].setdefault(dtype, Entry())
+            entry.add(case, errors.spreads[ULPS_OF_TERMS], errors.mismatches)
 
 
 def _asked(case: Case) -> Iterator[tuple[str, str]]:

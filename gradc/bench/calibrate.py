@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from gradc import progress
 from gradc.bench.calibration import fit as fitting
 from gradc.bench.calibration.fit import Sample
 from gradc.bench.calibration.measurements import Measurements, measure
@@ -39,15 +38,13 @@ def path_of(threads: int) -> Path:
 
 def measure_missing(threads: int, seconds: float, todo: Sequence[Model], measured: Measurements) -> None:
     """Until the time is over; what is measured is kept."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     end = time.perf_counter() + seconds
-    with Progress(*columns, console=Console(stderr=True)) as progress:
-        task = progress.add_task(f"{threads} threads", total=len(todo))
-        for model in todo:
+    with progress.bar(patience=0):
+        for index, model in enumerate(todo):
             if time.perf_counter() > end:
                 break
+            progress.show(index, len(todo), f"{threads} threads: {model.label}")
             measured.seconds[model.label] = measure(model, threads)
-            progress.advance(task)
     DATA.mkdir(exist_ok=True)
     measured.write(path_of(threads))
 

@@ -1,0 +1,68 @@
+"""Pseudo-terminals: what a person would see."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+from collections.abc import Iterator, Sequence
+from io import TextIOWrapper
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BAR = re.compile(r"\x1b\[\?25l.*?\x1b\[\?25h\r\x1b\[1A\x1b\[2K", re.DOTALL)
+"""A bar, from the cursor that it hides to the line that it erases."""
+
+PLAIN = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
+"""What says how a terminal is written to, and must not come from where the tests run."""
+
+
+@contextlib.contextmanager
+def terminal(columns: int = 80) -> Iterator[tuple[TextIOWrapper, list[str]]]:
+    """A stream to a terminal of so many columns, and what was written there once the context is left."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    said: list[str] = []
+    try:
+        with os.fdopen(theirs, "w", encoding="utf-8") as stream:
+            yield stream, said
+    finally:
+        said.append(_all_of(ours))
+
+
+def _all_of(terminal: int) -> str:
+    """What was written to the other end, which is closed by now."""
+    found = b""
+    with contextlib.suppress(OSError):  # how Linux says that there is no more
+        while part := os.read(terminal, 4096):
+            found += part
+    os.close(terminal)
+    return found.decode().replace("\r\n", "\n")
+
+
+def on_terminal(
+    arguments: Sequence[object], columns: int = 80, bars: bool = False, **environment: str
+) -> tuple[int, str]:
+    """`gradc` in a process of its own with stdout and stderr on one terminal: the code, what stays of what
+    it wrote; with `bars` all. On a slow machine there may have been a bar.
+
+    What it writes must fit a pty's buffer, some kilobytes.
+    """
+    known = {name: value for name, value in os.environ.items() if name not in PLAIN}
+    paths = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH", ""))))
+    given = known | {"TERM": "xterm-256color", "PYTHONPATH": paths} | environment
+    command = [sys.executable, "-m", "gradc.cli", *map(str, arguments)]
+    with terminal(columns) as (stream, said):
+        process = subprocess.Popen(command, stdout=stream, stderr=stream, stdin=subprocess.DEVNULL, env=given)
+        code = process.wait(timeout=120)
+    return code, said[0] if bars else BAR.sub("", said[0])
+
+
+def without_colours(text: str) -> str:
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
