@@ -17,6 +17,7 @@ import cProfile
 import itertools
 import json
 import pstats
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -27,10 +28,11 @@ from typing import Any
 import numpy as np
 
 import gradc
+from gradc import progress
 from gradc.bench.report import about
 from gradc.builder import Value
 from gradc.files import write_whole
-from gradc.tables import table
+from gradc.tables import look, table
 
 SMALLEST, SHAPES = 8, 50
 WINDOW: dict[str, Any] = {
@@ -128,6 +130,15 @@ def sample(count: int, shapes: int, channels: int) -> tuple[float, float, float]
     return build, timed(lambda: gradc.compile(graph)), timed(lambda: gradc.compile(graph))
 
 
+def _rows(counts: Sequence[int], shapes: int, unseen: Iterator[int]) -> list[Row]:
+    rows = []
+    with progress.bar(patience=0):
+        for index, count in enumerate(counts):
+            progress.show(index, len(counts), f"a chain of {count:,} ops")
+            rows.append(measured(count, shapes, unseen))
+    return rows
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--ops", default="1,100,1000", help="lengths of the chains")
@@ -138,9 +149,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     gradc.compile(chain(5))  # imports and tables
     if options.profile is None:
         unseen = itertools.count(9)
-        rows = [measured(int(count), options.shapes, unseen) for count in options.ops.split(",")]
+        rows = _rows([int(count) for count in options.ops.split(",")], options.shapes, unseen)
         header = ["ops", "build ms", "first ms", "again ms", "first ms/op", "again ms/op"]
-        print(table(header, [row.cells for row in rows], range(len(header))))
+        print(table(header, [row.cells for row in rows], range(len(header)), look(sys.stdout)))
         if options.json:
             write_whole(options.json, as_json(rows).encode())
         return

@@ -28,7 +28,7 @@ from dialects.support.diagnostics import (
 )
 from dialects.support.interfaces import collect_remarks
 from dialects.support.limits import Limits, using
-from gradc import crash
+from gradc import crash, progress
 from gradc.collector import rare_collections
 from gradc.constants import bind_constants
 from gradc.printing import whole
@@ -339,6 +339,7 @@ def _run(
     if observer is not None:
         observer(Stage(module))
     for index, pass_ in enumerate(pipeline):
+        progress.show(index, len(pipeline), pass_.name)
         if isinstance(pass_, SelectStrategyPass):
             remarks += _choose(module, options, tuner)
             start, first = (module.clone(), index) if tuner else (start, first)

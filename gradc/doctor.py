@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import platform
 import sys
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 
 from gradc import __version__
+from gradc.json_text import json_text
 from gradc.machine import this_machine
+from gradc.tables import PLAIN, POOR, Look
 
 PACKAGES = ("onnx", "xdsl", "numpy", "ml_dtypes", "click", "platformdirs", "rich")
 RUNTIMES = ("onnxruntime", "onnxruntime-gpu")
@@ -97,15 +98,15 @@ def _cpu() -> list[Finding]:
     ]
 
 
-def as_text(findings: list[Finding]) -> str:
+def as_text(findings: list[Finding], look: Look = PLAIN) -> str:
     width = max(len(f.what) for f in findings)
     lines = []
     for finding in findings:
         lines.append(f"{finding.what:<{width}}  {finding.value}")
         if finding.advice:
-            lines.append(f"{'':<{width}}  -> {finding.advice}")
+            lines.append(look.styled(f"{'':<{width}}  -> {finding.advice}", POOR))
     return "\n".join(lines)
 
 
 def as_json(findings: list[Finding]) -> str:
-    return json.dumps([asdict(finding) for finding in findings], indent=1)
+    return json_text([asdict(finding) for finding in findings])

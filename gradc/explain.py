@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -19,7 +18,8 @@ from dialects.support.diagnostics import Diagnostic, UnsupportedError, name_of, 
 from dialects.support.documented_op import CHOICE
 from gradc.compiler import Options, to_gradients
 from gradc.flops import flops
-from gradc.tables import table
+from gradc.json_text import json_text
+from gradc.tables import GOOD, PLAIN, REMARK, Look, table
 from gradc.tuning.cases import Case, GivenShapes, cases
 from gradc.tuning.measuring import PEAK, lowered, measure_peak
 from gradc.tuning.records import Setting, Tuning, is_positive
@@ -203,29 +203,29 @@ def _written(case: Case, strategy: str, target: Target) -> tuple[dict[str, int],
 
 
 def as_json(found: Explanation) -> str:
-    return json.dumps(asdict(found), indent=1)
+    return json_text(asdict(found))
 
 
-def as_text(found: Explanation) -> str:
-    return "\n".join(_lines(found))
+def as_text(found: Explanation, look: Look = PLAIN) -> str:
+    return "\n".join(_lines(found, look))
 
 
-def _lines(found: Explanation) -> Iterator[str]:
+def _lines(found: Explanation, look: Look) -> Iterator[str]:
     peak = f", peak {_amount(found.peak_flops)}flop/s" if found.peak_flops else ""
     yield f"target {found.target}, opset {found.opset}, {found.threads} threads{peak}"
     for gradient in found.gradients:
         yield ""
-        yield gradient.problem
-        yield from (f"  {line}" for line in _described(gradient))
+        yield look.styled(gradient.problem, "bold")
+        yield from (f"  {line}" for line in _described(gradient, replace(look, width=look.width - 2)))
     if found.remarks:
         yield ""
-        yield from found.remarks
+        yield from (look.styled(remark, REMARK) for remark in found.remarks)
 
 
-def _described(gradient: GradientReport) -> Iterator[str]:
+def _described(gradient: GradientReport, look: Look) -> Iterator[str]:
     for op in gradient.ops:
         yield " ".join(filter(None, (f'"{op.name}"' if op.name else "", op.position))) or "no position"
-    yield from _table(gradient).splitlines()
+    yield from _table(gradient, look).splitlines()
     if gradient.choice is None:
         yield gradient.why
         return
@@ -237,7 +237,7 @@ def _described(gradient: GradientReport) -> Iterator[str]:
         yield f"{_amount(gradient.flops)}flop" + (f", {part:.0%} of the peak" if part is not None else "")
 
 
-def _table(gradient: GradientReport) -> str:
+def _table(gradient: GradientReport, look: Look) -> str:
     measured = any(row.measured is not None for row in gradient.strategies)
     header = ("", "strategy", "predicted", "measured", "")
     rows = [
@@ -252,7 +252,8 @@ def _table(gradient: GradientReport) -> str:
     ]
     columns = [0, 1, 2, 3, 4] if measured else [0, 1, 2, 4]
     shown = [[row[column] for column in columns] for row in (header, *rows)]
-    return table(shown[0], shown[1:], numbers=(2, 3) if measured else (2,))
+    chosen = {i: GOOD for i, row in enumerate(gradient.strategies) if row.name == gradient.choice}
+    return table(shown[0], shown[1:], (2, 3) if measured else (2,), look, chosen)
 
 
 def _time(seconds: float | None) -> str:

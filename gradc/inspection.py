@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -17,6 +16,8 @@ from dialects.support.documented_op import DocumentedOp
 from dialects.support.dtypes import name_of as dtype_name
 from dialects.support.interfaces import collect_remarks
 from gradc.compiler import Options, compile_module, load
+from gradc.json_text import json_text
+from gradc.tables import BAD, GOOD, PLAIN, REMARK, Look
 from passes.infer_types import InferTypesPass
 
 
@@ -128,27 +129,31 @@ def _attributes(op: DocumentedOp) -> Iterator[Attribute]:
 
 
 def as_json(found: Inspection) -> str:
-    return json.dumps(asdict(found), indent=1)
+    return json_text(asdict(found))
 
 
-def as_text(found: Inspection) -> str:
-    return "\n".join(_lines(found))
+def as_text(found: Inspection, look: Look = PLAIN) -> str:
+    return "\n".join(_lines(found, look))
 
 
-def _lines(found: Inspection) -> Iterator[str]:
+def _lines(found: Inspection, look: Look) -> Iterator[str]:
     yield from (f"input   {_line(tensor)}" for tensor in found.inputs)
     yield from (f"output  {_line(tensor)}" for tensor in found.outputs)
     for op in found.ops:
         yield ""
-        yield " ".join(filter(None, (op.kind, f'"{op.name}"' if op.name else "", op.position)))
+        heading = " ".join(filter(None, (op.kind, f'"{op.name}"' if op.name else "", op.position)))
+        yield look.styled(heading, "bold")
         yield from (f"  in   {_line(tensor)}" for tensor in op.inputs)
         yield from (f"  out  {_line(tensor)}" for tensor in op.outputs)
         for attribute in op.attributes:
-            default = "" if attribute.given else "  (default)"
+            default = "" if attribute.given else look.styled("  (default)", "dim")
             yield f"  {attribute.name} = {_shown(attribute.value)}{default}"
     yield ""
-    yield from found.remarks
-    yield "supported: yes" if not found.refusal else f"supported: no, {found.refusal}"
+    yield from (look.styled(remark, REMARK) for remark in found.remarks)
+    if found.refusal:
+        yield look.styled(f"supported: no, {found.refusal}", BAD)
+    else:
+        yield look.styled("supported: yes", GOOD)
 
 
 def _shown(value: Any) -> str:

@@ -11,7 +11,7 @@ from dialects.support import entry
 from gradc.compiler import Observer, Stage
 from gradc.printing import elided
 from gradc.samples import check_runnable, random_inputs
-from gradc.tables import table
+from gradc.tables import PLAIN, Look, table
 from gradc.verify import bounds, compare, may_overflow_within, reference
 
 Say = Callable[[str], None]
@@ -96,7 +96,7 @@ class Timing:
         if stage.after is not None:
             self.rows.append((stage.after.name, stage.seconds))
 
-    def table(self) -> str:
+    def table(self, look: Look = PLAIN) -> str:
         total = sum(seconds for _, seconds in self.rows)
         rows = [(name, f"{seconds * 1e3:.2f} ms") for name, seconds in (*self.rows, ("total", total))]
-        return table(("pass", "time"), rows, numbers=(1,))
+        return table(("pass", "time"), rows, (1,), look)

@@ -1,26 +1,96 @@
-"""Plain tables for the terminal and for pipes."""
+"""Tables: plain in a pipe, with rules and a little colour on a terminal and as wide as that is."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from io import StringIO
+from typing import TYPE_CHECKING, Any, TextIO
 
-from rich.console import Console
-from rich.table import Table
+from gradc.terminal import WIDTH, console, has_style
 
-WIDTH = 200
-"""Columns; nothing is wrapped or cut below that, whatever the terminal."""
+if TYPE_CHECKING:
+    from rich.console import Console
+
+GOOD, POOR, BAD = "green", "yellow", "red"
+"""Styles of rows: what was chosen or holds, what is below what was wanted, what is wrong."""
+
+REMARK = "cyan"
+
+
+@dataclass(frozen=True)
+class Look:
+    """How text for a stream is drawn; with `colours`, rich's name of what the stream can show, in colours
+    and with rules. `plain_style` leaves bold and the like (NO_COLOR)."""
+
+    width: int = WIDTH
+    colours: Any = None
+    plain_style: bool = False
+
+    def console(self, stream: TextIO) -> Console:
+        from rich.console import Console
+
+        return Console(
+            file=stream,
+            width=self.width,
+            color_system=self.colours,
+            no_color=self.plain_style,
+            force_terminal=self.colours is not None,
+            markup=False,
+            highlight=False,
+            emoji=False,
+        )
+
+    def styled(self, text: str, style: str) -> str:
+        """The text with its colour, where there are any."""
+        if self.colours is None:
+            return text
+        stream = StringIO()
+        self.console(stream).print(text, style=style, end="", soft_wrap=True)
+        return stream.getvalue()
+
+
+PLAIN = Look()
+
+
+def look(stream: TextIO | None) -> Look:
+    """That of a stream: plain in a pipe, as wide as it is on a terminal."""
+    if not has_style(stream):
+        return PLAIN
+    seen = console(stream)
+    return Look(seen.width, seen.color_system, seen.no_color)
 
 
 def table(
-    header: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[int] = (), width: int = WIDTH
+    header: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    numbers: Sequence[int] = (),
+    look: Look = PLAIN,
+    styles: Mapping[int, str] | None = None,
 ) -> str:
-    """Columns aligned, without rules or colours; those listed in `numbers` are aligned right."""
-    grid = Table(box=None, pad_edge=False, show_header=any(header), padding=(0, 2, 0, 0))
+    """Columns aligned, those listed in `numbers` right. `styles` are those of rows, by index.
+
+    With colours the header has a rule, and what is too wide is wrapped; else it is cut at WIDTH.
+    """
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    rules = look.colours is not None and any(header)
+    grid = Table(
+        box=SIMPLE_HEAD if rules else None,
+        pad_edge=False,
+        show_header=any(header),
+        padding=(0, 2, 0, 0),
+        header_style="bold",
+        border_style="dim",
+    )
     for index, name in enumerate(header):
-        grid.add_column(name, justify="right" if index in numbers else "left", no_wrap=True)
-    for row in rows:
-        grid.add_row(*row)
+        is_number = index in numbers
+        wraps = look.colours is not None and not is_number
+        justify = "right" if is_number else "left"
+        grid.add_column(name, justify=justify, no_wrap=not wraps, overflow="fold" if wraps else "ellipsis")
+    for index, row in enumerate(rows):
+        grid.add_row(*row, style=(styles or {}).get(index, ""))
     stream = StringIO()
-    Console(file=stream, width=width, markup=False, highlight=False, color_system=None).print(grid)
-    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines())
+    look.console(stream).print(grid)
+    return "\n".join(line.rstrip() for line in stream.getvalue().strip("\n").splitlines())

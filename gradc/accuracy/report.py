@@ -19,7 +19,7 @@ from dialects.support.dtypes import of_numpy
 from gradc.accuracy.errors import MEASURES, Errors, errors
 from gradc.accuracy.exact import exact, magnitudes
 from gradc.compiler import Compiled, compile_module
-from gradc.tables import table
+from gradc.tables import PLAIN, Look, table
 from gradc.tensors import as_dtype, checked_inputs
 from gradc.verify import reference
 
@@ -113,10 +113,10 @@ def alone(op: Operation) -> tuple[ModuleOp, list[SSAValue]]:
     return module, operands
 
 
-def as_text(found: Report) -> str:
+def as_text(found: Report, look: Look = PLAIN) -> str:
     header = ("", "dtype", "shape", "error", "worst", "p99", "median", "not finite alike")
     rows = [cells for row in (*found.outputs, *found.ops) for cells in _cells(row)]
-    return table(header, rows, numbers=(4, 5, 6, 7))
+    return table(header, rows, numbers=(4, 5, 6, 7), look=look)
 
 
 def _cells(row: Row) -> Iterator[tuple[str, ...]]:

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from collections.abc import Sequence
 
 from dialects.support.diagnostics import Diagnostic, GradcError, UsageError, sentence
-from gradc import files
+from gradc import files, progress
 from gradc.bench import report as reports
 from gradc.bench.peers import NONE, PEERS, check_names, open_peer
 from gradc.bench.peers.base import NotAvailable, Peer
@@ -18,10 +14,12 @@ from gradc.bench.report import Report
 from gradc.bench.run import ALL, GRADC, Case, Outcome, Result, Settings, run_case
 from gradc.bench.suite import cases_of, suite
 from gradc.crash import InternalError
+from gradc.tables import look
 from passes.choice import find_strategy
 from passes.target import usable_threads
 
 QUICK = "quick"
+STDOUT = "-"
 
 
 def bench(
@@ -47,14 +45,15 @@ def bench(
         raise UsageError(Diagnostic("error", "no case: give a problem, a file or --suite"))
     opened, versions = _opened(peers, asked.threads)
     results = []
-    with _progress(len(cases)) as advance:
-        for case in cases:
+    with progress.bar(patience=0):
+        for index, case in enumerate(cases):
+            progress.show(index, len(cases), str(case.problem))
             results.append(_result(case, asked, opened))
-            advance(str(case.problem))
     report = Report(asked, versions, results)
-    show(report)
+    if json_path != STDOUT:
+        print(reports.as_text(report, look(sys.stdout)))
     if json_path is not None:
-        files.write_whole(json_path, reports.as_json(report).encode())
+        write_json(json_path, reports.as_json(report))
     if plot_path is not None:
         from gradc.bench.plot import plot
 
@@ -81,11 +80,12 @@ def check_outputs(json_path: str | None, plot_path: str | None) -> None:
     check_available()
 
 
-def show(report: Report) -> None:
-    if sys.stdout is not None and sys.stdout.isatty():
-        reports.print_to(Console(), report)
+def write_json(path: str, text: str) -> None:
+    """To a file, or to stdout for `-`."""
+    if path == STDOUT:
+        print(text)
     else:
-        print(reports.as_text(report))
+        files.write_whole(path, text.encode())
 
 
 def _opened(names: str | None, threads: int) -> tuple[list[Peer], dict[str, str]]:
@@ -114,29 +114,3 @@ def _result(case: Case, settings: Settings, peers: Sequence[Peer]) -> Result:
         return Result(case, (Outcome(GRADC),), failure=error.diagnostic.message)
     except InternalError as error:
         return Result(case, (Outcome(GRADC),), failure=str(error))
-
-
-@contextmanager
-def _progress(total: int) -> Iterator:
-    """A bar on stderr, if that is a terminal; called with each case that is done."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        # rich before 15 ends even a disabled bar with an empty line
-        yield lambda what: None
-        return
-    # redrawn by hand: a thread that draws would take time from what is timed
-    with Progress(*columns, console=console, auto_refresh=False, transient=True) as bar:
-        task = bar.add_task("gradc bench", total=total)
-
-        def advance(what: str) -> None:
-            bar.update(task, advance=1)
-            bar.refresh()
-
-        bar.refresh()
-        yield advance

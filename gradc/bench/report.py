@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from math import exp, log
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-
 from gradc import __version__
 from gradc.bench.floors import CLOSE, Group, Target
 from gradc.bench.run import Outcome, Result, Settings
+from gradc.json_text import json_text
 from gradc.machine import this_machine
 from gradc.runtime import runtime_version
-from gradc.tables import table
+from gradc.tables import BAD, PLAIN, POOR, Look, table
 
 NUMBERS = (0, 1, 2, 3, 4)
 WIDTH = 500
@@ -81,33 +78,17 @@ def threads_of(report: Report) -> str:
 # --- text ------------------------------------------------------------------------------------------
 
 
-def as_text(report: Report) -> str:
-    """The tables without colours, for a pipe or a file."""
-    parts = [_heading(report), table(*_cases(report), NUMBERS, WIDTH)]
-    parts += [table(*_groups(report), (1, 2, 3, 4))] if report.groups else []
+def as_text(report: Report, look: Look = PLAIN) -> str:
+    """The tables: what is below its floor is yellow, what is wrong red, where there are colours."""
+    header, rows = _cases(report)
+    wide = look if look.colours is not None else replace(look, width=WIDTH)
+    parts = [_heading(report), table(header, rows, NUMBERS, wide, dict(enumerate(map(_style, rows))))]
+    parts += [table(*_groups(report), (1, 2, 3, 4), look)] if report.groups else []
     return "\n\n".join([*parts, *_notes(report)])
 
 
-def print_to(console: Console, report: Report) -> None:
-    """The tables on a terminal: what is below its floor is yellow, what is wrong red."""
-    console.print(_heading(report), highlight=False, markup=False)
-    header, rows = _cases(report)
-    console.print(_grid(header, rows, NUMBERS))
-    if report.groups:
-        console.print(_grid(*_groups(report), (1, 2, 3, 4)))
-    for note in _notes(report):
-        console.print(note, highlight=False, markup=False)
-
-
-def _grid(header: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int]) -> Table:
-    grid = Table(box=None, pad_edge=False)
-    for index, name in enumerate(header):
-        justify = "right" if index in numbers else "left"
-        grid.add_column(name, justify=justify, overflow="fold", no_wrap=index in numbers)
-    for row in rows:
-        style = "red" if row[-1].startswith(FAILED) else "yellow" if BELOW in row[-1] else ""
-        grid.add_row(*row, style=style)
-    return grid
+def _style(row: Sequence[str]) -> str:
+    return BAD if row[-1].startswith(FAILED) else POOR if BELOW in row[-1] else ""
 
 
 def _heading(report: Report) -> str:
@@ -191,7 +172,7 @@ def as_json(report: Report) -> str:
         "groups": [_group_json(mean) for mean in report.groups],
         "cases": [_result_json(result) for result in report.results],
     }
-    return json.dumps(found, indent=1)
+    return json_text(found)
 
 
 def _group_json(mean: GroupMean) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from support.documents import CONV, INTERPOLATE, changed, document, text_of, two
 
 from dialects.support import shapes
 from dialects.support.diagnostics import GradcError, UnsupportedError
-from gradc.bench import command, markdown, report, run
+from gradc.bench import command, markdown, run
 from gradc.bench.floors import CONV as CONV_TARGETS
 from gradc.bench.floors import group_of, target_of
 from gradc.bench.measure import ROUNDS, Samples
@@ -24,6 +24,7 @@ from gradc.bench.report import Report, as_json, as_text, geometric_mean, group_m
 from gradc.bench.run import GRADC, Case, Outcome, Result, Settings, run_case
 from gradc.bench.suite import SUITES, cases_of, cases_of_text, suite
 from gradc.problems import KINDS, Problem
+from gradc.tables import Look
 
 SMALL = "conv_backward_data,f32,NCX,diff_dst=1x4x5x5,weights=4x3x3x3"
 NXC = SMALL.replace("NCX", "NXC")
@@ -328,12 +329,8 @@ def test_the_json_has_it_all():
     assert found["groups"][0]["group"]["op"] == "conv_backward_data"
 
 
-def test_a_terminal_shows_the_same(capsys):
-    from rich.console import Console
-
-    console = Console(width=300, force_terminal=True, color_system="standard")
-    report.print_to(console, Report(Settings(1), {}, RESULTS))
-    out = capsys.readouterr().out
+def test_a_terminal_shows_the_same():
+    out = as_text(Report(Settings(1), {}, RESULTS), Look(300, "standard"))
     for line in out.splitlines():
         if "diff_dst=1x4x5x5,weights=4x3x3x3  " in line and "0.50" in line:
             assert "\x1b[33m" in line
