@@ -5,18 +5,21 @@ Exit codes: 0 ok, 1 a check failed, 2 usage, 3 unsupported, 4 bad input, 70 our 
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradc import __version__
+from gradc import __version__, completion, progress, voice
+from gradc.cli_errors import EXIT_CHECK_FAILED, one_line_errors
+from gradc.cli_help import Group, Word
 from gradc.cli_options import (
+    AS_JSON,
     AUTO_PAD_RULE,
     LIMITS,
+    SOURCE,
     THREADS,
     Tuning,
     input_options,
@@ -25,103 +28,51 @@ from gradc.cli_options import (
     source_options,
     tuning_options,
 )
+from gradc.completion import a_case, a_file, a_pass, a_raced_strategy, peers_of
 from gradc.reduction.cli import reduce
+from gradc.tables import look
+from gradc.terminal import has_style
 
 if TYPE_CHECKING:
     from gradc.compiler import Compiled
 
-EXIT_CHECK_FAILED = 1
-EXIT_UNSUPPORTED = 3
-EXIT_BAD_INPUT = 4
-EXIT_INTERRUPTED = 130
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 def main(args: Sequence[str] | None = None) -> None:
     """The console script; always ends in SystemExit."""
-    with _one_line_errors():
+    if (code := completion.answer(cli, os.environ)) is not None:
+        sys.exit(code)
+    with voice.speaking(voice.form_of(sys.argv[1:] if args is None else args)), one_line_errors():
         code = cli.main(args, prog_name="gradc", standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()
         sys.exit(code)
 
 
-@contextlib.contextmanager
-def _one_line_errors() -> Iterator[None]:
-    """What a command raises, as one line on stderr and an exit code; usage errors show the usage, too.
-
-    What the operating system refuses and is not caught further down concerns stdin or stdout.
-    """
-    try:
-        yield
-    except click.ClickException as error:
-        error.show()
-        sys.exit(error.exit_code)
-    except click.Abort:
-        sys.exit(EXIT_INTERRUPTED)
-    except (_ReaderGone, BrokenPipeError):
-        _silence_stdout()
-        sys.exit(0)
-    except OSError as error:
-        _silence_stdout()
-        _say(f"error: {error.strerror or error}" + (f": {error.filename}" if error.filename else ""))
-        sys.exit(EXIT_BAD_INPUT)
-    except MemoryError as error:
-        _say(f"error: not enough memory: {error}")
-        sys.exit(EXIT_UNSUPPORTED)
-    except Exception as error:
-        code = getattr(error, "exit_code", None)
-        if code is None:
-            from gradc.crash import unexpected
-
-            error = unexpected(error)
-            code = error.exit_code
-        _say(str(error))
-        sys.exit(code)
-
-
-def _silence_stdout() -> None:
-    """Nobody reads stdout any more: what is left in its buffer must not be flushed into the void."""
-    with contextlib.suppress(OSError, ValueError, AttributeError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _say(text: str) -> None:
-    """Logs, remarks and errors go to stderr."""
-    click.echo(text, err=True)
-
-
-class _ReaderGone(Exception):
-    """Nobody reads stdout any more. click would make it exit code 1, which is ours for a failed check."""
-
-
-class _Group(click.Group):
-    def invoke(self, ctx: click.Context) -> Any:
-        try:
-            return super().invoke(ctx)
-        except BrokenPipeError as error:
-            raise _ReaderGone from error
-
-
-@click.group(cls=_Group, context_settings=CONTEXT)
+@click.group(cls=Group, context_settings=CONTEXT)
 @click.version_option(__version__, "-V", "--version", prog_name="gradc")
 def cli() -> None:
     """Compile gradient op graphs (oneDNN Graph JSON, MLIR text) to plain ONNX."""
 
 
-@cli.command(name="compile")
-@click.argument("source", metavar="IN")
-@click.option("-o", "--output", metavar="OUT", help="File to write; - for stdout.")
+@cli.command(name="compile", example="gradc compile graph.json -o graph.onnx")
+@SOURCE
+@click.option("-o", "--output", metavar="OUT", shell_complete=a_file, help="File to write; - for stdout.")
 @source_options
 @THREADS
+@click.option("--emit", type=Word(["onnx", "mlir"]), default="onnx", show_default=True, help="What to write.")
 @click.option(
-    "--emit", type=click.Choice(["onnx", "mlir"]), default="onnx", show_default=True, help="What to write."
+    "--stop-after",
+    metavar="PASS",
+    shell_complete=a_pass,
+    help="Write the IR after this pass (implies --emit mlir).",
 )
-@click.option("--stop-after", metavar="PASS", help="Write the IR after this pass (implies --emit mlir).")
 @click.option("--print-ir-after-all", is_flag=True, help="Print the IR after each pass.")
 @click.option("--print-ir-after-change", is_flag=True, help="The same, for passes that change it.")
 @click.option("--timing", is_flag=True, help="Print the time of each pass.")
 @click.option("--check", is_flag=True, help="Execute the IR before and after each pass and compare.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was compiled, as JSON.")
 @tuning_options
 @LIMITS
 def compile_command(
@@ -133,6 +84,7 @@ def compile_command(
     print_ir_after_change: bool,
     timing: bool,
     check: bool,
+    as_json: bool,
     tune: bool,
     tuning_file: str | None,
     tune_budget: float,
@@ -146,32 +98,44 @@ def compile_command(
 
     if stop_after is None and emit == "onnx" and output is None:
         raise click.UsageError("Missing option '-o' / '--output': where the model goes ('-' for stdout).")
+    if as_json and (stop_after is not None or emit != "onnx" or output == commands.STDOUT):
+        raise click.UsageError("--json is about a model that is written to a file: -o FILE.onnx.")
     tuning = Tuning(tune, tuning_file, tune_budget, shapes)
     tuning.request.check_shapes_are_used()
     options = tuning.options(given)
     observers = Observers()
     if print_ir_after_all or print_ir_after_change:
-        observers.add(PrintIR(_say, only_changes=not print_ir_after_all))
+        observers.add(PrintIR(voice.note, only_changes=not print_ir_after_all))
     if check:
-        observers.add(Check(_say))
+        observers.add(Check(voice.note))
     timer = Timing() if timing else None
     if timer:
         observers.add(timer)
     with tuning.tuner(options) as tuner:
-        commands.compile_to(source, output, options, constants, emit, stop_after, observers, _say, tuner)
-    if timer:
-        _say(timer.table())
+        found = commands.compile_to(source, output, options, constants, emit, stop_after, observers, tuner)
+    if as_json and found is not None:
+        _print(commands.compile_json(found, output, timer))
+    elif timer:
+        voice.note(timer.table(look(sys.stderr)))
 
 
-@cli.command()
-@click.argument("source", metavar="IN")
-@click.option("-o", "--output", metavar="NPZ", help="Write the outputs to this .npz file; - for stdout.")
+@cli.command(example="gradc run graph.json --inputs in.npz -o out.npz")
+@SOURCE
+@click.option(
+    "-o",
+    "--output",
+    metavar="NPZ",
+    shell_complete=a_file,
+    help="Write the outputs to this .npz file; - for stdout.",
+)
+@AS_JSON
 @source_options
 @input_options
 @LIMITS
 def run(
     source: str,
     output: str | None,
+    as_json: bool,
     inputs: str | None,
     seed: int,
     shapes: tuple[str, ...],
@@ -183,6 +147,8 @@ def run(
     """Run IN, a graph or a compiled .onnx, on onnxruntime."""
     from gradc import commands
 
+    if as_json and output == commands.STDOUT:
+        raise click.UsageError("--json and -o - both write to stdout.")
     fed = commands.Inputs(inputs, seed, shapes_of(shapes))
     if source.lower().endswith(".onnx"):
         _refuse_source_options(source)
@@ -190,18 +156,21 @@ def run(
     else:
         compiled = _compiled(source, given, constants, ep, threads)
         results, placed = commands.run_compiled(compiled, fed, ep, threads)
-    for line in placed:
-        _say(line)
-    for line in commands.describe(results):
-        click.echo(line, err=output == commands.STDOUT)
+    if as_json:
+        _print(commands.run_json(results, placed, output))
+    else:
+        if placed:
+            voice.note(commands.describe_placement(placed))
+        for line in commands.describe(results):
+            (voice.note if output == commands.STDOUT else _print)(line)
     if output:
         commands.write_arrays(output, results)
 
 
-@cli.command()
-@click.argument("source", metavar="IN")
+@cli.command(example="gradc verify graph.json --report")
+@SOURCE
 @click.option("--rtol", type=float, help="Largest error over the largest magnitude of an output.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@AS_JSON
 @click.option("--report", is_flag=True, help="Errors against float64 of every output and op, in ulps, too.")
 @source_options
 @input_options
@@ -228,28 +197,31 @@ def verify(
     compiled = _compiled(source, given, constants, ep, threads)
     fed = commands.Inputs(inputs, seed, shapes_of(shapes))
     rows, errors = commands.verify(compiled, fed, ep, threads, rtol, report)
-    show = commands.verify_json if as_json else commands.verify_table
-    click.echo(show(rows, errors))
+    if as_json:
+        _print(commands.verify_json(rows, errors))
+    else:
+        _print(commands.verify_table(rows, errors, look(sys.stdout)))
     if not all(row.ok for row in rows):
         sys.exit(EXIT_CHECK_FAILED)
 
 
-@cli.command()
-@click.argument("source", metavar="IN")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@cli.command(example="gradc inspect graph.json")
+@SOURCE
+@AS_JSON
 @AUTO_PAD_RULE
 @LIMITS
 def inspect(source: str, as_json: bool, auto_pad_rule: str | None) -> None:
     """Show the ops of the graph IN: shapes, dtypes, attributes after defaults, what is supported."""
     from gradc import inspection
 
-    found = inspection.inspect(source, auto_pad_rule)
-    click.echo(inspection.as_json(found) if as_json else inspection.as_text(found))
+    with progress.bar():
+        found = inspection.inspect(source, auto_pad_rule)
+    _print(inspection.as_json(found) if as_json else inspection.as_text(found, look(sys.stdout)))
 
 
-@cli.command()
-@click.argument("source", metavar="IN")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@cli.command(example="gradc explain graph.json --tune")
+@SOURCE
+@AS_JSON
 @click.option(
     "--measure-peak", is_flag=True, help="Measure what this machine can do, if that is not known (a second)."
 )
@@ -277,29 +249,40 @@ def explain(
     with tuning.tuner(options) as tuner:
         module = commands.load_bound(source, options, constants)
         found = explaining.explain(module, options, tuning.request.shapes, tuner, measure_peak)
-    click.echo(explaining.as_json(found) if as_json else explaining.as_text(found))
+    _print(explaining.as_json(found) if as_json else explaining.as_text(found, look(sys.stdout)))
 
 
-@cli.command()
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@cli.command(example="gradc doctor")
+@AS_JSON
 def doctor(as_json: bool) -> None:
     """Show versions and execution providers, what is missing and how to get it."""
     from gradc import doctor as clinic
 
     found = clinic.examine()
-    click.echo(clinic.as_json(found) if as_json else clinic.as_text(found))
+    _print(clinic.as_json(found) if as_json else clinic.as_text(found, look(sys.stdout)))
 
 
-@cli.command()
-@click.argument("cases", nargs=-1, metavar="[PROBLEM|FILE]...")
+@cli.command(example="gradc bench graph.json --strategy all --json times.json")
+@click.argument("cases", nargs=-1, metavar="[PROBLEM|FILE]...", shell_complete=a_case)
 @click.option(
     "--suite",
-    type=click.Choice(["quick", "full", "none"]),
+    type=Word(["quick", "full", "none"]),
     help="Built-in cases.  [default: quick, or none beside arguments]",
 )
 @click.option("--threads", type=click.IntRange(1), help="Of each contestant.  [default: all cores]")
-@click.option("--strategy", default="auto", show_default=True, help="auto, the name of one, or all.")
-@click.option("--peers", metavar="NAMES", help="torch,onednn,onnx-ad or none.  [default: all installed]")
+@click.option(
+    "--strategy",
+    default="auto",
+    show_default=True,
+    shell_complete=a_raced_strategy,
+    help="auto, the name of one, or all.",
+)
+@click.option(
+    "--peers",
+    metavar="NAMES",
+    shell_complete=peers_of,
+    help="torch,onednn,onnx-ad or none.  [default: all installed]",
+)
 @click.option(
     "--budget",
     type=click.FloatRange(0),
@@ -308,8 +291,16 @@ def doctor(as_json: bool) -> None:
     metavar="SECONDS",
     help="For each contestant in each case, beyond the least number of runs.",
 )
-@click.option("--json", "json_path", metavar="FILE", help="Write all that was measured.")
-@click.option("--plot", "plot_path", metavar="FILE", help="Write a picture, .png or .svg.")
+@click.option(
+    "--json",
+    "json_path",
+    metavar="FILE",
+    shell_complete=a_file,
+    help="Write all that was measured; - prints it in place of the table.",
+)
+@click.option(
+    "--plot", "plot_path", metavar="FILE", shell_complete=a_file, help="Write a picture, .png or .svg."
+)
 @LIMITS
 def bench(
     cases: tuple[str, ...],
@@ -333,7 +324,19 @@ def bench(
         sys.exit(EXIT_CHECK_FAILED)
 
 
+@cli.command(name="completion", example='eval "$(gradc completion bash)"')
+@click.argument("shell", type=Word(completion.SHELLS))
+def completion_command(shell: str) -> None:
+    """Print what makes SHELL complete the commands, options and names of gradc and gradc-opt."""
+    _print(completion.script(shell, cli))
+
+
 cli.add_command(reduce)
+
+
+def _print(text: str) -> None:
+    """On stdout. click takes colours out in a pipe, unless it is told that they are wanted."""
+    click.echo(text, color=has_style(sys.stdout) or None)
 
 
 def _refuse_source_options(source: str) -> None:
@@ -347,13 +350,10 @@ def _refuse_source_options(source: str) -> None:
 def _compiled(
     source: str, given: dict[str, Any], constants: str | None, ep: str | None, threads: int | None
 ) -> Compiled:
-    from gradc.compiler import compile_module, load
+    from gradc import commands
 
     options = options_of(given | {"threads": threads}, ep)
-    compiled = compile_module(load(source, options.auto_pad_rule), options, constants)
-    for remark in compiled.remarks:
-        _say(str(remark))
-    return compiled
+    return commands.compiled(source, options, constants)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gradc.cli_help import Word
+from gradc.completion import a_file, a_limit, a_strategy
+
 if TYPE_CHECKING:
     from gradc.compiler import Options
     from gradc.tuning.request import TuningRequest
@@ -17,15 +20,22 @@ if TYPE_CHECKING:
 
 SHAPE = "--shape"
 
+SOURCE = click.argument("source", metavar="IN", shell_complete=a_file)
+"""The graph, or what stands for one."""
+
+AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
 AUTO_PAD_RULE = click.option(
     "--auto-pad-rule",
-    type=click.Choice(["documented", "library"]),
+    type=Word(["documented", "library"]),
     help="How same_* pads are computed, for every op.",
 )
 
 
 def _set_limits(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> None:
-    """The limits of a command, for as long as it runs."""
+    """The limits of a command, for as long as it runs; a shell that completes it runs nothing."""
+    if context.resilient_parsing:
+        return
     from dialects.support import limits
 
     context.with_resource(limits.using(limits.parse(given)))
@@ -37,6 +47,7 @@ LIMITS = click.option(
     metavar="NAME=N",
     expose_value=False,
     callback=_set_limits,
+    shell_complete=a_limit,
     help="Raise or lower a limit: ops=1M, file-bytes=2G; docs/limits.md lists them.",
 )
 
@@ -54,7 +65,7 @@ def source_options(command: Any) -> Any:
         (
             click.option(
                 "--target",
-                type=click.Choice(["cpu", "cuda", "portable"]),
+                type=Word(["cpu", "cuda", "portable"]),
                 help="Execution provider that the model is for; portable: other runtimes as well as the CPU."
                 "  [default: that of --ep, else cpu]",
             ),
@@ -62,9 +73,16 @@ def source_options(command: Any) -> Any:
             click.option(
                 "--constants",
                 metavar="NPZ",
+                shell_complete=a_file,
                 help="Values of inputs that are constants, by name (t<ID> for JSON).",
             ),
-            click.option("--strategy", default="auto", show_default=True, help="Force one lowering by name."),
+            click.option(
+                "--strategy",
+                default="auto",
+                show_default=True,
+                shell_complete=a_strategy,
+                help="Force one lowering by name.",
+            ),
             AUTO_PAD_RULE,
             click.option("--strict", is_flag=True, help="Contradictions are errors, not remarks."),
             click.option(
@@ -91,12 +109,12 @@ def input_options(command: Any) -> Any:
     """The options of every command that runs a model."""
     for option in reversed(
         (
-            click.option("--inputs", metavar="NPZ", help="Inputs by name."),
+            click.option("--inputs", metavar="NPZ", shell_complete=a_file, help="Inputs by name."),
             click.option(
                 "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of random inputs."
             ),
             SHAPES,
-            click.option("--ep", type=click.Choice(["cpu", "cuda"]), help="Execution provider to run on."),
+            click.option("--ep", type=Word(["cpu", "cuda"]), help="Execution provider to run on."),
             THREADS,
         )
     ):
@@ -112,6 +130,7 @@ def tuning_options(command: Any) -> Any:
             click.option(
                 "--tuning-file",
                 metavar="JSON",
+                shell_complete=a_file,
                 help="Use the measurements of this file; with --tune, keep them there.",
             ),
             click.option(
@@ -150,10 +169,10 @@ class Tuning:
     @contextlib.contextmanager
     def tuner(self, options: Options) -> Iterator[Tuner | None]:
         """The tuner, with a bar on the terminal for as long as the context lasts."""
-        from gradc.tuning.progress import bar
+        from gradc import progress
 
-        with bar() as progress:
-            yield self.request.tuner(options.resolved(), progress)
+        with progress.bar(patience=0 if self.tune else progress.PATIENCE) as show:
+            yield self.request.tuner(options.resolved(), show)
 
 
 def options_of(given: dict[str, Any], ep: str | None = None) -> Options:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
 from math import isfinite
@@ -15,15 +14,17 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from dialects.support.diagnostics import Diagnostic, UsageError, sentence, violation
-from gradc import files
+from gradc import files, progress, summaries, voice
 from gradc.accuracy import report as accuracy
 from gradc.accuracy.report import Report
 from gradc.compiler import Compiled, Observer, Options, compile_module, load, lower
 from gradc.constants import bind_constants
+from gradc.json_text import json_text
+from gradc.observe import Timing
 from gradc.printing import whole
 from gradc.runtime import Session
 from gradc.samples import random_inputs, random_model_inputs
-from gradc.tables import table
+from gradc.tables import BAD, PLAIN, Look, table
 from gradc.tuning.tuner import Tuner
 from gradc.verify import OutputError, verify_outputs
 
@@ -52,25 +53,35 @@ def compile_to(
     emit: str,
     stop_after: str | None,
     observer: Observer,
-    say: Callable[[str], None],
     tuner: Tuner | None,
-) -> None:
-    """Compile, print the remarks with `say`, and write the model or the IR."""
+) -> Compiled | None:
+    """Compile, tell the remarks, and write the model, which is returned, or the IR."""
     if stop_after is None and emit == "onnx":
-        module = load(source, options.auto_pad_rule)
-        compiled = compile_module(module, options, constants, observer, tuner)
-        for remark in compiled.remarks:
-            say(str(remark))
-        _write_model(compiled, output)
-        return
+        found = compiled(source, options, constants, observer, tuner)
+        _write_model(found, output)
+        return found
     module = load_bound(source, options, constants)
-    for remark in lower(module, options, observer, stop_after, tuner):
-        say(str(remark))
+    voice.tell(*lower(module, options, observer, stop_after, tuner))
     text = whole(module)
     if output is None or output == STDOUT:
         write_stdout(text.encode())
     else:
         files.write_whole(output, text.encode())
+    return None
+
+
+def compiled(
+    source: str,
+    options: Options,
+    constants: str | None,
+    observer: Observer | None = None,
+    tuner: Tuner | None = None,
+) -> Compiled:
+    """Compile a source, and tell the remarks."""
+    with progress.bar():
+        found = compile_module(load(source, options.auto_pad_rule), options, constants, observer, tuner)
+    voice.tell(*found.remarks)
+    return found
 
 
 def load_bound(source: str, options: Options, constants: str | None) -> ModuleOp:
@@ -109,29 +120,41 @@ def write_arrays(output: str, arrays: Mapping[str, np.ndarray]) -> None:
 
 def run_compiled(
     compiled: Compiled, inputs: Inputs, ep: Any, threads: int | None
-) -> tuple[dict[str, np.ndarray], list[str]]:
-    """The outputs, and lines that say where the nodes ran where that is worth saying."""
+) -> tuple[dict[str, np.ndarray], dict[str, int]]:
+    """The outputs, and how many nodes each provider took."""
     session = compiled.session(ep, threads)
-    return session.run(inputs.of_compiled(compiled)), list(_placement(session))
+    return session.run(inputs.of_compiled(compiled)), _placement(session)
 
 
 def run_model(
     path: str, inputs: Inputs, ep: Any, threads: int | None
-) -> tuple[dict[str, np.ndarray], list[str]]:
+) -> tuple[dict[str, np.ndarray], dict[str, int]]:
     session = Session(path, ep=ep, threads=threads)
     if inputs.file is not None:
         fed = files.read_npz(inputs.file)
     else:
         fed = random_model_inputs(session.inputs, inputs.seed, inputs.shapes)
-    return session.run(fed), list(_placement(session))
+    return session.run(fed), _placement(session)
 
 
-def _placement(session: Session) -> Iterator[str]:
-    """Which provider took how many nodes; only worth saying where there is more than one."""
+def _placement(session: Session) -> dict[str, int]:
+    """Which provider took how many nodes; empty where there is only one that could."""
     if len(session.providers) < 2:
-        return
-    counts = Counter(session.placement().values())
-    yield "placement: " + ", ".join(f"{n} nodes on {p}" for p, n in sorted(counts.items()))
+        return {}
+    return dict(sorted(Counter(session.placement().values()).items()))
+
+
+def compile_json(compiled: Compiled, output: str | None, timing: Timing | None) -> str:
+    passes = None if timing is None else timing.rows
+    return json_text(summaries.of_compiled(compiled, output, passes))
+
+
+def run_json(results: Mapping[str, np.ndarray], placement: Mapping[str, int], output: str | None) -> str:
+    return json_text(summaries.of_run(results, placement, output))
+
+
+def describe_placement(placement: Mapping[str, int]) -> str:
+    return "placement: " + ", ".join(f"{count} nodes on {name}" for name, count in placement.items())
 
 
 def describe(results: Mapping[str, np.ndarray]) -> Iterator[str]:
@@ -139,9 +162,8 @@ def describe(results: Mapping[str, np.ndarray]) -> Iterator[str]:
     for name, array in results.items():
         shape = "x".join(map(str, array.shape)) or "scalar"
         line = f"{name}: {array.dtype} {shape}"
-        if array.size:
-            values = array.astype(np.float64)
-            line += f", min {values.min():.6g}, max {values.max():.6g}, mean {values.mean():.6g}"
+        if found := summaries.range_of(array):
+            line += "".join(f", {what} {value:.6g}" for what, value in found.items())
         yield line
 
 
@@ -151,16 +173,18 @@ def verify(
     """A row per output, and the errors against float64 where they are wanted."""
     if rtol is not None and not rtol >= 0:
         raise UsageError(Diagnostic("error", sentence("--rtol", rtol, "a number >= 0")))
-    fed = inputs.of_compiled(compiled)
-    outputs = compiled.run(fed, ep, threads)
-    rows = verify_outputs(compiled, fed, outputs, rtol)
-    return rows, accuracy.report(compiled, fed, outputs, ep, threads) if wants_report else None
+    with progress.bar():
+        fed = inputs.of_compiled(compiled)
+        outputs = compiled.run(fed, ep, threads)
+        rows = verify_outputs(compiled, fed, outputs, rtol)
+        return rows, accuracy.report(compiled, fed, outputs, ep, threads) if wants_report else None
 
 
-def verify_table(rows: Sequence[OutputError], report: Report | None) -> str:
+def verify_table(rows: Sequence[OutputError], report: Report | None, look: Look = PLAIN) -> str:
     header = ("output", "dtype", "shape", "worst error", "typical", "bound", "")
-    shown = table(header, [_cells(row) for row in rows], numbers=(3, 4, 5))
-    return shown if report is None else f"{shown}\n\n{accuracy.as_text(report)}"
+    wrong = {index: BAD for index, row in enumerate(rows) if not row.ok}
+    shown = table(header, [_cells(row) for row in rows], (3, 4, 5), look, wrong)
+    return shown if report is None else f"{shown}\n\n{accuracy.as_text(report, look)}"
 
 
 def _cells(row: OutputError) -> tuple[str, ...]:
@@ -187,7 +211,7 @@ def verify_json(rows: Sequence[OutputError], report: Report | None) -> str:
         for row in rows
     ]
     if report is None:
-        return json.dumps(found, indent=1)
+        return json_text(found)
     parts = {"outputs": report.outputs, "ops": report.ops}
     lists = {name: [accuracy.as_data(row) for row in part] for name, part in parts.items()}
-    return json.dumps({"verified": found} | lists, indent=1)
+    return json_text({"verified": found} | lists)

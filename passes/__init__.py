@@ -22,7 +22,7 @@ _PASSES = {
 }
 """Pass name -> class; the module is the name with underscores."""
 
-_STRATEGIES = (
+STRATEGY_NAMES = (
     "conv-to-conv",
     "conv-to-conv2d",
     "conv-to-conv-transpose",
@@ -45,6 +45,7 @@ _STRATEGIES = (
     "resize-dynamic-to-gathered-sum",
     "window-to-slice",
 )
+PASS_NAMES = tuple(_PASSES)
 
 
 def _pass(name: str) -> type[ModulePass]:
@@ -61,4 +62,4 @@ def _strategy_pass(name: str) -> type[ModulePass]:
 def all_passes() -> dict[str, Callable[[], type[ModulePass]]]:
     """Every pass by name, imported when it is asked for. Each strategy is a pass of its own, too."""
     passes = {name: lambda name=name: _pass(name) for name in _PASSES}
-    return passes | {name: lambda name=name: _strategy_pass(name) for name in _STRATEGIES}
+    return passes | {name: lambda name=name: _strategy_pass(name) for name in STRATEGY_NAMES}

@@ -6,13 +6,30 @@ from typing import Any
 
 import click
 
-from gradc.cli_options import LIMITS, THREADS, options_of, source_options
+from gradc import voice
+from gradc.cli_help import Command, Word
+from gradc.cli_options import LIMITS, SOURCE, THREADS, options_of, source_options
+from gradc.completion import a_file, a_pipeline
+from gradc.json_text import json_text
 
 
-@click.command()
-@click.argument("source", metavar="IN")
-@click.option("-o", "--output", metavar="OUT", default="-", help="MLIR file to write.  [default: stdout]")
-@click.option("-p", "--pipeline", metavar="PASSES", help="Passes that fail, as for gradc-opt.")
+@click.command(cls=Command, example="gradc reduce graph.json -o small.mlir")
+@SOURCE
+@click.option(
+    "-o",
+    "--output",
+    metavar="OUT",
+    default="-",
+    shell_complete=a_file,
+    help="MLIR file to write.  [default: stdout]",
+)
+@click.option(
+    "-p",
+    "--pipeline",
+    metavar="PASSES",
+    shell_complete=a_pipeline,
+    help="Passes that fail, as for gradc-opt.",
+)
 @click.option(
     "--interesting", metavar="COMMAND", help="Keep what this ends with exit code 0 for; {} is the file."
 )
@@ -25,7 +42,8 @@ from gradc.cli_options import LIMITS, THREADS, options_of, source_options
 )
 @click.option("--tests", type=click.IntRange(1), default=2000, show_default=True, help="Try at most so many.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of random inputs.")
-@click.option("--ep", type=click.Choice(["cpu", "cuda"]), help="Execution provider to run on.")
+@click.option("--ep", type=Word(["cpu", "cuda"]), help="Execution provider to run on.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was found, as JSON.")
 @source_options
 @THREADS
 @LIMITS
@@ -38,6 +56,7 @@ def reduce(
     tests: int,
     seed: int,
     ep: str | None,
+    as_json: bool,
     constants: str | None,
     **given: Any,
 ) -> None:
@@ -48,13 +67,17 @@ def reduce(
     """
     from gradc.reduction import command
 
+    if as_json and output == "-":
+        raise click.UsageError("--json prints to stdout: say where the graph goes with -o FILE.")
     named = {"seed": seed or None, "ep": ep, **given, "strategy": _unless(given["strategy"], "auto")}
     again = [word for name, value in named.items() if value for word in _option(name, value)]
     options = options_of(dict(given), ep)
     request = command.Request(
         source, options, constants, pipeline, interesting, seed, ep, seconds, tests, tuple(again)
     )
-    command.reduce(request, output, lambda text: click.echo(text, err=True))
+    found = command.reduce(request, output, voice.note)
+    if as_json:
+        click.echo(json_text(found))
 
 
 def _unless(value: Any, default: Any) -> Any:

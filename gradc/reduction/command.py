@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import shlex
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 
 from dialects.support.diagnostics import UnsupportedError, violation
-from gradc import recipes
+from gradc import progress, recipes
 from gradc.commands import STDOUT, load_bound, write_stdout
 from gradc.compiler import Options
 from gradc.crash import one_line
@@ -47,8 +45,8 @@ class Request:
     again: tuple[str, ...] = ()
 
 
-def reduce(request: Request, output: str, say: Say) -> None:
-    """Write the smallest failing graph that is found, and tell with `say` what it shows.
+def reduce(request: Request, output: str, say: Say) -> dict[str, Any]:
+    """Write the smallest failing graph that is found, and tell with `say` what it shows; for programs, too.
 
     Raises GradcError where the graph does not fail.
     """
@@ -59,8 +57,8 @@ def reduce(request: Request, output: str, say: Say) -> None:
     def result() -> str:
         return f"{_size(module)} -> {_size(search.best)}, {search.tests} tests"
 
-    with _status() as show:
-        search.progress = lambda: show(result())
+    with progress.bar():
+        search.progress = lambda: progress.show(search.tests, request.tests, result())
         search.run()
     text = f"{failure.heading()}// gradc reduce: {result()}\n{whole(search.best)}"
     if output == STDOUT:
@@ -70,12 +68,25 @@ def reduce(request: Request, output: str, say: Say) -> None:
     say(result())
     if search.tests >= request.tests:
         say(f"stopped after {request.tests} tests (--tests)")
+    return {
+        "source": request.source,
+        "output": output,
+        "failure": str(failure),
+        "before": _sizes(module),
+        "after": _sizes(search.best),
+        "tests": search.tests,
+        "finished": search.tests < request.tests,
+    }
+
+
+def _sizes(module: ModuleOp) -> dict[str, int]:
+    """Ops, and elements of inputs: what people see of it."""
+    return {"ops": len(graphs.operations(module)), "elements": graphs.size(module)}
 
 
 def _size(module: ModuleOp) -> str:
-    """Ops, and elements of inputs: what people see of it."""
-    count = len(graphs.operations(module))
-    return f"{count} op{'' if count == 1 else 's'} on {graphs.size(module)} elements"
+    count, elements = _sizes(module).values()
+    return f"{count} op{'' if count == 1 else 's'} on {elements} elements"
 
 
 def _failing(request: Request) -> tuple[ModuleOp, Failure]:
@@ -140,15 +151,3 @@ def _held(module: ModuleOp, failure: Command, source: str) -> Command:
 def _no_failure(request: Request, what: str) -> Any:
     hint = "--interesting 'COMMAND {}' says what else counts"
     raise violation(f"{request.source} does not fail with {what}: there is nothing to keep", hint=hint)
-
-
-@contextmanager
-def _status() -> Iterator[Say]:
-    """A line on the terminal while the context lasts; silent in a pipe."""
-    if sys.stderr is None or not sys.stderr.isatty():
-        yield lambda text: None
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status("") as status:
-        yield status.update

@@ -181,9 +181,9 @@ class TestCompile:
     def test_strict(self, remarkable, out):
         result = run_gradc("compile", remarkable, "-o", out)
         assert result.code == 0
-        for line in result.err.splitlines():
+        for line in result.lines:
             assert re.match(rf"{remarkable}:\d+:\d+: (remark|warning): ", line)
-        assert result.err
+        assert result.lines
         out.unlink()
         result = run_gradc("compile", remarkable, "-o", out, "--strict")
         assert result.code == 4

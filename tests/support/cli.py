@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,6 +13,11 @@ from unittest import mock
 
 import gradc.cli
 import gradc.opt
+from dialects.support.diagnostics import Diagnostic, Position
+from gradc.quoting import quote
+from gradc.terminal import WIDTH
+
+QUOTED = re.compile(r" *\d* \|")
 
 
 @dataclass(frozen=True)
@@ -26,9 +32,24 @@ class Result:
 
     @property
     def line(self) -> str:
-        """The one line that stderr holds."""
-        (line,) = self.err.splitlines()
+        """The one diagnostic that stderr holds: a line, and below it nothing but what that quotes."""
+        line, *quoted = self.err.splitlines()
+        assert quoted == quoted_below(line)
         return line
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines of stderr, without those that quote a source."""
+        return [line for line in self.err.splitlines() if not QUOTED.match(line)]
+
+
+def quoted_below(line: str) -> list[str]:
+    """The lines that gradc prints below a diagnostic in a pipe, as far as its source can be read."""
+    place = re.match(r"(.+?):(\d+):(\d+): (?:error|warning|remark): ", line)
+    if place is None:
+        return []
+    position = Position(place[1], int(place[2]), int(place[3]))
+    return quote(Diagnostic("error", "", position=position), WIDTH).splitlines()
 
 
 def run_gradc(*args: object, stdin: bytes = b"") -> Result:

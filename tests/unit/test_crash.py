@@ -235,7 +235,7 @@ def replayed(folder: Path) -> tuple[int, str]:
     """The exit code of a replay of the one reproducer, and its last line."""
     result = run_opt("--replay", reproducer(folder))
     assert result.out == ""
-    return result.code, result.err.splitlines()[-1]
+    return result.code, result.lines[-1]
 
 
 class TestReplay:

@@ -11,7 +11,7 @@ from passes.strategies import STRATEGIES
 
 
 def test_every_strategy_is_a_pass_and_every_strategy_pass_a_strategy():
-    assert sorted(passes._STRATEGIES) == sorted(strategy.name for strategy in STRATEGIES)
+    assert sorted(passes.STRATEGY_NAMES) == sorted(strategy.name for strategy in STRATEGIES)
 
 
 @pytest.mark.parametrize("name", list(all_passes()))
