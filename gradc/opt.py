@@ -4,13 +4,15 @@
     gradc-opt graph.json -p 'lower{target=cuda opset=20}'
     gradc-opt --replay gradc-crash-0123456789ab.mlir
 
-A user's mistake is one line on stderr, `file:line:col: error: ...`. Exit codes: 0, 2 usage, 3
-unsupported, 4 bad input; with `--verify-diagnostics` the line goes to stdout and the code is 0.
+A user's mistake is one line on stderr, `file:line:col: error: ...`, and the line that it quotes. Exit
+codes: 0, 2 usage, 3 unsupported, 4 bad input; with `--verify-diagnostics` the line goes to stdout and the
+code is 0.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,14 +28,21 @@ from xdsl.xdsl_opt_main import xDSLOptMain
 
 from dialects import DIALECTS
 from dialects.support import limits
-from dialects.support.diagnostics import Diagnostic, GradcError, UnsupportedError, UsageError, violation
+from dialects.support.diagnostics import (
+    Diagnostic,
+    GradcError,
+    UnsupportedError,
+    UsageError,
+    nearest,
+)
+from gradc import voice
 from gradc.files import write_whole
 from gradc.importers.mlir_text import PlacingParser
 from gradc.importers.modules import verify
 from gradc.importers.text import decode
 from gradc.opt_passes import PIPELINES, parse_passes, usage
 from gradc.printing import elided
-from gradc.reading import read_bytes, read_stream
+from gradc.reading import read_bytes, read_stream, unreadable
 from passes import all_passes
 
 STDIN = "-"
@@ -81,8 +90,14 @@ class GradcOpt(xDSLOptMain):
             metavar="NAME=N",
             help="raise or lower a limit: ops=1M, file-bytes=2G; docs/limits.md lists them",
         )
+        arg_parser.add_argument(
+            voice.OPTION, choices=voice.FORMS, default=voice.TEXT, help="what stderr holds: text, or JSON"
+        )
+        arg_parser.add_argument("--list-passes", action="store_true", help="list what -p takes, and stop")
+        arg_parser.add_argument("--json", action="store_true", help="with --list-passes: as JSON")
         arg_parser.epilog = f"-p takes the named pipelines {', '.join(PIPELINES)} as well"
-        arg_parser.error = usage  # one line; argparse would print the whole usage
+        # one line; argparse would print the whole usage
+        arg_parser.error = lambda message: usage(message + _nearest_option(arg_parser, message))
 
     def setup_pipeline(self) -> None:
         passes = parse_passes(self.args.passes, self.available_passes)
@@ -96,7 +111,7 @@ class GradcOpt(xDSLOptMain):
         try:
             return BytesIO(read_bytes(path)), "json" if Path(path).suffix == ".json" else "mlir"
         except OSError as error:
-            raise violation(f"cannot read {path}: {error.strerror}") from None
+            raise unreadable(path, error) from None
 
     def get_input_name(self) -> str:
         return "<stdin>" if self.args.input_file in (None, STDIN) else self.args.input_file
@@ -139,7 +154,8 @@ class GradcOpt(xDSLOptMain):
         parser.ctx.allow_unregistered = self.ctx.allow_unregistered
         module = parser.read(decode(stream.read(), file))
         if not self.args.disable_verify:
-            verify(module)
+            with parser.placing():
+                verify(module)
         return module
 
     def _parse_json(self, stream: IO[bytes]) -> ModuleOp:
@@ -148,20 +164,44 @@ class GradcOpt(xDSLOptMain):
         return import_json(stream.read(), self.get_input_name())
 
 
+def _nearest_option(parser: argparse.ArgumentParser, message: str) -> str:
+    """A hint for the first option that a message says is unknown."""
+    unknown = re.search(r"unrecognized arguments: .*?(--[\w-]+)", message)
+    known = [word for action in parser._actions for word in action.option_strings]
+    hint = nearest(unknown[1], known) if unknown else ""
+    return f"; {hint}" if hint else ""
+
+
 def main(args: Sequence[str] | None = None) -> int:
     """The exit code; only `--help` and `--version` exit by themselves."""
+    with voice.speaking(voice.form_of(sys.argv[1:] if args is None else args)):
+        return _main(args)
+
+
+def _main(args: Sequence[str] | None) -> int:
     try:
         opt = GradcOpt("gradc's dialects and passes", args)
-        if opt.args.replay:
+        if opt.args.list_passes:
+            _list_passes(opt.args.json)
+        elif opt.args.replay:
             return _replay(opt.args.input_file)
-        opt.run()
+        else:
+            opt.run()
     except GradcError as error:
-        print(error, file=sys.stderr)
+        voice.fail(error, error.exit_code)
         return error.exit_code
     except MemoryError as error:
-        print(f"error: not enough memory: {error}", file=sys.stderr)
+        voice.fail_with(f"error: not enough memory: {error}", UnsupportedError.exit_code)
         return UnsupportedError.exit_code
     return 0
+
+
+def _list_passes(as_json: bool) -> None:
+    from gradc import opt_listing
+    from gradc.tables import look
+
+    found = opt_listing.listed()
+    print(opt_listing.as_json(found) if as_json else opt_listing.as_text(found, look(sys.stdout)))
 
 
 def _replay(path: str | None) -> int:
@@ -169,4 +209,8 @@ def _replay(path: str | None) -> int:
 
     if path in (None, STDIN):
         raise UsageError(Diagnostic("error", "--replay: name the file"))
-    return replay(path, lambda text: print(text, file=sys.stderr))
+    return replay(path, voice.note)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.cli import quoted_below
 
 from dialects.support.diagnostics import UsageError
 from gradc import opt
@@ -33,8 +34,10 @@ def source(tmp_path: Path) -> Path:
 
 
 def one_line(text: str) -> str:
-    assert len(text.splitlines()) == 1, text
-    return text.strip()
+    """The diagnostic, below which there is nothing but what it quotes."""
+    line, *quoted = text.strip().splitlines()
+    assert quoted == quoted_below(line), text
+    return line
 
 
 def test_stdout_only(source: Path, capsys: pytest.CaptureFixture[str]):
@@ -48,13 +51,13 @@ def test_stdout_only(source: Path, capsys: pytest.CaptureFixture[str]):
 def test_stdin(args: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(BAD.encode())))
     assert opt.main(args) == 4
-    assert capsys.readouterr().err.startswith("<stdin>:2:3: error: [ConvolutionBackwardData")
+    assert capsys.readouterr().err.startswith("<stdin>:2:51: error: [ConvolutionBackwardData")
 
 
 @pytest.mark.parametrize(
     ("text", "place", "message"),
     [
-        (BAD, ":2:3", "strides axis W: given 0, expected a positive value"),
+        (BAD, ":2:51", "strides axis W: given 0, expected a positive value"),
         (CONV.replace("%w {", "%v {"), ":", "not defined: [%v]"),
         (CONV.replace("{strides", "{strides strides"), ":2:", ""),
         (CONV.replace("convolution_backward_data", "convolution_backward_date"), ":2:", "did you mean"),
@@ -122,9 +125,10 @@ def test_verify_diagnostics(source: Path, capsys: pytest.CaptureFixture[str]):
     out, err = capsys.readouterr()
     assert not err
     first, second, third = out.split("// -----\n")
-    assert one_line(first).startswith(f"{source}:2:3: error: ")
+    assert first.startswith(f"{source}:2:51: error: ")
     assert second.startswith("builtin.module")
-    assert one_line(third).startswith(f"{source}:13:3: error: ")
+    assert third.startswith(f"{source}:13:51: error: ")
+    assert (first.count("\n"), third.count("\n")) == (1, 1)
 
 
 def test_output_file(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
