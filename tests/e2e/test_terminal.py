@@ -1,0 +1,232 @@
+"""What a person at a terminal sees, and what a program reads from a pipe."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.cli import run_gradc, run_opt
+from support.documents import CONV, attrs, changed, text_of
+from support.terminals import on_terminal, terminal, without_colours
+
+ROOT = Path(__file__).resolve().parents[2]
+GRAPH = ROOT / "examples" / "conv_backward.mlir"
+ERROR_KEYS = ["severity", "message", "subject", "file", "line", "column", "exit_code"]
+RED, CYAN, BOLD = "\x1b[1;31m", "\x1b[1;36m", "\x1b[1m"
+
+
+@pytest.fixture
+def bad(tmp_path) -> Path:
+    path = tmp_path / "bad.json"
+    path.write_text(text_of(changed(CONV, attrs(groups=0))), encoding="utf-8")
+    return path
+
+
+class TestQuote:
+    def test_an_error(self, bad):
+        line, source, caret = run_gradc("inspect", bad).err.splitlines()
+        assert line.startswith(f"{bad}:")
+        assert source.endswith('"value": 0')
+        assert caret.index("^") == source.index("0", 8)
+
+    def test_stdin(self):
+        text = GRAPH.read_text(encoding="utf-8").replace("strides", "strids")
+        for found in (run_gradc("inspect", "-", stdin=text.encode()), run_opt("-", stdin=text.encode())):
+            assert found.err.startswith("<stdin>:5:5: error: ")
+            assert "    5 |     strids = [2, 2]," in found.err
+
+    def test_remarks_on_one_place_share_it(self, tmp_path):
+        found = run_gradc("compile", GRAPH, "-o", tmp_path / "o.onnx")
+        kinds = ["quote" if line.startswith(" ") else "remark" for line in found.err.splitlines()]
+        assert kinds == ["remark", "remark", "quote", "quote"]
+
+
+class TestTerminal:
+    def test_an_error_in_colours(self, bad):
+        code, said = on_terminal(["inspect", bad])
+        assert code == 4
+        assert f"{RED}error" in said
+        assert f"{BOLD}{bad}:" in said
+        assert "\x1b[1;32m^" in said
+        assert without_colours(said).splitlines() == run_gradc("inspect", bad).err.splitlines()
+
+    def test_a_remark_in_colours(self, tmp_path):
+        _, said = on_terminal(["compile", GRAPH, "-o", tmp_path / "o.onnx"])
+        assert f"{CYAN}remark" in said
+
+    def test_a_usage_error_in_colours(self):
+        code, said = on_terminal(["complie"])
+        assert code == 2
+        assert f"{RED}Error" in said
+        assert "Did you mean compile" in said
+
+    def test_the_chosen_strategy_is_marked(self):
+        _, said = on_terminal(["explain", GRAPH], columns=120)
+        (row,) = (line for line in said.splitlines() if without_colours(line).lstrip().startswith("*"))
+        assert "\x1b[32m" in row
+        assert "───" in said
+
+    @pytest.mark.parametrize("columns", [40, 80, 160])
+    @pytest.mark.parametrize("command", ["explain", "verify"])
+    def test_nothing_is_wider_than_the_terminal(self, command: str, columns: int):
+        _, said = on_terminal([command, GRAPH], columns=columns)
+        tables = [line for line in without_colours(said).splitlines() if "  " in line.strip()]
+        assert tables
+        assert max(map(len, tables)) <= columns
+
+    @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
+    def test_no_colours_where_none_are_wanted(self, bad, environment):
+        _, said = on_terminal(["inspect", bad], **environment)
+        assert not re.search(r"\x1b\[[0-9;]*3[0-7]m", said)
+        assert "error" in said
+
+    def test_streams_are_judged_separately(self, bad):
+        command = [sys.executable, "-m", "gradc.cli", "explain", str(GRAPH), "--strict"]
+        with terminal(100) as (stream, said):
+            done = subprocess.run(command, cwd=ROOT, stderr=stream, stdout=subprocess.PIPE, check=False)
+        assert "\x1b[" not in done.stdout.decode()
+        with terminal(100) as (stream, said):
+            command[3:] = ["inspect", str(bad)]
+            done = subprocess.run(command, cwd=ROOT, stdout=stream, stderr=subprocess.PIPE, check=False)
+        assert "\x1b[" not in done.stderr.decode()
+        assert said == [""]
+
+
+class TestBars:
+    PROBLEM = "conv_backward_data,f32,NCX,diff_dst=1x4x5x5,weights=4x3x3x3"
+
+    def test_a_benchmark_has_one_at_once(self):
+        pytest.importorskip("onnxruntime")
+        options = ("--peers", "none", "--threads", 1, "--budget", 0)
+        code, said = on_terminal(["bench", self.PROBLEM, *options], columns=200, bars=True)
+        assert code == 0
+        assert re.search(r"0/1\S* conv_backward_data", said)
+        bar, _, rest = said.partition("\x1b[?25h\r\x1b[1A\x1b[2K")
+        assert "━" in bar
+        assert "━" not in rest, "it is gone before the table"
+
+    def test_what_takes_long_has_one_after_a_while(self):
+        slow = f"{sys.executable} -c 'import time; time.sleep(0.4)' {{}}"
+        code, said = on_terminal(["reduce", GRAPH, "--interesting", slow, "--tests", 6], bars=True)
+        assert code == 0
+        assert re.search(r"[2-6]/6\S* 1 op on ", said)
+
+
+class TestPipe:
+    @pytest.mark.parametrize("command", ["explain", "verify", "inspect"])
+    def test_plain_text(self, command: str):
+        found = run_gradc(command, GRAPH)
+        assert "\x1b" not in found.out + found.err
+
+    def test_colours_that_are_asked_for(self, bad, monkeypatch):
+        monkeypatch.setenv("FORCE_COLOR", "1")
+        monkeypatch.setenv("TERM", "xterm-256color")
+        monkeypatch.delenv("NO_COLOR", raising=False)
+        assert RED in run_gradc("inspect", bad).err
+        assert "\x1b[32m" in run_gradc("explain", GRAPH).out
+
+    def test_no_bar(self, tmp_path):
+        assert "it/s" not in run_gradc("verify", GRAPH).err
+        assert "\x1b" not in run_gradc("reduce", GRAPH, "--interesting", "true {}", "--tests", 5).err
+
+
+class TestDiagnosticsForPrograms:
+    def test_an_error(self, bad):
+        found = run_gradc("inspect", bad, "--diagnostics", "json")
+        (line,) = found.err.splitlines()
+        said = json.loads(line)
+        assert list(said) == ERROR_KEYS
+        assert (said["severity"], said["file"], said["exit_code"]) == ("error", str(bad), 4)
+        assert said["subject"].startswith("ConvolutionBackwardData")
+        assert said["message"].startswith("groups: given 0")
+        rows = bad.read_text(encoding="utf-8").splitlines()
+        assert rows[said["line"] - 1][said["column"] - 1] == "0"
+
+    @pytest.mark.parametrize(
+        ("arguments", "message", "code"),
+        [
+            (["complie", "--diagnostics=json"], "No such command 'complie'.", 2),
+            (["run", "--diagnostics", "json"], "Missing argument 'IN'.", 2),
+            (["run", "--nothing", "--diagnostics", "json"], "No such option '--nothing'", 2),
+            (["inspect", "none.json", "--diagnostics", "json"], "cannot read none.json: ", 4),
+        ],
+    )
+    def test_errors_without_a_place(self, arguments, message: str, code: int):
+        found = run_gradc(*arguments)
+        said = json.loads(found.err)
+        assert list(said) == ERROR_KEYS
+        assert said["message"].startswith(message)
+        assert (found.code, said["exit_code"], said["file"], said["line"]) == (code, code, None, None)
+
+    def test_remarks_and_notes(self, tmp_path):
+        options = ("-o", tmp_path / "o.onnx", "--timing", "--check", "--diagnostics", "json")
+        said = [json.loads(line) for line in run_gradc("compile", GRAPH, *options).err.splitlines()]
+        assert {entry["severity"] for entry in said} == {"remark", "note"}
+        assert all(list(entry) == ERROR_KEYS and entry["exit_code"] is None for entry in said)
+
+    def test_gradc_opt(self, bad):
+        found = run_opt(bad, "--diagnostics", "json")
+        assert list(json.loads(found.err)) == ERROR_KEYS
+        assert found.code == json.loads(found.err)["exit_code"] == 4
+
+    def test_another_form(self, bad):
+        found = run_gradc("inspect", bad, "--diagnostics", "jsn")
+        assert found.code == 2
+        assert "Did you mean json?" in found.err
+
+
+class TestNearest:
+    def test_a_command(self):
+        assert "Did you mean inspect?" in run_gradc("inspct").err
+
+    def test_a_file_in_place_of_a_command(self):
+        assert f"gradc compile {GRAPH} -o FILE.onnx" in run_gradc(GRAPH).err
+
+    def test_an_option(self):
+        assert "--target" in run_gradc("compile", GRAPH, "--tagret", "cpu").err
+        assert "did you mean --verify-diagnostics or " in run_opt("--verify-diagnostcs").err
+
+    def test_a_word(self):
+        assert "Did you mean cuda?" in run_gradc("compile", GRAPH, "--target", "cudaa").err
+
+    @pytest.mark.parametrize("command", ["compile", "run", "verify", "explain", "inspect", "reduce"])
+    def test_a_file(self, command: str, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        Path("decoder.json").write_text("{}")
+        more = ["-o", "o.onnx"] if command == "compile" else []
+        assert run_gradc(command, "decodr.json", *more).line.endswith("; did you mean decoder.json?")
+
+    def test_other_files(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        for name in ("graph.mlir", "model.onnx", "inputs.npz"):
+            Path(name).write_text("")
+        assert run_opt("grph.mlir").line.endswith("; did you mean graph.mlir?")
+        assert run_opt("--replay", "grph.mlir").line.endswith("; did you mean graph.mlir?")
+        assert run_gradc("run", "modl.onnx").line.endswith("; did you mean model.onnx?")
+        found = run_gradc("run", GRAPH, "--inputs", "input.npz")
+        assert found.lines[-1].endswith("; did you mean inputs.npz?")
+        assert run_gradc("bench", "grph.mlir").line.endswith("; did you mean graph.mlir?")
+
+    def test_a_folder_that_is_not_there(self, tmp_path):
+        assert run_gradc("inspect", tmp_path / "none" / "g.json").line.endswith("No such file or directory")
+
+
+class TestHelp:
+    def test_commands_in_sections(self):
+        text = run_gradc("--help").out
+        assert text.index("Compile and run:") < text.index("compile ") < text.index("Measure:")
+        assert "Other commands:" not in text
+
+    @pytest.mark.parametrize("command", ["compile", "run", "verify", "explain", "inspect", "bench", "doctor"])
+    def test_an_example_each(self, command: str):
+        text = run_gradc(command, "--help").out
+        assert re.search(rf"^Example:\n  gradc {command}\b", text, re.MULTILINE)
+
+    @pytest.mark.parametrize("command", ["", "compile", "bench", "reduce"])
+    def test_it_fits_80_columns(self, command: str):
+        _, said = on_terminal([*filter(None, [command]), "--help"], columns=80)
+        assert max(map(len, said.splitlines())) <= 80
