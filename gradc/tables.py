@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import StringIO
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -16,6 +16,12 @@ GOOD, POOR, BAD = "green", "yellow", "red"
 """Styles of rows: what was chosen or holds, what is below what was wanted, what is wrong."""
 
 REMARK = "cyan"
+
+LEAST = 16
+"""Columns of the terminal to which a column of long cells may shrink."""
+
+GAP = 2
+"""Between columns."""
 
 
 @dataclass(frozen=True)
@@ -70,27 +76,41 @@ def table(
 ) -> str:
     """Columns aligned, those listed in `numbers` right. `styles` are those of rows, by index.
 
-    With colours the header has a rule, and what is too wide is wrapped; else it is cut at WIDTH.
+    With colours the header has a rule, and long cells are wrapped so far as that leaves words to read; a
+    terminal that is narrower yet wraps the lines. Without, what is wider than the look is cut.
     """
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    rules = look.colours is not None and any(header)
+    rows, styled = list(rows), look.colours is not None
     grid = Table(
-        box=SIMPLE_HEAD if rules else None,
+        box=SIMPLE_HEAD if styled and any(header) else None,
+        show_edge=False,
         pad_edge=False,
         show_header=any(header),
-        padding=(0, 2, 0, 0),
+        padding=(0, 1 if styled else 2, 0, 0),
         header_style="bold",
         border_style="dim",
     )
+    least = 0
     for index, name in enumerate(header):
         is_number = index in numbers
-        wraps = look.colours is not None and not is_number
+        title = name.replace(" ", "\n") if styled and is_number else name
+        width = _width([*title.split("\n"), *(row[index] for row in rows)])
+        wraps = styled and not is_number and width > LEAST
+        least += GAP + (LEAST if wraps else width)
         justify = "right" if is_number else "left"
-        grid.add_column(name, justify=justify, no_wrap=not wraps, overflow="fold" if wraps else "ellipsis")
+        grid.add_column(title, justify=justify, no_wrap=not wraps, overflow="fold" if wraps else "ellipsis")
     for index, row in enumerate(rows):
         grid.add_row(*row, style=(styles or {}).get(index, ""))
+    if styled:
+        look = replace(look, width=max(look.width, least))
     stream = StringIO()
     look.console(stream).print(grid)
     return "\n".join(line.rstrip() for line in stream.getvalue().strip("\n").splitlines())
+
+
+def _width(cells: Iterable[str]) -> int:
+    from rich.cells import cell_len
+
+    return max(map(cell_len, cells))

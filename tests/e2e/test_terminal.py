@@ -70,13 +70,19 @@ class TestTerminal:
         assert "\x1b[32m" in row
         assert "───" in said
 
-    @pytest.mark.parametrize("columns", [40, 80, 160])
+    @pytest.mark.parametrize("columns", [60, 80, 160])
     @pytest.mark.parametrize("command", ["explain", "verify"])
     def test_nothing_is_wider_than_the_terminal(self, command: str, columns: int):
         _, said = on_terminal([command, GRAPH], columns=columns)
         tables = [line for line in without_colours(said).splitlines() if "  " in line.strip()]
         assert tables
         assert max(map(len, tables)) <= columns
+
+    def test_a_narrow_terminal_loses_nothing(self):
+        _, said = on_terminal(["verify", GRAPH, "--report"], columns=40)
+        assert "…" not in said
+        words = without_colours(said).split()
+        assert {"diff_src", "1x28x28x32", "absolute", "ulps", "median"} <= set(words)
 
     @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
     def test_no_colours_where_none_are_wanted(self, bad, environment):
