@@ -97,7 +97,7 @@ class GradcOpt(xDSLOptMain):
         arg_parser.add_argument("--json", action="store_true", help="with --list-passes: as JSON")
         arg_parser.epilog = f"-p takes the named pipelines {', '.join(PIPELINES)} as well"
         # one line; argparse would print the whole usage
-        arg_parser.error = lambda message: usage(message + _nearest_option(arg_parser, message))
+        arg_parser.error = lambda message: usage(message + _nearest(arg_parser, message))
 
     def setup_pipeline(self) -> None:
         passes = parse_passes(self.args.passes, self.available_passes)
@@ -164,11 +164,15 @@ class GradcOpt(xDSLOptMain):
         return import_json(stream.read(), self.get_input_name())
 
 
-def _nearest_option(parser: argparse.ArgumentParser, message: str) -> str:
-    """A hint for the first option that a message says is unknown."""
-    unknown = re.search(r"unrecognized arguments: .*?(--[\w-]+)", message)
-    known = [word for action in parser._actions for word in action.option_strings]
-    hint = nearest(unknown[1], known) if unknown else ""
+def _nearest(parser: argparse.ArgumentParser, message: str) -> str:
+    """A hint for the unknown option, or the word that is none of a few, that a message of argparse names."""
+    option = re.search(r"unrecognized arguments: .*?(--[\w-]+)", message)
+    choice = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
+    hint = ""
+    if option is not None:
+        hint = nearest(option[1], [word for action in parser._actions for word in action.option_strings])
+    elif choice is not None:
+        hint = nearest(choice[1], re.findall(r"[\w-]+", choice[2]))
     return f"; {hint}" if hint else ""
 
 

@@ -157,7 +157,7 @@ class TestDiagnosticsForPrograms:
         [
             (["complie", "--diagnostics=json"], "No such command 'complie'.", 2),
             (["run", "--diagnostics", "json"], "Missing argument 'IN'.", 2),
-            (["run", "--nothing", "--diagnostics", "json"], "No such option '--nothing'", 2),
+            (["run", "--nothing", "--diagnostics", "json"], "No such option", 2),
             (["inspect", "none.json", "--diagnostics", "json"], "cannot read none.json: ", 4),
         ],
     )
@@ -197,6 +197,8 @@ class TestNearest:
         assert "did you mean --verify-diagnostics or " in run_opt("--verify-diagnostcs").err
 
     def test_a_word(self):
+        assert "; did you mean elided?" in run_opt("-t", "elidd", GRAPH).line
+        assert "; did you mean json?" in run_opt("--diagnostics", "jsn", GRAPH).line
         assert "Did you mean cuda?" in run_gradc("compile", GRAPH, "--target", "cudaa").err
 
     @pytest.mark.parametrize("command", ["compile", "run", "verify", "explain", "inspect", "reduce"])

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from io import StringIO
+from pathlib import Path
 
 import pytest
 from support.terminals import terminal
 
+import gradc
+from dialects.evaluate import evaluate
+from dialects.support.entry import entry_function, input_names
 from gradc import progress, voice
+from gradc.importers import import_file
+from gradc.samples import random_inputs
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(autouse=True)
@@ -88,3 +97,23 @@ def test_without_a_bar_showing_is_nothing(monkeypatch):
         progress.show(1, 2, "nobody asked")
         progress.hide()
     assert said == [""]
+
+
+def test_the_reference_is_told_op_by_op():
+    module = import_file(ROOT / "examples" / "decoder_backward.json")
+    given = random_inputs(module, 0)
+    function = entry_function(module)
+    told: list[tuple[int, int, str]] = []
+    evaluate(module, [given[name] for name in input_names(function)], lambda *step: told.append(step))
+    names = [op.name for op in function.body.block.ops]
+    assert told == [(index, len(names), name) for index, name in enumerate(names)]
+    assert len(names) > 3
+
+
+def test_compiling_tells_its_passes(monkeypatch):
+    told = []
+    monkeypatch.setattr(progress, "show", lambda *step: told.append(step))
+    compiled = gradc.compile(ROOT / "examples" / "conv_backward.mlir")
+    passes = [name for _, _, name in told]
+    assert passes == re.sub(r"\{[^}]*\}", "", compiled.options.pipeline).split(",")
+    assert [done for done, _, _ in told] == list(range(len(passes)))
