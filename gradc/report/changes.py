@@ -1,0 +1,247 @@
+"""What a pass changed: the lines of the module after it, and of the module before it where they went.
+
+Lines are aligned by what they say without the names of values, since passes rename these. A line whose
+operands come from elsewhere than before is a change nevertheless.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Literal
+
+from xdsl.dialects.builtin import ModuleOp
+
+from gradc.printing import elided
+
+Mark = Literal["same", "added", "removed"]
+Pair = tuple[int, int]
+
+MOST_COMPARED = 250_000
+"""Lines times lines, or words times words, up to which every one is held against every other one."""
+
+ALIKE = 0.5
+"""The part of their words that two lines must share for the others to be marked."""
+
+LEAST_FOLDED = 4
+
+VALUE = re.compile(r"%[\w$.-]+")
+WORD = re.compile(r"%?[\w$.-]+|\s+|.", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A stretch of a line; `changed` tells the words that differ from those of a line like this one."""
+
+    text: str
+    changed: bool
+
+
+@dataclass(frozen=True)
+class Line:
+    mark: Mark
+    parts: tuple[Part, ...]
+
+    @property
+    def text(self) -> str:
+        return "".join(part.text for part in self.parts)
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Lines in a row; `folded` are those far from any change."""
+
+    lines: tuple[Line, ...]
+    folded: bool
+
+
+def changes(before: ModuleOp | None, after: ModuleOp) -> tuple[Line, ...]:
+    """The lines of both modules, large constants elided; all of them the same without a `before`."""
+    return text_changes(None if before is None else elided(before), elided(after))
+
+
+def text_changes(before: str | None, after: str) -> tuple[Line, ...]:
+    """`changes` for the texts of modules, as `gradc.printing.elided` gives them."""
+    new = after.strip().splitlines()
+    if before is None:
+        return tuple(_plain("same", line) for line in new)
+    old = before.strip().splitlines()
+    return tuple(_lines(old, new, _kept(old, new)))
+
+
+def folded(lines: Sequence[Line], context: int = 3) -> tuple[Stretch, ...]:
+    """The lines in stretches: those further than `context` lines from a change are folded."""
+    near = [False] * len(lines)
+    for index, line in enumerate(lines):
+        if line.mark != "same":
+            first, last = max(0, index - context), index + context + 1
+            near[first:last] = [True] * len(near[first:last])
+    stretches: list[Stretch] = []
+    for start, end in _runs(near):
+        hidden = not near[start] and end - start >= LEAST_FOLDED
+        stretch = tuple(lines[start:end])
+        if stretches and not hidden and not stretches[-1].folded:
+            stretches[-1] = Stretch((*stretches[-1].lines, *stretch), False)
+        else:
+            stretches.append(Stretch(stretch, hidden))
+    return tuple(stretches)
+
+
+def _runs(flags: Sequence[bool]) -> Iterator[Pair]:
+    start = 0
+    for end in range(1, len(flags) + 1):
+        if end == len(flags) or flags[end] != flags[start]:
+            yield start, end
+            start = end
+
+
+def _plain(mark: Mark, text: str) -> Line:
+    return Line(mark, (Part(text, False),))
+
+
+def _kept(old: Sequence[str], new: Sequence[str]) -> list[Pair]:
+    """The lines that are the same in both, in order."""
+    bare_old, bare_new = ([VALUE.sub("%", line) for line in lines] for lines in (old, new))
+    pairs = list(_aligned(bare_old, bare_new, 0, len(old), 0, len(new)))
+    return [pair for pair, moved in zip(pairs, _rewired(old, new, pairs), strict=True) if not moved]
+
+
+def _aligned(a: Sequence[str], b: Sequence[str], i: int, i_end: int, j: int, j_end: int) -> Iterator[Pair]:
+    """Equal lines of a[i:i_end] and b[j:j_end]: first those at both ends, then those that occur once."""
+    while i < i_end and j < j_end and a[i] == b[j]:
+        yield i, j
+        i, j = i + 1, j + 1
+    tail = 0
+    while i < i_end - tail and j < j_end - tail and a[i_end - tail - 1] == b[j_end - tail - 1]:
+        tail += 1
+    i_end, j_end = i_end - tail, j_end - tail
+    if i < i_end and j < j_end:
+        yield from _inner(a, b, i, i_end, j, j_end)
+    yield from ((i_end + k, j_end + k) for k in range(tail))
+
+
+def _inner(a: Sequence[str], b: Sequence[str], i: int, i_end: int, j: int, j_end: int) -> Iterator[Pair]:
+    anchors = _anchors(a, b, i, i_end, j, j_end)
+    if not anchors:
+        if (i_end - i) * (j_end - j) > MOST_COMPARED:
+            return
+        for block in SequenceMatcher(None, a[i:i_end], b[j:j_end], autojunk=False).get_matching_blocks():
+            yield from ((i + block.a + k, j + block.b + k) for k in range(block.size))
+        return
+    for next_i, next_j in anchors:
+        if i <= next_i and j <= next_j:
+            yield from _aligned(a, b, i, next_i, j, next_j)
+            yield next_i, next_j
+            i, j = next_i + 1, next_j + 1
+    yield from _aligned(a, b, i, i_end, j, j_end)
+
+
+def _anchors(a: Sequence[str], b: Sequence[str], i: int, i_end: int, j: int, j_end: int) -> list[Pair]:
+    """Of the lines that occur once on each side, the most that are in order on both."""
+    once_a, once_b = Counter(a[i:i_end]), Counter(b[j:j_end])
+    where = {b[k]: k for k in range(j, j_end) if once_b[b[k]] == 1}
+    pairs = [(k, where[a[k]]) for k in range(i, i_end) if once_a[a[k]] == 1 and a[k] in where]
+    return _increasing(pairs)
+
+
+def _increasing(pairs: Sequence[Pair]) -> list[Pair]:
+    """A longest run of pairs whose second numbers increase as the first ones do."""
+    tops: list[int] = []
+    ends: list[int] = []
+    previous: list[int] = []
+    for index, (_, second) in enumerate(pairs):
+        pile = bisect_left(tops, second)
+        previous.append(ends[pile - 1] if pile else -1)
+        if pile == len(tops):
+            tops.append(second)
+            ends.append(index)
+        else:
+            tops[pile], ends[pile] = second, index
+    found, index = [], ends[-1] if ends else -1
+    while index >= 0:
+        found.append(pairs[index])
+        index = previous[index]
+    return found[::-1]
+
+
+def _rewired(old: Sequence[str], new: Sequence[str], pairs: Sequence[Pair]) -> Iterator[bool]:
+    """For each pair of lines, whether they read values that are not each other's.
+
+    A value that no line of the other module makes is nobody's: then the line that makes it tells.
+    """
+    names = [(VALUE.findall(old[i]), VALUE.findall(new[j])) for i, j in pairs]
+    made = [(_made(old[i]), _made(new[j])) for i, j in pairs]
+    forth: dict[str, str] = {}
+    back: dict[str, str] = {}
+    for (ours, theirs), (count, _) in zip(names, made, strict=True):
+        forth |= dict(zip(ours[:count], theirs[:count], strict=True))
+        back |= dict(zip(theirs[:count], ours[:count], strict=True))
+    for ours, theirs in names:
+        yield any(
+            forth.get(one, other) != other or back.get(other, one) != one
+            for one, other in zip(ours, theirs, strict=True)
+        )
+
+
+def _made(line: str) -> int:
+    """How many of the values in a line, from the first on, the line makes rather than reads."""
+    if line.lstrip().startswith("func.func"):
+        return len(VALUE.findall(line))
+    makes, equals, _ = line.partition(" = ")
+    return len(VALUE.findall(makes)) if equals and makes.lstrip().startswith("%") else 0
+
+
+def _lines(old: Sequence[str], new: Sequence[str], kept: Sequence[Pair]) -> Iterator[Line]:
+    i = j = 0
+    for next_i, next_j in (*kept, (len(old), len(new))):
+        yield from _replaced(old[i:next_i], new[j:next_j])
+        if next_j < len(new):
+            yield _plain("same", new[next_j])
+        i, j = next_i + 1, next_j + 1
+
+
+def _replaced(removed: Sequence[str], added: Sequence[str]) -> Iterator[Line]:
+    marked_old: dict[int, Line] = {}
+    marked_new: dict[int, Line] = {}
+    for i, j, old_words, new_words in _twins(removed, added):
+        marked_old[i], marked_new[j] = _marked(old_words, new_words)
+    yield from (marked_old.get(i) or _plain("removed", line) for i, line in enumerate(removed))
+    yield from (marked_new.get(j) or _plain("added", line) for j, line in enumerate(added))
+
+
+def _twins(
+    removed: Sequence[str], added: Sequence[str]
+) -> Iterator[tuple[int, int, list[str], list[str]]]:
+    """Each removed line with the next added one that is like it, if there is one."""
+    by_op: dict[str, list[int]] = {}
+    for j, line in enumerate(added):
+        by_op.setdefault(_op(line), []).append(j)
+    for i, line in enumerate(removed):
+        candidates = by_op.get(_op(line), [])
+        if not candidates:
+            continue
+        old_words, new_words = WORD.findall(line), WORD.findall(added[candidates[0]])
+        if len(old_words) * len(new_words) > MOST_COMPARED:
+            continue
+        if SequenceMatcher(None, old_words, new_words, autojunk=False).ratio() >= ALIKE:
+            yield i, candidates.pop(0), old_words, new_words
+
+
+def _op(line: str) -> str:
+    words = VALUE.sub("", line).replace("=", " ").split()
+    return next((word for word in words if "." in word), "")
+
+
+def _marked(old: Sequence[str], new: Sequence[str]) -> tuple[Line, Line]:
+    removed: list[Part] = []
+    added: list[Part] = []
+    matcher = SequenceMatcher(None, old, new, autojunk=False)
+    for tag, i, i_end, j, j_end in matcher.get_opcodes():
+        changed = tag != "equal"
+        removed += [Part("".join(old[i:i_end]), changed)] if i < i_end else []
+        added += [Part("".join(new[j:j_end]), changed)] if j < j_end else []
+    return Line("removed", tuple(removed)), Line("added", tuple(added))
