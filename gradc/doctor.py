@@ -14,6 +14,8 @@ from gradc.tables import PLAIN, POOR, Look
 
 PACKAGES = ("onnx", "xdsl", "numpy", "ml_dtypes", "click", "platformdirs", "rich")
 RUNTIMES = ("onnxruntime", "onnxruntime-gpu")
+REPORT = ("jinja2", "pillow", "pygraphviz")
+"""What `gradc report` needs besides."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,7 @@ def examine() -> list[Finding]:
         Finding("Python", platform.python_version(), _python_advice()),
         *(_package(name) for name in PACKAGES),
         *_runtime(),
+        _report(),
         *_cpu(),
     ]
 
@@ -61,6 +64,14 @@ def _runtime() -> list[Finding]:
     conflict = "uninstall both, then install one: they provide the same module" if both else ""
     shown = ", ".join(f"{found} ({name})" for name, found in installed.items())
     return [Finding("onnxruntime", shown, conflict), *_abilities()]
+
+
+def _report() -> Finding:
+    versions = {name: installed_version(name) for name in REPORT}
+    if not all(versions.values()):
+        missing = ", ".join(name for name, found in versions.items() if not found)
+        return Finding("gradc report", f"missing: {missing}", 'pip install "gradc[report]"')
+    return Finding("gradc report", ", ".join(f"{name} {found}" for name, found in versions.items()))
 
 
 def _abilities() -> list[Finding]:

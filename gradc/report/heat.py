@@ -85,36 +85,133 @@ def error_map(got: np.ndarray, reference: np.ndarray, layout: str = "NCX") -> He
     return _map(np.where(alike, 0.0, difference), layout, ERRORS)
 
 
+@dataclass(frozen=True)
+class _Plane:
+    """Rows and columns of values, with their signs or without, and what they are in words."""
+
+    values: np.ndarray
+    signed: bool
+    words: tuple[str, ...]
+
+
 def _map(array: np.ndarray, layout: str, stops: Sequence[str] | None) -> HeatMap | NoMap:
-    reason = _refusal(array)
+    reason = _refusal(array, layout)
     if reason:
         return NoMap(reason)
-    plane, words = _plane(array, layout)
-    signed = stops is None and "magnitude" not in words[-1]
-    plane, pooled = _pooled(plane)
-    finite = np.abs(plane[np.isfinite(plane)])
-    high, largest = _bound(finite), float(finite.max(initial=0.0))
+    plane = _pooled(_plane(array, layout))
+    signed = plane.signed and stops is None
+    finite = np.abs(plane.values[np.isfinite(plane.values)])
+    high = _bound(finite)
+    low = -high if signed else 0.0
     stops = stops or (SIGNED if signed else MAGNITUDES)
     return HeatMap(
-        image=_png(plane, -high if signed else 0.0, high, stops),
-        width=plane.shape[1],
-        height=plane.shape[0],
-        low=-high if signed else 0.0,
+        image=_png(plane.values, low, high, stops),
+        width=plane.values.shape[1],
+        height=plane.values.shape[0],
+        low=low,
         high=high,
-        largest=largest,
+        largest=float(finite.max(initial=0.0)),
         colours=f"linear-gradient(to right, {', '.join(stops)})",
-        caption=", ".join([*words, *pooled]),
-        note=_note(plane),
+        caption=", ".join(plane.words),
+        note=_note(array),
     )
 
 
-def _refusal(array: np.ndarray) -> str:
+def _refusal(array: np.ndarray, layout: str) -> str:
     if not 3 <= array.ndim <= 5:
         return f"not an image: {array.ndim} axes, expected a batch, channels and 1 to 3 spatial axes"
     if array.size == 0:
         return "it has no elements"
+    sizes = [array.shape[axis] for axis in layouts.spatial_axes(layout, array.ndim - 2)]
+    if min(sizes[-2:]) < SMALLEST:
+        return f"too small for an image: {_sizes(sizes)}, expected {SMALLEST} or more along each axis"
     return ""
 
 
-def _plane(array: np.ndarray, layout: str) -> tuple[np.ndarray, list[str]] | NoMap:
-    raise NotImplementedError
+def _sizes(shape: Sequence[int]) -> str:
+    return "×".join(map(str, shape))
+
+
+def _plane(array: np.ndarray, layout: str) -> _Plane:
+    perm = layouts.permutation(layout, "NCX", array.ndim - 2)
+    item = np.transpose(array, perm)[0]
+    words = [f"item 1 of {array.shape[0]}"] if array.shape[0] > 1 else []
+    if item.ndim == 4:
+        middle = item.shape[1] // 2
+        words.append(f"slice {middle + 1} of {item.shape[1]}")
+        item = item[:, middle]
+    values = item.astype(np.float64)
+    channels = len(values)
+    if values.ndim == 2 and 1 < channels <= MOST_ROWS:
+        return _Plane(values, True, (*words, f"{channels} channels, a row each"))
+    if channels == 1:
+        return _Plane(_strip(values[0]), True, (*words, "1 channel"))
+    magnitude = np.max(np.abs(values), axis=0)
+    return _Plane(_strip(magnitude), False, (*words, f"largest magnitude of {channels} channels"))
+
+
+def _strip(values: np.ndarray) -> np.ndarray:
+    """A signal as rows that are all the same, high enough to be seen."""
+    return values if values.ndim == 2 else np.tile(values, (max(1, min(len(values), LARGEST) // 16), 1))
+
+
+def _pooled(plane: _Plane) -> _Plane:
+    """Not larger than LARGEST: of each block of values the one of largest magnitude."""
+    rows, columns = plane.values.shape
+    down, across = -(-rows // LARGEST), -(-columns // LARGEST)
+    if down == across == 1:
+        return plane
+    padding = ((0, -rows % down), (0, -columns % across))
+    padded = np.pad(plane.values, padding, mode="edge")
+    blocks = padded.reshape(padded.shape[0] // down, down, padded.shape[1] // across, across)
+    flat = blocks.swapaxes(1, 2).reshape(*blocks.shape[0:3:2], down * across)
+    where = np.argmax(np.where(np.isnan(flat), np.inf, np.abs(flat)), axis=-1)
+    values = np.take_along_axis(flat, where[..., None], axis=-1)[..., 0]
+    return _Plane(values, plane.signed, (*plane.words, f"each pixel the largest of {down}×{across} values"))
+
+
+def _bound(magnitudes: np.ndarray) -> float:
+    """Where the colours end: the percentile, or the largest value where that is nothing."""
+    if not magnitudes.size:
+        return 0.0
+    return float(np.percentile(magnitudes, PERCENTILE)) or float(magnitudes.max())
+
+
+def _note(array: np.ndarray) -> str:
+    count = int(array.size - np.count_nonzero(np.isfinite(array)))
+    return f"{count:,} of {array.size:,} values are not finite, shown in magenta" if count else ""
+
+
+def _png(values: np.ndarray, low: float, high: float, stops: Sequence[str]) -> str:
+    image = _pillow().frombytes("P", values.shape[::-1], _indices(values, low, high).tobytes())
+    image.putpalette(_palette(stops))
+    buffer = BytesIO()
+    image.save(buffer, "PNG", optimize=True)
+    return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()
+
+
+def _indices(values: np.ndarray, low: float, high: float) -> np.ndarray:
+    """Which colour of the palette each value has."""
+    finite = np.isfinite(values)
+    clipped = np.clip(np.where(finite, values, low), low, high)
+    scaled = (clipped - low) / (high - low) if high > low else np.zeros_like(clipped)
+    return np.where(finite, np.rint(scaled * (LEVELS - 1)), LEVELS).astype(np.uint8)
+
+
+def _palette(stops: Sequence[str]) -> bytes:
+    anchors = np.array([_rgb(stop) for stop in stops], np.float64)
+    positions = np.linspace(0, len(stops) - 1, LEVELS)
+    levels = [np.interp(positions, range(len(stops)), anchors[:, channel]) for channel in range(3)]
+    return np.rint(np.stack(levels, axis=-1)).astype(np.uint8).tobytes() + bytes(_rgb(NOT_FINITE))
+
+
+def _rgb(colour: str) -> tuple[int, int, int]:
+    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
+
+
+def _pillow():
+    try:
+        return import_module("PIL.Image")
+    except ImportError:
+        text = "a heat map needs Pillow; pip install 'gradc[report]'"
+        raise UsageError(Diagnostic("error", text)) from None
