@@ -1,0 +1,360 @@
+// Makes a viewer of every <div class="viewer"> that holds the SVG of a graph: zoom, pan, search, details.
+//
+// A choice is told to the whole document as `gradc:select` with { source, id }: the op of the source that the
+// node comes from, and the node. Whoever dispatches one makes every viewer mark what comes from that source.
+"use strict";
+(() => {
+  const LEAST = 0.1;
+  const MOST = 4;
+  const READABLE = 0.85; // a large graph is first shown at this scale, from its top
+  const STEP = 1.25;
+  const OVERVIEW = { width: 120, height: 150 };
+
+  function element(tag, attributes = {}, ...children) {
+    const made = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+    made.append(...children);
+    return made;
+  }
+
+  function button(label, text, action) {
+    const made = element("button", { type: "button", "aria-label": label, title: label }, text);
+    made.addEventListener("click", action);
+    return made;
+  }
+
+  class Viewer {
+    constructor(root) {
+      this.root = root;
+      this.svg = root.querySelector("svg");
+      this.natural = this.svg.viewBox.baseVal;
+      this.nodes = [...this.svg.querySelectorAll(".node")];
+      this.edges = [...this.svg.querySelectorAll(".edge")];
+      this.byId = new Map(this.nodes.map((node) => [node.id, node]));
+      this.scale = 1;
+      this.matches = [];
+      this.current = -1;
+      this.selected = null;
+      this.build();
+      this.listen();
+      this.begin();
+    }
+
+    build() {
+      const label = this.svg.getAttribute("aria-label") ?? "graph";
+      this.pane = element("div", { class: "viewer-pane", tabindex: "0", role: "region", "aria-label": label });
+      this.details = element("aside", { class: "viewer-details", "aria-label": "details", hidden: "" });
+      this.overview = element("canvas", { class: "viewer-overview", "aria-hidden": "true" });
+      this.percent = element("output", { class: "viewer-scale", "aria-label": "scale" });
+      this.count = element("output", { class: "viewer-count", "aria-label": "matches" });
+      this.box = element("input", { type: "search", placeholder: "Search", "aria-label": "Search the graph" });
+      this.next = button("Next match", "Next", () => this.step(1));
+      this.next.disabled = true;
+      const bar = element(
+        "div",
+        { class: "viewer-bar", role: "toolbar", "aria-label": `tools for the ${label}` },
+        button("Zoom out", "−", () => this.zoom(this.scale / STEP)),
+        button("Zoom in", "+", () => this.zoom(this.scale * STEP)),
+        button("Fit the whole graph", "Fit", () => this.fit()),
+        button("Actual size", "1:1", () => this.zoom(1)),
+        this.percent,
+        element("div", { class: "viewer-search", role: "search" }, this.box, this.count, this.next),
+      );
+      this.pane.append(this.svg);
+      const body = element("div", { class: "viewer-body" }, this.pane, this.overview, this.details);
+      this.root.append(bar, body);
+    }
+
+    /** The first view: all of a small graph, the top of a large one, at a scale that can be read. */
+    begin() {
+      const { width } = this.natural;
+      const scale = Math.min(1, Math.max(this.room().width / width, READABLE));
+      this.resize(scale);
+      this.pane.scrollTop = 0;
+      const first = this.nodes[0];
+      if (first) this.pane.scrollLeft = this.middle(first).x * this.scale - this.pane.clientWidth / 2;
+      this.drawOverview();
+    }
+
+    room() {
+      return { width: Math.max(this.pane.clientWidth, 1), height: Math.max(this.pane.clientHeight, 1) };
+    }
+
+    resize(scale) {
+      this.scale = Math.min(MOST, Math.max(LEAST, scale));
+      this.svg.setAttribute("width", this.natural.width * this.scale);
+      this.svg.setAttribute("height", this.natural.height * this.scale);
+      this.percent.value = `${Math.round(this.scale * 100)}%`;
+    }
+
+    /** Changes the scale around a point of the window, by default the middle of the pane. */
+    zoom(scale, at) {
+      const frame = this.pane.getBoundingClientRect();
+      const point = at ?? { x: frame.left + frame.width / 2, y: frame.top + frame.height / 2 };
+      const before = this.svg.getBoundingClientRect();
+      const x = (point.x - before.left) / this.scale;
+      const y = (point.y - before.top) / this.scale;
+      this.resize(scale);
+      const after = this.svg.getBoundingClientRect();
+      this.pane.scrollLeft += after.left + x * this.scale - point.x;
+      this.pane.scrollTop += after.top + y * this.scale - point.y;
+      this.drawOverview();
+    }
+
+    fit() {
+      const { width, height } = this.room();
+      this.resize(Math.min(width / this.natural.width, height / this.natural.height, 1));
+      this.drawOverview();
+    }
+
+    middle(node) {
+      const box = node.querySelector(".box");
+      const of = (name) => Number(box.getAttribute(name));
+      return { x: of("x") + of("width") / 2, y: of("y") + of("height") / 2 };
+    }
+
+    show(node) {
+      const { x, y } = this.middle(node);
+      const offset = this.svg.getBoundingClientRect();
+      const frame = this.pane.getBoundingClientRect();
+      this.pane.scrollLeft += offset.left + x * this.scale - frame.left - frame.width / 2;
+      this.pane.scrollTop += offset.top + y * this.scale - frame.top - frame.height / 2;
+    }
+
+    listen() {
+      this.pane.addEventListener("scroll", () => this.drawOverview());
+      this.pane.addEventListener("keydown", (event) => this.key(event));
+      this.pane.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
+      this.svg.addEventListener("click", (event) => this.click(event));
+      this.box.addEventListener("input", () => this.search());
+      this.box.addEventListener("keydown", (event) => {
+        if (event.key !== "Enter") return;
+        event.preventDefault();
+        this.step(event.shiftKey ? -1 : 1);
+      });
+      this.drag();
+      this.pinch();
+      this.jump();
+      document.addEventListener("gradc:select", (event) => this.told(event.detail));
+      matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.drawOverview());
+      new ResizeObserver(() => this.drawOverview()).observe(this.pane);
+    }
+
+    key(event) {
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      const actions = {
+        "+": () => this.zoom(this.scale * STEP),
+        "=": () => this.zoom(this.scale * STEP),
+        "-": () => this.zoom(this.scale / STEP),
+        0: () => this.fit(),
+        1: () => this.zoom(1),
+        n: () => this.neighbour(1),
+        p: () => this.neighbour(-1),
+        "/": () => this.box.focus(),
+        Escape: () => this.select(null),
+      };
+      const action = actions[event.key];
+      if (!action) return; // arrows scroll by themselves
+      event.preventDefault();
+      action();
+    }
+
+    wheel(event) {
+      if (!event.ctrlKey && !event.metaKey) return;
+      event.preventDefault();
+      this.zoom(this.scale * Math.exp(-event.deltaY / 300), { x: event.clientX, y: event.clientY });
+    }
+
+    /** A mouse drags the graph; a finger scrolls by itself. */
+    drag() {
+      let from = null;
+      this.pane.addEventListener("pointerdown", (event) => {
+        this.moved = false;
+        if (event.pointerType !== "mouse" || event.button !== 0 || this.onScrollbar(event)) return;
+        from = { x: event.clientX, y: event.clientY, left: this.pane.scrollLeft, top: this.pane.scrollTop };
+      });
+      addEventListener("pointermove", (event) => {
+        if (!from) return;
+        const [dx, dy] = [event.clientX - from.x, event.clientY - from.y];
+        if (!this.moved && Math.hypot(dx, dy) < 5) return;
+        this.moved = true;
+        this.pane.classList.add("dragged");
+        this.pane.scrollTo(from.left - dx, from.top - dy);
+      });
+      const end = () => {
+        from = null;
+        this.pane.classList.remove("dragged");
+      };
+      addEventListener("pointerup", end);
+      addEventListener("pointercancel", end);
+    }
+
+    onScrollbar(event) {
+      const frame = this.pane.getBoundingClientRect();
+      const [x, y] = [event.clientX - frame.left, event.clientY - frame.top];
+      return x >= this.pane.clientWidth || y >= this.pane.clientHeight;
+    }
+
+    pinch() {
+      let start = null;
+      const spread = ([one, other]) => Math.hypot(one.clientX - other.clientX, one.clientY - other.clientY);
+      this.pane.addEventListener(
+        "touchmove",
+        (event) => {
+          if (event.touches.length !== 2) return;
+          event.preventDefault();
+          const [one, other] = event.touches;
+          start ??= { spread: spread(event.touches), scale: this.scale };
+          const at = { x: (one.clientX + other.clientX) / 2, y: (one.clientY + other.clientY) / 2 };
+          this.zoom((start.scale * spread(event.touches)) / start.spread, at);
+        },
+        { passive: false },
+      );
+      this.pane.addEventListener("touchend", () => {
+        start = null;
+      });
+    }
+
+    click(event) {
+      if (this.moved) return;
+      this.select(event.target.closest(".node"));
+    }
+
+    neighbour(step) {
+      const count = this.nodes.length;
+      const at = this.selected ? this.nodes.indexOf(this.selected) : step > 0 ? -1 : count;
+      const node = this.nodes[(at + step + count) % count];
+      this.select(node);
+      this.show(node);
+    }
+
+    /** Chooses a node, or none, and tells the document. */
+    select(node) {
+      const detail = { source: node?.dataset.source ?? null, id: node?.id ?? null };
+      document.dispatchEvent(new CustomEvent("gradc:select", { detail }));
+    }
+
+    told({ source, id }) {
+      this.selected = this.byId.get(id) ?? null;
+      const kin = source ? this.nodes.filter((node) => node.dataset.source === source) : [];
+      for (const node of this.nodes) {
+        node.classList.toggle("selected", node === this.selected);
+        node.classList.toggle("kin", kin.includes(node));
+      }
+      for (const edge of this.edges) {
+        edge.classList.toggle("near", Boolean(id) && (edge.dataset.from === id || edge.dataset.to === id));
+      }
+      if (!this.selected && kin.length && !kin.some((node) => this.visible(node))) this.show(kin[0]);
+      this.describe();
+      this.drawOverview();
+    }
+
+    visible(node) {
+      const [frame, box] = [this.pane, node].map((part) => part.getBoundingClientRect());
+      return box.left < frame.right && box.right > frame.left && box.top < frame.bottom && box.bottom > frame.top;
+    }
+
+    describe() {
+      const node = this.selected;
+      this.details.hidden = !node;
+      if (!node) return;
+      const [title, ...lines] = node.querySelector("title").textContent.split("\n");
+      const close = button("Close the details", "×", () => this.select(null));
+      const rows = lines.flatMap((line) => {
+        const [, name, value] = /^(from|[^=:]+?)(?: = |: | )(.*)$/s.exec(line) ?? [null, "", line];
+        return [element("dt", {}, name), element("dd", {}, value)];
+      });
+      this.details.replaceChildren(
+        element("header", {}, element("h3", {}, title), close),
+        element("dl", {}, ...rows),
+        ...this.links("Reads", "to", "from"),
+        ...this.links("Read by", "from", "to"),
+      );
+    }
+
+    /** The nodes at the other ends of the edges whose `end` is the selected node. */
+    links(heading, end, other) {
+      const edges = this.edges.filter((edge) => edge.dataset[end] === this.selected.id);
+      const found = edges.map((edge) => this.byId.get(edge.dataset[other]));
+      if (!found.length) return [];
+      const items = found.map((node) => {
+        const go = () => {
+          this.select(node);
+          this.show(node);
+        };
+        return element("li", {}, button(`Go to ${node.dataset.title}`, node.dataset.title, go));
+      });
+      return [element("dl", {}, element("dt", {}, heading)), element("ul", {}, ...items)];
+    }
+
+    search() {
+      const wanted = this.box.value.trim().toLowerCase();
+      this.matches = wanted ? this.nodes.filter((node) => this.says(node, wanted)) : [];
+      for (const node of this.nodes) node.classList.toggle("match", this.matches.includes(node));
+      this.current = -1;
+      this.next.disabled = !this.matches.length;
+      this.count.value = wanted ? `${this.matches.length} found` : "";
+      if (this.matches.length) this.show(this.matches[0]);
+      this.drawOverview();
+    }
+
+    says(node, wanted) {
+      return node.textContent.toLowerCase().includes(wanted);
+    }
+
+    step(by) {
+      const count = this.matches.length;
+      if (!count) return;
+      this.current = this.current < 0 && by < 0 ? count - 1 : (this.current + by + count) % count;
+      this.count.value = `${this.current + 1} of ${count}`;
+      this.select(this.matches[this.current]);
+      this.show(this.matches[this.current]);
+    }
+
+    /** The whole graph in small, with a frame around what is in view; for graphs that need much scrolling. */
+    drawOverview() {
+      const { width, height } = this.natural;
+      const { clientWidth, clientHeight, scrollLeft, scrollTop } = this.pane;
+      const needed = (width * height * this.scale ** 2) / (clientWidth * clientHeight || 1) > 4;
+      this.overview.hidden = !needed;
+      this.overview.style.display = needed ? "" : "none";
+      if (!needed) return;
+      const small = Math.min(OVERVIEW.width / width, OVERVIEW.height / height);
+      const [columns, rows] = [width * small, height * small].map((size) => Math.max(12, Math.round(size)));
+      Object.assign(this.overview, { width: columns, height: rows });
+      const context = this.overview.getContext("2d");
+      const style = getComputedStyle(this.root);
+      for (const node of this.nodes) {
+        const box = node.querySelector(".box");
+        const [x, y, w, h] = ["x", "y", "width", "height"].map((name) => Number(box.getAttribute(name)));
+        const marked = ["selected", "kin", "match"].some((name) => node.classList.contains(name));
+        context.fillStyle = marked ? getComputedStyle(box).stroke : style.color;
+        context.globalAlpha = marked ? 1 : 0.35;
+        context.fillRect((x / width) * columns, (y / height) * rows, (w / width) * columns, Math.max(1, (h / height) * rows));
+      }
+      context.globalAlpha = 1;
+      context.strokeStyle = style.color;
+      const across = columns / (width * this.scale);
+      const down = rows / (height * this.scale);
+      context.strokeRect(scrollLeft * across, scrollTop * down, clientWidth * across, clientHeight * down);
+    }
+
+    /** A press on the overview goes there. */
+    jump() {
+      const go = (event) => {
+        if (!event.buttons) return;
+        const frame = this.overview.getBoundingClientRect();
+        const { width, height } = this.natural;
+        const x = ((event.clientX - frame.left) / frame.width) * width * this.scale;
+        const y = ((event.clientY - frame.top) / frame.height) * height * this.scale;
+        this.pane.scrollTo(x - this.pane.clientWidth / 2, y - this.pane.clientHeight / 2);
+      };
+      this.overview.addEventListener("pointerdown", go);
+      this.overview.addEventListener("pointermove", go);
+    }
+  }
+
+  for (const root of document.querySelectorAll("div.viewer")) {
+    if (root.querySelector("svg")) new Viewer(root);
+  }
+})();
