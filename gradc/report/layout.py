@@ -27,6 +27,9 @@ THOROUGH = 300
 POINTS = 72.0
 """Points to an inch, in which dot takes sizes."""
 
+STRAIGHT = "6"
+"""The weight of a line between ops, against 1 of one from an input: dot draws a heavy one straighter."""
+
 SVG = "{http://www.w3.org/2000/svg}"
 
 Point = tuple[float, float]
@@ -100,12 +103,14 @@ def _graph(sizes: Sequence[Point], edges: Sequence[tuple[int, int]]) -> Any:
     graph = _graphviz().AGraph(directed=True, strict=False, **_effort(len(sizes), edges))
     graph.graph_attr.update(nodesep="0.25", ranksep="0.3", pad="0.1")
     graph.node_attr.update(shape="box", fixedsize="true", label="")
-    graph.edge_attr.update(tailport="s", arrowsize="0.6")
+    graph.edge_attr.update(tailport="s", headport="n", arrowsize="0.6")
     for index, (width, height) in enumerate(sizes):
         size = {"width": f"{width / POINTS:.6f}", "height": f"{height / POINTS:.6f}"}
         graph.add_node(f"n{index}", id=f"n{index}", **size)
+    made = {target for _, target in edges}
     for index, (source, target) in enumerate(edges):
-        graph.add_edge(f"n{source}", f"n{target}", key=f"e{index}", id=f"e{index}")
+        weight = STRAIGHT if source in made else "1"
+        graph.add_edge(f"n{source}", f"n{target}", key=f"e{index}", id=f"e{index}", weight=weight)
     return graph
 
 

@@ -46,7 +46,14 @@ TRIVIAL: Mapping[str, Any] = {
 }  # fmt: skip
 """Values that go without saying, in a list in each place."""
 
-TOLD_BY_TYPES = frozenset({"dst_shape", "sizes", "output_size", "input_size"})
+LEFT_OUT = frozenset(
+    "auto_pad_rule dst_shape sizes scales output_size input_size original_image_size step_numerators"
+    " step_denominators input_sizes layout".split()
+)
+"""Attributes that types tell, or that say little: only tooltips have them."""
+
+SIZES = frozenset({"dilations", "strides"})
+"""Lists that are written as sizes are."""
 
 
 @dataclass(frozen=True)
@@ -104,9 +111,8 @@ class _Nodes:
 
     def _border(self, id: str, kind: str, name: str, value: SSAValue, inputs: tuple[int, ...]) -> Node:
         title, type_ = cut(printable(name), LONGEST_TITLE), type_text(value)
-        tooltip = f"{kind} {cut(printable(name), LONGEST_TOOLTIP)}\n{type_}"
-        result = type_ if kind == "input" else ""
-        return Node(f"{self.name}-{id}", kind, kind, title, (), "", "", result, inputs, tooltip)
+        tooltip = f"{kind} {cut(printable(name), LONGEST_TOOLTIP)}\ntype: {type_}"
+        return Node(f"{self.name}-{id}", kind, kind, title, (type_,), "", "", "", inputs, tooltip)
 
     def _op(self, number: int, op: Operation) -> Node:
         kind = getattr(op, "KIND", op.name.removeprefix("onnx."))
@@ -158,7 +164,7 @@ def type_text(value: SSAValue) -> str:
 
 
 def _lines(op: Operation) -> list[str]:
-    attributes = [f"{name} {shown(value)}" for name, value in _attributes(op) if _is_telling(name, value)]
+    attributes = [_brief(name, value) for name, value in _attributes(op) if _is_telling(name, value)]
     if kernel := _kernel(op):
         attributes.insert(0, f"kernel {kernel}")
     found = [*_packed(attributes), *_constant_lines(op)]
@@ -192,19 +198,23 @@ def _attributes(op: Operation) -> Iterator[tuple[str, Any]]:
 
 
 def _is_telling(name: str, value: Any) -> bool:
-    if name in TOLD_BY_TYPES:
+    if name in LEFT_OUT:
         return False
     parts = value if isinstance(value, list | tuple) else [value]
     return name not in TRIVIAL or any(part != TRIVIAL[name] for part in parts)
 
 
+def _brief(name: str, value: Any) -> str:
+    """An attribute in a box: a word, such as a mode or a layout, needs no name."""
+    if isinstance(value, str) and not value.isdigit():
+        return value
+    return f"{name} {'×'.join(map(str, value)) if name in SIZES else shown(value)}"
+
+
 def shown(value: Any) -> str:
-    """`2×2` for a list of sizes would be wrong for pads: a list is written with commas."""
     match value:
         case bool():
             return str(value).lower()
-        case list() | tuple() if len(set(value)) == 1 and len(value) > 1:
-            return f"{value[0]} each" if False else ",".join(map(str, value))
         case list() | tuple():
             return ",".join(map(str, value))
         case Attribute():

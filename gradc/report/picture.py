@@ -25,6 +25,9 @@ TITLE_ADVANCE = 8.6
 TEXT_ADVANCE = 6.65
 """Width of a character of a fixed-width font of 11 points."""
 
+BORDER = ("input", "output")
+"""Families of what is no op."""
+
 NARROWEST = 72
 HUES = 8
 """Source ops have one of this many colours of their own, in order."""
@@ -48,7 +51,7 @@ def picture(module: ModuleOp, name: str) -> str:
 
 def _svg(shown: Sequence[Node], sizes: Sequence[Point], places: Layout) -> Element:
     width, height = f"{places.width:g}", f"{places.height:g}"
-    ops = sum(node.family not in ("input", "output") for node in shown)
+    ops = sum(node.family not in BORDER for node in shown)
     svg = Element("svg", {
         "xmlns": "http://www.w3.org/2000/svg", "class": "graph", "width": width, "height": height,
         "viewBox": f"0 0 {width} {height}", "role": "group", "aria-label": f"graph of {ops} ops",
@@ -71,7 +74,8 @@ def _hues(shown: Sequence[Node]) -> dict[str, int]:
 def _edge(parent: Element, shown: Sequence[Node], line: Line) -> None:
     source, target = shown[line.source], shown[line.target]
     group = SubElement(parent, "g", {"class": "edge", "data-from": source.id, "data-to": target.id})
-    SubElement(group, "title").text = f"{source.title} to {target.title}: {source.result}"
+    type_ = source.result or source.lines[0]
+    SubElement(group, "title").text = f"{source.title} to {target.title}: {type_}"
     SubElement(group, "path", {"class": "line", "d": line.path})
     SubElement(group, "polygon", {"class": "head", "points": line.head})
 
@@ -85,8 +89,8 @@ def _node(parent: Element, node: Node, size: Point, corner: Point, hue: int | No
     group = SubElement(parent, "g", attributes)
     SubElement(group, "title").text = node.tooltip
     box = {"x": f"{x:g}", "y": f"{y:g}", "width": f"{width:g}", "height": f"{height:g}"}
-    rounding = height / 2 if node.family in ("input", "output") else 5
-    SubElement(group, "rect", {"class": "box", **box, "rx": f"{rounding:g}"})
+    rounding = 14 if node.family in BORDER else 5
+    SubElement(group, "rect", {"class": "box", **box, "rx": f"{rounding}"})
     if hue is not None:
         stripe = box | {"x": f"{x + 3:g}", "y": f"{y + 4:g}", "width": "3", "height": f"{height - 8:g}"}
         SubElement(group, "rect", {"class": f"stripe hue-{hue}", **stripe, "rx": "1.5"})
@@ -96,8 +100,7 @@ def _node(parent: Element, node: Node, size: Point, corner: Point, hue: int | No
 
 
 def _texts(group: Element, node: Node, x: float, y: float, width: float) -> None:
-    border = node.family in ("input", "output")
-    left = f"{x + (width / 2 if border else PADDING + 3):g}"
+    left = f"{x + (width / 2 if node.family in BORDER else PADDING + 3):g}"
     _text(group, "title", left, y + 16.5, node.title)
     for index, line in enumerate(_lines(node)):
         _text(group, "line" if index < len(node.lines) else "origin", left, y + TITLE + 8 + index * LINE, line)
