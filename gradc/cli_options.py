@@ -123,7 +123,12 @@ def input_options(command: Any) -> Any:
 
 
 def tuning_options(command: Any) -> Any:
-    """The options of the commands that choose strategies by measurement."""
+    """The options of the commands that choose strategies by measurement, and run nothing else."""
+    return measuring_options(SHAPES(command))
+
+
+def measuring_options(command: Any) -> Any:
+    """How strategies are chosen by measurement."""
     for option in reversed(
         (
             click.option("--tune", is_flag=True, help="Measure the strategies on this machine."),
@@ -141,7 +146,6 @@ def tuning_options(command: Any) -> Any:
                 metavar="SECONDS",
                 help="Stop measuring after so long.",
             ),
-            SHAPES,
         )
     ):
         command = option(command)
