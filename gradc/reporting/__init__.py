@@ -1,0 +1,1 @@
+"""`gradc report`: all that gradc does with one graph, collected, and shown on one page."""

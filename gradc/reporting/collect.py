@@ -1,0 +1,185 @@
+"""Everything that gradc can say of one graph: compiled under watch, explained, run and verified."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+from dialects.onnx.base import OnnxOp
+from dialects.onnx.ops import ConstantOp
+from dialects.support.diagnostics import GradcError, UsageError
+from dialects.support.documented_op import DocumentedOp
+from dialects.support.limits import Limits, using
+from gradc import __version__, files
+from gradc.compiler import AUTO, Compiled, Options, compile_module, load
+from gradc.constants import bind_constants
+from gradc.doctor import installed_version
+from gradc.explain import Explanation, explain
+from gradc.machine import this_machine
+from gradc.reporting.data import NOT_COMPILED, Missing, Model, Report, Run, Settings
+from gradc.reporting.pointing import pointed
+from gradc.reporting.request import Request
+from gradc.reporting.running import run
+from gradc.reporting.watching import Watch
+from gradc.tuning.request import BUDGET, TuningRequest
+from gradc.tuning.tuner import Progress, Tuner, no_progress
+
+PACKAGES = ("onnx", "onnxruntime", "onnxruntime-gpu", "numpy", "xdsl")
+CHECK_FAILED = 1
+
+
+def report(
+    source: Any,
+    target: str = "cpu",
+    opset: int | None = None,
+    constants: Any = None,
+    strategy: str = AUTO,
+    auto_pad_rule: str | None = None,
+    strict: bool = False,
+    threads: int | None = None,
+    tune: bool = False,
+    tuning_file: str | os.PathLike[str] | None = None,
+    tune_budget: float = BUDGET,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    limits: Limits | None = None,
+    strict_ieee: bool = False,
+    *,
+    inputs: str | os.PathLike[str] | Mapping[str, np.ndarray] | None = None,
+    seed: int = 0,
+    ep: Any = None,
+    rtol: float | None = None,
+    run: bool = True,
+    measure_peak: bool = False,
+) -> Report:
+    """What gradc does with a graph: `report(graph).save("report.html")`, or as it is in a notebook.
+
+    The arguments are those of `gradc.compile`; `shapes` are also those that unknown sizes are run with.
+    inputs: name -> array, or the path of an .npz; random ones of the seed otherwise.
+    ep: where it runs, `cpu` or `cuda`. rtol: replaces the bound of every output. run: False runs nothing.
+    measure_peak: measure what this machine can do, if that is not known.
+
+    A graph that does not compile has a report, too: `failure` says why. Raises GradcError for a source
+    that cannot be read, and UsageError for an argument that makes no sense.
+    """
+    tuning = TuningRequest(tune, tuning_file, tune_budget, shapes or {})
+    threads = tuning.threads(threads)
+    options = Options(target, opset, strategy, auto_pad_rule, strict, threads, limits, strict_ieee)
+    asked = Request(source, options, tuning, constants, inputs, seed, ep, rtol, run, measure_peak)
+    with using(limits):
+        return collect(asked)
+
+
+def collect(request: Request, progress: Progress = no_progress) -> Report:
+    """The report of a request; what cannot be had is missing from it, with the reason."""
+    tuner = request.tuning.tuner(request.options.resolved(), progress)
+    try:
+        module = _loaded(request)
+    except UsageError:
+        raise
+    except GradcError as error:
+        if error.diagnostic.position is None:
+            raise
+        return _failed(request, error)
+    watch = Watch()
+    try:
+        compiled = compile_module(module.clone(), request.options, None, watch, tuner)
+    except UsageError:
+        raise
+    except GradcError as error:
+        explanation = _explained(request, module, _without_measuring(tuner))
+        found = _failed(request, error)
+        records = tuple(watch.records) or NOT_COMPILED
+        return replace(found, ops=_kinds(module), passes=records, explanation=explanation, source=module)
+    return _whole(request, compiled, watch, _explained(request, module, _without_measuring(tuner)))
+
+
+def _loaded(request: Request) -> ModuleOp:
+    module = load(request.source, request.options.auto_pad_rule)
+    if request.constants is not None:
+        given = request.constants
+        bind_constants(module, files.read_npz(given) if isinstance(given, str | os.PathLike) else given)
+    return module
+
+
+def _without_measuring(tuner: Tuner | None) -> Tuner | None:
+    """For the second look at a graph, of which the first has measured what there is time for."""
+    return None if tuner is None else replace(tuner, measure=None)
+
+
+def _explained(request: Request, module: ModuleOp, tuner: Tuner | None) -> Explanation | Missing:
+    try:
+        return explain(module.clone(), request.options, request.shapes, tuner, request.measure_peak)
+    except GradcError as error:
+        return Missing(str(error))
+
+
+def _failed(request: Request, error: GradcError) -> Report:
+    return Report(
+        title=request.title,
+        repeat=request.commands(),
+        settings=_settings(request),
+        ops={},
+        remarks=(),
+        failure=pointed(request, error.diagnostic),
+        model=NOT_COMPILED,
+        passes=NOT_COMPILED,
+        explanation=NOT_COMPILED,
+        run=NOT_COMPILED,
+        exit_code=error.exit_code,
+    )
+
+
+def _whole(request: Request, compiled: Compiled, watch: Watch, explanation: Explanation | Missing) -> Report:
+    done = run(compiled, request)
+    return Report(
+        title=request.title,
+        repeat=request.commands(),
+        settings=_settings(request),
+        ops=_kinds(compiled.source),
+        remarks=tuple(pointed(request, remark) for remark in compiled.remarks),
+        failure=None,
+        model=_model(compiled),
+        passes=tuple(watch.records),
+        explanation=explanation,
+        run=done,
+        exit_code=CHECK_FAILED if isinstance(done, Run) and not done.ok else 0,
+        source=compiled.source,
+        result=compiled.module,
+        compiled=compiled,
+    )
+
+
+def _settings(request: Request) -> Settings:
+    target = request.options.resolved()
+    found = {name: version for name in PACKAGES if (version := installed_version(name))}
+    return Settings(
+        target.name,
+        target.opset,
+        target.threads,
+        request.options.strategy,
+        {"gradc": __version__} | found,
+        str(this_machine()),
+    )
+
+
+def _kinds(module: ModuleOp) -> Mapping[str, int]:
+    ops = [op for op in module.walk() if isinstance(op, DocumentedOp)]
+    return dict(Counter(getattr(op, "KIND", op.name) for op in ops).most_common())
+
+
+def nodes_by_kind(module: ModuleOp) -> Mapping[str, int]:
+    """The ONNX nodes of a module without its constants, the most frequent first."""
+    ops = [op for op in module.walk() if isinstance(op, OnnxOp) and not isinstance(op, ConstantOp)]
+    return dict(Counter(op.onnx_name() for op in ops).most_common())
+
+
+def _model(compiled: Compiled) -> Model:
+    weights = files.weight_bytes(compiled.model)
+    size = compiled.model.ByteSize() if weights <= files.PROTO_LIMIT else weights
+    return Model(compiled.inputs, compiled.outputs, nodes_by_kind(compiled.module), size, weights)

@@ -1,0 +1,192 @@
+"""What a report knows, free of how it is shown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from math import isfinite
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+from dialects.support.diagnostics import Diagnostic
+from gradc.accuracy import report as accuracy
+from gradc.explain import Explanation
+from gradc.files import StrPath, write_whole
+from gradc.reporting.changes import Line
+from gradc.tensors import TensorInfo
+from gradc.verify import OutputError
+
+if TYPE_CHECKING:
+    from gradc.compiler import Compiled
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A part that could not be had, and why."""
+
+    why: str
+
+
+NOT_COMPILED = Missing("the graph does not compile")
+
+
+@dataclass(frozen=True)
+class Remark:
+    """A diagnostic, and the line of the source at which it points, '' where that is not known."""
+
+    diagnostic: Diagnostic
+    line: str = ""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the graph was compiled for, and with; `versions` by package, `machine` in words."""
+
+    target: str
+    opset: int
+    threads: int
+    strategy: str
+    versions: Mapping[str, str]
+    machine: str
+
+
+@dataclass(frozen=True)
+class Model:
+    """The compiled model: its edge, its nodes by kind, bytes of it as a file and of its weights."""
+
+    inputs: tuple[TensorInfo, ...]
+    outputs: tuple[TensorInfo, ...]
+    nodes: Mapping[str, int]
+    size: int
+    weights: int
+
+
+@dataclass(frozen=True)
+class PassRecord:
+    """What a pass took, verification included, and made of the IR; `lines` of one that changed it."""
+
+    name: str
+    seconds: float
+    changed: bool
+    lines: tuple[Line, ...] | Missing = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Array:
+    """A tensor of the run that may be an image; `layout` is NCX or NXC."""
+
+    name: str
+    role: Literal["input", "output"]
+    layout: str
+    values: np.ndarray = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run and what it is off by. `errors` are those against float64, by output and by op."""
+
+    inputs: str
+    rows: tuple[OutputError, ...]
+    errors: accuracy.Report | Missing
+    arrays: tuple[Array, ...] = field(repr=False)
+
+    @property
+    def ok(self) -> bool:
+        return all(row.ok for row in self.rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """What gradc did with a graph; each part that could not be had says why.
+
+    `failure` is why the graph does not compile. `source` and `result` are the modules before and after
+    the pipeline, `compiled` what can be saved and run.
+    """
+
+    title: str
+    repeat: tuple[str, ...]
+    settings: Settings
+    ops: Mapping[str, int]
+    remarks: tuple[Remark, ...]
+    failure: Remark | None
+    model: Model | Missing
+    passes: tuple[PassRecord, ...] | Missing
+    explanation: Explanation | Missing
+    run: Run | Missing
+    exit_code: int = 0
+    """What `gradc report` ends with: 1 where a check failed, else that of `gradc compile`."""
+
+    source: ModuleOp | None = field(default=None, repr=False)
+    result: ModuleOp | None = field(default=None, repr=False)
+    compiled: Compiled | None = field(default=None, repr=False)
+
+    @property
+    def ok(self) -> bool:
+        """It compiled, and what was verified is right."""
+        return self.failure is None and (isinstance(self.run, Missing) or self.run.ok)
+
+    def save(self, path: StrPath) -> None:
+        """Write the page, whole or not at all. UnsupportedError without the `report` extra."""
+        write_whole(path, self.html().encode())
+
+    def html(self) -> str:
+        """The page: one file that needs no other."""
+        from gradc.reporting.page import page
+
+        return page(self)
+
+    def _repr_html_(self) -> str:
+        from gradc.reporting.frames import framed
+
+        return framed(self)
+
+
+def as_json(report: Report) -> str:
+    """All but the modules and the values of tensors; a part that is missing is `{"missing": why}`."""
+    found = {
+        "title": report.title,
+        "ok": report.ok,
+        "repeat": list(report.repeat),
+        "settings": asdict(report.settings),
+        "ops": dict(report.ops),
+        "remarks": [str(remark.diagnostic) for remark in report.remarks],
+        "failure": str(report.failure.diagnostic) if report.failure else None,
+        "model": _plain(report.model),
+        "passes": _passes(report.passes),
+        "explanation": _plain(report.explanation),
+        "run": _run(report.run),
+    }
+    return json.dumps(found, indent=1)
+
+
+def _plain(part: Any) -> Any:
+    return {"missing": part.why} if isinstance(part, Missing) else asdict(part)
+
+
+def _passes(part: tuple[PassRecord, ...] | Missing) -> Any:
+    if isinstance(part, Missing):
+        return _plain(part)
+    return [{"name": row.name, "seconds": row.seconds, "changed": row.changed} for row in part]
+
+
+def _run(part: Run | Missing) -> Any:
+    if isinstance(part, Missing):
+        return _plain(part)
+    verified = [_row(row) for row in part.rows]
+    return {"inputs": part.inputs, "verified": verified, "errors": _errors(part.errors)}
+
+
+def _errors(part: accuracy.Report | Missing) -> Any:
+    if isinstance(part, Missing):
+        return _plain(part)
+    lists = {"outputs": part.outputs, "ops": part.ops}
+    return {name: [accuracy.as_data(row) for row in rows] for name, rows in lists.items()}
+
+
+def _row(row: OutputError) -> dict[str, Any]:
+    """JSON has no infinity: an error that is not finite is null."""
+    values = asdict(row) | {"ok": row.ok}
+    return {k: None if isinstance(v, float) and not isfinite(v) else v for k, v in values.items()}
