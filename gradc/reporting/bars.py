@@ -1,0 +1,65 @@
+"""The table of strategies: times as bars, what does not apply apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from gradc.explain import Explanation, GradientReport, StrategyReport
+from gradc.reporting.data import Missing
+from gradc.reporting.numbers import amount, time
+
+LONGEST = 8.0
+"""A bar is cut where it is as many times as long as that of the best: one slow strategy would make
+all others look alike."""
+
+
+def gradients(found: Explanation | Missing) -> dict[str, Any]:
+    """What the template of the strategies takes."""
+    if isinstance(found, Missing):
+        return {"gradients": None, "measured": False}
+    rows = [row for gradient in found.gradients for row in gradient.strategies]
+    measured = any(row.measured is not None for row in rows)
+    return {"gradients": [_gradient(gradient) for gradient in found.gradients], "measured": measured}
+
+
+def _gradient(gradient: GradientReport) -> dict[str, Any]:
+    applicable = [row for row in gradient.strategies if row.refusal is None]
+    scale = _scale(applicable)
+    part = gradient.peak_fraction
+    return {
+        "ops": gradient.ops,
+        "label": ", ".join(op.name or "unnamed" for op in gradient.ops),
+        "problem": gradient.problem,
+        "choice": gradient.choice,
+        "why": gradient.why,
+        "rows": [_row(row, row.name == gradient.choice, scale) for row in applicable],
+        "refused": [row for row in gradient.strategies if row.refusal is not None],
+        "nodes": gradient.nodes,
+        "facts": ", ".join(_facts(gradient)),
+        "peak": None if part is None else {"text": f"{part:.0%}", "percent": f"{min(part, 1) * 100:.1f}"},
+    }
+
+
+def _facts(gradient: GradientReport) -> Iterator[str]:
+    if gradient.constant_elements:
+        yield f"{gradient.constant_elements:,} elements of constants"
+    if gradient.flops:
+        yield f"{amount(gradient.flops)}flop"
+
+
+def _scale(rows: list[StrategyReport]) -> float:
+    """Seconds of a bar of full length."""
+    times = [seconds for row in rows for seconds in (row.predicted, row.measured) if seconds]
+    return min(max(times), LONGEST * min(times)) if times else 1.0
+
+
+def _row(row: StrategyReport, chosen: bool, scale: float) -> dict[str, Any]:
+    times = (("predicted", row.predicted), ("measured", row.measured))
+    bars = [_bar(kind, seconds, scale) for kind, seconds in times if seconds is not None]
+    return {"name": row.name, "chosen": chosen, "bars": bars}
+
+
+def _bar(kind: str, seconds: float, scale: float) -> dict[str, Any]:
+    percent = min(seconds / scale, 1.0) * 100
+    return {"kind": kind, "percent": f"{percent:.1f}", "cut": seconds > scale, "text": time(seconds)}

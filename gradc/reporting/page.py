@@ -1,0 +1,279 @@
+"""A report as a page: one HTML file with its styles, scripts and pictures in it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.resources import files
+from itertools import groupby
+from typing import Any
+
+from dialects.support import shapes
+from dialects.support.diagnostics import Diagnostic, UnsupportedError
+from gradc.accuracy.errors import ULPS_OF_RESULT, ULPS_OF_TERMS
+from gradc.accuracy.report import Row
+from gradc.reporting import drawings
+from gradc.reporting.bars import gradients
+from gradc.reporting.changes import Line
+from gradc.reporting.data import NOT_COMPILED, Missing, Model, PassRecord, Remark, Report, Run
+from gradc.reporting.numbers import number, size, time
+
+PACKAGE = "gradc.reporting"
+CONTEXT = 3
+"""Unchanged lines that are shown around a change; longer stretches are folded."""
+
+SECTIONS = (
+    ("summary", "Summary"),
+    ("remarks", "Remarks"),
+    ("graph", "Graph"),
+    ("strategies", "Strategies"),
+    ("passes", "Passes"),
+    ("accuracy", "Accuracy"),
+    ("images", "Images"),
+    ("repeat", "How to repeat"),
+)
+
+
+def page(report: Report) -> str:
+    """The HTML. Raises UnsupportedError where the packages of the extra `report` are not installed."""
+    environment = _environment()
+    style = "".join(map(_asset, ("tokens.css", "page.css", "viewer.css")))
+    script = "".join(map(_asset, ("viewer.js", "page.js")))
+    safe = import_module("markupsafe").Markup
+    pictures = [drawing | {"svg": safe(drawing["svg"])} for drawing in drawings.pictures(report)]
+    images, images_missing = drawings.images(report)
+    run = None if isinstance(report.run, Missing) else report.run
+    return environment.get_template("page.html").render(
+        r=report,
+        policy=_policy(script),
+        style=safe(style),
+        script=safe(script),
+        lede=_lede(report),
+        sections=[{"id": id, "title": title} for id, title in SECTIONS if _says_something(report, id)],
+        tiles=list(_tiles(report)),
+        model=None if isinstance(report.model, Missing) else report.model,
+        drawings=pictures,
+        images=images,
+        images_missing=images_missing,
+        **_passes(report),
+        **gradients(report.explanation),
+        run=run,
+        spreads=_spreads(run),
+        quoted=quoted,
+    )
+
+
+def _says_something(report: Report, section: str) -> bool:
+    """A graph that does not compile has fewer sections; where nothing ran there is one reason, not two."""
+    match section:
+        case "remarks":
+            return report.failure is None
+        case "graph":
+            return report.source is not None
+        case "strategies":
+            return report.explanation is not NOT_COMPILED
+        case "passes":
+            return report.passes is not NOT_COMPILED
+        case "accuracy":
+            return report.run is not NOT_COMPILED
+        case "images":
+            return isinstance(report.run, Run)
+        case _:
+            return True
+
+
+def check_available() -> None:
+    """Raise UnsupportedError, with the remedy, unless pages can be made."""
+    _environment()
+
+
+@cache
+def _environment() -> Any:
+    try:
+        jinja = import_module("jinja2")
+    except ImportError:
+        raise UnsupportedError(
+            Diagnostic("error", "a page needs jinja2; pip install 'gradc[report]'")
+        ) from None
+    found = jinja.Environment(
+        loader=jinja.PackageLoader(PACKAGE), autoescape=True, undefined=jinja.StrictUndefined
+    )
+    found.filters |= {"shape": _shape, "number": number, "time": time}
+    return found
+
+
+def _asset(name: str) -> str:
+    return files(PACKAGE).joinpath(name).read_text("utf-8")
+
+
+def _policy(script: str) -> str:
+    """What the page may do: run its own script, and show pictures that are in it."""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
+
+
+def _shape(dims: shapes.Shape) -> str:
+    return " × ".join("?" if dim is None else str(dim) for dim in dims) or "scalar"
+
+
+def _lede(report: Report) -> str:
+    settings = report.settings
+    threads = f"{settings.threads} thread" + ("s" if settings.threads > 1 else "")
+    return f"target {settings.target} · opset {settings.opset} · {threads}"
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A number at the head of the page; `mood` is good, bad or ''."""
+
+    name: str
+    value: str
+    unit: str = ""
+    note: str = ""
+    mood: str = ""
+
+
+def _tiles(report: Report) -> Iterator[Tile]:
+    count = sum(report.ops.values())
+    if count:
+        yield Tile("gradients", str(count), note=f"of {len(report.ops)} kind" + "s" * (len(report.ops) > 1))
+    if isinstance(report.model, Model):
+        kinds = len(report.model.nodes)
+        nodes = sum(report.model.nodes.values())
+        yield Tile("ONNX nodes", str(nodes), note=f"of {kinds} kind" + "s" * (kinds > 1))
+        value, unit = size(report.model.size)
+        weights = " ".join(size(report.model.weights))
+        yield Tile("model", value, unit, f"{weights} of constants")
+    if isinstance(report.explanation, Missing) or report.failure:
+        return
+    yield from _time(report)
+    if isinstance(report.run, Run):
+        yield _verdict(report.run)
+
+
+def _time(report: Report) -> Iterator[Tile]:
+    """The sum over the gradients of what the chosen strategies take, measured where all were."""
+    assert not isinstance(report.explanation, Missing)
+    chosen = [
+        (row, len(gradient.ops))
+        for gradient in report.explanation.gradients
+        for row in gradient.strategies
+        if row.name == gradient.choice
+    ]
+    measured = [row.measured * times for row, times in chosen if row.measured is not None]
+    predicted = [row.predicted * times for row, times in chosen if row.predicted is not None]
+    if chosen and len(measured) == len(chosen):
+        yield Tile("a run", *_split(time(sum(measured))), note="measured, op by op")
+    elif chosen and len(predicted) == len(chosen):
+        yield Tile("a run", *_split(time(sum(predicted))), note="predicted, op by op")
+
+
+def _split(text: str) -> tuple[str, str]:
+    value, _, unit = text.partition(" ")
+    return value, unit
+
+
+def _verdict(run: Run) -> Tile:
+    worst = max(run.rows, key=lambda row: row.worst / row.rtol if row.rtol else row.worst, default=None)
+    if worst is None:
+        return Tile("verified", "nothing", note="the graph has no outputs")
+    note = f"bound {number(worst.rtol)}"
+    return Tile("worst error", number(worst.worst), note=note, mood="good" if run.ok else "bad")
+
+
+def _passes(report: Report) -> dict[str, Any]:
+    if isinstance(report.passes, Missing):
+        return {"passes": None, "total": 0}
+    shown = [_pass(record) for record in report.passes]
+    return {"passes": shown, "total": sum(record.seconds for record in report.passes)}
+
+
+def _pass(record: PassRecord) -> dict[str, Any]:
+    lines = () if isinstance(record.lines, Missing) else record.lines
+    return {
+        "name": record.name,
+        "time": time(record.seconds) if record.seconds else "",
+        "missing": record.lines.why if isinstance(record.lines, Missing) else "",
+        "lines": list(_stretches(lines)) if record.changed else [],
+        "added": sum(line.mark == "added" for line in lines),
+        "removed": sum(line.mark == "removed" for line in lines),
+        "open": False,
+    }
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Lines that are shown, or folded away."""
+
+    lines: list[Line]
+    folded: bool
+
+
+def _stretches(lines: tuple[Line, ...]) -> Iterator[Stretch]:
+    """All lines; unchanged ones far from a change are folded, if there is any change."""
+    if not any(line.mark != "same" for line in lines):
+        yield Stretch(list(lines), folded=False)
+        return
+    runs = [list(found) for _, found in groupby(lines, key=lambda line: line.mark == "same")]
+    for index, found in enumerate(runs):
+        if found[0].mark != "same":
+            yield Stretch(found, folded=False)
+            continue
+        head = 0 if index == 0 else CONTEXT
+        tail = 0 if index == len(runs) - 1 else CONTEXT
+        yield from _fold(found, head, tail)
+
+
+def _fold(lines: list[Line], head: int, tail: int) -> Iterator[Stretch]:
+    """`head` and `tail` lines stay, and all if too few are left to be worth a fold."""
+    end = len(lines) - tail
+    if end - head <= 2:
+        yield Stretch(lines, folded=False)
+        return
+    if head:
+        yield Stretch(lines[:head], folded=False)
+    yield Stretch(lines[head:end], folded=True)
+    if tail:
+        yield Stretch(lines[end:], folded=False)
+
+
+def _spreads(run: Run | None) -> list[dict[str, Any]] | None:
+    if run is None or isinstance(run.errors, Missing):
+        return None
+    return [_spread(row) for row in (*run.errors.outputs, *run.errors.ops)]
+
+
+def _spread(row: Row) -> dict[str, Any]:
+    found = {"name": row.name, "dtype": row.dtype, "mismatches": "", "ulps": []}
+    if row.errors is None:
+        return found
+    spreads = [row.errors.spreads[measure] for measure in (ULPS_OF_TERMS, ULPS_OF_RESULT)]
+    values = [value for spread in spreads for value in (spread.worst, spread.p99, spread.median)]
+    return found | {"mismatches": row.errors.mismatches, "ulps": values}
+
+
+AROUND = 80
+"""Characters of a line of the source on each side of the place that is pointed at."""
+
+
+def quoted(remark: Remark) -> dict[str, str]:
+    """The line of a remark in three parts: before, at and after the place."""
+    position = remark.diagnostic.position
+    assert position is not None
+    column = min(max(position.column - 1, 0), len(remark.line))
+    word = _word(remark.line, column)
+    start, end = max(column - AROUND, 0), column + len(word) + AROUND
+    before = ("…" if start else "") + remark.line[start:column]
+    after = remark.line[column + len(word) : end] + ("…" if end < len(remark.line) else "")
+    return {"before": before, "at": word, "after": after}
+
+
+def _word(line: str, column: int) -> str:
+    """What is at a column: a word or a number, else a character."""
+    rest = line[column : column + AROUND]
+    length = next((i for i, c in enumerate(rest) if not (c.isalnum() or c in "%_.-")), len(rest))
+    return rest[: max(length, 1)]
