@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from gradc.builder import Graph
     from gradc.compiler import Compiled, compile
     from gradc.crash import InternalError
+    from gradc.reporting.collect import report
+    from gradc.reporting.data import Report
 
 __version__ = "0.1.0"
 
@@ -34,10 +36,12 @@ __all__ = [
     "Graph",
     "InternalError",
     "Limits",
+    "Report",
     "UnsupportedError",
     "UsageError",
     "__version__",
     "compile",
+    "report",
 ]
 
 _HOMES = {
@@ -47,9 +51,11 @@ _HOMES = {
     "Graph": "gradc.builder",
     "InternalError": "gradc.crash",
     "Limits": "dialects.support.limits",
+    "Report": "gradc.reporting.data",
     "UnsupportedError": "dialects.support.diagnostics",
     "UsageError": "dialects.support.diagnostics",
     "compile": "gradc.compiler",
+    "report": "gradc.reporting.collect",
 }
 
 

@@ -30,6 +30,7 @@ from gradc.cli_options import (
 )
 from gradc.completion import a_case, a_file, a_pass, a_raced_strategy, peers_of
 from gradc.reduction.cli import reduce
+from gradc.reporting.cli import report
 from gradc.tables import look
 from gradc.terminal import has_style
 
@@ -332,6 +333,7 @@ def completion_command(shell: str) -> None:
 
 
 cli.add_command(reduce)
+cli.add_command(report)
 
 
 def _print(text: str) -> None:

@@ -1,0 +1,76 @@
+"""The `gradc report` command."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from gradc.cli_options import LIMITS, Tuning, input_options, measuring_options, source_options
+
+
+@click.command()
+@click.argument("source", metavar="IN")
+@click.option("-o", "--output", metavar="HTML", help="Page to write; - for stdout.")
+@click.option("--json", "as_json", is_flag=True, help="Print what the page shows, as JSON.")
+@click.option("--no-run", is_flag=True, help="Do not run and verify the model.")
+@click.option("--rtol", type=float, help="Largest error over the largest magnitude of an output.")
+@click.option(
+    "--measure-peak", is_flag=True, help="Measure what this machine can do, if that is not known (a second)."
+)
+@source_options
+@input_options
+@measuring_options
+@LIMITS
+def report(
+    source: str,
+    output: str | None,
+    as_json: bool,
+    no_run: bool,
+    rtol: float | None,
+    measure_peak: bool,
+    inputs: str | None,
+    seed: int,
+    shapes: tuple[str, ...],
+    ep: Any,
+    tune: bool,
+    tuning_file: str | None,
+    tune_budget: float,
+    constants: str | None,
+    **given: Any,
+) -> None:
+    """Show all that gradc does with the graph IN on one page.
+
+    The graph before and after, the IR after each pass, the strategies with their times, remarks, the
+    error against the reference, and gradients as images. The page is one file and asks for nothing from
+    any network. A graph that does not compile has a page as well; the exit code is that of compile.
+    """
+    if output is None and not as_json:
+        raise click.UsageError("Missing option '-o' / '--output': where the page goes ('-' for stdout).")
+    if output == "-" and as_json:
+        raise click.UsageError("-o - and --json both write to stdout.")
+    from gradc.reporting import command
+    from gradc.reporting.request import Request
+    from gradc.tuning.progress import bar
+
+    tuning = Tuning(tune, tuning_file, tune_budget, shapes)
+    given["target"] = given["target"] or ep
+    request = Request(
+        source=source,
+        options=tuning.options(given),
+        tuning=tuning.request,
+        constants=constants,
+        inputs=inputs,
+        seed=seed,
+        ep=ep,
+        rtol=rtol,
+        run=not no_run,
+        measure_peak=measure_peak,
+    )
+    with bar() as progress:
+        found = command.report(request, output, as_json, progress)
+    if found.failure is not None:
+        click.echo(str(found.failure.diagnostic), err=True)
+    if found.exit_code:
+        sys.exit(found.exit_code)

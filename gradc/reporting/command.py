@@ -1,0 +1,33 @@
+"""What `gradc report` does, free of how it is spelled."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from dialects.support.diagnostics import Diagnostic, UsageError, sentence
+from gradc import commands
+from gradc.files import write_whole
+from gradc.reporting import page
+from gradc.reporting.collect import collect
+from gradc.reporting.data import Report, as_json
+from gradc.reporting.request import Request
+
+
+def report(request: Request, output: str | None, wants_json: bool, progress: Any) -> Report:
+    """Collect, and write the page to `output` (`-`: stdout) and the data to stdout, as is wanted.
+
+    What it takes to make a page is looked for first: collecting may take long.
+    """
+    if request.rtol is not None and not request.rtol >= 0:
+        raise UsageError(Diagnostic("error", sentence("--rtol", request.rtol, "a number >= 0")))
+    if output is not None:
+        page.check_available()
+    found = collect(request, progress)
+    if output == commands.STDOUT:
+        commands.write_stdout(found.html().encode())
+    elif output is not None:
+        write_whole(output, found.html().encode())
+    if wants_json:
+        sys.stdout.write(as_json(found) + "\n")
+    return found
