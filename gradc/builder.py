@@ -141,6 +141,12 @@ class Graph:
         module.verify()
         return module
 
+    def _repr_html_(self) -> str:
+        from gradc.notebook import graph_html
+
+        inputs = dict(zip(self._inputs, self._block.args, strict=True))
+        return graph_html(inputs, self._outputs, self._block.ops)
+
     def convolution_backward_data(
         self,
         diff_dst: Value = REQUIRED,

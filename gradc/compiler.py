@@ -177,6 +177,11 @@ class Compiled:
                 self._sessions[key] = Session(self.model, ep=provider, threads=count)
         return self._sessions[key]
 
+    def _repr_html_(self) -> str:
+        from gradc.notebook import compiled_html
+
+        return compiled_html(self)
+
     @cached_property
     def _sessions(self) -> dict[tuple[str, int], Session]:
         return {}

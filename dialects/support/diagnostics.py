@@ -82,6 +82,10 @@ class GradcError(DiagnosticException):
         super().__init__(str(diagnostic))
         self.diagnostic = diagnostic
 
+    def _render_traceback_(self) -> list[str]:
+        """The lines that IPython shows: where in gradc it was raised helps nobody."""
+        return [str(self)]
+
     def located(self, op: Operation) -> GradcError:
         """The same error, placed at `op` unless it already knows its place."""
         if self.diagnostic.position or self.diagnostic.subject:
