@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from dialects.support.diagnostics import printable
 from gradc.explain import Explanation, GradientReport, StrategyReport
 from gradc.reporting.data import Missing
 from gradc.reporting.numbers import amount, time
@@ -28,7 +29,9 @@ def _gradient(gradient: GradientReport) -> dict[str, Any]:
     scale = _scale(applicable)
     part = gradient.peak_fraction
     return {
-        "ops": gradient.ops,
+        "ops": [
+            {"name": op.name or "unnamed", "source": printable(op.name or op.position)} for op in gradient.ops
+        ],
         "label": ", ".join(op.name or "unnamed" for op in gradient.ops),
         "problem": gradient.problem,
         "choice": gradient.choice,

@@ -9,7 +9,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 
 from dialects.support.diagnostics import GradcError
 from gradc.reporting.data import NOT_COMPILED, Missing, Report
-from gradc.reporting.heat import heat_map
+from gradc.reporting.heat import HeatMap, heat_map
 from gradc.reporting.picture import picture
 
 MOST_OPS = 1200
@@ -38,12 +38,14 @@ def _picture(module: ModuleOp | None, name: str) -> dict[str, Any]:
 
 
 def images(report: Report) -> tuple[list[dict[str, Any]], str]:
-    """The gradients that are images, or why there are none."""
+    """The gradients that are images, and why others are none."""
     if isinstance(report.run, Missing):
         return [], report.run.why
+    arrays = report.run.arrays[:MOST_IMAGES]
     try:
-        found = [(array, heat_map(array.values, array.layout)) for array in report.run.arrays[:MOST_IMAGES]]
+        maps = [(array, heat_map(array.values, array.layout)) for array in arrays]
     except GradcError as error:
         return [], error.diagnostic.message
-    shown = [{"name": a.name, "role": a.role, "map": image} for a, image in found if image is not None]
-    return shown, "" if shown else "no gradient of this graph is an image"
+    shown = [{"name": a.name, "role": a.role, "map": m} for a, m in maps if isinstance(m, HeatMap)]
+    reasons = [f"{a.name}: {m.reason}" for a, m in maps if not isinstance(m, HeatMap)]
+    return shown, "; ".join(reasons) or ("" if shown else "no gradient of this graph is an image")

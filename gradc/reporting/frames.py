@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
 
-from dialects.support.diagnostics import UnsupportedError
+from dialects.support.diagnostics import GradcError
 
 if TYPE_CHECKING:
     from gradc.reporting.data import Report
@@ -20,17 +20,17 @@ def framed(report: Report) -> str:
     """The page; without what it takes to make one, what to install."""
     try:
         return _frame(report.html(), f"report of {report.title}", "46rem")
-    except UnsupportedError as error:
+    except GradcError as error:
         return f"<p>{escape(str(error))}</p>"
 
 
 def drawn(module: ModuleOp, name: str) -> str:
-    """The graph of a module as a picture; '' without what it takes to draw one."""
+    """The graph of a module as a picture; '' where it cannot be drawn."""
     from gradc.reporting.picture import picture
 
     try:
         svg = picture(module, name)
-    except UnsupportedError:
+    except GradcError:
         return ""
     style = "".join(files("gradc.reporting").joinpath(file).read_text("utf-8") for file in STYLES)
     page = f'<!doctype html><meta charset="utf-8"><style>{style}</style><div class="drawn">{svg}</div>'

@@ -54,37 +54,34 @@
   const status = document.getElementById("selection");
   if (!status) return;
   const initial = status.textContent;
-  const nodes = [...document.querySelectorAll(".graph g.node")];
-  const sources = (node) => (node.dataset.source || "").split("\n").filter(Boolean);
-  const side = (node) => node.closest(".graph").dataset.side;
-  const related = (names) => nodes.filter((node) => sources(node).some((name) => names.includes(name)));
+  const panels = [...document.querySelectorAll(".panel")];
+  const nodes = panels.flatMap((panel) => [...panel.querySelectorAll("g.node")]);
+  const side = (node) => node.closest(".panel").dataset.side;
 
-  const choose = (names) => {
-    const found = names.length ? related(names) : [];
+  const choose = (source) => {
+    const found = source ? nodes.filter((node) => node.dataset.source === source) : [];
     for (const node of nodes) node.classList.toggle("linked", found.includes(node));
-    for (const graph of document.querySelectorAll(".graph")) graph.classList.toggle("linking", found.length > 0);
+    for (const panel of panels) panel.classList.toggle("linking", found.length > 0);
     const count = found.filter((node) => side(node) === "after").length;
-    status.textContent = names.length
-      ? `${names.join(", ")}: ${count} node${count === 1 ? "" : "s"} of the model`
-      : initial;
+    status.textContent = source ? `${source}: ${count} node${count === 1 ? "" : "s"} of the model` : initial;
   };
-  for (const graph of document.querySelectorAll(".graph")) {
-    graph.addEventListener("click", (event) => {
+  for (const panel of panels) {
+    panel.addEventListener("click", (event) => {
       const node = event.target.closest("g.node");
-      if (node) choose(sources(node));
+      if (node) choose(node.dataset.source);
     });
-    graph.addEventListener("keydown", (event) => {
+    panel.addEventListener("keydown", (event) => {
       const node = event.target.closest("g.node");
-      if (node && (event.key === "Enter" || event.key === " ")) choose(sources(node));
+      if (node && (event.key === "Enter" || event.key === " ")) choose(node.dataset.source);
     });
   }
   document.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") choose([]);
+    if (event.key === "Escape") choose("");
   });
   for (const button of document.querySelectorAll(".op:not(:disabled)")) {
     button.title = "Show in the graph";
     button.addEventListener("click", () => {
-      choose([button.dataset.op]);
+      choose(button.dataset.op);
       document.getElementById("graph").scrollIntoView();
     });
   }

@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.resources import files
-from itertools import groupby
 from typing import Any
 
 from dialects.support import shapes
-from dialects.support.diagnostics import Diagnostic, UnsupportedError
+from dialects.support.diagnostics import Diagnostic, UnsupportedError, printable
 from gradc.accuracy.errors import ULPS_OF_RESULT, ULPS_OF_TERMS
 from gradc.accuracy.report import Row
 from gradc.reporting import drawings
 from gradc.reporting.bars import gradients
-from gradc.reporting.changes import Line
+from gradc.reporting.changes import Line, Stretch, folded
 from gradc.reporting.data import NOT_COMPILED, Missing, Model, PassRecord, Remark, Report, Run
 from gradc.reporting.numbers import number, size, time
 
 PACKAGE = "gradc.reporting"
-CONTEXT = 3
-"""Unchanged lines that are shown around a change; longer stretches are folded."""
-
 SECTIONS = (
     ("summary", "Summary"),
     ("remarks", "Remarks"),
@@ -100,10 +96,18 @@ def _environment() -> Any:
             Diagnostic("error", "a page needs jinja2; pip install 'gradc[report]'")
         ) from None
     found = jinja.Environment(
-        loader=jinja.PackageLoader(PACKAGE), autoescape=True, undefined=jinja.StrictUndefined
+        loader=jinja.PackageLoader(PACKAGE),
+        autoescape=True,
+        undefined=jinja.StrictUndefined,
+        finalize=_visible,
     )
     found.filters |= {"shape": _shape, "number": number, "time": time}
     return found
+
+
+def _visible(value: Any) -> Any:
+    """Names from files with what does not show, or turns the text around, made visible."""
+    return printable(value) if type(value) is str else value
 
 
 def _asset(name: str) -> str:
@@ -198,47 +202,17 @@ def _pass(record: PassRecord) -> dict[str, Any]:
         "name": record.name,
         "time": time(record.seconds) if record.seconds else "",
         "missing": record.lines.why if isinstance(record.lines, Missing) else "",
-        "lines": list(_stretches(lines)) if record.changed else [],
+        "stretches": _stretches(lines),
         "added": sum(line.mark == "added" for line in lines),
         "removed": sum(line.mark == "removed" for line in lines),
-        "open": False,
     }
 
 
-@dataclass(frozen=True)
-class Stretch:
-    """Lines that are shown, or folded away."""
-
-    lines: list[Line]
-    folded: bool
-
-
-def _stretches(lines: tuple[Line, ...]) -> Iterator[Stretch]:
-    """All lines; unchanged ones far from a change are folded, if there is any change."""
-    if not any(line.mark != "same" for line in lines):
-        yield Stretch(list(lines), folded=False)
-        return
-    runs = [list(found) for _, found in groupby(lines, key=lambda line: line.mark == "same")]
-    for index, found in enumerate(runs):
-        if found[0].mark != "same":
-            yield Stretch(found, folded=False)
-            continue
-        head = 0 if index == 0 else CONTEXT
-        tail = 0 if index == len(runs) - 1 else CONTEXT
-        yield from _fold(found, head, tail)
-
-
-def _fold(lines: list[Line], head: int, tail: int) -> Iterator[Stretch]:
-    """`head` and `tail` lines stay, and all if too few are left to be worth a fold."""
-    end = len(lines) - tail
-    if end - head <= 2:
-        yield Stretch(lines, folded=False)
-        return
-    if head:
-        yield Stretch(lines[:head], folded=False)
-    yield Stretch(lines[head:end], folded=True)
-    if tail:
-        yield Stretch(lines[end:], folded=False)
+def _stretches(lines: Sequence[Line]) -> Sequence[Stretch]:
+    """The source is shown whole: there is nothing before it that it could be like."""
+    if all(line.mark == "same" for line in lines):
+        return [Stretch(tuple(lines), folded=False)] if lines else []
+    return folded(lines)
 
 
 def _spreads(run: Run | None) -> list[dict[str, Any]] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,59 +51,71 @@ class Request:
         return "stdin" if self.path == "-" else os.path.basename(self.path)
 
     def commands(self) -> tuple[str, ...]:
-        """What to type to see it again; of a source or arrays that are no file, as near as it gets."""
-        graph = "graph.json" if self.path is None else self.path
-        model = os.path.splitext(os.path.basename(graph))[0] + ".onnx"
-        compiling = list(_compiling(self))
-        running = list(_running(self))
+        """What to type to see it again: shell commands for a file, Python for anything else."""
+        return self._shell(self.path) if self.path is not None else self._python()
+
+    def _shell(self, path: str) -> tuple[str, ...]:
+        model = os.path.splitext(os.path.basename(path))[0] + ".onnx"
+        compiling, running, tuning = map(_flags, (self._compiling, self._running, self._tuning))
         shapes = [word for name, shape in self.shapes.items() for word in _shape(name, shape)]
-        tuning = list(_tuning(self.tuning))
         measured = [*shapes, *tuning] if tuning else []
         commands = (
-            ["report", graph, "-o", "report.html", *compiling, *shapes, *tuning, *running],
-            ["compile", graph, "-o", model, *compiling, *measured],
-            ["verify", graph, "--report", *compiling, *shapes, *running],
-            ["explain", graph, *compiling, *measured],
+            ["report", path, "-o", "report.html", *compiling, *shapes, *tuning, *running],
+            ["compile", path, "-o", model, *compiling, *measured],
+            ["verify", path, "--report", *compiling, *shapes, *running],
+            ["explain", path, *compiling, *measured],
         )
         return tuple(shlex.join(["gradc", *words]) for words in commands)
 
+    def _python(self) -> tuple[str, ...]:
+        shapes = {"shapes": dict(self.shapes)} if self.shapes else {}
+        tuning = self._tuning | shapes if self._tuning else {}
+        return (
+            f"gradc.report({_call(self._compiling | tuning | shapes | self._running)}).save('report.html')",
+            f"gradc.compile({_call(self._compiling | tuning)}).save('model.onnx')",
+        )
 
-def _compiling(request: Request) -> Iterator[str]:
-    defaults = Options()
-    for name in FLAGS:
-        value = getattr(request.options, name)
-        if value != getattr(defaults, name):
-            yield from _option(name, value)
-    if request.constants is not None:
-        yield from _option("constants", _file(request.constants, "constants.npz"))
+    @property
+    def _compiling(self) -> dict[str, Any]:
+        defaults = Options()
+        given = {name: getattr(self.options, name) for name in FLAGS}
+        found = {name: value for name, value in given.items() if value != getattr(defaults, name)}
+        return found | ({} if self.constants is None else {"constants": _file(self.constants)})
 
+    @property
+    def _running(self) -> dict[str, Any]:
+        found = {"seed": self.seed} if self.inputs is None else {"inputs": _file(self.inputs)}
+        found |= {"ep": self.ep, "rtol": self.rtol}
+        return {name: value for name, value in found.items() if value not in (None, 0)}
 
-def _running(request: Request) -> Iterator[str]:
-    if request.inputs is not None:
-        yield from _option("inputs", _file(request.inputs, "inputs.npz"))
-    elif request.seed:
-        yield from _option("seed", request.seed)
-    if request.ep is not None:
-        yield from _option("ep", request.ep)
-
-
-def _tuning(request: TuningRequest) -> Iterator[str]:
-    if request.tune:
-        yield "--tune"
-    if request.file is not None:
-        yield from _option("tuning_file", os.fspath(request.file))
-    if request.budget != BUDGET:
-        yield from _option("tune_budget", f"{request.budget:g}")
+    @property
+    def _tuning(self) -> dict[str, Any]:
+        """Nothing where no measurement is asked for: a budget is then for nothing."""
+        asked = self.tuning
+        if not asked.tune and asked.file is None:
+            return {}
+        found: dict[str, Any] = {"tune": True} if asked.tune else {}
+        found |= {} if asked.file is None else {"tuning_file": _file(asked.file)}
+        return found | ({} if asked.budget == BUDGET else {"tune_budget": asked.budget})
 
 
 def _shape(name: str, shape: Sequence[int]) -> list[str]:
     return ["--shape", f"{name}={'x'.join(map(str, shape))}"]
 
 
-def _file(given: Any, otherwise: str) -> str:
-    return os.fspath(given) if isinstance(given, str | os.PathLike) else otherwise
+def _flags(given: Mapping[str, Any]) -> list[str]:
+    return [word for name, value in given.items() for word in _flag(name, value)]
 
 
-def _option(name: str, value: Any) -> list[str]:
-    option = "--" + name.replace("_", "-")
-    return [option] if value is True else [option, str(value)]
+def _flag(name: str, value: Any) -> list[str]:
+    flag = "--" + name.replace("_", "-")
+    return [flag] if value is True else [flag, f"{value:g}" if isinstance(value, float) else str(value)]
+
+
+def _call(given: Mapping[str, Any]) -> str:
+    return ", ".join(["graph", *(f"{name}={value!r}" for name, value in given.items())])
+
+
+def _file(given: Any) -> Any:
+    """A path, or a name for arrays that have none."""
+    return os.fspath(given) if isinstance(given, str | os.PathLike) else "arrays.npz"
