@@ -8,8 +8,8 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 
 from xdsl.dialects.builtin import ModuleOp
 
-from gradc.report.layout import Layout, Line, Point, layout
-from gradc.report.nodes import Node, nodes
+from gradc.reporting.layout import Layout, Line, Point, layout
+from gradc.reporting.nodes import Node, nodes
 
 PADDING = 10
 TITLE = 24

@@ -1,1 +1,0 @@
-"""The report: one page that shows what gradc made of a graph, and how well."""
