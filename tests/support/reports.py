@@ -8,8 +8,15 @@ HOSTILE = '<script>alert("1")</script>&\'"\u202e\x1b[31m'
 """What no page and no picture may take for markup, nor a terminal for a command."""
 
 
-def chain(length: int, branches: int = 1, dtype: str = "f32", spatial: int = 2, layout: str = "NCX") -> gradc.Graph:
-    """`length` convolutions in a row, each `branches` times from the same input."""
+def chain(
+    length: int,
+    branches: int = 1,
+    dtype: str = "f32",
+    spatial: int = 2,
+    layout: str = "NCX",
+    named: bool = True,
+) -> gradc.Graph:
+    """`branches` rows of `length` convolutions, all with the same weights."""
     g = gradc.Graph()
     sizes, window = [6] * spatial, [3] * spatial
     full = [1, 2, *sizes] if layout == "NCX" else [1, *sizes, 2]
@@ -17,12 +24,13 @@ def chain(length: int, branches: int = 1, dtype: str = "f32", spatial: int = 2, 
     for branch in range(branches):
         value = g.input(f"dy{branch}", dtype, full)
         for index in range(length):
-            value = conv(g, value, w, full, spatial, layout, f"op{branch}_{index}")
+            name = f"op{branch}_{index}" if named else None
+            value = conv(g, value, w, full, spatial, layout, name)
         g.output(value, f"dx{branch}")
     return g
 
 
-def conv(g: gradc.Graph, value, w, shape, spatial: int, layout: str, name: str):
+def conv(g: gradc.Graph, value, w, shape, spatial: int, layout: str, name: str | None):
     ones = [1] * spatial
     return g.convolution_backward_data(
         value,

@@ -315,6 +315,8 @@ class TestJson:
 
     def test_an_infinite_error_is_null(self, monkeypatch):
         run = Session.run
-        monkeypatch.setattr(Session, "run", lambda *a: {k: v + np.float32(np.inf) for k, v in run(*a).items()})
+        monkeypatch.setattr(
+            Session, "run", lambda *a: {k: v + np.float32(np.inf) for k, v in run(*a).items()}
+        )
         text = as_json(gradc.report(chain(1)))
         assert json.loads(text, parse_constant=pytest.fail)["run"]["verified"][0]["worst"] is None
