@@ -12,9 +12,6 @@ from gradc.reporting.data import NOT_COMPILED, Missing, Report
 from gradc.reporting.heat import HeatMap, heat_map
 from gradc.reporting.picture import picture
 
-MOST_OPS = 1200
-"""Ops up to which a graph is drawn: layouts of more take minutes, and nobody reads them."""
-
 MOST_IMAGES = 12
 
 
@@ -29,8 +26,6 @@ def _picture(module: ModuleOp | None, name: str) -> dict[str, Any]:
         return {"svg": "", "why": NOT_COMPILED.why, "note": ""}
     count = sum(not isinstance(op, ModuleOp | FuncOp | ReturnOp) for op in module.walk())
     found = {"svg": "", "why": "", "note": f"{count:,} op{'s' * (count != 1)}"}
-    if count > MOST_OPS:
-        return found | {"why": f"{count:,} ops, more than the {MOST_OPS:,} up to which a graph is drawn"}
     try:
         return found | {"svg": picture(module, name)}
     except GradcError as error:

@@ -23,6 +23,8 @@
     const next = button.getAttribute("aria-pressed") === "true" ? "light" : "dark";
     keep(next);
     show(next);
+    // the overviews are drawn anew in the new colours
+    for (const pane of document.querySelectorAll(".viewer-pane")) pane.dispatchEvent(new Event("scroll"));
   });
   system.addEventListener("change", () => show(root.dataset.theme));
   show(stored());
@@ -49,39 +51,22 @@
   for (const id of links.keys()) watcher.observe(document.getElementById(id));
 })();
 
-// An op of the source and the nodes that it became are marked together, in both graphs.
+// What is chosen in one graph is marked in both (viewer.js), and told; strategies lead to their ops.
 (() => {
   const status = document.getElementById("selection");
   if (!status) return;
   const initial = status.textContent;
-  const panels = [...document.querySelectorAll(".panel")];
-  const nodes = panels.flatMap((panel) => [...panel.querySelectorAll("g.node")]);
-  const side = (node) => node.closest(".panel").dataset.side;
+  const made = [...document.querySelectorAll('.panel[data-side="after"] g.node')];
 
-  const choose = (source) => {
-    const found = source ? nodes.filter((node) => node.dataset.source === source) : [];
-    for (const node of nodes) node.classList.toggle("linked", found.includes(node));
-    for (const panel of panels) panel.classList.toggle("linking", found.length > 0);
-    const count = found.filter((node) => side(node) === "after").length;
+  document.addEventListener("gradc:select", ({ detail: { source } }) => {
+    const count = made.filter((node) => node.dataset.source === source).length;
     status.textContent = source ? `${source}: ${count} node${count === 1 ? "" : "s"} of the model` : initial;
-  };
-  for (const panel of panels) {
-    panel.addEventListener("click", (event) => {
-      const node = event.target.closest("g.node");
-      if (node) choose(node.dataset.source);
-    });
-    panel.addEventListener("keydown", (event) => {
-      const node = event.target.closest("g.node");
-      if (node && (event.key === "Enter" || event.key === " ")) choose(node.dataset.source);
-    });
-  }
-  document.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") choose("");
   });
   for (const button of document.querySelectorAll(".op:not(:disabled)")) {
     button.title = "Show in the graph";
     button.addEventListener("click", () => {
-      choose(button.dataset.op);
+      const detail = { source: button.dataset.op, id: null };
+      document.dispatchEvent(new CustomEvent("gradc:select", { detail }));
       document.getElementById("graph").scrollIntoView();
     });
   }

@@ -16,14 +16,14 @@ def chain(
     layout: str = "NCX",
     named: bool = True,
 ) -> gradc.Graph:
-    """`branches` rows of `length` convolutions, all with the same weights."""
+    """`branches` rows of `length` convolutions, each with weights of its own, called `w<row>_<index>`."""
     g = gradc.Graph()
     sizes, window = [6] * spatial, [3] * spatial
     full = [1, 2, *sizes] if layout == "NCX" else [1, *sizes, 2]
-    w = g.input("w", dtype, [2, 2, *window])
     for branch in range(branches):
         value = g.input(f"dy{branch}", dtype, full)
         for index in range(length):
+            w = g.input(f"w{branch}_{index}", dtype, [2, 2, *window])
             name = f"op{branch}_{index}" if named else None
             value = conv(g, value, w, full, spatial, layout, name)
         g.output(value, f"dx{branch}")

@@ -108,7 +108,7 @@ class TestCompiled:
         assert gradc.report(given).ok
 
     def test_constants_are_no_inputs(self, tmp_path):
-        weights = {"w": np.ones((2, 2, 3, 3), np.float32)}
+        weights = {"w0_0": np.ones((2, 2, 3, 3), np.float32)}
         np.savez(tmp_path / "w.npz", **weights)
         for constants in (weights, tmp_path / "w.npz"):
             found = gradc.report(chain(1), constants=constants)
@@ -157,7 +157,7 @@ class TestRun:
         ]
 
     def test_given_inputs(self, tmp_path):
-        given = {"dy0": np.ones((1, 2, 6, 6), np.float32), "w": np.zeros((2, 2, 3, 3), np.float32)}
+        given = {"dy0": np.ones((1, 2, 6, 6), np.float32), "w0_0": np.zeros((2, 2, 3, 3), np.float32)}
         np.savez(tmp_path / "in.npz", **given)
         for inputs in (given, tmp_path / "in.npz"):
             run = ran(gradc.report(chain(1), inputs=inputs))
@@ -165,7 +165,7 @@ class TestRun:
             assert not run.arrays[1].values.any()
 
     def test_half_types_through_a_file(self, tmp_path):
-        given = {"dy0": np.ones((1, 2, 6, 6)), "w": np.ones((2, 2, 3, 3))}
+        given = {"dy0": np.ones((1, 2, 6, 6)), "w0_0": np.ones((2, 2, 3, 3))}
         np.savez(tmp_path / "in.npz", **{k: v.astype(ml_dtypes.bfloat16) for k, v in given.items()})
         found = gradc.report(chain(1, dtype="bf16"), inputs=tmp_path / "in.npz")
         assert found.ok
