@@ -213,9 +213,7 @@ def _replaced(removed: Sequence[str], added: Sequence[str]) -> Iterator[Line]:
     yield from (marked_new.get(j) or _plain("added", line) for j, line in enumerate(added))
 
 
-def _twins(
-    removed: Sequence[str], added: Sequence[str]
-) -> Iterator[tuple[int, int, list[str], list[str]]]:
+def _twins(removed: Sequence[str], added: Sequence[str]) -> Iterator[tuple[int, int, list[str], list[str]]]:
     """Each removed line with the next added one that is like it, if there is one."""
     by_op: dict[str, list[int]] = {}
     for j, line in enumerate(added):

@@ -27,9 +27,9 @@ LARGEST = 512
 MOST_ROWS = 64
 """Channels of a signal that are shown as a row each."""
 
-MAGNITUDES = ("#440154", "#472d7b", "#3b528b", "#2c728e", "#21918c", "#28ae80", "#5ec962", "#addc30", "#fde725")
-ERRORS = ("#000004", "#210c4a", "#57106e", "#8a226a", "#bc3754", "#e45a31", "#f98e09", "#f9cb35", "#fcffa4")
-SIGNED = ("#053061", "#2166ac", "#4393c3", "#92c5de", "#f7f7f7", "#f4a582", "#d6604d", "#b2182b", "#67001f")
+MAGNITUDES = "#440154 #472d7b #3b528b #2c728e #21918c #28ae80 #5ec962 #addc30 #fde725"
+ERRORS = "#000004 #210c4a #57106e #8a226a #bc3754 #e45a31 #f98e09 #f9cb35 #fcffa4"
+SIGNED = "#053061 #2166ac #4393c3 #92c5de #f7f7f7 #f4a582 #d6604d #b2182b #67001f"
 NOT_FINITE = "#ff00ff"
 LEVELS = 255
 """Colours of a map; the 256th is NOT_FINITE."""
@@ -94,16 +94,16 @@ class _Plane:
     words: tuple[str, ...]
 
 
-def _map(array: np.ndarray, layout: str, stops: Sequence[str] | None) -> HeatMap | NoMap:
+def _map(array: np.ndarray, layout: str, colours: str | None) -> HeatMap | NoMap:
     reason = _refusal(array, layout)
     if reason:
         return NoMap(reason)
     plane = _pooled(_plane(array, layout))
-    signed = plane.signed and stops is None
+    signed = plane.signed and colours is None
     finite = np.abs(plane.values[np.isfinite(plane.values)])
     high = _bound(finite)
     low = -high if signed else 0.0
-    stops = stops or (SIGNED if signed else MAGNITUDES)
+    stops = (colours or (SIGNED if signed else MAGNITUDES)).split()
     return HeatMap(
         image=_png(plane.values, low, high, stops),
         width=plane.values.shape[1],

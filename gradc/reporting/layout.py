@@ -17,12 +17,16 @@ from xml.etree import ElementTree
 from dialects.support.diagnostics import Diagnostic, UnsupportedError, UsageError
 
 MOST_NODES = 2_000
-MOST_CROSSINGS = 12_000
-"""Rows that all lines together pass. dot puts a node wherever a line passes a row, and then takes time
-that grows with the square of the nodes: some ten seconds for this many."""
+MOST_CROSSINGS = 6_000
+"""Rows that all lines together pass. dot puts a node wherever a line passes a row, and takes time that
+grows faster than their number: some ten seconds for this many."""
 
-THOROUGH = 300
-"""Nodes and crossings up to which dot may take its time."""
+EFFORTS: tuple[tuple[int, dict[str, str]], ...] = (
+    (300, {}),
+    (2_500, {"nslimit": "1", "nslimit1": "1", "mclimit": "0.2"}),
+    (MOST_NODES + MOST_CROSSINGS, {"nslimit": "0.05", "nslimit1": "0.5", "mclimit": "0.05"}),
+)
+"""How long dot may look for better places, by the nodes and crossings that there are at most."""
 
 POINTS = 72.0
 """Points to an inch, in which dot takes sizes."""
@@ -115,9 +119,8 @@ def _graph(sizes: Sequence[Point], edges: Sequence[tuple[int, int]]) -> Any:
 
 
 def _effort(nodes: int, edges: Sequence[tuple[int, int]]) -> dict[str, str]:
-    if nodes + crossings(nodes, edges) <= THOROUGH:
-        return {}
-    return {"nslimit": "1", "nslimit1": "1", "mclimit": "0.2"}
+    work = nodes + crossings(nodes, edges)
+    return next(effort for most, effort in EFFORTS if work <= most)
 
 
 def _read(svg: ElementTree.Element, sizes: Sequence[Point], edges: Sequence[tuple[int, int]]) -> Layout:
@@ -127,12 +130,8 @@ def _read(svg: ElementTree.Element, sizes: Sequence[Point], edges: Sequence[tupl
     assert graph is not None
     dx, dy = _translation(graph.attrib["transform"])
     found = {group.get("id"): group for group in graph.iter(f"{SVG}g")}
-    corners = [
-        _corner(found[f"n{index}"], size, dx - left, dy - top) for index, size in enumerate(sizes)
-    ]
-    lines = [
-        _line(found[f"e{index}"], edge, dx - left, dy - top) for index, edge in enumerate(edges)
-    ]
+    corners = [_corner(found[f"n{index}"], size, dx - left, dy - top) for index, size in enumerate(sizes)]
+    lines = [_line(found[f"e{index}"], edge, dx - left, dy - top) for index, edge in enumerate(edges)]
     return Layout(width, height, tuple(corners), tuple(lines))
 
 

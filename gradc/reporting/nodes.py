@@ -34,10 +34,10 @@ LONGEST_TOOLTIP = 300
 MOST_LINES = 4
 """Lines of attributes and constants in a box."""
 
-LAYOUT_OPS = frozenset(
-    "Concat DepthToSpace Expand Gather GatherElements Identity Pad Reshape Slice Split Squeeze Tile Transpose"
-    " Unsqueeze".split()
-)
+LAYOUT_OPS = frozenset({
+    "Concat", "DepthToSpace", "Expand", "Gather", "GatherElements", "Identity", "Pad", "Reshape", "Slice",
+    "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze",
+})  # fmt: skip
 """ONNX ops that move values and change none."""
 
 TRIVIAL: Mapping[str, Any] = {
@@ -46,10 +46,10 @@ TRIVIAL: Mapping[str, Any] = {
 }  # fmt: skip
 """Values that go without saying, in a list in each place."""
 
-LEFT_OUT = frozenset(
-    "auto_pad_rule dst_shape sizes scales output_size input_size original_image_size step_numerators"
-    " step_denominators input_sizes layout".split()
-)
+LEFT_OUT = frozenset({
+    "auto_pad_rule", "dst_shape", "input_size", "input_sizes", "layout", "original_image_size", "output_size",
+    "scales", "sizes", "step_denominators", "step_numerators",
+})  # fmt: skip
 """Attributes that types tell, or that say little: only tooltips have them."""
 
 SIZES = frozenset({"dilations", "strides"})
@@ -79,7 +79,7 @@ class Node:
 def source_of(op: Operation) -> str:
     """The source op that an op comes from: its name, else its place (`file:line:column`), else ''."""
     place = position_of(op)
-    return printable(name_of(op) or (str(place) if place else ""))
+    return cut(printable(name_of(op) or (str(place) if place else "")), LONGEST_TOOLTIP)
 
 
 def nodes(module: ModuleOp, name: str) -> list[Node]:
@@ -120,7 +120,7 @@ class _Nodes:
         strategy = op.attributes.get(STRATEGY)
         return Node(
             id=f"{self.name}-{number}",
-            kind=re.sub(r"[^A-Za-z0-9]+", "-", op.name),
+            kind=re.sub(r"[^A-Za-z0-9_]+", "-", op.name),
             family=_family(op),
             title=cut(kind, LONGEST_TITLE),
             lines=tuple(_lines(op)),

@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 from xdsl.dialects.builtin import ModuleOp
 
 from gradc.reporting.layout import Layout, Line, Point, layout
-from gradc.reporting.nodes import Node, nodes
+from gradc.reporting.nodes import LONGEST, Node, cut, nodes
 
 PADDING = 10
 TITLE = 24
@@ -83,7 +83,8 @@ def _edge(parent: Element, shown: Sequence[Node], line: Line) -> None:
 def _node(parent: Element, node: Node, size: Point, corner: Point, hue: int | None) -> None:
     x, y = corner
     width, height = size[0], size[1] - _trunk(node)
-    attributes = {"class": f"node {node.kind} {node.family}", "id": node.id, "data-title": node.title}
+    classes = " ".join(dict.fromkeys(("node", node.kind, node.family)))
+    attributes = {"class": classes, "id": node.id, "data-title": node.title}
     attributes |= {"data-source": node.source} if node.source else {}
     attributes |= {"data-strategy": node.strategy} if node.strategy else {}
     group = SubElement(parent, "g", attributes)
@@ -103,7 +104,8 @@ def _texts(group: Element, node: Node, x: float, y: float, width: float) -> None
     left = f"{x + (width / 2 if node.family in BORDER else PADDING + 3):g}"
     _text(group, "title", left, y + 16.5, node.title)
     for index, line in enumerate(_lines(node)):
-        _text(group, "line" if index < len(node.lines) else "origin", left, y + TITLE + 8 + index * LINE, line)
+        kind = "line" if index < len(node.lines) else "origin"
+        _text(group, kind, left, y + TITLE + 8 + index * LINE, line)
 
 
 def _result(group: Element, node: Node, x: float, y: float) -> None:
@@ -118,11 +120,7 @@ def _text(parent: Element, kind: str, x: str, y: float, text: str) -> None:
 
 def _lines(node: Node) -> list[str]:
     origin = " · ".join(part for part in (node.source, node.strategy) if part)
-    return [*node.lines, *([_cut(origin)] if origin else [])]
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= 36 else text[:35] + "…"
+    return [*node.lines, *([cut(origin, LONGEST)] if origin else [])]
 
 
 def _trunk(node: Node) -> float:

@@ -261,7 +261,7 @@
       const [title, ...lines] = node.querySelector("title").textContent.split("\n");
       const close = button("Close the details", "×", () => this.select(null));
       const rows = lines.flatMap((line) => {
-        const [, name, value] = /^(from|[^=:]+?)(?: = |: | )(.*)$/s.exec(line) ?? [null, "", line];
+        const [, name, value] = /^(from(?= )|.+?(?= = |: ))(?: =|:)? (.*)$/.exec(line) ?? [null, "", line];
         return [element("dt", {}, name), element("dd", {}, value)];
       });
       this.details.replaceChildren(
@@ -289,7 +289,7 @@
 
     search() {
       const wanted = this.box.value.trim().toLowerCase();
-      this.matches = wanted ? this.nodes.filter((node) => this.says(node, wanted)) : [];
+      this.matches = wanted ? this.found(wanted) : [];
       for (const node of this.nodes) node.classList.toggle("match", this.matches.includes(node));
       this.current = -1;
       this.next.disabled = !this.matches.length;
@@ -298,8 +298,12 @@
       this.drawOverview();
     }
 
-    says(node, wanted) {
-      return node.textContent.toLowerCase().includes(wanted);
+    /** The nodes that are called so, then those that say so elsewhere. */
+    found(wanted) {
+      const says = (text) => text.toLowerCase().includes(wanted);
+      const called = this.nodes.filter((node) => says(node.dataset.title));
+      const others = this.nodes.filter((node) => !says(node.dataset.title) && says(node.textContent));
+      return [...called, ...others];
     }
 
     step(by) {
