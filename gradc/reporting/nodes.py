@@ -47,7 +47,7 @@ TRIVIAL: Mapping[str, Any] = {
 """Values that go without saying, in a list in each place."""
 
 LEFT_OUT = frozenset({
-    "auto_pad_rule", "dst_shape", "input_size", "input_sizes", "layout", "original_image_size", "output_size",
+    "auto_pad_rule", "dst_shape", "inputSize", "input_sizes", "layout", "outputSize",
     "scales", "sizes", "step_denominators", "step_numerators",
 })  # fmt: skip
 """Attributes that types tell, or that say little: only tooltips have them."""
