@@ -102,7 +102,7 @@ def _map(array: np.ndarray, layout: str, colours: str | None) -> HeatMap | NoMap
     signed = plane.signed and colours is None
     finite = np.abs(plane.values[np.isfinite(plane.values)])
     high = _bound(finite)
-    low = -high if signed else 0.0
+    low = -high if signed and high else 0.0
     stops = (colours or (SIGNED if signed else MAGNITUDES)).split()
     return HeatMap(
         image=_png(plane.values, low, high, stops),
@@ -174,7 +174,7 @@ def _bound(magnitudes: np.ndarray) -> float:
     """Where the colours end: the percentile, or the largest value where that is nothing."""
     if not magnitudes.size:
         return 0.0
-    return float(np.percentile(magnitudes, PERCENTILE)) or float(magnitudes.max())
+    return float(np.percentile(magnitudes, PERCENTILE, method="higher")) or float(magnitudes.max())
 
 
 def _note(array: np.ndarray) -> str:

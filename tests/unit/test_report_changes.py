@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -105,7 +106,7 @@ def test_the_pipeline_of_a_decoder():
     """The lines of each stage are all there, the removed ones are those of the stage before."""
     texts: list[str] = []
     compile_module(load(DECODER), Options(), observer=lambda stage: texts.append(elided(stage.module)))
-    for before, after in zip(texts, texts[1:], strict=False):
+    for before, after in pairwise(texts):
         check(before, after)
     selected = next(i for i, text in enumerate(texts) if "conv-to-conv" in text)
     lines = text_changes(texts[selected - 1], texts[selected])
@@ -159,7 +160,7 @@ def test_folding_keeps_every_line(before: list[str], after: list[str], context: 
     stretches = folded(lines, context)
     assert tuple(line for stretch in stretches for line in stretch.lines) == lines
     assert all({line.mark for line in stretch.lines} == {"same"} for stretch in stretches if stretch.folded)
-    assert all(one.folded != other.folded for one, other in zip(stretches, stretches[1:], strict=False))
+    assert all(one.folded != other.folded for one, other in pairwise(stretches))
 
 
 def test_what_is_far_from_a_change_is_folded():
