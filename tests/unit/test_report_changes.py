@@ -13,7 +13,7 @@ from support.examples import examples
 
 from gradc.compiler import Options, compile_module, load
 from gradc.printing import elided
-from gradc.report.changes import VALUE, Line, changes, folded, text_changes
+from gradc.reporting.changes import VALUE, Line, changes, folded, text_changes
 
 DECODER = Path(__file__).resolve().parents[2] / "examples" / "decoder_backward.json"
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dialects.support.diagnostics import UsageError
-from gradc.report.heat import LARGEST, NOT_FINITE, HeatMap, NoMap, check_available, error_map, heat_map
+from gradc.reporting.heat import LARGEST, NOT_FINITE, HeatMap, NoMap, check_available, error_map, heat_map
 
 MAGENTA = tuple(bytes.fromhex(NOT_FINITE[1:]))
 
