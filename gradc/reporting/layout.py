@@ -37,6 +37,7 @@ STRAIGHT = "6"
 SVG = "{http://www.w3.org/2000/svg}"
 
 Point = tuple[float, float]
+Edge = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -59,22 +60,22 @@ class Layout:
     lines: tuple[Line, ...]
 
 
-def layout(sizes: Sequence[Point], edges: Sequence[tuple[int, int]]) -> Layout:
-    """Places for boxes of these widths and heights, joined by edges from a box to a later one.
+def layout(sizes: Sequence[Point], edges: Sequence[Edge]) -> Layout:
+    """Places for boxes of these widths and heights, joined by edges that make no circle.
 
     Raises UsageError without Graphviz, UnsupportedError for what would take minutes.
     """
-    check_size(len(sizes), edges)
+    check_size(len(sizes), crossings(len(sizes), edges))
     graph = _graph(sizes, edges)
     with contextlib.redirect_stderr(io.StringIO()):  # pygraphviz warns of more than 1000 nodes
         drawn = graph.draw(format="svg", prog="dot")
     return _read(ElementTree.fromstring(drawn), sizes, edges)
 
 
-def check_size(nodes: int, edges: Sequence[tuple[int, int]]) -> None:
+def check_size(nodes: int, passed: int = 0) -> None:
+    """Raises UnsupportedError for more nodes, or more rows that lines pass, than are drawn."""
     if nodes > MOST_NODES:
         raise _too_large(f"{nodes:,} nodes", f"at most {MOST_NODES:,}")
-    passed = crossings(nodes, edges)
     if passed > MOST_CROSSINGS:
         raise _too_large(f"lines that pass {passed:,} rows of nodes", f"at most {MOST_CROSSINGS:,}")
 
@@ -83,12 +84,28 @@ def _too_large(given: str, expected: str) -> UnsupportedError:
     return UnsupportedError(Diagnostic("error", f"too large to draw: given {given}, expected {expected}"))
 
 
-def crossings(nodes: int, edges: Sequence[tuple[int, int]]) -> int:
-    """How many rows the lines pass, each node being as low as what reads it admits."""
-    lowest = [0] * nodes  # rows from the bottom
-    for source, target in sorted(edges, key=lambda edge: -edge[1]):
-        lowest[source] = max(lowest[source], lowest[target] + 1)
-    return sum(lowest[source] - lowest[target] - 1 for source, target in edges)
+def crossings(nodes: int, edges: Sequence[Edge]) -> int:
+    """How many rows the lines pass together."""
+    return sum(spans(nodes, edges))
+
+
+def spans(nodes: int, edges: Sequence[Edge]) -> list[int]:
+    """How many rows each line passes, each node being as low as what reads it admits."""
+    reads: list[list[int]] = [[] for _ in range(nodes)]
+    readers = [0] * nodes
+    for source, target in edges:
+        reads[target].append(source)
+        readers[source] += 1
+    rows = [0] * nodes  # from the bottom
+    ready = [node for node in range(nodes) if not readers[node]]
+    while ready:
+        target = ready.pop()
+        for source in reads[target]:
+            rows[source] = max(rows[source], rows[target] + 1)
+            readers[source] -= 1
+            if not readers[source]:
+                ready.append(source)
+    return [rows[source] - rows[target] - 1 for source, target in edges]
 
 
 def check_available() -> None:
@@ -103,7 +120,7 @@ def _graphviz() -> Any:
         raise UsageError(Diagnostic("error", text)) from None
 
 
-def _graph(sizes: Sequence[Point], edges: Sequence[tuple[int, int]]) -> Any:
+def _graph(sizes: Sequence[Point], edges: Sequence[Edge]) -> Any:
     graph = _graphviz().AGraph(directed=True, strict=False, **_effort(len(sizes), edges))
     graph.graph_attr.update(nodesep="0.25", ranksep="0.3", pad="0.1")
     graph.node_attr.update(shape="box", fixedsize="true", label="")
@@ -118,12 +135,12 @@ def _graph(sizes: Sequence[Point], edges: Sequence[tuple[int, int]]) -> Any:
     return graph
 
 
-def _effort(nodes: int, edges: Sequence[tuple[int, int]]) -> dict[str, str]:
+def _effort(nodes: int, edges: Sequence[Edge]) -> dict[str, str]:
     work = nodes + crossings(nodes, edges)
     return next(effort for most, effort in EFFORTS if work <= most)
 
 
-def _read(svg: ElementTree.Element, sizes: Sequence[Point], edges: Sequence[tuple[int, int]]) -> Layout:
+def _read(svg: ElementTree.Element, sizes: Sequence[Point], edges: Sequence[Edge]) -> Layout:
     """Graphviz draws below and left of an origin of its own; here it is the upper left corner."""
     left, top, width, height = map(float, svg.attrib["viewBox"].split())
     graph = svg.find(f"{SVG}g")
@@ -151,7 +168,7 @@ def _corner(group: ElementTree.Element, size: Point, dx: float, dy: float) -> Po
     return round(middle[0] + dx - size[0] / 2, 2), round(middle[1] + dy - size[1] / 2, 2)
 
 
-def _line(group: ElementTree.Element, edge: tuple[int, int], dx: float, dy: float) -> Line:
+def _line(group: ElementTree.Element, edge: Edge, dx: float, dy: float) -> Line:
     path, head = group.find(f"{SVG}path"), group.find(f"{SVG}polygon")
     assert path is not None
     assert head is not None

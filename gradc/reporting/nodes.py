@@ -61,7 +61,7 @@ class Node:
     """`kind` is a class of CSS, `family` another one; `number` is the op's index in the function's body.
 
     `source` is the op of the source that it comes from, `result` the type of what it makes, `inputs` are
-    the nodes that it reads, `tooltip` says everything.
+    the nodes that it reads, `tooltip` says everything. `of` is the node that a reference stands for.
     """
 
     id: str
@@ -74,6 +74,7 @@ class Node:
     result: str
     inputs: tuple[int, ...]
     tooltip: str
+    of: str = ""
 
 
 def source_of(op: Operation) -> str:

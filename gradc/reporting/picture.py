@@ -8,8 +8,9 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 
 from xdsl.dialects.builtin import ModuleOp
 
-from gradc.reporting.layout import Layout, Line, Point, layout
+from gradc.reporting.layout import Layout, Line, Point, check_size, layout
 from gradc.reporting.nodes import LONGEST, Node, cut, nodes
+from gradc.reporting.references import edges_of, with_references
 
 PADDING = 10
 TITLE = 24
@@ -25,8 +26,8 @@ TITLE_ADVANCE = 8.6
 TEXT_ADVANCE = 6.65
 """Width of a character of a fixed-width font of 11 points."""
 
-BORDER = ("input", "output")
-"""Families of what is no op."""
+BORDER = ("input", "output", "reference")
+"""Families of what is no op: rounded, and centred."""
 
 NARROWEST = 72
 HUES = 8
@@ -38,15 +39,17 @@ def picture(module: ModuleOp, name: str) -> str:
 
     Each op is a `<g class="node KIND FAMILY" id="NAME-NUMBER" data-source="...">`: NUMBER is its index in
     the function's body, `data-source` what `nodes.source_of` gives. Inputs and outputs are
-    NAME-input-INDEX and NAME-output-INDEX. All colours and fonts come from classes (viewer.css).
+    NAME-input-INDEX and NAME-output-INDEX. Where a line would be too long, a reference with the id of the
+    node in `data-of` stands for it. All colours and fonts come from classes (viewer.css).
 
     Raises UsageError without pygraphviz, and UnsupportedError with the reason for a graph that is too
     large to be drawn.
     """
     shown = nodes(module, name)
-    edges = [(source, target) for target, node in enumerate(shown) for source in node.inputs]
+    check_size(len(shown))
+    shown = with_references(shown)
     sizes = [_size(node) for node in shown]
-    return tostring(_svg(shown, sizes, layout(sizes, edges)), encoding="unicode")
+    return tostring(_svg(shown, sizes, layout(sizes, edges_of(shown))), encoding="unicode")
 
 
 def _svg(shown: Sequence[Node], sizes: Sequence[Point], places: Layout) -> Element:
@@ -85,14 +88,14 @@ def _node(parent: Element, node: Node, size: Point, corner: Point, hue: int | No
     width, height = size[0], size[1] - _trunk(node)
     classes = " ".join(dict.fromkeys(("node", node.kind, node.family)))
     attributes = {"class": classes, "id": node.id, "data-title": node.title}
-    attributes |= {"data-source": node.source} if node.source else {}
-    attributes |= {"data-strategy": node.strategy} if node.strategy else {}
+    more = {"data-source": node.source, "data-strategy": node.strategy, "data-of": node.of}
+    attributes |= {name: value for name, value in more.items() if value}
     group = SubElement(parent, "g", attributes)
     SubElement(group, "title").text = node.tooltip
     box = {"x": f"{x:g}", "y": f"{y:g}", "width": f"{width:g}", "height": f"{height:g}"}
     rounding = 14 if node.family in BORDER else 5
     SubElement(group, "rect", {"class": "box", **box, "rx": f"{rounding}"})
-    if hue is not None:
+    if hue is not None and node.family not in BORDER:
         stripe = box | {"x": f"{x + 3:g}", "y": f"{y + 4:g}", "width": "3", "height": f"{height - 8:g}"}
         SubElement(group, "rect", {"class": f"stripe hue-{hue}", **stripe, "rx": "1.5"})
     _texts(group, node, x, y, width)
@@ -119,6 +122,8 @@ def _text(parent: Element, kind: str, x: str, y: float, text: str) -> None:
 
 
 def _lines(node: Node) -> list[str]:
+    if node.family in BORDER:
+        return list(node.lines)
     origin = " · ".join(part for part in (node.source, node.strategy) if part)
     return [*node.lines, *([cut(origin, LONGEST)] if origin else [])]
 

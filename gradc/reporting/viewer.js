@@ -6,7 +6,7 @@
 (() => {
   const LEAST = 0.1;
   const MOST = 4;
-  const READABLE = 0.85; // a large graph is first shown at this scale, from its top
+  const READABLE = 0.8; // a large graph is first shown at this scale, from its top
   const STEP = 1.25;
   const OVERVIEW = { width: 120, height: 150 };
 
@@ -35,9 +35,9 @@
       this.matches = [];
       this.current = -1;
       this.selected = null;
+      this.begun = false;
       this.build();
       this.listen();
-      this.begin();
     }
 
     build() {
@@ -65,6 +65,15 @@
       this.root.append(bar, body);
     }
 
+    /** The first size is the first view; a pane that is not shown yet has none. */
+    resized() {
+      if (!this.begun && this.pane.clientWidth) {
+        this.begun = true;
+        this.begin();
+      }
+      this.drawOverview();
+    }
+
     /** The first view: all of a small graph, the top of a large one, at a scale that can be read. */
     begin() {
       const { width } = this.natural;
@@ -73,7 +82,6 @@
       this.pane.scrollTop = 0;
       const first = this.nodes[0];
       if (first) this.pane.scrollLeft = this.middle(first).x * this.scale - this.pane.clientWidth / 2;
-      this.drawOverview();
     }
 
     room() {
@@ -137,7 +145,7 @@
       this.jump();
       document.addEventListener("gradc:select", (event) => this.told(event.detail));
       matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.drawOverview());
-      new ResizeObserver(() => this.drawOverview()).observe(this.pane);
+      new ResizeObserver(() => this.resized()).observe(this.pane);
     }
 
     key(event) {
@@ -217,7 +225,10 @@
 
     click(event) {
       if (this.moved) return;
-      this.select(event.target.closest(".node"));
+      const node = event.target.closest(".node");
+      const far = this.byId.get(node?.dataset.of);
+      this.select(far ?? node);
+      if (far) this.show(far);
     }
 
     neighbour(step) {

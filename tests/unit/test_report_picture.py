@@ -254,7 +254,7 @@ def test_a_thousand_nodes_are_drawn_and_nothing_is_said(capfd: pytest.CaptureFix
 
 def test_what_is_too_large_is_refused():
     with pytest.raises(UnsupportedError, match="given 2,001 nodes, expected at most 2,000"):
-        layout.layout([(100.0, 40.0)] * (layout.MOST_NODES + 1), [])
+        layout.check_size(layout.MOST_NODES + 1)
     chain = [(i, i + 1) for i in range(199)]
     jumps = [(i, j) for i in range(0, 200, 3) for j in range(i + 2, 200, 3)]
     with pytest.raises(UnsupportedError, match=r"too large to draw: given lines that pass [\d,]+ rows"):

@@ -1,6 +1,7 @@
-"""Headless Chromium on the pages of examples/web, served from this machine; nothing else is asked for.
+"""Headless Chromium on pages that are served from this machine; nothing else is asked for.
 
-The page needs `npm ci --prefix examples/web`; the browser is driven by selenium and chromedriver.
+The pages of examples/web need `npm ci --prefix examples/web`. The browser is driven by selenium and
+chromedriver.
 """
 
 from __future__ import annotations
@@ -37,6 +38,11 @@ def missing() -> str | None:
     """What the pages cannot be run without, and how to get it."""
     if not (WEB / RUNTIME).is_dir():
         return "onnxruntime-web is not installed: npm ci --prefix examples/web"
+    return missing_browser()
+
+
+def missing_browser() -> str | None:
+    """What no page can be opened without."""
     if not _browser() or not shutil.which("chromedriver"):
         return "Chromium or its driver is not installed: apt-get install chromium chromium-driver"
     if not find_spec("selenium"):
