@@ -73,15 +73,17 @@ class Page:
         self.run("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", element)
         ActionChains(self.driver).move_to_element(element).click().perform()
 
+    def wait(self, until: Any) -> None:
+        from selenium.webdriver.support.ui import WebDriverWait  # pyright: ignore[reportMissingImports]
+
+        WebDriverWait(self.driver, browser.SECONDS).until(lambda _: until())
+
     def errors(self) -> list[str]:
         return [row["message"] for row in self.driver.get_log("browser") if row["level"] == "SEVERE"]
 
     def marked(self, side: str) -> list[str]:
         """The sources of the nodes that are marked on a side."""
         return self.run(MARKED, side)
-
-    def screenshot(self) -> bytes:
-        return self.driver.get_screenshot_as_png()
 
 
 @pytest.fixture(scope="module")
@@ -94,9 +96,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     gradc.report(hostile()).save(found / "hostile.html")
     gradc.report(chain(25, 2), run=False).save(found / "fifty.html")
     gradc.report(chain(250, 2), run=False).save(found / "large.html")
-    (found / "notebook.html").write_text(
-        f"<!doctype html><link rel=icon href='data:,'><p>cell</p>{gradc.report(chain(1))._repr_html_()}"
-    )
+    head = "<!doctype html><meta charset=utf-8><link rel=icon href='data:,'><p>cell</p>"
+    (found / "notebook.html").write_text(head + gradc.report(chain(1))._repr_html_(), encoding="utf-8")
     return found
 
 
@@ -280,6 +281,7 @@ def test_in_a_notebook_it_has_a_frame_of_its_own(page: Page):
     assert page.run("return getComputedStyle(document.querySelector('p')).fontSize") == "16px"
     page.driver.switch_to.frame(page.one("iframe"))
     try:
+        page.wait(lambda: page.one("#theme").is_displayed())
         page.click(page.one("#theme"))
         page.click(page.one('[data-side="before"] g.node.source .box'))
         assert page.marked("after") == ["op0_0"]
