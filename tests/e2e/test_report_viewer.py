@@ -41,12 +41,14 @@ return [...document.querySelectorAll(".node")].flatMap((node) => {
 });
 """
 TYPES_OVER_BOXES = """
-const boxes = [...document.querySelectorAll(".node .box")].map((box) => box.getBBox());
-return [...document.querySelectorAll(".node text.type")].filter((text) => {
-  const { x, y, width, height } = text.getBBox();
-  const beside = (b) => x >= b.x + b.width || b.x >= x + width;
-  return !boxes.every((b) => beside(b) || y + 2 >= b.y + b.height || b.y >= y + height - 2);
-}).map((text) => text.textContent);
+return [...document.querySelectorAll("svg")].flatMap((svg) => {
+  const boxes = [...svg.querySelectorAll(".box")].map((box) => box.getBBox());
+  return [...svg.querySelectorAll("text.type")].filter((text) => {
+    const { x, y, width, height } = text.getBBox();
+    const beside = (b) => x >= b.x + b.width || b.x >= x + width;
+    return !boxes.every((b) => beside(b) || y + 2 >= b.y + b.height || b.y >= y + height - 2);
+  }).map((text) => text.textContent);
+});
 """
 
 
@@ -72,6 +74,7 @@ def page_of(modules: dict[str, ModuleOp]) -> str:
     script = (REPORTING / "viewer.js").read_text(encoding="utf-8")
     return (
         '<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+        '<link rel="icon" href="data:,">'
         f"<title>viewer</title><style>:root {{ color-scheme: light dark }} {style}</style>"
         f"{viewers}<script>{script}</script>"
     )
@@ -107,6 +110,12 @@ class Page:
 
     def keys(self, selector: str, *keys: str) -> None:
         self.find(selector).send_keys(*keys)
+
+    def click(self, id: str) -> None:
+        """A click on the middle of a node, on whatever of it is there."""
+        from selenium.webdriver import ActionChains  # pyright: ignore[reportMissingImports]
+
+        ActionChains(self.driver).click(self.find(f"#{id} .box")).perform()
 
     def scale(self) -> int:
         return int(self.find(".viewer-scale").text.removesuffix("%"))
@@ -216,7 +225,7 @@ def test_arrows_scroll(opened: Page):
 
 def test_the_wheel_zooms_around_the_pointer(opened: Page):
     opened.open("wide")
-    at = "const { x, y } = document.getElementById('after-10').getBoundingClientRect(); return [x, y]"
+    at = "const { x, y } = document.getElementById('after-0').getBoundingClientRect(); return [x, y]"
     x, y = opened.run(at)
     wheel = {"type": "mouseWheel", "x": x, "y": y, "deltaX": 0, "deltaY": -120, "modifiers": 2}
     before = opened.scale()
@@ -263,7 +272,7 @@ def test_two_fingers_zoom(opened: Page):
 
 def test_a_node_tells_its_details_and_leads_on(opened: Page):
     opened.open("both")
-    opened.find("#before-1 .box").click()
+    opened.click("before-1")
     details = opened.find(".viewer-details")
     assert details.is_displayed()
     assert details.find_element("css selector", "h3").text == "ConvTransposeBackwardData"
@@ -284,7 +293,7 @@ def test_a_node_tells_its_details_and_leads_on(opened: Page):
 
 def test_what_came_from_an_op_is_marked_in_the_other_graph(opened: Page):
     opened.open("both")
-    opened.find("#before-4 .box").click()
+    opened.click("before-4")
     wanted = opened.run(
         "return [...document.querySelectorAll('.node[data-source=up1]')].map((node) => node.id)"
     )
@@ -322,6 +331,15 @@ def test_searching(opened: Page):
     box.send_keys("no such thing")
     assert count.text == "0 found"
     assert opened.marked("match") == set()
+
+
+def test_a_reference_leads_to_its_node(opened: Page):
+    """The weights are read by five hundred ops; those far from them have a reference."""
+    opened.open("long")
+    opened.run("document.getElementById('before-30').scrollIntoView()")
+    opened.click("before-input-1-for-before-30")
+    assert opened.marked("selected") == {"before-input-1"}
+    assert opened.in_view("before-input-1")
 
 
 def test_the_overview_leads_to_the_end(opened: Page):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from xml.etree import ElementTree
@@ -22,6 +23,7 @@ from gradc.compiler import Options, compile_module, load
 from gradc.reporting import layout
 from gradc.reporting.nodes import LONGEST, Node, cut, nodes, source_of
 from gradc.reporting.picture import picture
+from gradc.reporting.references import edges_of, with_references
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = [ROOT / "examples" / name for name in ("decoder_backward.json", "resize_dynamic.mlir")]
@@ -34,6 +36,7 @@ DRAW = """
 import sys
 from gradc.compiler import load
 from gradc.reporting.picture import picture
+from gradc.reporting.references import edges_of, with_references
 sys.stdout.buffer.write(picture(load(sys.argv[1]), "g").encode())
 """
 
@@ -259,6 +262,36 @@ def test_what_is_too_large_is_refused():
     jumps = [(i, j) for i in range(0, 200, 3) for j in range(i + 2, 200, 3)]
     with pytest.raises(UnsupportedError, match=r"too large to draw: given lines that pass [\d,]+ rows"):
         layout.layout([(100.0, 40.0)] * 200, chain + jumps)
+
+
+def chain(length: int, also: int) -> list[Node]:
+    """Nodes that each read the one before; the last one reads another one too."""
+    empty = Node("", "k", "f", "", ("t",), "s", "", "", (), "node\nmore")
+    found = [replace(empty, id=f"n{i}", title=f"T{i}", inputs=(i - 1,) if i else ()) for i in range(length)]
+    return [*found[:-1], replace(found[-1], inputs=(*found[-1].inputs, also))]
+
+
+def test_a_reference_stands_for_a_node_that_is_far():
+    near = chain(50, also=49 - 41)
+    assert with_references(near) == near
+    far = chain(50, also=49 - 42)
+    (reference,) = with_references(far)[50:]
+    assert with_references(far)[49].inputs == (48, 50)
+    assert with_references(far)[:49] == far[:49]
+    assert (reference.id, reference.of, reference.title) == ("n7-for-n49", "n7", "↑ T7")
+    assert (reference.source, reference.lines) == ("s", ("t",))
+
+
+def test_what_everybody_reads_is_no_reason_to_refuse():
+    """One input of two hundred ops in a row: a line to each would cross the whole picture."""
+    first = chain(202, also=0)
+    everybody = [first[0], *(replace(node, inputs=(0, *node.inputs)) for node in first[1:-1]), first[-1]]
+    assert layout.crossings(202, edges_of(everybody)) > layout.MOST_CROSSINGS
+    found = with_references(everybody)
+    assert layout.crossings(len(found), edges_of(found)) < 50
+    for node, before in zip(found, everybody, strict=False):
+        read = {found[index].of or found[index].id for index in node.inputs}
+        assert read == {everybody[index].id for index in before.inputs}
 
 
 def test_rows_that_lines_pass():
