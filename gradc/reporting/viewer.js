@@ -295,7 +295,7 @@
         };
         return element("li", {}, button(`Go to ${node.dataset.title}`, node.dataset.title, go));
       });
-      return [element("dl", {}, element("dt", {}, heading)), element("ul", {}, ...items)];
+      return [element("h4", {}, heading), element("ul", {}, ...items)];
     }
 
     search() {

@@ -363,9 +363,16 @@ def test_a_phone_needs_no_sideways_scrolling(opened: Page):
         opened.open(name, PHONE)
         assert opened.run("return document.documentElement.scrollWidth") <= PHONE["width"]
         assert opened.scale() >= 80
-    opened.find(".viewer-pane").send_keys("n")
-    details, pane = opened.find(".viewer-details"), opened.find(".viewer-pane")
-    assert details.location["y"] >= pane.location["y"] + pane.size["height"] - 1
+
+
+def test_details_are_seen_on_a_phone(opened: Page):
+    """They stick to the end of the window, whatever of the graph is below it."""
+    opened.open("long", PHONE)
+    opened.click("before-0")
+    details = opened.find(".viewer-details").rect
+    assert details["height"] > 100
+    assert details["y"] + details["height"] == pytest.approx(opened.run("return innerHeight"), abs=60)
+    assert opened.in_view("before-0")
 
 
 def test_both_colour_schemes_can_be_read(opened: Page):
