@@ -1,5 +1,5 @@
 # Shortcuts; the README's commands need no make.
-.PHONY: setup test fuzz lint types generated docs bench bench-quick bench-compile ci
+.PHONY: setup test fuzz lint types generated docs bench bench-quick bench-compile report-picture ci
 
 VENV ?= .venv
 
@@ -35,6 +35,10 @@ generated: setup
 docs: setup
 	$(VENV)/bin/pip install -q -e '.[docs]'
 	$(VENV)/bin/sphinx-build -W --keep-going -n -q -b html docs build/docs
+
+# The picture of a report in the README; wants Chromium, chromedriver and `pip install -e '.[report,web]'`.
+report-picture: setup
+	$(VENV)/bin/python tests/e2e/report_screenshot.py docs/report.png
 
 # Against what `pip install -e '.[peers]'` brings; bench takes some ten minutes.
 bench: setup

@@ -136,7 +136,7 @@ def _failed(request: Request, error: GradcError) -> Report:
 
 
 def _whole(request: Request, compiled: Compiled, watch: Watch, explanation: Explanation | Missing) -> Report:
-    done = run(compiled, request)
+    done = run(compiled, request, _work(explanation))
     return Report(
         title=request.title,
         repeat=request.commands(),
@@ -153,6 +153,13 @@ def _whole(request: Request, compiled: Compiled, watch: Watch, explanation: Expl
         result=compiled.module,
         compiled=compiled,
     )
+
+
+def _work(explanation: Explanation | Missing) -> int:
+    """The flops of the gradients as far as they are known."""
+    if isinstance(explanation, Missing):
+        return 0
+    return sum(len(gradient.ops) * (gradient.flops or 0) for gradient in explanation.gradients)
 
 
 def _settings(request: Request) -> Settings:

@@ -76,12 +76,16 @@ class PassRecord:
 
 @dataclass(frozen=True, eq=False)
 class Array:
-    """A tensor of the run that may be an image; `layout` is NCX or NXC."""
+    """A tensor of the run that may be an image; `layout` is NCX or NXC.
+
+    `expected` is the reference's, for an output where it is known.
+    """
 
     name: str
     role: Literal["input", "output"]
     layout: str
     values: np.ndarray = field(repr=False)
+    expected: np.ndarray | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)

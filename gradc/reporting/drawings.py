@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp, ReturnOp
 
+from dialects.onnx.base import OnnxOp
+from dialects.onnx.ops import ConstantOp
 from dialects.support.diagnostics import GradcError
-from gradc.reporting.data import NOT_COMPILED, Missing, Report
-from gradc.reporting.heat import HeatMap, heat_map
+from dialects.support.documented_op import DocumentedOp
+from gradc.reporting.data import NOT_COMPILED, Array, Missing, Report
+from gradc.reporting.heat import HeatMap, NoMap, error_map, heat_map
 from gradc.reporting.picture import picture
 
-MOST_IMAGES = 12
+MOST_ARRAYS = 12
 
 
 def pictures(report: Report) -> list[dict[str, Any]]:
@@ -24,8 +27,11 @@ def pictures(report: Report) -> list[dict[str, Any]]:
 def _picture(module: ModuleOp | None, name: str) -> dict[str, Any]:
     if module is None:
         return {"svg": "", "why": NOT_COMPILED.why, "note": ""}
-    count = sum(not isinstance(op, ModuleOp | FuncOp | ReturnOp) for op in module.walk())
-    found = {"svg": "", "why": "", "note": f"{count:,} op{'s' * (count != 1)}"}
+    count = sum(
+        isinstance(op, DocumentedOp | OnnxOp) and not isinstance(op, ConstantOp) for op in module.walk()
+    )
+    word = "op" if name == "before" else "node"
+    found = {"svg": "", "why": "", "note": f"{count:,} {word}{'s' * (count != 1)}"}
     try:
         return found | {"svg": picture(module, name)}
     except GradcError as error:
@@ -33,14 +39,24 @@ def _picture(module: ModuleOp | None, name: str) -> dict[str, Any]:
 
 
 def images(report: Report) -> tuple[list[dict[str, Any]], str]:
-    """The gradients that are images, and why others are none."""
+    """The gradients that are images, and what outputs are off by; and why others are none."""
     if isinstance(report.run, Missing):
         return [], report.run.why
-    arrays = report.run.arrays[:MOST_IMAGES]
     try:
-        maps = [(array, heat_map(array.values, array.layout)) for array in arrays]
+        maps = [row for array in report.run.arrays[:MOST_ARRAYS] for row in _maps(array)]
     except GradcError as error:
         return [], error.diagnostic.message
-    shown = [{"name": a.name, "role": a.role, "map": m} for a, m in maps if isinstance(m, HeatMap)]
-    reasons = [f"{a.name}: {m.reason}" for a, m in maps if not isinstance(m, HeatMap)]
-    return shown, "; ".join(reasons) or ("" if shown else "no gradient of this graph is an image")
+    shown = [
+        {"what": what, "name": name, "map": image} for what, name, image in maps if isinstance(image, HeatMap)
+    ]
+    reasons = [f"{name}: {image.reason}" for _, name, image in maps if not isinstance(image, HeatMap)]
+    return shown, "; ".join(dict.fromkeys(reasons)) or (
+        "" if shown else "no gradient of this graph is an image"
+    )
+
+
+def _maps(array: Array) -> Iterator[tuple[str, str, HeatMap | NoMap]]:
+    """What is shown, of which tensor, and how."""
+    yield array.role, array.name, heat_map(array.values, array.layout)
+    if array.expected is not None:
+        yield "error of", array.name, error_map(array.values, array.expected, array.layout)

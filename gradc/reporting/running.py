@@ -17,13 +17,16 @@ from gradc import files
 from gradc.accuracy import report as accuracy
 from gradc.compiler import Compiled
 from gradc.reporting.data import Array, Missing, Run
+from gradc.reporting.numbers import amount
 from gradc.reporting.request import Request
 from gradc.samples import random_inputs
 from gradc.tensors import as_dtype
-from gradc.verify import verify_outputs
+from gradc.verify import reference, verify_outputs
 
 MOST_OPS = 60
-"""Gradients of a graph up to which each is also run by itself."""
+MOST_FLOPS = 5 * 10**9
+"""Gradients of a graph, and their work, up to which each is also held against float64 by itself: that
+takes the numpy reference several times as long as the outputs alone."""
 
 GRADIENTS = ("diff_dst", "grads", "grad_out")
 """What ops call the gradient that they are given."""
@@ -31,27 +34,51 @@ GRADIENTS = ("diff_dst", "grads", "grad_out")
 LAYOUTS = {"NCX": "NCX", "NCHW": "NCX", "NXC": "NXC", "NHWC": "NXC"}
 
 
-def run(compiled: Compiled, request: Request) -> Run | Missing:
-    """Never raises for what the user's machine or graph lacks: that is the reason why it is missing."""
+def run(compiled: Compiled, request: Request, work: int) -> Run | Missing:
+    """The run; what the machine or the graph lacks is the reason why there is none.
+
+    `work` is the flops of the graph as far as they are known.
+    """
     if not request.run:
         return Missing("nothing was run, as was asked for")
     try:
-        return _run(compiled, request)
+        return _run(compiled, request, work)
     except GradcError as error:
         return Missing(str(error.diagnostic.with_severity("remark")))
     except MemoryError:
         return Missing("the memory of this machine does not suffice to run and verify the graph")
 
 
-def _run(compiled: Compiled, request: Request) -> Run:
+def _run(compiled: Compiled, request: Request, work: int) -> Run:
     fed = _inputs(compiled, request)
     threads = request.options.threads
     outputs = compiled.run(fed, request.ep, threads)
     rows = verify_outputs(compiled, fed, outputs, request.rtol)
-    errors = _errors(compiled, fed, outputs, request)
-    arrays = (*_given(compiled, fed), *_made(compiled, outputs))
     said = "given" if request.inputs is not None else f"random, seed {request.seed}"
-    return Run(said, tuple(rows), errors, arrays)
+    why = _too_much(compiled, work)
+    errors = Missing(why) if why else accuracy.report(compiled, fed, outputs, request.ep, threads)
+    expected = {} if why else _expected(compiled, fed)
+    return Run(said, tuple(rows), errors, (*_given(compiled, fed), *_made(compiled, outputs, expected)))
+
+
+def _too_much(compiled: Compiled, work: int) -> str:
+    """Why each op is not held against float64; '' if it is."""
+    count = sum(isinstance(op, DocumentedOp) for op in compiled.source.walk())
+    if count > MOST_OPS:
+        return f"{count} gradients, more than the {MOST_OPS} up to which each is held against float64"
+    if work > MOST_FLOPS:
+        flops = f"{amount(work)}flop, more than the {amount(MOST_FLOPS)}flop"
+        return (
+            f"gradients of {flops} up to which each is held against float64; gradc verify --report does that"
+        )
+    return ""
+
+
+def _expected(compiled: Compiled, fed: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    function = entry.entry_function(compiled.source)
+    dtypes = {info.name: info.dtype for info in compiled.inputs}
+    given = [as_dtype(np.asarray(fed[name]), dtypes[name]) for name in entry.input_names(function)]
+    return dict(zip(entry.output_names(function), reference(compiled.source, given), strict=True))
 
 
 def _inputs(compiled: Compiled, request: Request) -> Mapping[str, np.ndarray]:
@@ -59,15 +86,6 @@ def _inputs(compiled: Compiled, request: Request) -> Mapping[str, np.ndarray]:
     if given is None:
         return random_inputs(compiled.source, request.seed, request.shapes)
     return files.read_npz(given) if isinstance(given, str | os.PathLike) else given
-
-
-def _errors(
-    compiled: Compiled, fed: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray], request: Request
-) -> accuracy.Report | Missing:
-    count = sum(isinstance(op, DocumentedOp) for op in compiled.source.walk())
-    if count > MOST_OPS:
-        return Missing(f"{count} gradients, more than the {MOST_OPS} up to which each is run by itself")
-    return accuracy.report(compiled, fed, outputs, request.ep, request.options.threads)
 
 
 def _given(compiled: Compiled, fed: Mapping[str, Any]) -> Iterator[Array]:
@@ -85,12 +103,14 @@ def _is_gradient_of(op: DocumentedOp, value: SSAValue) -> bool:
     return any(getattr(op, name, None) is value for name in GRADIENTS)
 
 
-def _made(compiled: Compiled, outputs: Mapping[str, np.ndarray]) -> Iterator[Array]:
+def _made(
+    compiled: Compiled, outputs: Mapping[str, np.ndarray], expected: Mapping[str, np.ndarray]
+) -> Iterator[Array]:
     function = entry.entry_function(compiled.source)
     returned = entry.return_op(function).arguments
     for name, value in zip(entry.output_names(function), returned, strict=True):
         if isinstance(value.owner, DocumentedOp):
-            yield Array(name, "output", _layout(value.owner), outputs[name])
+            yield Array(name, "output", _layout(value.owner), outputs[name], expected.get(name))
 
 
 def _layout(op: DocumentedOp) -> str:

@@ -260,7 +260,7 @@ def test_hostile_names_are_text(page: Page):
 def test_images_are_not_blank(page: Page):
     page.open("decoder")
     images = page.all(".images img")
-    assert len(images) == 2
+    assert len(images) == 3
     for image in images:
         assert page.run("return arguments[0].naturalWidth", image) > 8
         page.run("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", image)

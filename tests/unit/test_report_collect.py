@@ -155,6 +155,10 @@ class TestRun:
             ("dy0", "input", "NXC"),
             ("dx0", "output", "NXC"),
         ]
+        given, made = run.arrays
+        assert given.expected is None
+        assert made.expected is not None
+        np.testing.assert_allclose(made.values, made.expected, atol=1e-6)
 
     def test_given_inputs(self, tmp_path):
         given = {"dy0": np.ones((1, 2, 6, 6), np.float32), "w0_0": np.zeros((2, 2, 3, 3), np.float32)}
@@ -221,7 +225,14 @@ class TestMissing:
     def test_too_many_ops_to_run_each(self, monkeypatch):
         monkeypatch.setattr(running, "MOST_OPS", 2)
         run = ran(gradc.report(chain(3)))
-        assert why(run.errors) == "3 gradients, more than the 2 up to which each is run by itself"
+        assert why(run.errors) == "3 gradients, more than the 2 up to which each is held against float64"
+        assert run.ok
+        assert all(array.expected is None for array in run.arrays)
+
+    def test_too_much_work_to_run_each(self, monkeypatch):
+        monkeypatch.setattr(running, "MOST_FLOPS", 5_000)
+        run = ran(gradc.report(chain(2)))
+        assert why(run.errors).startswith("gradients of 5.18 kflop, more than the 5 kflop up to which")
         assert run.ok
 
     def test_too_many_ops_to_show(self, monkeypatch):

@@ -173,9 +173,10 @@ class TestContent:
 
     def test_images(self):
         shown = [found["alt"] or "" for found in read(gradc.report(chain(1)).html()).found("img")]
-        assert len(shown) == 2
+        assert len(shown) == 3
         assert "input dy0" in shown[0]
         assert "output dx0" in shown[1]
+        assert "error of dx0" in shown[2]
 
     def test_measured_and_predicted_times(self, monkeypatch):
         monkeypatch.setattr(request, "_measure", Bench(lambda name: 0.001))
