@@ -116,7 +116,7 @@ def _explained(request: Request, module: ModuleOp, tuner: Tuner | None) -> Expla
     try:
         return explain(module.clone(), request.options, request.shapes, tuner, request.measure_peak)
     except GradcError as error:
-        return Missing(str(error))
+        return Missing.because_of(error)
 
 
 def _failed(request: Request, error: GradcError) -> Report:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
-from dialects.support.diagnostics import Diagnostic
+from dialects.support.diagnostics import Diagnostic, GradcError
 from gradc.accuracy import report as accuracy
 from gradc.explain import Explanation
 from gradc.files import StrPath, write_whole
@@ -28,6 +28,11 @@ class Missing:
     """A part that could not be had, and why."""
 
     why: str
+
+    @classmethod
+    def because_of(cls, error: GradcError) -> Missing:
+        found = error.diagnostic
+        return cls(f"[{found.subject}] {found.message}" if found.subject else found.message)
 
 
 NOT_COMPILED = Missing("the graph does not compile")

@@ -44,7 +44,7 @@ def run(compiled: Compiled, request: Request, work: int) -> Run | Missing:
     try:
         return _run(compiled, request, work)
     except GradcError as error:
-        return Missing(str(error.diagnostic.with_severity("remark")))
+        return Missing.because_of(error)
     except MemoryError:
         return Missing("the memory of this machine does not suffice to run and verify the graph")
 
