@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Literal
@@ -70,7 +70,9 @@ def text_changes(before: str | None, after: str) -> tuple[Line, ...]:
     if before is None:
         return tuple(_plain("same", line) for line in new)
     old = before.strip().splitlines()
-    return tuple(_lines(old, new, _kept(old, new)))
+    kept = _kept(old, new)
+    renamed, _ = _renamings(old, new, kept)
+    return tuple(_lines(old, new, kept, renamed))
 
 
 def folded(lines: Sequence[Line], context: int = 3) -> tuple[Stretch, ...]:
@@ -173,18 +175,23 @@ def _rewired(old: Sequence[str], new: Sequence[str], pairs: Sequence[Pair]) -> I
 
     A value that no line of the other module makes is nobody's: then the line that makes it tells.
     """
-    names = [(VALUE.findall(old[i]), VALUE.findall(new[j])) for i, j in pairs]
-    made = [(_made(old[i]), _made(new[j])) for i, j in pairs]
-    forth: dict[str, str] = {}
-    back: dict[str, str] = {}
-    for (ours, theirs), (count, _) in zip(names, made, strict=True):
-        forth |= dict(zip(ours[:count], theirs[:count], strict=True))
-        back |= dict(zip(theirs[:count], ours[:count], strict=True))
-    for ours, theirs in names:
+    forth, back = _renamings(old, new, pairs)
+    for i, j in pairs:
         yield any(
             forth.get(one, other) != other or back.get(other, one) != one
-            for one, other in zip(ours, theirs, strict=True)
+            for one, other in zip(VALUE.findall(old[i]), VALUE.findall(new[j]), strict=True)
         )
+
+
+def _renamings(
+    old: Sequence[str], new: Sequence[str], pairs: Sequence[Pair]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """The names after of the values that pairs of lines make, and the names before."""
+    forth: dict[str, str] = {}
+    for i, j in pairs:
+        count = _made(old[i])
+        forth |= dict(zip(VALUE.findall(old[i])[:count], VALUE.findall(new[j])[:count], strict=True))
+    return forth, {other: one for one, other in forth.items()}
 
 
 def _made(line: str) -> int:
@@ -195,38 +202,42 @@ def _made(line: str) -> int:
     return len(VALUE.findall(makes)) if equals and makes.lstrip().startswith("%") else 0
 
 
-def _lines(old: Sequence[str], new: Sequence[str], kept: Sequence[Pair]) -> Iterator[Line]:
+def _lines(
+    old: Sequence[str], new: Sequence[str], kept: Sequence[Pair], renamed: Mapping[str, str]
+) -> Iterator[Line]:
     i = j = 0
     for next_i, next_j in (*kept, (len(old), len(new))):
-        yield from _replaced(old[i:next_i], new[j:next_j])
+        yield from _replaced(old[i:next_i], new[j:next_j], renamed)
         if next_j < len(new):
             yield _plain("same", new[next_j])
         i, j = next_i + 1, next_j + 1
 
 
-def _replaced(removed: Sequence[str], added: Sequence[str]) -> Iterator[Line]:
+def _replaced(removed: Sequence[str], added: Sequence[str], renamed: Mapping[str, str]) -> Iterator[Line]:
     marked_old: dict[int, Line] = {}
     marked_new: dict[int, Line] = {}
-    for i, j, old_words, new_words in _twins(removed, added):
-        marked_old[i], marked_new[j] = _marked(old_words, new_words)
+    for i, j in _twins(removed, added):
+        marked_old[i], marked_new[j] = _marked(removed[i], added[j], renamed)
     yield from (marked_old.get(i) or _plain("removed", line) for i, line in enumerate(removed))
     yield from (marked_new.get(j) or _plain("added", line) for j, line in enumerate(added))
 
 
-def _twins(removed: Sequence[str], added: Sequence[str]) -> Iterator[tuple[int, int, list[str], list[str]]]:
+def _twins(removed: Sequence[str], added: Sequence[str]) -> Iterator[Pair]:
     """Each removed line with the next added one that is like it, if there is one."""
     by_op: dict[str, list[int]] = {}
     for j, line in enumerate(added):
         by_op.setdefault(_op(line), []).append(j)
     for i, line in enumerate(removed):
         candidates = by_op.get(_op(line), [])
-        if not candidates:
-            continue
-        old_words, new_words = WORD.findall(line), WORD.findall(added[candidates[0]])
-        if len(old_words) * len(new_words) > MOST_COMPARED:
-            continue
-        if SequenceMatcher(None, old_words, new_words, autojunk=False).ratio() >= ALIKE:
-            yield i, candidates.pop(0), old_words, new_words
+        if candidates and _alike(line, added[candidates[0]]):
+            yield i, candidates.pop(0)
+
+
+def _alike(old: str, new: str) -> bool:
+    one, other = WORD.findall(old), WORD.findall(new)
+    if len(one) * len(other) > MOST_COMPARED:
+        return False
+    return SequenceMatcher(None, one, other, autojunk=False).ratio() >= ALIKE
 
 
 def _op(line: str) -> str:
@@ -234,12 +245,17 @@ def _op(line: str) -> str:
     return next((word for word in words if "." in word), "")
 
 
-def _marked(old: Sequence[str], new: Sequence[str]) -> tuple[Line, Line]:
+def _marked(old: str, new: str, renamed: Mapping[str, str]) -> tuple[Line, Line]:
+    """Both lines with the words that differ; another name of the same value is no difference."""
+    one, other = WORD.findall(old), WORD.findall(new)
+    names = dict(renamed)
+    if (count := _made(old)) == _made(new):
+        names |= dict(zip(VALUE.findall(old)[:count], VALUE.findall(new)[:count], strict=True))
     removed: list[Part] = []
     added: list[Part] = []
-    matcher = SequenceMatcher(None, old, new, autojunk=False)
+    matcher = SequenceMatcher(None, [names.get(word, word) for word in one], other, autojunk=False)
     for tag, i, i_end, j, j_end in matcher.get_opcodes():
         changed = tag != "equal"
-        removed += [Part("".join(old[i:i_end]), changed)] if i < i_end else []
-        added += [Part("".join(new[j:j_end]), changed)] if j < j_end else []
+        removed += [Part("".join(one[i:i_end]), changed)] if i < i_end else []
+        added += [Part("".join(other[j:j_end]), changed)] if j < j_end else []
     return Line("removed", tuple(removed)), Line("added", tuple(added))

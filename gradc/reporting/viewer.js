@@ -251,9 +251,12 @@
       for (const node of this.nodes) {
         node.classList.toggle("selected", node === this.selected);
         node.classList.toggle("kin", kin.includes(node));
+        node.classList.remove("feeds");
       }
       for (const edge of this.edges) {
-        edge.classList.toggle("near", Boolean(id) && (edge.dataset.from === id || edge.dataset.to === id));
+        const near = Boolean(id) && (edge.dataset.from === id || edge.dataset.to === id);
+        edge.classList.toggle("near", near);
+        if (near) this.byId.get(edge.dataset.from).classList.add("feeds");
       }
       if (!this.selected && kin.length && !kin.some((node) => this.visible(node))) this.show(kin[0]);
       this.describe();
@@ -283,17 +286,24 @@
       );
     }
 
+    /** The node of an id; for a reference, what it stands for. */
+    real(id) {
+      const node = this.byId.get(id);
+      return this.byId.get(node.dataset.of) ?? node;
+    }
+
     /** The nodes at the other ends of the edges whose `end` is the selected node. */
     links(heading, end, other) {
-      const edges = this.edges.filter((edge) => edge.dataset[end] === this.selected.id);
-      const found = edges.map((edge) => this.byId.get(edge.dataset[other]));
-      if (!found.length) return [];
-      const items = found.map((node) => {
+      const edges = this.edges.filter((edge) => this.real(edge.dataset[end]) === this.selected);
+      if (!edges.length) return [];
+      const items = edges.map((edge) => {
+        const node = this.real(edge.dataset[other]);
+        const { title, source } = node.dataset;
         const go = () => {
           this.select(node);
           this.show(node);
         };
-        return element("li", {}, button(`Go to ${node.dataset.title}`, node.dataset.title, go));
+        return element("li", {}, button(`Go to ${title}`, source ? `${title} of ${source}` : title, go));
       });
       return [element("h4", {}, heading), element("ul", {}, ...items)];
     }

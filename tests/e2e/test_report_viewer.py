@@ -286,6 +286,7 @@ def test_a_node_tells_its_details_and_leads_on(opened: Page):
     assert opened.run("return document.querySelectorAll('.edge.near').length") == 3
     opened.press("Go to t3")
     assert opened.marked("selected") == {"before-input-2"}
+    assert opened.find(".viewer-details li").text == "ConvTransposeBackwardData of up2"
     opened.press("Close the details")
     assert not opened.find(".viewer-details").is_displayed()
     assert opened.run("return document.querySelectorAll('.near, .kin, .selected').length") == 0
@@ -340,6 +341,7 @@ def test_a_reference_leads_to_its_node(opened: Page):
     opened.click("before-input-1-for-before-30")
     assert opened.marked("selected") == {"before-input-1"}
     assert opened.in_view("before-input-1")
+    assert opened.run("return document.querySelectorAll('.viewer-details li').length") == 500
 
 
 def test_the_overview_leads_to_the_end(opened: Page):

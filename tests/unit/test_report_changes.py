@@ -95,6 +95,18 @@ def test_only_the_words_that_differ_are_marked():
     assert (changed(removed), changed(added)) == (["f16"], ["bf16"])
 
 
+def test_words_that_are_new_names_are_not_marked():
+    after = (
+        BEFORE.replace("%2", "%d")
+        .replace("%1", "%c")
+        .replace("%0", "%b")
+        .replace("onnx.Mul %c, %y", "onnx.Mul %c, %x")
+    )
+    removed, added = (line for line in text_changes(BEFORE, after) if line.mark != "same")
+    assert (changed(removed), changed(added)) == (["%y"], ["%x"])
+    assert added.text.split()[0] == "%d"
+
+
 def test_lines_with_little_in_common_are_not_compared():
     after = BEFORE.replace(
         "onnx.Neg %0 : (tensor<4xf32>) -> tensor<4xf32>", 'onnx.Clip %0 {a = "b", c = [1, 2, 3]} : () -> ()'
