@@ -159,6 +159,16 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
         yield Page(driver, address)
 
 
+def test_a_picture_has_its_colours_without_a_viewer(opened: Page):
+    """As in a notebook."""
+    script = "return [...document.querySelectorAll('.box')].map((box) => getComputedStyle(box).fill)"
+    opened.open("both")
+    wanted = opened.run(script)
+    assert len(set(wanted)) >= 4
+    opened.run("for (const div of document.querySelectorAll('.viewer')) div.className = ''")
+    assert opened.run(script) == wanted
+
+
 @pytest.mark.parametrize("metrics", [WIDE, PHONE], ids=["wide", "phone"])
 @pytest.mark.parametrize("name", ["both", "wide", "hostile"])
 def test_texts_fit_their_boxes(opened: Page, name: str, metrics: dict[str, Any]):
