@@ -31,6 +31,7 @@ from dialects.support.limits import Limits, using
 from gradc import crash, progress
 from gradc.collector import rare_collections
 from gradc.constants import bind_constants
+from gradc.notes import quoting_errors
 from gradc.printing import whole
 from gradc.recipes import CHOICE, MODEL, SESSION, Recipe
 from gradc.samples import check_runnable
@@ -187,6 +188,7 @@ class Compiled:
         return {}
 
 
+@quoting_errors()
 def compile(
     source: Any,
     target: str = "cpu",

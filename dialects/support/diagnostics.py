@@ -83,8 +83,8 @@ class GradcError(DiagnosticException):
         self.diagnostic = diagnostic
 
     def _render_traceback_(self) -> list[str]:
-        """The lines that IPython shows: where in gradc it was raised helps nobody."""
-        return [str(self)]
+        """The lines that IPython shows, notes included: where in gradc it was raised helps nobody."""
+        return [str(self), *getattr(self, "__notes__", ())]
 
     def located(self, op: Operation) -> GradcError:
         """The same error, placed at `op` unless it already knows its place."""

@@ -7,12 +7,15 @@ from typing import Any
 
 import click
 
-from gradc.cli_options import LIMITS, Tuning, input_options, measuring_options, source_options
+from gradc import voice
+from gradc.cli_help import Command
+from gradc.cli_options import LIMITS, SOURCE, Tuning, input_options, measuring_options, source_options
+from gradc.completion import a_file
 
 
-@click.command()
-@click.argument("source", metavar="IN")
-@click.option("-o", "--output", metavar="HTML", help="Page to write; - for stdout.")
+@click.command(cls=Command, example="gradc report graph.json -o report.html")
+@SOURCE
+@click.option("-o", "--output", metavar="HTML", shell_complete=a_file, help="Page to write; - for stdout.")
 @click.option("--json", "as_json", is_flag=True, help="Print what the page shows, as JSON.")
 @click.option("--no-run", is_flag=True, help="Do not run and verify the model.")
 @click.option("--rtol", type=float, help="Largest error over the largest magnitude of an output.")
@@ -50,9 +53,9 @@ def report(
         raise click.UsageError("Missing option '-o' / '--output': where the page goes ('-' for stdout).")
     if output == "-" and as_json:
         raise click.UsageError("-o - and --json both write to stdout.")
+    from dialects.support.diagnostics import GradcError
     from gradc.reporting import command
     from gradc.reporting.request import Request
-    from gradc.tuning.progress import bar
 
     tuning = Tuning(tune, tuning_file, tune_budget, shapes)
     given["target"] = given["target"] or ep
@@ -68,9 +71,8 @@ def report(
         run=not no_run,
         measure_peak=measure_peak,
     )
-    with bar() as progress:
-        found = command.report(request, output, as_json, progress)
+    found = command.report(request, output, as_json)
     if found.failure is not None:
-        click.echo(str(found.failure.diagnostic), err=True)
+        voice.fail(GradcError(found.failure.diagnostic), found.exit_code)
     if found.exit_code:
         sys.exit(found.exit_code)

@@ -22,6 +22,7 @@ from gradc.constants import bind_constants
 from gradc.doctor import installed_version
 from gradc.explain import Explanation, explain
 from gradc.machine import this_machine
+from gradc.notes import quoting_errors
 from gradc.reporting.data import NOT_COMPILED, Missing, Model, Report, Run, Settings
 from gradc.reporting.pointing import pointed
 from gradc.reporting.request import Request
@@ -34,6 +35,7 @@ PACKAGES = ("onnx", "onnxruntime", "onnxruntime-gpu", "numpy", "xdsl")
 CHECK_FAILED = 1
 
 
+@quoting_errors()
 def report(
     source: Any,
     target: str = "cpu",

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 from dialects.support.diagnostics import Diagnostic, UsageError, sentence
-from gradc import commands
+from gradc import commands, progress
 from gradc.files import write_whole
 from gradc.reporting import page
 from gradc.reporting.collect import collect
@@ -14,7 +13,7 @@ from gradc.reporting.data import Report, as_json
 from gradc.reporting.request import Request
 
 
-def report(request: Request, output: str | None, wants_json: bool, progress: Any) -> Report:
+def report(request: Request, output: str | None, wants_json: bool) -> Report:
     """Collect, and write the page to `output` (`-`: stdout) and the data to stdout, as is wanted.
 
     What it takes to make a page is looked for first: collecting may take long.
@@ -23,7 +22,8 @@ def report(request: Request, output: str | None, wants_json: bool, progress: Any
         raise UsageError(Diagnostic("error", sentence("--rtol", request.rtol, "a number >= 0")))
     if output is not None:
         page.check_available()
-    found = collect(request, progress)
+    with progress.bar(patience=0 if request.tuning.tune else progress.PATIENCE) as show:
+        found = collect(request, show)
     if output == commands.STDOUT:
         commands.write_stdout(found.html().encode())
     elif output is not None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from math import isfinite
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -15,6 +13,7 @@ from dialects.support.diagnostics import Diagnostic, GradcError
 from gradc.accuracy import report as accuracy
 from gradc.explain import Explanation
 from gradc.files import StrPath, write_whole
+from gradc.json_text import json_text
 from gradc.reporting.changes import Line
 from gradc.tensors import TensorInfo
 from gradc.verify import OutputError
@@ -40,10 +39,10 @@ NOT_COMPILED = Missing("the graph does not compile")
 
 @dataclass(frozen=True)
 class Remark:
-    """A diagnostic, and the line of the source at which it points, '' where that is not known."""
+    """A diagnostic, and the quoted line of the source at which it points, '' where that is not known."""
 
     diagnostic: Diagnostic
-    line: str = ""
+    quote: str = ""
 
 
 @dataclass(frozen=True)
@@ -168,7 +167,7 @@ def as_json(report: Report) -> str:
         "explanation": _plain(report.explanation),
         "run": _run(report.run),
     }
-    return json.dumps(found, indent=1)
+    return json_text(found)
 
 
 def _plain(part: Any) -> Any:
@@ -184,7 +183,7 @@ def _passes(part: tuple[PassRecord, ...] | Missing) -> Any:
 def _run(part: Run | Missing) -> Any:
     if isinstance(part, Missing):
         return _plain(part)
-    verified = [_row(row) for row in part.rows]
+    verified = [asdict(row) | {"ok": row.ok} for row in part.rows]
     return {"inputs": part.inputs, "verified": verified, "errors": _errors(part.errors)}
 
 
@@ -193,9 +192,3 @@ def _errors(part: accuracy.Report | Missing) -> Any:
         return _plain(part)
     lists = {"outputs": part.outputs, "ops": part.ops}
     return {name: [accuracy.as_data(row) for row in rows] for name, rows in lists.items()}
-
-
-def _row(row: OutputError) -> dict[str, Any]:
-    """JSON has no infinity: an error that is not finite is null."""
-    values = asdict(row) | {"ok": row.ok}
-    return {k: None if isinstance(v, float) and not isfinite(v) else v for k, v in values.items()}

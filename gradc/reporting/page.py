@@ -18,7 +18,7 @@ from gradc.accuracy.report import Row
 from gradc.reporting import drawings
 from gradc.reporting.bars import gradients
 from gradc.reporting.changes import Line, Stretch, folded
-from gradc.reporting.data import NOT_COMPILED, Missing, Model, PassRecord, Remark, Report, Run
+from gradc.reporting.data import NOT_COMPILED, Missing, Model, PassRecord, Report, Run
 from gradc.reporting.numbers import number, size, time
 
 PACKAGE = "gradc.reporting"
@@ -59,7 +59,6 @@ def page(report: Report) -> str:
         **gradients(report.explanation),
         run=run,
         spreads=_spreads(run),
-        quoted=quoted,
     )
 
 
@@ -107,7 +106,9 @@ def _environment() -> Any:
 
 def _visible(value: Any) -> Any:
     """Names from files with what does not show, or turns the text around, made visible."""
-    return printable(value) if type(value) is str else value
+    if type(value) is not str:
+        return value
+    return "\n".join(map(printable, value.split("\n")))
 
 
 def _asset(name: str) -> str:
@@ -228,26 +229,3 @@ def _spread(row: Row) -> dict[str, Any]:
     spreads = [row.errors.spreads[measure] for measure in (ULPS_OF_TERMS, ULPS_OF_RESULT)]
     values = [value for spread in spreads for value in (spread.worst, spread.p99, spread.median)]
     return found | {"mismatches": row.errors.mismatches, "ulps": values}
-
-
-AROUND = 80
-"""Characters of a line of the source on each side of the place that is pointed at."""
-
-
-def quoted(remark: Remark) -> dict[str, str]:
-    """The line of a remark in three parts: before, at and after the place."""
-    position = remark.diagnostic.position
-    assert position is not None
-    column = min(max(position.column - 1, 0), len(remark.line))
-    word = _word(remark.line, column)
-    start, end = max(column - AROUND, 0), column + len(word) + AROUND
-    before = ("…" if start else "") + remark.line[start:column]
-    after = remark.line[column + len(word) : end] + ("…" if end < len(remark.line) else "")
-    return {"before": before, "at": word, "after": after}
-
-
-def _word(line: str, column: int) -> str:
-    """What is at a column: a word or a number, else a character."""
-    rest = line[column : column + AROUND]
-    length = next((i for i, c in enumerate(rest) if not (c.isalnum() or c in "%_.-")), len(rest))
-    return rest[: max(length, 1)]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import linecache
-
 from dialects.support.diagnostics import Diagnostic
 from gradc.builder import Graph
+from gradc.notes import WIDTH
+from gradc.quoting import quote
 from gradc.reporting.data import Remark
 from gradc.reporting.request import Request
+
+STDIN = "<stdin>"
 
 
 def pointed(request: Request, diagnostic: Diagnostic) -> Remark:
@@ -17,6 +19,7 @@ def pointed(request: Request, diagnostic: Diagnostic) -> Remark:
     from any file, and a report is for showing around.
     """
     position = diagnostic.position
-    if position is None or not (position.file == request.path or isinstance(request.source, Graph)):
+    ours = STDIN if request.path == "-" else request.path
+    if position is None or not (position.file == ours or isinstance(request.source, Graph)):
         return Remark(diagnostic)
-    return Remark(diagnostic, linecache.getline(position.file, position.line).rstrip())
+    return Remark(diagnostic, quote(diagnostic, WIDTH))

@@ -108,7 +108,9 @@ class TestIPython:
         result = shell.run_cell(f"import gradc\ngradc.compile({str(path)!r})")
         assert isinstance(result.error_in_exec, gradc.GradcError)
         shown = capsys.readouterr().out
-        assert f"{path}:4:3: error: [ConvolutionBackwardData" in shown
+        assert f"{path}:6:5: error: [ConvolutionBackwardData" in shown
+        assert '    6 |     auto_pad = "same_uper", auto_pad_rule' in shown
+        assert "      |     ^~~~~~~~" in shown
         assert "did you mean same_upper" in shown
         assert "Traceback" not in shown
         assert "gradc/compiler.py" not in shown

@@ -67,7 +67,9 @@ class TestCompiled:
         found = gradc.report(str(CONV_MLIR))
         assert [r.diagnostic for r in found.remarks] == list(gradc.compile(str(CONV_MLIR)).remarks)
         for remark in found.remarks:
-            assert remark.line.strip() == "%diff_src = onednn.convolution_backward_data %diff_dst, %weights {"
+            line, caret = remark.quote.splitlines()
+            assert line == "    4 |   %diff_src = onednn.convolution_backward_data %diff_dst, %weights {"
+            assert caret == "      |   ^~~~~~~~~"
 
     def test_a_text_that_claims_to_be_of_another_file_shows_nothing_of_it(self, tmp_path):
         secret = tmp_path / "secret"
@@ -79,7 +81,7 @@ class TestCompiled:
         path.write_text(text)
         found = gradc.report(path)
         assert found.remarks
-        assert not any("nobody" in remark.line for remark in found.remarks)
+        assert not any("nobody" in remark.quote for remark in found.remarks)
 
     def test_passes_that_change_nothing_have_no_lines(self):
         found = gradc.report(CONV_MLIR, run=False)
@@ -250,7 +252,9 @@ class TestFailures:
         found = gradc.report(path)
         assert found.failure is not None
         assert found.failure.diagnostic.subject.startswith("ConvolutionBackwardData")
-        assert found.failure.line == path.read_text().splitlines()[found.failure.diagnostic.position.line - 1]
+        assert (
+            path.read_text().splitlines()[found.failure.diagnostic.position.line - 1] in found.failure.quote
+        )
         assert found.exit_code == 4
         assert not found.ok
 
