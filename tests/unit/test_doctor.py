@@ -80,6 +80,13 @@ def test_a_missing_package(name, monkeypatch):
     assert report()[name] == ("missing", f"pip install {name}")
 
 
+def test_what_a_report_needs(monkeypatch):
+    without(monkeypatch, also={"jinja2": "3.1.6", "pillow": "12.0", "pygraphviz": "2.0.4"})
+    assert report()["gradc report"] == ("jinja2 3.1.6, pillow 12.0, pygraphviz 2.0.4", "")
+    without(monkeypatch, "pygraphviz", also={"jinja2": "3.1.6", "pillow": "12.0"})
+    assert report()["gradc report"] == ("missing: pygraphviz", 'pip install "gradc[report]"')
+
+
 def test_an_operating_system_without_proc(monkeypatch, tmp_path):
     monkeypatch.setattr(machine, "_LISTING", tmp_path / "cpuinfo")
     assert report()["CPU features"][0] == "unknown on this operating system"
