@@ -31,6 +31,7 @@
       this.nodes = [...this.svg.querySelectorAll(".node")];
       this.edges = [...this.svg.querySelectorAll(".edge")];
       this.byId = new Map(this.nodes.map((node) => [node.id, node]));
+      this.boxes = new Map(this.nodes.map((node) => [node, this.boxOf(node)]));
       this.scale = 1;
       this.matches = [];
       this.current = -1;
@@ -42,10 +43,15 @@
 
     build() {
       const label = this.svg.getAttribute("aria-label") ?? "graph";
-      this.pane = element("div", { class: "viewer-pane", tabindex: "0", role: "region", "aria-label": label });
-      this.details = element("aside", { class: "viewer-details", "aria-label": "details", hidden: "" });
+      this.pane = element("div", {
+        class: "viewer-pane", tabindex: "0", role: "region", "aria-label": label, "aria-keyshortcuts": "+ - 0 1 n p /",
+      });
+      this.details = element("aside", {
+        class: "viewer-details", "aria-label": "details", "aria-live": "polite", hidden: "",
+      });
       this.overview = element("canvas", { class: "viewer-overview", "aria-hidden": "true" });
       this.percent = element("output", { class: "viewer-scale", "aria-label": "scale" });
+      this.mark = element("i", { class: "viewer-mark", hidden: "" });
       this.count = element("output", { class: "viewer-count", "aria-label": "matches" });
       this.box = element("input", { type: "search", placeholder: "Search", "aria-label": "Search the graph" });
       this.next = button("Next match", "Next", () => this.step(1));
@@ -62,7 +68,7 @@
       );
       this.pane.append(this.svg);
       const body = element("div", { class: "viewer-body" }, this.pane, this.overview, this.details);
-      this.root.append(bar, body);
+      this.root.append(bar, body, this.mark);
     }
 
     /** The first size is the first view; a pane that is not shown yet has none. */
@@ -79,6 +85,7 @@
       const { width } = this.natural;
       const scale = Math.min(1, Math.max(this.room().width / width, READABLE));
       this.resize(scale);
+      this.root.style.setProperty("--pane-height", `${this.pane.offsetHeight}px`); // whatever the scale is later
       this.pane.scrollTop = 0;
       const first = this.nodes[0];
       if (first) this.pane.scrollLeft = this.middle(first).x * this.scale - this.pane.clientWidth / 2;
@@ -115,10 +122,15 @@
       this.drawOverview();
     }
 
-    middle(node) {
+    boxOf(node) {
       const box = node.querySelector(".box");
-      const of = (name) => Number(box.getAttribute(name));
-      return { x: of("x") + of("width") / 2, y: of("y") + of("height") / 2 };
+      const [x, y, width, height] = ["x", "y", "width", "height"].map((name) => Number(box.getAttribute(name)));
+      return { x, y, width, height };
+    }
+
+    middle(node) {
+      const { x, y, width, height } = this.boxes.get(node);
+      return { x: x + width / 2, y: y + height / 2 };
     }
 
     show(node) {
@@ -130,7 +142,7 @@
     }
 
     listen() {
-      this.pane.addEventListener("scroll", () => this.drawOverview());
+      this.pane.addEventListener("scroll", () => requestAnimationFrame(() => this.drawOverview()));
       this.pane.addEventListener("keydown", (event) => this.key(event));
       this.pane.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
       this.svg.addEventListener("click", (event) => this.click(event));
@@ -248,9 +260,10 @@
     told({ source, id }) {
       this.selected = this.byId.get(id) ?? null;
       const kin = source ? this.nodes.filter((node) => node.dataset.source === source) : [];
+      const among = new Set(kin);
       for (const node of this.nodes) {
         node.classList.toggle("selected", node === this.selected);
-        node.classList.toggle("kin", kin.includes(node));
+        node.classList.toggle("kin", among.has(node));
         node.classList.remove("feeds");
       }
       for (const edge of this.edges) {
@@ -311,7 +324,8 @@
     search() {
       const wanted = this.box.value.trim().toLowerCase();
       this.matches = wanted ? this.found(wanted) : [];
-      for (const node of this.nodes) node.classList.toggle("match", this.matches.includes(node));
+      const among = new Set(this.matches);
+      for (const node of this.nodes) node.classList.toggle("match", among.has(node));
       this.current = -1;
       this.next.disabled = !this.matches.length;
       this.count.value = wanted ? `${this.matches.length} found` : "";
@@ -319,12 +333,11 @@
       this.drawOverview();
     }
 
-    /** The nodes that are called so, then those that say so elsewhere. */
+    /** The nodes that are called so; where none is, those that say so. */
     found(wanted) {
       const says = (text) => text.toLowerCase().includes(wanted);
       const called = this.nodes.filter((node) => says(node.dataset.title));
-      const others = this.nodes.filter((node) => !says(node.dataset.title) && says(node.textContent));
-      return [...called, ...others];
+      return called.length ? called : this.nodes.filter((node) => says(node.textContent));
     }
 
     step(by) {
@@ -345,23 +358,25 @@
       this.overview.style.display = needed ? "" : "none";
       if (!needed) return;
       const small = Math.min(OVERVIEW.width / width, OVERVIEW.height / height);
-      const [columns, rows] = [width * small, height * small].map((size) => Math.max(12, Math.round(size)));
+      const [columns, rows] = [width * small, height * small].map((size) => Math.max(8, Math.round(size)));
       Object.assign(this.overview, { width: columns, height: rows });
       const context = this.overview.getContext("2d");
       const style = getComputedStyle(this.root);
-      for (const node of this.nodes) {
-        const box = node.querySelector(".box");
-        const [x, y, w, h] = ["x", "y", "width", "height"].map((name) => Number(box.getAttribute(name)));
-        const marked = ["selected", "kin", "match"].some((name) => node.classList.contains(name));
-        context.fillStyle = marked ? getComputedStyle(box).stroke : style.color;
-        context.globalAlpha = marked ? 1 : 0.35;
-        context.fillRect((x / width) * columns, (y / height) * rows, (w / width) * columns, Math.max(1, (h / height) * rows));
-      }
+      const marked = this.nodes.filter((node) => /\b(selected|kin|match)\b/.test(node.getAttribute("class")));
+      const dab = (node) => {
+        const box = this.boxes.get(node);
+        const [x, y] = [box.x * small, box.y * small];
+        context.fillRect(x, y, Math.max(1, box.width * small), Math.max(1, box.height * small));
+      };
+      context.fillStyle = style.color;
+      context.globalAlpha = 0.35;
+      this.nodes.forEach(dab);
       context.globalAlpha = 1;
+      if (marked.length) context.fillStyle = getComputedStyle(this.mark).color;
+      marked.forEach(dab);
       context.strokeStyle = style.color;
-      const across = columns / (width * this.scale);
-      const down = rows / (height * this.scale);
-      context.strokeRect(scrollLeft * across, scrollTop * down, clientWidth * across, clientHeight * down);
+      const part = small / this.scale;
+      context.strokeRect(scrollLeft * part, scrollTop * part, clientWidth * part, clientHeight * part);
     }
 
     /** A press on the overview goes there. */
@@ -369,9 +384,8 @@
       const go = (event) => {
         if (!event.buttons) return;
         const frame = this.overview.getBoundingClientRect();
-        const { width, height } = this.natural;
-        const x = ((event.clientX - frame.left) / frame.width) * width * this.scale;
-        const y = ((event.clientY - frame.top) / frame.height) * height * this.scale;
+        const x = ((event.clientX - frame.left) / frame.width) * this.pane.scrollWidth;
+        const y = ((event.clientY - frame.top) / frame.height) * this.pane.scrollHeight;
         this.pane.scrollTo(x - this.pane.clientWidth / 2, y - this.pane.clientHeight / 2);
       };
       this.overview.addEventListener("pointerdown", go);

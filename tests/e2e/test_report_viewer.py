@@ -213,6 +213,13 @@ def test_buttons_zoom(opened: Page):
     assert all(opened.in_view(id) for id in ("before-input-0", "before-output-0"))
 
 
+def test_the_pane_keeps_its_height(opened: Page):
+    opened.open("wide")
+    height = opened.find(".viewer-pane").size["height"]
+    opened.press("Fit the whole graph")
+    assert opened.find(".viewer-pane").size["height"] == height
+
+
 def test_keys_zoom_and_walk(opened: Page):
     opened.open("both")
     opened.keys(".viewer-pane", "+")
@@ -338,6 +345,9 @@ def test_searching(opened: Page):
     opened.driver.find_elements("css selector", '.viewer button[aria-label="Next match"]')[1].click()
     assert count.text == "2 of 2"
     assert opened.marked("selected") == opened.marked("match") - {first}
+    box.clear()
+    box.send_keys("resize-to")
+    assert opened.marked("match") == {"after-19", "after-21"}
     box.clear()
     box.send_keys("no such thing")
     assert count.text == "0 found"
