@@ -239,19 +239,23 @@
       if (this.moved) return;
       const node = event.target.closest(".node");
       const far = this.byId.get(node?.dataset.of);
-      this.select(far ?? node);
-      if (far) this.show(far);
+      if (far) this.choose(far);
+      else this.select(node);
     }
 
     neighbour(step) {
       const count = this.nodes.length;
       const at = this.selected ? this.nodes.indexOf(this.selected) : step > 0 ? -1 : count;
-      const node = this.nodes[(at + step + count) % count];
-      this.select(node);
-      this.show(node);
+      this.choose(this.nodes[(at + step + count) % count]);
     }
 
-    /** Chooses a node, or none, and tells the document. */
+    /** Selects a node that may be out of view. */
+    choose(node) {
+      this.show(node);
+      this.select(node);
+    }
+
+    /** Selects a node, or none, and tells the document. */
     select(node) {
       const detail = { source: node?.dataset.source ?? null, id: node?.id ?? null };
       document.dispatchEvent(new CustomEvent("gradc:select", { detail }));
@@ -273,7 +277,14 @@
       }
       if (!this.selected && kin.length && !kin.some((node) => this.visible(node))) this.show(kin[0]);
       this.describe();
+      if (this.selected) this.uncover();
       this.drawOverview();
+    }
+
+    /** Details that stick to the end of the window must not hide what they are about. */
+    uncover() {
+      const [box, cover] = [this.selected, this.details].map((part) => part.getBoundingClientRect());
+      if (box.left < cover.right && box.bottom > cover.top && this.visible(this.selected)) scrollBy(0, box.bottom - cover.top + 12);
     }
 
     visible(node) {
@@ -312,11 +323,8 @@
       const items = edges.map((edge) => {
         const node = this.real(edge.dataset[other]);
         const { title, source } = node.dataset;
-        const go = () => {
-          this.select(node);
-          this.show(node);
-        };
-        return element("li", {}, button(`Go to ${title}`, source ? `${title} of ${source}` : title, go));
+        const text = source ? `${title} of ${source}` : title;
+        return element("li", {}, button(`Go to ${title}`, text, () => this.choose(node)));
       });
       return [element("h4", {}, heading), element("ul", {}, ...items)];
     }
@@ -345,8 +353,7 @@
       if (!count) return;
       this.current = this.current < 0 && by < 0 ? count - 1 : (this.current + by + count) % count;
       this.count.value = `${this.current + 1} of ${count}`;
-      this.select(this.matches[this.current]);
-      this.show(this.matches[this.current]);
+      this.choose(this.matches[this.current]);
     }
 
     /** The whole graph in small, with a frame around what is in view; for graphs that need much scrolling. */
