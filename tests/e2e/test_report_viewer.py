@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -141,7 +142,7 @@ class Page:
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     require(browser.missing_browser())
-    pytest.importorskip("pygraphviz")
+    require(None if find_spec("pygraphviz") else "pygraphviz is not installed: pip install -e '.[report]'")
     folder = tmp_path_factory.mktemp("viewer")
     decoder = compile_module(load(ROOT / "examples" / "decoder_backward.json"), Options())
     dynamic = compile_module(load(ROOT / "examples" / "resize_dynamic.mlir"), Options())
