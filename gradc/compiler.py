@@ -162,6 +162,16 @@ class Compiled:
         """
         return self.session(ep, threads).run(_by_name("inputs", inputs))
 
+    def reference(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """What the outputs should be, by name: the source executed with numpy, slowly and exactly."""
+        from gradc.verify import in_order, reference
+
+        names = entry.output_names(entry.entry_function(self.source))
+        with using(self.options.limits):
+            check_runnable(self.source)
+            expected = reference(self.source, in_order(self, _by_name("inputs", inputs)))
+        return dict(zip(names, expected, strict=True))
+
     def session(self, ep: Ep | None = None, threads: int | None = None) -> Session:
         """The onnxruntime session that `run` uses; made once per provider and thread count."""
         from gradc.runtime import Session, ep_of

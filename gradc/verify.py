@@ -17,7 +17,7 @@ from dialects.support.dtypes import HALVES, name_of, of_numpy
 from gradc import progress
 from gradc.accuracy.exact import exact, magnitudes
 from gradc.compiler import Compiled
-from gradc.tensors import as_dtype, checked_inputs
+from gradc.tensors import checked_inputs
 
 RTOL = {"f32": 3e-5, "bf16": 2.0**-7, "f16": 2.0**-10, "f64": 1e-12}
 """Largest error over the largest magnitude of an output, per op on the way to it. For the half types,
@@ -58,18 +58,21 @@ def verify_outputs(
     `rtol` replaces the bound of every output.
     """
     function = entry.entry_function(compiled.source)
-    dtypes = {info.name: info.dtype for info in compiled.inputs}
-    given = {name: as_dtype(np.asarray(array), dtypes[name]) for name, array in inputs.items()}
-    arrays = checked_inputs(compiled.inputs, given)
-    expected = reference(compiled.source, [arrays[n] for n in entry.input_names(function)])
+    fed = in_order(compiled, inputs)
+    expected = reference(compiled.source, fed)
     limits = bounds(compiled.source) if rtol is None else [rtol] * len(expected)
     names, within = entry.output_names(function), may_overflow_within(compiled.source)
     given = list(zip(names, expected, limits, within, strict=True))
     rows = [compare(name, outputs[name], want, limit, inner) for name, want, limit, inner in given]
     if rtol is None and not all(row.ok for row in rows):
-        fed = [arrays[n] for n in entry.input_names(function)]
         return _second_look(compiled.source, fed, outputs, [want.dtype for want in expected], rows)
     return rows
+
+
+def in_order(compiled: Compiled, inputs: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+    """The inputs as the source takes them; GradcError where one is missing, unknown or of a wrong shape."""
+    arrays = checked_inputs(compiled.inputs, inputs)
+    return [arrays[name] for name in entry.input_names(entry.entry_function(compiled.source))]
 
 
 def _second_look(

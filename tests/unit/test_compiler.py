@@ -262,6 +262,28 @@ class TestCompiled:
                 result["dx"].astype(float), want.astype(float), rtol=tolerance, atol=tolerance
             )
 
+    def test_the_reference_is_the_source_executed(self):
+        compiled = gradc.compile(conv_graph())
+        dy, w = normal((1, 4, 3, 3)), normal((4, 2, 3, 3), seed=1)
+        (want,) = evaluate(compiled.source, [dy, w])
+        got = compiled.reference({"w": w, "dy": dy})
+        assert list(got) == ["dx"]
+        np.testing.assert_array_equal(got["dx"], want)
+
+    @pytest.mark.parametrize(
+        ("inputs", "message"),
+        [
+            ({}, "missing inputs: expected dy: f32"),
+            ({"dz": 1}, "unknown input: given dz, expected dy, w"),
+            ([1], "inputs: given list, expected a mapping from names to arrays"),
+        ],
+    )
+    def test_the_reference_refuses_as_run_does(self, inputs, message):
+        compiled = gradc.compile(conv_graph())
+        for execute in (compiled.run, compiled.reference):
+            with pytest.raises(gradc.GradcError, match=message):
+                execute(inputs)
+
     def test_bfloat16_from_an_npz_may_be_fed_as_it_comes(self):
         compiled = gradc.compile(conv_graph("bf16"))
         dy, w = normal((1, 4, 3, 3), ml_dtypes.bfloat16), normal((4, 2, 3, 3), ml_dtypes.bfloat16)
