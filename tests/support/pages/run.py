@@ -178,7 +178,8 @@ class Page:
         target.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
     def _command(self, block: Block, name: str) -> None:
-        assert f"run_readme {name}\n" in (self.root / ".ci/run").read_text(encoding="utf-8"), name
+        run = (self.root / ".ci/run").read_text(encoding="utf-8").splitlines()
+        assert any(line.split()[:2] == ["run_readme", name] for line in run), name
         for part in block.source.strip().split(" && "):
             if part.startswith(".venv/bin/gradc"):
                 self.folder.must(part.removeprefix(".venv/bin/"))
