@@ -16,8 +16,8 @@ import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from io import BytesIO
-from pathlib import Path
 from typing import IO
 
 from xdsl.context import Context
@@ -37,6 +37,7 @@ from dialects.support.diagnostics import (
 )
 from gradc import voice
 from gradc.files import write_whole
+from gradc.importers import FORMS, form_of_suffix, importer
 from gradc.importers.mlir_text import PlacingParser
 from gradc.importers.modules import verify
 from gradc.importers.text import decode
@@ -74,7 +75,8 @@ class GradcOpt(xDSLOptMain):
         self.available_targets.update({"mlir": lambda: MLIRTarget, "elided": lambda: ElidedTarget})
 
     def register_all_frontends(self) -> None:
-        self.available_frontends.update({"mlir": self._parse_mlir, "json": self._parse_json})
+        self.available_frontends.update({form: partial(self._import, form) for form in FORMS})
+        self.available_frontends["mlir"] = self._parse_mlir
 
     def register_all_arguments(self, arg_parser: argparse.ArgumentParser) -> None:
         super().register_all_arguments(arg_parser)
@@ -109,7 +111,7 @@ class GradcOpt(xDSLOptMain):
         if path in (None, STDIN):
             return BytesIO(read_stream(sys.stdin.buffer, "<stdin>")), "mlir"
         try:
-            return BytesIO(read_bytes(path)), "json" if Path(path).suffix == ".json" else "mlir"
+            return BytesIO(read_bytes(path)), form_of_suffix(path) or "mlir"
         except OSError as error:
             raise unreadable(path, error) from None
 
@@ -158,10 +160,9 @@ class GradcOpt(xDSLOptMain):
                 verify(module)
         return module
 
-    def _parse_json(self, stream: IO[bytes]) -> ModuleOp:
-        from gradc.importers.onednn_json import import_json
-
-        return import_json(stream.read(), self.get_input_name())
+    def _import(self, form: str, stream: IO[bytes]) -> ModuleOp:
+        file = self.get_input_name()
+        return importer(form)(decode(stream.read(), file), file, None)
 
 
 def _nearest(parser: argparse.ArgumentParser, message: str) -> str:

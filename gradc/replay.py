@@ -79,11 +79,11 @@ def fault_of_text(recipe: Recipe, body: str, file: str) -> Fault | None:
 
 
 def _import(recipe: Recipe, body: str, file: str) -> None:
-    from gradc.importers.mlir_text import import_mlir
-    from gradc.importers.onednn_json import import_json
+    from gradc.importers import FORMS, importer
 
-    read = import_json if recipe.form == "json" else import_mlir
-    read(body, file, options_of(recipe).auto_pad_rule)
+    if recipe.form not in FORMS:
+        raise violation("form of the recipe", given=recipe.form, expected=f"one of {', '.join(FORMS)}")
+    importer(recipe.form)(body, file, options_of(recipe).auto_pad_rule)
 
 
 def module_of(text: str, file: str) -> ModuleOp:

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from typing import TypeVar
 
 from xdsl.passes import ModulePass
 
-_PASSES = {
-    "materialize-constants": "MaterializeConstantsPass",
-    "infer-types": "InferTypesPass",
-    "resolve-auto-pad": "ResolveAutoPadPass",
-    "canonicalize-layout": "CanonicalizeLayoutPass",
-    "legalize-types": "LegalizeTypesPass",
-    "convert-cann-to-grad": "ConvertCannToGradPass",
-    "convert-onednn-to-grad": "ConvertOneDNNToGradPass",
-    "assign-layout": "AssignLayoutPass",
-    "select-strategy": "SelectStrategyPass",
-    "simplify": "SimplifyPass",
-    "legalize-onnx": "LegalizeOnnxPass",
-}
-"""Pass name -> class; the module is the name with underscores."""
+PASSES = (
+    "materialize-constants",
+    "infer-types",
+    "resolve-auto-pad",
+    "canonicalize-layout",
+    "legalize-types",
+    "convert-cann-to-grad",
+    "convert-onednn-to-grad",
+    "assign-layout",
+    "select-strategy",
+    "simplify",
+    "legalize-onnx",
+)
+"""Each in the file of its name, with underscores."""
 
-STRATEGY_NAMES = (
+STRATEGIES = (
     "conv-to-conv",
     "conv-to-conv2d",
     "conv-to-conv-transpose",
@@ -45,11 +46,25 @@ STRATEGY_NAMES = (
     "resize-dynamic-to-gathered-sum",
     "window-to-slice",
 )
-PASS_NAMES = tuple(_PASSES)
+"""Each in the file of its name in `strategies/`, and a pass of that name, too. Of equal prices the first
+is chosen."""
+
+T = TypeVar("T")
 
 
-def _pass(name: str) -> type[ModulePass]:
-    return getattr(import_module(f"passes.{name.replace('-', '_')}"), _PASSES[name])
+def all_passes() -> dict[str, Callable[[], type[ModulePass]]]:
+    """Every pass by name, imported when it is asked for."""
+    passes = {name: lambda name=name: class_of("passes", name, ModulePass) for name in PASSES}
+    return passes | {name: lambda name=name: _strategy_pass(name) for name in STRATEGIES}
+
+
+def class_of(package: str, name: str, base: type[T]) -> type[T]:
+    """The class with that `name` in the file of that name; LookupError says what is not there."""
+    module = import_module(f"{package}.{name.replace('-', '_')}")
+    for found in vars(module).values():
+        if isinstance(found, type) and issubclass(found, base) and vars(found).get("name") == name:
+            return found
+    raise LookupError(f'{module.__file__} has no {base.__name__} with name = "{name}"')
 
 
 def _strategy_pass(name: str) -> type[ModulePass]:
@@ -57,9 +72,3 @@ def _strategy_pass(name: str) -> type[ModulePass]:
     from passes.strategies.base import pass_of
 
     return pass_of(type(by_name()[name]))
-
-
-def all_passes() -> dict[str, Callable[[], type[ModulePass]]]:
-    """Every pass by name, imported when it is asked for. Each strategy is a pass of its own, too."""
-    passes = {name: lambda name=name: _pass(name) for name in _PASSES}
-    return passes | {name: lambda name=name: _strategy_pass(name) for name in STRATEGY_NAMES}

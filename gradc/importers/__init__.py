@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
@@ -15,9 +17,30 @@ from gradc.reading import read_bytes, read_stream, unreadable
 
 STDIN = "-"
 
+FORMS: Mapping[str, str] = {
+    "json": "gradc.importers.onednn_json:import_json",
+    "mlir": "gradc.importers.mlir_text:import_mlir",
+}
+"""The suffix of a form -> its importer, imported when it is asked for."""
+
+Importer = Callable[[str, str, str | None], ModuleOp]
+"""From a text, how diagnostics name its file, and the auto_pad_rule of every op (None: the op's own, or
+what the form implies). Raises GradcError."""
+
+
+def importer(form: str) -> Importer:
+    module, _, name = FORMS[form].partition(":")
+    return getattr(import_module(module), name)
+
+
+def form_of_suffix(name: str) -> str | None:
+    """The form of a file of that name, None where the name does not tell."""
+    suffix = Path(name).suffix.lower().removeprefix(".")
+    return suffix if suffix in FORMS else None
+
 
 def import_file(path: str | os.PathLike[str], auto_pad_rule: str | None = None) -> ModuleOp:
-    """The module of a file: `.json`, `.mlir`, or anything that starts like one; `-` is stdin.
+    """The module of a file of one of FORMS, or of any that starts like JSON or MLIR text; `-` is stdin.
 
     `auto_pad_rule` replaces that of every op. Raises GradcError, which names the file as `path` does,
     for a file that cannot be read or is wrong.
@@ -29,19 +52,14 @@ def import_file(path: str | os.PathLike[str], auto_pad_rule: str | None = None) 
     shown = "<stdin>" if name == STDIN else name
     if not data.strip():
         raise GradcError(Diagnostic("error", "the file is empty", position=Position(shown, 1, 1)))
-    if _is_json(name, data):
-        return import_text(decode(data, shown), "json", shown, auto_pad_rule)
-    return import_text(decode(data, shown), "mlir", shown, auto_pad_rule)
+    form = form_of_suffix(name) or _form_of_content(data)
+    return import_text(decode(data, shown), form, shown, auto_pad_rule)
 
 
 def import_text(text: str, form: str, file: str, auto_pad_rule: str | None = None) -> ModuleOp:
-    """The module of a text in one of the forms json and mlir; what is our fault leaves a reproducer."""
-    from gradc.importers.mlir_text import import_mlir
-    from gradc.importers.onednn_json import import_json
-
-    read = import_json if form == "json" else import_mlir
+    """The module of a text in one of FORMS; what is our fault leaves a reproducer."""
     with crash.import_reproducer(lambda: text, form, auto_pad_rule):
-        return read(text, file, auto_pad_rule)
+        return importer(form)(text, file, auto_pad_rule)
 
 
 def _read(name: str) -> bytes:
@@ -55,10 +73,7 @@ def _read(name: str) -> bytes:
         raise violation(f"cannot read {name}: {error}") from None
 
 
-def _is_json(name: str, data: bytes) -> bool:
-    """By suffix, else by the first character: MLIR text may only start with `{` in `{-#`."""
-    suffix = Path(name).suffix.lower()
-    if suffix in (".json", ".mlir"):
-        return suffix == ".json"
+def _form_of_content(data: bytes) -> str:
+    """By the first character: MLIR text may only start with `{` in `{-#`."""
     start = data.removeprefix(b"\xef\xbb\xbf").lstrip()
-    return start.startswith(b"{") and not start.startswith(b"{-#")
+    return "json" if start.startswith(b"{") and not start.startswith(b"{-#") else "mlir"

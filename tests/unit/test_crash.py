@@ -326,6 +326,13 @@ class TestReplay:
         assert result.code in (2, 4)
         assert re.search(message, result.line)
 
+    def test_a_form_that_is_none(self, tmp_path):
+        recipe = Recipe("import", "the importer", form="yaml")
+        (tmp_path / "a.mlir").write_text(f"{recipe.line()}\n{{}}", encoding="utf-8")
+        result = run_opt("--replay", tmp_path / "a.mlir")
+        assert result.code == 4
+        assert "form of the recipe: given yaml, expected one of json, mlir" in result.line
+
     def test_a_file_is_needed(self, tmp_path):
         assert "--replay: name the file" in run_opt("--replay").line
         result = run_opt("--replay", tmp_path / "none")

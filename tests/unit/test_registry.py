@@ -1,6 +1,5 @@
-"""What is registered by name is there, under the name and in the file that say so."""
+"""What is registered by name is there, under the name and in the file that say so, and nothing else is."""
 
-import inspect
 from pathlib import Path
 
 import pytest
@@ -9,9 +8,26 @@ import passes
 from passes import all_passes
 from passes.strategies import STRATEGIES
 
+FOLDER = Path(passes.__file__).parent
+NO_PASSES = {"__init__", "choice", "pipelines", "target"}
+"""What lies beside the passes: what they share."""
 
-def test_every_strategy_is_a_pass_and_every_strategy_pass_a_strategy():
-    assert sorted(passes.STRATEGY_NAMES) == sorted(strategy.name for strategy in STRATEGIES)
+NO_STRATEGIES = {"__init__", "base", "resize_by_form"}
+
+
+def names_in(folder: Path, others: set[str]) -> list[str]:
+    """The names that the files of a folder stand for."""
+    return sorted(path.stem.replace("_", "-") for path in folder.glob("*.py") if path.stem not in others)
+
+
+@pytest.mark.parametrize("name", names_in(FOLDER, NO_PASSES))
+def test_a_file_of_a_pass_is_registered(name):
+    assert name in passes.PASSES, f'owed: "{name}" in PASSES of passes/__init__.py'
+
+
+@pytest.mark.parametrize("name", names_in(FOLDER / "strategies", NO_STRATEGIES))
+def test_a_file_of_a_strategy_is_registered(name):
+    assert name in passes.STRATEGIES, f'owed: "{name}" in STRATEGIES of passes/__init__.py'
 
 
 @pytest.mark.parametrize("name", list(all_passes()))
@@ -20,6 +36,10 @@ def test_a_pass_is_called_as_it_is_registered(name):
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda s: s.name)
-def test_a_strategy_lies_in_the_file_of_its_name(strategy):
-    assert Path(inspect.getfile(strategy)).stem == strategy.name.replace("-", "_")
-    assert strategy.__doc__
+def test_a_strategy_says_what_it_is(strategy):
+    assert strategy.__doc__, f"owed: a docstring of {strategy.__name__}, which its page shows"
+
+
+def test_a_name_without_its_class_is_told():
+    with pytest.raises(LookupError, match=r'target.py has no ModulePass with name = "target"'):
+        passes.class_of("passes", "target", passes.ModulePass)

@@ -9,7 +9,7 @@ import pytest
 from support.documents import CONV, text_of
 
 from dialects.support.diagnostics import GradcError
-from gradc.importers import import_file
+from gradc.importers import FORMS, import_file, importer
 from gradc.importers.onednn_json import import_json
 
 JSON = text_of(CONV)
@@ -42,6 +42,13 @@ def test_by_suffix_else_by_content(tmp_path: Path, name: str, text: str):
 def test_stdin(monkeypatch: pytest.MonkeyPatch, text: str):
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(text.encode())))
     assert str(import_file("-")) == MLIR
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_has_its_importer(form: str):
+    """It takes a text, the name of its file and a rule, and says what is wrong with an empty graph."""
+    with pytest.raises(GradcError):
+        importer(form)("{}", f"g.{form}", None)
 
 
 def line_of(path) -> str:
