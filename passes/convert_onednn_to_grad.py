@@ -51,7 +51,12 @@ class ConvertOneDNNToGradPass(ModulePass):
     strict_ieee: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        rewrite(op, [ConvertConvolution(), ConvertConvTranspose(self.strict_ieee), ConvertInterpolate()])
+        patterns = [
+            ConvertConvolution(),
+            ConvertConvTranspose(self.strict_ieee),
+            ConvertInterpolate(),
+        ]
+        rewrite(op, patterns)
 
 
 class ConvertConvolution(RewritePattern):

@@ -26,33 +26,18 @@ from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.rewriter import InsertPoint
 
-from dialects.cann.resize import ResizeBilinearV2GradOp, UpsampleBilinear2dBackwardOp
 from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp, TakeWindowOp
-from dialects.grad.resize import ResizeBackwardDynamicOp, ResizeBackwardOp
 from dialects.onednn.conv_transpose import ConvTransposeBackwardDataOp as OneDNNConvTranspose
 from dialects.onednn.convolution import ConvolutionBackwardDataOp as OneDNNConvolution
-from dialects.onednn.interpolate import InterpolateBackwardOp
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.support import shapes
+from dialects.support.documented_op import DocumentedOp
 from dialects.support.dtypes import HALVES, name_of
 from dialects.support.interfaces import set_type
 from dialects.support.shapes import shape_of
 from passes.support.rewriting import rewrite, simplify
 from passes.target import Target, TargetPass
-
-GRADIENTS = (
-    OneDNNConvolution,
-    OneDNNConvTranspose,
-    InterpolateBackwardOp,
-    ResizeBilinearV2GradOp,
-    UpsampleBilinear2dBackwardOp,
-    ConvBackwardDataOp,
-    ConvTransposeBackwardDataOp,
-    TakeWindowOp,
-    ResizeBackwardOp,
-    ResizeBackwardDynamicOp,
-)
 
 ACCUMULATES_IN_F32: dict[tuple[str, str], tuple[type[Operation], ...]] = {
     ("cuda", "f16"): (
@@ -119,7 +104,7 @@ class Widen(RewritePattern):
 
 def _needs_f32(op: Operation, target: Target) -> bool:
     """Whether an op with a half operand or result is computed in f32."""
-    if isinstance(op, GRADIENTS):
+    if isinstance(op, DocumentedOp):
         return not _native(op, target)
     if not isinstance(op, OnnxOp) or isinstance(op, onnx.ConstantOp | onnx.CastOp):
         return False

@@ -8,5 +8,9 @@ from dialects.onednn.interpolate import InterpolateBackwardOp
 
 ONEDNN = Dialect(
     "onednn",
-    [ConvolutionBackwardDataOp, ConvTransposeBackwardDataOp, InterpolateBackwardOp],
+    [
+        ConvolutionBackwardDataOp,
+        ConvTransposeBackwardDataOp,
+        InterpolateBackwardOp,
+    ],
 )

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from support.generate import KINDS, seeded
 from support.problems import Node, Problem
 
+from dialects import source_ops
 from dialects.onednn.base import OneDNNConvOp
+from dialects.support.attributes import documented_attributes
 from dialects.support.documented_op import DocumentedOp
 
 COUNT = 900
@@ -38,14 +40,10 @@ def _conv_features(op: OneDNNConvOp, problem: Problem) -> Iterator[str]:
         yield f"{kind} shape from the result type"
 
 
-def _resize_features(op: DocumentedOp) -> Iterator[str]:
-    names = {
-        "InterpolateBackward": ("mode", "coordinate_transformation_mode", "nearest_rounding", "data_format"),
-        "ResizeBilinearV2Grad": ("align_corners", "half_pixel_centers", "format"),
-        "UpsampleBilinear2dBackward": ("alignCorners", "format"),
-    }[op.KIND]  # pyright: ignore[reportAttributeAccessIssue]
-    for name in names:
-        yield f"{op.name} {name} {op.value(name)}"
+def _word_features(op: DocumentedOp) -> Iterator[str]:
+    for name, documented in documented_attributes(type(op)).items():
+        if documented.spec.words or documented.spec.tag == "bool":
+            yield f"{op.name} {name} {op.value(name)}"
     for name in ("sizes", "scales"):
         if op.name == "onednn.interpolate_backward":
             yield f"{op.name} {name} {op.is_given(name)}"
@@ -61,7 +59,13 @@ def _features(problem: Problem, node: Node) -> Iterator[str]:
         yield f"{op.name} empty batch"
     if node.result.varies:
         yield f"{op.name} several sizes"
-    yield from _conv_features(op, problem) if isinstance(op, OneDNNConvOp) else _resize_features(op)
+    yield from _conv_features(op, problem) if isinstance(op, OneDNNConvOp) else _word_features(op)
+
+
+def test_every_source_op_is_drawn():
+    drawn = {seeded([8, seed], kinds=(kind,)).nodes[0].op for kind in KINDS for seed in range(3)}
+    missing = [kind for kind, op in source_ops().items() if op not in drawn]
+    assert not missing, f"owed: {', '.join(missing)} in KINDS of tests/support/generate.py"
 
 
 def test_everything_documented_is_reached():
