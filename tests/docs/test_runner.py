@@ -216,6 +216,23 @@ class TestGuides:
         )
         assert "b" not in (tmp_path / "pages/gradc/rows.py").read_text(encoding="utf-8")
 
+    def test_an_added_line_is_as_far_in_as_it_is_shown(self, grown):
+        grown(
+            """
+            * In a list, too:
+
+              <!-- insert: gradc/rows.py after: 'a', -->
+              ```python
+                  'b',
+              ```
+
+            ```console
+            $ grep -c "^    'b',$" gradc/rows.py
+            1
+            ```
+            """
+        )
+
     def test_no_python_in_this_process(self, grown):
         with pytest.raises(AssertionError, match="another gradc"):
             grown("```python\npass\n```\n")

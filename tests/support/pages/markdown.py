@@ -33,11 +33,18 @@ def parsed(path: Path, evaluate: Callable[[Example], None]) -> Document:
         for region in FencedCodeBlockLexer(r"[^\n]*")(document):
             language = region.lexemes["language"].strip()
             comments = dict(_comments_before(document.text[: region.start]))
-            region.parsed = Block(language, str(region.lexemes["source"]), comments)
+            region.parsed = Block(language, _source(document.text[region.start : region.end]), comments)
             region.evaluator = evaluate
             yield region
 
     return Document.parse(str(path), regions)
+
+
+def _source(fenced: str) -> str:
+    """The lines between the fences, as far in as they are further in than these; sybil's own has no depth."""
+    _, *lines, closing = fenced.split("\n")
+    depth = len(closing) - len(closing.lstrip())
+    return "".join(f"{line[depth:]}\n" for line in lines)
 
 
 def blocks_of(path: Path) -> list[Block]:
