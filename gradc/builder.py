@@ -10,6 +10,7 @@ A mistake is a GradcError at the caller's file and line, with the message that a
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -146,6 +147,13 @@ class Graph:
 
         inputs = dict(zip(self._inputs, self._block.args, strict=True))
         return graph_html(inputs, self._outputs, self._block.ops)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the graph as MLIR text, which every command reads."""
+        from gradc.files import write_whole
+        from gradc.printing import whole
+
+        write_whole(path, whole(self.module()).encode())
 
     def convolution_backward_data(
         self,

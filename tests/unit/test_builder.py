@@ -81,6 +81,17 @@ def test_the_text_of_a_graph_reads_back():
     assert "%dx = onednn.convolution_backward_data %dy, %w" in str(g.module())
 
 
+def test_a_saved_graph_is_read_as_any_other(tmp_path):
+    graph = Graph()
+    src, dy = graph.input("image/x", "f32", ["N", 2, 3, 3]), graph.input("dy", "f32", ["N", 2, 6, 6])
+    graph.output(graph.interpolate_backward(src, dy, [6, 6], mode="nearest", data_format="NCX"), "image/dx")
+    graph.save(tmp_path / "g.mlir")
+    assert gradc.compile(tmp_path / "g.mlir").inputs == gradc.compile(graph).inputs
+    assert gradc.compile(tmp_path / "g.mlir").outputs == gradc.compile(graph).outputs
+    with pytest.raises(gradc.GradcError, match="there is no folder"):
+        graph.save(tmp_path / "none" / "g.mlir")
+
+
 def test_dst_shape_as_input_and_as_attribute():
     g, dy, w = conv_graph()
     shape = g.input("shape", "s32", [4])
