@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from xdsl.passes import ModulePass
 
-PASSES = (
+PASS_NAMES = (
     "materialize-constants",
     "infer-types",
     "resolve-auto-pad",
@@ -23,7 +23,7 @@ PASSES = (
 )
 """Each in the file of its name, with underscores."""
 
-STRATEGIES = (
+STRATEGY_NAMES = (
     "conv-to-conv",
     "conv-to-conv2d",
     "conv-to-conv-transpose",
@@ -54,8 +54,8 @@ T = TypeVar("T")
 
 def all_passes() -> dict[str, Callable[[], type[ModulePass]]]:
     """Every pass by name, imported when it is asked for."""
-    passes = {name: lambda name=name: class_of("passes", name, ModulePass) for name in PASSES}
-    return passes | {name: lambda name=name: _strategy_pass(name) for name in STRATEGIES}
+    passes = {name: lambda name=name: class_of("passes", name, ModulePass) for name in PASS_NAMES}
+    return passes | {name: lambda name=name: _strategy_pass(name) for name in STRATEGY_NAMES}
 
 
 def class_of(package: str, name: str, base: type[T]) -> type[T]:

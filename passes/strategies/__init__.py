@@ -10,7 +10,7 @@ import passes
 from passes.strategies.base import Strategy
 
 STRATEGIES: tuple[type[Strategy], ...] = tuple(
-    passes.class_of(__name__, name, Strategy) for name in passes.STRATEGIES
+    passes.class_of(__name__, name, Strategy) for name in passes.STRATEGY_NAMES
 )
 
 
