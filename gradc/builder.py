@@ -119,6 +119,13 @@ class Graph:
         self._check_name(name, self._outputs, subject)
         self._outputs[name] = ssa
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the graph as MLIR text, which every command reads."""
+        from gradc.files import write_whole
+        from gradc.printing import whole
+
+        write_whole(path, whole(self.module()).encode())
+
     def module(self) -> ModuleOp:
         """A verified copy of the graph; the graph can go on growing."""
         if not self._outputs:
@@ -147,13 +154,6 @@ class Graph:
 
         inputs = dict(zip(self._inputs, self._block.args, strict=True))
         return graph_html(inputs, self._outputs, self._block.ops)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the graph as MLIR text, which every command reads."""
-        from gradc.files import write_whole
-        from gradc.printing import whole
-
-        write_whole(path, whole(self.module()).encode())
 
     def convolution_backward_data(
         self,
