@@ -12,12 +12,13 @@ pytest.importorskip("sybil", reason="pip install -e '.[dev]' brings sybil")
 from support.pages import ROOT, pages
 
 FENCED = re.compile(r"^( *)```.*?^\1```$", re.MULTILINE | re.DOTALL)
+COMMENT = re.compile(r"<!--.*?-->")
 LINK = re.compile(r"\]\(([^)\s]+)(?:\s+\"[^\"]*\")?\)")
 SOURCE = re.compile(r"`((?:dialects|passes|gradc|tests|examples|docs|benchmarks)/[\w./]+)`")
 
 
 def text_of(page: Path) -> str:
-    return FENCED.sub("", page.read_text(encoding="utf-8"))
+    return COMMENT.sub("", FENCED.sub("", page.read_text(encoding="utf-8")))
 
 
 def anchors(page: Path) -> set[str]:
