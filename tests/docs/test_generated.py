@@ -50,6 +50,10 @@ class TestPages:
 
 
 class TestSupportTable:
+    def test_every_op_has_a_probe(self):
+        missing = [kind for kind in source_ops() if kind not in support_table.PROBES]
+        assert not missing, f"owed: {', '.join(missing)} in PROBES of gradc/support_table.py"
+
     def test_a_cell_is_what_compiling_says(self, monkeypatch):
         monkeypatch.setattr(support_table, "compiles", lambda *args: args[3] is False)
         assert support_table._cell("InterpolateBackward", "f32", 2, "cpu") == "static"
