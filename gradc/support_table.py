@@ -1,5 +1,5 @@
-"""The support tables of the README, made from the code: attributes from the op classes, their values
-from what the ops say of wrong ones, dtypes and ranks by compiling a small graph of each."""
+"""What is supported, made from the code: attributes from the op classes, their values from what the ops
+say of wrong ones, dtypes and ranks by compiling a small graph of each."""
 
 from __future__ import annotations
 
@@ -108,13 +108,6 @@ def compiles(kind: str, dtype: str, n: int, dynamic: bool, target: str) -> bool:
     return True
 
 
-def _attribute_rows() -> Iterator[str]:
-    yield "| op | attribute | type | values | default |"
-    yield "|---|---|---|---|---|"
-    for kind in source_ops():
-        yield from (f"| {kind} | {' | '.join(row)} |" for row in attributes_of(kind))
-
-
 def attributes_of(kind: str) -> Iterator[tuple[str, str, str, str]]:
     """Name, type, values and default of each attribute of a source op."""
     for documented in documented_attributes(source_ops()[kind]).values():
@@ -191,13 +184,7 @@ def _cell(kind: str, dtype: str, n: int, target: str) -> str:
     return "static" if static else "no"
 
 
-def tables() -> str:
-    return "\n".join(
-        (
-            *_dtype_rows(),
-            "",
-            "`yes`: with sizes known at compile time and with run-time sizes; `static`: the former only.",
-            "",
-            *_attribute_rows(),
-        )
-    )
+def dtypes_and_ranks() -> str:
+    """A row per op and rank, a column per dtype and execution provider."""
+    told = "`yes`: with sizes known at compile time and with run-time sizes; `static`: the former only."
+    return "\n".join((*_dtype_rows(), "", told))
