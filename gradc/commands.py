@@ -190,7 +190,7 @@ def verify_table(rows: Sequence[OutputError], report: Report | None, look: Look 
 def _cells(row: OutputError) -> tuple[str, ...]:
     shape = "x".join(map(str, row.shape)) or "scalar"
     errors = (f"{row.worst:.3g}", f"{row.typical:.3g}", f"{row.rtol:.3g}")
-    return (row.name, row.dtype, shape, *errors, "ok" if row.ok else "FAILED")
+    return (row.name, row.dtype, shape, *errors, row.verdict)
 
 
 def verify_json(rows: Sequence[OutputError], report: Report | None) -> str:
@@ -206,6 +206,7 @@ def verify_json(rows: Sequence[OutputError], report: Report | None) -> str:
             "worst": row.worst if isfinite(row.worst) else None,
             "typical": row.typical if isfinite(row.typical) else None,
             "rtol": row.rtol,
+            "finite": row.finite,
             "ok": row.ok,
         }
         for row in rows

@@ -33,7 +33,11 @@ cancel, and what is left of them is mostly their roundings. Errors are then over
 @dataclass(frozen=True)
 class OutputError:
     """How far an output is from the reference; both errors are over the largest magnitude of it, or of
-    what CANCELLED says."""
+    what CANCELLED says.
+
+    `finite` is the part of the reference's elements that are finite: the others are held to be the same
+    inf or NaN, and say nothing about roundings.
+    """
 
     name: str
     dtype: str
@@ -41,10 +45,19 @@ class OutputError:
     worst: float
     typical: float
     rtol: float
+    finite: float = 1.0
 
     @property
     def ok(self) -> bool:
         return self.worst <= self.rtol
+
+    @property
+    def verdict(self) -> str:
+        if not self.ok:
+            return "FAILED"
+        if self.finite == 0.0:
+            return "ok, but nothing is finite"
+        return "ok" if self.finite == 1.0 else f"ok, {self.finite:.1%} is finite"
 
 
 def verify_outputs(
@@ -152,7 +165,8 @@ def compare(
     compared = np.isfinite(want) if overflows_within else np.ones(want.shape, bool)
     scales = np.broadcast_to(least_scale, want.shape)[compared]
     worst, typical = _errors(got[compared], want[compared], scales)
-    return OutputError(name, dtype.name, got.shape, worst, typical, rtol)
+    finite = float(np.isfinite(want.astype(np.float64)).mean()) if want.size else 1.0
+    return OutputError(name, dtype.name, got.shape, worst, typical, rtol, finite)
 
 
 def _errors(got: np.ndarray, want: np.ndarray, least_scale: np.ndarray) -> tuple[float, float]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from dialects.support.diagnostics import printable
-from gradc.explain import Explanation, GradientReport, StrategyReport
+from gradc.explain import Explanation, GradientReport, Source, StrategyReport
 from gradc.reporting.data import Missing
 from gradc.reporting.numbers import amount, time
 
@@ -29,10 +30,8 @@ def _gradient(gradient: GradientReport) -> dict[str, Any]:
     scale = _scale(applicable)
     part = gradient.peak_fraction
     return {
-        "ops": [
-            {"name": op.name or "unnamed", "source": printable(op.name or op.position)} for op in gradient.ops
-        ],
-        "label": ", ".join(op.name or "unnamed" for op in gradient.ops),
+        "ops": [{"name": _called(op), "source": printable(op.name or op.position)} for op in gradient.ops],
+        "label": ", ".join(map(_called, gradient.ops)),
         "problem": gradient.problem,
         "choice": gradient.choice,
         "why": gradient.why,
@@ -42,6 +41,11 @@ def _gradient(gradient: GradientReport) -> dict[str, Any]:
         "facts": ", ".join(_facts(gradient)),
         "peak": None if part is None else {"text": f"{part:.0%}", "percent": f"{min(part, 1) * 100:.1f}"},
     }
+
+
+def _called(op: Source) -> str:
+    """Its name, else its line: a position without the folders."""
+    return op.name or re.split(r"[\\/]", op.position)[-1] or "unnamed"
 
 
 def _facts(gradient: GradientReport) -> Iterator[str]:

@@ -186,6 +186,8 @@ def _verdict(run: Run) -> Tile:
     worst = max(run.rows, key=lambda row: row.worst / row.rtol if row.rtol else row.worst, default=None)
     if worst is None:
         return Tile("verified", "nothing", note="the graph has no outputs")
+    if run.ok and not any(row.finite for row in run.rows):
+        return Tile("verified", "nothing", note="inf and NaN, as the reference")
     note = f"bound {number(worst.rtol)}"
     return Tile("worst error", number(worst.worst), note=note, mood="good" if run.ok else "bad")
 

@@ -87,7 +87,7 @@ def test_run(tmp_path):
 def test_verify():
     pytest.importorskip("onnxruntime")
     (row,) = document(run_gradc("verify", GRAPH, "--json"))
-    assert list(row) == ["name", "dtype", "shape", "worst", "typical", "rtol", "ok"]
+    assert list(row) == ["name", "dtype", "shape", "worst", "typical", "rtol", "finite", "ok"]
 
 
 def test_inspect():
@@ -124,7 +124,7 @@ def test_bench():
     pytest.importorskip("onnxruntime")
     options = ("--peers", "none", "--threads", 1, "--budget", 0, "--json", "-")
     found = document(run_gradc("bench", PROBLEM, *options))
-    assert list(found) == ["machine", "versions", "settings", "groups", "cases"]
+    assert list(found) == ["date", "machine", "versions", "settings", "groups", "cases"]
     assert found["cases"][0]["problem"].startswith("conv_backward_data")
 
 

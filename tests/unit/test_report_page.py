@@ -170,6 +170,15 @@ class TestContent:
         sources = {found["data-source"] for found in read(html).found("g") if "data-source" in found}
         assert sources == {button}
         assert "reports.py:" in (button or "")
+        assert "unnamed" not in said(html)
+        assert re.search(r"(?<![/\\])reports\.py:\d+", said(html)), "and headed by it, without its folders"
+
+    def test_nothing_finite_is_no_error_of_zero(self):
+        graph = chain(1)
+        inputs = {i.name: np.full(i.shape, np.inf, np.float32) for i in gradc.compile(graph).inputs}
+        text = said(gradc.report(graph, inputs=inputs).html())
+        assert "verifiednothing" in text
+        assert "ok, but nothing is finite" in text
 
     def test_images(self):
         shown = [found["alt"] or "" for found in read(gradc.report(chain(1)).html()).found("img")]

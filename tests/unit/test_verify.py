@@ -95,7 +95,7 @@ class TestCommand:
 
     def test_json(self, document):
         (row,) = json.loads(run_gradc("verify", document, "--json").out)
-        assert list(row) == ["name", "dtype", "shape", "worst", "typical", "rtol", "ok"]
+        assert list(row) == ["name", "dtype", "shape", "worst", "typical", "rtol", "finite", "ok"]
         assert (row["name"], row["shape"], row["ok"]) == ("t2", [1, 2, 5, 5], True)
 
 
@@ -104,6 +104,20 @@ class TestCompare:
     def test_a_nan_is_right_only_where_the_reference_has_one(self, got, ok):
         want = np.array([1, np.nan], np.float32)
         assert compare("y", np.array(got, np.float32), want, 1e-5).ok is ok
+
+    @pytest.mark.parametrize(
+        ("values", "verdict"),
+        [
+            ([1, 2, 3, 4], "ok"),
+            ([1, np.inf, 3, 4], "ok, 75.0% is finite"),
+            ([np.nan, np.inf, np.nan, np.nan], "ok, but nothing is finite"),
+            ([], "ok"),
+        ],
+    )
+    def test_the_verdict_says_what_was_not_compared(self, values, verdict):
+        """A chain that overflows is inf and NaN in the reference, too: an error of 0 says nothing then."""
+        array = np.array(values, np.float32)
+        assert compare("y", array, array, 1e-5).verdict == verdict
 
     @pytest.mark.parametrize(("got", "ok"), [(np.inf, True), (-np.inf, False), (3e38, False)])
     def test_infinities(self, got, ok):
