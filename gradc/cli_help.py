@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -18,6 +19,9 @@ SECTIONS = {
     "Shell": ("completion",),
 }
 OTHERS = "Other commands"
+
+READ = ("source", "constants", "inputs")
+"""The parameters that name a file to read."""
 
 
 class Word(click.Choice):
@@ -38,10 +42,25 @@ class Command(click.Command):
         self.example = example
         self.params.append(_diagnostics())
 
+    def invoke(self, ctx: click.Context) -> Any:
+        _keep_what_is_read(ctx.params)
+        return super().invoke(ctx)
+
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         if self.example:
             with formatter.section("Example"):
                 formatter.write_text(self.example)
+
+
+def _keep_what_is_read(given: Mapping[str, Any]) -> None:
+    """Raise UsageError for an -o that is a file which the command reads: that would be the end of it."""
+    output = given.get("output")
+    if not output or not os.path.isfile(output):
+        return
+    for name in READ:
+        path = given.get(name)
+        if path and os.path.isfile(path) and os.path.samefile(path, output):
+            raise click.UsageError(f"-o {output}: the command reads that file, and would write over it.")
 
 
 def _diagnostics() -> click.Option:

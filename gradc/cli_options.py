@@ -67,7 +67,7 @@ def source_options(command: Any) -> Any:
                 "--target",
                 type=Word(["cpu", "cuda", "portable"]),
                 help="Execution provider that the model is for; portable: other runtimes as well as the CPU."
-                "  [default: that of --ep, else cpu]",
+                "  [default: cpu, or what --ep says where a command has it]",
             ),
             click.option("--opset", type=int, help="ONNX opset, 13 and newer.  [default: 18]"),
             click.option(

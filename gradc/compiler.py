@@ -6,7 +6,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -121,19 +121,19 @@ class Stage:
 Observer = Callable[[Stage], None]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Compiled:
     """A compiled graph: `model` is the ONNX model, `remarks` what the reader should know."""
 
     model: ModelProto
     remarks: tuple[Diagnostic, ...]
-    source: ModuleOp = field(repr=False)
+    source: ModuleOp
     """The source module with constants bound: what the model means."""
 
-    module: ModuleOp = field(repr=False)
+    module: ModuleOp
     """The module of ONNX ops from which the model was written."""
 
-    options: Options = field(repr=False)
+    options: Options
 
     @cached_property
     def inputs(self) -> tuple[TensorInfo, ...]:
@@ -187,6 +187,13 @@ class Compiled:
             with crash.reproducer(recipe, lambda: whole(self.module)):
                 self._sessions[key] = Session(self.model, ep=provider, threads=count)
         return self._sessions[key]
+
+    def __repr__(self) -> str:
+        edge = f"{', '.join(map(str, self.inputs))} -> {', '.join(map(str, self.outputs))}"
+        target = self.options.resolved()
+        count = len(self.model.graph.node)
+        nodes = "1 node" if count == 1 else f"{count} nodes"
+        return f"<gradc.Compiled {edge}; {nodes}, {target.name}, opset {target.opset}>"
 
     def _repr_html_(self) -> str:
         from gradc.notebook import compiled_html

@@ -212,7 +212,8 @@ def as_text(found: Explanation, look: Look = PLAIN) -> str:
 
 def _lines(found: Explanation, look: Look) -> Iterator[str]:
     peak = f", peak {_amount(found.peak_flops)}flop/s" if found.peak_flops else ""
-    yield f"target {found.target}, opset {found.opset}, {found.threads} threads{peak}"
+    threads = "1 thread" if found.threads == 1 else f"{found.threads} threads"
+    yield f"target {found.target}, opset {found.opset}, {threads}{peak}"
     for gradient in found.gradients:
         yield ""
         yield look.styled(gradient.problem, "bold")

@@ -48,6 +48,9 @@ def import_file(path: str | os.PathLike[str], auto_pad_rule: str | None = None) 
     name = os.fspath(path)
     if name.endswith(".onnx"):
         raise violation(f"{name} is a compiled model", expected="a graph", hint="gradc run runs models")
+    if name.endswith(".py"):
+        hint = "run it with python; gradc.Graph.save writes a graph as MLIR text, which every command reads"
+        raise violation(f"{name} is a Python program", expected="a graph", hint=hint)
     data = _read(name)
     shown = "<stdin>" if name == STDIN else name
     if not data.strip():

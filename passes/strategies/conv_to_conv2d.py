@@ -41,7 +41,7 @@ class ConvToConv2D(Strategy):
 
     def refuses(self, op: GradConv, target: Target) -> str | None:
         if op.spatial_rank == 2:
-            return "two spatial axes are conv-to-conv"
+            return "for one or three spatial axes: on two, conv-to-conv is the same"
         if reason := no_convolution(op):
             return reason
         needed = (onnx.ConcatOp, onnx.PadOp, onnx.SliceOp) if op.spatial_rank == 3 else ()

@@ -404,10 +404,33 @@ class TestExitCodes:
         assert sorted(os.listdir(tmp_path)) == ["graph.json"]
 
     @pytest.mark.parametrize(
+        "words",
+        [
+            ["compile", "conv.json", "-o", "conv.json"],
+            ["compile", "conv.json", "-o", "./link.json"],
+            ["compile", "conv.json", "--constants", "in.npz", "-o", "in.npz"],
+            ["run", "conv.json", "--inputs", "in.npz", "-o", "in.npz"],
+            ["report", "conv.json", "-o", "conv.json"],
+            ["reduce", "conv.json", "-o", "conv.json"],
+        ],
+        ids=" ".join,
+    )
+    def test_2_what_is_read_is_not_written_over(self, words, conv, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "link.json").symlink_to(conv)
+        np.savez(tmp_path / "in.npz", t0=np.zeros(1))
+        before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+        result = run_gradc(*words)
+        assert result.code == 2
+        assert f"-o {words[-1]}: the command reads that file" in result.err
+        assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+    @pytest.mark.parametrize(
         ("args", "message"),
         [
             (["compile", "no_such.json", "-o", "x"], "cannot read no_such.json: No such file or directory"),
             (["compile", "model.onnx", "-o", "x"], "model.onnx is a compiled model"),
+            (["compile", "model.py", "-o", "x"], "model.py is a Python program: expected a graph; run it"),
             (["run", "no_such.onnx"], "cannot read no_such.onnx: No such file or directory"),
             (["run", "{}", "--inputs", "no_such.npz"], "cannot read no_such.npz"),
             (["run", "{}", "--inputs", "{}"], "it is not an .npz file"),

@@ -4,6 +4,7 @@ import copy
 import inspect
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -198,6 +199,11 @@ class TestSources:
 
 
 class TestCompiled:
+    def test_it_is_printed_in_a_line(self):
+        """Not with its model, which may have millions of weights."""
+        text = repr(gradc.compile(conv_graph(), opset=20))
+        assert re.fullmatch(r"<gradc\.Compiled dy: f32 .* -> .*; \d+ nodes?, cpu, opset 20>", text), text
+
     def test_inputs_outputs_and_model(self):
         compiled = gradc.compile(two_ops())
         check(compiled.model)
