@@ -11,14 +11,16 @@ from typing import Any
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Attribute, Operation
 
+from dialects.grad.conv import TakeWindowOp
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.ops import ConstantOp
 from dialects.support import shapes
-from dialects.support.diagnostics import Diagnostic, UnsupportedError, name_of, position_of
+from dialects.support.diagnostics import Diagnostic, UnsupportedError, diagnostic_at, name_of, position_of
 from dialects.support.documented_op import CHOICE
 from gradc.compiler import Options, to_gradients
 from gradc.flops import flops
 from gradc.json_text import json_text
+from gradc.problems import OPS
 from gradc.tables import GOOD, PLAIN, REMARK, Look, table
 from gradc.tuning.cases import Case, GivenShapes, cases
 from gradc.tuning.measuring import PEAK, lowered, measure_peak
@@ -26,6 +28,7 @@ from gradc.tuning.records import Setting, Tuning, is_positive
 from gradc.tuning.stores import Cache
 from gradc.tuning.tuner import Tuner
 from passes.choice import choose, find_strategy, unused_choices
+from passes.strategies import strategies_of
 from passes.strategies.base import Strategy
 from passes.target import Target
 
@@ -102,8 +105,13 @@ def explain(
     peak = None if cache is None else _peak(target, wants_peak, tunings, cache)
     view = _View(target, forced, named, tunings, tuner is not None, peak)
     gradients = [view.gradient(part) for case in found for part in _by_name(case, named)]
+    unknown = [op for op in module.walk() if strategies_of(op) and type(op) not in (*OPS, TakeWindowOp)]
     lines = [str(remark) for remark in (*remarks, *said, *unused_choices(module, target))]
+    lines += [str(diagnostic_at(op, "remark", _NO_PROBLEM.format(op.name))) for op in unknown]
     return Explanation(target.name, target.opset, target.threads, peak, gradients, lines)
+
+
+_NO_PROBLEM = "gradc/problems has no kind for {}: it compiles, and can be neither explained nor timed"
 
 
 def _cache(target: Target) -> Cache | None:

@@ -8,6 +8,7 @@ from xdsl.ir import Operation
 from xdsl.irdl import OptOperandDef
 
 from dialects import source_ops
+from dialects.support.diagnostics import GradcError
 from dialects.support.documented_op import DocumentedOp
 from gradc.bench.markdown import about_run
 from gradc.builder import Graph
@@ -72,13 +73,19 @@ def canonical(kind: str) -> str:
 
 
 def canonical_ops(kind: str) -> dict[type[Operation], list[bool]]:
-    """Class of a `grad` op -> whether it comes of graphs with known sizes (False), unknown ones (True)."""
+    """Class of a `grad` op -> whether it comes of graphs with known sizes (False), unknown ones (True).
+
+    An op need not take both.
+    """
     found: dict[type[Operation], list[bool]] = {}
     for dynamic in (False, True):
         graph = Graph()
         graph.output(PROBES[kind](graph, "f32", 2, dynamic), "out")
         module = graph.module()
-        to_gradients(module, Options(threads=1))
+        try:
+            to_gradients(module, Options(threads=1))
+        except GradcError:
+            continue
         for op in dict.fromkeys(type(op) for op in module.walk() if op.name.startswith("grad.")):
             found.setdefault(op, []).append(dynamic)
     return found

@@ -25,6 +25,7 @@ from dialects.onnx.ops import AddOp, CastOp, ConstantOp, ConvOp, TransposeOp
 from dialects.support.constants import constant_value
 from dialects.support.documented_op import CHOICE
 from dialects.support.entry import entry_function
+from dialects.support.shapes import shape_of
 from passes import assign_layout, pipelines
 from passes.assign_layout import INNER, INNER_SECONDS, AssignLayoutPass, Assignment, Price, Prices
 from passes.choice import Candidate
@@ -134,13 +135,16 @@ def test_every_move_keeps_the_numbers(problem: Problem):
 
 
 def with_sum(module: ModuleOp) -> ModuleOp:
-    """The module with the sum of two data tensors of one type, if there are, as one more output."""
+    """The module with the sum of two data tensors of one type, if there are, as one more output.
+
+    Unknown sizes without a name may differ at run time, and could not be added then.
+    """
     block = entry_function(module).body.block
     end = block.last_op
     assert end is not None
     tensors = [value for op in block.ops if orders_of(op) for value in (op.operands[0], op.results[0])]
     for first, second in combinations(dict.fromkeys(tensors), 2):
-        if first.type == second.type:
+        if first.type == second.type and None not in shape_of(first):
             total = AddOp(first, second)
             total.location = end.prev_op.location if end.prev_op else end.location
             block.insert_op_before(total, end)

@@ -168,9 +168,10 @@ def documented_constraints() -> Iterator[tuple[str, str, str]]:
 
 @pytest.mark.parametrize(("dialect", "op", "constraint"), list(documented_constraints()))
 def test_every_constraint_is_refused(dialect: str, op: str, constraint: str):
-    """A case says `// <op> C<n>: what is wrong`."""
-    found = re.search(
-        rf"^// {re.escape(op)} {constraint}\b", text_of(dialect, "*_invalid.mlir"), re.MULTILINE
-    )
+    """A case says `// <op> C<n>: what is wrong`, and the error is on the next line."""
+    case = rf"^// {re.escape(op)} {constraint}\b.*\n// CHECK.*: error: "
+    found = re.search(case, text_of(dialect, "*_invalid.mlir"), re.MULTILINE)
     where = f"tests/filecheck/dialects/{dialect}/*_invalid.mlir"
-    assert found, f"owed: a case `// {op} {constraint}: what is wrong` in {where}"
+    assert found, (
+        f"owed: a case `// {op} {constraint}: what is wrong` and its `// CHECK: ... error:` in {where}"
+    )
