@@ -26,7 +26,7 @@ GUTTER = 8
 TAB = "    "
 CUT = "..."
 
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\w.%@#!$+-]+')
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|\[[^\[\]{}]*\]|[\w.%@#!$+-]+')
 _BRACKET = re.compile(r"[\[{(]\s*")
 
 

@@ -48,7 +48,11 @@ class TestCaret:
         assert quoted('{"value": "NC HW"}', 1, 11)[1] == "      |           ^~~~~~~"
 
     def test_another_character_is_marked_alone(self, quoted):
-        assert quoted("f(x) = [1, 2]", 1, 8)[1] == "      |        ^"
+        assert quoted("f(x) = [1, 2]", 1, 6)[1] == "      |      ^"
+
+    def test_a_list_is_marked_whole(self, quoted):
+        assert quoted("f(x) = [1, 2], y", 1, 8)[1] == "      |        ^~~~~~"
+        assert quoted("f(x) = [[1], 2], y", 1, 8)[1] == "      |        ^"
 
     def test_behind_the_end(self, quoted):
         assert quoted('{"graph": ', 1, 11) == ['    1 | {"graph":', "      |           ^"]
