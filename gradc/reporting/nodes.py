@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from xdsl.dialects.arith import ConstantOp
@@ -98,7 +98,8 @@ class _Nodes:
         inputs = zip(self.function.args, entry.input_names(self.function), strict=True)
         for index, (value, name) in enumerate(inputs):
             self.places[value] = len(self.places)
-            yield self._border(f"input-{index}", "input", name, value, ())
+            node = self._border(f"input-{index}", "input", name, value, ())
+            yield node if value.uses else _unread(node)
         returned = entry.return_op(self.function).arguments
         count = len(self.places)
         for number, op in enumerate(self.function.body.block.ops):
@@ -131,6 +132,12 @@ class _Nodes:
             inputs=tuple(read),
             tooltip="\n".join(cut(line, LONGEST_TOOLTIP) for line in _tooltip(kind, op)),
         )
+
+
+def _unread(node: Node) -> Node:
+    """An input of which at most the shape matters, and was known."""
+    tooltip = f"{node.tooltip}\nnot read: its values change nothing"
+    return replace(node, kind="unread", lines=(*node.lines, "not read"), tooltip=tooltip)
 
 
 def _is_constant(op: Operation) -> bool:

@@ -149,6 +149,17 @@ def test_an_op_without_a_name_has_its_place():
     assert source_of(op) == "a/graph.json:3:7"
 
 
+def test_an_input_that_nothing_reads_says_so():
+    """The image of a resize, of which only the shape matters."""
+    before, after = compiled(DECODER)
+    assert [node.title for node in nodes(after, "g") if "not read" in node.lines] == ["t9"]
+    assert not any("not read" in node.lines for node in nodes(before, "g"))
+    (group,) = groups(drawn(after), "unread")
+    assert group.attrib["id"] == "g-input-5"
+    assert "input" in group.attrib["class"].split()
+    assert group[0].text == "input t9\ntype: 1×256×32×32 f32\nnot read: its values change nothing"
+
+
 def test_families_are_classes():
     after = compiled(DECODER)[1]
     families = {node.title: node.family for node in nodes(after, "g")}
