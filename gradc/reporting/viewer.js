@@ -7,6 +7,8 @@
   const LEAST = 0.1;
   const MOST = 4;
   const READABLE = 0.8; // a large graph is first shown at this scale, from its top
+  const NARROW = 600; // pixels: in a pane of less width, a graph that fits at this scale is shown at its whole width
+  const LEGIBLE = 0.45;
   const STEP = 1.25;
   const OVERVIEW = { width: 120, height: 150 };
 
@@ -82,13 +84,24 @@
 
     /** The first view: all of a small graph, the top of a large one, at a scale that can be read. */
     begin() {
-      const { width } = this.natural;
-      const scale = Math.min(1, Math.max(this.room().width / width, READABLE));
-      this.resize(scale);
+      const { width } = this.room();
+      const narrow = width < NARROW;
+      const fitting = width / this.natural.width;
+      this.resize(narrow && fitting >= LEGIBLE ? Math.min(1, fitting) : Math.min(1, Math.max(fitting, READABLE)));
       this.root.style.setProperty("--pane-height", `${this.pane.offsetHeight}px`); // whatever the scale is later
       this.pane.scrollTop = 0;
       const first = this.nodes[0];
-      if (first) this.pane.scrollLeft = this.middle(first).x * this.scale - this.pane.clientWidth / 2;
+      if (!first) return;
+      this.pane.scrollLeft = narrow ? this.corner() : this.middle(first).x * this.scale - width / 2;
+    }
+
+    /** How far to scroll from the left edge to see the leftmost of the nodes in the upper row. */
+    corner() {
+      const boxes = [...this.boxes.values()];
+      const below = Math.min(...boxes.map((box) => box.y + box.height));
+      const row = boxes.filter((box) => box.y < below);
+      const first = row.reduce((one, other) => (one.x < other.x ? one : other));
+      return (first.x + first.width) * this.scale <= this.pane.clientWidth ? 0 : (first.x - 8) * this.scale;
     }
 
     room() {
@@ -283,8 +296,10 @@
 
     /** Details that stick to the end of the window must not hide what they are about. */
     uncover() {
-      const [box, cover] = [this.selected, this.details].map((part) => part.getBoundingClientRect());
-      if (box.left < cover.right && box.bottom > cover.top && this.visible(this.selected)) scrollBy(0, box.bottom - cover.top + 12);
+      const [box, cover, frame] = [this.selected, this.details, this.pane].map((part) => part.getBoundingClientRect());
+      const beside = cover.left >= frame.right;
+      if (beside || box.bottom <= cover.top || !this.visible(this.selected)) return;
+      scrollBy(0, box.bottom - cover.top + 12);
     }
 
     visible(node) {

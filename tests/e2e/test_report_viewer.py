@@ -385,7 +385,44 @@ def test_a_phone_needs_no_sideways_scrolling(opened: Page):
     for name in ("both", "wide", "long"):
         opened.open(name, PHONE)
         assert opened.run("return document.documentElement.scrollWidth") <= PHONE["width"]
-        assert opened.scale() >= 80
+
+
+SIDES = """
+const pane = document.querySelectorAll(".viewer-pane")[arguments[0]].getBoundingClientRect();
+const boxes = document.querySelectorAll(".viewer")[arguments[0]].querySelectorAll(".box");
+const rects = [...boxes].map((box) => box.getBoundingClientRect());
+return rects.map(({left, right}) => [left - pane.left, pane.right - right]);
+"""
+
+
+def test_a_phone_begins_with_the_whole_width_where_that_can_be_read(opened: Page):
+    opened.open("both", PHONE)
+    assert 45 <= opened.scale() < 100
+    assert all(min(sides) >= 0 for sides in opened.run(SIDES, 0))
+
+
+def test_a_phone_begins_at_the_left_where_the_width_is_too_much(opened: Page):
+    opened.open("both", PHONE)
+    scales = opened.run("return [...document.querySelectorAll('.viewer-scale')].map((scale) => scale.value)")
+    assert scales[1] == "80%"
+    assert all(left >= 0 for left, _ in opened.run(SIDES, 1)), "no box is cut at the left"
+    opened.open("wide", PHONE)
+    assert opened.scale() == 80
+    assert opened.in_view("after-input-0")
+
+
+def test_an_input_that_nothing_reads_is_dashed(opened: Page):
+    opened.open("both")
+    script = "return getComputedStyle(document.querySelector(arguments[0])).strokeDasharray"
+    assert opened.run(script, "#after-input-5 .box") != "none"
+    assert opened.run(script, "#after-input-0 .box") == "none"
+    opened.run(
+        "document.getElementById('after-input-5').dispatchEvent(new MouseEvent('click', {bubbles: true}))"
+    )
+    rows = opened.run(
+        "return [...document.querySelectorAll('.viewer-details dd')].map((row) => row.textContent)"
+    )
+    assert "its values change nothing" in rows
 
 
 def test_details_are_seen_on_a_phone(opened: Page):
