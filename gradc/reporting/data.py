@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
-from dialects.support.diagnostics import Diagnostic, GradcError
+from dialects.support.diagnostics import Diagnostic, GradcError, printable
 from gradc.accuracy import report as accuracy
 from gradc.explain import Explanation
 from gradc.files import StrPath, write_whole
@@ -106,7 +106,7 @@ class Run:
         return all(row.ok for row in self.rows)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Report:
     """What gradc did with a graph; each part that could not be had says why.
 
@@ -136,6 +136,15 @@ class Report:
         """It compiled, and what was verified is right."""
         return self.failure is None and (isinstance(self.run, Missing) or self.run.ok)
 
+    @property
+    def verdict(self) -> str:
+        """In a few words: whether it compiled, was run, and is right."""
+        if self.failure is not None:
+            return "does not compile"
+        if isinstance(self.run, Missing):
+            return "not verified"
+        return "verified" if self.run.ok else "failed verification"
+
     def save(self, path: StrPath) -> None:
         """Write the page, whole or not at all. UnsupportedError without the `report` extra."""
         write_whole(path, self.html().encode())
@@ -146,10 +155,23 @@ class Report:
 
         return page(self)
 
+    def __repr__(self) -> str:
+        """`<Report of graph.json: target cpu, 5 gradients, 15 ONNX nodes, verified>`."""
+        parts = [f"target {self.settings.target}"]
+        if self.ops:
+            parts.append(_counted(sum(self.ops.values()), "gradient"))
+        if not isinstance(self.model, Missing):
+            parts.append(_counted(sum(self.model.nodes.values()), "ONNX node"))
+        return f"<Report of {printable(self.title)}: {', '.join([*parts, self.verdict])}>"
+
     def _repr_html_(self) -> str:
         from gradc.reporting.frames import framed
 
         return framed(self)
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count:,} {word}{'s' * (count != 1)}"
 
 
 def as_json(report: Report) -> str:

@@ -278,6 +278,26 @@ class TestFailures:
             gradc.report(CONV_MLIR, **wrong)
 
 
+class TestRepr:
+    def test_the_short_of_it(self, monkeypatch):
+        count = sum(model(gradc.report(CONV_MLIR, run=False)).nodes.values())
+        short = f"<Report of conv_backward.mlir: target cpu, 1 gradient, {count} ONNX nodes, "
+        assert repr(gradc.report(CONV_MLIR)) == f"{short}verified>"
+        assert repr(gradc.report(CONV_MLIR, run=False)) == f"{short}not verified>"
+        run = Session.run
+        monkeypatch.setattr(Session, "run", lambda *a: {k: v + np.float32(1) for k, v in run(*a).items()})
+        assert repr(gradc.report(CONV_MLIR)) == f"{short}failed verification>"
+
+    def test_of_what_does_not_compile(self):
+        found = gradc.report(CONV_MLIR, strategy="conv-to-conv")
+        assert repr(found) == "<Report of conv_backward.mlir: target cpu, 1 gradient, does not compile>"
+
+    def test_a_name_does_not_speak_to_a_terminal(self, tmp_path):
+        path = tmp_path / "\x1b[31mred\u202e.mlir"
+        path.write_text(CONV_MLIR.read_text())
+        assert repr(gradc.report(path, run=False)).isprintable()
+
+
 class TestRepeat:
     def test_the_commands_of_a_file(self, monkeypatch):
         monkeypatch.chdir(EXAMPLES.parent)
