@@ -30,25 +30,42 @@
   show(stored());
 })();
 
-// The section that is being read is marked in the contents.
+// The section that is being read is marked in the contents: the last one that begins above a line near the top.
 (() => {
+  const LINE = 120; // pixels below the top of the window, under the contents
   const links = new Map([...document.querySelectorAll(".contents a")].map((a) => [a.hash.slice(1), a]));
-  const seen = new Set();
+  const sections = [...links.keys()].map((id) => document.getElementById(id));
+  const root = document.documentElement;
+  const below = (section) => section.getBoundingClientRect().top > LINE;
+  /** At the end of the page some sections cannot reach the line: there it is the one that was asked for, or the last. */
+  const current = () => {
+    const asked = sections.find((section) => `#${section.id}` === location.hash);
+    const ended = scrollY > 0 && scrollY + innerHeight >= root.scrollHeight - 2;
+    if (ended) return asked && below(asked) ? asked : sections.at(-1);
+    return sections.findLast((section) => !below(section)) ?? sections[0];
+  };
   const mark = () => {
-    const current = [...links.keys()].find((id) => seen.has(id));
-    for (const [id, link] of links) {
-      if (id === current) link.setAttribute("aria-current", "true");
+    const { id } = current();
+    for (const [name, link] of links) {
+      if (name === id) link.setAttribute("aria-current", "true");
       else link.removeAttribute("aria-current");
     }
   };
-  const watcher = new IntersectionObserver((entries) => {
-    for (const { target, isIntersecting } of entries) {
-      if (isIntersecting) seen.add(target.id);
-      else seen.delete(target.id);
-    }
-    mark();
-  }, { rootMargin: "-25% 0px -60% 0px" });
-  for (const id of links.keys()) watcher.observe(document.getElementById(id));
+  for (const event of ["scroll", "hashchange"]) addEventListener(event, () => requestAnimationFrame(mark));
+  new ResizeObserver(mark).observe(root);
+  addEventListener("resize", mark);
+})();
+
+// Tables that are wider than the page say so (page.css), until their end is in sight.
+(() => {
+  for (const box of document.querySelectorAll(".scroll")) {
+    const look = () => {
+      box.classList.toggle("wide", box.scrollWidth > box.clientWidth + 1);
+      box.classList.toggle("ended", box.scrollLeft + box.clientWidth >= box.scrollWidth - 2);
+    };
+    box.addEventListener("scroll", look, { passive: true });
+    new ResizeObserver(look).observe(box);
+  }
 })();
 
 // What is chosen in one graph is marked in both (viewer.js), and told; strategies lead to their ops.

@@ -47,9 +47,9 @@ class Page:
     def __init__(self, driver: Any, address: str):
         self.driver, self.address = driver, address
 
-    def open(self, name: str, width: int = WIDE, scheme: str = "light") -> None:
+    def open(self, name: str, width: int = WIDE, scheme: str = "light", height: int = 900) -> None:
         self.driver.get_log("browser")
-        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width == PHONE}
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width == PHONE}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
@@ -127,6 +127,54 @@ def test_no_sideways_scrolling(page: Page, name: str, width: int):
     assert page.run(ASKED) == []
 
 
+ACTIVE = "return document.querySelector('.contents a[aria-current]')?.textContent"
+
+
+@pytest.mark.parametrize("height", [900, 4200, 9000])
+def test_the_section_that_is_read_is_marked(page: Page, height: int):
+    page.open("decoder", height=height)
+    page.wait(lambda: page.run(ACTIVE) == "Summary")
+    for link in page.all(".contents a"):
+        page.run("document.documentElement.style.scrollBehavior = 'auto'; arguments[0].click()", link)
+        room = page.run("return document.documentElement.scrollHeight > innerHeight")
+        page.wait(lambda link=link, room=room: page.run(ACTIVE) == (link.text if room else "Summary"))
+    page.run("scrollTo({top: 0, behavior: 'instant'})")
+    page.wait(lambda: page.run(ACTIVE) == "Summary")
+
+
+def test_the_end_of_the_page_is_its_last_section(page: Page):
+    page.open("decoder")
+    page.run("scrollTo({top: document.documentElement.scrollHeight, behavior: 'instant'})")
+    page.wait(lambda: page.run(ACTIVE) == "How to repeat")
+
+
+IN_SIGHT = (
+    "const {left, right} = arguments[0].getBoundingClientRect(); return left >= 0 && right <= innerWidth"
+)
+HINT = "return getComputedStyle(arguments[0], '::after').visibility"
+CONTENT = "return getComputedStyle(arguments[0], '::after').content"
+
+
+def test_a_wide_table_says_that_it_scrolls(page: Page):
+    page.open("decoder", PHONE)
+    table = page.one("#accuracy .scroll")
+    page.wait(lambda: "scrolls sideways" in page.run(CONTENT, table))
+    assert page.run(HINT, table) == "visible"
+    assert page.run(IN_SIGHT, page.one("#accuracy .badge"))
+    page.run("arguments[0].scrollLeft = 10_000", table)
+    page.wait(lambda: page.run(HINT, table) == "hidden")
+    page.open("decoder")
+    assert page.run(CONTENT, page.one("#accuracy .scroll")) == "none"
+
+
+def test_ulps_are_unfolded(page: Page):
+    page.open("decoder")
+    table = page.one(".ulps table")
+    assert not table.is_displayed()
+    page.click(page.one(".ulps summary"))
+    assert table.is_displayed()
+
+
 def test_an_op_and_what_it_became_are_marked_together(page: Page):
     page.open("decoder")
     page.click(page.one('[data-side="before"] g.node[data-source="conv2"] .box'))
@@ -147,6 +195,15 @@ def test_a_node_leads_back_to_its_op_and_shows_its_details(page: Page):
     assert not details.is_displayed()
     assert page.marked("before") == []
     assert page.one("#selection").text.startswith("Choose an op")
+
+
+def test_details_beside_a_graph_do_not_move_the_page(page: Page):
+    page.open("decoder")
+    page.run("document.documentElement.style.scrollBehavior = 'auto'")
+    page.click(page.one('[data-side="after"] g.node.onnx-MatMul .box'))
+    assert page.one('[data-side="after"] .viewer-details').is_displayed()
+    middle = "return arguments[0].getBoundingClientRect().top / innerHeight"
+    assert 0.4 < page.run(middle, page.one('[data-side="after"] g.selected .box')) < 0.6
 
 
 def test_a_strategy_leads_to_its_op(page: Page):
