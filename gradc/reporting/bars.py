@@ -13,7 +13,7 @@ from gradc.reporting.numbers import amount, time
 
 LONGEST = 8.0
 """A bar is cut where it is as many times as long as that of the best: one slow strategy would make
-all others look alike."""
+all others look alike. The best is the best measured one where there is any."""
 
 
 def gradients(found: Explanation | Missing) -> dict[str, Any]:
@@ -57,8 +57,10 @@ def _facts(gradient: GradientReport) -> Iterator[str]:
 
 def _scale(rows: list[StrategyReport]) -> float:
     """Seconds of a bar of full length."""
-    times = [seconds for row in rows for seconds in (row.predicted, row.measured) if seconds]
-    return min(max(times), LONGEST * min(times)) if times else 1.0
+    measured = [row.measured for row in rows if row.measured]
+    predicted = [row.predicted for row in rows if row.predicted]
+    times = measured + predicted
+    return min(max(times), LONGEST * min(measured or predicted)) if times else 1.0
 
 
 def _row(row: StrategyReport, chosen: bool, scale: float) -> dict[str, Any]:

@@ -161,7 +161,10 @@ def _tiles(report: Report) -> Iterator[Tile]:
 
 
 def _time(report: Report) -> Iterator[Tile]:
-    """The sum over the gradients of what the chosen strategies take, measured where all were."""
+    """The sum over the gradients of what the chosen strategies take, measured where all were.
+
+    The nodes between them and what the runtime takes for a call are not in it.
+    """
     assert not isinstance(report.explanation, Missing)
     chosen = [
         (row, len(gradient.ops))
@@ -172,9 +175,9 @@ def _time(report: Report) -> Iterator[Tile]:
     measured = [row.measured * times for row, times in chosen if row.measured is not None]
     predicted = [row.predicted * times for row, times in chosen if row.predicted is not None]
     if chosen and len(measured) == len(chosen):
-        yield Tile("a run", *_split(time(sum(measured))), note="measured, op by op")
+        yield Tile("a run", *_split(time(sum(measured))), note="the gradients alone, measured")
     elif chosen and len(predicted) == len(chosen):
-        yield Tile("a run", *_split(time(sum(predicted))), note="predicted, op by op")
+        yield Tile("a run", *_split(time(sum(predicted))), note="the gradients alone, predicted")
 
 
 def _split(text: str) -> tuple[str, str]:

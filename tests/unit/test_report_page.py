@@ -206,6 +206,48 @@ class TestContent:
         assert bars["conv-to-matmul"]["percent"] == "100.0"
         assert float(bars["conv-to-conv"]["percent"]) == pytest.approx(100 / LONGEST, abs=0.1)
 
+    def test_a_cut_bar_says_so(self, monkeypatch):
+        monkeypatch.setattr(
+            request, "_measure", Bench(lambda name: 1.0 if name == "conv-to-matmul" else 0.01)
+        )
+        html = gradc.report(chain(1), tune=True, run=False).html()
+        titles = [
+            found.get("title") for found in read(html).found("div") if "cut" in (found.get("class") or "")
+        ]
+        assert titles == ["longer than there is room for"]
+        assert "a bar that fades is longer than there is room for" in said(html)
+
+    def test_measured_bars_can_be_compared_whatever_was_predicted(self, monkeypatch):
+        """Predictions are of microseconds here."""
+        monkeypatch.setattr(request, "_measure", Bench(lambda name: 4.0 if name == "conv-to-matmul" else 1.0))
+        found = gradc.report(chain(1), tune=True, run=False)
+        rows = gradients(found.explanation)["gradients"][0]["rows"]
+        bars = {row["name"]: row["bars"][-1] for row in rows}
+        assert {bar["kind"] for bar in bars.values()} == {"measured"}
+        assert (bars["conv-to-matmul"]["percent"], bars["conv-to-conv"]["percent"]) == ("100.0", "25.0")
+        assert not any(bar["cut"] for bar in bars.values())
+
+    def test_the_time_of_a_run_says_what_it_is_of(self, monkeypatch):
+        assert "the gradients alone, predicted" in said(gradc.report(chain(3), run=False).html())
+        monkeypatch.setattr(request, "_measure", Bench(lambda name: 0.001))
+        text = said(gradc.report(chain(3), tune=True, run=False).html())
+        assert "a run3msthe gradients alone, measured" in text
+        cached = said(gradc.report(chain(3), run=False).html())
+        assert "a run3msthe gradients alone, measured" in cached
+
+    def test_the_verdict_stands_beside_its_output_and_ulps_are_folded(self):
+        html = gradc.report(chain(1)).html()
+        accuracy = html[html.index('<section id="accuracy"') : html.index('<section id="images"')]
+        heads = re.findall(r'<th scope="col"[^>]*>([^<]*)</th>', accuracy)
+        assert heads[:2] == ["output", "verdict"]
+        row = re.search(r"<tr><th scope=\"row\"><code>dx0</code></th><td>(.*?)</td>", accuracy)
+        assert row is not None
+        assert ">ok<" in row[1]
+        before, _, folded = accuracy.partition("<summary>Errors in units in the last place</summary>")
+        assert before.rstrip().endswith('<details class="plain ulps">')
+        assert "grow where terms cancel" in folded
+        assert "units of the terms" not in before
+
 
 class TestMissing:
     def test_the_page_says_why(self, monkeypatch):
