@@ -54,8 +54,9 @@ class Bar:
             self._draw()
 
     def _draw(self) -> None:
-        done, total, what = self._told
         with self._lock:
+            # read in here: what was told before `close` must not be drawn after it
+            done, total, what = self._told
             if total <= 0:
                 return
             self._next = time.monotonic() + INTERVAL
