@@ -1,11 +1,13 @@
-"""Prints pip constraints: every dependency of gradc, and onnxruntime, at the oldest admitted version."""
+"""Prints pip constraints: every dependency of gradc, onnxruntime, and what pages of reports need, at the oldest
+admitted version."""
 
 import re
 import tomllib
 from pathlib import Path
 
 project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
-for requirement in (*project["dependencies"], *project["optional-dependencies"]["cpu"]):
+extras = project["optional-dependencies"]
+for requirement in (*project["dependencies"], *extras["cpu"], *extras["report"]):
     match = re.fullmatch(r"([\w-]+)(?:>=|==)([\d.]+?)(?:\.\*)?", requirement)
     if match is None:
         raise SystemExit(f"pyproject.toml: {requirement!r} has no floor of the form name>=version")
