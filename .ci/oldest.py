@@ -1,4 +1,4 @@
-"""Prints pip constraints: every dependency of gradc, onnxruntime, and what pages of reports need, at the oldest
+"""Prints pip constraints: every dependency of gradc, onnxruntime, and what reports need, at the oldest
 admitted version."""
 
 import re
