@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from dialects import source_ops
+from dialects.support.diagnostics import violation
 from gradc import support_table
 from gradc.documents import __main__ as documents
 from gradc.documents import op_page, plots, prose, speed, strategies
@@ -97,6 +98,24 @@ class TestOps:
         text = op_page.strategies("InterpolateBackward")
         assert "| resize-to-matmul |" in text
         assert text.endswith("Not measured: `docs/speed/ops.txt` has no problem of it.")
+
+    def test_an_op_of_known_sizes_only(self, monkeypatch):
+        """A graph that is refused, here one of unknown sizes, has no canonical ops."""
+        kind = "ConvolutionBackwardData"
+        probe = support_table.PROBES[kind]
+
+        def static_only(graph, dtype, rank, dynamic):
+            if dynamic:
+                monkeypatch.setattr(op_page, "to_gradients", refuse)
+            return probe(graph, dtype, rank, dynamic)
+
+        def refuse(module, options):
+            raise violation("sizes must be known")
+
+        monkeypatch.setitem(support_table.PROBES, kind, static_only)
+        assert {op.name: when for op, when in op_page.canonical_ops(kind).items()} == {
+            "grad.conv_backward_data": [False]
+        }
 
     def test_the_canonical_ops(self):
         found = op_page.canonical_ops("ConvolutionBackwardData")

@@ -16,7 +16,7 @@ from gradc import explain as explaining
 from gradc.compiler import Options, compile_module, load
 from gradc.explain import Explanation, GradientReport, as_json, as_text, explain
 from gradc.problems import Problem
-from gradc.tuning import request, stores
+from gradc.tuning import cases, request, stores
 from gradc.tuning.records import Setting
 from gradc.tuning.request import TuningRequest
 from gradc.tuning.stores import FOLDER_VARIABLE
@@ -291,3 +291,16 @@ class TestCommand:
         result = run_gradc("explain", path)
         assert result.code == 4
         assert "g.json" in result.line
+
+
+def test_a_gradient_that_is_no_known_problem_is_told(monkeypatch):
+    """As of an op that is new: it compiles, and an empty table would say nothing of it."""
+    for module in (cases, explaining):
+        monkeypatch.setattr(module, "OPS", {})
+    found = explained(conv())
+    assert found.gradients == []
+    assert len(found.remarks) == 2, "one for each of the two"
+    for remark in found.remarks:
+        assert "remark: " in remark
+        assert "gradc/problems has no kind for grad.conv_backward_data" in remark
+        assert remark in as_text(found)
