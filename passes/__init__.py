@@ -37,6 +37,7 @@ STRATEGY_NAMES = (
     "resize-to-banded-matmul",
     "resize-to-block-matmul",
     "resize-to-conv",
+    "resize-to-plane-conv",
     "resize-to-pool",
     "resize-to-reduce-sum",
     "resize-to-gather",

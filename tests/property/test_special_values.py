@@ -42,6 +42,7 @@ ALWAYS_MIX = {
     "conv-to-upsampled-conv",
     "resize-to-matmul",
     "resize-to-banded-matmul",
+    "resize-to-plane-conv",
     "resize-to-block-matmul",
     "resize-dynamic-to-matmul",
 }

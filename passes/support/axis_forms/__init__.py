@@ -7,9 +7,10 @@ layout.
 from passes.support.axis_forms.bands import Bands
 from passes.support.axis_forms.base import AxisForm, axes_to_write
 from passes.support.axis_forms.blocks import Blocks
+from passes.support.axis_forms.convs import Convs
 from passes.support.axis_forms.dense import Dense
 from passes.support.axis_forms.gathers import Gathers
 from passes.support.axis_forms.sums import Sums
 from passes.support.axis_forms.tables import Tables
 
-__all__ = ["AxisForm", "Bands", "Blocks", "Dense", "Gathers", "Sums", "Tables", "axes_to_write"]
+__all__ = ["AxisForm", "Bands", "Blocks", "Convs", "Dense", "Gathers", "Sums", "Tables", "axes_to_write"]

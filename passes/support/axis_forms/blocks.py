@@ -1,17 +1,14 @@
-"""A sampling that repeats: one small matrix for all blocks of the axis.
+"""A sampling that repeats, every P positions to Q: one small matrix for all blocks of the axis.
 
-With the step S = X / Y = Q / P in lowest terms, t(y + P) = t(y) + Q: every P positions of diff_dst are
-sampled alike, Q positions of diff_src further on. So the axis is reshaped into blocks of m P positions,
-without a copy, and all are multiplied by one matrix (m P, 1 + m Q + 1). Its outer columns are what a
-block gives to its neighbours; at the ends of the axis, where coordinates are clamped, they fall on the
-first and the last position themselves. `nearest` has no such columns where no position is shared.
+The axis is reshaped into blocks of m P positions, without a copy, and all are multiplied by one matrix
+(m P, 1 + m Q + 1). Its outer columns are what a block gives to its neighbours; at the ends of the axis,
+where coordinates are clamped, they fall on the first and the last position themselves. `nearest` has no
+such columns where no position is shared.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -21,6 +18,7 @@ from dialects.grad.sampling import AxisSampling
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import shape_of
 from passes.support.axis_forms.base import MATRIX_MIXES, AxisForm, as_dtype_of
+from passes.support.axis_forms.periods import no_period, period_sizes, three_periods
 from passes.support.budget import Built
 from passes.support.rewriting import Emitter
 from passes.support.tensors import contract, product, reshape, size_of
@@ -48,19 +46,13 @@ class Blocks(AxisForm):
     needs: ClassVar = (onnx.MatMulOp, onnx.SplitOp, onnx.SliceOp, onnx.ConcatOp, onnx.AddOp, onnx.PadOp)
 
     def refuses(self, sampling: AxisSampling) -> str | None:
-        if sampling.step != Fraction(sampling.x, sampling.y):
-            return (
-                f"the step {sampling.step} is not X / Y = {sampling.x}/{sampling.y}: no period divides both"
-            )
-        if math.gcd(sampling.x, sampling.y) < 2:
-            return f"sizes {sampling.x} and {sampling.y} have no common divisor: no period"
-        return None
+        return no_period(sampling)
 
     def builds(self, sampling: AxisSampling) -> Built:
         """The matrix is read off the middle of three periods."""
         if self.refuses(sampling):
             return Built()
-        p, q, _ = _periods(sampling)
+        p, q, _ = _sizes(sampling)
         return Built(3 * p * (q + 2), 20)
 
     def mixes(self, sampling: AxisSampling) -> str | None:
@@ -79,9 +71,8 @@ class Blocks(AxisForm):
 
 
 def period_of(sampling: AxisSampling) -> Period:
-    p, q, count = _periods(sampling)
-    # the middle of three blocks is clamped nowhere
-    three = AxisSampling(3 * q, 3 * p, sampling.step, sampling.interpolation, sampling.coordinates)
+    p, q, count = _sizes(sampling)
+    three = three_periods(sampling, p, q)
     rows = three.taps_matrix(three.taps(), range(p, 2 * p), range(3 * q))
     used = np.flatnonzero(rows.any(axis=0))
     before, after = max(0, q - int(used[0])), max(0, int(used[-1]) - (2 * q - 1))
@@ -89,15 +80,9 @@ def period_of(sampling: AxisSampling) -> Period:
     return Period(p, q, count, before, after, rows[:, q - before : 2 * q + after])
 
 
-def _periods(sampling: AxisSampling) -> tuple[int, int, int]:
-    """P, Q and the number of blocks: those whose matrix is nearest to WIDTH columns, of two blocks or
-    more."""
-    common = math.gcd(sampling.x, sampling.y)
-    p, q = sampling.y // common, sampling.x // common
-    # a factor further from WIDTH than that is never nearest, and 1 always is a factor
-    multiples = [m for m in range(1, min(common // 2, 2 * WIDTH) + 1) if common % m == 0]
-    m = min(multiples, key=lambda m: (abs(m * q + 2 - WIDTH), m))
-    return m * p, m * q, common // m
+def _sizes(sampling: AxisSampling) -> tuple[int, int, int]:
+    """Those whose matrix is nearest to WIDTH columns. A factor further from it is never nearest."""
+    return period_sizes(sampling, 2 * WIDTH, lambda q: (abs(q + 2 - WIDTH), q))
 
 
 def _added(emit: Emitter, given: SSAValue, axis: int, period: Period) -> SSAValue:
