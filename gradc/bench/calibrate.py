@@ -18,6 +18,7 @@ from gradc.bench.calibration.model import Model, candidates
 from gradc.bench.calibration.nodes import nodes
 from gradc.bench.calibration.problems import problems
 from gradc.files import write_whole
+from passes.cost.vector import add, parted
 from passes.target import Target
 
 SEED, PROBLEMS = 1, 260
@@ -50,11 +51,16 @@ def measure_missing(threads: int, seconds: float, todo: Sequence[Model], measure
 
 
 def samples(threads: int, measured: Measurements) -> list[Sample]:
-    return [
-        Sample(model.kind, model.facts.features, measured.seconds[model.label])
-        for model in models(threads)
-        if model.label in measured.seconds
-    ]
+    """Less those of which one of several threads does a part alone: that part has the rates of one thread."""
+    found = []
+    for model in models(threads):
+        shared, alone = parted(model.facts.features)
+        if model.label not in measured.seconds or (alone and threads > 1):
+            continue
+        features = dict(shared)
+        add(features, alone)
+        found.append(Sample(model.kind, features, measured.seconds[model.label]))
+    return found
 
 
 def rates(threads: Sequence[int]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from passes.cost import rewrites
 from passes.cost.features_matmul import gemm
 from passes.cost.graph import Step
-from passes.cost.vector import NEAR, Features, add, traffic
+from passes.cost.vector import ALONE, NEAR, Features, add, traffic
 
 OUTPUTS = 6
 """Neighbouring results that a blocked kernel holds in registers."""
@@ -87,8 +87,10 @@ def average_pool(step: Step) -> Features:
 def blocked(step: Step) -> Features:
     """Kernels on blocks of 16 channels. One call computes a row of results of up to four blocks from one
     block of input channels; within it, OUTPUTS positions at a time, those at padded ends one by one.
-    Taps that lie in the padding are left out."""
+    Taps that lie in the padding are left out. Threads share rows of results of up to four blocks: a single
+    one is computed by one of them, alone."""
     batch, out, height, width = step.result.shape
+    rows = height
     out = math.ceil(out / rewrites.BLOCK) * rewrites.BLOCK
     depthwise = step.kind in (rewrites.DEPTHWISE, rewrites.POOL)
     if step.kind == rewrites.POINTWISE and _has_unit_strides(step):
@@ -113,6 +115,8 @@ def blocked(step: Step) -> Features:
     groups = step.int("group", 1)
     sets = groups * math.ceil(out / groups / FILTERS)
     passes = math.ceil(per_group / (DEEP if step.kind == rewrites.POINTWISE else rewrites.BLOCK))
+    if batch * sets * rows == 1:
+        name = ALONE + name
     return {
         f"{name}.flops": float(batch * out * per_group * down.all * across.all),
         f"{name}.sets": float(batch * sets * rewrites.BLOCK * per_group * down.all * across.all),

@@ -8,7 +8,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from passes.cost.vector import Features, dot
+from passes.cost.vector import Features, dot, parted
 
 Rates = Mapping[str, float]
 
@@ -29,8 +29,12 @@ def seconds(features: Features, target: str, threads: int) -> float:
 
     Between two measured numbers of threads and beyond the last, the time is the part that does not
     depend on them plus one that is shared by them, t(n) = a + b / n, through the times at two of them.
+    What one thread does alone takes as long as with one thread.
     """
     rates = rates_of(target)
+    features, alone = parted(features)
+    if alone:
+        return dot(alone, rates[min(rates)]) + seconds(features, target, threads)
     if threads in rates:
         return dot(features, rates[threads])
     counts = list(rates)

@@ -9,6 +9,9 @@ Features = dict[str, float]
 NEAR = 2**20
 """Bytes that a node may move before they no longer all come from the caches nearby."""
 
+ALONE = "alone "
+"""Begins the name of a feature of work that one thread does, whatever their number."""
+
 
 def traffic(name: str, moved: float) -> Features:
     return {f"{name}.bytes": float(moved)} | ({f"{name}.far": float(moved - NEAR)} if moved > NEAR else {})
@@ -21,3 +24,10 @@ def add(total: Features, more: Mapping[str, float], times: float = 1.0) -> None:
 
 def dot(features: Mapping[str, float], rates: Mapping[str, float]) -> float:
     return sum(value * rates.get(name, 0.0) for name, value in features.items())
+
+
+def parted(features: Mapping[str, float]) -> tuple[Features, Features]:
+    """What threads share, and what one of them does alone under the names of what is shared."""
+    shared = {name: value for name, value in features.items() if not name.startswith(ALONE)}
+    alone = {name.removeprefix(ALONE): value for name, value in features.items() if name not in shared}
+    return shared, alone
