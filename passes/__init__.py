@@ -26,6 +26,7 @@ PASS_NAMES = (
 STRATEGY_NAMES = (
     "conv-to-conv",
     "conv-to-conv2d",
+    "conv-to-rows",
     "conv-to-conv-transpose",
     "conv-to-phase-convs",
     "conv-to-upsampled-conv",

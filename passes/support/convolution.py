@@ -62,14 +62,20 @@ def no_convolution(op: GradConv) -> str | None:
 
 def as_convolution(emit: Emitter, op: GradConv) -> tuple[SSAValue, Convolution]:
     """Weights (C, O / g, K...) and geometry of the convolution of diff_dst that the op is."""
-    begin, end = op.value("pads_begin"), op.value("pads_end")
     weights: SSAValue = op.weights
     if isinstance(op, ConvBackwardDataOp):
         weights = flip_spatial(emit, swap_channels(emit, weights, op.value("groups")))
+    return weights, geometry(op)
+
+
+def geometry(op: GradConv) -> Convolution:
+    """What the op does as a convolution of diff_dst."""
+    begin, end = op.value("pads_begin"), op.value("pads_end")
+    if isinstance(op, ConvBackwardDataOp):
         begin = [axis.window.extent - 1 - axis.pad_begin for axis in op.axes]
         end = [axis.window.extent - 1 - axis.pad_end for axis in op.axes]
     strides, dilations = tuple(op.value("strides")), tuple(op.value("dilations"))
-    return weights, Convolution(strides, dilations, tuple(begin), tuple(end), op.value("groups"))
+    return Convolution(strides, dilations, tuple(begin), tuple(end), op.value("groups"))
 
 
 def convolve(emit: Emitter, data: SSAValue, weights: SSAValue, conv: Convolution) -> SSAValue:
@@ -178,8 +184,16 @@ def _strided(emit: Emitter, value: SSAValue, start: int, step: int, count: int) 
     return emit(onnx.SliceOp(value, *(emit.ints([bound]) for bound in bounds)))
 
 
-def crop(emit: Emitter, value: SSAValue, axes: Sequence[int], sizes: Sequence[int]) -> SSAValue:
-    """The first `sizes` positions of axes."""
+def crop(
+    emit: Emitter,
+    value: SSAValue,
+    axes: Sequence[int],
+    sizes: Sequence[int],
+    begins: Sequence[int] | None = None,
+) -> SSAValue:
+    """The first `sizes` positions of axes, or those from `begins` on."""
     if all(shape_of(value)[axis] == size for axis, size in zip(axes, sizes, strict=True)):
         return value
-    return emit(onnx.SliceOp(value, emit.ints([0] * len(sizes)), emit.ints(sizes), emit.ints(axes)))
+    begins = begins or [0] * len(sizes)
+    ends = [begin + size for begin, size in zip(begins, sizes, strict=True)]
+    return emit(onnx.SliceOp(value, emit.ints(begins), emit.ints(ends), emit.ints(axes)))

@@ -1,0 +1,64 @@
+"""conv-to-rows: the convolution of conv-to-conv on three axes, written on two with depth and height as one.
+
+See `support.convolution_rows`. A Conv per tap of the height, on onnxruntime's blocked kernels, which add up
+their results themselves. No data is copied for a tap, as it is in conv-to-conv2d; instead rows of zeros
+between the slices are computed. Groups are no obstacle.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from xdsl.ir import SSAValue
+
+from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp
+from dialects.grad.geometry import axis_letters
+from dialects.onnx import ops as onnx
+from dialects.support.shapes import is_static, shape_of
+from passes.strategies.base import Strategy, no_kernel
+from passes.support.budget import Built
+from passes.support.convolution import CONV_MIXES, GradConv, as_convolution, geometry, no_convolution
+from passes.support.convolution_rows import Slices, convolve_rows
+from passes.support.rewriting import Emitter
+from passes.target import Target
+
+
+class ConvToRows(Strategy):
+    """Conv on an image whose rows are those of all slices, a Conv per tap of the height."""
+
+    name: ClassVar[str] = "conv-to-rows"
+    ops: ClassVar = (ConvBackwardDataOp, ConvTransposeBackwardDataOp)
+    layouts: ClassVar = ("NCX", "NXC")
+
+    def builds(self, op: GradConv) -> Built:
+        """A Conv, its weights and a sum per tap; rows of zeros in the data and in the result."""
+        if op.spatial_rank != 3:
+            return Built()
+        kernel = op.weights_shape[2:]
+        built = Built(sum(kernel), 20 + 4 * kernel[1])
+        height, results = op.spatial(op.diff_dst)[1], op.spatial(op.diff_src)[1]
+        if not isinstance(height, int) or not isinstance(results, int):
+            return built
+        slices = Slices.of(height, kernel[:2], geometry(op))
+        return built + Built(spread=-(-slices.rows // min(height, results)) * (1 + slices.beyond))
+
+    def refuses(self, op: GradConv, target: Target) -> str | None:
+        if op.spatial_rank != 3:
+            return f"for three spatial axes: of {op.spatial_rank}, none are to become one"
+        if reason := no_convolution(op):
+            return reason
+        for letter, axis in zip(axis_letters(3), op.axes, strict=True):
+            if axis.window.stride != 1:
+                return f"stride {axis.window.stride} on axis {letter}: only stride 1"
+        if not is_static(op.spatial(op.diff_dst)[:2]):
+            return "the axes that become one need sizes known at compile time"
+        if shape_of(op.diff_dst)[0] == 0:
+            return "onnxruntime fails to fuse a sum of convolutions of no images"
+        return no_kernel(target, op.diff_dst, onnx.ConvOp, onnx.PadOp, onnx.SliceOp, onnx.AddOp)
+
+    def mixes(self, op: GradConv, target: Target) -> str | None:
+        return CONV_MIXES
+
+    def emit(self, op: GradConv, target: Target, emit: Emitter) -> SSAValue:
+        axis = 2 if op.value("layout") == "NCX" else 1
+        return convolve_rows(emit, op.diff_dst, *as_convolution(emit, op), axis)
