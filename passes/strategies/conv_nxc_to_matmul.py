@@ -42,7 +42,7 @@ class ConvNxcToMatMul(Strategy):
     def builds(self, op: GradConv) -> Built:
         """A slice for every tap, whatever phase it is in."""
         slices = Built(nodes=math.prod(op.weights_shape[2:]), spread=math.prod(op.weights_shape[2:]))
-        return slices + (phases_built(op, 0) if isinstance(op, ConvBackwardDataOp) else Built())
+        return slices + (phases_built(op, Built()) if isinstance(op, ConvBackwardDataOp) else Built())
 
     def refuses(self, op: GradConv, target: Target) -> str | None:
         if op.value("layout") != "NXC":

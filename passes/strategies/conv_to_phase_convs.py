@@ -7,7 +7,8 @@ channels, all axes at once, and the Transposes around a Conv come with its own r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -26,6 +27,7 @@ from passes.support.convolution import (
     convolve_planes,
     convolve_planes_last,
 )
+from passes.support.convolution_rows import convolve_rows, no_rows, rows_built
 from passes.support.phases import (
     AxisPhases,
     Phase,
@@ -47,16 +49,14 @@ class ConvToPhaseConvs(Strategy):
     layouts: ClassVar = ("NCX", "NXC")
 
     def builds(self, op: ConvBackwardDataOp) -> Built:
-        return phases_built(op, 1)
+        return phases_built(op, rows_built(op) if _is_grouped_volume(op) else Built(nodes=6))
 
     def refuses(self, op: ConvBackwardDataOp, target: Target) -> str | None:
         needed = (onnx.ConvOp, onnx.ConcatOp, onnx.PadOp, onnx.SliceOp, onnx.TransposeOp, onnx.GatherOp)
-        if reason := no_kernel(target, op.diff_dst, *needed):
+        if reason := no_kernel(target, op.diff_dst, *needed, onnx.AddOp) or no_phases(op):
             return reason
-        if reason := no_phases(op):
+        if op.value("layout") == "NXC" and _is_grouped_volume(op) and (reason := no_rows(op)):
             return reason
-        if op.value("layout") == "NXC" and op.spatial_rank == 3 and op.value("groups") > 1:
-            return f"groups {op.value('groups')}: unrolled channels would lie in the wrong group"
         for letter, axis in zip(axis_letters(op.spatial_rank), op_phases(op), strict=True):
             pads = [axis.pads(phase) for phase in axis.phases if phase]
             if min(map(min, pads)) < 0:
@@ -69,19 +69,33 @@ class ConvToPhaseConvs(Strategy):
         return CONV_MIXES
 
     def emit(self, op: ConvBackwardDataOp, target: Target, emit: Emitter) -> SSAValue:
-        n, layout, groups = op.spatial_rank, op.value("layout"), op.value("groups")
+        layout, groups = op.value("layout"), op.value("groups")
         axes = op_phases(op)
         weights = swap_channels(emit, op.weights, groups)
 
-        def part_by(write):
-            return lambda chosen: write(
-                emit, op.diff_dst, _taps(emit, weights, chosen), _geometry(axes, chosen, groups)
-            )
+        write = _writer(op)
 
-        in_planes = groups == 1 or n < 3
-        if layout == "NCX":
-            return interleave_channels_first(emit, axes, part_by(convolve_planes if in_planes else convolve))
-        return interleave_channels_last(emit, axes, part_by(convolve_planes_last))
+        def part(chosen: tuple[Phase, ...]) -> SSAValue:
+            taps, conv = _taps(emit, weights, chosen), _geometry(axes, chosen, groups)
+            return write(emit, op.diff_dst, taps, conv)
+
+        interleave = interleave_channels_first if layout == "NCX" else interleave_channels_last
+        return interleave(emit, axes, part)
+
+
+def _is_grouped_volume(op: ConvBackwardDataOp) -> bool:
+    """Unrolled, the channels of a slice would lie in the wrong group."""
+    return op.spatial_rank == 3 and op.value("groups") > 1
+
+
+def _writer(op: ConvBackwardDataOp) -> Callable[[Emitter, SSAValue, SSAValue, Convolution], SSAValue]:
+    """What writes the convolution of a phase."""
+    channels_first = op.value("layout") == "NCX"
+    if not _is_grouped_volume(op):
+        return convolve_planes if channels_first else convolve_planes_last
+    if no_rows(op):
+        return convolve
+    return functools.partial(convolve_rows, axis=2 if channels_first else 1)
 
 
 def no_phases(op: ConvBackwardDataOp) -> str | None:

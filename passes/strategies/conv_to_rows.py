@@ -14,11 +14,10 @@ from xdsl.ir import SSAValue
 from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp
 from dialects.grad.geometry import axis_letters
 from dialects.onnx import ops as onnx
-from dialects.support.shapes import is_static, shape_of
 from passes.strategies.base import Strategy, no_kernel
 from passes.support.budget import Built
-from passes.support.convolution import CONV_MIXES, GradConv, as_convolution, geometry, no_convolution
-from passes.support.convolution_rows import Slices, convolve_rows
+from passes.support.convolution import CONV_MIXES, GradConv, as_convolution, no_convolution
+from passes.support.convolution_rows import convolve_rows, no_rows, rows_built
 from passes.support.rewriting import Emitter
 from passes.target import Target
 
@@ -31,30 +30,18 @@ class ConvToRows(Strategy):
     layouts: ClassVar = ("NCX", "NXC")
 
     def builds(self, op: GradConv) -> Built:
-        """A Conv, its weights and a sum per tap; rows of zeros in the data and in the result."""
-        if op.spatial_rank != 3:
-            return Built()
-        kernel = op.weights_shape[2:]
-        built = Built(sum(kernel), 20 + 4 * kernel[1])
-        height, results = op.spatial(op.diff_dst)[1], op.spatial(op.diff_src)[1]
-        if not isinstance(height, int) or not isinstance(results, int):
-            return built
-        slices = Slices.of(height, kernel[:2], geometry(op))
-        return built + Built(spread=-(-slices.rows // min(height, results)) * (1 + slices.beyond))
+        return Built(sum(op.weights_shape[2:]), 8) + (rows_built(op) if op.spatial_rank == 3 else Built())
 
     def refuses(self, op: GradConv, target: Target) -> str | None:
         if op.spatial_rank != 3:
-            return f"for three spatial axes: of {op.spatial_rank}, none are to become one"
+            return f"for three spatial axes: the op has {op.spatial_rank}"
         if reason := no_convolution(op):
             return reason
         for letter, axis in zip(axis_letters(3), op.axes, strict=True):
             if axis.window.stride != 1:
                 return f"stride {axis.window.stride} on axis {letter}: only stride 1"
-        if not is_static(op.spatial(op.diff_dst)[:2]):
-            return "the axes that become one need sizes known at compile time"
-        if shape_of(op.diff_dst)[0] == 0:
-            return "onnxruntime fails to fuse a sum of convolutions of no images"
-        return no_kernel(target, op.diff_dst, onnx.ConvOp, onnx.PadOp, onnx.SliceOp, onnx.AddOp)
+        needed = (onnx.ConvOp, onnx.PadOp, onnx.SliceOp, onnx.AddOp)
+        return no_rows(op) or no_kernel(target, op.diff_dst, *needed)
 
     def mixes(self, op: GradConv, target: Target) -> str | None:
         return CONV_MIXES

@@ -62,20 +62,14 @@ def no_convolution(op: GradConv) -> str | None:
 
 def as_convolution(emit: Emitter, op: GradConv) -> tuple[SSAValue, Convolution]:
     """Weights (C, O / g, K...) and geometry of the convolution of diff_dst that the op is."""
+    begin, end = op.value("pads_begin"), op.value("pads_end")
     weights: SSAValue = op.weights
     if isinstance(op, ConvBackwardDataOp):
         weights = flip_spatial(emit, swap_channels(emit, weights, op.value("groups")))
-    return weights, geometry(op)
-
-
-def geometry(op: GradConv) -> Convolution:
-    """What the op does as a convolution of diff_dst."""
-    begin, end = op.value("pads_begin"), op.value("pads_end")
-    if isinstance(op, ConvBackwardDataOp):
         begin = [axis.window.extent - 1 - axis.pad_begin for axis in op.axes]
         end = [axis.window.extent - 1 - axis.pad_end for axis in op.axes]
     strides, dilations = tuple(op.value("strides")), tuple(op.value("dilations"))
-    return Convolution(strides, dilations, tuple(begin), tuple(end), op.value("groups"))
+    return weights, Convolution(strides, dilations, tuple(begin), tuple(end), op.value("groups"))
 
 
 def convolve(emit: Emitter, data: SSAValue, weights: SSAValue, conv: Convolution) -> SSAValue:

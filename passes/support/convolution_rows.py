@@ -18,7 +18,6 @@ is padded, a slice behind the last one has to be computed, too, and is cut off.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -26,8 +25,10 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from dialects.onnx import ops as onnx
-from dialects.support.shapes import shape_of
-from passes.support.convolution import Convolution, convolve, crop
+from dialects.support.dtypes import HALVES, name_of
+from dialects.support.shapes import element_type_of, is_static, shape_of
+from passes.support.budget import Built
+from passes.support.convolution import Convolution, GradConv, convolve, crop
 from passes.support.rewriting import Emitter
 from passes.support.tensors import product, reshape, size_of
 
@@ -57,9 +58,29 @@ class Slices:
         return cls(rows, max(shift, 0), max(-shift, 0), beyond)
 
 
-def convolve_rows(
-    emit: Emitter, data: SSAValue, weights: SSAValue, conv: Convolution, axis: int
-) -> SSAValue:
+def rows_built(op: GradConv) -> Built:
+    """What `convolve_rows` builds, for the op or for a phase of it.
+
+    P exceeds the smaller height by less than twice all pads, and at most two slices are computed beyond.
+    """
+    axis = op.axes[1]
+    reach = axis.window.extent + axis.window.stride + sum(axis.pads)
+    return Built(axis.window.kernel, 40 + 4 * axis.window.kernel, 3 * (1 + 2 * reach))
+
+
+def no_rows(op: GradConv) -> str | None:
+    """Why `convolve_rows` cannot write the op, nor a phase of it; None if it can."""
+    dtype = name_of(element_type_of(op.diff_dst))
+    if dtype in HALVES:
+        return f"every sum would round to {dtype}"
+    if not is_static(op.spatial(op.diff_dst)[:2]):
+        return "the axes that become one need sizes known at compile time"
+    if not shape_of(op.diff_dst)[0]:
+        return "the number of images must be known, and not 0: onnxruntime fails to add convolutions of none"
+    return None
+
+
+def convolve_rows(emit: Emitter, data: SSAValue, weights: SSAValue, conv: Convolution, axis: int) -> SSAValue:
     """The convolution of data (N, C, D, H, W), or (N, D, H, W, C) where the first spatial `axis` is 1.
 
     D and H are known, the weights are (M, C / g, KD, KH, KW).
@@ -71,7 +92,9 @@ def convolve_rows(
     if axis == 1:
         image = emit(onnx.TransposeOp(image, perm=[0, 3, 1, 2]))
     parts = [convolve(emit, image, *plane) for plane in _planes(emit, weights, conv, slices)]
-    value = functools.reduce(lambda left, right: emit(onnx.AddOp(left, right)), parts)
+    value = parts[0]
+    for part in parts[1:]:
+        value = emit(onnx.AddOp(value, part))
     if axis == 1:
         value = emit(onnx.TransposeOp(value, perm=[0, 2, 3, 1]))
     count, results = (

@@ -38,6 +38,7 @@ MOST = 15 * EXAMPLES
 ALWAYS_MIX = {
     "conv-to-conv",
     "conv-to-conv2d",
+    "conv-to-rows",
     "conv-to-phase-convs",
     "conv-to-upsampled-conv",
     "resize-to-matmul",
