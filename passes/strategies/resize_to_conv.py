@@ -6,6 +6,10 @@ kernel (an outer product) in every channel.
 
 Clamped coordinates: what would fall on position -1 falls on 0, what would fall on X falls on X - 1. The
 convolution computes those two positions as well, and they are added to their neighbours.
+
+Volumes take two convolutions of images. The first is of the slices: all channels have the same kernel, so
+that with channels first (N, C, D, H, W) is as good as (N, C D, H, W), and with channels last slices are
+images of their own. The second is along D, of (N C, D, H W) and of (N, D, H W, C), both channels last.
 """
 
 from __future__ import annotations
@@ -23,12 +27,13 @@ from xdsl.ir import SSAValue
 from dialects.grad.resize import ResizeBackwardOp
 from dialects.grad.sampling import AxisSampling
 from dialects.onnx import ops as onnx
-from dialects.support.shapes import shape_of
+from dialects.support.shapes import Dim, shape_of
 from passes.strategies.base import Strategy, no_kernel
 from passes.support.axis_forms.base import as_dtype_of
 from passes.support.budget import Built
 from passes.support.convolution import CUDNN_MIXES, Convolution, convolve_planes, convolve_planes_last
 from passes.support.rewriting import Emitter
+from passes.support.tensors import Size, product, reshape, size_of
 from passes.target import Target
 
 
@@ -60,19 +65,19 @@ class ResizeToConv(Strategy):
     ops: ClassVar = (ResizeBackwardOp,)
 
     def builds(self, op: ResizeBackwardOp) -> Built:
-        """A kernel of up to three times the ratios, for each channel; it is read off five windows."""
-        channels = next((d for d in [shape_of(op.diff_dst)[_channels(op)]] if isinstance(d, int)), 1)
+        """Kernels of up to three times the ratios, for each channel; they are read off five windows."""
         ratios = [-(-sampling.y // sampling.x) for sampling in op.samplings]
-        return Built(channels * math.prod(3 * r for r in ratios) + 25 * max(ratios), 10)
+        images = [math.prod(d for d in channels if isinstance(d, int)) for channels in _channels(op)]
+        return Built(sum(images) * math.prod(3 * r for r in ratios) + 25 * max(ratios), 30)
 
     def refuses(self, op: ResizeBackwardOp, target: Target) -> str | None:
         needed = (onnx.ConvOp, onnx.SplitOp, onnx.AddOp, onnx.ConcatOp, onnx.TransposeOp)
         if reason := no_kernel(target, op.diff_dst, *needed):
             return reason
         rank = len(shape_of(op.diff_dst))
-        if rank not in (3, 4) or _layout(op) is None:
-            return f"axes {list(op.value('axes'))} of {rank} are not one or two spatial axes of images"
-        if not isinstance(shape_of(op.diff_dst)[_channels(op)], int):
+        if rank not in (3, 4, 5) or _layout(op) is None:
+            return f"axes {list(op.value('axes'))} of {rank} are not one to three spatial axes"
+        if not all(isinstance(d, int) for channels in _channels(op) for d in channels):
             return "a depthwise convolution needs channels known at compile time"
         for sampling in op.samplings:
             if sampling.y % sampling.x or sampling.step != Fraction(sampling.x, sampling.y):
@@ -89,15 +94,9 @@ class ResizeToConv(Strategy):
     def emit(self, op: ResizeBackwardOp, target: Target, emit: Emitter) -> SSAValue:
         layout = _layout(op)
         assert layout is not None
-        n = len(shape_of(op.diff_dst)) - 2
-        kernels = _kernels(op, n)
-        write = convolve_planes if layout == "NCX" else convolve_planes_last
-        weights, conv = _convolution(op, kernels)
-        value = write(emit, op.diff_dst, emit.constant(weights), conv)
-        first = 2 if layout == "NCX" else 1
-        for axis, kernel in enumerate(kernels, first):
-            value = _folded(emit, value, axis, kernel)
-        return value
+        kernels = _kernels(op, _first(layout))
+        write = _volumes if len(kernels) == 3 else _images
+        return write(emit, op.diff_dst, layout, kernels)
 
 
 def _layout(op: ResizeBackwardOp) -> str | None:
@@ -108,15 +107,24 @@ def _layout(op: ResizeBackwardOp) -> str | None:
     return "NXC" if axes <= set(range(1, rank - 1)) else None
 
 
-def _channels(op: ResizeBackwardOp) -> int:
-    return 1 if _layout(op) == "NCX" else len(shape_of(op.diff_dst)) - 1
+def _first(layout: str) -> int:
+    """The first spatial axis."""
+    return 2 if layout == "NCX" else 1
 
 
-def _kernels(op: ResizeBackwardOp, n: int) -> list[AxisKernel | None]:
-    """One per spatial axis, None for an axis that is not resized."""
-    first = 2 if _layout(op) == "NCX" else 1
+def _channels(op: ResizeBackwardOp) -> list[Sequence[Dim]]:
+    """Sizes whose product is the number of channels, for each convolution."""
+    shape = shape_of(op.diff_dst)
+    if _layout(op) != "NCX":
+        return [shape[-1:]] * (2 if len(shape) == 5 else 1)
+    return [shape[1:3], shape[3:]] if len(shape) == 5 else [shape[1:2]]
+
+
+def _kernels(op: ResizeBackwardOp, first: int) -> list[AxisKernel | None]:
+    """One per spatial axis, the first of which is `first`; None for an axis that is not resized."""
     given = dict(zip(op.value("axes"), op.samplings, strict=True))
-    return [axis_kernel(given[axis]) if axis in given else None for axis in range(first, first + n)]
+    spatial = range(first, first + len(shape_of(op.diff_dst)) - 2)
+    return [axis_kernel(given[axis]) if axis in given else None for axis in spatial]
 
 
 def axis_kernel(sampling: AxisSampling) -> AxisKernel:
@@ -131,16 +139,47 @@ def axis_kernel(sampling: AxisSampling) -> AxisKernel:
     return AxisKernel(ratio, sampling.x, first, column[low : high + 1], last >= ratio, first <= -1)
 
 
-def _convolution(
-    op: ResizeBackwardOp, kernels: Sequence[AxisKernel | None]
-) -> tuple[np.ndarray, Convolution]:
-    channels = shape_of(op.diff_dst)[_channels(op)]
+def _volumes(emit: Emitter, value: SSAValue, layout: str, kernels: Sequence[AxisKernel | None]) -> SSAValue:
+    """(N, C, D, H, W) or (N, D, H, W, C): slices as images, then D as the rows of images."""
+    depth, *plane = kernels
+    first = _first(layout)
+    sizes = [size_of(emit, value, axis) for axis in range(5)]
+    if any(plane):
+        slices = [*sizes[: first - 1], product(emit, sizes[first - 1 : first + 1]), *sizes[first + 1 :]]
+        value = _images(emit, reshape(emit, value, slices), layout, plane)
+        pairs = zip(plane, sizes[first + 1 : first + 3], strict=True)
+        sizes[first + 1 : first + 3] = [kernel.x if kernel else size for kernel, size in pairs]
+    if depth is not None:
+        value = _along_depth(emit, value, layout, sizes, depth)
+        sizes[first] = depth.x
+    return reshape(emit, value, sizes)
+
+
+def _along_depth(
+    emit: Emitter, value: SSAValue, layout: str, sizes: Sequence[Size], depth: AxisKernel
+) -> SSAValue:
+    """A volume of `sizes`, in any shape: channels last, and what has the most channels."""
+    if layout == "NCX":
+        rows = [product(emit, sizes[:2]), sizes[2], product(emit, sizes[3:])]
+        return _images(emit, reshape(emit, value, rows), "NXC", [depth])
+    images = [*sizes[:2], product(emit, sizes[2:4]), sizes[4]]
+    return _images(emit, reshape(emit, value, images), "NXC", [depth, None])
+
+
+def _images(emit: Emitter, value: SSAValue, layout: str, kernels: Sequence[AxisKernel | None]) -> SSAValue:
+    """X positions for Y on those of one or two spatial axes that have a kernel."""
+    channels = shape_of(value)[1 if layout == "NCX" else -1]
     assert isinstance(channels, int)
     kernel = functools.reduce(np.multiply.outer, [k.weights if k else np.ones(1) for k in kernels])
-    weights = np.broadcast_to(as_dtype_of(op.diff_dst, kernel), (channels, 1, *kernel.shape))
+    weights = np.broadcast_to(as_dtype_of(value, kernel), (channels, 1, *kernel.shape))
     begin, end = zip(*(k.pads if k else (0, 0) for k in kernels), strict=True)
     strides = tuple(k.ratio if k else 1 for k in kernels)
-    return np.ascontiguousarray(weights), Convolution(strides, (1,) * len(kernels), begin, end, channels)
+    conv = Convolution(strides, (1,) * len(kernels), begin, end, channels)
+    write = convolve_planes if layout == "NCX" else convolve_planes_last
+    value = write(emit, value, emit.constant(np.ascontiguousarray(weights)), conv)
+    for axis, axis_kernel in enumerate(kernels, _first(layout)):
+        value = _folded(emit, value, axis, axis_kernel)
+    return value
 
 
 def _folded(emit: Emitter, value: SSAValue, axis: int, kernel: AxisKernel | None) -> SSAValue:

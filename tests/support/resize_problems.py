@@ -26,7 +26,8 @@ class ResizeGenerator(Generator):
             dst = self.fresh_diff_dst(n, data, largest)
         ys = [spatial_of(size, data) for size in dst.sizes]
         declared_y = spatial_of(dst.declared, data)
-        axes = [self._resized(i, declared_y[i], [y[i] for y in ys], largest) for i in range(n)]
+        whole = self.flag(4)
+        axes = [self._resized(i, declared_y[i], [y[i] for y in ys], largest, whole) for i in range(n)]
         batch = dst.declared[0] if self.flag(3) else self.declared_batch()
         channels = channels_of(dst.sizes[0], data)
         xs = [tuple(sizes[run] for _, sizes in axes) for run in range(self.problem.runs)]
@@ -82,13 +83,14 @@ class ResizeGenerator(Generator):
         return result
 
     def _resized(
-        self, index: int, declared: Dim, ys: Sequence[int], largest: int
+        self, index: int, declared: Dim, ys: Sequence[int], largest: int, whole: bool = False
     ) -> tuple[Dim, tuple[int, ...]]:
-        """The declared and run-time sizes X of one axis, whose Y is given."""
-        if self.flag(6):  # the identity, known by size or name or only at run time
+        """The declared and run-time sizes X of one axis, whose Y is given. `whole`: enlarged by a whole
+        factor where Y is known."""
+        if not whole and self.flag(6):  # the identity, known by size or name or only at run time
             known = ys[0] if len(set(ys)) == 1 else None
             return self.draw.choice((declared, known)), tuple(ys)
-        if len(set(ys)) == 1 and self.flag():  # enlarged by a whole factor
+        if len(set(ys)) == 1 and (whole or self.flag()):  # enlarged by a whole factor
             x = self.draw.choice([x for x in range(1, ys[0] + 1) if ys[0] % x == 0])
             return x, (x,) * len(ys)
         return self._spatial(index + 10, largest)
