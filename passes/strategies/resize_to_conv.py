@@ -66,9 +66,15 @@ class ResizeToConv(Strategy):
 
     def builds(self, op: ResizeBackwardOp) -> Built:
         """Kernels of up to three times the ratios, for each channel; they are read off five windows."""
-        ratios = [-(-sampling.y // sampling.x) for sampling in op.samplings]
-        images = [math.prod(d for d in channels if isinstance(d, int)) for channels in _channels(op)]
-        return Built(sum(images) * math.prod(3 * r for r in ratios) + 25 * max(ratios), 30)
+        taps = {
+            axis: 3 * -(-sampling.y // sampling.x)
+            for axis, sampling in zip(op.value("axes"), op.samplings, strict=True)
+        }
+        kernels = [
+            math.prod(d for d in channels if isinstance(d, int)) * math.prod(taps.get(a, 1) for a in axes)
+            for channels, axes in _convolutions(op)
+        ]
+        return Built(sum(kernels) + 25 * max(taps.values()), 30)
 
     def refuses(self, op: ResizeBackwardOp, target: Target) -> str | None:
         needed = (onnx.ConvOp, onnx.SplitOp, onnx.AddOp, onnx.ConcatOp, onnx.TransposeOp)
@@ -77,7 +83,7 @@ class ResizeToConv(Strategy):
         rank = len(shape_of(op.diff_dst))
         if rank not in (3, 4, 5) or _layout(op) is None:
             return f"axes {list(op.value('axes'))} of {rank} are not one to three spatial axes"
-        if not all(isinstance(d, int) for channels in _channels(op) for d in channels):
+        if not all(isinstance(d, int) for channels, _ in _convolutions(op) for d in channels):
             return "a depthwise convolution needs channels known at compile time"
         for sampling in op.samplings:
             if sampling.y % sampling.x or sampling.step != Fraction(sampling.x, sampling.y):
@@ -112,12 +118,17 @@ def _first(layout: str) -> int:
     return 2 if layout == "NCX" else 1
 
 
-def _channels(op: ResizeBackwardOp) -> list[Sequence[Dim]]:
-    """Sizes whose product is the number of channels, for each convolution."""
-    shape = shape_of(op.diff_dst)
-    if _layout(op) != "NCX":
-        return [shape[-1:]] * (2 if len(shape) == 5 else 1)
-    return [shape[1:3], shape[3:]] if len(shape) == 5 else [shape[1:2]]
+def _convolutions(op: ResizeBackwardOp) -> list[tuple[Sequence[Dim], range]]:
+    """Each convolution that is made: sizes whose product is the number of channels, and its axes."""
+    shape, result = shape_of(op.diff_dst), shape_of(op.diff_src)
+    first = _first(_layout(op) or "NXC")
+    spatial = range(first, first + len(shape) - 2)
+    last = first == 1
+    if len(spatial) < 3:
+        return [(shape[-1:] if last else shape[1:2], spatial)]
+    plane, depth = (shape[-1:], shape[-1:]) if last else (shape[1:3], result[3:])
+    both = [(plane, spatial[1:]), (depth, spatial[:1])]
+    return [(sizes, axes) for sizes, axes in both if not set(axes).isdisjoint(op.value("axes"))]
 
 
 def _kernels(op: ResizeBackwardOp, first: int) -> list[AxisKernel | None]:
