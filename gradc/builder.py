@@ -128,6 +128,12 @@ class Graph:
 
     def module(self) -> ModuleOp:
         """A verified copy of the graph; the graph can go on growing."""
+        module = self.unverified_module()
+        module.verify()
+        return module
+
+    def unverified_module(self) -> ModuleOp:
+        """`module`, for who verifies it anyway."""
         if not self._outputs:
             raise _error("the graph has no outputs", expected="at least one g.output(value)")
         for name in self._outputs:
@@ -146,7 +152,6 @@ class Graph:
         module = ModuleOp([function])
         for op in (last, function, module):
             op.location = location(position=self._position)
-        module.verify()
         return module
 
     def _repr_html_(self) -> str:

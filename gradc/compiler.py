@@ -271,7 +271,7 @@ def load(source: Any, auto_pad_rule: str | None = None) -> ModuleOp:
     if not isinstance(source, ModuleOp | Graph):
         expected = "a path, a JSON document (dict), a gradc.Graph or a module"
         raise _usage("source", type(source).__name__, expected)
-    module = source.clone() if isinstance(source, ModuleOp) else source.module()
+    module = source.clone() if isinstance(source, ModuleOp) else source.unverified_module()
     check_graph(module, auto_pad_rule)
     return module
 

@@ -141,8 +141,9 @@ class Prices:
             return True
         here, there = orders_of(op)[:2]
         spared = self.transpose(op.operands[0], here, there) + self.transpose(op.results[0], there, here)
-        wrapped = (c for c in candidates(op, self.target) if not c.strategy.writes_layout_of(op))
-        return any(c.cost is not None and c.cost - spared < price.seconds for c in wrapped)
+        known = candidates(op, self.target)
+        quicker = (c.strategy for c in known if c.cost is not None and c.cost - spared < price.seconds)
+        return not all(strategy.writes_layout_of(op) for strategy in quicker)
 
     def transpose(self, value: SSAValue, made: Order, wanted: Order) -> float:
         """That of a tensor from one order to another; that of a constant is done at compile time."""

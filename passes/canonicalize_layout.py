@@ -32,7 +32,7 @@ class CanonicalizeLayoutPass(ModulePass):
     name = "canonicalize-layout"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        rewrite(op, [CanonicalizeConvLayout()])
+        rewrite(op, [CanonicalizeConvLayout()], (ConvolutionBackwardDataOp, ConvTransposeBackwardDataOp))
         simplify(ctx, op)
 
 

@@ -31,7 +31,9 @@ class ConvertCannToGradPass(ModulePass):
     name = "convert-cann-to-grad"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        rewrite(op, [ConvertUpsample(), ConvertResize()])
+        rewrite(
+            op, [ConvertUpsample(), ConvertResize()], (UpsampleBilinear2dBackwardOp, ResizeBilinearV2GradOp)
+        )
 
 
 class ConvertUpsample(RewritePattern):

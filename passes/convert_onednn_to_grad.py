@@ -56,7 +56,7 @@ class ConvertOneDNNToGradPass(ModulePass):
             ConvertConvTranspose(self.strict_ieee),
             ConvertInterpolate(),
         ]
-        rewrite(op, patterns)
+        rewrite(op, patterns, (ConvolutionBackwardDataOp, ConvTransposeBackwardDataOp, InterpolateBackwardOp))
 
 
 class ConvertConvolution(RewritePattern):

@@ -20,7 +20,7 @@ class MaterializeConstantsPass(ModulePass):
     name = "materialize-constants"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        rewrite(op, [MaterializeConstant()])
+        rewrite(op, [MaterializeConstant()], (ConstantOp,))
 
 
 class MaterializeConstant(RewritePattern):

@@ -16,7 +16,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from dialects.support.diagnostics import Diagnostic, UnsupportedError, sentence
 from passes.choice import AUTO, Candidate, candidates, choose, find_strategy, unused_choices
-from passes.strategies import strategies_of
+from passes.strategies import written_ops
 from passes.strategies.base import Strategy, apply_strategy
 from passes.support.rewriting import rewrite
 from passes.target import Target, TargetPass
@@ -36,7 +36,7 @@ class SelectStrategyPass(TargetPass):
             knows = ", ".join(known.name for known in forced.ops)
             what = f"strategy {forced.name} knows no op of this graph"
             raise UnsupportedError(Diagnostic("error", sentence(what, expected=f"one of {knows}")))
-        rewrite(op, [SelectStrategy(forced, self.env)])
+        rewrite(op, [SelectStrategy(forced, self.env)], written_ops())
 
 
 @dataclass
@@ -45,7 +45,5 @@ class SelectStrategy(RewritePattern):
     target: Target
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        if not strategies_of(op):
-            return
         strategy = choose(op, self.forced, self.target)
         apply_strategy(strategy, op, self.target, rewriter)

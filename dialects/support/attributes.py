@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -31,7 +31,7 @@ from xdsl.irdl import AttrConstraint, IRDLOperation, OptPropertyDef, Verificatio
 from xdsl.utils.exceptions import VerifyException
 
 from dialects.support.diagnostics import nearest
-from dialects.support.memo import MOST, Memo
+from dialects.support.memo import MOST, Memo, by_identity
 
 PADDED_LENGTH = 12
 """oneDNN's DNNL_MAX_NDIMS: a dump writes an unset list as this many zeros (or ones)."""
@@ -91,9 +91,10 @@ class AttributeSpec(AttrConstraint):
             return attr
         return attr if attr == encoded else encoded
 
-    def decode(self, attr: Attribute) -> Any:
+    @functools.cached_property
+    def decode(self) -> Callable[[Attribute], Any]:
         """The Python value of an attribute in any of its spellings; ValueError if it has none."""
-        return _DECODED.get((self, attr), lambda: self._decode(attr))
+        return by_identity(self._decode)
 
     def _decode(self, attr: Attribute) -> Any:
         match attr:
@@ -134,7 +135,7 @@ class AttributeSpec(AttrConstraint):
         return known[value.lower()]
 
 
-_DECODED, _NORMALISED = Memo(), Memo()
+_NORMALISED = Memo()
 
 
 @functools.lru_cache(MOST)

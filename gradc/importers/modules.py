@@ -120,15 +120,22 @@ def _check_body(function: FuncOp) -> None:
 
 
 def verify(module: ModuleOp) -> None:
-    """Op by op, so that an error of xDSL's own checks gets the place of the op that fails them."""
+    """An error of xDSL's own checks gets the place of the op that fails them."""
     check_sizes(module)
     _check_module(module)
     seen: set[Operation] = set()
     for op in module.walk():
         _check_defined(op, seen)
-        _verify_op(op, nested=False)
         seen.add(op)
-    _verify_op(module, nested=True)
+    try:
+        module.verify()
+    except _INVALID:
+        for op in module.walk():
+            _verify_op(op, nested=False)
+        _verify_op(module, nested=True)
+
+
+_INVALID = (GradcError, DiagnosticException, ValueError)
 
 
 def _verify_op(op: Operation, nested: bool) -> None:
@@ -136,7 +143,7 @@ def _verify_op(op: Operation, nested: bool) -> None:
         op.verify(verify_nested_ops=nested)
     except GradcError as error:
         raise error.located(op) from None
-    except (DiagnosticException, ValueError) as error:
+    except _INVALID as error:
         raise GradcError(diagnostic_at(op, "error", short(error))) from None
 
 

@@ -19,6 +19,12 @@ def by_name() -> dict[str, Strategy]:
     return {strategy.name: strategy() for strategy in STRATEGIES}
 
 
+@cache
+def written_ops() -> tuple[type[Operation], ...]:
+    """The ops that any strategy knows."""
+    return tuple(dict.fromkeys(op for strategy in by_name().values() for op in strategy.ops))
+
+
 def strategies_of(op: Operation) -> list[Strategy]:
     """The strategies that know this kind of op, applicable or not."""
     return list(_strategies_of(type(op)))

@@ -122,7 +122,7 @@ def apply_strategy(strategy: Strategy, op: Operation, target: Target, rewriter: 
 
 
 def lower_with(strategy: Strategy, module: ModuleOp, target: Target) -> None:
-    rewrite(module, [ApplyStrategy(strategy, target)])
+    rewrite(module, [ApplyStrategy(strategy, target)], strategy.ops)
 
 
 @dataclass(frozen=True)

@@ -8,22 +8,10 @@ from functools import cache, lru_cache
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import (
-    UNKNOWN_LOC,
-    DenseIntOrFPElementsAttr,
-    LocationAttr,
-    ModuleOp,
-    TensorType,
-    UnknownLoc,
-)
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
-from xdsl.pattern_rewriter import (
-    PatternRewriter,
-    PatternRewriterListener,
-    PatternRewriteWalker,
-    RewritePattern,
-)
+from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.rewriter import Rewriter
 from xdsl.traits import Pure
 from xdsl.transforms.dead_code_elimination import is_trivially_dead
@@ -37,6 +25,7 @@ from dialects.support.entry import update_function_type
 from dialects.support.interfaces import refine_results, set_type
 from dialects.support.memo import MOST
 from dialects.support.shapes import shape_of
+from passes.support.walking import Walker
 
 
 @dataclass
@@ -67,56 +56,23 @@ def _ints(values: tuple[int, ...]) -> DenseIntOrFPElementsAttr:
     return from_numpy(np.array(values, np.int64).reshape(len(values)))
 
 
-@dataclass
-class _Located(RewritePattern):
-    """The first of the patterns that does something. Ops that it puts in get the matched op's location.
-
-    An exception is kept for the end of the walk: xDSL would print the whole module, weights and all,
-    into a note of it.
-    """
-
-    patterns: Sequence[RewritePattern]
-    location: LocationAttr = UNKNOWN_LOC
-    failure: Exception | None = None
-
-    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        if self.failure is not None:
-            return
-        self.location = op.location
-        try:
-            for pattern in self.patterns:
-                pattern.match_and_rewrite(op, rewriter)
-                if rewriter.has_done_action:
-                    return
-        except Exception as error:
-            self.failure = error
-
-    def inserted(self, op: Operation) -> None:
-        if isinstance(op.location, UnknownLoc):
-            op.location = self.location
-
-
-class _WalkOnce(PatternRewriteWalker):
-    """xDSL's walker, without its further walks over everything after one that changed something.
-
-    New ops, and those that read or feed what was replaced, are on its worklist anyway.
-    """
-
-    def rewrite_region(self, region: Region) -> bool:
-        self._populate_worklist(region)
-        return self._process_worklist(self._get_rewriter_listener())
-
-
-def rewrite(module: ModuleOp, patterns: Sequence[RewritePattern], *, repeat: bool = True) -> bool:
-    """Apply the patterns to every op, with `repeat` to new and neighbouring ones too, and make function
-    types follow; whether anything changed."""
-    return _walk(module, patterns, _WalkOnce, repeat)
+def rewrite(
+    module: ModuleOp, patterns: Sequence[RewritePattern], ops: tuple[type[Operation], ...] = (Operation,)
+) -> bool:
+    """Apply the patterns to every op of the classes `ops`, to new and neighbouring ones too, and make
+    function types follow; whether anything changed."""
+    changed = Walker(lambda cls: patterns if issubclass(cls, ops) else ()).walk(module)
+    refresh_function_types(module)
+    return changed
 
 
 def simplify(ctx: Context, module: ModuleOp) -> None:
     """Fold, canonicalize, and remove what is common or dead, until nothing changes. Locations are kept."""
     del ctx
-    _walk(module, [EraseDead(), Fold(), RefineTypes(), Canonicalize()], PatternRewriteWalker, True)
+    walker = Walker(_simplifications)
+    while walker.walk(module):
+        pass
+    refresh_function_types(module)
     for function in functions(module):
         for block in function.body.blocks:
             merge_equal(block)
@@ -132,8 +88,7 @@ class Fold(RewritePattern):
     """Constants in place of an op, where `fold` gives some of the declared types."""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        if not isinstance(op, OnnxOp) or isinstance(op, OnnxConstant):
-            return
+        assert isinstance(op, OnnxOp)
         folded = op.fold()
         if folded is None:
             return
@@ -150,7 +105,8 @@ class RefineTypes(RewritePattern):
     """
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        if not isinstance(op, OnnxOp) or not any(None in shape_of(result) for result in op.results):
+        assert isinstance(op, OnnxOp)
+        if not any(None in shape_of(result) for result in op.results):
             return
         if refine_results(op):
             rewriter.notify_op_modified(op)
@@ -158,21 +114,11 @@ class RefineTypes(RewritePattern):
                 rewriter.notify_op_modified(use.operation)
 
 
-class Canonicalize(RewritePattern):
-    """The op's own patterns."""
-
-    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        if not isinstance(op, OnnxOp):
-            return
-        for pattern in _patterns(type(op)):
-            pattern.match_and_rewrite(op, rewriter)
-            if rewriter.has_done_action:
-                return
-
-
 @cache
-def _patterns(cls: type[OnnxOp]) -> tuple[RewritePattern, ...]:
-    return cls.get_canonicalization_patterns()
+def _simplifications(cls: type[Operation]) -> tuple[RewritePattern, ...]:
+    if not issubclass(cls, OnnxOp) or issubclass(cls, OnnxConstant):
+        return (EraseDead(),)
+    return (EraseDead(), Fold(), RefineTypes(), *cls.get_canonicalization_patterns())
 
 
 def merge_equal(block: Block) -> None:
@@ -181,29 +127,32 @@ def merge_equal(block: Block) -> None:
     for op in block.ops:
         if op.regions or not _is_pure(type(op)):
             continue
-        attributes = (tuple(sorted(given.items())) for given in (op.properties, op.attributes))
-        first = known.setdefault((type(op), tuple(op.operands), op.result_types, *attributes), op)
+        first = known.setdefault(_likely_equal(op), op)
+        if first is not op:
+            first = known.setdefault(_equal(first), first)
+            first = known.setdefault(_equal(op), op)
         if first is not op:
             for result, same in zip(op.results, first.results, strict=True):
                 result.replace_all_uses_with(same)
             Rewriter.erase_op(op)
 
 
+def _likely_equal(op: Operation) -> object:
+    """Equal for equal ops, and for few others; quicker than `_equal`, which hashes attributes in depth."""
+    value = op.properties.get("value")
+    data = value.data.data if isinstance(value, DenseIntOrFPElementsAttr) else None
+    return (type(op), tuple(op.operands), data)
+
+
+def _equal(op: Operation) -> object:
+    """Equal for ops that are equal in all but location."""
+    attributes = (tuple(sorted(given.items())) for given in (op.properties, op.attributes))
+    return (type(op), tuple(op.operands), op.result_types, *attributes)
+
+
 @cache
 def _is_pure(cls: type[Operation]) -> bool:
     return cls.has_trait(Pure, value_if_unregistered=False)
-
-
-def _walk(
-    module: ModuleOp, patterns: Sequence[RewritePattern], walker: type[PatternRewriteWalker], repeat: bool
-) -> bool:
-    located = _Located(patterns)
-    listener = PatternRewriterListener(operation_insertion_handler=[located.inserted])
-    changed = walker(located, apply_recursively=repeat, listener=listener).rewrite_module(module)
-    if located.failure is not None:
-        raise located.failure
-    refresh_function_types(module)
-    return changed
 
 
 def functions(module: ModuleOp) -> list[FuncOp]:

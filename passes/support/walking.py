@@ -1,0 +1,92 @@
+"""The walk over a module that offers its ops to rewrite patterns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+
+from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr, ModuleOp, UnknownLoc
+from xdsl.ir import Operation, OpResult, Region, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
+from xdsl.rewriter import InsertPoint
+from xdsl.utils.worklist import Worklist
+
+PatternsOf = Callable[[type[Operation]], Sequence[RewritePattern]]
+"""The patterns that may match an op of a class, in the order in which they are asked."""
+
+
+class Walker:
+    """Offers each op to the first pattern of its class that does something; new and neighbouring ops, too.
+
+    The order is that of xDSL's PatternRewriteWalker, which offers every op to one pattern: half of a walk
+    is then spent on ops that no pattern takes. An op that is put in gets the location of the op that was
+    matched. An error passes as it is: xDSL would print the module, weights and all, into a note of it.
+    """
+
+    def __init__(self, patterns_of: PatternsOf):
+        self.patterns_of = cache(patterns_of)
+        self.worklist = Worklist[Operation]()
+        self.location: LocationAttr = UNKNOWN_LOC
+
+    def walk(self, module: ModuleOp) -> bool:
+        """Once over everything; whether anything changed."""
+        for op in reversed(ops_within(module.body)):
+            self._push(op)
+        rewriter = self._rewriter(module)
+        changed = False
+        while self.worklist:
+            op = self.worklist.pop()
+            rewriter.insertion_point = InsertPoint.before(op)
+            rewriter.has_done_action = False
+            self._offer(op, rewriter)
+            changed |= rewriter.has_done_action
+        return changed
+
+    def _offer(self, op: Operation, rewriter: PatternRewriter) -> None:
+        self.location = op.location
+        for pattern in self.patterns_of(type(op)):
+            pattern.match_and_rewrite(op, rewriter)
+            if rewriter.has_done_action:
+                return
+
+    def _rewriter(self, module: ModuleOp) -> PatternRewriter:
+        rewriter = PatternRewriter(InsertPoint.at_end(module.body.block))
+        rewriter.operation_insertion_handler.append(self._inserted)
+        rewriter.operation_removal_handler.append(self._removed)
+        rewriter.operation_modification_handler.append(self._push)
+        rewriter.operation_replacement_handler.append(self._replaced)
+        return rewriter
+
+    def _push(self, op: Operation) -> None:
+        if self.patterns_of(type(op)):
+            self.worklist.push(op)
+
+    def _inserted(self, op: Operation) -> None:
+        if isinstance(op.location, UnknownLoc):
+            op.location = self.location
+        self._push(op)
+
+    def _removed(self, op: Operation) -> None:
+        """What only a removed op read may be dead, or one with what it reads."""
+        for operand in op.operands:
+            if operand.has_one_use() and isinstance(operand, OpResult):
+                self._push(operand.op)
+        for inner in (op, *(inner for region in op.regions for inner in ops_within(region))):
+            self.worklist.remove(inner)
+
+    def _replaced(self, op: Operation, results: Sequence[SSAValue | None]) -> None:
+        del results
+        for result in op.results:
+            for use in result.uses:
+                self._push(use.operation)
+
+
+def ops_within(region: Region) -> list[Operation]:
+    """All ops of a region, each before those within it: xDSL's `walk` as a list, in a third of the time."""
+    found: list[Operation] = []
+    for block in region.blocks:
+        for op in block.ops:
+            found.append(op)
+            for inner in op.regions:
+                found += ops_within(inner)
+    return found
