@@ -33,7 +33,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 from dialects.grad.conv import conv_backward_data, conv_transpose_backward_data, take_window
 from dialects.grad.geometry import ConvAxis, Pads, Window
 from dialects.onednn.base import OneDNNConvOp
-from dialects.onednn.conv_transpose import ConvTransposeBackwardDataOp
+from dialects.onednn.conv_transpose import ConvTransposeBackwardDataOp, ConvTransposeBackwardDataProblem
 from dialects.onednn.convolution import ConvolutionBackwardDataOp, ConvolutionBackwardDataProblem
 from dialects.onednn.interpolate import InterpolateBackwardOp
 from dialects.onnx import ops as onnx
@@ -42,6 +42,9 @@ from dialects.support.shapes import shape_of
 from passes.support.resize import ResizeAxis, emit_resize_backward
 from passes.support.rewriting import Emitter, replace, rewrite
 from passes.support.shape_math import ShapeMath
+from passes.support.templates import templates, write_alike
+
+_KNOWN = templates()
 
 
 @dataclass(frozen=True)
@@ -65,13 +68,16 @@ class ConvertConvolution(RewritePattern):
         if op.value("weights_format") != "OIX":
             return
         emit = Emitter()
-        problem = op.problem()
-        pads = [pad for pad in problem.pads if pad is not None]
-        if op.has_runtime_shape or len(pads) != len(problem.pads):
-            value = _windowed(op, problem, emit)
-        else:
-            value = emit(_static(op, problem, pads))
+        value = write_alike(op, _KNOWN, emit, lambda emit: _convolution(op, emit))
         replace(op, rewriter, emit, value)
+
+
+def _convolution(op: ConvolutionBackwardDataOp, emit: Emitter) -> SSAValue:
+    problem = op.problem()
+    pads = [pad for pad in problem.pads if pad is not None]
+    if op.has_runtime_shape or len(pads) != len(problem.pads):
+        return _windowed(op, problem, emit)
+    return emit(_static(op, problem, pads))
 
 
 def _spatial_axes(op: OneDNNConvOp) -> tuple[int, ...]:
@@ -158,6 +164,12 @@ class ConvertConvTranspose(RewritePattern):
         if op.value("weights_format") != "IOX" or problem.documented_weights:
             return
         emit = Emitter()
+        value = write_alike(op, _KNOWN, emit, lambda emit: self._written(op, problem, emit), self.strict_ieee)
+        replace(op, rewriter, emit, value)
+
+    def _written(
+        self, op: ConvTransposeBackwardDataOp, problem: ConvTransposeBackwardDataProblem, emit: Emitter
+    ) -> SSAValue:
         windows, groups, layout = problem.windows, problem.groups, op.value("data_format")
         pads = [pad for pad in problem.pads if pad is not None]
         diff_dst: SSAValue = op.diff_dst
@@ -169,9 +181,7 @@ class ConvertConvTranspose(RewritePattern):
             diff_dst = _padded(op, windows, emit)
             axes = _conv_axes(windows, [(0, 0)] * len(windows))
         value = emit(conv_transpose_backward_data(diff_dst, op.weights, axes, groups, layout))
-        if self.strict_ieee and not known:
-            value = _strided(op, value, windows, emit)
-        replace(op, rewriter, emit, value)
+        return value if known or not self.strict_ieee else _strided(op, value, windows, emit)
 
 
 def _padded(op: ConvTransposeBackwardDataOp, windows: Sequence[Window], emit: Emitter) -> SSAValue:
@@ -212,8 +222,12 @@ class ConvertInterpolate(RewritePattern):
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: InterpolateBackwardOp, rewriter: PatternRewriter) -> None:
         emit = Emitter()
-        src = shape_of(op.src)
-        spatial = layouts.spatial_axes(op.value("data_format"), len(src) - 2)
-        axes = [ResizeAxis(axis, src[axis]) for axis in spatial]
-        value = emit_resize_backward(emit, op.diff_dst, axes, op.rule(), op.src)
+        value = write_alike(op, _KNOWN, emit, lambda emit: _resize(op, emit))
         replace(op, rewriter, emit, value)
+
+
+def _resize(op: InterpolateBackwardOp, emit: Emitter) -> SSAValue:
+    src = shape_of(op.src)
+    spatial = layouts.spatial_axes(op.value("data_format"), len(src) - 2)
+    axes = [ResizeAxis(axis, src[axis]) for axis in spatial]
+    return emit_resize_backward(emit, op.diff_dst, axes, op.rule(), op.src)

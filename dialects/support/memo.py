@@ -18,9 +18,10 @@ MOST = 2**14
 
 
 class Memo:
-    """Results by the identity of a sequence of objects, which are kept alive with them."""
+    """Results by the identity of a sequence of objects, which are kept alive with them; at most `most`."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = MOST) -> None:
+        self.most = most
         self._kept: dict[tuple[int, ...], tuple[Sequence[Any], Any]] = {}
 
     def get(self, key: Sequence[Any], compute: Callable[[], V]) -> V:
@@ -29,7 +30,7 @@ class Memo:
         found = self._kept.get(ids)
         if found is None:
             found = (key, compute())
-            if len(self._kept) >= MOST:
+            if len(self._kept) >= self.most:
                 self._kept.clear()
             self._kept[ids] = found
         return found[1]

@@ -19,17 +19,23 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from dialects.grad.conv import GradConvOp
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
-from dialects.support import layouts
+from dialects.support import layouts, limits
 from dialects.support.dtypes import name_of
+from dialects.support.limits import Limits
+from dialects.support.memo import Memo
 from dialects.support.shapes import element_type_of
 from passes.support import budget
 from passes.support.budget import Built
 from passes.support.orders import Order, inverse, twin
 from passes.support.rewriting import Emitter, replace, rewrite
+from passes.support.templates import templates, write_alike
+from passes.support.tensors import surroundings
 from passes.target import Target, TargetPass
 
 STRATEGY = "gradc.strategy"
 """The attribute that names the strategy which emitted an op."""
+
+_written: dict[tuple[Strategy, Target, Limits], Memo] = {}
 
 
 class Strategy(ABC):
@@ -115,10 +121,16 @@ class ApplyStrategy(RewritePattern):
 
 def apply_strategy(strategy: Strategy, op: Operation, target: Target, rewriter: PatternRewriter) -> None:
     emit = Emitter()
+    known = _written.setdefault((strategy, target, limits.current()), templates())
+    value = write_alike(op, known, emit, lambda emit: _write(strategy, op, target, emit), *surroundings(op))
+    replace(op, rewriter, emit, value)
+
+
+def _write(strategy: Strategy, op: Operation, target: Target, emit: Emitter) -> SSAValue:
     value = strategy.write(op, target, emit)
     for emitted in emit.ops:
         emitted.attributes[STRATEGY] = StringAttr(strategy.name)
-    replace(op, rewriter, emit, value)
+    return value
 
 
 def lower_with(strategy: Strategy, module: ModuleOp, target: Target) -> None:

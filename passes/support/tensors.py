@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from xdsl.ir import OpResult, SSAValue
+from xdsl.ir import Operation, OpResult, SSAValue
 
 from dialects.onnx import ops as onnx
 from dialects.support.dtypes import of_mlir
@@ -128,6 +128,12 @@ def _is_known(value: SSAValue) -> bool:
         return True
     operands = value.op.operands if isinstance(value, OpResult) else ()
     return bool(operands) and all(map(_is_known, operands))
+
+
+def surroundings(op: Operation) -> tuple[bool, ...]:
+    """All that is looked at beyond the operands of an op that is written: see `multiply_right`."""
+    data, *others = op.operands
+    return (_is_transposed(data), *map(_is_known, others))
 
 
 _MOVES = (onnx.CastOp, onnx.SliceOp, onnx.PadOp, onnx.GatherOp, onnx.ConcatOp)

@@ -1,0 +1,69 @@
+"""What is written for an op, kept for the ops that are like it: networks repeat their layers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
+from xdsl.ir import Block, Operation, SSAValue
+
+from dialects.support.memo import Memo
+from dialects.support.state import state_of
+from passes.support.rewriting import Emitter
+
+MOST_TEMPLATES, MOST_BYTES = 1024, 2**16
+"""Of a collection, and of the constants of a template."""
+
+
+@dataclass(frozen=True)
+class Template:
+    """Ops on arguments that stand for the operands of what they are written for, and their result."""
+
+    arguments: Sequence[SSAValue]
+    ops: Sequence[Operation]
+    value: SSAValue
+
+    @classmethod
+    def of(cls, op: Operation, write: Callable[[Emitter], SSAValue]) -> Template | None:
+        """None for what holds larger constants than are worth their memory."""
+        emit = Emitter()
+        value = write(emit)
+        if sum(map(_constant_bytes, emit.ops)) > MOST_BYTES:
+            for emitted in reversed(emit.ops):
+                emitted.drop_all_references()
+            return None
+        arguments = Block(arg_types=op.operand_types).args
+        instead: dict[SSAValue, SSAValue] = dict(zip(op.operands, arguments, strict=True))
+        for emitted in emit.ops:
+            emitted.operands = [instead.get(operand, operand) for operand in emitted.operands]
+        return cls(arguments, emit.ops, instead.get(value, value))
+
+    def write(self, op: Operation, emit: Emitter) -> SSAValue:
+        """A copy on the op's own operands."""
+        values: dict[SSAValue, SSAValue] = dict(zip(self.arguments, op.operands, strict=True))
+        for kept in self.ops:
+            emit.ops.append(kept.clone_without_regions(values))
+        return values.get(self.value, self.value)
+
+
+def _constant_bytes(op: Operation) -> int:
+    value = op.properties.get("value")
+    return len(value.data.data) if isinstance(value, DenseIntOrFPElementsAttr) else 0
+
+
+def templates() -> Memo:
+    """An empty collection."""
+    return Memo(MOST_TEMPLATES)
+
+
+def write_alike(
+    op: Operation, known: Memo, emit: Emitter, write: Callable[[Emitter], SSAValue], *further: object
+) -> SSAValue:
+    """What `write` gives for an op, which looks at nothing but the op's operands, its state, and `further`,
+    objects that are the same where they are equal. `known` has what was written for other ops."""
+    state = state_of(op)
+    if state is None or len(set(op.operands)) < len(op.operands):
+        return write(emit)
+    template = known.get((*state, *further), lambda: Template.of(op, write))
+    return write(emit) if template is None else template.write(op, emit)

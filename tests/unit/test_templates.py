@@ -1,0 +1,119 @@
+"""What was written for one op serves the next one only where writing anew would give the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.generate import seeded
+from xdsl.dialects.builtin import ModuleOp, f32
+from xdsl.ir import Block, SSAValue
+
+import gradc
+from dialects.onnx import ops as onnx
+from dialects.support.memo import Memo
+from dialects.support.shapes import tensor_type
+from passes.support import templates
+from passes.support.rewriting import Emitter
+from passes.support.templates import write_alike
+
+
+@pytest.fixture
+def nothing_known(monkeypatch: pytest.MonkeyPatch):
+    """Forgets all templates when called."""
+
+    def forget() -> None:
+        monkeypatch.setattr("passes.strategies.base._written", {})
+        monkeypatch.setattr("passes.convert_onednn_to_grad._KNOWN", templates.templates())
+
+    forget()
+    return forget
+
+
+def bytes_of(source: ModuleOp | Path, **options) -> bytes:
+    return gradc.compile(source, threads=2, **options).model.SerializeToString(deterministic=True)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_model_does_not_depend_on_what_was_compiled_before(seed: int, nothing_known):
+    problems = [seeded([6, seed, index], most_ops=3) for index in range(4)]
+    anew = []
+    for problem in problems:
+        nothing_known()
+        anew.append(bytes_of(problem.module()))
+    for _ in range(2):
+        assert [bytes_of(problem.module()) for problem in problems] == anew
+
+
+CONV = """func.func @main(%x: tensor<TYPE>) -> tensor<?x5x4x3xf32> {
+  %w = arith.constant dense<0.5> : tensor<6x3x1x1xf32>
+  TRANSPOSE
+  %dx = grad.conv_backward_data %READ, %w {strides = [1, 1], dilations = [1, 1], pads_begin = [0, 0],
+    pads_end = [0, 0], groups = 1, residue = [0, 0], layout = "NXC"}
+    : (tensor<?x5x4x6xf32>, tensor<6x3x1x1xf32>) -> tensor<?x5x4x3xf32>
+  func.return %dx : tensor<?x5x4x3xf32>
+}"""
+"""Of an unknown batch: what the product is depends on whether a Transpose made the data."""
+
+TRANSPOSE = "%t = onnx.Transpose %x {perm = [0, 3, 2, 1]} : (tensor<?x6x4x5xf32>) -> tensor<?x5x4x6xf32>"
+
+
+def conv(path: Path, transposed: bool) -> bytes:
+    kind, line, read = ("?x6x4x5xf32", TRANSPOSE, "t") if transposed else ("?x5x4x6xf32", "", "x")
+    text = CONV.replace("TYPE", kind).replace("TRANSPOSE", line).replace("READ", read)
+    path.write_text(text, encoding="utf-8")
+    return bytes_of(path, strategy="conv-nxc-to-matmul")
+
+
+def test_neither_does_what_stands_behind_a_transpose(tmp_path: Path, nothing_known):
+    anew = {}
+    for transposed in (True, False):
+        nothing_known()
+        anew[transposed] = conv(tmp_path / "conv.mlir", transposed)
+    assert b"Min" in anew[True]
+    assert b"Min" not in anew[False]
+    assert conv(tmp_path / "conv.mlir", True) == anew[True]
+
+
+class TestWriteAlike:
+    def setup_method(self):
+        self.known, self.writes = Memo(), 0
+        self.block = Block(arg_types=[tensor_type(f32, (4,))] * 3)
+
+    def written(self, left: int, right: int, size: int = 1, further: object = None) -> Emitter:
+        """What is written for the sum of two arguments: `size` numbers, and the product."""
+        op = onnx.AddOp(self.block.args[left], self.block.args[right])
+        self.block.add_op(op)
+        emit = Emitter()
+
+        def write(emit: Emitter) -> SSAValue:
+            self.writes += 1
+            emit.constant(np.zeros(size, np.float32))
+            return emit(onnx.MulOp(*op.operands))
+
+        value = write_alike(op, self.known, emit, write, further)
+        assert value is emit.ops[-1].results[0]
+        assert list(emit.ops[-1].operands) == list(op.operands)
+        return emit
+
+    def test_another_op_gets_a_copy_on_its_own_operands(self):
+        first, second = self.written(0, 1), self.written(2, 0)
+        assert self.writes == 1
+        assert not set(first.ops) & set(second.ops)
+
+    def test_an_op_that_reads_a_value_twice_is_no_template(self):
+        self.written(0, 0)
+        self.written(0, 1)
+        self.written(1, 1)
+        assert self.writes == 3
+
+    def test_what_else_is_looked_at(self):
+        for further in (True, False, True):
+            self.written(0, 1, further=further)
+        assert self.writes == 2
+
+    def test_large_constants_are_not_kept(self):
+        for _ in range(2):
+            self.written(0, 1, size=templates.MOST_BYTES // 4 + 1)
+        assert self.writes == 3  # the first one also to see how large they are
