@@ -19,6 +19,7 @@ PROBLEMS = (
     "conv_backward_data,DTYPE,NXC,diff_dst=1x4x6x6,weights=4x4x3x3,strides=2x2,pads=1x1:1x1,weights_are=input",
     "conv_backward_data,DTYPE,NCX,diff_dst=1x4x6x6,weights=4x4x2x2,strides=2x2,weights_are=input",
     "conv_backward_data,DTYPE,NCX,diff_dst=1x4x9,weights=4x4x3,pads=1:1,weights_are=input",
+    "conv_backward_data,DTYPE,NXC,diff_dst=1x4x4x5x6,weights=4x4x3x2x3,pads=1x0x1:1x1x1,weights_are=input",
     "conv_transpose_backward_data,DTYPE,NCX,diff_dst=1x4x6x6,weights=4x4x2x2,strides=2x2,weights_are=input",
     "conv_transpose_backward_data,DTYPE,NXC,diff_dst=1x4x9,weights=4x4x3,pads=1:1,weights_are=input",
     "resize_backward,DTYPE,NCX,diff_dst=1x4x8x8,diff_src=1x4x4x4",

@@ -255,9 +255,15 @@ class ConvGenerator(Generator):
         dst = dst or self.fresh_diff_dst(n, data, 5 if n < 3 else 3)
         channels = channels_of(dst.sizes[0], data)
         groups, per_group, kernel = self._channels(n, channels)
-        axes = [Axis(k, self.draw.integer(1, 3), self.draw.integer(1, 2)) for k in kernel]
+        # as one convolution: stride 1, and pads of less than the kernel
+        single = self.flag()
+        axes = [Axis(k, 1 if single else self.draw.integer(1, 3), self.draw.integer(1, 2)) for k in kernel]
         ys = [spatial_of(size, data) for size in dst.sizes]
-        pads = [self._pads(min(axis.full(y[i]) for y in ys) - 1, axis.extent) for i, axis in enumerate(axes)]
+        rooms = [min(axis.full(y[i]) for y in ys) - 1 for i, axis in enumerate(axes)]
+        pads = [
+            self._pads(min(room, axis.extent - 1) if single else room, axis.extent)
+            for room, axis in zip(rooms, axes, strict=True)
+        ]
         residue = [self.draw.integer(0, axis.stride - 1) for axis in axes]
         rows = list(zip(axes, pads, residue, strict=True))
         sizes = [
@@ -287,7 +293,8 @@ class ConvGenerator(Generator):
         dst = dst or self.fresh_diff_dst(n, data, 9 if n < 3 else 6)
         channels = channels_of(dst.sizes[0], data)
         groups, per_group, kernel = self._channels(n, channels)
-        axes = [Axis(k, self.draw.integer(1, 3), self.draw.integer(1, 2)) for k in kernel]
+        single = self.flag()
+        axes = [Axis(k, 1 if single else self.draw.integer(1, 3), self.draw.integer(1, 2)) for k in kernel]
         ys = [spatial_of(size, data) for size in dst.sizes]
         resolved = [
             self._forward_axis(axis, [y[i] for y in ys], "none", "library") for i, axis in enumerate(axes)
