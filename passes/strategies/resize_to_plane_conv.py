@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from dialects.grad.resize import ResizeBackwardOp
+from dialects.support.shapes import shape_of
 from passes.strategies.resize_by_form import ResizeByForm
 from passes.support.axis_forms import Convs
+from passes.target import Target
 
 
 class ResizeToPlaneConv(ResizeByForm):
@@ -13,3 +16,8 @@ class ResizeToPlaneConv(ResizeByForm):
 
     name: ClassVar[str] = "resize-to-plane-conv"
     form: ClassVar = Convs()
+
+    def refuses(self, op: ResizeBackwardOp, target: Target) -> str | None:
+        if len(shape_of(op.diff_dst)) - 1 not in op.value("axes"):
+            return "the last axis is not resized: with channels last, products of blocks are quicker"
+        return super().refuses(op, target)
