@@ -32,7 +32,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 
 from dialects.grad.conv import conv_backward_data, conv_transpose_backward_data, take_window
 from dialects.grad.geometry import ConvAxis, Pads, Window
-from dialects.onednn.base import OneDNNConvOp
+from dialects.onednn.base import OneDNNConvOp, OneDNNOp
 from dialects.onednn.conv_transpose import ConvTransposeBackwardDataOp, ConvTransposeBackwardDataProblem
 from dialects.onednn.convolution import ConvolutionBackwardDataOp, ConvolutionBackwardDataProblem
 from dialects.onednn.interpolate import InterpolateBackwardOp
@@ -59,7 +59,7 @@ class ConvertOneDNNToGradPass(ModulePass):
             ConvertConvTranspose(self.strict_ieee),
             ConvertInterpolate(),
         ]
-        rewrite(op, patterns, (ConvolutionBackwardDataOp, ConvTransposeBackwardDataOp, InterpolateBackwardOp))
+        rewrite(op, patterns, (OneDNNOp,))
 
 
 class ConvertConvolution(RewritePattern):
