@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from gradc.bench.calibration.model import Model, candidates
 from gradc.bench.calibration.nodes import nodes
 from gradc.bench.calibration.problems import problems
 from gradc.files import write_whole
+from passes.cost.rates import rates_of, source_of
 from passes.cost.vector import add, parted
 from passes.target import Target
 
@@ -68,33 +69,46 @@ def rates(threads: Sequence[int]) -> dict[str, Any]:
     from gradc.machine import this_machine
     from gradc.runtime import runtime_version
 
-    found: dict[str, Any] = {"rates": {}, "fit": {}}
-    for count in threads:
+    found = {count: fitting.fit(samples(count, Measurements.read(path_of(count)))) for count in threads}
+    return _content(f"onnxruntime {runtime_version()}; {this_machine()}", found)
+
+
+def rates_of_one(kind: str) -> dict[str, Any]:
+    """The content of the file of rates, with new ones of one kind of node from what is measured."""
+    found = {}
+    for count, given in rates_of("cpu").items():
+        found[count] = fitting.fit_some(samples(count, Measurements.read(path_of(count))), given, kind)
+    return _content(source_of("cpu"), found)
+
+
+def _content(source: str, found: Mapping[int, Mapping[str, float]]) -> dict[str, Any]:
+    content: dict[str, Any] = {"source": source, "rates": {}, "fit": {}}
+    for count, rated in found.items():
         given = samples(count, Measurements.read(path_of(count)))
-        rated = fitting.fit(given)
-        found["rates"][str(count)] = {name: float(f"{rate:.4g}") for name, rate in rated.items()}
-        found["fit"][str(count)] = fitting.quality(given, rated)
-    return {"source": f"onnxruntime {runtime_version()}; {this_machine()}"} | found
+        content["rates"][str(count)] = {name: float(f"{rated[name]:.4g}") for name in sorted(rated)}
+        content["fit"][str(count)] = fitting.quality(given, rated)
+    return content
 
 
 @click.command()
 @click.option("--threads", multiple=True, type=click.IntRange(1), default=(1, 2), show_default=True)
 @click.option("--seconds", default=600.0, show_default=True, help="Stop measuring after so long.")
 @click.option("--refit", is_flag=True, help="Measure nothing: new rates from what is measured.")
+@click.option("--only", metavar="KIND", help="New rates of one kind of node from what is measured.")
 @click.option("--out", type=click.Path(dir_okay=False), required=True, help="The file of rates to write.")
-def main(threads: tuple[int, ...], seconds: float, refit: bool, out: str) -> None:
+def main(threads: tuple[int, ...], seconds: float, refit: bool, only: str | None, out: str) -> None:
     """Time small models on onnxruntime and write the rates that explain the times.
 
     What is measured is kept beside this program: a run that was stopped goes on where it was.
     """
     end = time.perf_counter() + seconds
-    for count in () if refit else threads:
+    for count in () if refit or only else threads:
         measured = Measurements.read(path_of(count))
         todo = measured.missing(models(count))
         measure_missing(count, end - time.perf_counter(), todo, measured)
         if left := len(measured.missing(todo)):
             raise click.ClickException(f"{left} models are left: run it again")
-    content = rates(threads)
+    content = rates_of_one(only) if only else rates(threads)
     write_whole(out, (json.dumps(content, indent=1) + "\n").encode())
     for count, kinds in content["fit"].items():
         for kind, numbers in kinds.items():

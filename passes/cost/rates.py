@@ -19,9 +19,17 @@ MEASURED = ("cpu",)
 @cache
 def rates_of(target: str) -> dict[int, Rates]:
     """The measured rates of a target by number of threads, the least first."""
-    text = (files("passes.cost") / f"{target}.json").read_text(encoding="utf-8")
-    content: dict[str, Any] = json.loads(text)
-    return {int(count): content["rates"][count] for count in sorted(content["rates"], key=int)}
+    rates = _file(target)["rates"]
+    return {int(count): rates[count] for count in sorted(rates, key=int)}
+
+
+def source_of(target: str) -> str:
+    """The runtime and the machine on which the rates of a target were measured."""
+    return _file(target)["source"]
+
+
+def _file(target: str) -> dict[str, Any]:
+    return json.loads((files("passes.cost") / f"{target}.json").read_text(encoding="utf-8"))
 
 
 def seconds(features: Features, target: str, threads: int) -> float:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from passes.cost.vector import Features
+from passes.cost.vector import Features, dot
 
 ROUNDS = 12
 PRIOR = 1e-3
@@ -40,6 +40,20 @@ def fit(samples: Sequence[Sample]) -> dict[str, float]:
         step = nonnegative(matrix / predicted[:, None], target)
         rates = 0.5 * rates + 0.5 * step
     return {name: float(rate) for name, rate in zip(names, rates / scale, strict=True)}
+
+
+def fit_some(samples: Sequence[Sample], rates: Mapping[str, float], prefix: str) -> dict[str, float]:
+    """The rates that begin so, from the samples of that kind, where all others are given: of what the
+    others leave of a time, the least sum of squares of errors relative to the whole time."""
+    names = sorted({name for sample in samples for name in sample.features if name.startswith(prefix)})
+    told = [sample for sample in samples if sample.kind == prefix]
+    given = {name: rate for name, rate in rates.items() if name not in names}
+    matrix = np.array(
+        [[sample.features.get(name, 0.0) / sample.seconds for name in names] for sample in told]
+    )
+    left = np.array([1 - dot(sample.features, given) / sample.seconds for sample in told])
+    found = nonnegative(matrix, left)
+    return given | {name: float(rate) for name, rate in zip(names, found, strict=True)}
 
 
 def nonnegative(matrix: np.ndarray, target: np.ndarray, rounds: int = 3) -> np.ndarray:
