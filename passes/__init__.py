@@ -44,6 +44,7 @@ STRATEGY_NAMES = (
     "resize-to-gather",
     "resize-to-gathered-sum",
     "resize-by-axis",
+    "resize-axes-last",
     "resize-dynamic-to-matmul",
     "resize-dynamic-to-gathered-sum",
     "window-to-slice",

@@ -124,7 +124,13 @@ def test_a_strategy_that_does_not_mix_agrees(name: str):
     assert agreed == 0 or agreed >= LEAST
 
 
-ELSEWHERE = {"conv-to-conv-transpose", "resize-to-conv", "resize-to-gathered-sum", "resize-by-axis"}
+ELSEWHERE = {
+    "conv-to-conv-transpose",
+    "resize-to-conv",
+    "resize-to-gathered-sum",
+    "resize-by-axis",
+    "resize-axes-last",
+}
 """Those that mix on cuda only, in what no source op comes to (see the tests below), or never."""
 
 MIXING = [s.name for s in STRATEGIES if s.mixes is not Strategy.mixes and s.name not in ELSEWHERE]
