@@ -73,11 +73,11 @@ def rates(threads: Sequence[int]) -> dict[str, Any]:
     return _content(f"onnxruntime {runtime_version()}; {this_machine()}", found)
 
 
-def rates_of_one(kind: str) -> dict[str, Any]:
-    """The content of the file of rates, with new ones of one kind of node from what is measured."""
+def rates_but(prefix: str) -> dict[str, Any]:
+    """The content of the file of rates, but for new ones of the features that begin so."""
     found = {}
     for count, given in rates_of("cpu").items():
-        found[count] = fitting.fit_some(samples(count, Measurements.read(path_of(count))), given, kind)
+        found[count] = fitting.fit_some(samples(count, Measurements.read(path_of(count))), given, prefix)
     return _content(source_of("cpu"), found)
 
 
@@ -94,7 +94,7 @@ def _content(source: str, found: Mapping[int, Mapping[str, float]]) -> dict[str,
 @click.option("--threads", multiple=True, type=click.IntRange(1), default=(1, 2), show_default=True)
 @click.option("--seconds", default=600.0, show_default=True, help="Stop measuring after so long.")
 @click.option("--refit", is_flag=True, help="Measure nothing: new rates from what is measured.")
-@click.option("--only", metavar="KIND", help="New rates of one kind of node from what is measured.")
+@click.option("--only", metavar="PREFIX", help="New rates of these features from what is measured.")
 @click.option("--out", type=click.Path(dir_okay=False), required=True, help="The file of rates to write.")
 def main(threads: tuple[int, ...], seconds: float, refit: bool, only: str | None, out: str) -> None:
     """Time small models on onnxruntime and write the rates that explain the times.
@@ -108,7 +108,7 @@ def main(threads: tuple[int, ...], seconds: float, refit: bool, only: str | None
         measure_missing(count, end - time.perf_counter(), todo, measured)
         if left := len(measured.missing(todo)):
             raise click.ClickException(f"{left} models are left: run it again")
-    content = rates_of_one(only) if only else rates(threads)
+    content = rates_but(only) if only else rates(threads)
     write_whole(out, (json.dumps(content, indent=1) + "\n").encode())
     for count, kinds in content["fit"].items():
         for kind, numbers in kinds.items():

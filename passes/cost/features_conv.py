@@ -75,13 +75,15 @@ def _scattered(name: str, step: Step, elements: int, width: int) -> Features:
 
 
 def average_pool(step: Step) -> Features:
-    """Not blocked."""
+    """Not blocked. The rows of a volume may be as short as a pixel's channels."""
     kernel = step.ints("kernel_shape", [])
     name = {1: "AveragePool.line", 2: "AveragePool.image"}.get(len(kernel), "AveragePool.volume")
-    return traffic(name, step.operand(0).bytes + step.result.bytes) | {
+    found = traffic(name, step.operand(0).bytes + step.result.bytes) | {
         f"{name}.taps": float(step.result.elements * math.prod(kernel)),
         f"{name}.results": float(step.result.elements),
     }
+    rows = {f"{name}.rows": float(math.prod(step.result.shape[:-1]))}
+    return found | rows if len(kernel) == 3 else found
 
 
 def blocked(step: Step) -> Features:

@@ -43,10 +43,10 @@ def fit(samples: Sequence[Sample]) -> dict[str, float]:
 
 
 def fit_some(samples: Sequence[Sample], rates: Mapping[str, float], prefix: str) -> dict[str, float]:
-    """The rates that begin so, from the samples of that kind, where all others are given: of what the
-    others leave of a time, the least sum of squares of errors relative to the whole time."""
+    """The rates that begin so, from the samples that have such features, where all others are given: of
+    what the others leave of a time, the least sum of squares of errors relative to the whole time."""
     names = sorted({name for sample in samples for name in sample.features if name.startswith(prefix)})
-    told = [sample for sample in samples if sample.kind == prefix]
+    told = [sample for sample in samples if not sample.features.keys().isdisjoint(names)]
     given = {name: rate for name, rate in rates.items() if name not in names}
     matrix = np.array(
         [[sample.features.get(name, 0.0) / sample.seconds for name in names] for sample in told]
@@ -100,8 +100,7 @@ def quality(samples: Sequence[Sample], rates: Mapping[str, float]) -> dict[str, 
     """By kind: how many models, and the median and 90th percentile of the relative error."""
     errors: dict[str, list[float]] = {}
     for sample in samples:
-        predicted = sum(value * rates[name] for name, value in sample.features.items())
-        errors.setdefault(sample.kind, []).append(abs(predicted / sample.seconds - 1))
+        errors.setdefault(sample.kind, []).append(abs(dot(sample.features, rates) / sample.seconds - 1))
     return {
         kind: {
             "models": len(values),
