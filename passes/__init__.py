@@ -45,6 +45,7 @@ STRATEGY_NAMES = (
     "resize-to-gathered-sum",
     "resize-by-axis",
     "resize-axes-last",
+    "resize-to-upsample",
     "resize-dynamic-to-matmul",
     "resize-dynamic-to-gathered-sum",
     "window-to-slice",

@@ -175,13 +175,16 @@ def depth_to_space(call: Call) -> list[np.ndarray]:
 
 
 def resize(call: Call) -> list[np.ndarray]:
-    """Y = X contracted with a matrix M[y, x] on each axis."""
+    """Y = X contracted with a matrix M[y, x] on each axis, whose rows have a single 1 for `nearest`."""
     _refuse(call)
     data, shape = _array(call, 0), _ints(resize_shape(call)[0])
     axes = axes_of(call.attribute("axes", range(data.ndim)), data.ndim)
     for axis, scale in zip(axes, _scales(call, axes), strict=True):
         matrix = _matrix(call, data.shape[axis], shape[axis], scale)
-        data = np.moveaxis(np.moveaxis(data, axis, -1) @ matrix.T, -1, axis)
+        if call.attribute("mode", "nearest") == "nearest":
+            data = np.take(data, matrix.argmax(axis=1), axis)
+        else:
+            data = np.moveaxis(np.moveaxis(data, axis, -1) @ matrix.T, -1, axis)
     return [data]
 
 

@@ -39,6 +39,7 @@ conv_transpose_backward_data,DTYPE,NCX,diff_dst=1x8x8x8x8,weights=8x8x2x2x2,stri
 conv_transpose_backward_data,DTYPE,NCX,diff_dst=1x8x6x6x6,weights=8x8x3x3x3,pads=1x1x1:1x1x1,weights_are=input
 resize_backward,DTYPE,NCX|NXC,diff_dst=1x8x32x32,diff_src=1x8x16x16
 resize_backward,DTYPE,NCX,diff_dst=1x8x48x48,diff_src=1x8x16x16,coordinates=align_corners
+resize_backward,DTYPE,NCX,diff_dst=1x8x20x20,diff_src=1x8x40x40
 resize_backward,DTYPE,NCX,diff_dst=1x8x20x20,diff_src=1x8x30x30
 resize_backward,DTYPE,NCX,diff_dst=1x4x320x8,diff_src=1x4x2x4
 resize_backward,DTYPE,NCX,diff_dst=1x8x300,diff_src=1x8x199

@@ -25,7 +25,7 @@ from passes.strategies.base import Strategy, no_kernel
 from passes.support.budget import Built
 from passes.support.convolution import Convolution, convolve
 from passes.support.rewriting import Emitter
-from passes.support.tensors import flip_spatial, swap_channels
+from passes.support.tensors import flip_spatial, repeat, swap_channels
 from passes.target import Target
 
 
@@ -79,18 +79,10 @@ def _pads(op: ConvBackwardDataOp) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 def _upsampled(op: ConvBackwardDataOp, emit: Emitter) -> SSAValue:
     strides = op.value("strides")
-    scales = emit.constant(np.array([1, 1, *strides], np.float32))
-    repeated = onnx.ResizeOp(
-        op.diff_dst,
-        None,
-        scales,
-        mode="nearest",
-        nearest_mode="floor",
-        coordinate_transformation_mode="asymmetric",
-    )
+    repeated = repeat(emit, op.diff_dst, [1, 1, *strides])
     dtype = of_mlir(element_type_of(op.diff_dst))
     assert dtype is not None
     shown = [s * y for s, y in zip(strides, op.spatial(op.diff_dst), strict=True) if isinstance(y, int)]
     mask = np.zeros(shown, dtype.numpy)
     mask[tuple(slice(None, None, s) for s in strides)] = 1
-    return emit(onnx.MulOp(emit(repeated), emit.constant(mask)))
+    return emit(onnx.MulOp(repeated, emit.constant(mask)))

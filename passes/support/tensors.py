@@ -53,6 +53,19 @@ def reshape(emit: Emitter, value: SSAValue, sizes: Sequence[Size]) -> SSAValue:
     return emit(onnx.ReshapeOp(value, shape))
 
 
+def repeat(emit: Emitter, value: SSAValue, times: Sequence[int]) -> SSAValue:
+    """Every position of axis i of a tensor `times[i]` times. Not for a tensor that may be empty."""
+    repeated = onnx.ResizeOp(
+        value,
+        None,
+        emit.constant(np.array(times, np.float32)),
+        mode="nearest",
+        nearest_mode="floor",
+        coordinate_transformation_mode="asymmetric",
+    )
+    return emit(repeated)
+
+
 def _zero_like(value: SSAValue) -> np.ndarray:
     dtype = of_mlir(element_type_of(value))
     assert dtype is not None

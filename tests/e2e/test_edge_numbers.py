@@ -24,6 +24,8 @@ PROBLEMS = (
     "conv_transpose_backward_data,DTYPE,NXC,diff_dst=1x4x9,weights=4x4x3,pads=1:1,weights_are=input",
     "resize_backward,DTYPE,NCX,diff_dst=1x4x8x8,diff_src=1x4x4x4",
     "resize_backward,DTYPE,NCX,diff_dst=1x4x8x8,diff_src=1x4x4x4,interpolation=nearest_floor,coordinates=corner",
+    "resize_backward,DTYPE,NCX,diff_dst=1x4x4x4,diff_src=1x4x8x8",
+    "resize_backward,DTYPE,NXC,diff_dst=1x4x8x8,diff_src=1x4x4x4",
 )
 """Sampling weights are quarters, so that what is computed of small whole numbers is exact."""
 

@@ -24,6 +24,7 @@ KINDS: dict[str, Callable[[OpGenerator], Value]] = {
     "convolution": OpGenerator.convolution,
     "conv_transpose": OpGenerator.conv_transpose,
     "interpolate": OpGenerator.interpolate,
+    "halved": OpGenerator.halved,
     "resize_v2": OpGenerator.resize_v2,
     "upsample": OpGenerator.upsample,
 }

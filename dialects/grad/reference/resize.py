@@ -85,8 +85,12 @@ def size_coordinate(mode: str, x: int, y: int) -> Callable[[int], Fraction]:
 
 
 def scale_coordinate(mode: str, scale: float) -> Callable[[int], Fraction]:
-    """The coordinate rule of half_pixel or asymmetric, from a scale that the user gave."""
-    step = 1 / Fraction(scale)
+    """The coordinate rule of half_pixel or asymmetric, from a scale that the user gave.
+
+    A float stands for the simple ratio next to it: 1 / 0.14285714285714285 is 7, and a position that is
+    met exactly has no neighbour with a weight of 1e-16, which would be inf where that one is.
+    """
+    step = (1 / Fraction(scale)).limit_denominator(2**31)
     if mode == "half_pixel":
         return lambda i: (i + HALF) * step - HALF
     return lambda i: i * step

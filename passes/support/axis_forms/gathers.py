@@ -48,6 +48,10 @@ class Gathers(AxisForm):
 
     def write(self, emit: Emitter, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
         positions, weights = tables(sampling)
+        if weights[0, 0] != 1 and np.all(weights == weights[0, 0]):
+            # one weight for all is multiplied where there are fewer numbers: before they are gathered
+            value = emit(onnx.MulOp(value, emit.constant(as_dtype_of(value, weights[:1, 0]))))
+            weights = np.ones_like(weights)
         broadcast = [sampling.x] + [1] * (len(shape_of(value)) - 1 - axis)
         total: SSAValue | None = None
         for rows, factors in zip(positions, weights, strict=True):

@@ -1,0 +1,113 @@
+"""resize-to-upsample: shrinking by whole factors, every position of diff_dst is repeated.
+
+With X = r Y and an output position that reads only its own r input positions, r y to r y + r - 1, and all
+outputs theirs alike, with weights m: diff_src[r y + j] = m[j] diff_dst[y]. That is a nearest Resize by r,
+times m; where all of m are one number (`linear` and `half_pixel` by 2: a half), times it before.
+
+It is one pass where products with a matrix or gathered columns are several; on the last two axes, where
+Resize is quick.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import ClassVar
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from dialects.grad.resize import ResizeBackwardOp
+from dialects.grad.sampling import AxisSampling
+from dialects.onnx import ops as onnx
+from dialects.support.memo import MOST
+from dialects.support.shapes import shape_of
+from passes.strategies.base import Strategy, no_kernel
+from passes.support.axis_forms.base import as_dtype_of
+from passes.support.budget import Built
+from passes.support.rewriting import Emitter
+from passes.support.tensors import product, repeat, reshape, size_of
+from passes.target import Target
+
+
+class ResizeToUpsample(Strategy):
+    """A nearest Resize, and a product with the weights of one period."""
+
+    name: ClassVar[str] = "resize-to-upsample"
+    ops: ClassVar = (ResizeBackwardOp,)
+
+    def builds(self, op: ResizeBackwardOp) -> Built:
+        """The taps of each position, and a mask over the resized axes."""
+        mask = math.prod(sampling.x for sampling in op.samplings)
+        return Built(mask + sum(sampling.y for sampling in op.samplings), 8)
+
+    def refuses(self, op: ResizeBackwardOp, target: Target) -> str | None:
+        if reason := no_kernel(target, op.diff_dst, onnx.ResizeOp, onnx.MulOp):
+            return reason
+        shape, axes = shape_of(op.diff_dst), sorted(op.value("axes"))
+        if axes[0] < len(shape) - 2:
+            return f"axes {axes} of {len(shape)} are not among the last two: Resize is slow elsewhere"
+        if not isinstance(shape[0], int) or 0 in shape:
+            return "Resize refuses an empty batch, so a batch known to be positive is needed"
+        return next((reason for s in op.samplings if (reason := no_period(s))), None)
+
+    def mixes(self, op: ResizeBackwardOp, target: Target) -> str | None:
+        if all(weights.all() for weights in _weights(op)):
+            return None
+        return "positions that nothing reads are made by a product with 0"
+
+    def emit(self, op: ResizeBackwardOp, target: Target, emit: Emitter) -> SSAValue:
+        mask = np.multiply.outer(*_weights(op))
+        if (mask == mask.flat[0]).all():
+            return _repeated(emit, _times(emit, op.diff_dst, mask.flat[0]), mask.shape)
+        value = _repeated(emit, op.diff_dst, mask.shape)
+        periods = [sampling.y if sampling else 1 for sampling in _last_two(op)]
+        return _times(emit, value, np.tile(mask, periods))
+
+
+def no_period(sampling: AxisSampling) -> str | None:
+    """Why outputs do not each read their own positions, all alike; None if they do."""
+    if sampling.x % sampling.y:
+        return f"{sampling.x} is no multiple of {sampling.y}"
+    return _no_period(sampling)
+
+
+@functools.lru_cache(MOST)
+def _no_period(sampling: AxisSampling) -> str | None:
+    lower, upper, fraction = sampling.taps()
+    own = np.arange(sampling.y) * (sampling.x // sampling.y)
+    first, last = lower - own, np.where(fraction > 0, upper, lower) - own
+    if first.min() < 0 or last.max() >= sampling.x // sampling.y:
+        return f"an output reads more than its {sampling.x // sampling.y} positions"
+    if any((of != of[0]).any() for of in (first, last, fraction)):
+        return "outputs read their positions each in its own way"
+    return None
+
+
+def _last_two(op: ResizeBackwardOp) -> list[AxisSampling | None]:
+    """The samplings of the last two axes; None for one that is not resized."""
+    given = dict(zip(op.value("axes"), op.samplings, strict=True))
+    rank = len(shape_of(op.diff_dst))
+    return [given.get(axis) for axis in (rank - 2, rank - 1)]
+
+
+def _weights(op: ResizeBackwardOp) -> list[np.ndarray]:
+    """m of the last two axes."""
+    return [
+        s.taps_matrix(s.taps(), range(1), range(s.x // s.y))[0] if s else np.ones(1) for s in _last_two(op)
+    ]
+
+
+def _times(emit: Emitter, value: SSAValue, factor: np.ndarray) -> SSAValue:
+    if np.all(factor == 1):
+        return value
+    return emit(onnx.MulOp(value, emit.constant(as_dtype_of(value, np.asarray(factor)))))
+
+
+def _repeated(emit: Emitter, value: SSAValue, times: tuple[int, ...]) -> SSAValue:
+    """Along the last two axes, as images of one channel: other ranks are slower."""
+    sizes = [size_of(emit, value, axis) for axis in range(len(shape_of(value)))]
+    image = sizes[-2:]
+    repeated = repeat(emit, reshape(emit, value, [1, product(emit, sizes[:-2]), *image]), [1, 1, *times])
+    results = [product(emit, [size, count]) for size, count in zip(image, times, strict=True)]
+    return reshape(emit, repeated, [*sizes[:-2], *results])
