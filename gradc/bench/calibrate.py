@@ -18,7 +18,7 @@ from gradc.bench.calibration.model import Model, candidates
 from gradc.bench.calibration.nodes import nodes
 from gradc.bench.calibration.problems import problems
 from gradc.files import write_whole
-from passes.cost.rates import rates_of, source_of
+from passes.cost.rates import content_of, rates_of
 from passes.cost.vector import add, parted
 from passes.target import Target
 
@@ -69,25 +69,30 @@ def rates(threads: Sequence[int]) -> dict[str, Any]:
     from gradc.machine import this_machine
     from gradc.runtime import runtime_version
 
-    found = {count: fitting.fit(samples(count, Measurements.read(path_of(count)))) for count in threads}
-    return _content(f"onnxruntime {runtime_version()}; {this_machine()}", found)
+    content: dict[str, Any] = {"source": f"onnxruntime {runtime_version()}; {this_machine()}"}
+    content |= {"rates": {}, "fit": {}}
+    for count in threads:
+        given = samples(count, Measurements.read(path_of(count)))
+        rated = fitting.fit(given)
+        content["rates"][str(count)] = _rounded(rated)
+        content["fit"][str(count)] = fitting.quality(given, rated)
+    return content
 
 
 def rates_but(prefix: str) -> dict[str, Any]:
     """The content of the file of rates, but for new ones of the features that begin so."""
-    found = {}
+    content = content_of("cpu")
     for count, given in rates_of("cpu").items():
-        found[count] = fitting.fit_some(samples(count, Measurements.read(path_of(count))), given, prefix)
-    return _content(source_of("cpu"), found)
-
-
-def _content(source: str, found: Mapping[int, Mapping[str, float]]) -> dict[str, Any]:
-    content: dict[str, Any] = {"source": source, "rates": {}, "fit": {}}
-    for count, rated in found.items():
-        given = samples(count, Measurements.read(path_of(count)))
-        content["rates"][str(count)] = {name: float(f"{rated[name]:.4g}") for name in sorted(rated)}
-        content["fit"][str(count)] = fitting.quality(given, rated)
+        told = samples(count, Measurements.read(path_of(count)))
+        told = [sample for sample in told if any(name.startswith(prefix) for name in sample.features)]
+        rated = fitting.fit_some(told, given, prefix)
+        content["rates"][str(count)] = _rounded(rated)
+        content["fit"][str(count)] |= fitting.quality(told, rated)
     return content
+
+
+def _rounded(rates: Mapping[str, float]) -> dict[str, float]:
+    return {name: float(f"{rates[name]:.4g}") for name in sorted(rates)}
 
 
 @click.command()

@@ -19,16 +19,12 @@ MEASURED = ("cpu",)
 @cache
 def rates_of(target: str) -> dict[int, Rates]:
     """The measured rates of a target by number of threads, the least first."""
-    rates = _file(target)["rates"]
+    rates = content_of(target)["rates"]
     return {int(count): rates[count] for count in sorted(rates, key=int)}
 
 
-def source_of(target: str) -> str:
-    """The runtime and the machine on which the rates of a target were measured."""
-    return _file(target)["source"]
-
-
-def _file(target: str) -> dict[str, Any]:
+def content_of(target: str) -> dict[str, Any]:
+    """The file: `source`, what was measured where; `rates`; `fit`, how well each kind of model is met."""
     return json.loads((files("passes.cost") / f"{target}.json").read_text(encoding="utf-8"))
 
 

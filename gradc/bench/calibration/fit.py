@@ -43,15 +43,14 @@ def fit(samples: Sequence[Sample]) -> dict[str, float]:
 
 
 def fit_some(samples: Sequence[Sample], rates: Mapping[str, float], prefix: str) -> dict[str, float]:
-    """The rates that begin so, from the samples that have such features, where all others are given: of
-    what the others leave of a time, the least sum of squares of errors relative to the whole time."""
+    """All rates, where those that begin so are new: of what the others leave of a time, the least sum of
+    squares of errors relative to the whole time."""
     names = sorted({name for sample in samples for name in sample.features if name.startswith(prefix)})
-    told = [sample for sample in samples if not sample.features.keys().isdisjoint(names)]
     given = {name: rate for name, rate in rates.items() if name not in names}
     matrix = np.array(
-        [[sample.features.get(name, 0.0) / sample.seconds for name in names] for sample in told]
+        [[sample.features.get(name, 0.0) / sample.seconds for name in names] for sample in samples]
     )
-    left = np.array([1 - dot(sample.features, given) / sample.seconds for sample in told])
+    left = np.array([1 - dot(sample.features, given) / sample.seconds for sample in samples])
     found = nonnegative(matrix, left)
     return given | {name: float(rate) for name, rate in zip(names, found, strict=True)}
 
