@@ -12,7 +12,7 @@ from functools import cache, partial
 import numpy as np
 import pytest
 from support.examples import EXAMPLES
-from support.generate import CANONICAL, KINDS, seeded
+from support.generate import CANONICAL, KINDS, RARE, seeded
 from support.pipeline import apply
 from support.problems import Problem
 from support.specials import pattern, with_specials
@@ -51,7 +51,7 @@ ALWAYS_MIX = {
 
 @cache
 def problem(seed: int) -> Problem:
-    kinds = (*KINDS, *CANONICAL, *CANONICAL)
+    kinds = (*KINDS, *CANONICAL, *CANONICAL, *RARE)
     return with_specials(seeded([3, seed], dtypes=("f32", "f32", "f16", "bf16"), kinds=kinds), seed)
 
 

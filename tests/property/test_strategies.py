@@ -11,7 +11,7 @@ from functools import cache
 
 import pytest
 from support.examples import EXAMPLES
-from support.generate import CANONICAL, KINDS, seeded
+from support.generate import CANONICAL, KINDS, RARE, seeded
 from support.pipeline import Expected, apply, assert_located, lowered
 from support.problems import Problem
 
@@ -38,7 +38,7 @@ def canonical_spec(target: Target) -> str:
 @cache
 def problem(seed: int) -> Problem:
     dtypes = ("f32", "f32", "f16", "bf16")
-    return seeded([1, seed], dtypes=dtypes, kinds=(*KINDS, *CANONICAL, *CANONICAL))
+    return seeded([1, seed], dtypes=dtypes, kinds=(*KINDS, *CANONICAL, *CANONICAL, *RARE))
 
 
 @cache
