@@ -28,6 +28,9 @@ FORMAT = 1
 AT = " at "
 """Stands between a problem with unknown sizes and the problem with the sizes that were measured."""
 
+LONGEST_SHOWN = 300
+"""Characters of a problem in an error."""
+
 ValueT = TypeVar("ValueT")
 
 
@@ -191,4 +194,9 @@ def _tuning(path: str, problem: str, value: Any) -> Tuning:
     try:
         return Tuning.of_json(value)
     except ValueError as error:
-        raise violation(f"{path}: tuning of {problem}: {error}") from None
+        raise violation(f"{path}: tuning of {_shortened(problem)}: {error}") from None
+
+
+def _shortened(text: str) -> str:
+    """A problem that fits in a line; no problem that gradc writes is longer."""
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}.."

@@ -333,6 +333,10 @@ class TestFile:
                 '{"format": 1, "target": "cpu", "threads": 1, "tunings": {"p": {}}}',
                 "tuning of p: not the record of a tuning",
             ),
+            (
+                f'{{"format": 1, "target": "cpu", "threads": 1, "tunings": {{"{"p" * 9000}": {{}}}}}}',
+                r"tuning of p{300}\.\.: not the record of a tuning",
+            ),
             ("[" * 100_000, "is no tuning file"),
         ],
         ids=lambda text: text[:40],

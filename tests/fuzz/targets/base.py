@@ -101,6 +101,8 @@ def checked(compiled: Compiled, given: Arrays | None = None) -> str:
         if given is None and not _is_static(compiled.source):
             return "random inputs that do not fit each other"
         raise Finding(f"run: {error}") from None
+    if given is None and not _is_static(compiled.source) and not _as_declared(compiled.source, results):
+        return "random inputs that do not fit the declared results"
     wrong = [row for row in verify_outputs(compiled, fed, results) if not row.ok]
     wrong = [row for row in wrong if not _is_cancellation(compiled, fed, results, row)]
     if wrong:
@@ -150,6 +152,13 @@ def _positive(array: np.ndarray) -> np.ndarray:
 
 def _is_static(module: ModuleOp) -> bool:
     return all(map(shapes.is_static, map(shapes.shape_of, entry.entry_function(module).args)))
+
+
+def _as_declared(module: ModuleOp, results: Arrays) -> bool:
+    """Whether results have the shapes that the source gives them."""
+    function = entry.entry_function(module)
+    types = zip(entry.output_names(function), entry.return_op(function).operands, strict=True)
+    return all(shapes.compatible(shapes.shape_of(value), results[name].shape) for name, value in types)
 
 
 def _kinds(module: ModuleOp) -> str:
