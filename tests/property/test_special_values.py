@@ -30,7 +30,9 @@ from passes.strategies.base import Strategy
 from passes.target import Target
 
 STRICT, LOOSE = Target(strict_ieee=True), Target()
-POOL = 800 * EXAMPLES
+COMMON = 800 * EXAMPLES
+POOL = COMMON + 100 * EXAMPLES
+"""Problems of all kinds, and rare ones."""
 LEAST = 5
 """How many problems a strategy must have been right on, or how many an op's declaration is looked for in."""
 MOST = 15 * EXAMPLES
@@ -51,7 +53,7 @@ ALWAYS_MIX = {
 
 @cache
 def problem(seed: int) -> Problem:
-    kinds = (*KINDS, *CANONICAL, *CANONICAL, *RARE)
+    kinds = (*KINDS, *CANONICAL, *CANONICAL) if seed < COMMON else tuple(RARE)
     return with_specials(seeded([3, seed], dtypes=("f32", "f32", "f16", "bf16"), kinds=kinds), seed)
 
 
