@@ -75,7 +75,8 @@ def no_rows(op: GradConv) -> str | None:
         return f"every sum would round to {dtype}"
     if not is_static(op.spatial(op.diff_dst)[:2]):
         return "the axes that become one need sizes known at compile time"
-    if not shape_of(op.diff_dst)[0]:
+    batch = shape_of(op.diff_dst)[0]
+    if not isinstance(batch, int) or batch == 0:
         return "the number of images must be known, and not 0: onnxruntime fails to add convolutions of none"
     return None
 
