@@ -79,3 +79,12 @@ func.func @beyond(%dy: tensor<1x2x3x3x3xf32>, %w: tensor<2x2x2x2x2xf32>) -> tens
 // CHECK-NEXT: %dx_12 = onnx.Constant {gradc.strategy = "conv-to-rows"} dense<[2, 3]> : tensor<2xi64>
 // CHECK-NEXT: %dx_13 = onnx.Slice %dx_10, %dx_11, %dx_12, %dx_12 {gradc.strategy = "conv-to-rows"} : (tensor<1x2x3x3x2xf32>, tensor<2xi64>, tensor<2xi64>, tensor<2xi64>) -> tensor<1x2x2x2x2xf32>
 // CHECK-NEXT: func.return %dx_13 : tensor<1x2x2x2x2xf32>
+
+// A batch with a name has no size: it may be empty, of which onnxruntime cannot add convolutions.
+func.func @named_batch(%dy: tensor<?x2x2x2x2xf32, ["N", "", "", "", ""]>, %w: tensor<2x2x2x2x2xf32>) -> tensor<?x2x3x3x3xf32, ["N", "", "", "", ""]> {
+  %dx = grad.conv_backward_data %dy, %w {strides = [1, 1, 1], dilations = [1, 1, 1], pads_begin = [0, 0, 0], pads_end = [0, 0, 0], groups = 1, residue = [0, 0, 0], layout = "NCX"} : (tensor<?x2x2x2x2xf32, ["N", "", "", "", ""]>, tensor<2x2x2x2x2xf32>) -> tensor<?x2x3x3x3xf32, ["N", "", "", "", ""]>
+  func.return %dx : tensor<?x2x3x3x3xf32, ["N", "", "", "", ""]>
+}
+// CHECK-LABEL: func.func @named_batch(
+// CHECK-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [1, 1, 1], dilations = [1, 1, 1], pads_begin = [0, 0, 0], pads_end = [0, 0, 0], groups = 1, residue = [0, 0, 0], layout = "NCX"} : (tensor<?x2x2x2x2xf32, ["N", "", "", "", ""]>, tensor<2x2x2x2x2xf32>) -> tensor<?x2x3x3x3xf32, ["N", "", "", "", ""]>
+// CHECK-NEXT: func.return %dx : tensor<?x2x3x3x3xf32, ["N", "", "", "", ""]>
