@@ -49,7 +49,7 @@ class ResizeToUpsample(Strategy):
             return f"axes {axes} of {len(shape)} are not among the last two: Resize is slow elsewhere"
         if not isinstance(shape[0], int) or 0 in shape:
             return "Resize refuses an empty batch, so a batch known to be positive is needed"
-        return next((reason for s in op.samplings if (reason := no_period(s))), None)
+        return next((reason for s in op.samplings if (reason := _shared_positions(s))), None)
 
     def mixes(self, op: ResizeBackwardOp, target: Target) -> str | None:
         if all(weights.all() for weights in _weights(op)):
@@ -65,15 +65,15 @@ class ResizeToUpsample(Strategy):
         return _times(emit, value, np.tile(mask, periods))
 
 
-def no_period(sampling: AxisSampling) -> str | None:
+def _shared_positions(sampling: AxisSampling) -> str | None:
     """Why outputs do not each read their own positions, all alike; None if they do."""
     if sampling.x % sampling.y:
         return f"{sampling.x} is no multiple of {sampling.y}"
-    return _no_period(sampling)
+    return _why_shared(sampling)
 
 
 @functools.lru_cache(MOST)
-def _no_period(sampling: AxisSampling) -> str | None:
+def _why_shared(sampling: AxisSampling) -> str | None:
     lower, upper, fraction = sampling.taps()
     own = np.arange(sampling.y) * (sampling.x // sampling.y)
     first, last = lower - own, np.where(fraction > 0, upper, lower) - own
