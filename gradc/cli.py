@@ -267,8 +267,11 @@ def doctor(as_json: bool) -> None:
 @click.argument("cases", nargs=-1, metavar="[PROBLEM|FILE]...", shell_complete=a_case)
 @click.option(
     "--suite",
-    type=Word(["quick", "full", "none"]),
-    help="Built-in cases.  [default: quick, or none beside arguments]",
+    type=Word(["quick", "full", "drawn", "none"]),
+    help="Built-in cases, or random ones: drawn.  [default: quick, or none beside arguments]",
+)
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the data, and of drawn cases."
 )
 @click.option("--threads", type=click.IntRange(1), help="Of each contestant.  [default: all cores]")
 @click.option(
@@ -306,6 +309,7 @@ def doctor(as_json: bool) -> None:
 def bench(
     cases: tuple[str, ...],
     suite: str | None,
+    seed: int,
     threads: int | None,
     strategy: str,
     peers: str | None,
@@ -320,7 +324,7 @@ def bench(
     """
     from gradc.bench import command
 
-    settings = command.settings(threads, strategy, budget)
+    settings = command.settings(threads, strategy, budget, seed)
     if not command.bench(cases, suite, settings, peers, json_path, plot_path):
         sys.exit(EXIT_CHECK_FAILED)
 

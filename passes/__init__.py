@@ -29,6 +29,7 @@ STRATEGY_NAMES = (
     "conv-to-rows",
     "conv-to-conv-transpose",
     "conv-to-phase-convs",
+    "conv-to-joined-groups",
     "conv-to-upsampled-conv",
     "conv-to-matmul",
     "conv-nxc-to-matmul",

@@ -30,6 +30,8 @@ conv_backward_data,DTYPE,NCX,diff_dst=1x256x7x7,weights=256x32x3x3,pads=1x1:1x1,
 conv_backward_data,DTYPE,NCX|NXC,diff_dst=1x256x7x7,weights=256x64x1x1,weights_are=input
 conv_backward_data,DTYPE,NCX|NXC,diff_dst=1x32x9x9,weights=32x16x4x4,strides=2x2,pads=1x1:1x1,weights_are=input
 conv_backward_data,DTYPE,NCX,diff_dst=1x32x14x14,weights=32x1x3x3,strides=2x2,pads=1x1:1x1,groups=32,weights_are=input
+conv_backward_data,DTYPE,NCX|NXC,diff_dst=1x32x9x9,weights=32x8x3x3,strides=2x2,pads=1x1:1x1,groups=4,weights_are=input
+conv_transpose_backward_data,DTYPE,NCX,diff_dst=1x32x9x9,weights=32x8x3x3,pads=1x1:1x1,groups=4,weights_are=input
 conv_backward_data,DTYPE,NCX,diff_dst=1x32x50,weights=32x16x5,pads=4:4,dilations=2,weights_are=input
 conv_backward_data,DTYPE,NCX,diff_dst=1x8x6x6x6,weights=8x8x3x3x3,pads=1x1x1:1x1x1,weights_are=input
 conv_transpose_backward_data,DTYPE,NCX|NXC,diff_dst=1x32x18x18,weights=16x32x4x4,strides=2x2,pads=1x1:1x1,weights_are=input

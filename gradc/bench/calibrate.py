@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,7 +15,7 @@ from gradc import progress
 from gradc.bench.calibration import fit as fitting
 from gradc.bench.calibration.fit import Sample
 from gradc.bench.calibration.measurements import Measurements, measure
-from gradc.bench.calibration.model import Model, candidates
+from gradc.bench.calibration.model import RUN, Model, candidates
 from gradc.bench.calibration.nodes import nodes
 from gradc.bench.calibration.problems import problems
 from gradc.files import write_whole
@@ -34,8 +35,21 @@ def models(threads: int, scale: float = 1.0) -> Iterator[Model]:
         yield from candidates(problem, target)
 
 
-def path_of(threads: int) -> Path:
-    return DATA / f"cpu-{threads}.json"
+def path_of(machine: str, threads: int) -> Path:
+    """The file of what was measured on a machine."""
+    return DATA / f"{machine}-{threads}.json"
+
+
+def machine_name() -> str:
+    """This machine's processor as a word: Intel(R) Xeon(R) Processor as Intel-Xeon-Processor."""
+    from gradc.machine import this_machine
+
+    return "-".join(re.findall(r"[\w.]+", this_machine().cpu.replace("(R)", "")))
+
+
+def machines(threads: int) -> list[str]:
+    """Those that were measured with so many threads."""
+    return sorted(path.stem.removesuffix(f"-{threads}") for path in DATA.glob(f"*-{threads}.json"))
 
 
 def measure_missing(threads: int, seconds: float, todo: Sequence[Model], measured: Measurements) -> None:
@@ -48,31 +62,37 @@ def measure_missing(threads: int, seconds: float, todo: Sequence[Model], measure
             progress.show(index, len(todo), f"{threads} threads: {model.label}")
             measured.seconds[model.label] = measure(model, threads)
     DATA.mkdir(exist_ok=True)
-    measured.write(path_of(threads))
+    measured.write(path_of(machine_name(), threads))
 
 
-def samples(threads: int, measured: Measurements) -> list[Sample]:
-    """Less those of which one of several threads does a part alone: that part has the rates of one thread."""
+def samples(threads: int) -> list[Sample]:
+    """What was measured with so many threads, less models of which one thread does a part alone: that part
+    has the rates of one thread. What a run costs beside its nodes is each machine's own."""
+    told = {machine: Measurements.read(path_of(machine, threads)) for machine in machines(threads)}
     found = []
     for model in models(threads):
         shared, alone = parted(model.facts.features)
-        if model.label not in measured.seconds or (alone and threads > 1):
+        if alone and threads > 1:
             continue
-        features = dict(shared)
+        features = {name: value for name, value in shared.items() if name != RUN}
         add(features, alone)
-        found.append(Sample(model.kind, features, measured.seconds[model.label]))
+        found += [
+            Sample(model.kind, {**features, f"{RUN} {machine}": 1.0}, measured.seconds[model.label])
+            for machine, measured in told.items()
+            if model.label in measured.seconds
+        ]
     return found
 
 
 def rates(threads: Sequence[int]) -> dict[str, Any]:
     """The content of a file of rates, from what is measured."""
-    from gradc.machine import this_machine
     from gradc.runtime import runtime_version
 
-    content: dict[str, Any] = {"source": f"onnxruntime {runtime_version()}; {this_machine()}"}
+    names = sorted({machine.replace("-", " ") for count in threads for machine in machines(count)})
+    content: dict[str, Any] = {"source": f"onnxruntime {runtime_version()}; {' and '.join(names)}"}
     content |= {"rates": {}, "fit": {}}
     for count in threads:
-        given = samples(count, Measurements.read(path_of(count)))
+        given = samples(count)
         rated = fitting.fit(given)
         content["rates"][str(count)] = _rounded(rated)
         content["fit"][str(count)] = fitting.quality(given, rated)
@@ -83,8 +103,9 @@ def rates_but(prefix: str) -> dict[str, Any]:
     """The content of the file of rates, but for new ones of the features that begin so."""
     content = content_of("cpu")
     for count, given in rates_of("cpu").items():
-        told = samples(count, Measurements.read(path_of(count)))
-        told = [sample for sample in told if any(name.startswith(prefix) for name in sample.features)]
+        told = [
+            sample for sample in samples(count) if any(name.startswith(prefix) for name in sample.features)
+        ]
         rated = fitting.fit_some(told, given, prefix)
         content["rates"][str(count)] = _rounded(rated)
         content["fit"][str(count)] |= fitting.quality(told, rated)
@@ -102,13 +123,14 @@ def _rounded(rates: Mapping[str, float]) -> dict[str, float]:
 @click.option("--only", metavar="PREFIX", help="New rates of these features from what is measured.")
 @click.option("--out", type=click.Path(dir_okay=False), required=True, help="The file of rates to write.")
 def main(threads: tuple[int, ...], seconds: float, refit: bool, only: str | None, out: str) -> None:
-    """Time small models on onnxruntime and write the rates that explain the times.
+    """Time small models on onnxruntime and write the rates that explain the times best, on all machines
+    that were measured.
 
     What is measured is kept beside this program: a run that was stopped goes on where it was.
     """
     end = time.perf_counter() + seconds
     for count in () if refit or only else threads:
-        measured = Measurements.read(path_of(count))
+        measured = Measurements.read(path_of(machine_name(), count))
         todo = measured.missing(models(count))
         measure_missing(count, end - time.perf_counter(), todo, measured)
         if left := len(measured.missing(todo)):

@@ -40,7 +40,7 @@ def bench(
     check_outputs(json_path, plot_path)
     cases = [case for argument in arguments for case in cases_of(argument)]
     name = suite_name or (NONE if arguments else QUICK)
-    cases += [] if name == NONE else suite(name)
+    cases += [] if name == NONE else suite(name, asked.seed)
     if not cases:
         raise UsageError(Diagnostic("error", "no case: give a problem, a file or --suite"))
     opened, versions = _opened(peers, asked.threads)
@@ -61,12 +61,12 @@ def bench(
     return not report.failures
 
 
-def settings(threads: int | None, strategy: str, budget: float) -> Settings:
+def settings(threads: int | None, strategy: str, budget: float, seed: int) -> Settings:
     """`threads` is by default the cores that this process may use; UsageError for more than those."""
     cores = usable_threads()
     if threads is not None and threads > cores:
         raise UsageError(Diagnostic("error", sentence("--threads", threads, f"at most {cores}, the cores")))
-    return Settings(threads or cores, strategy, budget)
+    return Settings(threads or cores, strategy, budget, seed)
 
 
 def check_outputs(json_path: str | None, plot_path: str | None) -> None:

@@ -1,4 +1,4 @@
-"""Where cases come from: the built-in suites, problem strings, files of them, oneDNN documents.
+"""Where cases come from: the built-in suites, random problems, problem strings, files of them, documents.
 
 A file of problem strings has one per line. `#` begins a comment, and a line that is one labels the
 problems after it. `a|b` in a field stands for two problems, one with each.
@@ -22,6 +22,8 @@ import passes
 from dialects.support import dtypes, entry, shapes
 from dialects.support.diagnostics import Diagnostic, Position, UsageError, nearest, violation
 from dialects.support.limits import check, check_tensor
+from gradc.bench.calibration.problems import problems
+from gradc.bench.floors import group_of
 from gradc.bench.run import Case
 from gradc.compiler import load
 from gradc.constants import bind_constants
@@ -30,12 +32,22 @@ from gradc.reading import near, read_bytes
 from passes import pipelines
 
 SUITES = ("quick", "full")
+DRAWN, DRAWN_CASES = "drawn", 60
 
 
-def suite(name: str) -> list[Case]:
-    """The cases of a built-in suite."""
+def suite(name: str, seed: int = 0) -> list[Case]:
+    """The cases of a built-in suite; of `drawn`, random ones that nobody tuned to, others for each seed.
+
+    The prices of the cost model were fitted to problems of seed 1.
+    """
+    if name == DRAWN:
+        return [Case(problem, DRAWN) for problem in sorted(problems(seed, DRAWN_CASES), key=_place)]
     text = (resources("gradc.bench") / "suites" / f"{name}.txt").read_text(encoding="utf-8")
     return cases_of_text(text, f"{name}.txt")
+
+
+def _place(problem: Problem) -> tuple[str, str]:
+    return str(group_of(problem)), str(problem)
 
 
 def cases_of(argument: str) -> list[Case]:

@@ -16,13 +16,32 @@ from dialects.grad.sampling import AxisSampling
 from passes.cost import price_ops
 from passes.strategies.base import Strategy, no_kernel
 from passes.support import budget
-from passes.support.axis_forms import AxisForm, Bands, Blocks, Dense, Gathers, Sums, Tables, axes_to_write
+from passes.support.axis_forms import (
+    AxisForm,
+    Bands,
+    Blocks,
+    Dense,
+    GatheredBands,
+    Gathers,
+    Sums,
+    Tables,
+    axes_to_write,
+)
 from passes.support.axis_forms.base import MATRIX_MIXES
 from passes.support.budget import Built
 from passes.support.rewriting import Emitter
 from passes.target import Target
 
-FORMS: tuple[AxisForm, ...] = (Dense(), Blocks(), Bands(24), Bands(40), Bands(64), Sums(), Gathers())
+FORMS: tuple[AxisForm, ...] = (
+    Dense(),
+    Blocks(),
+    Bands(24),
+    Bands(40),
+    Bands(64),
+    GatheredBands(),
+    Sums(),
+    Gathers(),
+)
 """Of equal price, the first is taken."""
 
 STRICT_FORMS: tuple[AxisForm, ...] = (*FORMS, Tables())

@@ -18,6 +18,7 @@ PROBLEMS = (
     "conv_backward_data,DTYPE,NCX,diff_dst=1x16x6x6,weights=16x16x3x3,pads=1x1:1x1,weights_are=input",
     "conv_backward_data,DTYPE,NXC,diff_dst=1x4x6x6,weights=4x4x3x3,strides=2x2,pads=1x1:1x1,weights_are=input",
     "conv_backward_data,DTYPE,NCX,diff_dst=1x4x6x6,weights=4x4x2x2,strides=2x2,weights_are=input",
+    "conv_backward_data,DTYPE,NXC,diff_dst=1x16x4x4,weights=16x4x3x3,pads=1x1:1x1,groups=4,weights_are=input",
     "conv_backward_data,DTYPE,NCX,diff_dst=1x4x9,weights=4x4x3,pads=1:1,weights_are=input",
     "conv_backward_data,DTYPE,NXC,diff_dst=1x4x4x5x6,weights=4x4x3x2x3,pads=1x0x1:1x1x1,weights_are=input",
     "conv_transpose_backward_data,DTYPE,NCX,diff_dst=1x4x6x6,weights=4x4x2x2,strides=2x2,weights_are=input",

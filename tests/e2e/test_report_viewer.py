@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.decoder import decoder
 from support.runtimes import browser
 from support.runtimes.runner import require
 from xdsl.dialects.builtin import ModuleOp
@@ -144,12 +145,12 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     require(browser.missing_browser())
     require(None if find_spec("pygraphviz") else "pygraphviz is not installed: pip install -e '.[report]'")
     folder = tmp_path_factory.mktemp("viewer")
-    decoder = compile_module(load(ROOT / "examples" / "decoder_backward.json"), Options())
+    decoded = compile_module(decoder(), Options())
     dynamic = compile_module(load(ROOT / "examples" / "resize_dynamic.mlir"), Options())
     hostile = chain(2)
     entry.set_names(entry.entry_function(hostile), [HOSTILE, HOSTILE + "2"], [HOSTILE + "3"])
     pages = {
-        "both": {"before": decoder.source, "after": decoder.module},
+        "both": {"before": decoded.source, "after": decoded.module},
         "wide": {"after": dynamic.module},
         "long": {"before": chain(500)},
         "hostile": {"before": hostile},

@@ -31,7 +31,7 @@ from passes.target import Target
 
 STRICT, LOOSE = Target(strict_ieee=True), Target()
 COMMON = 800 * EXAMPLES
-POOL = COMMON + 100 * EXAMPLES
+POOL = COMMON + 300 * EXAMPLES
 """Problems of all kinds, and rare ones."""
 LEAST = 5
 """How many problems a strategy must have been right on, or how many an op's declaration is looked for in."""
@@ -42,6 +42,7 @@ ALWAYS_MIX = {
     "conv-to-conv2d",
     "conv-to-rows",
     "conv-to-phase-convs",
+    "conv-to-joined-groups",
     "conv-to-upsampled-conv",
     "resize-to-matmul",
     "resize-to-banded-matmul",

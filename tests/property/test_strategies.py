@@ -5,7 +5,9 @@ A strategy needs no test code of its own: being in `STRATEGIES` is enough.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 
@@ -22,7 +24,7 @@ from passes.strategies import STRATEGIES, by_name
 from passes.target import Target
 
 COMMON = 2500 * EXAMPLES
-POOL = COMMON + 200 * EXAMPLES
+POOL = COMMON + 600 * EXAMPLES
 """Problems of all kinds, and rare ones."""
 LEAST = 20
 """How many problems each strategy must have agreed on: a test cannot pass by refusals."""
@@ -68,7 +70,7 @@ def test_strategy_agrees_or_refuses(name: str, target: Target):
     target = replace(target, strict_ieee=by_name()[name].strict_only)
     agreed: Counter[str] = Counter()
     refused: Counter[str] = Counter()
-    for seed in range(POOL):
+    for seed in _seeds(ops, agreed, refused):
         said = verdicts(seed, target)[name]
         if not said or all(agreed[op] >= MOST for op, _ in said):
             continue
@@ -81,12 +83,20 @@ def test_strategy_agrees_or_refuses(name: str, target: Target):
         else:
             _check_agrees(seed, target, name)
             agreed.update(op for op, _ in said)
-        if all(agreed[op] >= MOST or (agreed[op] == 0 and refused[op] >= 4 * MOST) for op in ops):
-            break
     for op in ops:
         # a target may lack the kernel that a strategy lives by; the default target lacks none
         never = agreed[op] == 0 and refused[op] >= LEAST and (target.name, target.opset) != LACKS_NONE
         assert agreed[op] >= LEAST or never, (op, agreed[op], refused[op])
+
+
+def _seeds(ops: Iterable[str], agreed: Counter[str], refused: Counter[str]) -> Iterator[int]:
+    """Problems of all kinds, until there are enough or none seems to fit; then rare ones, until there are."""
+
+    def told(_: int) -> bool:
+        return all(agreed[op] >= MOST or (agreed[op] == 0 and refused[op] >= 4 * MOST) for op in ops)
+
+    yield from itertools.takewhile(lambda seed: not told(seed), range(COMMON))
+    yield from itertools.takewhile(lambda _: any(agreed[op] < MOST for op in ops), range(COMMON, POOL))
 
 
 def _check_refusals(reasons: list[str]) -> None:

@@ -15,6 +15,9 @@ from dialects.grad.conv import ConvTransposeBackwardDataOp as CanonicalConvTrans
 from dialects.onednn.conv_transpose import ConvTransposeBackwardDataOp
 from dialects.onednn.convolution import ConvolutionBackwardDataOp
 
+WIDE = 32
+"""Channels of diff_dst where blocks of channels matter."""
+
 
 class ConvGenerator(Generator):
     # --- ConvolutionBackwardData -------------------------------------------------------------------
@@ -248,11 +251,19 @@ class ConvGenerator(Generator):
 
     # --- canonical ops -------------------------------------------------------------------------------
 
-    def canonical_convolution(self, dst: Value | None = None) -> Value:
+    def grouped_convolution(self, dst: Value | None = None) -> Value:
+        """`grad.conv_backward_data` of groups of a few channels, enough together for a block of 16."""
+        return self.canonical_convolution(dst, grouped=True)
+
+    def grouped_conv_transpose(self, dst: Value | None = None) -> Value:
+        """`grad.conv_transpose_backward_data` of such groups."""
+        return self.canonical_conv_transpose(dst, grouped=True)
+
+    def canonical_convolution(self, dst: Value | None = None, grouped: bool = False) -> Value:
         """`grad.conv_backward_data` as no source op lowers to it, too: a residue beside unknown sizes."""
         data = self.layout(dst)
-        n = len(dst.declared) - 2 if dst else self.draw.choice((2, 1, 3))
-        dst = dst or self.fresh_diff_dst(n, data, 5 if n < 3 else 3)
+        n = len(dst.declared) - 2 if dst else self.draw.choice((2, 1) if grouped else (2, 1, 3))
+        dst = dst or self.fresh_diff_dst(n, data, 5 if n < 3 else 3, WIDE if grouped else None)
         channels = channels_of(dst.sizes[0], data)
         groups, per_group, kernel = self._channels(n, channels)
         # as one convolution: stride 1, and pads of less than the kernel
@@ -286,11 +297,11 @@ class ConvGenerator(Generator):
         width = per_group * groups
         return self._canonical(ConvBackwardDataOp, dst, weights, attributes, width, sizes, forwards)
 
-    def canonical_conv_transpose(self, dst: Value | None = None) -> Value:
+    def canonical_conv_transpose(self, dst: Value | None = None, grouped: bool = False) -> Value:
         """`grad.conv_transpose_backward_data`."""
         data = self.layout(dst)
-        n = len(dst.declared) - 2 if dst else self.draw.choice((2, 1, 3))
-        dst = dst or self.fresh_diff_dst(n, data, 9 if n < 3 else 6)
+        n = len(dst.declared) - 2 if dst else self.draw.choice((2, 1) if grouped else (2, 1, 3))
+        dst = dst or self.fresh_diff_dst(n, data, 9 if n < 3 else 6, WIDE if grouped else None)
         channels = channels_of(dst.sizes[0], data)
         groups, per_group, kernel = self._channels(n, channels)
         single = self.flag()
@@ -321,8 +332,11 @@ class ConvGenerator(Generator):
 
     def _channels(self, n: int, channels: int) -> tuple[int, int, list[int]]:
         """(groups, channels of the other side per group, kernel)."""
-        groups = self.draw.choice([g for g in (1, 2, 3, channels) if channels % g == 0])
         kernel = [1] * n if self.flag() else self.ints(n, 1, 3)
+        if channels == WIDE:
+            groups = self.draw.choice((4, 8))
+            return groups, WIDE // groups // self.draw.choice((1, 2)), kernel
+        groups = self.draw.choice([g for g in (1, 2, 3, channels) if channels % g == 0])
         return groups, self.draw.integer(1, 3), kernel
 
     @staticmethod

@@ -42,7 +42,11 @@ CANONICAL: dict[str, Callable[[OpGenerator], Value]] = {
 }
 """Ops that people write only in MLIR text: they have no documented kind."""
 
-RARE: dict[str, Callable[[OpGenerator], Value]] = {"halved": OpGenerator.halved}
+RARE: dict[str, Callable[[OpGenerator], Value]] = {
+    "halved": OpGenerator.halved,
+    "grouped_convolution": OpGenerator.grouped_convolution,
+    "grouped_conv_transpose": OpGenerator.grouped_conv_transpose,
+}
 """Problems that hardly come up among those of the kinds, and that a strategy is for."""
 
 _DRAWN = KINDS | CANONICAL | RARE

@@ -46,9 +46,9 @@ class Generator:
 
     # --- values ----------------------------------------------------------------------------------
 
-    def fresh_diff_dst(self, n: int, layout: str, largest: int) -> Value:
+    def fresh_diff_dst(self, n: int, layout: str, largest: int, channels: int | None = None) -> Value:
         """A new diff_dst of n spatial axes."""
-        channels = self.draw.choice((1, 2, 3, 4, 6))
+        channels = channels or self.draw.choice((1, 2, 3, 4, 6))
         spatial = [self._spatial(i, largest) for i in range(n)]
         declared: list[Dim] = [self.declared_batch(), channels, *(d for d, _ in spatial)]
         sizes = [

@@ -15,6 +15,7 @@ from support.documents import CONV, INTERPOLATE, changed, document, text_of, two
 from dialects.support import shapes
 from dialects.support.diagnostics import GradcError, UnsupportedError
 from gradc.bench import command, markdown, run
+from gradc.bench.calibration.problems import problems
 from gradc.bench.floors import CONV as CONV_TARGETS
 from gradc.bench.floors import group_of, target_of
 from gradc.bench.measure import ROUNDS, Samples
@@ -22,7 +23,7 @@ from gradc.bench.peers import base
 from gradc.bench.peers.base import Contestant, NotSupported, Peer
 from gradc.bench.report import Report, as_json, as_text, geometric_mean, group_means
 from gradc.bench.run import GRADC, Case, Outcome, Result, Settings, run_case
-from gradc.bench.suite import SUITES, cases_of, cases_of_text, suite
+from gradc.bench.suite import DRAWN_CASES, SUITES, cases_of, cases_of_text, suite
 from gradc.problems import KINDS, Problem
 from gradc.tables import Look
 
@@ -56,6 +57,27 @@ def test_suites(name: str):
         (layout, weights) for layout in ("NCX", "NXC") for weights in ("constant", "input")
     }
     assert {len(problem.diff_dst) for problem in problems} == {3, 4, 5}
+
+
+def test_drawn_cases_are_others_for_each_seed():
+    texts = {seed: [str(case.problem) for case in suite("drawn", seed)] for seed in (0, 2)}
+    assert [len(set(found)) for found in texts.values()] == [DRAWN_CASES, DRAWN_CASES]
+    assert texts[0] == [str(case.problem) for case in suite("drawn", 0)]
+    assert not set(texts[0]) & set(texts[2])
+    groups = [str(group_of(Problem.parse(text))) for text in texts[0]]
+    assert groups == sorted(groups)
+    assert {"resize_backward NCX f32", "resize_backward NXC f32"} < set(groups)
+
+
+def test_a_seed_draws_the_cases_that_are_run(monkeypatch):
+    monkeypatch.setattr("gradc.bench.suite.DRAWN_CASES", 1)
+    result = run_gradc(
+        "bench", "--suite", "drawn", "--seed", "3", "--peers", "none", "--budget", "0", "--json", "-"
+    )
+    assert result.exit_code == 0, result.stderr
+    report = json.loads(result.stdout)
+    assert report["settings"]["seed"] == 3
+    assert [case["problem"] for case in report["cases"]] == [str(next(problems(3, 1)))]
 
 
 def test_alternatives_and_labels():

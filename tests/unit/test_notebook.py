@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -35,8 +36,10 @@ def bare(monkeypatch) -> None:
 
 class TestCompiled:
     def test_its_edge_and_its_strategies(self):
-        html = gradc.compile(DECODER)._repr_html_()
-        assert "<strong>15 ONNX nodes</strong> for cpu, opset 18: 4 Conv, 4 Reshape" in html
+        compiled = gradc.compile(DECODER)
+        html, kinds = compiled._repr_html_(), Counter(node.op_type for node in compiled.model.graph.node)
+        assert f"<strong>{kinds.total()} ONNX nodes</strong> for cpu, opset 18: " in html
+        assert all(f"{count} {kind}" in html for kind, count in kinds.items())
         assert ["in", "t0", "f32", "[1, 19, 128, 128]"] in cells(html)
         assert ["out", "t10", "f32", "[1, 256, 32, 32]"] in cells(html)
         assert ["up2", "conv-to-conv", "1 Conv"] in cells(html)

@@ -27,6 +27,9 @@ from passes.target import DEFAULT_OPSET, Target
 if TYPE_CHECKING:
     from gradc.exporter import ModelProto
 
+RUN = "run"
+"""The feature of a run as such."""
+
 Build = Callable[[Emitter, Sequence[SSAValue]], SSAValue]
 
 
@@ -84,7 +87,7 @@ def facts(written: Written) -> Facts:
     """Constants count in the digest by their types."""
     lines = [f"{op.name} {op.operand_types} {op.result_types} {_attributes(op)}" for op in written.ops]
     digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:8]
-    return Facts(features_of(written.ops, [written.result]) | {"run": 1.0}, digest)
+    return Facts(features_of(written.ops, [written.result]) | {RUN: 1.0}, digest)
 
 
 def _attributes(op: Operation) -> str:

@@ -4,7 +4,7 @@ A resize is separable, so a form is chosen per axis. Each works on outer x Y x i
 layout.
 """
 
-from passes.support.axis_forms.bands import Bands
+from passes.support.axis_forms.bands import Bands, GatheredBands
 from passes.support.axis_forms.base import AxisForm, axes_to_write
 from passes.support.axis_forms.blocks import Blocks
 from passes.support.axis_forms.convs import Convs
@@ -13,4 +13,15 @@ from passes.support.axis_forms.gathers import Gathers
 from passes.support.axis_forms.sums import Sums
 from passes.support.axis_forms.tables import Tables
 
-__all__ = ["AxisForm", "Bands", "Blocks", "Convs", "Dense", "Gathers", "Sums", "Tables", "axes_to_write"]
+__all__ = [
+    "AxisForm",
+    "Bands",
+    "Blocks",
+    "Convs",
+    "Dense",
+    "GatheredBands",
+    "Gathers",
+    "Sums",
+    "Tables",
+    "axes_to_write",
+]

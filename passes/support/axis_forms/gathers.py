@@ -47,21 +47,29 @@ class Gathers(AxisForm):
         return None if weights.all() else "a position that reads less than the others reads a row times 0"
 
     def write(self, emit: Emitter, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
-        positions, weights = tables(sampling)
-        if weights[0, 0] != 1 and np.all(weights == weights[0, 0]):
-            # one weight for all is multiplied where there are fewer numbers: before they are gathered
-            value = emit(onnx.MulOp(value, emit.constant(as_dtype_of(value, weights[:1, 0]))))
-            weights = np.ones_like(weights)
-        broadcast = [sampling.x] + [1] * (len(shape_of(value)) - 1 - axis)
-        total: SSAValue | None = None
-        for rows, factors in zip(positions, weights, strict=True):
-            part: SSAValue = emit(onnx.GatherOp(value, emit.constant(rows), axis=axis))
-            if not np.all(factors == 1):
-                weight = as_dtype_of(value, factors).reshape(broadcast)
-                part = emit(onnx.MulOp(part, emit.constant(weight)))
-            total = part if total is None else emit(onnx.AddOp(total, part))
-        assert total is not None
-        return total
+        return gathered(emit, value, axis, *tables(sampling))
+
+
+def gathered(
+    emit: Emitter, value: SSAValue, axis: int, positions: np.ndarray, weights: np.ndarray
+) -> SSAValue:
+    """For X positions of an axis the sum over taps of what they read, weighted; both are (taps, X), or
+    (taps, X..) where several axes are to be in place of the one."""
+    first = weights.flat[:1]
+    if first != 1 and np.all(weights == first):
+        # one weight for all is multiplied where there are fewer numbers: before they are gathered
+        value = emit(onnx.MulOp(value, emit.constant(as_dtype_of(value, first))))
+        weights = np.ones_like(weights)
+    broadcast = [*weights.shape[1:], *[1] * (len(shape_of(value)) - 1 - axis)]
+    total: SSAValue | None = None
+    for rows, factors in zip(positions, weights, strict=True):
+        part: SSAValue = emit(onnx.GatherOp(value, emit.constant(rows), axis=axis))
+        if not np.all(factors == 1):
+            weight = as_dtype_of(value, factors).reshape(broadcast)
+            part = emit(onnx.MulOp(part, emit.constant(weight)))
+        total = part if total is None else emit(onnx.AddOp(total, part))
+    assert total is not None
+    return total
 
 
 @lru_cache(MOST)

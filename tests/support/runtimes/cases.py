@@ -15,7 +15,7 @@ from itertools import product
 
 import numpy as np
 from onnx import ModelProto
-from support.generate import CANONICAL, KINDS, ONEDNN_DTYPES, seeded
+from support.generate import CANONICAL, KINDS, ONEDNN_DTYPES, RARE, seeded
 from support.generator import DYNAMICS, SPATIAL, STATIC
 from support.pipeline import Expected, lowered
 from support.problems import Node, Problem
@@ -37,8 +37,8 @@ UNKNOWN_ONLY = ("resize-dynamic-to-gathered-sum", "resize-dynamic-to-matmul", "w
 """The strategies of ops that there are for unknown sizes only."""
 UNPORTABLE = ("conv-to-col2im",)
 """The strategies that `portable` has no use for."""
-DRAWS = 400
-"""How many problems are drawn for one that a forced strategy applies to."""
+DRAWS, RARE_DRAWS = 400, 100
+"""How many problems are drawn for one that a strategy applies to: of the case's kinds, then rare ones."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Case:
         for problem in self._draws():
             with contextlib.suppress(UnsupportedError):
                 return problem, lowered(problem, self._target, self.strategy)
-        raise AssertionError(f"{self.name}: nothing among {DRAWS} problems that it applies to")
+        raise AssertionError(f"{self.name}: nothing among {DRAWS + RARE_DRAWS} problems that it applies to")
 
     @property
     def problem(self) -> Problem:
@@ -75,10 +75,10 @@ class Case:
 
     def _draws(self) -> Iterator[Problem]:
         seed = zlib.crc32(self.name.encode())
-        for draw in range(DRAWS):
+        for draw in range(DRAWS + RARE_DRAWS):
             problem = seeded(
                 [seed, draw],
-                kinds=self.kinds,
+                kinds=self.kinds if draw < DRAWS else tuple(RARE),
                 dtypes=(self.dtype,),
                 dynamics=(self.dynamic,),
                 most_ops=self.most_ops,

@@ -1,0 +1,124 @@
+"""conv-to-joined-groups: groups of few channels, joined until they fill the blocks of onnxruntime's kernels.
+
+m neighbouring groups are one group of m times the channels, with weights of 0 between channels that were
+in different ones. That multiplies m times as often; but onnxruntime's blocked (NCHWc) kernels take only
+groups whose channels fill blocks, and unroll the windows of others group by group. What is left to do is a
+gradient like any other, written as a Conv, or as one per phase of a stride.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import ClassVar
+
+import numpy as np
+from xdsl.ir import Block, SSAValue
+
+from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp
+from dialects.onnx import ops as onnx
+from dialects.support.attributes import INT
+from dialects.support.dtypes import of_mlir
+from dialects.support.shapes import element_type_of, tensor_type
+from passes.cost.rewrites import BLOCK
+from passes.strategies.base import Strategy, no_kernel
+from passes.strategies.conv_to_conv import ConvToConv
+from passes.strategies.conv_to_conv2d import ConvToConv2D
+from passes.strategies.conv_to_phase_convs import ConvToPhaseConvs
+from passes.support.budget import Built
+from passes.support.convolution import GradConv
+from passes.support.rewriting import Emitter
+from passes.target import Target
+
+
+class ConvToJoinedGroups(Strategy):
+    """Conv, or a Conv per phase of the stride, of fewer and wider groups."""
+
+    name: ClassVar[str] = "conv-to-joined-groups"
+    ops: ClassVar = (ConvBackwardDataOp, ConvTransposeBackwardDataOp)
+    layouts: ClassVar = ("NCX", "NXC")
+
+    def builds(self, op: GradConv) -> Built:
+        """A mask over the channels of the weights, and what is written then."""
+        count = _joined(op)
+        if count is None:
+            return Built()
+        channels, per_group, *_ = op.weights_shape
+        with _wide(op, count) as wide:
+            return Built(channels * per_group * count, 4) + _way(wide).builds(wide)
+
+    def refuses(self, op: GradConv, target: Target) -> str | None:
+        channels, per_group, *_ = op.weights_shape
+        if op.value("groups") == 1:
+            return "there is one group"
+        if op.spatial_rank == 3:
+            return "for one or two spatial axes: onnxruntime has no blocked kernels for three"
+        if per_group == 1 and channels == op.value("groups"):
+            return "depthwise: onnxruntime has blocked kernels for it"
+        count = _joined(op)
+        if count is None:
+            return f"no number of groups together has a multiple of {BLOCK} channels on both sides"
+        if count == 1:
+            return f"the channels of each group fill blocks of {BLOCK}"
+        if reason := no_kernel(target, op.diff_dst, onnx.ConcatOp, onnx.MulOp):
+            return reason
+        with _wide(op, count) as wide:
+            return _way(wide).refusal(wide, target)
+
+    def mixes(self, op: GradConv, target: Target) -> str | None:
+        return "channels of other groups are multiplied by 0"
+
+    def emit(self, op: GradConv, target: Target, emit: Emitter) -> SSAValue:
+        count = _joined(op)
+        assert count is not None
+        with _wide(op, count, _spread(emit, op, count)) as wide:
+            return _way(wide).write(wide, target, emit)
+
+
+def _joined(op: GradConv) -> int | None:
+    """The fewest groups to join for channels that fill blocks; None if no number does."""
+    channels, per_group, *_ = op.weights_shape
+    groups = op.value("groups")
+    sides = (channels // groups, per_group)
+    counts = (m for m in range(1, groups + 1) if groups % m == 0)
+    return next((m for m in counts if all(m * side % BLOCK == 0 for side in sides)), None)
+
+
+def _way(op: GradConv) -> Strategy:
+    if any(s > 1 for s in op.value("strides")) and isinstance(op, ConvBackwardDataOp):
+        return ConvToPhaseConvs()
+    return ConvToConv2D() if op.spatial_rank == 1 else ConvToConv()
+
+
+@contextmanager
+def _wide(op: GradConv, count: int, weights: SSAValue | None = None) -> Iterator[GradConv]:
+    """The op with `count` times fewer groups, in no block, for as long as the context lasts.
+
+    It reads `weights`, or a value that is nothing but its type.
+    """
+    first, second, *kernel = op.weights_shape
+    if weights is None:
+        wide = tensor_type(element_type_of(op.weights), [first, count * second, *kernel])
+        (weights,) = Block(arg_types=[wide]).args
+    other = type(op).create(
+        operands=[op.diff_dst, weights],
+        result_types=op.result_types,
+        properties={**op.properties, "groups": INT.encode(op.value("groups") // count)},
+        attributes=op.attributes,
+        location=op.location,
+    )
+    try:
+        yield other
+    finally:
+        other.drop_all_references()
+
+
+def _spread(emit: Emitter, op: GradConv, count: int) -> SSAValue:
+    """Weights (A, m B / g, K...) of m = `count` joined groups: those of each in its place, zeros beside."""
+    first, second, *kernel = op.weights_shape
+    of_group = np.arange(first) // (first // op.value("groups")) % count
+    dtype = of_mlir(element_type_of(op.weights))
+    assert dtype is not None
+    mask = np.repeat(of_group[:, None] == np.arange(count), second, axis=1)
+    mask = mask.reshape(first, count * second, *(1 for _ in kernel)).astype(dtype.numpy)
+    return emit(onnx.MulOp(emit(onnx.ConcatOp([op.weights] * count, axis=1)), emit.constant(mask)))

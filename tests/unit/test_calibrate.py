@@ -1,0 +1,52 @@
+"""Rates from what was measured on several machines."""
+
+import pytest
+
+from gradc.bench import calibrate
+from gradc.bench.calibration.measurements import Measurements
+from gradc.bench.calibration.model import RUN
+from gradc.bench.calibration.nodes import nodes
+from passes.cost.rates import rates_of
+from passes.cost.vector import dot, parted
+
+MACHINES = {"AMD-EPYC": (1.0, 3e-6), "Intel-Xeon-Processor": (1.0, 30e-6)}
+"""How many times the time of the rates each takes, and what a run costs beside its nodes."""
+
+
+@pytest.fixture
+def measured(tmp_path, monkeypatch) -> list:
+    """Times that follow from the rates, on two machines."""
+    few = [model for model in nodes(1, 0.2) if not parted(model.facts.features)[1]]
+    monkeypatch.setattr(calibrate, "DATA", tmp_path)
+    monkeypatch.setattr(calibrate, "models", lambda threads: iter(few))
+    given = {name: rate for name, rate in rates_of("cpu")[1].items() if not name.startswith(RUN)}
+    for machine, (times, run) in MACHINES.items():
+        seconds = {model.label: times * dot(model.facts.features, given) + run for model in few}
+        Measurements(seconds).write(calibrate.path_of(machine, 1))
+    return few
+
+
+def test_machines_are_those_with_a_file(measured):
+    assert calibrate.machines(1) == sorted(MACHINES)
+    assert calibrate.machines(2) == []
+
+
+def test_this_machine_has_a_name_for_a_file():
+    assert calibrate.machine_name().replace("-", "").replace(".", "").isalnum()
+
+
+def test_a_model_is_a_sample_of_every_machine(measured):
+    samples = calibrate.samples(1)
+    assert len(samples) == 2 * len(measured)
+    runs = {name for sample in samples for name in sample.features if name.startswith(RUN)}
+    assert runs == {f"{RUN} {machine}" for machine in MACHINES}
+
+
+def test_what_a_run_costs_is_each_machines_own(measured):
+    """The rates explain the times of both, although a run as such takes ten times as long on one."""
+    content = calibrate.rates([1])
+    assert content["source"].endswith("; AMD EPYC and Intel Xeon Processor")
+    for machine, (_, run) in MACHINES.items():
+        assert content["rates"]["1"][f"{RUN} {machine}"] == pytest.approx(run, rel=0.05)
+    errors = [kind["median"] for kind in content["fit"]["1"].values()]
+    assert max(errors) < 0.02
