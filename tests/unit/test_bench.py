@@ -74,8 +74,8 @@ def test_a_seed_draws_the_cases_that_are_run(monkeypatch):
     result = run_gradc(
         "bench", "--suite", "drawn", "--seed", "3", "--peers", "none", "--budget", "0", "--json", "-"
     )
-    assert result.exit_code == 0, result.stderr
-    report = json.loads(result.stdout)
+    assert result.code == 0, result.err
+    report = json.loads(result.out)
     assert report["settings"]["seed"] == 3
     assert [case["problem"] for case in report["cases"]] == [str(next(problems(3, 1)))]
 
