@@ -9,7 +9,7 @@ from passes.support.axis_forms import Sums
 
 
 class ResizeToReduceSum(ResizeByForm):
-    """ReduceSum where nearest enlarged by a whole factor."""
+    """ReduceSum, or Gathers added, where nearest enlarged by a whole factor."""
 
     name: ClassVar[str] = "resize-to-reduce-sum"
     form: ClassVar = Sums()

@@ -1,7 +1,7 @@
 """What each position of diff_src reads, gathered: tap after tap, weighted, added.
 
 For axes with something behind them: Gather copies whole rows. A position that reads less than the others
-reads any row with weight 0.
+reads any row with weight 0; where all other weights are one number, a row of zeros that is added.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MOST_TAPS = 4
 
 
 class Gathers(AxisForm):
-    needs: ClassVar = (onnx.GatherOp, onnx.MulOp, onnx.AddOp)
+    needs: ClassVar = (onnx.GatherOp, onnx.MulOp, onnx.AddOp, onnx.PadOp)
 
     def refuses(self, sampling: AxisSampling) -> str | None:
         taps = most_taps(sampling)
@@ -44,7 +44,9 @@ class Gathers(AxisForm):
 
     def mixes(self, sampling: AxisSampling) -> str | None:
         _, weights = tables(sampling)
-        return None if weights.all() else "a position that reads less than the others reads a row times 0"
+        if weights.all() or _is_common(weights, sampling.y):
+            return None
+        return "a position that reads less than the others reads a row times 0"
 
     def write(self, emit: Emitter, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
         return gathered(emit, value, axis, *tables(sampling))
@@ -55,10 +57,10 @@ def gathered(
 ) -> SSAValue:
     """For X positions of an axis the sum over taps of what they read, weighted; both are (taps, X), or
     (taps, X..) where several axes are to be in place of the one."""
-    first = weights.flat[:1]
-    if first != 1 and np.all(weights == first):
-        # one weight for all is multiplied where there are fewer numbers: before they are gathered
-        value = emit(onnx.MulOp(value, emit.constant(as_dtype_of(value, first))))
+    y = shape_of(value)[axis]
+    assert isinstance(y, int)
+    if _is_common(weights, y):
+        value, positions = _weighted_before(emit, value, axis, positions, weights)
         weights = np.ones_like(weights)
     broadcast = [*weights.shape[1:], *[1] * (len(shape_of(value)) - 1 - axis)]
     total: SSAValue | None = None
@@ -70,6 +72,31 @@ def gathered(
         total = part if total is None else emit(onnx.AddOp(total, part))
     assert total is not None
     return total
+
+
+def _is_common(weights: np.ndarray, y: int) -> bool:
+    """Whether all weights but zeros are one number, and a row of zeros behind y others costs less than
+    products with zeros: it copies the y, where there would be a product for each of X positions."""
+    return bool(np.all((weights == 0) | (weights == weights.max()))) and (
+        bool(weights.all()) or y <= 2 * weights[0].size
+    )
+
+
+def _weighted_before(
+    emit: Emitter, value: SSAValue, axis: int, positions: np.ndarray, weights: np.ndarray
+) -> tuple[SSAValue, np.ndarray]:
+    """The value times its one weight, where there are fewer numbers than behind the Gathers, and with a row
+    of zeros for the positions whose weight is 0."""
+    rank, y = len(shape_of(value)), shape_of(value)[axis]
+    assert isinstance(y, int)
+    if weights.max() != 1:
+        factor = as_dtype_of(value, np.array([weights.max()]))
+        value = emit(onnx.MulOp(value, emit.constant(factor)))
+    if weights.all():
+        return value, positions
+    pads = [0] * 2 * rank
+    pads[rank + axis] = 1
+    return emit(onnx.PadOp(value, emit.ints(pads))), np.where(weights == 0, y, positions)
 
 
 @lru_cache(MOST)

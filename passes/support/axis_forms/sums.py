@@ -1,13 +1,14 @@
 """Enlarging by a whole factor r with `nearest`: every position of diff_src sums r positions of diff_dst.
 
-As (.., X, r, inner) that is a ReduceSum over r. With few numbers behind the axis (channels last) ReduceSum
-is slow; there r Gathers take one position of r each, and are added.
+As (.., X, r, inner) that is a ReduceSum over r. With few numbers behind the axis ReduceSum is slow, most of
+all with one; there r Gathers take one position of r each, and are added.
 """
 
 from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -20,12 +21,13 @@ from dialects.support.shapes import shape_of
 from passes.support.axis_forms.base import AxisForm
 from passes.support.budget import Built
 from passes.support.rewriting import Emitter
-from passes.support.tensors import reshape, size_of
+from passes.support.tensors import Size, reshape, size_of
 
-MOST_GATHERS = 8
+MOST_GATHERS, MOST_GATHERS_OF_ONE = 8, 4
 SHORT_RUN = 1024
-"""Up to so many numbers behind the axis, but for none, Gathers are quicker than ReduceSum: with 32 of them
-0.76 against 2.9 ms (2x160x160 halved, onnxruntime 1.31, AMD EPYC), with 512 the same."""
+"""Up to such numbers of Gathers are quicker than ReduceSum, with nothing behind the axis or so many numbers at
+most: with 32 behind 0.5 against 2.9 ms (2x160x160 halved), on the last axis 0.27 against 0.81 (640 rows to
+320), with 512 behind the same (onnxruntime 1.31, AMD EPYC)."""
 
 
 class Sums(AxisForm):
@@ -43,13 +45,19 @@ class Sums(AxisForm):
     def write(self, emit: Emitter, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
         sizes = [size_of(emit, value, a) for a in range(len(shape_of(value)))]
         ratio = sampling.y // sampling.x
-        behind = sizes[axis + 1 :]
-        apart = reshape(emit, value, [*sizes[:axis], sampling.x, ratio, *behind])
+        outer, behind = [*sizes[:axis], sampling.x], sizes[axis + 1 :]
         run = math.prod(size for size in behind if isinstance(size, int))
-        is_short = 1 < run <= SHORT_RUN and all(isinstance(size, int) for size in behind)
-        if is_short and ratio <= MOST_GATHERS:
-            return _added(emit, apart, axis + 1, ratio)
-        return emit(onnx.ReduceSumOp(apart, emit.ints([axis + 1]), keepdims=0))
+        is_short = run <= SHORT_RUN and all(isinstance(size, int) for size in behind)
+        if is_short and ratio <= (MOST_GATHERS if behind else MOST_GATHERS_OF_ONE):
+            return _added(emit, reshape(emit, value, [*outer, ratio, *behind]), axis + 1, ratio)
+        if behind and is_short and run == 1:
+            # with an axis of one behind the one that is summed ReduceSum takes a hundred times as long
+            return reshape(emit, _reduced(emit, value, [*outer, ratio], axis + 1), [*outer, *behind])
+        return _reduced(emit, value, [*outer, ratio, *behind], axis + 1)
+
+
+def _reduced(emit: Emitter, value: SSAValue, sizes: Sequence[Size], axis: int) -> SSAValue:
+    return emit(onnx.ReduceSumOp(reshape(emit, value, sizes), emit.ints([axis]), keepdims=0))
 
 
 def _added(emit: Emitter, value: SSAValue, axis: int, count: int) -> SSAValue:

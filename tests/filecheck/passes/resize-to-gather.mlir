@@ -6,11 +6,11 @@ func.func @nearest(%dy: tensor<1x4x2xf32>) -> tensor<1x3x2xf32> {
   func.return %dx : tensor<1x3x2xf32>
 }
 // CHECK-LABEL: func.func @nearest(
-// CHECK-NEXT: %dx = onnx.Constant {gradc.strategy = "resize-to-gather"} dense<[0, 1, 3]> : tensor<3xi64>
-// CHECK-NEXT: %dx_1 = onnx.Gather %dy, %dx {axis = 1, gradc.strategy = "resize-to-gather"} : (tensor<1x4x2xf32>, tensor<3xi64>) -> tensor<1x3x2xf32>
-// CHECK-NEXT: %dx_2 = onnx.Constant {gradc.strategy = "resize-to-gather"} dense<[0, 2, 0]> : tensor<3xi64>
-// CHECK-NEXT: %dx_3 = onnx.Gather %dy, %dx_2 {axis = 1, gradc.strategy = "resize-to-gather"} : (tensor<1x4x2xf32>, tensor<3xi64>) -> tensor<1x3x2xf32>
-// CHECK-NEXT: %dx_4 = onnx.Constant {gradc.strategy = "resize-to-gather"} dense<[[0.000000e+00], [1.000000e+00], [0.000000e+00]]> : tensor<3x1xf32>
-// CHECK-NEXT: %dx_5 = onnx.Mul %dx_3, %dx_4 {gradc.strategy = "resize-to-gather"} : (tensor<1x3x2xf32>, tensor<3x1xf32>) -> tensor<1x3x2xf32>
-// CHECK-NEXT: %dx_6 = onnx.Add %dx_1, %dx_5 {gradc.strategy = "resize-to-gather"} : (tensor<1x3x2xf32>, tensor<1x3x2xf32>) -> tensor<1x3x2xf32>
+// CHECK-NEXT: %dx = onnx.Constant {gradc.strategy = "resize-to-gather"} dense<[0, 0, 0, 0, 1, 0]> : tensor<6xi64>
+// CHECK-NEXT: %dx_1 = onnx.Pad %dy, %dx {gradc.strategy = "resize-to-gather"} : (tensor<1x4x2xf32>, tensor<6xi64>) -> tensor<1x5x2xf32>
+// CHECK-NEXT: %dx_2 = onnx.Constant {gradc.strategy = "resize-to-gather"} dense<[0, 1, 3]> : tensor<3xi64>
+// CHECK-NEXT: %dx_3 = onnx.Gather %dx_1, %dx_2 {axis = 1, gradc.strategy = "resize-to-gather"} : (tensor<1x5x2xf32>, tensor<3xi64>) -> tensor<1x3x2xf32>
+// CHECK-NEXT: %dx_4 = onnx.Constant {gradc.strategy = "resize-to-gather"} dense<[4, 2, 4]> : tensor<3xi64>
+// CHECK-NEXT: %dx_5 = onnx.Gather %dx_1, %dx_4 {axis = 1, gradc.strategy = "resize-to-gather"} : (tensor<1x5x2xf32>, tensor<3xi64>) -> tensor<1x3x2xf32>
+// CHECK-NEXT: %dx_6 = onnx.Add %dx_3, %dx_5 {gradc.strategy = "resize-to-gather"} : (tensor<1x3x2xf32>, tensor<1x3x2xf32>) -> tensor<1x3x2xf32>
 // CHECK-NEXT: func.return %dx_6 : tensor<1x3x2xf32>
