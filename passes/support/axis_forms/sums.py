@@ -25,9 +25,9 @@ from passes.support.tensors import Size, reshape, size_of
 
 MOST_GATHERS, MOST_GATHERS_OF_ONE = 8, 4
 SHORT_RUN = 1024
-"""Up to such numbers of Gathers are quicker than ReduceSum, with nothing behind the axis or so many numbers at
-most: with 32 behind 0.5 against 2.9 ms (2x160x160 halved), on the last axis 0.27 against 0.81 (640 rows to
-320), with 512 behind the same (onnxruntime 1.31, AMD EPYC)."""
+"""Up to such numbers of Gathers are quicker than ReduceSum, with nothing behind the axis or so many numbers
+at most: with 32 behind 0.5 against 2.9 ms (2x160x160 halved), on the last axis 0.27 against 0.81 (640 rows
+to 320), with 512 behind the same (onnxruntime 1.31, AMD EPYC)."""
 
 
 class Sums(AxisForm):
