@@ -8,6 +8,7 @@ gradient like any other, written as a Conv, or as one per phase of a stride.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import ClassVar
@@ -76,12 +77,12 @@ class ConvToJoinedGroups(Strategy):
 
 
 def _joined(op: GradConv) -> int | None:
-    """The fewest groups to join for channels that fill blocks; None if no number does."""
+    """The fewest groups to join for channels that fill blocks; None if they do not divide the groups."""
     channels, per_group, *_ = op.weights_shape
     groups = op.value("groups")
     sides = (channels // groups, per_group)
-    counts = (m for m in range(1, groups + 1) if groups % m == 0)
-    return next((m for m in counts if all(m * side % BLOCK == 0 for side in sides)), None)
+    count = math.lcm(*(BLOCK // math.gcd(BLOCK, side) for side in sides))
+    return count if groups % count == 0 else None
 
 
 def _way(op: GradConv) -> Strategy:
