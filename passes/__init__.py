@@ -44,6 +44,7 @@ STRATEGY_NAMES = (
     "resize-to-reduce-sum",
     "resize-to-gather",
     "resize-to-gathered-sum",
+    "resize-to-ordered-sums",
     "resize-by-axis",
     "resize-axes-last",
     "resize-to-upsample",

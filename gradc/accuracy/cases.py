@@ -47,6 +47,7 @@ resize_backward,DTYPE,NCX,diff_dst=1x4x320x8,diff_src=1x4x2x4
 resize_backward,DTYPE,NCX,diff_dst=1x8x300,diff_src=1x8x199
 resize_backward,DTYPE,NCX|NXC,diff_dst=1x8x32x32,diff_src=1x8x8x8,interpolation=nearest_floor,coordinates=corner
 resize_backward,DTYPE,NCX,diff_dst=1x8x30,diff_src=1x8x20,interpolation=nearest_half_down
+resize_backward,DTYPE,NXC,diff_dst=1x8x20x30,diff_src=1x8x9x18,interpolation=nearest_half_up
 resize_backward_dynamic,DTYPE,NCX|NXC,diff_dst=?x8x?x?
 resize_backward_dynamic,DTYPE,NCX,diff_dst=1x8x?,interpolation=nearest_floor,coordinates=corner
 """

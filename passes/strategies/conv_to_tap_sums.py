@@ -30,7 +30,7 @@ from passes.strategies.base import Strategy, no_kernel
 from passes.support.budget import Built
 from passes.support.convolution import GradConv
 from passes.support.rewriting import Emitter
-from passes.support.tensors import multiply_left, product, reshape, size_of
+from passes.support.tensors import added, multiply_left, product, reshape, size_of
 from passes.target import Target
 
 NEEDED = (onnx.MatMulOp, onnx.SplitOp, onnx.PadOp, onnx.SliceOp, onnx.AddOp)
@@ -52,14 +52,11 @@ class ConvToTapSums(Strategy):
         return no_kernel(target, op.diff_dst, *NEEDED)
 
     def emit(self, op: GradConv, target: Target, emit: Emitter) -> SSAValue:
-        total: SSAValue | None = None
-        backward = isinstance(op, ConvBackwardDataOp)
-        for tap, terms in _terms(op, emit):
-            part = _scattered(op, tap, terms, emit) if backward else _read(op, tap, terms, emit)
-            total = part if total is None else emit(onnx.AddOp(total, part))
-        assert total is not None
-        if backward:
+        if isinstance(op, ConvBackwardDataOp):
+            total = added(emit, (_scattered(op, tap, terms, emit) for tap, terms in _terms(op, emit)))
             total = _sliced(emit, total, op.value("pads_begin"), [-pad for pad in op.value("pads_end")])
+        else:
+            total = added(emit, (_read(op, tap, terms, emit) for tap, terms in _terms(op, emit)))
         return emit(onnx.CastOp(total, to=element_type_of(op.diff_dst))) if _is_half(op) else total
 
 

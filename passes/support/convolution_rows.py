@@ -30,7 +30,7 @@ from dialects.support.shapes import element_type_of, is_static, shape_of
 from passes.support.budget import Built
 from passes.support.convolution import Convolution, GradConv, convolve, crop
 from passes.support.rewriting import Emitter
-from passes.support.tensors import product, reshape, size_of
+from passes.support.tensors import added, product, reshape, size_of
 
 
 @dataclass(frozen=True)
@@ -92,10 +92,7 @@ def convolve_rows(emit: Emitter, data: SSAValue, weights: SSAValue, conv: Convol
     image = _image(emit, data, axis, slices)
     if axis == 1:
         image = emit(onnx.TransposeOp(image, perm=[0, 3, 1, 2]))
-    parts = [convolve(emit, image, *plane) for plane in _planes(emit, weights, conv, slices)]
-    value = parts[0]
-    for part in parts[1:]:
-        value = emit(onnx.AddOp(value, part))
+    value = added(emit, [convolve(emit, image, *plane) for plane in _planes(emit, weights, conv, slices)])
     if axis == 1:
         value = emit(onnx.TransposeOp(value, perm=[0, 2, 3, 1]))
     count, results = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from xdsl.ir import Operation, OpResult, SSAValue
@@ -32,6 +32,15 @@ def product(emit: Emitter, sizes: Sequence[Size]) -> Size:
     for size in unknown[1:]:
         total = ShapeMath(emit).mul(total, size)
     return total if known == 1 else ShapeMath(emit).mul(total, emit.ints([known]))
+
+
+def added(emit: Emitter, parts: Iterable[SSAValue]) -> SSAValue:
+    """The sum of at least one; each is added as soon as it is there."""
+    total: SSAValue | None = None
+    for part in parts:
+        total = part if total is None else emit(onnx.AddOp(total, part))
+    assert total is not None
+    return total
 
 
 def reshape(emit: Emitter, value: SSAValue, sizes: Sequence[Size]) -> SSAValue:

@@ -27,6 +27,7 @@ PROBLEMS = (
     "resize_backward,DTYPE,NCX,diff_dst=1x4x8x8,diff_src=1x4x4x4,interpolation=nearest_floor,coordinates=corner",
     "resize_backward,DTYPE,NCX,diff_dst=1x4x4x4,diff_src=1x4x8x8",
     "resize_backward,DTYPE,NXC,diff_dst=1x4x8x8,diff_src=1x4x4x4",
+    "resize_backward,DTYPE,NXC,diff_dst=1x4x8x8,diff_src=1x4x6x6,interpolation=nearest_floor,coordinates=corner",
 )
 """Sampling weights are quarters, so that what is computed of small whole numbers is exact."""
 

@@ -44,6 +44,7 @@ CANONICAL: dict[str, Callable[[OpGenerator], Value]] = {
 
 RARE: dict[str, Callable[[OpGenerator], Value]] = {
     "halved": OpGenerator.halved,
+    "uneven": OpGenerator.uneven,
     "grouped_convolution": OpGenerator.grouped_convolution,
     "grouped_conv_transpose": OpGenerator.grouped_conv_transpose,
 }

@@ -14,17 +14,24 @@ from dialects.cann.resize import ResizeBilinearV2GradOp, UpsampleBilinear2dBackw
 from dialects.onednn.interpolate import InterpolateBackwardOp
 from dialects.support.shapes import Dim
 
+RARE_LAYOUTS = {"halved": "NCX", "uneven": "NXC"}
+"""In which the strategies for these problems are."""
+
 
 class ResizeGenerator(Generator):
     # --- InterpolateBackward -----------------------------------------------------------------------
 
     def halved(self, dst: Value | None = None) -> Value:
         """The forward op shrinks by two: every position of src is read by one output alone."""
-        return self.interpolate(dst, halved=True)
+        return self.interpolate(dst, "halved")
 
-    def interpolate(self, dst: Value | None = None, halved: bool = False) -> Value:
-        data = "NCX" if halved and dst is None else self.layout(dst)
-        n = len(dst.declared) - 2 if dst else self.draw.choice((2, 1) if halved else (2, 1, 3))
+    def uneven(self, dst: Value | None = None) -> Value:
+        """`nearest` enlarges by less than two: some positions of src are read by two outputs an axis."""
+        return self.interpolate(dst, "uneven")
+
+    def interpolate(self, dst: Value | None = None, rare: str | None = None) -> Value:
+        data = RARE_LAYOUTS[rare] if rare and dst is None else self.layout(dst)
+        n = len(dst.declared) - 2 if dst else self.draw.choice((2, 1) if rare else (2, 1, 3))
         largest = 9 if n < 3 else 5
         if dst is None:
             dst = self.fresh_diff_dst(n, data, largest)
@@ -32,8 +39,9 @@ class ResizeGenerator(Generator):
         declared_y = spatial_of(dst.declared, data)
         whole = self.flag(4)
         axes = [self._resized(i, declared_y[i], [y[i] for y in ys], largest, whole) for i in range(n)]
-        if halved and len(set(ys)) == 1:
-            axes = [(2 * y, (2 * y,) * len(ys)) for y in ys[0]]
+        if rare and len(set(ys)) == 1:
+            xs = [2 * y if rare == "halved" else -(-2 * y // 3) for y in ys[0]]
+            axes = [(x, (x,) * len(ys)) for x in xs]
         batch = dst.declared[0] if self.flag(3) else self.declared_batch()
         channels = channels_of(dst.sizes[0], data)
         xs = [tuple(sizes[run] for _, sizes in axes) for run in range(self.problem.runs)]
@@ -43,8 +51,9 @@ class ResizeGenerator(Generator):
             in_layout((batch, channels, *(d for d, _ in axes)), data),
             [in_layout((self.batches[run], channels, *xs[run]), data) for run in range(self.problem.runs)],
         )
-        mode = self.draw.choice(("nearest", "nearest", "linear", "bilinear", "trilinear"))
-        coordinate = self.draw.choice(("half_pixel",) if halved else ("half_pixel", "align_corners"))
+        modes = ("nearest", "nearest", "linear", "bilinear", "trilinear")
+        mode = self.draw.choice(("nearest",) if rare == "uneven" else modes)
+        coordinate = self.draw.choice(("half_pixel",) if rare else ("half_pixel", "align_corners"))
         rounding = self.draw.choice(("exact", "pytorch_nearest", "onnx_prefer_floor"))
         if coordinate == "align_corners" and rounding == "pytorch_nearest":
             rounding = "exact"

@@ -23,6 +23,8 @@ class Sample:
     kind: str
     features: Features
     seconds: float
+    weight: float = 1.0
+    """Of the square of its error, beside those of the other samples."""
 
 
 def fit(samples: Sequence[Sample]) -> dict[str, float]:
@@ -32,12 +34,13 @@ def fit(samples: Sequence[Sample]) -> dict[str, float]:
     measured = np.array([sample.seconds for sample in samples])
     scale = matrix.max(axis=0)
     matrix = matrix / scale
+    weight = np.sqrt([sample.weight for sample in samples])
     # relative errors of a sum of non-negative terms first, then of its logarithm
-    rates = nonnegative(matrix / measured[:, None], np.ones(len(samples)))
+    rates = nonnegative((weight / measured)[:, None] * matrix, weight)
     for _ in range(ROUNDS):
         predicted = np.maximum(matrix @ rates, measured / 20)
         target = (matrix @ rates) / predicted - np.clip(np.log(predicted / measured), -2, 2)
-        step = nonnegative(matrix / predicted[:, None], target)
+        step = nonnegative((weight / predicted)[:, None] * matrix, weight * target)
         rates = 0.5 * rates + 0.5 * step
     return {name: float(rate) for name, rate in zip(names, rates / scale, strict=True)}
 

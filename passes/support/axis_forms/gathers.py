@@ -21,6 +21,7 @@ from passes.support.axis_forms.bands import Bands
 from passes.support.axis_forms.base import AxisForm, as_dtype_of
 from passes.support.budget import Built
 from passes.support.rewriting import Emitter
+from passes.support.tensors import added
 
 MOST_TAPS = 4
 """More are read only where the matrix is too large to multiply, even in bands."""
@@ -63,15 +64,15 @@ def gathered(
         value, positions = _weighted_before(emit, value, axis, positions, weights)
         weights = np.ones_like(weights)
     broadcast = [*weights.shape[1:], *[1] * (len(shape_of(value)) - 1 - axis)]
-    total: SSAValue | None = None
-    for rows, factors in zip(positions, weights, strict=True):
-        part: SSAValue = emit(onnx.GatherOp(value, emit.constant(rows), axis=axis))
-        if not np.all(factors == 1):
-            weight = as_dtype_of(value, factors).reshape(broadcast)
-            part = emit(onnx.MulOp(part, emit.constant(weight)))
-        total = part if total is None else emit(onnx.AddOp(total, part))
-    assert total is not None
-    return total
+    taps = zip(positions, weights, strict=True)
+    return added(emit, (_tap(emit, value, axis, rows, factors.reshape(broadcast)) for rows, factors in taps))
+
+
+def _tap(emit: Emitter, value: SSAValue, axis: int, rows: np.ndarray, factors: np.ndarray) -> SSAValue:
+    part = emit(onnx.GatherOp(value, emit.constant(rows), axis=axis))
+    if np.all(factors == 1):
+        return part
+    return emit(onnx.MulOp(part, emit.constant(as_dtype_of(value, factors))))
 
 
 def _is_common(weights: np.ndarray, y: int) -> bool:

@@ -21,7 +21,7 @@ from dialects.support.shapes import shape_of
 from passes.support.axis_forms.base import AxisForm
 from passes.support.budget import Built
 from passes.support.rewriting import Emitter
-from passes.support.tensors import Size, reshape, size_of
+from passes.support.tensors import Size, added, reshape, size_of
 
 MOST_GATHERS, MOST_GATHERS_OF_ONE = 8, 4
 SHORT_RUN = 1024
@@ -49,7 +49,7 @@ class Sums(AxisForm):
         run = math.prod(size for size in behind if isinstance(size, int))
         is_short = run <= SHORT_RUN and all(isinstance(size, int) for size in behind)
         if is_short and ratio <= (MOST_GATHERS if behind else MOST_GATHERS_OF_ONE):
-            return _added(emit, reshape(emit, value, [*outer, ratio, *behind]), axis + 1, ratio)
+            return _positions_added(emit, reshape(emit, value, [*outer, ratio, *behind]), axis + 1, ratio)
         if behind and is_short and run == 1:
             # with an axis of one behind the one that is summed ReduceSum takes a hundred times as long
             return reshape(emit, _reduced(emit, value, [*outer, ratio], axis + 1), [*outer, *behind])
@@ -60,12 +60,10 @@ def _reduced(emit: Emitter, value: SSAValue, sizes: Sequence[Size], axis: int) -
     return emit(onnx.ReduceSumOp(reshape(emit, value, sizes), emit.ints([axis]), keepdims=0))
 
 
-def _added(emit: Emitter, value: SSAValue, axis: int, count: int) -> SSAValue:
+def _positions_added(emit: Emitter, value: SSAValue, axis: int, count: int) -> SSAValue:
     """The sum of the `count` positions of an axis, which is gone then."""
-    parts = (
-        emit(onnx.GatherOp(value, emit.constant(np.array(i, np.int64)), axis=axis)) for i in range(count)
-    )
-    return functools.reduce(lambda total, part: emit(onnx.AddOp(total, part)), parts)
+    places = (np.array(i, np.int64) for i in range(count))
+    return added(emit, (emit(onnx.GatherOp(value, emit.constant(place), axis=axis)) for place in places))
 
 
 @functools.lru_cache(MOST)

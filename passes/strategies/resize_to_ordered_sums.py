@@ -1,0 +1,103 @@
+"""resize-to-ordered-sums: `nearest` where some positions read more than others, in order of how many.
+
+All axes count as one. The positions of diff_src that read n positions of diff_dst are summed by n Gathers
+of whole rows, for each n apart; the sums stand one after the other, and one Gather puts them where they
+belong. Every row is read once, and nothing is multiplied. ScatterND, which would add in one step, adds
+wrongly where two threads meet on a position (onnxruntime 1.31).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import ClassVar
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from dialects.grad.resize import ResizeBackwardOp
+from dialects.grad.sampling import AxisSampling
+from dialects.onnx import ops as onnx
+from dialects.support.memo import MOST
+from dialects.support.shapes import shape_of
+from passes.strategies.base import Strategy, no_kernel
+from passes.support.budget import Built
+from passes.support.rewriting import Emitter
+from passes.support.tensors import added, reshape, size_of
+from passes.target import Target
+
+MOST_READ = 16
+"""For a position that reads more, axis after axis takes fewer additions."""
+
+
+class ResizeToOrderedSums(Strategy):
+    """Gathers and Adds by the number of positions read, put in order by a Gather."""
+
+    name: ClassVar[str] = "resize-to-ordered-sums"
+    ops: ClassVar = (ResizeBackwardOp,)
+
+    def builds(self, op: ResizeBackwardOp) -> Built:
+        """Every position of diff_dst once, and the place of each of diff_src."""
+        positions = math.prod(s.y for s in op.samplings) + math.prod(s.x for s in op.samplings)
+        return Built(positions, MOST_READ * (MOST_READ + 1))
+
+    def refuses(self, op: ResizeBackwardOp, target: Target) -> str | None:
+        if reason := no_kernel(target, op.diff_dst, onnx.GatherOp, onnx.AddOp, onnx.ConcatOp):
+            return reason
+        axes = sorted(op.value("axes"))
+        if axes != list(range(axes[0], axes[0] + len(axes))):
+            return f"axes {axes} do not follow each other"
+        if axes[-1] == len(shape_of(op.diff_dst)) - 1:
+            return "nothing is behind the axes: rows of one number"
+        counts = np.ones((), np.int64)
+        for sampling in op.samplings:
+            if sampling.interpolation == "linear":
+                return "positions are weighted, not summed"
+            counts = np.multiply.outer(counts, np.unique(_counts(sampling)))
+        if counts.min() == 0:
+            return "some positions read nothing"
+        if counts.max() > MOST_READ:
+            return f"a position reads {counts.max()} positions, more than {MOST_READ}"
+        if counts.min() == counts.max():
+            return f"every position reads {counts.max()}"
+        return None
+
+    def emit(self, op: ResizeBackwardOp, target: Target, emit: Emitter) -> SSAValue:
+        value, first = op.diff_dst, min(op.value("axes"))
+        given = dict(zip(op.value("axes"), op.samplings, strict=True))
+        samplings = [given[axis] for axis in sorted(given)]
+        sizes = [size_of(emit, value, axis) for axis in range(len(shape_of(value)))]
+        all_rows = math.prod(s.y for s in samplings)
+        rows = reshape(emit, value, [*sizes[:first], all_rows, *sizes[first + len(samplings) :]])
+        sums, places, done = [], np.zeros([s.x for s in samplings], np.int64), 0
+        for at, read in _classes(samplings):
+            sums.append(
+                added(emit, (emit(onnx.GatherOp(rows, emit.constant(tap), axis=first)) for tap in read))
+            )
+            places[at] = np.arange(done, done + len(read[0]))
+            done += len(read[0])
+        joined = emit(onnx.ConcatOp(sums, axis=first))
+        return emit(onnx.GatherOp(joined, emit.constant(places), axis=first))
+
+
+def _classes(samplings: list[AxisSampling]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """By how many positions of diff_dst are read: which of diff_src do, as a mask, and (n, positions) what
+    they read, in ascending order."""
+    adds_to, count = np.zeros((), np.int64), np.ones((), np.int64)
+    for sampling in samplings:
+        lower, _, _ = sampling.taps()
+        adds_to = np.add.outer(adds_to * sampling.x, lower)
+        count = np.multiply.outer(count, _counts(sampling))
+    rows = np.argsort(adds_to, axis=None, kind="stable")
+    starts = (np.cumsum(count) - count.reshape(-1)).reshape(count.shape)
+    for n in np.unique(count).tolist():
+        at = count == n
+        yield at, rows[starts[at] + np.arange(n)[:, None]]
+
+
+@lru_cache(MOST)
+def _counts(sampling: AxisSampling) -> np.ndarray:
+    """How many positions of diff_dst each of diff_src reads."""
+    lower, _, _ = sampling.taps()
+    return np.bincount(lower, minlength=sampling.x)
