@@ -1,15 +1,16 @@
-"""conv-nxc-to-matmul: channels last, a convolution gradient is MatMul on slices, without a Transpose.
+"""conv-nxc-to-matmul: channels last, a convolution gradient is MatMul on windows, without a Transpose.
 
 1. Kernel 1 and stride 1: diff_dst (N, Y.., O) times weights (O, C).
-2. Otherwise what each tap reads is a window of diff_dst, padded; the windows of one phase (see
-   `support.phases`; a stride of 1 has one) lie side by side on the channels: (N, Q.., T O) times (T O, C).
+2. Otherwise what the taps of a position read, rows of O channels of diff_dst, padded, is gathered side by
+   side, for each phase apart (see `support.phases`; a stride of 1 has one): (N, Q.., T O) times (T O, C).
    The phases are interleaved in runs of whole channels.
 3. ConvTransposeBackwardData, a forward convolution: one such product, its windows taken with the stride.
+
+Taps are in the order of the weights: nothing is flipped.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from typing import ClassVar
@@ -20,16 +21,19 @@ from xdsl.ir import SSAValue
 from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp
 from dialects.onnx import ops as onnx
 from dialects.support import shapes
-from dialects.support.shapes import shape_of
+from dialects.support.shapes import Dim, shape_of
 from passes.strategies.base import Strategy, no_kernel
 from passes.support.budget import Built
 from passes.support.convolution import GradConv
 from passes.support.phases import AxisPhases, Phase, interleave_channels_last, op_phases, phases_built
 from passes.support.rewriting import Emitter
-from passes.support.tensors import multiply_right, reshape
+from passes.support.tensors import multiply_right, product, reshape, size_of
 from passes.target import Target
 
-NEEDED = (onnx.MatMulOp, onnx.SliceOp, onnx.ConcatOp, onnx.PadOp, onnx.GatherOp)
+NEEDED = (onnx.MatMulOp, onnx.ConcatOp, onnx.PadOp, onnx.GatherOp)
+
+Taps = Sequence[tuple[int, int]]
+"""Of one axis: taps, in ascending order, each with the padded position that it reads for position 0."""
 
 
 class ConvNxcToMatMul(Strategy):
@@ -40,9 +44,15 @@ class ConvNxcToMatMul(Strategy):
     layouts: ClassVar = ("NXC",)
 
     def builds(self, op: GradConv) -> Built:
-        """A slice for every tap, whatever phase it is in."""
-        slices = Built(nodes=math.prod(op.weights_shape[2:]), spread=math.prod(op.weights_shape[2:]))
-        return slices + (phases_built(op, Built()) if isinstance(op, ConvBackwardDataOp) else Built())
+        """The place of every row that is gathered: each tap's for each position of its phase."""
+        if is_product(op):
+            return Built()
+        taps = math.prod(op.weights_shape[2:])
+        if isinstance(op, ConvTransposeBackwardDataOp):
+            return Built(taps * _known(op.spatial(op.diff_src)), 20, taps)
+        sizes = zip(op.spatial(op.diff_src), op.value("strides"), strict=True)
+        positions = _known([-(-x // s) if isinstance(x, int) else x for x, s in sizes])
+        return Built(taps * positions, 20, taps) + phases_built(op, Built(nodes=8))
 
     def refuses(self, op: GradConv, target: Target) -> str | None:
         if op.value("layout") != "NXC":
@@ -64,20 +74,26 @@ class ConvNxcToMatMul(Strategy):
         if isinstance(op, ConvTransposeBackwardDataOp):
             return _forward(op, emit)
         if is_product(op):
-            return multiply_right(emit, op.diff_dst, _matrix(emit, op.weights, ()))
+            return multiply_right(emit, op.diff_dst, reshape(emit, op.weights, list(op.weights_shape[:2])))
         axes = op_phases(op)
         begin, end = zip(*(axis.widest for axis in axes), strict=True)
         data = _padded(emit, op.diff_dst, begin, end)
+        weights = _taps_first(emit, op.weights, 0, 1)
 
         def part(chosen: tuple[Phase, ...]) -> SSAValue:
-            starts = [
-                [b + phase.first + i * phase.step for i in range(len(phase.taps))]
-                for b, phase in zip(begin, chosen, strict=True)
-            ]
-            windows = _windows(emit, data, starts, [axis.positions for axis in axes], [1] * len(axes))
-            return multiply_right(emit, windows, _matrix(emit, op.weights, [phase.taps for phase in chosen]))
+            taps = [_in_order(phase, b) for phase, b in zip(chosen, begin, strict=True)]
+            windows = _windows(emit, data, taps, [axis.positions for axis in axes], [1] * len(axes))
+            return multiply_right(emit, windows, _matrix(emit, weights, op.weights_shape[2:], taps))
 
         return interleave_channels_last(emit, axes, part) if strided(op) else part(_only(axes))
+
+
+def _in_order(phase: Phase, pad: int) -> Taps:
+    return sorted((tap, pad + phase.first + i * phase.step) for i, tap in enumerate(phase.taps))
+
+
+def _known(sizes: Sequence[Dim]) -> int:
+    return math.prod(size for size in sizes if isinstance(size, int))
 
 
 def strided(op: ConvBackwardDataOp) -> bool:
@@ -98,30 +114,34 @@ def is_product(op: GradConv) -> bool:
 
 
 def _forward(op: ConvTransposeBackwardDataOp, emit: Emitter) -> SSAValue:
-    """weights (C, O, K...) as (K O, C); tap k of position x reads x s - pb + k d."""
+    """weights (C, O, K...); tap k of position x reads x s - pb + k d."""
+    weights = _taps_first(emit, op.weights, 1, 0)
     channels, out, *kernel = op.weights_shape
-    n = op.spatial_rank
-    matrix = emit(onnx.TransposeOp(op.weights, perm=[*range(2, n + 2), 1, 0]))
-    matrix = reshape(emit, matrix, [int(np.prod(kernel)) * out, channels])
     if is_product(op):
-        return multiply_right(emit, op.diff_dst, matrix)
+        return multiply_right(emit, op.diff_dst, reshape(emit, weights, [out, channels]))
     begin = [axis.pad_begin for axis in op.axes]
     data = _padded(emit, op.diff_dst, begin, [axis.pad_end for axis in op.axes])
-    starts = [[k * axis.window.dilation for k in range(axis.window.kernel)] for axis in op.axes]
+    taps = [[(k, k * axis.window.dilation) for k in range(axis.window.kernel)] for axis in op.axes]
     counts = [x for x in op.spatial(op.diff_src) if isinstance(x, int)]
-    return multiply_right(emit, _windows(emit, data, starts, counts, op.value("strides")), matrix)
+    windows = _windows(emit, data, taps, counts, op.value("strides"))
+    return multiply_right(emit, windows, _matrix(emit, weights, kernel, taps))
 
 
-def _matrix(emit: Emitter, weights: SSAValue, taps: Sequence[Sequence[int]]) -> SSAValue:
-    """Weights (O, C, K...) of some taps as (T O, C)."""
-    out, channels, *kernel = (k for k in shape_of(weights) if isinstance(k, int))
-    for axis, chosen in enumerate(taps, 2):
-        if list(chosen) != list(range(kernel[axis - 2])):
-            weights = emit(onnx.GatherOp(weights, emit.constant(np.array(chosen, np.int64)), axis=axis))
-    count = int(np.prod([len(chosen) for chosen in taps]))
-    last = len(kernel) + 2
-    matrix = emit(onnx.TransposeOp(weights, perm=[*range(2, last), 0, 1]))
-    return reshape(emit, matrix, [count * out, channels])
+def _taps_first(emit: Emitter, weights: SSAValue, rows: int, columns: int) -> SSAValue:
+    """(K.., rows, columns) of two axes of the weights."""
+    kernel = range(2, len(shape_of(weights)))
+    return emit(onnx.TransposeOp(weights, perm=[*kernel, rows, columns]))
+
+
+def _matrix(emit: Emitter, weights: SSAValue, kernel: Sequence[int], taps: Sequence[Taps]) -> SSAValue:
+    """Weights (K.., O, C) of some taps as (T O, C)."""
+    *_, out, channels = (size for size in shape_of(weights) if isinstance(size, int))
+    chosen = [[tap for tap, _ in axis] for axis in taps]
+    places = np.arange(math.prod(kernel)).reshape(kernel)[np.ix_(*chosen)].reshape(-1)
+    if len(places) < math.prod(kernel):
+        weights = reshape(emit, weights, [math.prod(kernel), out * channels])
+        weights = emit(onnx.GatherOp(weights, emit.constant(places), axis=0))
+    return reshape(emit, weights, [len(places) * out, channels])
 
 
 def _padded(emit: Emitter, data: SSAValue, begin: Sequence[int], end: Sequence[int]) -> SSAValue:
@@ -131,21 +151,20 @@ def _padded(emit: Emitter, data: SSAValue, begin: Sequence[int], end: Sequence[i
 
 
 def _windows(
-    emit: Emitter,
-    data: SSAValue,
-    starts: Sequence[Sequence[int]],
-    counts: Sequence[int],
-    steps: Sequence[int],
+    emit: Emitter, data: SSAValue, taps: Sequence[Taps], counts: Sequence[int], steps: Sequence[int]
 ) -> SSAValue:
-    """(N, counts.., T O): for every choice of one start per axis, the window from there, on the channels."""
-    axes = range(1, len(counts) + 1)
-    sizes = shape_of(data)[1:-1]
-    parts = []
-    for start in itertools.product(*starts):
-        if tuple(counts) == sizes and not any(start):
-            parts.append(data)
-            continue
-        stops = [s + step * (count - 1) + 1 for s, step, count in zip(start, steps, counts, strict=True)]
-        bounds = (start, stops, axes, steps)
-        parts.append(emit(onnx.SliceOp(data, *(emit.ints(list(bound)) for bound in bounds))))
-    return emit(onnx.ConcatOp(parts, axis=len(counts) + 1)) if len(parts) > 1 else parts[0]
+    """(N, counts.., T O): for every position, the rows of O channels that its taps read, side by side."""
+    sizes = [size for size in shape_of(data)[1:-1] if isinstance(size, int)]
+    n = len(sizes)
+    places = np.zeros((1,) * 2 * n, np.int64)
+    for i, (axis, count, step) in enumerate(zip(taps, counts, steps, strict=True)):
+        reads = step * np.arange(count)[:, None] + np.array([first for _, first in axis])
+        shape = [1] * 2 * n
+        shape[i], shape[n + i] = reads.shape
+        places = places * sizes[i] + reads.reshape(shape)
+    rows = places.reshape(*counts, -1)
+    batch, channels = size_of(emit, data, 0), size_of(emit, data, n + 1)
+    if rows.size != math.prod(sizes) or (rows.reshape(-1) != np.arange(rows.size)).any():
+        data = reshape(emit, data, [batch, math.prod(sizes), channels])
+        data = emit(onnx.GatherOp(data, emit.constant(rows), axis=1))
+    return reshape(emit, data, [batch, *counts, product(emit, [rows.shape[-1], channels])])

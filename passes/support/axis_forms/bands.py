@@ -5,13 +5,13 @@ enlarged, 2 or 3 when it shrank. The result axis is cut into blocks; each is the
 of diff_dst with its own part of the matrix. With B blocks the multiplications fall to about 1 / B, the
 copies (Slice of the bands, Concat of the blocks) stay what they are.
 
-Where blocks of one size divide the axis, one Gather takes the bands of all of them and one MatMul makes the
-products: nothing is left to join.
+With blocks of one size one Gather takes the bands of all of them and one MatMul makes the products: nothing
+is left to join. Where they do not divide the axis, the last one's rows behind its end are cut off.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -85,72 +85,81 @@ class Bands(AxisForm):
 
 @dataclass(frozen=True)
 class GatheredBands(AxisForm):
-    """Blocks of one size, of all that divide X the next to `WANTED`: smaller products do not run at speed,
-    larger ones multiply more zeros."""
+    """Blocks of one size, next to `WANTED` of those that divide X, or of all: smaller products do not run at
+    speed, larger ones multiply more zeros."""
 
-    needs: ClassVar = (onnx.MatMulOp, onnx.GatherOp)
+    needs: ClassVar = (onnx.MatMulOp, onnx.GatherOp, onnx.SliceOp)
 
     WANTED: ClassVar = 10
     SIZES: ClassVar = range(6, 25)
 
     def refuses(self, sampling: AxisSampling) -> str | None:
-        if self._size(sampling) is None:
-            return f"no two or more blocks of {self.SIZES[0]} to {self.SIZES[-1]} divide {sampling.x}"
+        if sampling.x <= self.SIZES[0]:
+            return f"{sampling.x} are not two or more blocks of at least {self.SIZES[0]}"
         return None
 
     def builds(self, sampling: AxisSampling) -> Built:
-        size = self._size(sampling)
-        if size is None or budget.is_too_much(Built(sampling.y)):
+        if self.refuses(sampling) or budget.is_too_much(Built(sampling.y)):
             return Built(sampling.y)
-        count = sampling.x // size
-        width = max(len(block.rows) for block in blocks(sampling, count))
-        return Built(count * width * (size + 1), 6)
+        size = self._size(sampling)
+        width = max(len(block.rows) for block in cut(sampling, size))
+        return Built(-(-sampling.x // size) * width * (size + 1), 10)
 
     def mixes(self, sampling: AxisSampling) -> str | None:
         return MATRIX_MIXES
 
     def write(self, emit: Emitter, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
-        size = self._size(sampling)
-        assert size is not None
-        places, matrices = _bands_alike(sampling, sampling.x // size)
+        places, matrices = _bands_alike(sampling, self._size(sampling))
         sizes = [size_of(emit, value, a) for a in range(len(shape_of(value)))]
         outer, behind = sizes[:axis], sizes[axis + 1 :]
         rows = reshape(emit, value, [*outer, sampling.y, product(emit, behind)])
         bands = emit(onnx.GatherOp(rows, emit.constant(places), axis=axis))
         found = multiply_left(emit, emit.constant(as_dtype_of(value, matrices)), bands)
-        return reshape(emit, found, [*outer, sampling.x, *behind])
+        count, size, _ = matrices.shape
+        whole = reshape(emit, found, [*outer, count * size, *behind])
+        return whole if count * size == sampling.x else _band(emit, whole, axis, range(sampling.x))
 
-    def _size(self, sampling: AxisSampling) -> int | None:
-        sizes = [size for size in self.SIZES if sampling.x % size == 0 and size < sampling.x]
-        return min(sizes, key=lambda size: abs(size - self.WANTED), default=None)
+    def _size(self, sampling: AxisSampling) -> int:
+        """The least positions behind the end of the axis, none if possible; next to `WANTED` of those."""
+        exact = [size for size in self.SIZES if sampling.x % size == 0 and size < sampling.x]
+        near = [size for size in self.SIZES if size < min(sampling.x, 2 * self.WANTED)]
+        return min(exact or near, key=lambda size: (-sampling.x % size, abs(size - self.WANTED)))
 
 
-def blocks(sampling: AxisSampling, count: int) -> Iterator[Block]:
+def blocks(sampling: AxisSampling, count: int) -> list[Block]:
     """Equal parts of the result's positions, each with the positions of diff_dst that touch it."""
+    return _between(sampling, [sampling.x * i // count for i in range(count + 1)])
+
+
+def cut(sampling: AxisSampling, size: int) -> list[Block]:
+    """Blocks of `size` positions of the result; the last one may have less."""
+    return _between(sampling, [*range(0, sampling.x, size), sampling.x])
+
+
+def _between(sampling: AxisSampling, edges: Sequence[int]) -> list[Block]:
     lower, upper, fraction = sampling.taps()
     last = np.where(fraction > 0, upper, lower)
-    edges = [sampling.x * i // count for i in range(count + 1)]
     # coordinates never fall: what touches a block lies between two positions
     first, end = np.searchsorted(last, edges[:-1]), np.searchsorted(lower, edges[1:])
-    for (x0, x1), y0, y1 in zip(pairwise(edges), first.tolist(), end.tolist(), strict=True):
-        # a block that nothing touches is a product with one row of zeros
-        yield Block(range(x0, x1), range(y0, y1) if y0 < y1 else range(1))
+    spans = zip(pairwise(edges), first.tolist(), end.tolist(), strict=True)
+    # a block that nothing touches is a product with one row of zeros
+    return [Block(range(*xs), range(y0, y1) if y0 < y1 else range(1)) for xs, y0, y1 in spans]
 
 
-def _bands_alike(sampling: AxisSampling, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Of blocks of one size each one's band, (count, W) positions, and matrix, (count, X / count, W).
+def _bands_alike(sampling: AxisSampling, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Of blocks of one size each one's band, (count, W) positions, and matrix, (count, size, W).
 
-    Bands are as wide as the widest: what a narrower one holds beside its own has a weight of 0.
+    Bands are as wide as the widest: what a narrower one holds beside its own has a weight of 0, as have the
+    positions behind the end of the axis.
     """
-    taps, found = sampling.taps(), list(blocks(sampling, count))
+    taps, found = sampling.taps(), cut(sampling, size)
     width = max(len(block.rows) for block in found)
-    places, matrices = [], []
-    for block in found:
-        first = min(block.rows.start, sampling.y - width)
-        rows = range(first, first + width)
-        places.append(rows)
-        matrices.append(sampling.taps_matrix(taps, rows, block.columns).T)
-    return np.array(places, np.int64), np.array(matrices)
+    firsts = [min(block.rows.start, sampling.y - width) for block in found]
+    matrices = np.zeros((len(found), size, width))
+    for matrix, block, first in zip(matrices, found, firsts, strict=True):
+        part = sampling.taps_matrix(taps, range(first, first + width), block.columns)
+        matrix[: len(block.columns)] = part.T
+    return np.array(firsts, np.int64)[:, None] + np.arange(width), matrices
 
 
 @lru_cache(MOST)

@@ -6,19 +6,18 @@ func.func @pointwise(%dy: tensor<?x3x3x4xf32>, %w: tensor<4x2x1x1xf32>) -> tenso
   func.return %dx : tensor<?x3x3x2xf32>
 }
 // CHECK-LABEL: func.func @pointwise(
-// CHECK-NEXT: %dx = onnx.Transpose %w {perm = [2, 3, 0, 1], gradc.strategy = "conv-nxc-to-matmul"} : (tensor<4x2x1x1xf32>) -> tensor<1x1x4x2xf32>
-// CHECK-NEXT: %dx_1 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[4, 2]> : tensor<2xi64>
-// CHECK-NEXT: %dx_2 = onnx.Reshape %dx, %dx_1 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x1x4x2xf32>, tensor<2xi64>) -> tensor<4x2xf32>
-// CHECK-NEXT: %dx_3 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[0, 1]> : tensor<2xi64>
-// CHECK-NEXT: %dx_4 = onnx.Unsqueeze %dx_2, %dx_3 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<4x2xf32>, tensor<2xi64>) -> tensor<1x1x4x2xf32>
-// CHECK-NEXT: %dx_5 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<0> : tensor<1xi64>
-// CHECK-NEXT: %dx_6 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<1> : tensor<1xi64>
-// CHECK-NEXT: %dx_7 = onnx.Shape %dy {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<?x3x3x4xf32>) -> tensor<4xi64>
-// CHECK-NEXT: %dx_8 = onnx.Gather %dx_7, %dx_5 {axis = 0, gradc.strategy = "conv-nxc-to-matmul"} : (tensor<4xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_9 = onnx.Min %dx_8, %dx_6 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dx_10 = onnx.Slice %dx_4, %dx_5, %dx_9, %dx_5 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x1x4x2xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<?x1x4x2xf32>
-// CHECK-NEXT: %dx_11 = onnx.MatMul %dy, %dx_10 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<?x3x3x4xf32>, tensor<?x1x4x2xf32>) -> tensor<?x3x3x2xf32>
-// CHECK-NEXT: func.return %dx_11 : tensor<?x3x3x2xf32>
+// CHECK-NEXT: %dx = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[4, 2]> : tensor<2xi64>
+// CHECK-NEXT: %dx_1 = onnx.Reshape %w, %dx {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<4x2x1x1xf32>, tensor<2xi64>) -> tensor<4x2xf32>
+// CHECK-NEXT: %dx_2 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[0, 1]> : tensor<2xi64>
+// CHECK-NEXT: %dx_3 = onnx.Unsqueeze %dx_1, %dx_2 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<4x2xf32>, tensor<2xi64>) -> tensor<1x1x4x2xf32>
+// CHECK-NEXT: %dx_4 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<0> : tensor<1xi64>
+// CHECK-NEXT: %dx_5 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<1> : tensor<1xi64>
+// CHECK-NEXT: %dx_6 = onnx.Shape %dy {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<?x3x3x4xf32>) -> tensor<4xi64>
+// CHECK-NEXT: %dx_7 = onnx.Gather %dx_6, %dx_4 {axis = 0, gradc.strategy = "conv-nxc-to-matmul"} : (tensor<4xi64>, tensor<1xi64>) -> tensor<1xi64>
+// CHECK-NEXT: %dx_8 = onnx.Min %dx_7, %dx_5 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
+// CHECK-NEXT: %dx_9 = onnx.Slice %dx_3, %dx_4, %dx_8, %dx_4 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x1x4x2xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<?x1x4x2xf32>
+// CHECK-NEXT: %dx_10 = onnx.MatMul %dy, %dx_9 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<?x3x3x4xf32>, tensor<?x1x4x2xf32>) -> tensor<?x3x3x2xf32>
+// CHECK-NEXT: func.return %dx_10 : tensor<?x3x3x2xf32>
 
 // Two phases of two taps and one tap, in runs of 2 channels.
 func.func @phases(%dy: tensor<1x3x4xf32>, %w: tensor<4x2x3xf32>) -> tensor<1x6x2xf32> {
@@ -28,28 +27,31 @@ func.func @phases(%dy: tensor<1x3x4xf32>, %w: tensor<4x2x3xf32>) -> tensor<1x6x2
 // CHECK-LABEL: func.func @phases(
 // CHECK-NEXT: %dx = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[0, 0, 0, 0, 1, 0]> : tensor<6xi64>
 // CHECK-NEXT: %dx_1 = onnx.Pad %dy, %dx {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x3x4xf32>, tensor<6xi64>) -> tensor<1x4x4xf32>
-// CHECK-NEXT: %dx_2 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<0> : tensor<1xi64>
-// CHECK-NEXT: %dx_3 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<3> : tensor<1xi64>
-// CHECK-NEXT: %dx_4 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<1> : tensor<1xi64>
-// CHECK-NEXT: %dx_5 = onnx.Slice %dx_1, %dx_2, %dx_3, %dx_4, %dx_4 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x4x4xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<1x3x4xf32>
-// CHECK-NEXT: %dx_6 = onnx.Gather %w, %dx_4 {axis = 2, gradc.strategy = "conv-nxc-to-matmul"} : (tensor<4x2x3xf32>, tensor<1xi64>) -> tensor<4x2x1xf32>
-// CHECK-NEXT: %dx_7 = onnx.Transpose %dx_6 {perm = [2, 0, 1], gradc.strategy = "conv-nxc-to-matmul"} : (tensor<4x2x1xf32>) -> tensor<1x4x2xf32>
-// CHECK-NEXT: %dx_8 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[4, 2]> : tensor<2xi64>
-// CHECK-NEXT: %dx_9 = onnx.Reshape %dx_7, %dx_8 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x4x2xf32>, tensor<2xi64>) -> tensor<4x2xf32>
-// CHECK-NEXT: %dx_10 = onnx.MatMul %dx_5, %dx_9 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x3x4xf32>, tensor<4x2xf32>) -> tensor<1x3x2xf32>
-// CHECK-NEXT: %dx_11 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<4> : tensor<1xi64>
-// CHECK-NEXT: %dx_12 = onnx.Slice %dx_1, %dx_4, %dx_11, %dx_4, %dx_4 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x4x4xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<1x3x4xf32>
-// CHECK-NEXT: %dx_13 = onnx.Concat %dx_5, %dx_12 {axis = 2, gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x3x4xf32>, tensor<1x3x4xf32>) -> tensor<1x3x8xf32>
-// CHECK-NEXT: %dx_14 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[2, 0]> : tensor<2xi64>
-// CHECK-NEXT: %dx_15 = onnx.Gather %w, %dx_14 {axis = 2, gradc.strategy = "conv-nxc-to-matmul"} : (tensor<4x2x3xf32>, tensor<2xi64>) -> tensor<4x2x2xf32>
-// CHECK-NEXT: %dx_16 = onnx.Transpose %dx_15 {perm = [2, 0, 1], gradc.strategy = "conv-nxc-to-matmul"} : (tensor<4x2x2xf32>) -> tensor<2x4x2xf32>
-// CHECK-NEXT: %dx_17 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[8, 2]> : tensor<2xi64>
-// CHECK-NEXT: %dx_18 = onnx.Reshape %dx_16, %dx_17 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<2x4x2xf32>, tensor<2xi64>) -> tensor<8x2xf32>
-// CHECK-NEXT: %dx_19 = onnx.MatMul %dx_13, %dx_18 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x3x8xf32>, tensor<8x2xf32>) -> tensor<1x3x2xf32>
-// CHECK-NEXT: %dx_20 = onnx.Concat %dx_10, %dx_19 {axis = 1, gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x3x2xf32>, tensor<1x3x2xf32>) -> tensor<1x6x2xf32>
-// CHECK-NEXT: %dx_21 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[0, 3, 1, 4, 2, 5]> : tensor<6xi64>
-// CHECK-NEXT: %dx_22 = onnx.Gather %dx_20, %dx_21 {axis = 1, gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x6x2xf32>, tensor<6xi64>) -> tensor<1x6x2xf32>
-// CHECK-NEXT: func.return %dx_22 : tensor<1x6x2xf32>
+// CHECK-NEXT: %dx_2 = onnx.Transpose %w {perm = [2, 0, 1], gradc.strategy = "conv-nxc-to-matmul"} : (tensor<4x2x3xf32>) -> tensor<3x4x2xf32>
+// CHECK-NEXT: %dx_3 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[[0], [1], [2]]> : tensor<3x1xi64>
+// CHECK-NEXT: %dx_4 = onnx.Gather %dx_1, %dx_3 {axis = 1, gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x4x4xf32>, tensor<3x1xi64>) -> tensor<1x3x1x4xf32>
+// CHECK-NEXT: %dx_5 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[1, 3, 4]> : tensor<3xi64>
+// CHECK-NEXT: %dx_6 = onnx.Reshape %dx_4, %dx_5 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x3x1x4xf32>, tensor<3xi64>) -> tensor<1x3x4xf32>
+// CHECK-NEXT: %dx_7 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[3, 8]> : tensor<2xi64>
+// CHECK-NEXT: %dx_8 = onnx.Reshape %dx_2, %dx_7 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<3x4x2xf32>, tensor<2xi64>) -> tensor<3x8xf32>
+// CHECK-NEXT: %dx_9 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<1> : tensor<1xi64>
+// CHECK-NEXT: %dx_10 = onnx.Gather %dx_8, %dx_9 {axis = 0, gradc.strategy = "conv-nxc-to-matmul"} : (tensor<3x8xf32>, tensor<1xi64>) -> tensor<1x8xf32>
+// CHECK-NEXT: %dx_11 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[4, 2]> : tensor<2xi64>
+// CHECK-NEXT: %dx_12 = onnx.Reshape %dx_10, %dx_11 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x8xf32>, tensor<2xi64>) -> tensor<4x2xf32>
+// CHECK-NEXT: %dx_13 = onnx.MatMul %dx_6, %dx_12 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x3x4xf32>, tensor<4x2xf32>) -> tensor<1x3x2xf32>
+// CHECK-NEXT: %dx_14 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[[1, 0], [2, 1], [3, 2]]> : tensor<3x2xi64>
+// CHECK-NEXT: %dx_15 = onnx.Gather %dx_1, %dx_14 {axis = 1, gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x4x4xf32>, tensor<3x2xi64>) -> tensor<1x3x2x4xf32>
+// CHECK-NEXT: %dx_16 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[1, 3, 8]> : tensor<3xi64>
+// CHECK-NEXT: %dx_17 = onnx.Reshape %dx_15, %dx_16 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x3x2x4xf32>, tensor<3xi64>) -> tensor<1x3x8xf32>
+// CHECK-NEXT: %dx_18 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[0, 2]> : tensor<2xi64>
+// CHECK-NEXT: %dx_19 = onnx.Gather %dx_8, %dx_18 {axis = 0, gradc.strategy = "conv-nxc-to-matmul"} : (tensor<3x8xf32>, tensor<2xi64>) -> tensor<2x8xf32>
+// CHECK-NEXT: %dx_20 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[8, 2]> : tensor<2xi64>
+// CHECK-NEXT: %dx_21 = onnx.Reshape %dx_19, %dx_20 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<2x8xf32>, tensor<2xi64>) -> tensor<8x2xf32>
+// CHECK-NEXT: %dx_22 = onnx.MatMul %dx_17, %dx_21 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x3x8xf32>, tensor<8x2xf32>) -> tensor<1x3x2xf32>
+// CHECK-NEXT: %dx_23 = onnx.Concat %dx_13, %dx_22 {axis = 1, gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x3x2xf32>, tensor<1x3x2xf32>) -> tensor<1x6x2xf32>
+// CHECK-NEXT: %dx_24 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[0, 3, 1, 4, 2, 5]> : tensor<6xi64>
+// CHECK-NEXT: %dx_25 = onnx.Gather %dx_23, %dx_24 {axis = 1, gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x6x2xf32>, tensor<6xi64>) -> tensor<1x6x2xf32>
+// CHECK-NEXT: func.return %dx_25 : tensor<1x6x2xf32>
 
 // A forward convolution: windows with the stride.
 func.func @forward(%dy: tensor<1x9x4xf32>, %w: tensor<6x4x3xf32>) -> tensor<1x3x6xf32> {
@@ -58,20 +60,13 @@ func.func @forward(%dy: tensor<1x9x4xf32>, %w: tensor<6x4x3xf32>) -> tensor<1x3x
 }
 // CHECK-LABEL: func.func @forward(
 // CHECK-NEXT: %dx = onnx.Transpose %w {perm = [2, 1, 0], gradc.strategy = "conv-nxc-to-matmul"} : (tensor<6x4x3xf32>) -> tensor<3x4x6xf32>
-// CHECK-NEXT: %dx_1 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[12, 6]> : tensor<2xi64>
-// CHECK-NEXT: %dx_2 = onnx.Reshape %dx, %dx_1 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<3x4x6xf32>, tensor<2xi64>) -> tensor<12x6xf32>
-// CHECK-NEXT: %dx_3 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[0, 1, 0, 0, 0, 0]> : tensor<6xi64>
-// CHECK-NEXT: %dx_4 = onnx.Pad %dy, %dx_3 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x9x4xf32>, tensor<6xi64>) -> tensor<1x10x4xf32>
-// CHECK-NEXT: %dx_5 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<0> : tensor<1xi64>
-// CHECK-NEXT: %dx_6 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<5> : tensor<1xi64>
-// CHECK-NEXT: %dx_7 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<1> : tensor<1xi64>
-// CHECK-NEXT: %dx_8 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<2> : tensor<1xi64>
-// CHECK-NEXT: %dx_9 = onnx.Slice %dx_4, %dx_5, %dx_6, %dx_7, %dx_8 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x10x4xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<1x3x4xf32>
-// CHECK-NEXT: %dx_10 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<7> : tensor<1xi64>
-// CHECK-NEXT: %dx_11 = onnx.Slice %dx_4, %dx_8, %dx_10, %dx_7, %dx_8 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x10x4xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<1x3x4xf32>
-// CHECK-NEXT: %dx_12 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<4> : tensor<1xi64>
-// CHECK-NEXT: %dx_13 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<9> : tensor<1xi64>
-// CHECK-NEXT: %dx_14 = onnx.Slice %dx_4, %dx_12, %dx_13, %dx_7, %dx_8 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x10x4xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<1x3x4xf32>
-// CHECK-NEXT: %dx_15 = onnx.Concat %dx_9, %dx_11, %dx_14 {axis = 2, gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x3x4xf32>, tensor<1x3x4xf32>, tensor<1x3x4xf32>) -> tensor<1x3x12xf32>
-// CHECK-NEXT: %dx_16 = onnx.MatMul %dx_15, %dx_2 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x3x12xf32>, tensor<12x6xf32>) -> tensor<1x3x6xf32>
-// CHECK-NEXT: func.return %dx_16 : tensor<1x3x6xf32>
+// CHECK-NEXT: %dx_1 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[0, 1, 0, 0, 0, 0]> : tensor<6xi64>
+// CHECK-NEXT: %dx_2 = onnx.Pad %dy, %dx_1 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x9x4xf32>, tensor<6xi64>) -> tensor<1x10x4xf32>
+// CHECK-NEXT: %dx_3 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[[0, 2, 4], [2, 4, 6], [4, 6, 8]]> : tensor<3x3xi64>
+// CHECK-NEXT: %dx_4 = onnx.Gather %dx_2, %dx_3 {axis = 1, gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x10x4xf32>, tensor<3x3xi64>) -> tensor<1x3x3x4xf32>
+// CHECK-NEXT: %dx_5 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[1, 3, 12]> : tensor<3xi64>
+// CHECK-NEXT: %dx_6 = onnx.Reshape %dx_4, %dx_5 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x3x3x4xf32>, tensor<3xi64>) -> tensor<1x3x12xf32>
+// CHECK-NEXT: %dx_7 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[12, 6]> : tensor<2xi64>
+// CHECK-NEXT: %dx_8 = onnx.Reshape %dx, %dx_7 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<3x4x6xf32>, tensor<2xi64>) -> tensor<12x6xf32>
+// CHECK-NEXT: %dx_9 = onnx.MatMul %dx_6, %dx_8 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x3x12xf32>, tensor<12x6xf32>) -> tensor<1x3x6xf32>
+// CHECK-NEXT: func.return %dx_9 : tensor<1x3x6xf32>
