@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -28,6 +29,7 @@ from passes.support.convolution import GradConv
 from passes.support.phases import AxisPhases, Phase, interleave_channels_last, op_phases, phases_built
 from passes.support.rewriting import Emitter
 from passes.support.tensors import multiply_right, product, reshape, size_of
+from passes.support.weights import flat_taps
 from passes.target import Target
 
 NEEDED = (onnx.MatMulOp, onnx.ConcatOp, onnx.PadOp, onnx.GatherOp)
@@ -78,12 +80,12 @@ class ConvNxcToMatMul(Strategy):
         axes = op_phases(op)
         begin, end = zip(*(axis.widest for axis in axes), strict=True)
         data = _padded(emit, op.diff_dst, begin, end)
-        weights = _taps_first(emit, op.weights, 0, 1)
+        weights = Rows.of(emit, op)
 
         def part(chosen: tuple[Phase, ...]) -> SSAValue:
             taps = [_in_order(phase, b) for phase, b in zip(chosen, begin, strict=True)]
             windows = _windows(emit, data, taps, [axis.positions for axis in axes], [1] * len(axes))
-            return multiply_right(emit, windows, _matrix(emit, weights, op.weights_shape[2:], taps))
+            return multiply_right(emit, windows, weights.matrix(emit, taps))
 
         return interleave_channels_last(emit, axes, part) if strided(op) else part(_only(axes))
 
@@ -114,34 +116,49 @@ def is_product(op: GradConv) -> bool:
 
 
 def _forward(op: ConvTransposeBackwardDataOp, emit: Emitter) -> SSAValue:
-    """weights (C, O, K...); tap k of position x reads x s - pb + k d."""
-    weights = _taps_first(emit, op.weights, 1, 0)
-    channels, out, *kernel = op.weights_shape
+    """Tap k of position x reads x s - pb + k d."""
+    weights = Rows.of(emit, op)
     if is_product(op):
-        return multiply_right(emit, op.diff_dst, reshape(emit, weights, [out, channels]))
+        return multiply_right(emit, op.diff_dst, weights.value)
     begin = [axis.pad_begin for axis in op.axes]
     data = _padded(emit, op.diff_dst, begin, [axis.pad_end for axis in op.axes])
     taps = [[(k, k * axis.window.dilation) for k in range(axis.window.kernel)] for axis in op.axes]
     counts = [x for x in op.spatial(op.diff_src) if isinstance(x, int)]
     windows = _windows(emit, data, taps, counts, op.value("strides"))
-    return multiply_right(emit, windows, _matrix(emit, weights, kernel, taps))
+    return multiply_right(emit, windows, weights.matrix(emit, taps))
 
 
-def _taps_first(emit: Emitter, weights: SSAValue, rows: int, columns: int) -> SSAValue:
-    """(K.., rows, columns) of two axes of the weights."""
-    kernel = range(2, len(shape_of(weights)))
-    return emit(onnx.TransposeOp(weights, perm=[*kernel, rows, columns]))
+@dataclass(frozen=True)
+class Rows:
+    """Weights as rows of C numbers, of O channels for each tap; the row of channel o and tap t is
+    o `channel` + t `tap`. Made by transposing one matrix, which is quick."""
 
+    value: SSAValue
+    out: int
+    channel: int
+    tap: int
+    kernel: tuple[int, ...]
 
-def _matrix(emit: Emitter, weights: SSAValue, kernel: Sequence[int], taps: Sequence[Taps]) -> SSAValue:
-    """Weights (K.., O, C) of some taps as (T O, C)."""
-    *_, out, channels = (size for size in shape_of(weights) if isinstance(size, int))
-    chosen = [[tap for tap, _ in axis] for axis in taps]
-    places = np.arange(math.prod(kernel)).reshape(kernel)[np.ix_(*chosen)].reshape(-1)
-    if len(places) < math.prod(kernel):
-        weights = reshape(emit, weights, [math.prod(kernel), out * channels])
-        weights = emit(onnx.GatherOp(weights, emit.constant(places), axis=0))
-    return reshape(emit, weights, [len(places) * out, channels])
+    @classmethod
+    def of(cls, emit: Emitter, op: GradConv) -> Rows:
+        first, second, *kernel = op.weights_shape
+        count = math.prod(kernel)
+        if isinstance(op, ConvTransposeBackwardDataOp):
+            # (C, O K) as (O K, C)
+            matrix = reshape(emit, op.weights, [first, second * count])
+            return cls(emit(onnx.TransposeOp(matrix, perm=[1, 0])), second, count, 1, tuple(kernel))
+        # (O C, K) as (K, O C)
+        matrix = reshape(emit, op.weights, [first * second, count])
+        rows = reshape(emit, emit(onnx.TransposeOp(matrix, perm=[1, 0])), [count * first, second])
+        return cls(rows, first, 1, first, tuple(kernel))
+
+    def matrix(self, emit: Emitter, taps: Sequence[Taps]) -> SSAValue:
+        """(T O, C) of some taps."""
+        chosen = flat_taps(self.kernel, [[tap for tap, _ in axis] for axis in taps])
+        places = (chosen[:, None] * self.tap + np.arange(self.out) * self.channel).reshape(-1)
+        if np.array_equal(places, np.arange(math.prod(self.kernel) * self.out)):
+            return self.value
+        return emit(onnx.GatherOp(self.value, emit.constant(places), axis=0))
 
 
 def _padded(emit: Emitter, data: SSAValue, begin: Sequence[int], end: Sequence[int]) -> SSAValue:

@@ -11,7 +11,6 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
-import numpy as np
 from xdsl.ir import SSAValue
 
 from dialects.grad.conv import ConvBackwardDataOp
@@ -37,7 +36,7 @@ from passes.support.phases import (
     phases_built,
 )
 from passes.support.rewriting import Emitter
-from passes.support.tensors import swap_channels
+from passes.support.weights import SwappedWeights
 from passes.target import Target
 
 
@@ -71,13 +70,12 @@ class ConvToPhaseConvs(Strategy):
     def emit(self, op: ConvBackwardDataOp, target: Target, emit: Emitter) -> SSAValue:
         layout, groups = op.value("layout"), op.value("groups")
         axes = op_phases(op)
-        weights = swap_channels(emit, op.weights, groups)
-
+        weights = SwappedWeights.of(emit, op.weights, groups)
         write = _writer(op)
 
         def part(chosen: tuple[Phase, ...]) -> SSAValue:
-            taps, conv = _taps(emit, weights, chosen), _geometry(axes, chosen, groups)
-            return write(emit, op.diff_dst, taps, conv)
+            taps = weights.taps(emit, [phase.taps for phase in chosen])
+            return write(emit, op.diff_dst, taps, _geometry(axes, chosen, groups))
 
         interleave = interleave_channels_first if layout == "NCX" else interleave_channels_last
         return interleave(emit, axes, part)
@@ -105,14 +103,6 @@ def no_phases(op: ConvBackwardDataOp) -> str | None:
     if not shapes.is_static((*op.spatial(op.diff_dst), *op.spatial(op.diff_src))):
         return "spatial sizes must be known at compile time"
     return None
-
-
-def _taps(emit: Emitter, weights: SSAValue, chosen: Sequence[Phase]) -> SSAValue:
-    kernel = shapes.shape_of(weights)[2:]
-    for axis, phase in enumerate(chosen, 2):
-        if len(phase.taps) != kernel[axis - 2] or list(phase.taps) != sorted(phase.taps):
-            weights = emit(onnx.GatherOp(weights, emit.constant(np.array(phase.taps, np.int64)), axis=axis))
-    return weights
 
 
 def _geometry(axes: Sequence[AxisPhases], chosen: Sequence[Phase], groups: int) -> Convolution:

@@ -25,7 +25,8 @@ from passes.strategies.base import Strategy, no_kernel
 from passes.support.budget import Built
 from passes.support.convolution import Convolution, convolve
 from passes.support.rewriting import Emitter
-from passes.support.tensors import flip_spatial, repeat, swap_channels
+from passes.support.tensors import repeat
+from passes.support.weights import flipped
 from passes.target import Target
 
 
@@ -60,7 +61,7 @@ class ConvToUpsampledConv(Strategy):
 
     def emit(self, op: ConvBackwardDataOp, target: Target, emit: Emitter) -> SSAValue:
         groups = op.value("groups")
-        weights = flip_spatial(emit, swap_channels(emit, op.weights, groups))
+        weights = flipped(emit, op.weights, groups)
         unit = (1,) * op.spatial_rank
         conv = Convolution(unit, tuple(op.value("dilations")), *_pads(op), groups)
         return convolve(emit, _upsampled(op, emit), weights, conv)

@@ -12,7 +12,8 @@ from dialects.grad.geometry import axis_letters
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import shape_of
 from passes.support.rewriting import Emitter
-from passes.support.tensors import Size, flip_spatial, product, reshape, size_of, swap_channels
+from passes.support.tensors import Size, product, reshape, size_of
+from passes.support.weights import flipped
 
 GradConv = ConvBackwardDataOp | ConvTransposeBackwardDataOp
 
@@ -65,7 +66,7 @@ def as_convolution(emit: Emitter, op: GradConv) -> tuple[SSAValue, Convolution]:
     begin, end = op.value("pads_begin"), op.value("pads_end")
     weights: SSAValue = op.weights
     if isinstance(op, ConvBackwardDataOp):
-        weights = flip_spatial(emit, swap_channels(emit, weights, op.value("groups")))
+        weights = flipped(emit, weights, op.value("groups"))
         begin = [axis.window.extent - 1 - axis.pad_begin for axis in op.axes]
         end = [axis.window.extent - 1 - axis.pad_end for axis in op.axes]
     strides, dilations = tuple(op.value("strides")), tuple(op.value("dilations"))

@@ -1,4 +1,4 @@
-"""Small graphs that several lowerings share: reshapes with run-time sizes, zero insertion, flips."""
+"""Small graphs that several lowerings share: reshapes with run-time sizes, zero insertion, products."""
 
 from __future__ import annotations
 
@@ -96,33 +96,6 @@ def take_static_window(
     starts = [begin[a - 2] for a in axes]
     ends = [b + s for b, s in zip(starts, known, strict=True)]
     return emit(onnx.SliceOp(value, emit.ints(starts), emit.ints(ends), emit.ints(axes)))
-
-
-def flip_spatial(emit: Emitter, weights: SSAValue) -> SSAValue:
-    """Weights (A, B, K...) with every spatial axis reversed.
-
-    Reversing all axes is reversing the flattened one, which a Gather does; a Slice of negative step
-    takes several times as long in onnxruntime.
-    """
-    first, second, *kernel = (dim for dim in shape_of(weights) if isinstance(dim, int))
-    taps = math.prod(kernel)
-    if taps == 1:
-        return weights
-    flat = reshape(emit, weights, [first, second, taps])
-    reverse = emit.constant(np.arange(taps - 1, -1, -1, dtype=np.int64))
-    flipped = emit(onnx.GatherOp(flat, reverse, axis=2))
-    return reshape(emit, flipped, [first, second, *kernel])
-
-
-def swap_channels(emit: Emitter, weights: SSAValue, groups: int) -> SSAValue:
-    """Weights (A, B / g, K...) as (B, A / g, K...), within each group."""
-    first, second, *kernel = (dim for dim in shape_of(weights) if isinstance(dim, int))
-    if groups == 1:
-        return emit(onnx.TransposeOp(weights, perm=[1, 0, *range(2, 2 + len(kernel))]))
-    rest = range(3, 3 + len(kernel))
-    split = reshape(emit, weights, [groups, first // groups, second, *kernel])
-    swapped = emit(onnx.TransposeOp(split, perm=[0, 2, 1, *rest]))
-    return reshape(emit, swapped, [groups * second, first // groups, *kernel])
 
 
 def multiply_left(emit: Emitter, matrix: SSAValue, value: SSAValue) -> SSAValue:

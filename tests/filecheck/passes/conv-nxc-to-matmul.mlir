@@ -27,31 +27,29 @@ func.func @phases(%dy: tensor<1x3x4xf32>, %w: tensor<4x2x3xf32>) -> tensor<1x6x2
 // CHECK-LABEL: func.func @phases(
 // CHECK-NEXT: %dx = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[0, 0, 0, 0, 1, 0]> : tensor<6xi64>
 // CHECK-NEXT: %dx_1 = onnx.Pad %dy, %dx {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x3x4xf32>, tensor<6xi64>) -> tensor<1x4x4xf32>
-// CHECK-NEXT: %dx_2 = onnx.Transpose %w {perm = [2, 0, 1], gradc.strategy = "conv-nxc-to-matmul"} : (tensor<4x2x3xf32>) -> tensor<3x4x2xf32>
-// CHECK-NEXT: %dx_3 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[[0], [1], [2]]> : tensor<3x1xi64>
-// CHECK-NEXT: %dx_4 = onnx.Gather %dx_1, %dx_3 {axis = 1, gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x4x4xf32>, tensor<3x1xi64>) -> tensor<1x3x1x4xf32>
-// CHECK-NEXT: %dx_5 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[1, 3, 4]> : tensor<3xi64>
-// CHECK-NEXT: %dx_6 = onnx.Reshape %dx_4, %dx_5 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x3x1x4xf32>, tensor<3xi64>) -> tensor<1x3x4xf32>
-// CHECK-NEXT: %dx_7 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[3, 8]> : tensor<2xi64>
-// CHECK-NEXT: %dx_8 = onnx.Reshape %dx_2, %dx_7 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<3x4x2xf32>, tensor<2xi64>) -> tensor<3x8xf32>
-// CHECK-NEXT: %dx_9 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<1> : tensor<1xi64>
-// CHECK-NEXT: %dx_10 = onnx.Gather %dx_8, %dx_9 {axis = 0, gradc.strategy = "conv-nxc-to-matmul"} : (tensor<3x8xf32>, tensor<1xi64>) -> tensor<1x8xf32>
-// CHECK-NEXT: %dx_11 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[4, 2]> : tensor<2xi64>
-// CHECK-NEXT: %dx_12 = onnx.Reshape %dx_10, %dx_11 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x8xf32>, tensor<2xi64>) -> tensor<4x2xf32>
-// CHECK-NEXT: %dx_13 = onnx.MatMul %dx_6, %dx_12 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x3x4xf32>, tensor<4x2xf32>) -> tensor<1x3x2xf32>
+// CHECK-NEXT: %dx_2 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[8, 3]> : tensor<2xi64>
+// CHECK-NEXT: %dx_3 = onnx.Reshape %w, %dx_2 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<4x2x3xf32>, tensor<2xi64>) -> tensor<8x3xf32>
+// CHECK-NEXT: %dx_4 = onnx.Transpose %dx_3 {perm = [1, 0], gradc.strategy = "conv-nxc-to-matmul"} : (tensor<8x3xf32>) -> tensor<3x8xf32>
+// CHECK-NEXT: %dx_5 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[12, 2]> : tensor<2xi64>
+// CHECK-NEXT: %dx_6 = onnx.Reshape %dx_4, %dx_5 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<3x8xf32>, tensor<2xi64>) -> tensor<12x2xf32>
+// CHECK-NEXT: %dx_7 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[[0], [1], [2]]> : tensor<3x1xi64>
+// CHECK-NEXT: %dx_8 = onnx.Gather %dx_1, %dx_7 {axis = 1, gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x4x4xf32>, tensor<3x1xi64>) -> tensor<1x3x1x4xf32>
+// CHECK-NEXT: %dx_9 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[1, 3, 4]> : tensor<3xi64>
+// CHECK-NEXT: %dx_10 = onnx.Reshape %dx_8, %dx_9 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x3x1x4xf32>, tensor<3xi64>) -> tensor<1x3x4xf32>
+// CHECK-NEXT: %dx_11 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[4, 5, 6, 7]> : tensor<4xi64>
+// CHECK-NEXT: %dx_12 = onnx.Gather %dx_6, %dx_11 {axis = 0, gradc.strategy = "conv-nxc-to-matmul"} : (tensor<12x2xf32>, tensor<4xi64>) -> tensor<4x2xf32>
+// CHECK-NEXT: %dx_13 = onnx.MatMul %dx_10, %dx_12 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x3x4xf32>, tensor<4x2xf32>) -> tensor<1x3x2xf32>
 // CHECK-NEXT: %dx_14 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[[1, 0], [2, 1], [3, 2]]> : tensor<3x2xi64>
 // CHECK-NEXT: %dx_15 = onnx.Gather %dx_1, %dx_14 {axis = 1, gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x4x4xf32>, tensor<3x2xi64>) -> tensor<1x3x2x4xf32>
 // CHECK-NEXT: %dx_16 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[1, 3, 8]> : tensor<3xi64>
 // CHECK-NEXT: %dx_17 = onnx.Reshape %dx_15, %dx_16 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x3x2x4xf32>, tensor<3xi64>) -> tensor<1x3x8xf32>
-// CHECK-NEXT: %dx_18 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[0, 2]> : tensor<2xi64>
-// CHECK-NEXT: %dx_19 = onnx.Gather %dx_8, %dx_18 {axis = 0, gradc.strategy = "conv-nxc-to-matmul"} : (tensor<3x8xf32>, tensor<2xi64>) -> tensor<2x8xf32>
-// CHECK-NEXT: %dx_20 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[8, 2]> : tensor<2xi64>
-// CHECK-NEXT: %dx_21 = onnx.Reshape %dx_19, %dx_20 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<2x8xf32>, tensor<2xi64>) -> tensor<8x2xf32>
-// CHECK-NEXT: %dx_22 = onnx.MatMul %dx_17, %dx_21 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x3x8xf32>, tensor<8x2xf32>) -> tensor<1x3x2xf32>
-// CHECK-NEXT: %dx_23 = onnx.Concat %dx_13, %dx_22 {axis = 1, gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x3x2xf32>, tensor<1x3x2xf32>) -> tensor<1x6x2xf32>
-// CHECK-NEXT: %dx_24 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[0, 3, 1, 4, 2, 5]> : tensor<6xi64>
-// CHECK-NEXT: %dx_25 = onnx.Gather %dx_23, %dx_24 {axis = 1, gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x6x2xf32>, tensor<6xi64>) -> tensor<1x6x2xf32>
-// CHECK-NEXT: func.return %dx_25 : tensor<1x6x2xf32>
+// CHECK-NEXT: %dx_18 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[0, 1, 2, 3, 8, 9, 10, 11]> : tensor<8xi64>
+// CHECK-NEXT: %dx_19 = onnx.Gather %dx_6, %dx_18 {axis = 0, gradc.strategy = "conv-nxc-to-matmul"} : (tensor<12x2xf32>, tensor<8xi64>) -> tensor<8x2xf32>
+// CHECK-NEXT: %dx_20 = onnx.MatMul %dx_17, %dx_19 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x3x8xf32>, tensor<8x2xf32>) -> tensor<1x3x2xf32>
+// CHECK-NEXT: %dx_21 = onnx.Concat %dx_13, %dx_20 {axis = 1, gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x3x2xf32>, tensor<1x3x2xf32>) -> tensor<1x6x2xf32>
+// CHECK-NEXT: %dx_22 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[0, 3, 1, 4, 2, 5]> : tensor<6xi64>
+// CHECK-NEXT: %dx_23 = onnx.Gather %dx_21, %dx_22 {axis = 1, gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x6x2xf32>, tensor<6xi64>) -> tensor<1x6x2xf32>
+// CHECK-NEXT: func.return %dx_23 : tensor<1x6x2xf32>
 
 // A forward convolution: windows with the stride.
 func.func @forward(%dy: tensor<1x9x4xf32>, %w: tensor<6x4x3xf32>) -> tensor<1x3x6xf32> {
@@ -59,14 +57,16 @@ func.func @forward(%dy: tensor<1x9x4xf32>, %w: tensor<6x4x3xf32>) -> tensor<1x3x
   func.return %dx : tensor<1x3x6xf32>
 }
 // CHECK-LABEL: func.func @forward(
-// CHECK-NEXT: %dx = onnx.Transpose %w {perm = [2, 1, 0], gradc.strategy = "conv-nxc-to-matmul"} : (tensor<6x4x3xf32>) -> tensor<3x4x6xf32>
-// CHECK-NEXT: %dx_1 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[0, 1, 0, 0, 0, 0]> : tensor<6xi64>
-// CHECK-NEXT: %dx_2 = onnx.Pad %dy, %dx_1 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x9x4xf32>, tensor<6xi64>) -> tensor<1x10x4xf32>
-// CHECK-NEXT: %dx_3 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[[0, 2, 4], [2, 4, 6], [4, 6, 8]]> : tensor<3x3xi64>
-// CHECK-NEXT: %dx_4 = onnx.Gather %dx_2, %dx_3 {axis = 1, gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x10x4xf32>, tensor<3x3xi64>) -> tensor<1x3x3x4xf32>
-// CHECK-NEXT: %dx_5 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[1, 3, 12]> : tensor<3xi64>
-// CHECK-NEXT: %dx_6 = onnx.Reshape %dx_4, %dx_5 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x3x3x4xf32>, tensor<3xi64>) -> tensor<1x3x12xf32>
-// CHECK-NEXT: %dx_7 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[12, 6]> : tensor<2xi64>
-// CHECK-NEXT: %dx_8 = onnx.Reshape %dx, %dx_7 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<3x4x6xf32>, tensor<2xi64>) -> tensor<12x6xf32>
-// CHECK-NEXT: %dx_9 = onnx.MatMul %dx_6, %dx_8 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x3x12xf32>, tensor<12x6xf32>) -> tensor<1x3x6xf32>
-// CHECK-NEXT: func.return %dx_9 : tensor<1x3x6xf32>
+// CHECK-NEXT: %dx = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[6, 12]> : tensor<2xi64>
+// CHECK-NEXT: %dx_1 = onnx.Reshape %w, %dx {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<6x4x3xf32>, tensor<2xi64>) -> tensor<6x12xf32>
+// CHECK-NEXT: %dx_2 = onnx.Transpose %dx_1 {perm = [1, 0], gradc.strategy = "conv-nxc-to-matmul"} : (tensor<6x12xf32>) -> tensor<12x6xf32>
+// CHECK-NEXT: %dx_3 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[0, 1, 0, 0, 0, 0]> : tensor<6xi64>
+// CHECK-NEXT: %dx_4 = onnx.Pad %dy, %dx_3 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x9x4xf32>, tensor<6xi64>) -> tensor<1x10x4xf32>
+// CHECK-NEXT: %dx_5 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[[0, 2, 4], [2, 4, 6], [4, 6, 8]]> : tensor<3x3xi64>
+// CHECK-NEXT: %dx_6 = onnx.Gather %dx_4, %dx_5 {axis = 1, gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x10x4xf32>, tensor<3x3xi64>) -> tensor<1x3x3x4xf32>
+// CHECK-NEXT: %dx_7 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[1, 3, 12]> : tensor<3xi64>
+// CHECK-NEXT: %dx_8 = onnx.Reshape %dx_6, %dx_7 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x3x3x4xf32>, tensor<3xi64>) -> tensor<1x3x12xf32>
+// CHECK-NEXT: %dx_9 = onnx.Constant {gradc.strategy = "conv-nxc-to-matmul"} dense<[0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11]> : tensor<12xi64>
+// CHECK-NEXT: %dx_10 = onnx.Gather %dx_2, %dx_9 {axis = 0, gradc.strategy = "conv-nxc-to-matmul"} : (tensor<12x6xf32>, tensor<12xi64>) -> tensor<12x6xf32>
+// CHECK-NEXT: %dx_11 = onnx.MatMul %dx_8, %dx_10 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x3x12xf32>, tensor<12x6xf32>) -> tensor<1x3x6xf32>
+// CHECK-NEXT: func.return %dx_11 : tensor<1x3x6xf32>

@@ -15,15 +15,18 @@ func.func @flipped(%dy: tensor<1x4x5x5xf32>, %w: tensor<4x3x3x2xf32>) -> tensor<
   func.return %dx : tensor<1x3x6x6xf32>
 }
 // CHECK-LABEL: func.func @flipped(
-// CHECK-NEXT: %dx = onnx.Transpose %w {perm = [1, 0, 2, 3], gradc.strategy = "conv-to-conv"} : (tensor<4x3x3x2xf32>) -> tensor<3x4x3x2xf32>
-// CHECK-NEXT: %dx_1 = onnx.Constant {gradc.strategy = "conv-to-conv"} dense<[3, 4, 6]> : tensor<3xi64>
-// CHECK-NEXT: %dx_2 = onnx.Reshape %dx, %dx_1 {gradc.strategy = "conv-to-conv"} : (tensor<3x4x3x2xf32>, tensor<3xi64>) -> tensor<3x4x6xf32>
-// CHECK-NEXT: %dx_3 = onnx.Constant {gradc.strategy = "conv-to-conv"} dense<[5, 4, 3, 2, 1, 0]> : tensor<6xi64>
-// CHECK-NEXT: %dx_4 = onnx.Gather %dx_2, %dx_3 {axis = 2, gradc.strategy = "conv-to-conv"} : (tensor<3x4x6xf32>, tensor<6xi64>) -> tensor<3x4x6xf32>
-// CHECK-NEXT: %dx_5 = onnx.Constant {gradc.strategy = "conv-to-conv"} dense<[3, 4, 3, 2]> : tensor<4xi64>
-// CHECK-NEXT: %dx_6 = onnx.Reshape %dx_4, %dx_5 {gradc.strategy = "conv-to-conv"} : (tensor<3x4x6xf32>, tensor<4xi64>) -> tensor<3x4x3x2xf32>
-// CHECK-NEXT: %dx_7 = onnx.Conv %dy, %dx_6 {dilations = [1, 1], group = 1, pads = [1, 1, 2, 1], strides = [1, 1], gradc.strategy = "conv-to-conv"} : (tensor<1x4x5x5xf32>, tensor<3x4x3x2xf32>) -> tensor<1x3x6x6xf32>
-// CHECK-NEXT: func.return %dx_7 : tensor<1x3x6x6xf32>
+// CHECK-NEXT: %dx = onnx.Constant {gradc.strategy = "conv-to-conv"} dense<[1, 4, 18]> : tensor<3xi64>
+// CHECK-NEXT: %dx_1 = onnx.Reshape %w, %dx {gradc.strategy = "conv-to-conv"} : (tensor<4x3x3x2xf32>, tensor<3xi64>) -> tensor<1x4x18xf32>
+// CHECK-NEXT: %dx_2 = onnx.Transpose %dx_1 {perm = [0, 2, 1], gradc.strategy = "conv-to-conv"} : (tensor<1x4x18xf32>) -> tensor<1x18x4xf32>
+// CHECK-NEXT: %dx_3 = onnx.Constant {gradc.strategy = "conv-to-conv"} dense<[3, 6, 4]> : tensor<3xi64>
+// CHECK-NEXT: %dx_4 = onnx.Reshape %dx_2, %dx_3 {gradc.strategy = "conv-to-conv"} : (tensor<1x18x4xf32>, tensor<3xi64>) -> tensor<3x6x4xf32>
+// CHECK-NEXT: %dx_5 = onnx.Constant {gradc.strategy = "conv-to-conv"} dense<[5, 4, 3, 2, 1, 0]> : tensor<6xi64>
+// CHECK-NEXT: %dx_6 = onnx.Gather %dx_4, %dx_5 {axis = 1, gradc.strategy = "conv-to-conv"} : (tensor<3x6x4xf32>, tensor<6xi64>) -> tensor<3x6x4xf32>
+// CHECK-NEXT: %dx_7 = onnx.Transpose %dx_6 {perm = [0, 2, 1], gradc.strategy = "conv-to-conv"} : (tensor<3x6x4xf32>) -> tensor<3x4x6xf32>
+// CHECK-NEXT: %dx_8 = onnx.Constant {gradc.strategy = "conv-to-conv"} dense<[3, 4, 3, 2]> : tensor<4xi64>
+// CHECK-NEXT: %dx_9 = onnx.Reshape %dx_7, %dx_8 {gradc.strategy = "conv-to-conv"} : (tensor<3x4x6xf32>, tensor<4xi64>) -> tensor<3x4x3x2xf32>
+// CHECK-NEXT: %dx_10 = onnx.Conv %dy, %dx_9 {dilations = [1, 1], group = 1, pads = [1, 1, 2, 1], strides = [1, 1], gradc.strategy = "conv-to-conv"} : (tensor<1x4x5x5xf32>, tensor<3x4x3x2xf32>) -> tensor<1x3x6x6xf32>
+// CHECK-NEXT: func.return %dx_10 : tensor<1x3x6x6xf32>
 
 // The swap is within each group: (2, 2, 3, 2) becomes (2, 3, 2, 2).
 func.func @grouped(%dy: tensor<1x4x5xf32>, %w: tensor<4x3x2xf32>) -> tensor<1x6x6xf32> {
@@ -31,15 +34,16 @@ func.func @grouped(%dy: tensor<1x4x5xf32>, %w: tensor<4x3x2xf32>) -> tensor<1x6x
   func.return %dx : tensor<1x6x6xf32>
 }
 // CHECK-LABEL: func.func @grouped(
-// CHECK-NEXT: %dx = onnx.Constant {gradc.strategy = "conv-to-conv"} dense<[2, 2, 3, 2]> : tensor<4xi64>
-// CHECK-NEXT: %dx_1 = onnx.Reshape %w, %dx {gradc.strategy = "conv-to-conv"} : (tensor<4x3x2xf32>, tensor<4xi64>) -> tensor<2x2x3x2xf32>
-// CHECK-NEXT: %dx_2 = onnx.Transpose %dx_1 {perm = [0, 2, 1, 3], gradc.strategy = "conv-to-conv"} : (tensor<2x2x3x2xf32>) -> tensor<2x3x2x2xf32>
+// CHECK-NEXT: %dx = onnx.Constant {gradc.strategy = "conv-to-conv"} dense<[2, 2, 6]> : tensor<3xi64>
+// CHECK-NEXT: %dx_1 = onnx.Reshape %w, %dx {gradc.strategy = "conv-to-conv"} : (tensor<4x3x2xf32>, tensor<3xi64>) -> tensor<2x2x6xf32>
+// CHECK-NEXT: %dx_2 = onnx.Transpose %dx_1 {perm = [0, 2, 1], gradc.strategy = "conv-to-conv"} : (tensor<2x2x6xf32>) -> tensor<2x6x2xf32>
 // CHECK-NEXT: %dx_3 = onnx.Constant {gradc.strategy = "conv-to-conv"} dense<[6, 2, 2]> : tensor<3xi64>
-// CHECK-NEXT: %dx_4 = onnx.Reshape %dx_2, %dx_3 {gradc.strategy = "conv-to-conv"} : (tensor<2x3x2x2xf32>, tensor<3xi64>) -> tensor<6x2x2xf32>
+// CHECK-NEXT: %dx_4 = onnx.Reshape %dx_2, %dx_3 {gradc.strategy = "conv-to-conv"} : (tensor<2x6x2xf32>, tensor<3xi64>) -> tensor<6x2x2xf32>
 // CHECK-NEXT: %dx_5 = onnx.Constant {gradc.strategy = "conv-to-conv"} dense<[1, 0]> : tensor<2xi64>
-// CHECK-NEXT: %dx_6 = onnx.Gather %dx_4, %dx_5 {axis = 2, gradc.strategy = "conv-to-conv"} : (tensor<6x2x2xf32>, tensor<2xi64>) -> tensor<6x2x2xf32>
-// CHECK-NEXT: %dx_7 = onnx.Conv %dy, %dx_6 {dilations = [1], group = 2, pads = [1, 1], strides = [1], gradc.strategy = "conv-to-conv"} : (tensor<1x4x5xf32>, tensor<6x2x2xf32>) -> tensor<1x6x6xf32>
-// CHECK-NEXT: func.return %dx_7 : tensor<1x6x6xf32>
+// CHECK-NEXT: %dx_6 = onnx.Gather %dx_4, %dx_5 {axis = 1, gradc.strategy = "conv-to-conv"} : (tensor<6x2x2xf32>, tensor<2xi64>) -> tensor<6x2x2xf32>
+// CHECK-NEXT: %dx_7 = onnx.Transpose %dx_6 {perm = [0, 2, 1], gradc.strategy = "conv-to-conv"} : (tensor<6x2x2xf32>) -> tensor<6x2x2xf32>
+// CHECK-NEXT: %dx_8 = onnx.Conv %dy, %dx_7 {dilations = [1], group = 2, pads = [1, 1], strides = [1], gradc.strategy = "conv-to-conv"} : (tensor<1x4x5xf32>, tensor<6x2x2xf32>) -> tensor<1x6x6xf32>
+// CHECK-NEXT: func.return %dx_8 : tensor<1x6x6xf32>
 
 // Ke = 5.
 func.func @dilated(%dy: tensor<1x2x5xf32>, %w: tensor<2x3x3xf32>) -> tensor<1x3x9xf32> {
@@ -47,11 +51,16 @@ func.func @dilated(%dy: tensor<1x2x5xf32>, %w: tensor<2x3x3xf32>) -> tensor<1x3x
   func.return %dx : tensor<1x3x9xf32>
 }
 // CHECK-LABEL: func.func @dilated(
-// CHECK-NEXT: %dx = onnx.Transpose %w {perm = [1, 0, 2], gradc.strategy = "conv-to-conv"} : (tensor<2x3x3xf32>) -> tensor<3x2x3xf32>
-// CHECK-NEXT: %dx_1 = onnx.Constant {gradc.strategy = "conv-to-conv"} dense<[2, 1, 0]> : tensor<3xi64>
-// CHECK-NEXT: %dx_2 = onnx.Gather %dx, %dx_1 {axis = 2, gradc.strategy = "conv-to-conv"} : (tensor<3x2x3xf32>, tensor<3xi64>) -> tensor<3x2x3xf32>
-// CHECK-NEXT: %dx_3 = onnx.Conv %dy, %dx_2 {dilations = [2], group = 1, pads = [4, 4], strides = [1], gradc.strategy = "conv-to-conv"} : (tensor<1x2x5xf32>, tensor<3x2x3xf32>) -> tensor<1x3x9xf32>
-// CHECK-NEXT: func.return %dx_3 : tensor<1x3x9xf32>
+// CHECK-NEXT: %dx = onnx.Constant {gradc.strategy = "conv-to-conv"} dense<[1, 2, 9]> : tensor<3xi64>
+// CHECK-NEXT: %dx_1 = onnx.Reshape %w, %dx {gradc.strategy = "conv-to-conv"} : (tensor<2x3x3xf32>, tensor<3xi64>) -> tensor<1x2x9xf32>
+// CHECK-NEXT: %dx_2 = onnx.Transpose %dx_1 {perm = [0, 2, 1], gradc.strategy = "conv-to-conv"} : (tensor<1x2x9xf32>) -> tensor<1x9x2xf32>
+// CHECK-NEXT: %dx_3 = onnx.Constant {gradc.strategy = "conv-to-conv"} dense<[3, 3, 2]> : tensor<3xi64>
+// CHECK-NEXT: %dx_4 = onnx.Reshape %dx_2, %dx_3 {gradc.strategy = "conv-to-conv"} : (tensor<1x9x2xf32>, tensor<3xi64>) -> tensor<3x3x2xf32>
+// CHECK-NEXT: %dx_5 = onnx.Constant {gradc.strategy = "conv-to-conv"} dense<[2, 1, 0]> : tensor<3xi64>
+// CHECK-NEXT: %dx_6 = onnx.Gather %dx_4, %dx_5 {axis = 1, gradc.strategy = "conv-to-conv"} : (tensor<3x3x2xf32>, tensor<3xi64>) -> tensor<3x3x2xf32>
+// CHECK-NEXT: %dx_7 = onnx.Transpose %dx_6 {perm = [0, 2, 1], gradc.strategy = "conv-to-conv"} : (tensor<3x3x2xf32>) -> tensor<3x2x3xf32>
+// CHECK-NEXT: %dx_8 = onnx.Conv %dy, %dx_7 {dilations = [2], group = 1, pads = [4, 4], strides = [1], gradc.strategy = "conv-to-conv"} : (tensor<1x2x5xf32>, tensor<3x2x3xf32>) -> tensor<1x3x9xf32>
+// CHECK-NEXT: func.return %dx_8 : tensor<1x3x9xf32>
 
 // One tap needs no reversal.
 func.func @pointwise(%dy: tensor<1x2x5xf32>, %w: tensor<2x3x1xf32>) -> tensor<1x3x5xf32> {
@@ -59,9 +68,13 @@ func.func @pointwise(%dy: tensor<1x2x5xf32>, %w: tensor<2x3x1xf32>) -> tensor<1x
   func.return %dx : tensor<1x3x5xf32>
 }
 // CHECK-LABEL: func.func @pointwise(
-// CHECK-NEXT: %dx = onnx.Transpose %w {perm = [1, 0, 2], gradc.strategy = "conv-to-conv"} : (tensor<2x3x1xf32>) -> tensor<3x2x1xf32>
-// CHECK-NEXT: %dx_1 = onnx.Conv %dy, %dx {dilations = [1], group = 1, pads = [0, 0], strides = [1], gradc.strategy = "conv-to-conv"} : (tensor<1x2x5xf32>, tensor<3x2x1xf32>) -> tensor<1x3x5xf32>
-// CHECK-NEXT: func.return %dx_1 : tensor<1x3x5xf32>
+// CHECK-NEXT: %dx = onnx.Constant {gradc.strategy = "conv-to-conv"} dense<[1, 2, 3]> : tensor<3xi64>
+// CHECK-NEXT: %dx_1 = onnx.Reshape %w, %dx {gradc.strategy = "conv-to-conv"} : (tensor<2x3x1xf32>, tensor<3xi64>) -> tensor<1x2x3xf32>
+// CHECK-NEXT: %dx_2 = onnx.Transpose %dx_1 {perm = [0, 2, 1], gradc.strategy = "conv-to-conv"} : (tensor<1x2x3xf32>) -> tensor<1x3x2xf32>
+// CHECK-NEXT: %dx_3 = onnx.Constant {gradc.strategy = "conv-to-conv"} dense<[3, 2, 1]> : tensor<3xi64>
+// CHECK-NEXT: %dx_4 = onnx.Reshape %dx_2, %dx_3 : (tensor<1x3x2xf32>, tensor<3xi64>) -> tensor<3x2x1xf32>
+// CHECK-NEXT: %dx_5 = onnx.Conv %dy, %dx_4 {dilations = [1], group = 1, pads = [0, 0], strides = [1], gradc.strategy = "conv-to-conv"} : (tensor<1x2x5xf32>, tensor<3x2x1xf32>) -> tensor<1x3x5xf32>
+// CHECK-NEXT: func.return %dx_5 : tensor<1x3x5xf32>
 
 // Constant weights are flipped at compile time: [3, 2, 1].
 func.func @constant(%dy: tensor<1x1x5xf32>) -> tensor<1x1x7xf32> {
@@ -80,11 +93,16 @@ func.func @dynamic(%dy: tensor<?x2x?xf32, ["N", "", "Y"]>, %w: tensor<2x3x3xf32>
   func.return %dx : tensor<?x3x?xf32, ["N", "", "Y"]>
 }
 // CHECK-LABEL: func.func @dynamic(
-// CHECK-NEXT: %dx = onnx.Transpose %w {perm = [1, 0, 2], gradc.strategy = "conv-to-conv"} : (tensor<2x3x3xf32>) -> tensor<3x2x3xf32>
-// CHECK-NEXT: %dx_1 = onnx.Constant {gradc.strategy = "conv-to-conv"} dense<[2, 1, 0]> : tensor<3xi64>
-// CHECK-NEXT: %dx_2 = onnx.Gather %dx, %dx_1 {axis = 2, gradc.strategy = "conv-to-conv"} : (tensor<3x2x3xf32>, tensor<3xi64>) -> tensor<3x2x3xf32>
-// CHECK-NEXT: %dx_3 = onnx.Conv %dy, %dx_2 {dilations = [1], group = 1, pads = [1, 1], strides = [1], gradc.strategy = "conv-to-conv"} : (tensor<?x2x?xf32, ["N", "", "Y"]>, tensor<3x2x3xf32>) -> tensor<?x3x?xf32, ["N", "", "Y"]>
-// CHECK-NEXT: func.return %dx_3 : tensor<?x3x?xf32, ["N", "", "Y"]>
+// CHECK-NEXT: %dx = onnx.Constant {gradc.strategy = "conv-to-conv"} dense<[1, 2, 9]> : tensor<3xi64>
+// CHECK-NEXT: %dx_1 = onnx.Reshape %w, %dx {gradc.strategy = "conv-to-conv"} : (tensor<2x3x3xf32>, tensor<3xi64>) -> tensor<1x2x9xf32>
+// CHECK-NEXT: %dx_2 = onnx.Transpose %dx_1 {perm = [0, 2, 1], gradc.strategy = "conv-to-conv"} : (tensor<1x2x9xf32>) -> tensor<1x9x2xf32>
+// CHECK-NEXT: %dx_3 = onnx.Constant {gradc.strategy = "conv-to-conv"} dense<[3, 3, 2]> : tensor<3xi64>
+// CHECK-NEXT: %dx_4 = onnx.Reshape %dx_2, %dx_3 {gradc.strategy = "conv-to-conv"} : (tensor<1x9x2xf32>, tensor<3xi64>) -> tensor<3x3x2xf32>
+// CHECK-NEXT: %dx_5 = onnx.Constant {gradc.strategy = "conv-to-conv"} dense<[2, 1, 0]> : tensor<3xi64>
+// CHECK-NEXT: %dx_6 = onnx.Gather %dx_4, %dx_5 {axis = 1, gradc.strategy = "conv-to-conv"} : (tensor<3x3x2xf32>, tensor<3xi64>) -> tensor<3x3x2xf32>
+// CHECK-NEXT: %dx_7 = onnx.Transpose %dx_6 {perm = [0, 2, 1], gradc.strategy = "conv-to-conv"} : (tensor<3x3x2xf32>) -> tensor<3x2x3xf32>
+// CHECK-NEXT: %dx_8 = onnx.Conv %dy, %dx_7 {dilations = [1], group = 1, pads = [1, 1], strides = [1], gradc.strategy = "conv-to-conv"} : (tensor<?x2x?xf32, ["N", "", "Y"]>, tensor<3x2x3xf32>) -> tensor<?x3x?xf32, ["N", "", "Y"]>
+// CHECK-NEXT: func.return %dx_8 : tensor<?x3x?xf32, ["N", "", "Y"]>
 
 // Refused, so left alone: a stride.
 func.func @strided(%dy: tensor<1x2x5xf32>, %w: tensor<2x3x3xf32>) -> tensor<1x3x11xf32> {
