@@ -9,12 +9,21 @@ Features = dict[str, float]
 NEAR = 2**20
 """Bytes that a node may move before they no longer all come from the caches nearby."""
 
+DISTANT = 2**24
+"""Bytes that a node may move before they no longer all come from any cache: then memory is what counts, for
+all kinds of nodes alike."""
+
 ALONE = "alone "
 """Begins the name of a feature of work that one thread does, whatever their number."""
 
 
 def traffic(name: str, moved: float) -> Features:
-    return {f"{name}.bytes": float(moved)} | ({f"{name}.far": float(moved - NEAR)} if moved > NEAR else {})
+    found = {f"{name}.bytes": float(moved)}
+    if moved > NEAR:
+        found[f"{name}.far"] = float(moved - NEAR)
+    if moved > DISTANT:
+        found["distant"] = float(moved - DISTANT)
+    return found
 
 
 def add(total: Features, more: Mapping[str, float], times: float = 1.0) -> None:

@@ -7,7 +7,7 @@ from gradc.bench.calibration.measurements import Measurements
 from gradc.bench.calibration.model import RUN
 from gradc.bench.calibration.nodes import nodes
 from passes.cost.rates import rates_of
-from passes.cost.vector import dot, parted
+from passes.cost.vector import DISTANT, NEAR, dot, parted, traffic
 
 MACHINES = {"AMD-EPYC": (1.0, 3e-6), "Intel-Xeon-Processor": (1.0, 30e-6)}
 """How many times the time of the rates each takes, and what a run costs beside its nodes."""
@@ -50,3 +50,40 @@ def test_what_a_run_costs_is_each_machines_own(measured):
         assert content["rates"]["1"][f"{RUN} {machine}"] == pytest.approx(run, rel=0.05)
     errors = [kind["median"] for kind in content["fit"]["1"].values()]
     assert max(errors) < 0.02
+
+
+def test_machines_count_alike(measured):
+    """Whatever number of models was measured on each."""
+    path = calibrate.path_of("AMD-EPYC", 1)
+    seconds = Measurements.read(path).seconds
+    Measurements(dict(list(seconds.items())[: len(seconds) // 3])).write(path)
+    weights: dict[str, float] = {}
+    for sample in calibrate.samples(1):
+        (run,) = (name for name in sample.features if name.startswith(RUN))
+        weights[run] = weights.get(run, 0.0) + sample.weight
+    amd, intel = weights.values()
+    assert amd == pytest.approx(intel)
+
+
+def test_what_is_no_model_any_more_is_forgotten(measured):
+    path = calibrate.path_of("AMD-EPYC", 1)
+    known = Measurements.read(path)
+    Measurements({**known.seconds, "gone": 1.0}).write(path)
+    calibrate.forget_others(1)
+    assert Measurements.read(path) == known
+
+
+@pytest.mark.parametrize(("second", "kept"), [(0.5, 0.5), (2.0, 1.0)])
+def test_the_lower_of_two_times_is_kept(measured, monkeypatch, second, kept):
+    monkeypatch.setattr(calibrate, "measure", lambda model, threads: second)
+    told = Measurements({measured[0].label: 1.0})
+    calibrate.measure_all(1, 60.0, measured[:1], told)
+    assert Measurements.read(calibrate.path_of(calibrate.machine_name(), 1)).seconds == {
+        measured[0].label: kept
+    }
+
+
+@pytest.mark.parametrize("of", [NEAR, DISTANT])
+def test_bytes_beyond_a_cache_count_once_more(of):
+    assert sum(traffic("Add", of).values()) < sum(traffic("Add", of + 1).values()) - 1
+    assert set(traffic("Add", DISTANT + 1)) - set(traffic("Mul", DISTANT + 1)) == {"Add.bytes", "Add.far"}

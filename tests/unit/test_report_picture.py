@@ -191,7 +191,7 @@ def test_a_box_says_what_matters():
     assert up2.result == "1×64×64×64 f32"
     assert "auto_pad_rule = library" in up2.tooltip.splitlines()
     (gather,) = (n for n in nodes(after, "g") if n.title == "Gather" and n.source == "conv2")
-    assert gather.lines == ("axis 2", "indices = 8,7,6,5,4,3,2,1,0")
+    assert gather.lines == ("axis 1", "indices = 8,7,6,5,4,3,2,1,0")
     products = [node for node in nodes(after, "g") if node.title == "MatMul"]
     assert [node.lines for node in products] == [("A = constant 32×64 f32",), ("B = constant 64×32 f32",)]
 
