@@ -22,7 +22,7 @@ from xdsl.ir import SSAValue
 from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp
 from dialects.onnx import ops as onnx
 from dialects.support import shapes
-from dialects.support.shapes import Dim, shape_of
+from dialects.support.shapes import shape_of
 from passes.strategies.base import Strategy, no_kernel
 from passes.support.budget import Built
 from passes.support.convolution import GradConv
@@ -33,6 +33,10 @@ from passes.support.weights import flat_taps
 from passes.target import Target
 
 NEEDED = (onnx.MatMulOp, onnx.ConcatOp, onnx.PadOp, onnx.GatherOp)
+
+MOST_PLACES = 2**19
+"""Of larger windows the places alone are a constant of 4 MB, and the windows so many bytes that other
+strategies are quicker."""
 
 Taps = Sequence[tuple[int, int]]
 """Of one axis: taps, in ascending order, each with the padded position that it reads for position 0."""
@@ -46,15 +50,14 @@ class ConvNxcToMatMul(Strategy):
     layouts: ClassVar = ("NXC",)
 
     def builds(self, op: GradConv) -> Built:
-        """The place of every row that is gathered: each tap's for each position of its phase."""
+        """The place of every row that is gathered: of diff_dst, and of the weights for each tap."""
         if is_product(op):
             return Built()
-        taps = math.prod(op.weights_shape[2:])
+        first, second, *kernel = op.weights_shape
+        taps = math.prod(kernel)
         if isinstance(op, ConvTransposeBackwardDataOp):
-            return Built(taps * _known(op.spatial(op.diff_src)), 20, taps)
-        sizes = zip(op.spatial(op.diff_src), op.value("strides"), strict=True)
-        positions = _known([-(-x // s) if isinstance(x, int) else x for x, s in sizes])
-        return Built(taps * positions, 20, taps) + phases_built(op, Built(nodes=8))
+            return Built(taps * second + _places(op), 20, taps)
+        return Built(taps * first + _places(op), 20, taps) + phases_built(op, Built(nodes=8))
 
     def refuses(self, op: GradConv, target: Target) -> str | None:
         if op.value("layout") != "NXC":
@@ -67,6 +70,8 @@ class ConvNxcToMatMul(Strategy):
             return None
         if not shapes.is_static((*op.spatial(op.diff_dst), *op.spatial(op.diff_src))):
             return "windows need spatial sizes known at compile time"
+        if _places(op) > MOST_PLACES:
+            return f"windows of {_places(op):,} rows, more than {MOST_PLACES:,}"
         return None
 
     def mixes(self, op: GradConv, target: Target) -> str | None:
@@ -94,8 +99,11 @@ def _in_order(phase: Phase, pad: int) -> Taps:
     return sorted((tap, pad + phase.first + i * phase.step) for i, tap in enumerate(phase.taps))
 
 
-def _known(sizes: Sequence[Dim]) -> int:
-    return math.prod(size for size in sizes if isinstance(size, int))
+def _places(op: GradConv) -> int:
+    """The rows of all windows: one for each tap of each position of its phase."""
+    strides = op.value("strides") if isinstance(op, ConvBackwardDataOp) else [1] * op.spatial_rank
+    sizes = zip(op.spatial(op.diff_src), strides, strict=True)
+    return math.prod(op.weights_shape[2:]) * math.prod(-(-x // s) for x, s in sizes if isinstance(x, int))
 
 
 def strided(op: ConvBackwardDataOp) -> bool:

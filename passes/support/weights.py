@@ -48,6 +48,9 @@ class SwappedWeights:
 
 def flipped(emit: Emitter, weights: SSAValue, groups: int) -> SSAValue:
     """Weights (A, B / g, K..) as (B, A / g, K..), with every spatial axis reversed."""
+    _, _, *kernel = _sizes(weights)
+    if groups == 1 and math.prod(kernel) == 1:
+        return emit(onnx.TransposeOp(weights, perm=[1, 0, *range(2, len(kernel) + 2)]))
     swapped = SwappedWeights.of(emit, weights, groups)
     return swapped.taps(emit, [range(size - 1, -1, -1) for size in swapped.kernel])
 

@@ -70,3 +70,12 @@ func.func @forward(%dy: tensor<1x9x4xf32>, %w: tensor<6x4x3xf32>) -> tensor<1x3x
 // CHECK-NEXT: %dx_10 = onnx.Gather %dx_2, %dx_9 {axis = 0, gradc.strategy = "conv-nxc-to-matmul"} : (tensor<12x6xf32>, tensor<12xi64>) -> tensor<12x6xf32>
 // CHECK-NEXT: %dx_11 = onnx.MatMul %dx_8, %dx_10 {gradc.strategy = "conv-nxc-to-matmul"} : (tensor<1x3x12xf32>, tensor<12x6xf32>) -> tensor<1x3x6xf32>
 // CHECK-NEXT: func.return %dx_11 : tensor<1x3x6xf32>
+
+// 9 rows for each of 256 x 256 positions are more than it gathers.
+func.func @large(%dy: tensor<1x256x256x4xf32>, %w: tensor<4x2x3x3xf32>) -> tensor<1x256x256x2xf32> {
+  %dx = grad.conv_backward_data %dy, %w {strides = [1, 1], dilations = [1, 1], pads_begin = [1, 1], pads_end = [1, 1], groups = 1, residue = [0, 0], layout = "NXC"} : (tensor<1x256x256x4xf32>, tensor<4x2x3x3xf32>) -> tensor<1x256x256x2xf32>
+  func.return %dx : tensor<1x256x256x2xf32>
+}
+// CHECK-LABEL: func.func @large(
+// CHECK-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [1, 1], dilations = [1, 1], pads_begin = [1, 1], pads_end = [1, 1], groups = 1, residue = [0, 0], layout = "NXC"} : (tensor<1x256x256x4xf32>, tensor<4x2x3x3xf32>) -> tensor<1x256x256x2xf32>
+// CHECK-NEXT: func.return %dx : tensor<1x256x256x2xf32>
