@@ -29,7 +29,7 @@ from passes.support.convolution import GradConv
 from passes.support.phases import AxisPhases, Phase, interleave_channels_last, op_phases, phases_built
 from passes.support.rewriting import Emitter
 from passes.support.tensors import multiply_right, product, reshape, size_of
-from passes.support.weights import flat_taps
+from passes.support.weights import flat_taps, take
 from passes.target import Target
 
 NEEDED = (onnx.MatMulOp, onnx.ConcatOp, onnx.PadOp, onnx.GatherOp)
@@ -163,10 +163,8 @@ class Rows:
     def matrix(self, emit: Emitter, taps: Sequence[Taps]) -> SSAValue:
         """(T O, C) of some taps."""
         chosen = flat_taps(self.kernel, [[tap for tap, _ in axis] for axis in taps])
-        places = (chosen[:, None] * self.tap + np.arange(self.out) * self.channel).reshape(-1)
-        if np.array_equal(places, np.arange(math.prod(self.kernel) * self.out)):
-            return self.value
-        return emit(onnx.GatherOp(self.value, emit.constant(places), axis=0))
+        places = chosen[:, None] * self.tap + np.arange(self.out) * self.channel
+        return take(emit, self.value, 0, places.reshape(-1))
 
 
 def _padded(emit: Emitter, data: SSAValue, begin: Sequence[int], end: Sequence[int]) -> SSAValue:

@@ -39,10 +39,7 @@ class SwappedWeights:
     def taps(self, emit: Emitter, chosen: Sequence[Sequence[int]]) -> SSAValue:
         """(B, A / g, chosen taps..), of each axis in the order in which they are given."""
         rows, _, columns = _sizes(self.value)
-        places = flat_taps(self.kernel, chosen)
-        value = self.value
-        if not is_all(places, self.kernel):
-            value = emit(onnx.GatherOp(value, emit.constant(places), axis=1))
+        value = take(emit, self.value, 1, flat_taps(self.kernel, chosen))
         return reshape(emit, _transposed(emit, value), [rows, columns, *map(len, chosen)])
 
 
@@ -60,9 +57,11 @@ def flat_taps(kernel: Sequence[int], chosen: Sequence[Sequence[int]]) -> np.ndar
     return np.arange(math.prod(kernel)).reshape(kernel)[np.ix_(*chosen)].reshape(-1)
 
 
-def is_all(places: np.ndarray, kernel: Sequence[int]) -> bool:
-    """Whether they are all taps, in order."""
-    return np.array_equal(places, np.arange(math.prod(kernel)))
+def take(emit: Emitter, value: SSAValue, axis: int, places: np.ndarray) -> SSAValue:
+    """These places of an axis; nothing is gathered where they are all, in order."""
+    if np.array_equal(places, np.arange(_sizes(value)[axis])):
+        return value
+    return emit(onnx.GatherOp(value, emit.constant(places), axis=axis))
 
 
 def _transposed(emit: Emitter, matrices: SSAValue) -> SSAValue:
