@@ -1,21 +1,27 @@
-"""The installed runtime's own list of kernels, in the form of `passes/kernels/cpu.json`.
+"""The runtime's own list of kernels, in the form of `passes/kernels/cpu.json`.
 
-python -m gradc.kernel_registry > passes/kernels/cpu.json
+A model of an opset runs on every supported runtime that has released the opset. So the table is that of the
+oldest supported runtime (`python -m gradc.kernel_registry --anew` prints it) as far as its opsets go, and
+that of each newer one (`python -m gradc.kernel_registry` prints the table with what it adds) for the opsets
+that it was the first to release.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 
 from dialects.onnx.ops import OPS
 from dialects.onnx.opsets import OLDEST
-from gradc.runtime import registered_kernels, runtime_version
+from gradc.runtime import registered_kernels, released_opset, runtime_version
 from gradc.tensors import ELEMENT_TYPES
+from passes.kernels import cpu_sources, kernel_table, newest_opset, serves
 
 OPEN_ENDED = 2**31 - 1
 
-Row = tuple[int, int | None, dict[str, str]]
+Row = tuple[int, int | None, Mapping[str, str]]
 
 
 def cpu_kernels() -> dict[str, list[Row]]:
@@ -48,14 +54,41 @@ def _merged(rows: list[Row]) -> list[Row]:
     return sorted(merged, key=lambda row: (row[0], json.dumps(row[2])))
 
 
-def as_text() -> str:
+def extended(
+    known: Mapping[str, Sequence[Row]], newest: int, added: Mapping[str, Sequence[Row]]
+) -> dict[str, list[Row]]:
+    """The known rows of opsets to the newest, and those added ones that serve a newer schema."""
+    found = {name: [row for row in rows if row[0] <= newest] for name, rows in known.items()}
+    for op in OPS:
+        name = op.onnx_name()
+        newer = [revision for revision in op.REVISIONS if revision > newest]
+        for since, until, types in added.get(name, ()):
+            if any(serves(since, until, revision) for revision in newer):
+                found.setdefault(name, []).append((max(since, newest + 1), until, types))
+    return dict(sorted(found.items()))
+
+
+def as_text(anew: bool = False) -> str:
+    """The table as the file has it: the installed runtime's own, or today's with what it adds."""
+    runtime = f"onnxruntime {runtime_version()}, CPUExecutionProvider, registered kernels"
+    released = released_opset()
+    if anew:
+        return _written({released: runtime}, cpu_kernels())
+    newest = newest_opset()
+    sources = cpu_sources()
+    if released > newest:
+        sources = {**sources, released: runtime}
+    return _written(sources, extended(kernel_table("cpu"), newest, cpu_kernels()))
+
+
+def _written(sources: Mapping[int, str], kernels: Mapping[str, Sequence[Row]]) -> str:
     rows = [
         f"  {json.dumps(name)}: [\n" + ",\n".join(f"   {json.dumps(row)}" for row in found) + "\n  ]"
-        for name, found in cpu_kernels().items()
+        for name, found in kernels.items()
     ]
-    source = f"onnxruntime {runtime_version()}, CPUExecutionProvider, registered kernels"
-    return f'{{\n "source": {json.dumps(source)},\n "kernels": {{\n' + ",\n".join(rows) + "\n }\n}"
+    named = ",\n".join(f'  "{opset}": {json.dumps(source)}' for opset, source in sorted(sources.items()))
+    return f'{{\n "sources": {{\n{named}\n }},\n "kernels": {{\n' + ",\n".join(rows) + "\n }\n}"
 
 
 if __name__ == "__main__":
-    print(as_text())
+    print(as_text(anew="--anew" in sys.argv[1:]))

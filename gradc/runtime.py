@@ -34,7 +34,7 @@ from gradc.tensors import (
     output_infos,
     weight,
 )
-from passes.kernels import provider_of
+from passes import kernels
 from passes.target import DEFAULT_OPSET, check_threads
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ __all__ = [
     "input_infos",
     "newest_opset",
     "output_infos",
+    "released_opset",
 ]
 
 Ep = Literal["cpu", "cuda"]
@@ -65,12 +66,17 @@ def check_opset(opset: int) -> None:
     """Raise UsageError unless gradc can emit the opset and the installed packages know it."""
     newest = newest_opset()
     if not OLDEST_OPSET <= opset <= newest:
-        expected = f"{OLDEST_OPSET} to {newest} (the newest of the installed onnx and onnxruntime)"
+        expected = f"{OLDEST_OPSET} to {newest} (the newest that gradc and the installed packages have)"
         raise UsageError(Diagnostic("error", sentence("--opset", opset, expected)))
 
 
-@functools.cache
 def newest_opset() -> int:
+    """The newest opset that gradc knows the kernels of and the installed packages have."""
+    return min(kernels.newest_opset(), released_opset())
+
+
+@functools.cache
+def released_opset() -> int:
     """The newest opset that the installed onnx has and the installed onnxruntime has released.
 
     onnxruntime knows opsets that are still being written, and does not say which: it refuses a
@@ -211,7 +217,7 @@ _PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
 
 def ep_of(target: str) -> Ep:
     """Where the models for a target run."""
-    return "cuda" if provider_of(target) == "cuda" else "cpu"
+    return "cuda" if kernels.provider_of(target) == "cuda" else "cpu"
 
 
 def check_provider(ep: str) -> None:
@@ -232,8 +238,7 @@ def registered_kernels(provider: str) -> list[Any]:
     """onnxruntime's kernel definitions of the standard domain, from its own registry."""
     _onnxruntime()
     state: Any = import_module("onnxruntime.capi.onnxruntime_pybind11_state")
-    kernels = state.get_all_opkernel_def()
-    return [k for k in kernels if k.provider == provider and k.domain in ("", "ai.onnx")]
+    return [k for k in state.get_all_opkernel_def() if k.provider == provider and k.domain in ("", "ai.onnx")]
 
 
 def _onnxruntime() -> Any:

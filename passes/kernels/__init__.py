@@ -1,8 +1,8 @@
 """Which kernels each execution provider has, as data: op -> rows of (since, until, dtypes).
 
-`cpu.json` is what the runtime's own registry lists, `cuda.json` what its documentation does,
-`portable.json` what is left of the CPU's for models that other runtimes read as well. The target of a
-compilation need not be the machine that compiles, so none is asked at compile time.
+`cpu.json` is what the registry of the oldest supported runtime lists that has released an opset, `cuda.json`
+what its documentation does, `portable.json` what is left of the CPU's for models that other runtimes read as
+well. The target of a compilation need not be the machine that compiles, so none is asked at compile time.
 """
 
 from __future__ import annotations
@@ -55,6 +55,16 @@ def kernel_table(target: str) -> Mapping[str, list[tuple[int, int | None, Mappin
     return {name: rows for name, rows in kernels.items() if name not in shunned(target)}
 
 
+def cpu_sources() -> dict[int, str]:
+    """Opset -> the runtime whose CPU kernels the table has, from the opset before it to this one."""
+    return {int(opset): source for opset, source in _table("cpu")["sources"].items()}
+
+
+def newest_opset() -> int:
+    """The newest opset whose CPU kernels are known."""
+    return max(cpu_sources())
+
+
 @dataclass(frozen=True)
 class Kernels:
     """The kernels that a target has for the ops of one opset."""
@@ -69,12 +79,13 @@ class Kernels:
         revised the op later, the runtime does not find it.
         """
         return any(
-            _serves(since, until, schema_since) and _admits(constraints, types)
+            serves(since, until, schema_since) and _admits(constraints, types)
             for since, until, constraints in kernel_table(self.target).get(name, [])
         )
 
 
-def _serves(since: int, until: int | None, schema_since: int) -> bool:
+def serves(since: int, until: int | None, schema_since: int) -> bool:
+    """Whether a kernel of these versions is found for a schema version."""
     return since == schema_since if until is None else since <= schema_since <= until
 
 

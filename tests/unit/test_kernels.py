@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import re
+from collections.abc import Sequence
 from importlib.resources import files
 
 import onnx
 import onnxruntime
 import pytest
 from onnx import TensorProto, helper
+from onnxruntime.capi.onnxruntime_pybind11_state import NotImplemented as NoKernel
 
 from dialects.onnx.ops import OPS
 from dialects.support.dtypes import DTYPES
-from gradc.kernel_registry import as_text, cpu_kernels
+from gradc.kernel_registry import Row, as_text, cpu_kernels, extended
+from gradc.runtime import newest_opset
 from passes import kernels
-from passes.kernels import TARGETS, Kernels, kernel_table
+from passes.kernels import TARGETS, Kernels, cpu_sources, kernel_table, serves
 from passes.target import Target
 
 WORDS = {dtype.name for dtype in DTYPES}
@@ -26,14 +27,57 @@ def cpu_text() -> str:
     return (files("passes.kernels") / "cpu.json").read_text(encoding="utf-8")
 
 
-def test_cpu_table_is_that_of_the_runtime():
-    source = json.loads(cpu_text())["source"]
-    found = re.match(r"onnxruntime (\S+), CPUExecutionProvider", source)
-    assert found, source
-    if onnxruntime.__version__ != found[1]:
-        pytest.skip(f"the table is of onnxruntime {found[1]}, installed is {onnxruntime.__version__}")
-    assert json.loads(cpu_text())["kernels"] == json.loads(json.dumps(cpu_kernels()))
+def serving(rows: Sequence[Row], revision: int) -> list[dict[str, set[str]]]:
+    """The dtypes of each type variable, of every kernel that serves a schema version."""
+    return [
+        {variable: set(words.split()) for variable, words in types.items()}
+        for since, until, types in rows
+        if serves(since, until, revision)
+    ]
+
+
+def admits(kernel: dict[str, set[str]], wanted: dict[str, set[str]]) -> bool:
+    return all(words <= kernel.get(variable, words) for variable, words in wanted.items())
+
+
+def test_the_runtime_has_every_kernel_of_the_table():
+    """Whatever runtime is installed, for every opset that it has released."""
+    own = cpu_kernels()
+    for op in OPS:
+        for revision in (r for r in op.REVISIONS if r <= newest_opset()):
+            found = serving(own.get(op.onnx_name(), []), revision)
+            for wanted in serving(kernel_table("cpu").get(op.onnx_name(), []), revision):
+                assert any(admits(kernel, wanted) for kernel in found), (op.onnx_name(), revision, wanted)
+
+
+def test_the_table_has_every_kernel_of_the_runtimes_that_it_names():
+    before = 0
+    for newest, source in sorted(cpu_sources().items()):
+        if source.startswith(f"onnxruntime {onnxruntime.__version__},"):
+            revisions = [(op, r) for op in OPS for r in op.REVISIONS if before < r <= newest]
+            for op, revision in revisions:
+                of_table = serving(kernel_table("cpu").get(op.onnx_name(), []), revision)
+                assert of_table == serving(cpu_kernels().get(op.onnx_name(), []), revision)
+        before = newest
+
+
+def test_the_table_is_as_it_was_printed():
     assert cpu_text().rstrip() == as_text().rstrip()
+
+
+def test_a_newer_runtime_adds_kernels_of_new_schemas_only():
+    unreleased = (28, None, {"T": "f16"})
+    known = {"Cast": [(25, None, {"T1": "f32"})], "Mod": [(13, None, {"T": "s64"}), unreleased]}
+    added = {
+        "Cast": [(25, 27, {"T1": "f32 bf16"}), (28, None, {"T1": "f32 bf16"})],
+        "Mod": [(13, None, {"T": "s64 f32"})],
+        "DepthToSpace": [(13, 30, {"T": "f32"})],
+    }
+    assert extended(known, 26, added) == {
+        "Cast": [(25, None, {"T1": "f32"}), (28, None, {"T1": "f32 bf16"})],
+        "DepthToSpace": [(27, 30, {"T": "f32"})],
+        "Mod": [(13, None, {"T": "s64"})],
+    }
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -110,7 +154,7 @@ def runs(name: str, dtype: int, opset: int) -> bool:
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     try:
         onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
-    except onnxruntime.capi.onnxruntime_pybind11_state.NotImplemented:
+    except NoKernel:
         return False
     return True
 
