@@ -30,6 +30,7 @@ from passes.support.phases import AxisPhases, Phase, interleave_channels_last, o
 from passes.support.rewriting import Emitter
 from passes.support.tensors import multiply_right, product, reshape, size_of
 from passes.support.weights import flat_taps, take
+from passes.support.windows import Taps, forward_taps, padded, phase_taps
 from passes.target import Target
 
 NEEDED = (onnx.MatMulOp, onnx.ConcatOp, onnx.PadOp, onnx.GatherOp)
@@ -37,9 +38,6 @@ NEEDED = (onnx.MatMulOp, onnx.ConcatOp, onnx.PadOp, onnx.GatherOp)
 MOST_PLACES = 2**19
 """Of larger windows the places alone are a constant of 4 MB, and the windows so many bytes that other
 strategies are quicker."""
-
-Taps = Sequence[tuple[int, int]]
-"""Of one axis: taps, in ascending order, each with the padded position that it reads for position 0."""
 
 
 class ConvNxcToMatMul(Strategy):
@@ -84,19 +82,15 @@ class ConvNxcToMatMul(Strategy):
             return multiply_right(emit, op.diff_dst, reshape(emit, op.weights, list(op.weights_shape[:2])))
         axes = op_phases(op)
         begin, end = zip(*(axis.widest for axis in axes), strict=True)
-        data = _padded(emit, op.diff_dst, begin, end)
+        data = padded(emit, op.diff_dst, 1, begin, end)
         weights = Rows.of(emit, op)
 
         def part(chosen: tuple[Phase, ...]) -> SSAValue:
-            taps = [_in_order(phase, b) for phase, b in zip(chosen, begin, strict=True)]
+            taps = [phase_taps(phase, b) for phase, b in zip(chosen, begin, strict=True)]
             windows = _windows(emit, data, taps, [axis.positions for axis in axes], [1] * len(axes))
             return multiply_right(emit, windows, weights.matrix(emit, taps))
 
         return interleave_channels_last(emit, axes, part) if strided(op) else part(_only(axes))
-
-
-def _in_order(phase: Phase, pad: int) -> Taps:
-    return sorted((tap, pad + phase.first + i * phase.step) for i, tap in enumerate(phase.taps))
 
 
 def _places(op: GradConv) -> int:
@@ -124,13 +118,12 @@ def is_product(op: GradConv) -> bool:
 
 
 def _forward(op: ConvTransposeBackwardDataOp, emit: Emitter) -> SSAValue:
-    """Tap k of position x reads x s - pb + k d."""
     weights = Rows.of(emit, op)
     if is_product(op):
         return multiply_right(emit, op.diff_dst, weights.value)
-    begin = [axis.pad_begin for axis in op.axes]
-    data = _padded(emit, op.diff_dst, begin, [axis.pad_end for axis in op.axes])
-    taps = [[(k, k * axis.window.dilation) for k in range(axis.window.kernel)] for axis in op.axes]
+    begin, end = zip(*(axis.pads for axis in op.axes), strict=True)
+    data = padded(emit, op.diff_dst, 1, begin, end)
+    taps = [forward_taps(axis) for axis in op.axes]
     counts = [x for x in op.spatial(op.diff_src) if isinstance(x, int)]
     windows = _windows(emit, data, taps, counts, op.value("strides"))
     return multiply_right(emit, windows, weights.matrix(emit, taps))
@@ -165,12 +158,6 @@ class Rows:
         chosen = flat_taps(self.kernel, [[tap for tap, _ in axis] for axis in taps])
         places = chosen[:, None] * self.tap + np.arange(self.out) * self.channel
         return take(emit, self.value, 0, places.reshape(-1))
-
-
-def _padded(emit: Emitter, data: SSAValue, begin: Sequence[int], end: Sequence[int]) -> SSAValue:
-    if not any((*begin, *end)):
-        return data
-    return emit(onnx.PadOp(data, emit.ints([0, *begin, 0, 0, *end, 0])))
 
 
 def _windows(

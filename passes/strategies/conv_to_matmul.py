@@ -2,64 +2,90 @@
 
 1. Kernel 1 in all axes: weights (C / g, O / g) times diff_dst (O / g, Y). In ConvBackwardData a stride
    puts s - 1 zeros behind every position, pads and residue cut the ends.
-2. Otherwise the columns that each result position reads are gathered first: per axis a table of
-   positions (K, X) into diff_dst, in which whatever lies outside, or between strides, points at an
-   appended zero. Then weights (C / g, O / g K) times columns (O / g K, X).
+2. Otherwise what each tap reads of diff_dst, padded, is cut out, one axis after the other, and joined:
+   columns of all taps. Then weights (C / g, T O / g) times columns (T O / g, Q), for each phase apart (see
+   `support.phases`; a stride of 1 has one), and the phases interleaved.
+3. ConvTransposeBackwardData, a forward convolution: one such product, its columns cut out with the stride.
 
-Form 2 works for every dtype, stride, dilation and rank that MatMul, Gather and Pad take.
+Taps are in the order of the weights: nothing is flipped. Forms 2 and 3 work for every dtype, dilation and
+rank that MatMul, Slice and Pad take.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 from xdsl.ir import SSAValue
 
 from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp
-from dialects.grad.geometry import ConvAxis
 from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from dialects.support.shapes import shape_of
 from passes.strategies.base import Strategy, no_kernel
 from passes.support.budget import Built
+from passes.support.phases import Phase, interleave_channels_first, op_phases, phases_built
 from passes.support.rewriting import Emitter
 from passes.support.tensors import Size, multiply_left, product, reshape, size_of, take_static_window
+from passes.support.weights import SwappedWeights
+from passes.support.windows import Taps, forward_taps, padded, phase_taps
 from passes.target import Target
 
 ConvOp = ConvBackwardDataOp | ConvTransposeBackwardDataOp
 
+MOST_SLICES = 16
+"""Of more taps, an axis is gathered and transposed: slower to run, but no graph of one node per tap."""
+
+MOST_NODES = 128
+"""Of more, phases of three axes, compilation would take longer than other strategies are slower."""
+
 
 class ConvToMatMul(Strategy):
-    """MatMul on diff_dst itself for kernel 1, on gathered columns otherwise."""
+    """MatMul on diff_dst itself for kernel 1, on columns cut out of it otherwise."""
 
     name: ClassVar[str] = "conv-to-matmul"
     ops: ClassVar = (ConvBackwardDataOp, ConvTransposeBackwardDataOp)
 
     def builds(self, op: ConvOp) -> Built:
-        """A table of positions per axis, unless the op is a product."""
-        spread = math.prod(op.weights_shape[2:]) * math.prod(op.value("strides"))
+        """A node for each tap of an axis, unless the op is a product."""
+        kernel = op.weights_shape[2:]
+        spread = math.prod(kernel) * math.prod(op.value("strides"))
         if is_pointwise(op):
             return Built(0, 10, spread)
         sizes = [x for x in op.spatial(op.diff_src) if isinstance(x, int)]
-        tables = sum(k * x for k, x in zip(op.weights_shape[2:], sizes, strict=False))
-        return Built(tables, 20, spread)
+        tables = sum(k * x for k, x in zip(kernel, sizes, strict=False) if k > MOST_SLICES)
+        columns = Built(8 * sum(kernel) + tables, 20 + MOST_SLICES * len(kernel), spread)
+        return columns if isinstance(op, ConvTransposeBackwardDataOp) else columns + phases_built(op, columns)
 
     def refuses(self, op: ConvOp, target: Target) -> str | None:
-        if reason := no_kernel(target, op.diff_dst, onnx.MatMulOp, onnx.GatherOp, onnx.PadOp):
+        needed = (onnx.MatMulOp, onnx.SliceOp, onnx.ConcatOp, onnx.PadOp, onnx.GatherOp)
+        if reason := no_kernel(target, op.diff_dst, *needed):
             return reason
         sizes = (*shape_of(op.diff_dst)[2:], *shape_of(op.diff_src)[2:])
         if not is_pointwise(op) and not shapes.is_static(sizes):
             return "the columns of a kernel larger than 1 need spatial sizes known at compile time"
+        if (nodes := _nodes(op)) > MOST_NODES:
+            return f"{nodes} nodes for the phases of the stride, more than {MOST_NODES}"
         return None
 
     def mixes(self, op: ConvOp, target: Target) -> str | None:
         return None if is_pointwise(op) else "columns have zeros that are multiplied by the weights"
 
     def emit(self, op: ConvOp, target: Target, emit: Emitter) -> SSAValue:
-        return _pointwise(op, emit) if is_pointwise(op) else _columns(op, emit)
+        if is_pointwise(op):
+            return _pointwise(op, emit)
+        return _backward(op, emit) if isinstance(op, ConvBackwardDataOp) else _forward(op, emit)
+
+
+def _nodes(op: ConvOp) -> int:
+    """About as many as are written: for each choice of phases, a node per tap."""
+    if is_pointwise(op) or isinstance(op, ConvTransposeBackwardDataOp):
+        return 0
+    reached = [[min(len(p.taps), MOST_SLICES) for p in axis.phases if p] for axis in op_phases(op)]
+    parts = math.prod(map(len, reached))
+    return 6 * parts + sum(parts // len(axis) * sum(axis) for axis in reached)
 
 
 def is_pointwise(op: ConvOp) -> bool:
@@ -143,64 +169,87 @@ def _cut(op: ConvBackwardDataOp, value: SSAValue, emit: Emitter) -> SSAValue:
     return emit(onnx.SliceOp(value, emit.ints(begin), emit.ints(stops), axes))
 
 
-def _columns(op: ConvOp, emit: Emitter) -> SSAValue:
+def _backward(op: ConvBackwardDataOp, emit: Emitter) -> SSAValue:
+    """Columns with the taps outside and O / g channels inside, as they stand in weights that are swapped."""
     groups = op.value("groups")
-    n = len(op.axes)
-    rows = shape_of(op.weights)[0] if isinstance(op, ConvBackwardDataOp) else None
-    channels = rows if isinstance(rows, int) else op.weights_shape[1] * groups
-    taps = [axis.window.kernel for axis in op.axes]
-    result = [x for x in shape_of(op.diff_src)[2:] if isinstance(x, int)]
-    read = _backward_reads if isinstance(op, ConvBackwardDataOp) else _forward_reads
-    gathered = _gather(op.diff_dst, _tables(op, read), emit)
-    # (N, channels, K1, X1, K2, X2, ..) -> (N, channels, K.., X..)
-    order = [0, 1, *range(2, 2 + 2 * n, 2), *range(3, 3 + 2 * n, 2)]
-    columns = emit(onnx.TransposeOp(gathered, perm=order))
-    batch = size_of(emit, op.diff_dst, 0)
-    depth, length = channels * int(np.prod(taps)), int(np.prod(result))
-    matrix = _matrix(op, emit)
-    value = _grouped_product(columns, matrix, groups, depth, batch, length, emit)
-    width = shape_of(op.diff_src)[1]
-    assert isinstance(width, int)
-    return reshape(emit, value, [batch, width, *result])
+    axes = op_phases(op)
+    begin, end = zip(*(axis.widest for axis in axes), strict=True)
+    data = _split(emit, padded(emit, op.diff_dst, 2, begin, end), groups)
+    weights = SwappedWeights.of(emit, op.weights, groups)
+    counts = [axis.positions for axis in axes]
+
+    def part(chosen: tuple[Phase, ...]) -> SSAValue:
+        taps = [phase_taps(phase, b) for phase, b in zip(chosen, begin, strict=True)]
+        columns = _columns(emit, data, taps, counts, [1] * len(axes))
+        matrix = weights.rows(emit, [[tap for tap, _ in axis] for axis in taps])
+        return _product(op, emit, matrix, columns, counts)
+
+    return interleave_channels_first(emit, axes, part)
 
 
-def _matrix(op: ConvOp, emit: Emitter) -> SSAValue:
-    """Weights as (g, C / g, O / g K)."""
-    groups = op.value("groups")
+def _forward(op: ConvTransposeBackwardDataOp, emit: Emitter) -> SSAValue:
+    """Columns with the channels outside and the taps inside, as they stand in the weights."""
+    begin, end = zip(*(axis.pads for axis in op.axes), strict=True)
+    data = padded(emit, op.diff_dst, 2, begin, end)
+    channels = shape_of(data)[1]
+    assert isinstance(channels, int)
+    counts = [x for x in op.spatial(op.diff_src) if isinstance(x, int)]
+    taps = [forward_taps(axis) for axis in op.axes]
+    columns = _columns(emit, _split(emit, data, channels), taps, counts, op.value("strides"))
     first, second, *kernel = op.weights_shape
-    taps = int(np.prod(kernel))
-    if isinstance(op, ConvTransposeBackwardDataOp):
-        return reshape(emit, op.weights, [groups, first // groups, second * taps])
-    split = reshape(emit, op.weights, [groups, first // groups, second, taps])
-    swapped = emit(onnx.TransposeOp(split, perm=[0, 2, 1, 3]))
-    return reshape(emit, swapped, [groups, second, first // groups * taps])
+    return _product(op, emit, reshape(emit, op.weights, [first, second * math.prod(kernel)]), columns, counts)
 
 
-def _tables(op: ConvOp, read: Callable[[ConvAxis, np.ndarray, np.ndarray], np.ndarray]):
-    """Per axis, the position of diff_dst that tap k of result position x reads; Y where it is zero."""
-    sizes = zip(op.axes, shape_of(op.diff_dst)[2:], shape_of(op.diff_src)[2:], strict=True)
-    for axis, y, x in sizes:
-        assert isinstance(y, int)
-        assert isinstance(x, int)
-        position = read(axis, np.arange(axis.window.kernel)[:, None], np.arange(x)[None, :])
-        yield np.where((position >= 0) & (position < y), position, y)
+def _split(emit: Emitter, data: SSAValue, parts: int) -> SSAValue:
+    """(N, O, Y..) as (N, parts, O / parts, Y..)."""
+    channels, *spatial = (size for size in shape_of(data)[1:] if isinstance(size, int))
+    return reshape(emit, data, [size_of(emit, data, 0), parts, channels // parts, *spatial])
 
 
-def _backward_reads(axis: ConvAxis, k: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """y = (x + pb - k d) / s where s divides it, else -1."""
-    reached = x + axis.pad_begin - k * axis.window.dilation
-    return np.where(reached % axis.window.stride == 0, reached // axis.window.stride, -1)
+def _columns(
+    emit: Emitter, data: SSAValue, taps: Sequence[Taps], counts: Sequence[int], steps: Sequence[int]
+) -> SSAValue:
+    """(N, L, R, Y..) to (N, L, T R, Q..): what each tap reads, the last axis first, whose runs are short."""
+    for i in reversed(range(len(taps))):
+        firsts = [first for _, first in taps[i]]
+        join = _sliced if len(firsts) <= MOST_SLICES else _gathered
+        data = join(emit, data, 3 + i, firsts, counts[i], steps[i])
+    return data
 
 
-def _forward_reads(axis: ConvAxis, k: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """x s - pb + k d."""
-    return x * axis.window.stride - axis.pad_begin + k * axis.window.dilation
+def _sliced(
+    emit: Emitter, data: SSAValue, axis: int, firsts: Sequence[int], count: int, step: int
+) -> SSAValue:
+    pieces = [_every(emit, data, axis, first, count, step) for first in firsts]
+    return emit(onnx.ConcatOp(pieces, axis=2)) if len(pieces) > 1 else pieces[0]
 
 
-def _gather(diff_dst: SSAValue, tables, emit: Emitter) -> SSAValue:
-    """(N, C, Y1, Y2, ..) with one zero appended per axis -> (N, C, K1, X1, K2, X2, ..)."""
-    n = len(shape_of(diff_dst)) - 2
-    value = emit(onnx.PadOp(diff_dst, emit.ints([0] * (n + 2) + [0, 0] + [1] * n)))
-    for i, table in enumerate(tables):
-        value = emit(onnx.GatherOp(value, emit.constant(table.astype(np.int64)), axis=2 + 2 * i))
-    return value
+def _gathered(
+    emit: Emitter, data: SSAValue, axis: int, firsts: Sequence[int], count: int, step: int
+) -> SSAValue:
+    places = np.array(firsts)[:, None] + step * np.arange(count)
+    value = emit(onnx.GatherOp(data, emit.constant(places), axis=axis))
+    rest = [i for i in range(2, len(shape_of(value))) if i != axis]
+    value = emit(onnx.TransposeOp(value, perm=[0, 1, axis, *rest]))
+    parts, inside, *sizes = (size for size in shape_of(value)[2:] if isinstance(size, int))
+    return reshape(emit, value, [size_of(emit, value, 0), size_of(emit, value, 1), parts * inside, *sizes])
+
+
+def _every(emit: Emitter, data: SSAValue, axis: int, first: int, count: int, step: int) -> SSAValue:
+    """`count` positions of an axis, `step` apart."""
+    stop = first + (count - 1) * step + 1
+    if (first, stop) == (0, shape_of(data)[axis]) and step == 1:
+        return data
+    return emit(onnx.SliceOp(data, *(emit.ints([i]) for i in (first, stop, axis, step))))
+
+
+def _product(
+    op: ConvOp, emit: Emitter, matrix: SSAValue, columns: SSAValue, counts: Sequence[int]
+) -> SSAValue:
+    """(N, C, Q..) from weights (C, T O / g) and columns of T O / g in every group."""
+    groups = op.value("groups")
+    channels, depth = (size for size in shape_of(matrix) if isinstance(size, int))
+    batch = size_of(emit, op.diff_dst, 0)
+    matrix = reshape(emit, matrix, [groups, channels // groups, depth])
+    value = _grouped_product(columns, matrix, groups, groups * depth, batch, math.prod(counts), emit)
+    return reshape(emit, value, [batch, channels, *counts])

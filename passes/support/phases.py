@@ -54,14 +54,16 @@ class AxisPhases:
         return -(-self.x // len(self.phases))
 
     @property
-    def reached(self) -> range:
-        """The phases that taps reach, if they follow each other."""
-        found = [a for a, phase in enumerate(self.phases) if phase]
-        return range(found[0], found[-1] + 1)
+    def reached(self) -> list[int]:
+        """The phases that taps reach."""
+        return [a for a, phase in enumerate(self.phases) if phase]
 
     @property
-    def has_gap(self) -> bool:
-        return not all(self.phases[a] for a in self.reached)
+    def unreached(self) -> list[tuple[int, int]]:
+        """For each phase that taps reach, how many that none reaches go with it, before it and behind."""
+        stops = [*self.reached[1:], len(self.phases)]
+        behind = [stop - a - 1 for a, stop in zip(self.reached, stops, strict=True)]
+        return [(0 if i else self.reached[0], count) for i, count in enumerate(behind)]
 
     def pads(self, phase: Phase) -> tuple[int, int]:
         """What a phase's reads need before and after diff_dst; negative where they leave some of it out."""
@@ -120,7 +122,7 @@ def interleave_channels_first(
         if i == len(axes):
             return part(chosen)
         phases = axes[i].phases
-        parts = [of((*chosen, phase)) for phase in (phases[a] for a in axes[i].reached) if phase]
+        parts = [of((*chosen, phase)) for phase in phases if phase]
         return _interleaved(emit, parts, axes[i], 2 + i)
 
     value = of(())
@@ -165,7 +167,7 @@ def _places(axes: Sequence[AxisPhases], choices: Sequence[Sequence[Phase | None]
 
 
 def _interleaved(emit: Emitter, parts: Sequence[SSAValue], phases: AxisPhases, axis: int) -> SSAValue:
-    """Parts of (.., Q, ..) to (.., Q s, ..), zeros for the phases before and after those of the parts.
+    """Parts of (.., Q, ..) to (.., Q s, ..), zeros for the phases that no tap reaches.
 
     As matrices (.. Q, ..): side by side.
     """
@@ -174,12 +176,16 @@ def _interleaved(emit: Emitter, parts: Sequence[SSAValue], phases: AxisPhases, a
         return parts[0]
     sizes: list[Size] = [size_of(emit, parts[0], i) for i in range(len(shape_of(parts[0])))]
     rows, width = product(emit, sizes[: axis + 1]), product(emit, sizes[axis + 1 :])
-    flat = [reshape(emit, part, [rows, width]) for part in parts]
+    assert isinstance(width, int)
+    flat = [
+        _beside_zeros(emit, reshape(emit, part, [rows, width]), before * width, after * width)
+        for part, (before, after) in zip(parts, phases.unreached, strict=True)
+    ]
     value = emit(onnx.ConcatOp(flat, axis=1)) if len(parts) > 1 else flat[0]
-    reached = phases.reached
-    if len(reached) < stride:
-        zeros = [0, product(emit, [reached.start, width]), 0, product(emit, [stride - reached.stop, width])]
-        known = [size for size in zeros if isinstance(size, int)]
-        assert len(known) == len(zeros)
-        value = emit(onnx.PadOp(value, emit.ints(known)))
     return reshape(emit, value, [*sizes[:axis], phases.positions * stride, *sizes[axis + 1 :]])
+
+
+def _beside_zeros(emit: Emitter, matrix: SSAValue, before: int, after: int) -> SSAValue:
+    if not before and not after:
+        return matrix
+    return emit(onnx.PadOp(matrix, emit.ints([0, before, 0, after])))

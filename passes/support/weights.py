@@ -42,6 +42,12 @@ class SwappedWeights:
         value = take(emit, self.value, 1, flat_taps(self.kernel, chosen))
         return reshape(emit, _transposed(emit, value), [rows, columns, *map(len, chosen)])
 
+    def rows(self, emit: Emitter, chosen: Sequence[Sequence[int]]) -> SSAValue:
+        """(B, chosen taps A / g), without a second Transpose."""
+        places = flat_taps(self.kernel, chosen)
+        rows, _, columns = _sizes(self.value)
+        return reshape(emit, take(emit, self.value, 1, places), [rows, len(places) * columns])
+
 
 def flipped(emit: Emitter, weights: SSAValue, groups: int) -> SSAValue:
     """Weights (A, B / g, K..) as (B, A / g, K..), with every spatial axis reversed."""

@@ -1,0 +1,50 @@
+"""conv-to-matmul with many taps and with phases that no tap reaches, which random problems seldom have."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.pipeline import apply
+
+from dialects.evaluate import evaluate
+from dialects.support.entry import entry_function, input_names
+from dialects.support.shapes import shape_of
+from gradc.exporter import export
+from gradc.problems.base import Problem
+from gradc.runtime import Session
+from passes import pipelines
+from passes.target import Target
+
+pytest.importorskip("onnxruntime")
+
+PROBLEMS = (
+    "conv_backward_data,f32,NCX,diff_dst=2x6x9,weights=6x5x19,strides=2,pads=3:4,groups=2",
+    "conv_backward_data,f32,NCX,diff_dst=?x4x5x6,weights=4x6x18x3,strides=2x3,pads=1x0:0x1,residue=1x2",
+    "conv_backward_data,f32,NCX,diff_dst=1x4x5x6,weights=4x6x2x3,strides=4x3,dilations=3x2,pads=1x0:0x1",
+    "conv_backward_data,f32,NXC,diff_dst=2x4x5x6x4,weights=4x3x3x2x3,strides=2x1x2,pads=1x0x1:0x1x1,groups=2",
+    "conv_backward_data,f64,NCX,diff_dst=1x4x50,weights=4x3x100,pads=9:12",
+    "conv_transpose_backward_data,f32,NCX,diff_dst=?x4x41,weights=6x2x17,strides=2,pads=1:2,groups=2",
+    "conv_transpose_backward_data,f32,NXC,diff_dst=1x4x9x40,weights=6x4x3x20,strides=2x1,pads=1x1:2x0",
+)
+"""Channels first, as a problem has them for either layout."""
+
+
+@pytest.mark.parametrize("weights", ["constant", "input"])
+@pytest.mark.parametrize("text", PROBLEMS)
+def test_columns(text: str, weights: str):
+    problem = Problem.parse(text if weights == "constant" else f"{text},weights_are=input")
+    feeds = _feeds(problem)
+    wanted = evaluate(problem.module(), feeds)
+    target = Target()
+    module = apply(problem.module(), pipelines.from_grad(target, "conv-to-matmul"))
+    session = Session(export(module, opset=target.opset, metadata={}), threads=1)
+    got = session.run(dict(zip(input_names(entry_function(module)), feeds, strict=True)))
+    np.testing.assert_allclose(next(iter(got.values())), wanted[0], rtol=1e-5, atol=1e-5)
+
+
+def _feeds(problem: Problem) -> list[np.ndarray]:
+    random = np.random.default_rng(0)
+    dtype = np.float64 if ",f64," in str(problem) else np.float32
+    shapes = [shape_of(arg) for arg in entry_function(problem.module()).body.block.args]
+    known = [[size if isinstance(size, int) else 2 for size in shape] for shape in shapes]
+    return [random.standard_normal(shape).astype(dtype) for shape in known]
