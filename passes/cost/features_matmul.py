@@ -25,6 +25,8 @@ def matmul(step: Step) -> Features:
         products = step.result.elements // max(1, rows * columns)
     packed = right.constant and len(right.shape) == 2
     found = gemm(rows, columns, depth, products, packed=packed, itemsize=step.result.itemsize)
+    if step.int("transA", 0):
+        found |= turned(found)
     return found | traffic("MatMul", left.bytes + right.bytes + step.result.bytes)
 
 
@@ -48,3 +50,12 @@ def gemm(
         f"{name}.sums": float(products * rows * columns * math.ceil(depth / PANEL)),
     }
     return found | ({f"{name}.packed": float(panels)} if packed else {f"{name}.packing": float(panels)})
+
+
+def turned(product: Features) -> Features:
+    """Rows of A are transposed for every panel of B."""
+    return {
+        f"{name.removesuffix('.rows')}.turned": value
+        for name, value in product.items()
+        if name.endswith(".rows")
+    }

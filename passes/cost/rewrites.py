@@ -106,7 +106,15 @@ def _transposed_products(graph: Graph) -> None:
         and _swaps_last_two(perm_of(step))
         and _read_only_by(graph, step, "MatMul")
     }
-    graph.steps = [step for step in graph.steps if step.result.value not in fused]
+    kept = [step for step in graph.steps if step.result.value not in fused]
+    graph.steps = [
+        _turned(step) if step.kind == "MatMul" and step.operand(0).value in fused else step for step in kept
+    ]
+
+
+def _turned(product: Step) -> Step:
+    """A product of which onnxruntime transposes the first factor while it multiplies."""
+    return replace(product, attributes={**product.attributes, "transA": 1})
 
 
 def _swaps_last_two(perm: list[int]) -> bool:
