@@ -24,6 +24,7 @@ from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from dialects.support.shapes import shape_of
 from passes.strategies.base import Strategy, no_kernel
+from passes.strategies.conv_to_phase_convs import too_many_phases
 from passes.support.budget import Built
 from passes.support.convolution import GradConv
 from passes.support.phases import AxisPhases, Phase, interleave_channels_last, op_phases, phases_built
@@ -70,7 +71,7 @@ class ConvNxcToMatMul(Strategy):
             return "windows need spatial sizes known at compile time"
         if _places(op) > MOST_PLACES:
             return f"windows of {_places(op):,} rows, more than {MOST_PLACES:,}"
-        return None
+        return too_many_phases(op, target) if isinstance(op, ConvBackwardDataOp) else None
 
     def mixes(self, op: GradConv, target: Target) -> str | None:
         return None if is_product(op) else "windows have zeros that are multiplied by the weights"

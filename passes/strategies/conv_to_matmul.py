@@ -25,6 +25,7 @@ from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from dialects.support.shapes import shape_of
 from passes.strategies.base import Strategy, no_kernel
+from passes.strategies.conv_to_phase_convs import too_many_phases
 from passes.support.budget import Built
 from passes.support.phases import Phase, interleave_channels_first, op_phases, phases_built
 from passes.support.rewriting import Emitter
@@ -38,9 +39,6 @@ ConvOp = ConvBackwardDataOp | ConvTransposeBackwardDataOp
 MOST_SLICES = 16
 """Of more taps, an axis is gathered and transposed: slower to run, but no graph of one node per tap."""
 
-MOST_NODES = 128
-"""Of more, phases of three axes, compilation would take longer than other strategies are slower."""
-
 
 class ConvToMatMul(Strategy):
     """MatMul on diff_dst itself for kernel 1, on columns cut out of it otherwise."""
@@ -49,15 +47,15 @@ class ConvToMatMul(Strategy):
     ops: ClassVar = (ConvBackwardDataOp, ConvTransposeBackwardDataOp)
 
     def builds(self, op: ConvOp) -> Built:
-        """A node for each tap of an axis, unless the op is a product."""
-        kernel = op.weights_shape[2:]
-        spread = math.prod(kernel) * math.prod(op.value("strides"))
+        """A node for each tap of an axis, unless the op is a product, in every phase; tables of many taps."""
+        kernel, strides = op.weights_shape[2:], op.value("strides")
+        spread = math.prod(kernel) * math.prod(strides)
         if is_pointwise(op):
             return Built(0, 10, spread)
-        sizes = [x for x in op.spatial(op.diff_src) if isinstance(x, int)]
-        tables = sum(k * x for k, x in zip(kernel, sizes, strict=False) if k > MOST_SLICES)
-        columns = Built(8 * sum(kernel) + tables, 20 + MOST_SLICES * len(kernel), spread)
-        return columns if isinstance(op, ConvTransposeBackwardDataOp) else columns + phases_built(op, columns)
+        if isinstance(op, ConvTransposeBackwardDataOp):
+            return _columns_built(op, [1] * len(kernel), spread)
+        part = _columns_built(op, strides, spread)
+        return phases_built(op, part) + Built(math.prod(map(min, strides, kernel)) * part.constants)
 
     def refuses(self, op: ConvOp, target: Target) -> str | None:
         needed = (onnx.MatMulOp, onnx.SliceOp, onnx.ConcatOp, onnx.PadOp, onnx.GatherOp)
@@ -66,9 +64,9 @@ class ConvToMatMul(Strategy):
         sizes = (*shape_of(op.diff_dst)[2:], *shape_of(op.diff_src)[2:])
         if not is_pointwise(op) and not shapes.is_static(sizes):
             return "the columns of a kernel larger than 1 need spatial sizes known at compile time"
-        if (nodes := _nodes(op)) > MOST_NODES:
-            return f"{nodes} nodes for the phases of the stride, more than {MOST_NODES}"
-        return None
+        if is_pointwise(op) or isinstance(op, ConvTransposeBackwardDataOp):
+            return None
+        return too_many_phases(op, target)
 
     def mixes(self, op: ConvOp, target: Target) -> str | None:
         return None if is_pointwise(op) else "columns have zeros that are multiplied by the weights"
@@ -79,13 +77,13 @@ class ConvToMatMul(Strategy):
         return _backward(op, emit) if isinstance(op, ConvBackwardDataOp) else _forward(op, emit)
 
 
-def _nodes(op: ConvOp) -> int:
-    """About as many as are written: for each choice of phases, a node per tap."""
-    if is_pointwise(op) or isinstance(op, ConvTransposeBackwardDataOp):
-        return 0
-    reached = [[min(len(p.taps), MOST_SLICES) for p in axis.phases if p] for axis in op_phases(op)]
-    parts = math.prod(map(len, reached))
-    return 6 * parts + sum(parts // len(axis) * sum(axis) for axis in reached)
+def _columns_built(op: ConvOp, strides: Sequence[int], spread: int) -> Built:
+    """For one phase of each axis: K / s taps, and X / s positions."""
+    taps = [-(-k // s) for k, s in zip(op.weights_shape[2:], strides, strict=True)]
+    sizes = [-(-x // s) for x, s in zip(op.spatial(op.diff_src), strides, strict=True) if isinstance(x, int)]
+    tables = sum(k * x for k, x in zip(taps, sizes, strict=False) if k > MOST_SLICES)
+    nodes = sum(min(k, MOST_SLICES) for k in taps)
+    return Built(8 * nodes + tables, 10 + nodes, spread)
 
 
 def is_pointwise(op: ConvOp) -> bool:

@@ -8,6 +8,7 @@ channels, all axes at once, and the Transposes around a Conv come with its own r
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
@@ -39,6 +40,10 @@ from passes.support.rewriting import Emitter
 from passes.support.weights import SwappedWeights
 from passes.target import Target
 
+MOST_PARTS = 32
+"""Of more, a patch embedding has 256, the nodes are so many that compilation takes a quarter of a second, and
+their running longer than one ConvTranspose."""
+
 
 class ConvToPhaseConvs(Strategy):
     """A Conv per phase of the stride, interleaved by Concat."""
@@ -53,6 +58,8 @@ class ConvToPhaseConvs(Strategy):
     def refuses(self, op: ConvBackwardDataOp, target: Target) -> str | None:
         needed = (onnx.ConvOp, onnx.ConcatOp, onnx.PadOp, onnx.SliceOp, onnx.TransposeOp, onnx.GatherOp)
         if reason := no_kernel(target, op.diff_dst, *needed, onnx.AddOp) or no_phases(op):
+            return reason
+        if reason := too_many_phases(op, target):
             return reason
         if op.value("layout") == "NXC" and _is_grouped_volume(op) and (reason := no_rows(op)):
             return reason
@@ -101,6 +108,14 @@ def no_phases(op: ConvBackwardDataOp) -> str | None:
     if not shapes.is_static((*op.spatial(op.diff_dst), *op.spatial(op.diff_src))):
         return "spatial sizes must be known at compile time"
     return None
+
+
+def too_many_phases(op: ConvBackwardDataOp, target: Target) -> str | None:
+    """Why nodes for every choice of phases are not written, None if they are."""
+    parts = math.prod(map(min, op.value("strides"), op.weights_shape[2:]))
+    if parts <= MOST_PARTS or no_kernel(target, op.diff_dst, onnx.ConvTransposeOp):
+        return None
+    return f"{parts} phases that taps reach, more than {MOST_PARTS}: one ConvTranspose is quicker"
 
 
 def _geometry(axes: Sequence[AxisPhases], chosen: Sequence[Phase], groups: int) -> Convolution:

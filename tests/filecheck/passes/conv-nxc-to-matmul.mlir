@@ -79,3 +79,12 @@ func.func @large(%dy: tensor<1x256x256x4xf32>, %w: tensor<4x2x3x3xf32>) -> tenso
 // CHECK-LABEL: func.func @large(
 // CHECK-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [1, 1], dilations = [1, 1], pads_begin = [1, 1], pads_end = [1, 1], groups = 1, residue = [0, 0], layout = "NXC"} : (tensor<1x256x256x4xf32>, tensor<4x2x3x3xf32>) -> tensor<1x256x256x2xf32>
 // CHECK-NEXT: func.return %dx : tensor<1x256x256x2xf32>
+
+// Refused: of 36 phases each would be nodes; one ConvTranspose is quicker.
+func.func @many_phases(%dy: tensor<1x3x3x2xf32>, %w: tensor<2x3x6x6xf32>) -> tensor<1x18x18x3xf32> {
+  %dx = grad.conv_backward_data %dy, %w {strides = [6, 6], dilations = [1, 1], pads_begin = [0, 0], pads_end = [0, 0], groups = 1, residue = [0, 0], layout = "NXC"} : (tensor<1x3x3x2xf32>, tensor<2x3x6x6xf32>) -> tensor<1x18x18x3xf32>
+  func.return %dx : tensor<1x18x18x3xf32>
+}
+// CHECK-LABEL: func.func @many_phases(
+// CHECK-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [6, 6], dilations = [1, 1], pads_begin = [0, 0], pads_end = [0, 0], groups = 1, residue = [0, 0], layout = "NXC"} : (tensor<1x3x3x2xf32>, tensor<2x3x6x6xf32>) -> tensor<1x18x18x3xf32>
+// CHECK-NEXT: func.return %dx : tensor<1x18x18x3xf32>

@@ -100,3 +100,12 @@ func.func @zeros(%dy: tensor<1x4x3xf32>, %w: tensor<4x2x1xf32>) -> tensor<1x2x8x
 // CHECK-NEXT: %dx_16 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<8> : tensor<1xi64>
 // CHECK-NEXT: %dx_17 = onnx.Slice %dx_14, %dx_15, %dx_16, %dx_5 {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x2x9xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<1x2x8xf32>
 // CHECK-NEXT: func.return %dx_17 : tensor<1x2x8xf32>
+
+// Refused: of 36 phases each would be nodes; one ConvTranspose is quicker.
+func.func @many_phases(%dy: tensor<1x2x3x3xf32>, %w: tensor<2x3x6x6xf32>) -> tensor<1x3x18x18xf32> {
+  %dx = grad.conv_backward_data %dy, %w {strides = [6, 6], dilations = [1, 1], pads_begin = [0, 0], pads_end = [0, 0], groups = 1, residue = [0, 0], layout = "NCX"} : (tensor<1x2x3x3xf32>, tensor<2x3x6x6xf32>) -> tensor<1x3x18x18xf32>
+  func.return %dx : tensor<1x3x18x18xf32>
+}
+// CHECK-LABEL: func.func @many_phases(
+// CHECK-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [6, 6], dilations = [1, 1], pads_begin = [0, 0], pads_end = [0, 0], groups = 1, residue = [0, 0], layout = "NCX"} : (tensor<1x2x3x3xf32>, tensor<2x3x6x6xf32>) -> tensor<1x3x18x18xf32>
+// CHECK-NEXT: func.return %dx : tensor<1x3x18x18xf32>
