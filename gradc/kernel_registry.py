@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 
 from dialects.onnx.ops import OPS
 from dialects.onnx.opsets import OLDEST
+from dialects.onnx.schema import NEWEST
 from gradc.runtime import registered_kernels, released_opset, runtime_version
 from gradc.tensors import ELEMENT_TYPES
 from passes.kernels import cpu_sources, kernel_table, newest_opset, serves
@@ -71,7 +72,7 @@ def extended(
 def as_text(anew: bool = False) -> str:
     """The table as the file has it: the installed runtime's own, or today's with what it adds."""
     runtime = f"onnxruntime {runtime_version()}, CPUExecutionProvider, registered kernels"
-    released = released_opset()
+    released = min(released_opset(), NEWEST)
     if anew:
         return _written({released: runtime}, cpu_kernels())
     newest = newest_opset()
