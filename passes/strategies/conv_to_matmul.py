@@ -172,7 +172,8 @@ def _backward(op: ConvBackwardDataOp, emit: Emitter) -> SSAValue:
     groups = op.value("groups")
     axes = op_phases(op)
     begin, end = zip(*(axis.widest for axis in axes), strict=True)
-    data = _split(emit, padded(emit, op.diff_dst, 2, begin, end), groups)
+    channels = op.weights_shape[0]
+    data = _split(emit, padded(emit, op.diff_dst, 2, begin, end), groups, channels)
     weights = SwappedWeights.of(emit, op.weights, groups)
     counts = [axis.positions for axis in axes]
 
@@ -188,19 +189,18 @@ def _backward(op: ConvBackwardDataOp, emit: Emitter) -> SSAValue:
 def _forward(op: ConvTransposeBackwardDataOp, emit: Emitter) -> SSAValue:
     """Columns with the channels outside and the taps inside, as they stand in the weights."""
     begin, end = zip(*(axis.pads for axis in op.axes), strict=True)
-    data = padded(emit, op.diff_dst, 2, begin, end)
-    channels = shape_of(data)[1]
-    assert isinstance(channels, int)
+    first, second, *kernel = op.weights_shape
+    channels = op.value("groups") * second
+    data = _split(emit, padded(emit, op.diff_dst, 2, begin, end), channels, channels)
     counts = [x for x in op.spatial(op.diff_src) if isinstance(x, int)]
     taps = [forward_taps(axis) for axis in op.axes]
-    columns = _columns(emit, _split(emit, data, channels), taps, counts, op.value("strides"))
-    first, second, *kernel = op.weights_shape
+    columns = _columns(emit, data, taps, counts, op.value("strides"))
     return _product(op, emit, reshape(emit, op.weights, [first, second * math.prod(kernel)]), columns, counts)
 
 
-def _split(emit: Emitter, data: SSAValue, parts: int) -> SSAValue:
+def _split(emit: Emitter, data: SSAValue, parts: int, channels: int) -> SSAValue:
     """(N, O, Y..) as (N, parts, O / parts, Y..)."""
-    channels, *spatial = (size for size in shape_of(data)[1:] if isinstance(size, int))
+    spatial = [size for size in shape_of(data)[2:] if isinstance(size, int)]
     return reshape(emit, data, [size_of(emit, data, 0), parts, channels // parts, *spatial])
 
 
