@@ -9,7 +9,9 @@ from support.pipeline import apply
 from dialects.evaluate import evaluate
 from dialects.support.entry import entry_function, input_names
 from dialects.support.shapes import shape_of
+from gradc.compiler import Options, compile_module
 from gradc.exporter import export
+from gradc.importers.mlir_text import import_mlir
 from gradc.problems.base import Problem
 from gradc.runtime import Session
 from passes import pipelines
@@ -50,6 +52,32 @@ def test_a_float64_stride_is_written_however_many_phases_it_has(text: str):
     """onnxruntime has no f64 ConvTranspose, which is what f32 ones of so many phases are written as."""
     got, wanted = _results(Problem.parse(text), "auto")
     np.testing.assert_allclose(got, wanted, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("channels", ["4", "?"])
+@pytest.mark.parametrize("op", ["conv_backward_data", "conv_transpose_backward_data"])
+def test_channels_that_only_the_weights_know(op: str, channels: str):
+    backward = op == "conv_backward_data"
+    weights, result = ("4x3x3", "1x6x7") if backward else ("6x2x3", "1x6x5")
+    residue = "residue = [0], " if backward else ""
+    source = f"""
+      func.func @main(%dy: tensor<1x{channels}x5xf32>, %w: tensor<{weights}xf32>) -> tensor<{result}xf32> {{
+        %dx = grad.{op} %dy, %w {{strides = [1], dilations = [1], pads_begin = [{0 if backward else 1}],
+          pads_end = [{0 if backward else 1}], groups = 2, {residue}layout = "NCX"}}
+          : (tensor<1x{channels}x5xf32>, tensor<{weights}xf32>) -> tensor<{result}xf32>
+        func.return %dx : tensor<{result}xf32>
+      }}
+    """
+    random = np.random.default_rng(0)
+    dy, w = (random.standard_normal(shape).astype(np.float32) for shape in ([1, 4, 5], _sizes(weights)))
+    (wanted,) = evaluate(import_mlir(source.replace("?", "4"), "x.mlir"), [dy, w])
+    compiled = compile_module(import_mlir(source, "x.mlir"), Options(strategy="conv-to-matmul", threads=1))
+    (got,) = compiled.run({"dy": dy, "w": w}).values()
+    np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-5)
+
+
+def _sizes(text: str) -> list[int]:
+    return [int(size) for size in text.split("x")]
 
 
 def _results(problem: Problem, strategy: str) -> tuple[np.ndarray, np.ndarray]:
