@@ -91,7 +91,7 @@ class GradConvOp(DocumentedOp):
         return len(shape_of(self.diff_dst)) - 2
 
     def check_lists(self, names: Sequence[str]) -> None:
-        """C1: ranks agree and every list has one entry per spatial axis. C2: values are legal."""
+        """C1: ranks agree, kernels have taps, lists one entry per spatial axis. C2: values are legal."""
         n = self.spatial_rank
         if n not in (1, 2, 3) or len(self.weights_shape) != n + 2:
             raise violation(
@@ -99,6 +99,9 @@ class GradConvOp(DocumentedOp):
                 given=f"{n + 2} and {len(self.weights_shape)}",
                 expected="equal, 3 to 5",
             )
+        for letter, k in zip(axis_letters(n), self.weights_shape[2:], strict=True):
+            if k < 1:
+                raise violation(f"weights axis {letter}", given=k, expected="a positive size")
         for name in names:
             low = 1 if name in ("strides", "dilations") else 0
             values = self.value(name)
