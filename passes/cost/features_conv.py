@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from passes.cost import rewrites
-from passes.cost.features_matmul import gemm, turned
+from passes.cost.features_matmul import gemm
 from passes.cost.graph import Step
 from passes.cost.vector import ALONE, NEAR, Features, add, traffic
 
@@ -44,11 +44,10 @@ def conv_transpose(step: Step) -> Features:
     rows, per_group, *kernel = weights.shape
     products, positions, taps = data.shape[0] * groups, math.prod(data.shape[2:]), math.prod(kernel)
     columns = per_group * taps * positions
-    found = gemm(per_group * taps, positions, rows // groups, products, itemsize=result.itemsize)
+    turned, itemsize = not weights.constant, result.itemsize
+    found = gemm(per_group * taps, positions, rows // groups, products, turned=turned, itemsize=itemsize)
     add(found, traffic("ConvTranspose", result.bytes))
     found["ConvTranspose.weights"] = float(0 if weights.constant else weights.bytes)
-    if not weights.constant:
-        found |= turned(found)
     # one buffer of columns serves all products in turn
     found["ConvTranspose.columns_far"] = float(products * max(0, columns * result.itemsize - NEAR))
     add(found, _scattered("ConvTranspose", step, products * columns, data.shape[-1]))

@@ -24,16 +24,23 @@ def matmul(step: Step) -> Features:
         rows = left.shape[-2] if len(left.shape) > 1 else 1
         products = step.result.elements // max(1, rows * columns)
     packed = right.constant and len(right.shape) == 2
-    found = gemm(rows, columns, depth, products, packed=packed, itemsize=step.result.itemsize)
-    if step.int("transA", 0):
-        found |= turned(found)
+    turned, itemsize = bool(step.int("transA", 0)), step.result.itemsize
+    found = gemm(rows, columns, depth, products, packed=packed, turned=turned, itemsize=itemsize)
     return found | traffic("MatMul", left.bytes + right.bytes + step.result.bytes)
 
 
 def gemm(
-    rows: int, columns: int, depth: int, products: int, *, packed: bool = False, itemsize: int = 4
+    rows: int,
+    columns: int,
+    depth: int,
+    products: int,
+    *,
+    packed: bool = False,
+    turned: bool = False,
+    itemsize: int = 4,
 ) -> Features:
-    """`products` times (rows, depth) x (depth, columns); with `packed` the second is so at compile time."""
+    """`products` times (rows, depth) x (depth, columns). With `packed` the second is so at compile time, with
+    `turned` the first is transposed while multiplying, again for every panel of the second."""
     name = "Gemm" if itemsize == 4 else "GemmWide"
     if rows == 1 and not packed:
         return {
@@ -49,13 +56,6 @@ def gemm(
         f"{name}.rows": float(products * rows * depth * math.ceil(columns / PANEL)),
         f"{name}.sums": float(products * rows * columns * math.ceil(depth / PANEL)),
     }
+    if turned:
+        found[f"{name}.turned"] = found[f"{name}.rows"]
     return found | ({f"{name}.packed": float(panels)} if packed else {f"{name}.packing": float(panels)})
-
-
-def turned(product: Features) -> Features:
-    """Rows of A are transposed for every panel of B."""
-    return {
-        f"{name.removesuffix('.rows')}.turned": value
-        for name, value in product.items()
-        if name.endswith(".rows")
-    }
