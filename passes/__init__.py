@@ -33,6 +33,7 @@ STRATEGY_NAMES = (
     "conv-to-upsampled-conv",
     "conv-to-matmul",
     "conv-nxc-to-matmul",
+    "conv-nxc-to-row-sums",
     "conv-to-col2im",
     "conv-to-tap-sums",
     "resize-to-matmul",

@@ -13,25 +13,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
 from xdsl.ir import SSAValue
 
 from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp
 from dialects.onnx import ops as onnx
 from dialects.support import shapes
-from dialects.support.shapes import shape_of
 from passes.strategies.base import Strategy, no_kernel
 from passes.strategies.conv_to_phase_convs import too_many_phases
 from passes.support.budget import Built
 from passes.support.convolution import GradConv
 from passes.support.phases import AxisPhases, Phase, interleave_channels_last, op_phases, phases_built
 from passes.support.rewriting import Emitter
-from passes.support.tensors import multiply_right, product, reshape, size_of
-from passes.support.weights import flat_taps, take
-from passes.support.windows import Taps, forward_taps, padded, phase_taps
+from passes.support.tensors import multiply_right, reshape
+from passes.support.weights import TapRows
+from passes.support.windows import forward_taps, gathered, padded, phase_taps, tap_numbers
 from passes.target import Target
 
 NEEDED = (onnx.MatMulOp, onnx.ConcatOp, onnx.PadOp, onnx.GatherOp)
@@ -84,12 +81,12 @@ class ConvNxcToMatMul(Strategy):
         axes = op_phases(op)
         begin, end = zip(*(axis.widest for axis in axes), strict=True)
         data = padded(emit, op.diff_dst, 1, begin, end)
-        weights = Rows.of(emit, op)
+        weights = TapRows.of_backward(emit, op.weights)
 
         def part(chosen: tuple[Phase, ...]) -> SSAValue:
             taps = [phase_taps(phase, b) for phase, b in zip(chosen, begin, strict=True)]
-            windows = _windows(emit, data, taps, [axis.positions for axis in axes], [1] * len(axes))
-            return multiply_right(emit, windows, weights.matrix(emit, taps))
+            windows = gathered(emit, data, 1, taps, [axis.positions for axis in axes], [1] * len(axes))
+            return multiply_right(emit, windows, weights.matrix(emit, tap_numbers(taps)))
 
         return interleave_channels_last(emit, axes, part) if strided(op) else part(_only(axes))
 
@@ -119,63 +116,12 @@ def is_product(op: GradConv) -> bool:
 
 
 def _forward(op: ConvTransposeBackwardDataOp, emit: Emitter) -> SSAValue:
-    weights = Rows.of(emit, op)
+    weights = TapRows.of_forward(emit, op.weights)
     if is_product(op):
         return multiply_right(emit, op.diff_dst, weights.value)
     begin, end = zip(*(axis.pads for axis in op.axes), strict=True)
     data = padded(emit, op.diff_dst, 1, begin, end)
     taps = [forward_taps(axis) for axis in op.axes]
     counts = [x for x in op.spatial(op.diff_src) if isinstance(x, int)]
-    windows = _windows(emit, data, taps, counts, op.value("strides"))
-    return multiply_right(emit, windows, weights.matrix(emit, taps))
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Weights as rows of C numbers, of O channels for each tap; the row of channel o and tap t is
-    o `channel` + t `tap`. Made by transposing one matrix, which is quick."""
-
-    value: SSAValue
-    out: int
-    channel: int
-    tap: int
-    kernel: tuple[int, ...]
-
-    @classmethod
-    def of(cls, emit: Emitter, op: GradConv) -> Rows:
-        first, second, *kernel = op.weights_shape
-        count = math.prod(kernel)
-        if isinstance(op, ConvTransposeBackwardDataOp):
-            # (C, O K) as (O K, C)
-            matrix = reshape(emit, op.weights, [first, second * count])
-            return cls(emit(onnx.TransposeOp(matrix, perm=[1, 0])), second, count, 1, tuple(kernel))
-        # (O C, K) as (K, O C)
-        matrix = reshape(emit, op.weights, [first * second, count])
-        rows = reshape(emit, emit(onnx.TransposeOp(matrix, perm=[1, 0])), [count * first, second])
-        return cls(rows, first, 1, first, tuple(kernel))
-
-    def matrix(self, emit: Emitter, taps: Sequence[Taps]) -> SSAValue:
-        """(T O, C) of some taps."""
-        chosen = flat_taps(self.kernel, [[tap for tap, _ in axis] for axis in taps])
-        places = chosen[:, None] * self.tap + np.arange(self.out) * self.channel
-        return take(emit, self.value, 0, places.reshape(-1))
-
-
-def _windows(
-    emit: Emitter, data: SSAValue, taps: Sequence[Taps], counts: Sequence[int], steps: Sequence[int]
-) -> SSAValue:
-    """(N, counts.., T O): for every position, the rows of O channels that its taps read, side by side."""
-    sizes = [size for size in shape_of(data)[1:-1] if isinstance(size, int)]
-    n = len(sizes)
-    places = np.zeros((1,) * 2 * n, np.int64)
-    for i, (axis, count, step) in enumerate(zip(taps, counts, steps, strict=True)):
-        reads = step * np.arange(count)[:, None] + np.array([first for _, first in axis])
-        shape = [1] * 2 * n
-        shape[i], shape[n + i] = reads.shape
-        places = places * sizes[i] + reads.reshape(shape)
-    rows = places.reshape(*counts, -1)
-    batch, channels = size_of(emit, data, 0), size_of(emit, data, n + 1)
-    if rows.size != math.prod(sizes) or (rows.reshape(-1) != np.arange(rows.size)).any():
-        data = reshape(emit, data, [batch, math.prod(sizes), channels])
-        data = emit(onnx.GatherOp(data, emit.constant(rows), axis=1))
-    return reshape(emit, data, [batch, *counts, product(emit, [rows.shape[-1], channels])])
+    windows = gathered(emit, data, 1, taps, counts, op.value("strides"))
+    return multiply_right(emit, windows, weights.matrix(emit, tap_numbers(taps)))

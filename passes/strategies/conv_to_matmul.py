@@ -31,7 +31,7 @@ from passes.support.phases import Phase, interleave_channels_first, op_phases, p
 from passes.support.rewriting import Emitter
 from passes.support.tensors import Size, multiply_left, product, reshape, size_of, take_static_window
 from passes.support.weights import SwappedWeights
-from passes.support.windows import Taps, forward_taps, padded, phase_taps
+from passes.support.windows import Taps, forward_taps, padded, phase_taps, tap_numbers
 from passes.target import Target
 
 ConvOp = ConvBackwardDataOp | ConvTransposeBackwardDataOp
@@ -180,7 +180,7 @@ def _backward(op: ConvBackwardDataOp, emit: Emitter) -> SSAValue:
     def part(chosen: tuple[Phase, ...]) -> SSAValue:
         taps = [phase_taps(phase, b) for phase, b in zip(chosen, begin, strict=True)]
         columns = _columns(emit, data, taps, counts, [1] * len(axes))
-        matrix = weights.rows(emit, [[tap for tap, _ in axis] for axis in taps])
+        matrix = weights.rows(emit, tap_numbers(taps))
         return _product(op, emit, matrix, columns, counts)
 
     return interleave_channels_first(emit, axes, part)

@@ -10,7 +10,8 @@ from xdsl.ir import SSAValue
 from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp
 from dialects.grad.geometry import axis_letters
 from dialects.onnx import ops as onnx
-from dialects.support.shapes import shape_of
+from dialects.support.dtypes import HALVES, name_of
+from dialects.support.shapes import element_type_of, shape_of
 from passes.support.rewriting import Emitter
 from passes.support.tensors import Size, product, reshape, size_of
 from passes.support.weights import flipped
@@ -59,6 +60,12 @@ def no_convolution(op: GradConv) -> str | None:
                 "the convolution would need negative pads"
             )
     return None
+
+
+def no_sums(op: GradConv) -> str | None:
+    """Why the op cannot be a sum of several products; None if it can."""
+    dtype = name_of(element_type_of(op.diff_dst))
+    return f"every sum would round to {dtype}" if dtype in HALVES else None
 
 
 def as_convolution(emit: Emitter, op: GradConv) -> tuple[SSAValue, Convolution]:
@@ -165,13 +172,13 @@ def _unrolled(
     assert isinstance(taps, int)
     stride, dilation = conv.strides[0], conv.dilations[0]
     count = (depth - (taps - 1) * dilation - 1) // stride + 1
-    parts = [_strided(emit, slices, tap * dilation, stride, count) for tap in range(taps)]
+    parts = [rows_apart(emit, slices, tap * dilation, stride, count) for tap in range(taps)]
     stacked = emit(onnx.ConcatOp(parts, axis=channel_axis)) if taps > 1 else parts[0]
     batch, _, *image = _sizes(emit, stacked, 0)
     return reshape(emit, stacked, [product(emit, [batch, count]), *image]), count
 
 
-def _strided(emit: Emitter, value: SSAValue, start: int, step: int, count: int) -> SSAValue:
+def rows_apart(emit: Emitter, value: SSAValue, start: int, step: int, count: int) -> SSAValue:
     """Positions start, start + step, .. of axis 1."""
     if count == shape_of(value)[1]:
         return value

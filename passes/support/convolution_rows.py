@@ -25,10 +25,9 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from dialects.onnx import ops as onnx
-from dialects.support.dtypes import HALVES, name_of
-from dialects.support.shapes import element_type_of, is_static, shape_of
+from dialects.support.shapes import is_static, shape_of
 from passes.support.budget import Built
-from passes.support.convolution import Convolution, GradConv, convolve, crop
+from passes.support.convolution import Convolution, GradConv, convolve, crop, no_sums
 from passes.support.rewriting import Emitter
 from passes.support.tensors import added, product, reshape, size_of
 
@@ -70,9 +69,8 @@ def rows_built(op: GradConv) -> Built:
 
 def no_rows(op: GradConv) -> str | None:
     """Why `convolve_rows` cannot write the op, nor a phase of it; None if it can."""
-    dtype = name_of(element_type_of(op.diff_dst))
-    if dtype in HALVES:
-        return f"every sum would round to {dtype}"
+    if reason := no_sums(op):
+        return reason
     if not is_static(op.spatial(op.diff_dst)[:2]):
         return "the axes that become one need sizes known at compile time"
     batch = shape_of(op.diff_dst)[0]

@@ -49,6 +49,40 @@ class SwappedWeights:
         return reshape(emit, take(emit, self.value, 1, places), [rows, len(places) * columns])
 
 
+@dataclass(frozen=True)
+class TapRows:
+    """Weights as rows of C numbers, a row for each of the O channels of diff_dst and each tap: for channel o
+    and tap t that is row o `channel` + t `tap`. Made by transposing one matrix, which is quick."""
+
+    value: SSAValue
+    channels: int
+    channel: int
+    tap: int
+    kernel: tuple[int, ...]
+
+    @classmethod
+    def of_backward(cls, emit: Emitter, weights: SSAValue) -> TapRows:
+        """Of weights (O, C, K..): (O C, K) as (K, O C)."""
+        first, second, *kernel = _sizes(weights)
+        taps = math.prod(kernel)
+        matrix = reshape(emit, weights, [first * second, taps])
+        rows = reshape(emit, emit(onnx.TransposeOp(matrix, perm=[1, 0])), [taps * first, second])
+        return cls(rows, first, 1, first, tuple(kernel))
+
+    @classmethod
+    def of_forward(cls, emit: Emitter, weights: SSAValue) -> TapRows:
+        """Of weights (C, O, K..): (C, O K) as (O K, C)."""
+        first, second, *kernel = _sizes(weights)
+        taps = math.prod(kernel)
+        matrix = reshape(emit, weights, [first, second * taps])
+        return cls(emit(onnx.TransposeOp(matrix, perm=[1, 0])), second, taps, 1, tuple(kernel))
+
+    def matrix(self, emit: Emitter, chosen: Sequence[Sequence[int]]) -> SSAValue:
+        """(T O, C) of some taps of each axis."""
+        places = flat_taps(self.kernel, chosen)[:, None] * self.tap + np.arange(self.channels) * self.channel
+        return take(emit, self.value, 0, places.reshape(-1))
+
+
 def flipped(emit: Emitter, weights: SSAValue, groups: int) -> SSAValue:
     """Weights (A, B / g, K..) as (B, A / g, K..), with every spatial axis reversed."""
     _, _, *kernel = _sizes(weights)

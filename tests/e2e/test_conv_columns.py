@@ -1,4 +1,5 @@
-"""conv-to-matmul with many taps and with phases that no tap reaches, which random problems seldom have."""
+"""Convolutions as products with many taps and with phases that no tap reaches, which random problems seldom
+have."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ import pytest
 from support.pipeline import apply
 
 from dialects.evaluate import evaluate
+from dialects.support.diagnostics import UnsupportedError
 from dialects.support.entry import entry_function, input_names
 from dialects.support.shapes import shape_of
 from gradc.compiler import Options, compile_module
@@ -37,6 +39,33 @@ def test_columns(text: str, weights: str):
     problem = Problem.parse(text if weights == "constant" else f"{text},weights_are=input")
     got, wanted = _results(problem, "conv-to-matmul")
     np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-5)
+
+
+ROWS = (
+    "conv_backward_data,f32,NCX,diff_dst=2x6x9,weights=6x5x19,strides=2,pads=3:4",
+    "conv_backward_data,f32,NXC,diff_dst=?x4x5x6,weights=4x6x5x3,strides=2x3,pads=1x0:0x1,residue=1x2",
+    "conv_backward_data,f32,NXC,diff_dst=1x4x5x6,weights=4x6x2x3,strides=4x3,dilations=3x2,pads=1x0:0x1",
+    "conv_backward_data,f32,NXC,diff_dst=2x4x2x6x4,weights=4x3x7x2x3,strides=2x1x2,pads=3x0x1:3x1x1",
+    "conv_backward_data,f64,NXC,diff_dst=1x4x50,weights=4x3x100,pads=9:12",
+    "conv_transpose_backward_data,f32,NXC,diff_dst=?x4x41,weights=6x4x17,strides=3,dilations=2,pads=5:2",
+    "conv_transpose_backward_data,f32,NXC,diff_dst=1x4x9x40,weights=6x4x5x7,strides=4x3,pads=3x1:2x0",
+    "conv_transpose_backward_data,f32,NXC,diff_dst=1x4x2x3,weights=6x4x6x3,strides=2x1,pads=3x1:2x0",
+)
+
+
+@pytest.mark.parametrize("weights", ["constant", "input"])
+@pytest.mark.parametrize("text", ROWS)
+def test_row_sums(text: str, weights: str):
+    problem = Problem.parse(text if weights == "constant" else f"{text},weights_are=input")
+    got, wanted = _results(problem, "conv-nxc-to-row-sums")
+    np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_rows_of_padding_alone_are_refused():
+    """Phase 1 of the first axis has one tap, and that reads one row behind the only one of diff_dst."""
+    text = "conv_backward_data,f32,NXC,diff_dst=1x2x1x3,weights=2x2x4x2,strides=4x1,pads=1x0:0x0,residue=0x0"
+    with pytest.raises(UnsupportedError, match="read nothing but padding"):
+        compile_module(Problem.parse(text).module(), Options(strategy="conv-nxc-to-row-sums", threads=1))
 
 
 MANY_PHASES = (

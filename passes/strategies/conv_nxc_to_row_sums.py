@@ -1,0 +1,192 @@
+"""conv-nxc-to-row-sums: channels last, a product for each tap of the first axis, summed with rows shifted.
+
+What the taps of a position read is gathered for all axes but the first; one axis needs no gathering. Every
+tap of the first axis multiplies the same windows (N, Y, Q.., T O) by its own weights (T O, C), and what it
+gives for row y belongs to row y - o of the result, o being how far the tap reads.
+
+Against conv-nxc-to-matmul the windows hold the K taps of the first axis once, not K times, and as many
+results are added: less is moved where there are no more channels in the result than in the windows.
+
+ConvTransposeBackwardData, a forward convolution with a stride s: tap k of row i reads row s (i + o) + r. Each
+remainder r has windows of its own, of every s-th row.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from typing import ClassVar
+
+from xdsl.ir import SSAValue
+
+from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp
+from dialects.onnx import ops as onnx
+from dialects.support import shapes
+from dialects.support.shapes import shape_of
+from passes.strategies.base import Strategy, no_kernel
+from passes.strategies.conv_to_phase_convs import too_many_phases
+from passes.support.budget import Built
+from passes.support.convolution import GradConv, no_sums, rows_apart
+from passes.support.phases import AxisPhases, Phase, interleave_channels_last, op_phases, phases_built
+from passes.support.rewriting import Emitter
+from passes.support.tensors import added, multiply_right
+from passes.support.weights import TapRows
+from passes.support.windows import forward_taps, gathered, padded, phase_taps, tap_numbers
+from passes.target import Target
+
+NEEDED = (onnx.MatMulOp, onnx.ConcatOp, onnx.PadOp, onnx.GatherOp, onnx.SliceOp, onnx.AddOp)
+
+
+@dataclass(frozen=True)
+class RowTap:
+    """A tap of the first axis: row q of the result reads row q + `offset` of every s-th row of diff_dst, of
+    which the first is `first`. A gradient takes every row."""
+
+    tap: int
+    first: int
+    offset: int
+
+
+class ConvNxcToRowSums(Strategy):
+    """Products on windows of the inner axes, summed over the taps of the first."""
+
+    name: ClassVar[str] = "conv-nxc-to-row-sums"
+    ops: ClassVar = (ConvBackwardDataOp, ConvTransposeBackwardDataOp)
+    layouts: ClassVar = ("NXC",)
+
+    def builds(self, op: GradConv) -> Built:
+        """The place of every row that is gathered: of diff_dst, and of the weights for each tap."""
+        first, second, *kernel = op.weights_shape
+        taps, nodes = math.prod(kernel), 20 + 6 * kernel[0]
+        if isinstance(op, ConvTransposeBackwardDataOp):
+            return Built(taps * second + _places(op), nodes, taps)
+        return Built(taps * first + _places(op), nodes, taps) + phases_built(op, Built(nodes=nodes))
+
+    def refuses(self, op: GradConv, target: Target) -> str | None:
+        if op.value("layout") != "NXC":
+            return "only channels-last data has all channels of a position side by side"
+        if op.value("groups") > 1:
+            return f"groups {op.value('groups')}: the channels of a position are in several products"
+        if op.weights_shape[2] == 1:
+            return "the kernel has one tap on the first axis: conv-nxc-to-matmul gathers as little"
+        if reason := no_sums(op) or no_kernel(target, op.diff_dst, *NEEDED):
+            return reason
+        if not shapes.is_static((*op.spatial(op.diff_dst), *op.spatial(op.diff_src))):
+            return "windows need spatial sizes known at compile time"
+        if reason := too_many_phases(op, target) if isinstance(op, ConvBackwardDataOp) else None:
+            return reason
+        return None if all(_row_taps(op)) else "taps of the first axis read nothing but padding"
+
+    def mixes(self, op: GradConv, target: Target) -> str | None:
+        return "windows have zeros that are multiplied by the weights" if op.spatial_rank > 1 else None
+
+    def emit(self, op: GradConv, target: Target, emit: Emitter) -> SSAValue:
+        return _forward(op, emit) if isinstance(op, ConvTransposeBackwardDataOp) else _backward(op, emit)
+
+
+def _places(op: GradConv) -> int:
+    """The rows of the windows of one row of diff_dst."""
+    strides = op.value("strides") if isinstance(op, ConvBackwardDataOp) else [1] * op.spatial_rank
+    sizes = list(zip(op.spatial(op.diff_src), strides, strict=True))[1:]
+    return math.prod(op.weights_shape[3:]) * math.prod(-(-x // s) for x, s in sizes if isinstance(x, int))
+
+
+def _row_taps(op: GradConv) -> list[list[RowTap]]:
+    """The taps of the first axis; for a gradient those of each phase that any reaches."""
+    if isinstance(op, ConvTransposeBackwardDataOp):
+        return [_forward_taps(op)]
+    rows = op_phases(op)[0]
+    return [_phase_taps(rows, phase) for phase in rows.phases if phase]
+
+
+def _phase_taps(rows: AxisPhases, phase: Phase) -> list[RowTap]:
+    found = [RowTap(tap, 0, offset) for tap, offset in phase_taps(phase, 0)]
+    return [tap for tap in found if _reads_any(tap.offset, rows.y, rows.positions)]
+
+
+def _forward_taps(op: ConvTransposeBackwardDataOp) -> list[RowTap]:
+    y, x = op.spatial(op.diff_dst)[0], op.spatial(op.diff_src)[0]
+    assert isinstance(y, int)
+    assert isinstance(x, int)
+    axis, stride = op.axes[0], op.value("strides")[0]
+    places = [(tap, *divmod(first - axis.pad_begin, stride)) for tap, first in forward_taps(axis)]
+    return [
+        RowTap(tap, first, offset)
+        for tap, offset, first in places
+        if _reads_any(offset, _count(y, first, stride), x)
+    ]
+
+
+def _count(size: int, first: int, step: int) -> int:
+    """Of `size` rows, every `step`-th from `first` on."""
+    return max(0, -(-(size - first) // step))
+
+
+def _reads_any(offset: int, rows: int, results: int) -> bool:
+    return max(0, -offset) < min(results, rows - offset)
+
+
+def _backward(op: ConvBackwardDataOp, emit: Emitter) -> SSAValue:
+    rows, *inner = op_phases(op)
+    begin, end = zip(*(axis.widest for axis in inner), strict=True) if inner else ((), ())
+    data = padded(emit, op.diff_dst, 2, begin, end)
+    weights = TapRows.of_backward(emit, op.weights)
+
+    @cache
+    def windows(chosen: tuple[Phase, ...]) -> SSAValue:
+        taps = [phase_taps(phase, b) for phase, b in zip(chosen, begin, strict=True)]
+        return gathered(emit, data, 2, taps, [axis.positions for axis in inner], [1] * len(inner))
+
+    def part(chosen: tuple[Phase, ...]) -> SSAValue:
+        first, *others = chosen
+        taps = tap_numbers([phase_taps(phase, 0) for phase in others])
+        parts = (
+            _shifted(
+                emit,
+                multiply_right(emit, windows(tuple(others)), weights.matrix(emit, [[row.tap], *taps])),
+                row.offset,
+                rows.positions,
+            )
+            for row in _phase_taps(rows, first)
+        )
+        return added(emit, parts)
+
+    axes = [rows, *inner]
+    if any(len(axis.phases) > 1 for axis in axes):
+        return interleave_channels_last(emit, axes, part)
+    return part(tuple(phase for axis in axes for phase in axis.phases if phase))
+
+
+def _forward(op: ConvTransposeBackwardDataOp, emit: Emitter) -> SSAValue:
+    begin, end = zip((0, 0), *(axis.pads for axis in op.axes[1:]), strict=True)
+    data = padded(emit, op.diff_dst, 1, begin, end)
+    weights = TapRows.of_forward(emit, op.weights)
+    taps = [forward_taps(axis) for axis in op.axes[1:]]
+    results, *counts = (x for x in op.spatial(op.diff_src) if isinstance(x, int))
+    stride, *steps = op.value("strides")
+
+    @cache
+    def windows(first: int) -> SSAValue:
+        y = shape_of(data)[1]
+        assert isinstance(y, int)
+        rows = rows_apart(emit, data, first, stride, _count(y, first, stride))
+        return gathered(emit, rows, 2, taps, counts, steps)
+
+    parts = (
+        _shifted(
+            emit,
+            multiply_right(emit, windows(row.first), weights.matrix(emit, [[row.tap], *tap_numbers(taps)])),
+            row.offset,
+            results,
+        )
+        for row in _forward_taps(op)
+    )
+    return added(emit, parts)
+
+
+def _shifted(emit: Emitter, value: SSAValue, offset: int, results: int) -> SSAValue:
+    """Rows `offset` and up of axis 1, `results` of them, zeros where there are none."""
+    rows = shape_of(value)[1]
+    assert isinstance(rows, int)
+    return padded(emit, value, 1, [-offset], [results + offset - rows])
