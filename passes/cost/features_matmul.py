@@ -13,6 +13,9 @@ ROWS, COLUMNS = 12, 16
 PANEL = 128
 """Columns of B in a packed panel, and rows of B in one pass over C."""
 
+STREAMED = 32
+"""With so many columns of B, multiplying a row of A takes longer than fetching the next one."""
+
 
 def matmul(step: Step) -> Features:
     left, right = step.operand(0), step.operand(1)
@@ -26,7 +29,8 @@ def matmul(step: Step) -> Features:
     packed = right.constant and len(right.shape) == 2
     turned, itemsize = bool(step.int("transA", 0)), step.result.itemsize
     found = gemm(rows, columns, depth, products, packed=packed, turned=turned, itemsize=itemsize)
-    return found | traffic("MatMul", left.bytes + right.bytes + step.result.bytes)
+    fetched = left.bytes * max(0.0, 1 - columns / STREAMED)
+    return found | traffic("MatMul", fetched + right.bytes + step.result.bytes)
 
 
 def gemm(
