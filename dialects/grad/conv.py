@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import TensorType
@@ -17,12 +18,13 @@ from dialects.support.attributes import INT, INTS, word
 from dialects.support.diagnostics import violation
 from dialects.support.documented_op import DocumentedOp, build
 from dialects.support.dtypes import name_of
+from dialects.support.interfaces import KnowsOperands
 from dialects.support.shapes import Dim, Shape, element_type_of, shape_of, tensor_type
 
 DATA_LAYOUTS = ("NCX", "NXC")
 
 
-class GradConvOp(DocumentedOp):
+class GradConvOp(DocumentedOp, KnowsOperands):
     """What both canonical convolution gradients share.
 
     diff_dst (N, channels, Y...) and weights are of one float dtype; strides, dilations, pads_begin
@@ -119,6 +121,15 @@ class GradConvOp(DocumentedOp):
                 expected=f"a divisor of {self.weights_shape[0]}",
             )
 
+    @property
+    @abstractmethod
+    def out_channels(self) -> int:
+        """The channels that the weights want of diff_dst."""
+
+    def operand_shapes(self) -> Iterator[tuple[SSAValue, Shape]]:
+        shape = (None, self.out_channels, *(None,) * self.spatial_rank)
+        yield self.diff_dst, layouts.reorder(shape, "NCX", self.value("layout"))
+
     def typed(self, channels: Dim, spatial: Sequence[Dim]) -> tuple[TensorType, ...]:
         """The type of diff_src in the op's layout. C6: the dtypes of diff_dst and weights are equal."""
         data, weights = (name_of(element_type_of(value)) for value in (self.diff_dst, self.weights))
@@ -147,13 +158,16 @@ class ConvBackwardDataOp(GradConvOp):
 
     residue = prop_def(INTS)
 
+    @property
+    def out_channels(self) -> int:
+        return self.weights_shape[0]
+
     def infer_result_types(self) -> tuple[TensorType, ...]:
         return self.checked(self._infer)
 
     def _infer(self) -> tuple[TensorType, ...]:
         self.check_lists(("strides", "dilations", "pads_begin", "pads_end", "residue"))
-        out, per_group, *_ = self.weights_shape
-        self.check_channels(self.channels, out)
+        self.check_channels(self.channels, self.out_channels)
         sizes = []
         rows = zip(self.axes, self.spatial(self.diff_dst), self.value("residue"), strict=True)
         for letter, (axis, y, r) in zip(axis_letters(self.spatial_rank), rows, strict=True):
@@ -163,7 +177,7 @@ class ConvBackwardDataOp(GradConvOp):
             if isinstance(x, int) and x < 1:
                 raise violation(f"diff_src axis {letter}", given=x, expected="a positive size")
             sizes.append(x)
-        return self.typed(per_group * self.value("groups"), sizes)
+        return self.typed(self.weights_shape[1] * self.value("groups"), sizes)
 
 
 @irdl_op_definition
@@ -182,19 +196,22 @@ class ConvTransposeBackwardDataOp(GradConvOp):
 
     name = "grad.conv_transpose_backward_data"
 
+    @property
+    def out_channels(self) -> int:
+        return self.weights_shape[1] * self.value("groups")
+
     def infer_result_types(self) -> tuple[TensorType, ...]:
         return self.checked(self._infer)
 
     def _infer(self) -> tuple[TensorType, ...]:
         self.check_lists(("strides", "dilations", "pads_begin", "pads_end"))
-        in_channels, per_group, *_ = self.weights_shape
-        self.check_channels(self.channels, per_group * self.value("groups"))
+        self.check_channels(self.channels, self.out_channels)
         spatial = self.spatial(self.diff_dst)
         for axis, y in zip(self.axes, spatial, strict=True):
             if isinstance(y, int):
                 check_fits(axis.window, y, axis.pads)
         sizes = [axis.convolved_size(y) for axis, y in zip(self.axes, spatial, strict=True)]
-        return self.typed(in_channels, sizes)
+        return self.typed(self.weights_shape[0], sizes)
 
 
 @irdl_op_definition

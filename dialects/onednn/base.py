@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
@@ -14,7 +14,7 @@ from dialects.support import dtypes, layouts, shapes
 from dialects.support.attributes import INT, INTS, is_padding, word
 from dialects.support.diagnostics import Diagnostic, GradcError, diagnostic_at, error_at
 from dialects.support.documented_op import DocumentedOp
-from dialects.support.interfaces import Remarks
+from dialects.support.interfaces import KnowsOperands, Remarks
 from dialects.support.shapes import Shape, element_type_of, shape_of
 
 _ONNX_LAYOUTS: dict[str, str] = {
@@ -97,7 +97,7 @@ class OneDNNOp(DocumentedOp, Remarks, ABC):
         return "; ".join(notes)
 
 
-class OneDNNConvOp(OneDNNOp, ABC):
+class OneDNNConvOp(OneDNNOp, KnowsOperands, ABC):
     """The attributes of the convolution family, and their checks.
 
     `auto_pad_rule` is gradc's own: the page and the library compute the pads of `same_*` differently
@@ -117,6 +117,16 @@ class OneDNNConvOp(OneDNNOp, ABC):
     groups = opt_prop_def(INT.with_default(1))
     data_format = opt_prop_def(DATA_FORMAT)
     auto_pad_rule = opt_prop_def(word("documented", "library", default="documented"))
+
+    @property
+    @abstractmethod
+    def out_channels(self) -> int:
+        """The channels that the weights want of diff_dst, operand 0."""
+
+    def operand_shapes(self) -> Iterator[tuple[SSAValue, Shape]]:
+        diff_dst = self.operands[0]
+        shape = (None, self.out_channels, *(None,) * (len(shape_of(diff_dst)) - 2))
+        yield diff_dst, layouts.reorder(shape, "NCX", self.value("data_format"))
 
     def normalise(self) -> None:
         super().normalise()

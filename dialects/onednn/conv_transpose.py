@@ -24,6 +24,7 @@ class ConvTransposeBackwardDataProblem:
     """The op's numbers, in NCX order. pads has an entry per axis, None where Y is not known."""
 
     batch: Dim
+    out_channels: int
     in_channels: int
     groups: int
     windows: tuple[Window, ...]
@@ -78,6 +79,10 @@ class ConvTransposeBackwardDataOp(OneDNNConvOp):
 
     traits = traits_def(Pure())
 
+    @property
+    def out_channels(self) -> int:
+        return self.problem().out_channels
+
     def infer_result_types(self) -> tuple[TensorType, ...]:
         problem = self.problem()
         shape = (problem.batch, problem.in_channels, *problem.src)
@@ -95,7 +100,9 @@ class ConvTransposeBackwardDataOp(OneDNNConvOp):
         first, second, *kernel = layouts.reorder(static, self.value("weights_format"), "IOX")
         batch, channels, *dst = self.channels_first(self.diff_dst)
         documented = self._is_documented(channels, first, second, kernel)
-        in_channels = first * self.value("groups") if documented else first
+        groups = self.value("groups")
+        in_channels = first * groups if documented else first
+        out_channels = second if documented else second * groups
         self.divides(in_channels, "C, the I of weights,")
         windows = self.windows(kernel)
         pads = tuple(self.axis_pads(windows, dst, i) for i in range(n))
@@ -105,9 +112,8 @@ class ConvTransposeBackwardDataOp(OneDNNConvOp):
         )
         self._check_output_padding(windows, dst, src, pads)
         self._check_declared((batch, in_channels, *src), windows, dst, pads)
-        groups = self.value("groups")
         return ConvTransposeBackwardDataProblem(
-            batch, in_channels, groups, windows, src, tuple(dst), pads, documented
+            batch, out_channels, in_channels, groups, windows, src, tuple(dst), pads, documented
         )
 
     def _is_documented(self, channels: Dim, first: int, second: int, kernel: Sequence[int]) -> bool:

@@ -45,6 +45,7 @@ class ConvolutionBackwardDataProblem:
     """
 
     batch: Dim
+    out_channels: int
     in_channels: int
     groups: int
     windows: tuple[Window, ...]
@@ -100,6 +101,10 @@ class ConvolutionBackwardDataOp(OneDNNConvOp):
 
     traits = traits_def(Pure())
 
+    @property
+    def out_channels(self) -> int:
+        return self.problem().out_channels
+
     def infer_result_types(self) -> tuple[TensorType, ...]:
         problem = self.problem()
         shape = (problem.batch, problem.in_channels, *problem.src)
@@ -130,7 +135,7 @@ class ConvolutionBackwardDataOp(OneDNNConvOp):
         for letter, window, x, y, pad in zip(axis_letters(n), windows, src, dst, pads, strict=True):
             self._check_axis(letter, window, x, y, pad)
         return ConvolutionBackwardDataProblem(
-            batch, in_channels, self.value("groups"), windows, src, tuple(dst), pads
+            batch, out_channels, in_channels, self.value("groups"), windows, src, tuple(dst), pads
         )
 
     def _check_ports(self) -> int:

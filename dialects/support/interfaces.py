@@ -26,6 +26,14 @@ class InfersTypes(Operation, ABC):
         return f"result {index}"
 
 
+class KnowsOperands(Operation, ABC):
+    """An op whose operands say more of each other's shapes than their types do."""
+
+    @abstractmethod
+    def operand_shapes(self) -> Iterator[tuple[SSAValue, shapes.Shape]]:
+        """Shapes that operands have wherever the op is defined; raises GradcError as inference does."""
+
+
 class Remarks(Operation, ABC):
     """An op whose document leaves more than one reading, or whose attributes may contradict."""
 
@@ -72,6 +80,17 @@ def refine_results(op: InfersTypes) -> bool:
             continue
         changed |= refined != declared
         set_type(op.results[index], refined)
+    return changed
+
+
+def refine_operands(op: KnowsOperands) -> bool:
+    """Give each operand what its type and the other operands say together; True if that is news."""
+    changed = False
+    for value, known in op.operand_shapes():
+        shape = shapes.merge(known, shapes.shape_of(value))
+        if shape != shapes.shape_of(value):
+            set_type(value, shapes.tensor_type(shapes.element_type_of(value), shape))
+            changed = True
     return changed
 
 

@@ -8,7 +8,7 @@ import pytest
 from support.pipeline import apply
 
 from dialects.evaluate import evaluate
-from dialects.support.diagnostics import UnsupportedError
+from dialects.support.diagnostics import GradcError, UnsupportedError
 from dialects.support.entry import entry_function, input_names
 from dialects.support.shapes import shape_of
 from gradc.compiler import Options, compile_module
@@ -103,6 +103,8 @@ def test_channels_that_only_the_weights_know(op: str, channels: str):
     compiled = compile_module(import_mlir(source, "x.mlir"), Options(strategy="conv-to-matmul", threads=1))
     (got,) = compiled.run({"dy": dy, "w": w}).values()
     np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-5)
+    with pytest.raises(GradcError, match=r"given \[1, 8, 5\], expected \[1, 4, 5\]"):
+        compiled.run({"dy": np.concatenate([dy, dy], axis=1), "w": w})
 
 
 def _sizes(text: str) -> list[int]:

@@ -59,3 +59,26 @@ func.func @onnx(%x: tensor<?x2xf32, ["N", ""]>, %w: tensor<2x5xf32>) -> tensor<?
 // CHECK-SAME: -> tensor<?x5xf32, ["N", ""]>
 // CHECK-NEXT: %y = onnx.MatMul %x, %w : (tensor<?x2xf32, ["N", ""]>, tensor<2x5xf32>) -> tensor<?x5xf32, ["N", ""]>
 // CHECK-NEXT: func.return %y : tensor<?x5xf32, ["N", ""]>
+
+// The channels of diff_dst are those of the weights: an input without them is given them, and so is what
+// an op before makes of the same input.
+func.func @channels(%dy: tensor<1x?x7xf32>, %w: tensor<6x2x3xf32>) -> (tensor<1x?x7xf32>, tensor<?x?x?xf32>) {
+  %m = onnx.Neg %dy : (tensor<1x?x7xf32>) -> tensor<1x?x7xf32>
+  %dx = onednn.conv_transpose_backward_data %dy, %w {strides = [2], pads_begin = [0], pads_end = [0], dilations = [1], groups = 2, data_format = "NCX", weights_format = "IOX"} : (tensor<1x?x7xf32>, tensor<6x2x3xf32>) -> tensor<?x?x?xf32>
+  func.return %m, %dx : tensor<1x?x7xf32>, tensor<?x?x?xf32>
+}
+// CHECK-LABEL: func.func @channels(
+// CHECK-SAME: -> (tensor<1x4x7xf32>, tensor<1x6x3xf32>)
+// CHECK-NEXT: %m = onnx.Neg %dy : (tensor<1x4x7xf32>) -> tensor<1x4x7xf32>
+// CHECK-NEXT: %dx = onednn.conv_transpose_backward_data %dy, %w {strides = [2], pads_begin = [0], pads_end = [0], dilations = [1], groups = 2, data_format = "NCX", weights_format = "IOX"} : (tensor<1x4x7xf32>, tensor<6x2x3xf32>) -> tensor<1x6x3xf32>
+// CHECK-NEXT: func.return %m, %dx : tensor<1x4x7xf32>, tensor<1x6x3xf32>
+
+// The page's layout of grouped weights, which the declared channels of diff_src tell: 2 and not 4.
+func.func @documented(%dy: tensor<1x7x?xf32>, %w: tensor<6x2x3xf32>) -> tensor<1x3x12xf32> {
+  %dx = onednn.conv_transpose_backward_data %dy, %w {strides = [2], pads_begin = [0], pads_end = [0], dilations = [1], groups = 2, data_format = "NXC", weights_format = "IOX"} : (tensor<1x7x?xf32>, tensor<6x2x3xf32>) -> tensor<1x3x12xf32>
+  func.return %dx : tensor<1x3x12xf32>
+}
+// CHECK-LABEL: func.func @documented(
+// CHECK-SAME: -> tensor<1x3x12xf32>
+// CHECK-NEXT: %dx = onednn.conv_transpose_backward_data %dy, %w {strides = [2], pads_begin = [0], pads_end = [0], dilations = [1], groups = 2, data_format = "NXC", weights_format = "IOX"} : (tensor<1x7x2xf32>, tensor<6x2x3xf32>) -> tensor<1x3x12xf32>
+// CHECK-NEXT: func.return %dx : tensor<1x3x12xf32>
