@@ -48,6 +48,23 @@ def _plain(name: str) -> Rule:
     return rule
 
 
+def _reorder(name: str) -> Rule:
+    """Bytes of the channels, and of the blocks that hold them. A block that they do not fill is copied and
+    filled up number by number."""
+
+    def rule(step: Step) -> Features:
+        data = step.operand(0)
+        batch, channels, *image = data.shape
+        positions, filled = batch * math.prod(image), channels % rewrites.BLOCK
+        if not filled:
+            return traffic(name, 2 * data.bytes)
+        unused = positions * (rewrites.BLOCK - filled)
+        partial = {f"{name}.partial": float(positions * rewrites.BLOCK)}
+        return traffic(name, 2 * data.bytes + unused * data.itemsize) | partial
+
+    return rule
+
+
 def _elementwise(step: Step) -> Features:
     """A span is what is computed without a look at the broadcast: the last axes that all operands share."""
     name = step.kind if step.kind in ("Add", "Mul", "Sum") else "Elementwise"
@@ -220,10 +237,10 @@ _RULES: dict[str, Rule] = {
     rewrites.DEPTHWISE: blocked,
     rewrites.POINTWISE: blocked,
     rewrites.POOL: blocked,
-    rewrites.REORDER_INPUT: _plain("ReorderInput"),
-    rewrites.REORDER_INPUT_LAST: _plain("ReorderInputLast"),
-    rewrites.REORDER_OUTPUT: _plain("ReorderOutput"),
-    rewrites.REORDER_OUTPUT_LAST: _plain("ReorderOutputLast"),
+    rewrites.REORDER_INPUT: _reorder("ReorderInput"),
+    rewrites.REORDER_INPUT_LAST: _reorder("ReorderInputLast"),
+    rewrites.REORDER_OUTPUT: _reorder("ReorderOutput"),
+    rewrites.REORDER_OUTPUT_LAST: _reorder("ReorderOutputLast"),
     "Cast": _plain("Cast"),
     "Slice": _slice,
     "Pad": _pad,

@@ -139,19 +139,31 @@ def _weighted(kind: str, op, data: tuple[int, ...], weights: tuple[int, ...], at
 
 
 def _channels_last(rng: np.random.Generator) -> NodeModel | None:
-    """A convolution between two Transposes, which become part of its reordering."""
     inner, outer, size = 16 * _size(rng, 1, 16), 16 * _size(rng, 1, 16), _size(rng, 5, 120)
     k = int(rng.choice([1, 3]))
     if inner * outer * size**2 * k * k > MOST_PRODUCTS:
         return None
-    weights = _floats(outer, inner, k, k)
+    return _between_transposes([inner, outer, size, k], (outer, inner, k, k))
+
+
+def _depthwise_last(rng: np.random.Generator) -> NodeModel | None:
+    """Of any multiple of 4 channels: blocks of 16 that they need not fill."""
+    channels, size, k = 4 * _size(rng, 1, 48), _size(rng, 5, 120), int(rng.choice([2, 3, 5]))
+    return _between_transposes([channels, size, k], (channels, 1, k, k), group=channels)
+
+
+def _between_transposes(name: list[int], shape: tuple[int, ...], **attributes: int) -> NodeModel:
+    """A convolution between two Transposes, which become part of its reordering."""
+    *_, size, k = name
+    channels = shape[1] * attributes.get("group", 1)
+    weights = _floats(*shape)
 
     def build(emit, args):
         first = emit(onnx.TransposeOp(args[0], perm=[0, 3, 1, 2]))
-        value = emit(onnx.ConvOp(first, emit.constant(weights), pads=[k // 2] * 4))
+        value = emit(onnx.ConvOp(first, emit.constant(weights), pads=[k // 2] * 4, **attributes))
         return emit(onnx.TransposeOp(value, perm=[0, 2, 3, 1]))
 
-    return NodeModel("Conv", _shown("NXC", [inner, outer, size, k]), ((1, size, size, inner),), build)
+    return NodeModel("Conv", _shown("NXC", name), ((1, size, size, channels),), build)
 
 
 def _col2im(rng: np.random.Generator) -> NodeModel | None:
@@ -385,6 +397,7 @@ KINDS: dict[str, tuple[int, Draw]] = {
     "Conv": (160, _conv),
     "Conv grouped": (90, partial(_conv, grouped=True)),
     "Conv NXC": (30, _channels_last),
+    "Conv NXC depthwise": (30, _depthwise_last),
     "ConvTranspose": (70, partial(_conv, transposed=True)),
     "ConvTranspose grouped": (40, partial(_conv, grouped=True, transposed=True)),
     "Col2Im": (50, _col2im),
