@@ -57,7 +57,7 @@ def bench(
     if plot_path is not None:
         from gradc.bench.plot import plot
 
-        plot(report, plot_path)
+        plot(reports.as_data(report), plot_path)
     return not report.failures
 
 

@@ -1,7 +1,10 @@
-"""The ratios of a report as a picture: a row of dots for each group, with its floor and its mean."""
+"""The ratios of a benchmark as a picture: a row of dots for each group, with its floor and its mean."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections.abc import Mapping
 from importlib import import_module
 from io import BytesIO
 from math import log2
@@ -10,7 +13,8 @@ from typing import Any
 
 from dialects.support.diagnostics import Diagnostic, UnsupportedError
 from gradc import files
-from gradc.bench.report import Report, threads_of
+from gradc.bench.floors import Group
+from gradc.bench.report import threads_of
 
 COLOURS = {"torch": "#d95f02", "onednn": "#1b70b3", "onnx-ad": "#7a6fb0"}
 DPI = 150
@@ -26,38 +30,50 @@ def check_available() -> None:
         raise UnsupportedError(Diagnostic("error", text)) from None
 
 
-def plot(report: Report, path: str) -> None:
-    """Write a PNG or SVG, whole or not at all. Each dot is a case, coloured by its best peer."""
-    groups = report.groups
+def fingerprint(found: Mapping[str, Any]) -> str:
+    """What a picture is made from; it is in an SVG, so that a stale one is found without drawing."""
+    cases = [[case["group"], case["ratio"], case["best_peer"]] for case in found["cases"]]
+    text = json.dumps([threads_of(found["settings"]["threads"]), found["groups"], cases])
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def plot(found: Mapping[str, Any], path: str) -> None:
+    """Write a PNG or SVG, whole or not at all; of the same numbers the same SVG. Each dot is a case, coloured
+    by its best peer."""
+    import_module("matplotlib").rcParams.update({"svg.hashsalt": "gradc"})
+    groups = found["groups"]
     figure: Any = import_module("matplotlib.figure").Figure(
         figsize=(9, 1.6 + ROW * max(len(groups), 1)), layout="constrained"
     )
     axes: Any = figure.subplots()
     axes.set_xscale("log", base=2)
     for row, mean in enumerate(groups):
-        _row(axes, row, mean, [r for r in report.results if r.group == mean.group])
+        _row(axes, row, mean, [case for case in found["cases"] if case["group"] == mean["group"]])
     axes.axvline(1, color="black", linewidth=0.8)
-    axes.set_yticks(range(len(groups)), [f"{mean.group} ({mean.cases})" for mean in groups])
+    axes.set_yticks(range(len(groups)), [f"{Group(**mean['group'])} ({mean['cases']})" for mean in groups])
     axes.invert_yaxis()
     axes.set_xlabel("times as fast as the best peer")
-    ratios = [r.ratio for r in report.results if r.ratio is not None]
+    ratios = [case["ratio"] for case in found["cases"] if case["ratio"] is not None]
     _ticks(axes, min([0.5, *ratios]), max([2.0, *ratios]))
     axes.grid(axis="x", alpha=0.3)
-    axes.set_title(f"gradc on onnxruntime, {threads_of(report)}", fontsize=10)
+    axes.set_title(f"gradc on onnxruntime, {threads_of(found['settings']['threads'])}", fontsize=10)
     _legend(figure, axes)
+    kind = Path(path).suffix[1:].lower()
+    metadata = {"Date": None, "Creator": None, "Identifier": fingerprint(found)} if kind == "svg" else {}
     buffer = BytesIO()
-    figure.savefig(buffer, format=Path(path).suffix[1:].lower(), dpi=DPI)
+    figure.savefig(buffer, format=kind, dpi=DPI, metadata=metadata)
     files.write_whole(path, buffer.getvalue())
 
 
-def _row(axes: Any, row: int, mean: Any, results: list[Any]) -> None:
-    for result in results:
-        if result.best is not None:
-            colour = COLOURS.get(result.best.name, "grey")
-            axes.plot(result.best.ratio, row, "o", color=colour, markersize=5, alpha=0.7, markeredgewidth=0)
-    axes.plot([mean.target.floor] * 2, [row - 0.35, row + 0.35], color="crimson", linewidth=1.4)
-    axes.plot([mean.target.mean] * 2, [row - 0.35, row + 0.35], color="grey", linestyle=":")
-    axes.plot(mean.mean, row, "D", color="none", markeredgecolor="black", markersize=8)
+def _row(axes: Any, row: int, mean: Mapping[str, Any], cases: list[Any]) -> None:
+    for case in cases:
+        if case["ratio"] is not None:
+            colour = COLOURS.get(case["best_peer"], "grey")
+            axes.plot(case["ratio"], row, "o", color=colour, markersize=5, alpha=0.7, markeredgewidth=0)
+    floor, wanted = mean["target"]["floor"], mean["target"]["mean"]
+    axes.plot([floor] * 2, [row - 0.35, row + 0.35], color="crimson", linewidth=1.4)
+    axes.plot([wanted] * 2, [row - 0.35, row + 0.35], color="grey", linestyle=":")
+    axes.plot(mean["mean"], row, "D", color="none", markeredgecolor="black", markersize=8)
 
 
 def _ticks(axes: Any, low: float, high: float) -> None:

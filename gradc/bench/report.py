@@ -70,8 +70,7 @@ def geometric_mean(values: Sequence[float]) -> float:
     return exp(sum(map(log, values)) / len(values))
 
 
-def threads_of(report: Report) -> str:
-    threads = report.settings.threads
+def threads_of(threads: int) -> str:
     return f"{threads} thread{'s' * (threads > 1)}"
 
 
@@ -93,7 +92,7 @@ def _style(row: Sequence[str]) -> str:
 
 def _heading(report: Report) -> str:
     peers = ", ".join(f"{name} {what}" for name, what in report.peers.items()) or "none"
-    runtime = f"gradc {__version__} on onnxruntime {runtime_version()}, {threads_of(report)}"
+    runtime = f"gradc {__version__} on onnxruntime {runtime_version()}, {threads_of(report.settings.threads)}"
     return (
         f"{this_machine()}\n"
         f"{runtime}; peers: {peers}\n"
@@ -164,15 +163,19 @@ def about(peers: Mapping[str, str] | None = None) -> dict[str, Any]:
     }
 
 
-def as_json(report: Report) -> str:
+def as_data(report: Report) -> dict[str, Any]:
     """Everything that was measured, and on which day, in UTC; seconds, and ratios as in the table."""
-    found = {
+    return {
         **about(report.peers),
         "settings": asdict(report.settings),
         "groups": [_group_json(mean) for mean in report.groups],
         "cases": [_result_json(result) for result in report.results],
     }
-    return json_text(found)
+
+
+def as_json(report: Report) -> str:
+    """`as_data` as text."""
+    return json_text(as_data(report))
 
 
 def _group_json(mean: GroupMean) -> dict[str, Any]:

@@ -22,7 +22,7 @@ def pages() -> Mapping[str, Mapping[str, Content]]:
         "canonical form": op_page.canonical,
         "strategies": op_page.strategies,
     }
-    suites = [speed.report(f"docs/speed/{name}.json") for name in ("one-thread", "two-threads")]
+    suites = [speed.report(f"docs/speed/{name}.json") for name in speed.SUITES]
     return {
         "README.md": {"support table": support_table.dtypes_and_ranks},
         "docs/limits.md": {"limits": limits_table.table},

@@ -1,7 +1,8 @@
-"""The measured strategies of each op as a picture: `python -m gradc.documents.plots`, with matplotlib.
+"""The pictures of docs/speed: `python -m gradc.documents.plots`, with matplotlib.
 
-A row for each problem, a mark for each strategy at its time; a ring is around what gradc takes by itself.
-Colours and greys are legible on white and on black, and nothing is behind them.
+Of each suite the ratios, as `gradc bench --plot` draws them. Of each op its measured strategies: a row for
+each problem, a mark for each strategy at its time; a ring is around what gradc takes by itself. There colours
+and greys are legible on white and on black, and nothing is behind them.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from io import BytesIO
 from typing import Any
 
 from dialects import source_ops
+from gradc.bench.plot import plot
 from gradc.documents import speed
 from gradc.documents.speed import Race
 from gradc.files import write_whole
@@ -82,6 +84,8 @@ def _frame(axes: Any, races: Sequence[Race]) -> None:
 
 
 def main() -> None:
+    for suite in speed.SUITES:
+        plot(speed.report(f"docs/speed/{suite}.json"), str(speed.ROOT / f"docs/speed/{suite}.svg"))
     races = speed.races(speed.report(speed.STRATEGIES))
     for kind in source_ops():
         write_whole(speed.ROOT / f"docs/speed/{kind}.svg", draw(kind, races[kind]))

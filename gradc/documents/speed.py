@@ -16,6 +16,7 @@ from gradc.bench.report import geometric_mean
 from gradc.documents.prose import table
 
 ROOT = Path(__file__).resolve().parents[2]
+SUITES = ("one-thread", "two-threads")
 STRATEGIES = "docs/speed/strategies.json"
 COMMAND = f"gradc bench docs/speed/ops.txt --strategy all --peers none --threads 1 --json {STRATEGIES}"
 

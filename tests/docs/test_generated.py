@@ -10,6 +10,7 @@ import pytest
 from dialects import source_ops
 from dialects.support.diagnostics import violation
 from gradc import support_table
+from gradc.bench.plot import fingerprint
 from gradc.documents import __main__ as documents
 from gradc.documents import op_page, plots, prose, speed, strategies
 from gradc.documents.pages import pages
@@ -163,6 +164,11 @@ class TestSpeed:
         picture = (ROOT / f"docs/speed/{kind}.svg").read_text(encoding="utf-8")
         assert plots.fingerprint(races) in picture
         assert all(name in picture for name in plots.names_of(races))
+
+    @pytest.mark.parametrize("suite", speed.SUITES)
+    def test_pictures_of_the_suites_are_of_the_numbers(self, suite):
+        picture = (ROOT / f"docs/speed/{suite}.svg").read_text(encoding="utf-8")
+        assert fingerprint(speed.report(f"docs/speed/{suite}.json")) in picture
 
     def test_a_picture_has_no_background_and_the_same_bytes(self):
         pytest.importorskip("matplotlib", reason="pip install '.[peers]' brings matplotlib")

@@ -21,7 +21,7 @@ from gradc.bench.floors import group_of, target_of
 from gradc.bench.measure import ROUNDS, Samples
 from gradc.bench.peers import base
 from gradc.bench.peers.base import Contestant, NotSupported, Peer
-from gradc.bench.report import Report, as_json, as_text, geometric_mean, group_means
+from gradc.bench.report import Report, as_data, as_json, as_text, geometric_mean, group_means
 from gradc.bench.run import GRADC, Case, Outcome, Result, Settings, run_case
 from gradc.bench.suite import DRAWN_CASES, SUITES, cases_of, cases_of_text, suite
 from gradc.problems import KINDS, Problem
@@ -367,9 +367,13 @@ def test_the_plot(tmp_path, name: str, magic: bytes):
     pytest.importorskip("matplotlib")
     from gradc.bench.plot import plot
 
-    plot(Report(Settings(1), {}, RESULTS), str(tmp_path / name))
-    assert (tmp_path / name).read_bytes().startswith(magic)
-    plot(Report(Settings(1), {}, []), str(tmp_path / name))
+    found = as_data(Report(Settings(1), {}, RESULTS))
+    plot(found, str(tmp_path / name))
+    first = (tmp_path / name).read_bytes()
+    assert first.startswith(magic)
+    plot(found, str(tmp_path / name))
+    assert (tmp_path / name).read_bytes() == first
+    plot(as_data(Report(Settings(1), {}, [])), str(tmp_path / name))
 
 
 # --- the command ---------------------------------------------------------------------------------------
