@@ -149,18 +149,18 @@ def _channels_last(rng: np.random.Generator) -> NodeModel | None:
 def _depthwise_last(rng: np.random.Generator) -> NodeModel | None:
     """Of any multiple of 4 channels: blocks of 16 that they need not fill."""
     channels, size, k = 4 * _size(rng, 1, 48), _size(rng, 5, 120), int(rng.choice([2, 3, 5]))
-    return _between_transposes([channels, size, k], (channels, 1, k, k), group=channels)
+    return _between_transposes([channels, size, k], (channels, 1, k, k), channels)
 
 
-def _between_transposes(name: list[int], shape: tuple[int, ...], **attributes: int) -> NodeModel:
+def _between_transposes(name: list[int], shape: tuple[int, ...], group: int | None = None) -> NodeModel:
     """A convolution between two Transposes, which become part of its reordering."""
     *_, size, k = name
-    channels = shape[1] * attributes.get("group", 1)
+    channels = shape[1] * (group or 1)
     weights = _floats(*shape)
 
     def build(emit, args):
         first = emit(onnx.TransposeOp(args[0], perm=[0, 3, 1, 2]))
-        value = emit(onnx.ConvOp(first, emit.constant(weights), pads=[k // 2] * 4, **attributes))
+        value = emit(onnx.ConvOp(first, emit.constant(weights), pads=[k // 2] * 4, group=group))
         return emit(onnx.TransposeOp(value, perm=[0, 2, 3, 1]))
 
     return NodeModel("Conv", _shown("NXC", name), ((1, size, size, channels),), build)
