@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import BlockArgument, Operation
+from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from dialects.cann.resize import ResizeBilinearV2GradOp
 from dialects.onednn.base import OneDNNConvOp
@@ -16,6 +17,7 @@ from dialects.onednn.interpolate import InterpolateBackwardOp
 from dialects.support import entry, layouts, limits, shapes
 from dialects.support.diagnostics import diagnostic_at, nearest, violation
 from dialects.support.dtypes import by_name
+from dialects.support.interfaces import KnowsOperands
 from dialects.support.limits import LimitError
 from dialects.support.shapes import Dim, Shape
 from gradc.constants import tensor_info
@@ -35,9 +37,9 @@ def random_inputs(
     """
     function = entry.entry_function(module)
     names = entry.input_names(function)
-    infos = [tensor_info(n, a) for n, a in zip(names, function.args, strict=True)]
-    sizes = Sizes(infos, given_shapes or {})
     arguments = dict(zip(function.args, names, strict=True))
+    infos = _known_infos(module, arguments)
+    sizes = Sizes(infos, given_shapes or {})
     _fit_convolutions(module, arguments, sizes)
     _fit_resizes(module, arguments, sizes)
     found = _drawn(infos, sizes, seed)
@@ -124,6 +126,30 @@ class Sizes:
         return self.choose(dim, UNKNOWN_SIZE if axis else UNKNOWN_BATCH)
 
 
+def _known_infos(module: ModuleOp, names: Mapping[BlockArgument, str]) -> list[TensorInfo]:
+    """The inputs, with the sizes that the ops which read them tell, and those for all dims of a name."""
+    known = {argument: shapes.shape_of(argument) for argument in names}
+    symbols: dict[str, int] = {}
+    for value, told in _told(module):
+        if not isinstance(value, BlockArgument) or value not in known:
+            continue
+        for dim, size in zip(known[value], told, strict=True):
+            if isinstance(dim, str) and isinstance(size, int):
+                symbols[dim] = size
+        known[value] = shapes.merge(told, known[value])
+    infos = [tensor_info(name, argument) for argument, name in names.items()]
+    return [
+        replace(info, shape=tuple(symbols.get(d, d) if isinstance(d, str) else d for d in shape))
+        for info, shape in zip(infos, known.values(), strict=True)
+    ]
+
+
+def _told(module: ModuleOp) -> Iterator[tuple[SSAValue, Shape]]:
+    for op in module.walk():
+        if isinstance(op, KnowsOperands):
+            yield from op.operand_shapes()
+
+
 def _fit_convolutions(module: ModuleOp, names: Mapping[BlockArgument, str], sizes: Sizes) -> None:
     """Where diff_src is known and diff_dst is not, only one size of diff_dst fits."""
     for op in module.walk():
@@ -139,8 +165,8 @@ def _fit_convolutions(module: ModuleOp, names: Mapping[BlockArgument, str], size
             )
         ]
         if all(size is not None for size in spatial):
-            batch, channels, *_ = op.channels_first(op.diff_dst)
-            full = (batch, channels, *spatial)
+            batch, *_ = op.channels_first(op.diff_dst)
+            full = (batch, problem.out_channels, *spatial)
             known = [d if isinstance(d, int) else UNKNOWN_BATCH for d in full]
             sizes.prefer(info.name, layouts.reorder(known, "NCX", op.value("data_format")))
 

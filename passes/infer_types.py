@@ -9,14 +9,23 @@ that is declared without them is given them, so that a runtime refuses data with
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import BlockArgument
 from xdsl.passes import ModulePass
 
-from dialects.support.interfaces import InfersTypes, KnowsOperands, refine_operands, refine_results
-from passes.support.rewriting import refresh_function_types
+from dialects.support.interfaces import (
+    InfersTypes,
+    KnowsOperands,
+    refine_operands,
+    refine_results,
+    set_type,
+)
+from dialects.support.shapes import Shape, element_type_of, shape_of, tensor_type
+from passes.support.rewriting import functions, refresh_function_types
 
 
 @dataclass(frozen=True)
@@ -24,7 +33,10 @@ class InferTypesPass(ModulePass):
     name = "infer-types"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        arguments = [argument for function in functions(op) for argument in function.args]
+        declared = [shape_of(argument) for argument in arguments]
         if _refine(op):
+            _spread(arguments, declared)
             _refine(op)
         refresh_function_types(op)
 
@@ -37,3 +49,16 @@ def _refine(module: ModuleOp) -> bool:
             refine_results(op)
         again |= isinstance(op, KnowsOperands) and refine_operands(op)
     return again
+
+
+def _spread(arguments: Sequence[BlockArgument], declared: Sequence[Shape]) -> None:
+    """Give a size that one input's dim was found to have to all dims of that name."""
+    sizes = {
+        name: size
+        for argument, before in zip(arguments, declared, strict=True)
+        for name, size in zip(before, shape_of(argument), strict=True)
+        if isinstance(name, str) and isinstance(size, int)
+    }
+    for argument in arguments:
+        shape = [sizes.get(dim, dim) if isinstance(dim, str) else dim for dim in shape_of(argument)]
+        set_type(argument, tensor_type(element_type_of(argument), shape))

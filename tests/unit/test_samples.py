@@ -193,6 +193,14 @@ class TestValues:
         g.output(g.convolution_backward_data(dy, w, [0, 2, 5, 5], **window | formats), "dx")
         assert random_inputs(g.module(), 0)["dy"].shape == (0, 4, 3, 3)
 
+    def test_channels_that_only_the_weights_know(self):
+        g = gradc.Graph()
+        dy, w = g.input("dy", "f32", ["N", "C", 7]), g.input("w", "f32", [6, 2, 3])
+        window = {"strides": [2], "pads_begin": [1], "pads_end": [1], "dilations": [1], "groups": 2}
+        formats = {"data_format": "NCX", "weights_format": "IOX"}
+        g.output(g.conv_transpose_backward_data(dy, w, **window | formats), "dx")
+        assert random_inputs(g.module(), 0)["dy"].shape == (UNKNOWN_BATCH, 4, 7)
+
     def test_an_unknown_resize_is_no_identity(self):
         drawn = random_inputs(dynamic_resize().module(), 0)
         assert drawn["src"].shape[2:] != drawn["dy"].shape[2:]

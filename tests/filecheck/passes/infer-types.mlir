@@ -82,3 +82,15 @@ func.func @documented(%dy: tensor<1x7x?xf32>, %w: tensor<6x2x3xf32>) -> tensor<1
 // CHECK-SAME: -> tensor<1x3x12xf32>
 // CHECK-NEXT: %dx = onednn.conv_transpose_backward_data %dy, %w {strides = [2], pads_begin = [0], pads_end = [0], dilations = [1], groups = 2, data_format = "NXC", weights_format = "IOX"} : (tensor<1x7x2xf32>, tensor<6x2x3xf32>) -> tensor<1x3x12xf32>
 // CHECK-NEXT: func.return %dx : tensor<1x3x12xf32>
+
+// A size that one input is found to have is that of all dims of the name.
+func.func @named(%dy: tensor<1x5x?xf32, ["", "", "C"]>, %b: tensor<1x5x?xf32, ["", "", "C"]>, %w: tensor<4x2x3xf32>) -> (tensor<1x5x4xf32>, tensor<1x5x?xf32, ["", "", "C"]>) {
+  %s = onnx.Neg %b : (tensor<1x5x?xf32, ["", "", "C"]>) -> tensor<1x5x?xf32, ["", "", "C"]>
+  %dx = onednn.convolution_backward_data %dy, %w {strides = [1], pads_begin = [1], pads_end = [1], dilations = [1], groups = 2, data_format = "NXC", weights_format = "OIX"} : (tensor<1x5x?xf32, ["", "", "C"]>, tensor<4x2x3xf32>) -> tensor<1x5x4xf32>
+  func.return %dx, %s : tensor<1x5x4xf32>, tensor<1x5x?xf32, ["", "", "C"]>
+}
+// CHECK-LABEL: func.func @named(
+// CHECK-SAME: -> (tensor<1x5x4xf32>, tensor<1x5x4xf32>)
+// CHECK-NEXT: %s = onnx.Neg %b : (tensor<1x5x4xf32>) -> tensor<1x5x4xf32>
+// CHECK-NEXT: %dx = onednn.convolution_backward_data %dy, %w {strides = [1], pads_begin = [1], pads_end = [1], dilations = [1], groups = 2, data_format = "NXC", weights_format = "OIX"} : (tensor<1x5x4xf32>, tensor<4x2x3xf32>) -> tensor<1x5x4xf32>
+// CHECK-NEXT: func.return %dx, %s : tensor<1x5x4xf32>, tensor<1x5x4xf32>
