@@ -34,7 +34,7 @@ def tap_numbers(taps: Sequence[Taps]) -> list[list[int]]:
 
 
 def padded(emit: Emitter, data: SSAValue, axis: int, begin: Sequence[int], end: Sequence[int]) -> SSAValue:
-    """Zeros before and after the spatial axes, of which `axis` is the first."""
+    """Zeros before and after the spatial axes, of which `axis` is the first; a negative number cuts off."""
     if not any((*begin, *end)):
         return data
     rest = [0] * (len(shape_of(data)) - axis - len(begin))
