@@ -54,7 +54,10 @@ def gathered(
     sizes = [size for size in shape_of(data)[axis:-1] if isinstance(size, int)]
     outer, channels = [size_of(emit, data, i) for i in range(axis)], size_of(emit, data, axis + len(sizes))
     rows = _places(sizes, taps, counts, steps)
-    if not np.array_equal(rows.reshape(-1), np.arange(math.prod(sizes))):
+    all_in_order = np.array_equal(rows.reshape(-1), np.arange(math.prod(sizes)))
+    if all_in_order and rows.shape == (*sizes, 1):
+        return data
+    if not all_in_order:
         data = reshape(emit, data, [*outer, math.prod(sizes), channels])
         data = emit(onnx.GatherOp(data, emit.constant(rows), axis=axis))
     return reshape(emit, data, [*outer, *counts, product(emit, [rows.shape[-1], channels])])
