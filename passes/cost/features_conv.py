@@ -76,13 +76,16 @@ def _scattered(name: str, step: Step, elements: int, width: int) -> Features:
 
 
 def average_pool(step: Step) -> Features:
-    """Not blocked. The rows of a volume may be as short as a pixel's channels."""
+    """Not blocked. The rows of a volume may be as short as a pixel's channels. The last axis is pooled number
+    by number where the window is wider than two."""
     kernel = step.ints("kernel_shape", [])
     name = {1: "AveragePool.line", 2: "AveragePool.image"}.get(len(kernel), "AveragePool.volume")
     found = traffic(name, step.operand(0).bytes + step.result.bytes) | {
         f"{name}.taps": float(step.result.elements * math.prod(kernel)),
         f"{name}.results": float(step.result.elements),
     }
+    if kernel and kernel[-1] > 2:
+        found[f"{name}.across"] = float(step.result.elements * kernel[-1])
     rows = {f"{name}.rows": float(math.prod(step.result.shape[:-1]))}
     return found | rows if len(kernel) == 3 else found
 

@@ -32,6 +32,7 @@ from passes.strategies.base import Strategy, no_kernel
 from passes.support.axis_forms.base import as_dtype_of
 from passes.support.budget import Built
 from passes.support.convolution import CUDNN_MIXES, Convolution, convolve_planes, convolve_planes_last
+from passes.support.folds import FOLDS_NEED, Fold, fold, fold_last
 from passes.support.rewriting import Emitter
 from passes.support.tensors import Size, product, reshape, size_of
 from passes.target import Target
@@ -74,10 +75,11 @@ class ResizeToConv(Strategy):
             math.prod(d for d in channels if isinstance(d, int)) * math.prod(taps.get(a, 1) for a in axes)
             for channels, axes in _convolutions(op)
         ]
-        return Built(sum(kernels) + 25 * max(taps.values()), 30)
+        places = math.prod(2 + sampling.x for sampling in op.samplings)
+        return Built(sum(kernels) + 25 * max(taps.values()) + places, 40)
 
     def refuses(self, op: ResizeBackwardOp, target: Target) -> str | None:
-        needed = (onnx.ConvOp, onnx.SplitOp, onnx.AddOp, onnx.ConcatOp, onnx.TransposeOp)
+        needed = (onnx.ConvOp, onnx.AddOp, onnx.ConcatOp, onnx.TransposeOp, *FOLDS_NEED)
         if reason := no_kernel(target, op.diff_dst, *needed):
             return reason
         rank = len(shape_of(op.diff_dst))
@@ -188,24 +190,5 @@ def _images(emit: Emitter, value: SSAValue, layout: str, kernels: Sequence[AxisK
     conv = Convolution(strides, (1,) * len(kernels), begin, end, channels)
     write = convolve_planes if layout == "NCX" else convolve_planes_last
     value = write(emit, value, emit.constant(np.ascontiguousarray(weights)), conv)
-    for axis, axis_kernel in enumerate(kernels, _first(layout)):
-        value = _folded(emit, value, axis, axis_kernel)
-    return value
-
-
-def _folded(emit: Emitter, value: SSAValue, axis: int, kernel: AxisKernel | None) -> SSAValue:
-    """Positions -1 and X, where there are such, added to positions 0 and X - 1."""
-    if kernel is None or not (kernel.before or kernel.after):
-        return value
-    inside = [kernel.x] if kernel.x == 1 else [1, kernel.x - 2, 1] if kernel.x > 2 else [1, 1]
-    widths = [1] * kernel.before + inside + [1] * kernel.after
-    split = onnx.SplitOp(value, emit.ints(widths), axis=axis, results=len(widths))
-    emit.ops.append(split)
-    parts: list[SSAValue] = list(split.results)
-    if kernel.before:
-        extra = parts.pop(0)
-        parts[0] = emit(onnx.AddOp(parts[0], extra))
-    if kernel.after:
-        extra = parts.pop()
-        parts[-1] = emit(onnx.AddOp(parts[-1], extra))
-    return emit(onnx.ConcatOp(parts, axis=axis)) if len(parts) > 1 else parts[0]
+    folds = [Fold(k.x, k.before, k.after) if k else None for k in kernels]
+    return fold_last(emit, value, folds) if layout == "NXC" else fold(emit, value, 2, folds)

@@ -198,6 +198,22 @@ def _pool(rng: np.random.Generator) -> NodeModel | None:
     )
 
 
+def _pool_volume(rng: np.random.Generator) -> NodeModel | None:
+    """Volumes, or images with the channels behind, which are not pooled."""
+    k, y = int(rng.choice([2, 2, 3, 4])), _size(rng, 4, 150)
+    last = [1, _channels(rng)] if rng.random() < 0.7 else [k, _size(rng, 4, 60)]
+    window = [k, k, last[0]]
+    x = (1, _size(rng, 1, 16), y * k, y * k, last[0] * last[1])
+    if math.prod(x) > MOST_ELEMENTS:
+        return None
+    return NodeModel(
+        "AveragePool volume",
+        _shown(x, f"k={k}", f"{k}x{last[0]}"),
+        (x,),
+        lambda emit, args: emit(onnx.AveragePoolOp(args[0], kernel_shape=window, strides=window)),
+    )
+
+
 def _shape(rng: np.random.Generator, rank: int | None = None, most: float = MOST_ELEMENTS) -> list[int]:
     """Random sizes with a random, log-uniform number of elements."""
     rank = rank or int(rng.integers(2, 6))
@@ -402,6 +418,7 @@ KINDS: dict[str, tuple[int, Draw]] = {
     "ConvTranspose grouped": (40, partial(_conv, grouped=True, transposed=True)),
     "Col2Im": (50, _col2im),
     "AveragePool": (40, _pool),
+    "AveragePool volume": (40, _pool_volume),
     "Transpose": (80, _transpose),
     "Slice": (60, _slice),
     "Concat": (70, _concat),
