@@ -19,6 +19,7 @@ from dialects.grad.geometry import axis_letters
 from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from passes.strategies.base import Strategy, no_kernel
+from passes.support.blocks import reads_blocks
 from passes.support.budget import Built
 from passes.support.convolution import (
     CONV_MIXES,
@@ -76,7 +77,7 @@ class ConvToPhaseConvs(Strategy):
         layout, groups = op.value("layout"), op.value("groups")
         axes = op_phases(op)
         weights = SwappedWeights.of(emit, op.weights, groups)
-        write = _writer(op)
+        write = _writer(op, target)
 
         def part(chosen: tuple[Phase, ...]) -> SSAValue:
             taps = weights.taps(emit, [phase.taps for phase in chosen])
@@ -91,14 +92,22 @@ def _is_grouped_volume(op: ConvBackwardDataOp) -> bool:
     return op.spatial_rank == 3 and op.value("groups") > 1
 
 
-def _writer(op: ConvBackwardDataOp) -> Callable[[Emitter, SSAValue, SSAValue, Convolution], SSAValue]:
+def _writer(
+    op: ConvBackwardDataOp, target: Target
+) -> Callable[[Emitter, SSAValue, SSAValue, Convolution], SSAValue]:
     """What writes the convolution of a phase."""
     channels_first = op.value("layout") == "NCX"
     if not _is_grouped_volume(op):
-        return convolve_planes if channels_first else convolve_planes_last
+        shared = reads_blocks(op, target) and _convolutions(op) > 1
+        last = functools.partial(convolve_planes_last, shared=shared)
+        return convolve_planes if channels_first else last
     if no_rows(op):
         return convolve
     return functools.partial(convolve_rows, axis=2 if channels_first else 1)
+
+
+def _convolutions(op: ConvBackwardDataOp) -> int:
+    return math.prod(sum(bool(phase) for phase in axis.phases) for axis in op_phases(op))
 
 
 def no_phases(op: ConvBackwardDataOp) -> str | None:

@@ -15,6 +15,7 @@ from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp
 from dialects.grad.geometry import axis_letters
 from dialects.onnx import ops as onnx
 from passes.strategies.base import Strategy, no_kernel
+from passes.support.blocks import reads_blocks
 from passes.support.budget import Built
 from passes.support.convolution import CONV_MIXES, GradConv, as_convolution, no_convolution
 from passes.support.convolution_rows import convolve_rows, no_rows, rows_built
@@ -40,7 +41,7 @@ class ConvToRows(Strategy):
         for letter, axis in zip(axis_letters(3), op.axes, strict=True):
             if axis.window.stride != 1:
                 return f"stride {axis.window.stride} on axis {letter}: only stride 1"
-        needed = (onnx.ConvOp, onnx.PadOp, onnx.SliceOp, onnx.AddOp)
+        needed = (onnx.ConvOp, onnx.PadOp, onnx.SliceOp, onnx.GatherOp, onnx.AddOp)
         return no_rows(op) or no_kernel(target, op.diff_dst, *needed)
 
     def mixes(self, op: GradConv, target: Target) -> str | None:
@@ -48,4 +49,4 @@ class ConvToRows(Strategy):
 
     def emit(self, op: GradConv, target: Target, emit: Emitter) -> SSAValue:
         axis = 2 if op.value("layout") == "NCX" else 1
-        return convolve_rows(emit, op.diff_dst, *as_convolution(emit, op), axis)
+        return convolve_rows(emit, op.diff_dst, *as_convolution(emit, op), axis, reads_blocks(op, target))

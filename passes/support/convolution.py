@@ -12,6 +12,7 @@ from dialects.grad.geometry import axis_letters
 from dialects.onnx import ops as onnx
 from dialects.support.dtypes import HALVES, name_of
 from dialects.support.shapes import element_type_of, shape_of
+from passes.support.blocks import to_blocks
 from passes.support.rewriting import Emitter
 from passes.support.tensors import Size, product, reshape, size_of
 from passes.support.weights import flipped
@@ -114,29 +115,33 @@ def convolve_planes(emit: Emitter, data: SSAValue, weights: SSAValue, conv: Conv
             return convolve(emit, data, weights, conv)
 
 
-def convolve_planes_last(emit: Emitter, data: SSAValue, weights: SSAValue, conv: Convolution) -> SSAValue:
+def convolve_planes_last(
+    emit: Emitter, data: SSAValue, weights: SSAValue, conv: Convolution, shared: bool = False
+) -> SSAValue:
     """`convolve_planes` for data (N, X.., C), with a result of that layout.
 
     The Transposes to and from channels first are those of images, which onnxruntime does along with its
-    own reordering.
+    own reordering. `shared` says that others read the same data: see `to_blocks`.
     """
     batch = size_of(emit, data, 0)
     match len(conv.strides):
         case 1:
             height = emit.ints([1])
             images = emit(onnx.UnsqueezeOp(data, height))
-            value = _convolve_last(emit, images, *_row(emit, weights, conv))
+            value = _convolve_last(emit, images, *_row(emit, weights, conv), shared)
             return emit(onnx.SqueezeOp(value, height))
         case 3:
             images, count = _unrolled(emit, data, 4, weights, conv)
             value = _convolve_last(emit, images, *_flat(emit, weights, conv))
             return reshape(emit, value, [batch, count, *_sizes(emit, value, 1)])
         case _:
-            return _convolve_last(emit, data, weights, conv)
+            return _convolve_last(emit, data, weights, conv, shared)
 
 
-def _convolve_last(emit: Emitter, images: SSAValue, weights: SSAValue, conv: Convolution) -> SSAValue:
-    first = emit(onnx.TransposeOp(images, perm=[0, 3, 1, 2]))
+def _convolve_last(
+    emit: Emitter, images: SSAValue, weights: SSAValue, conv: Convolution, shared: bool = False
+) -> SSAValue:
+    first = to_blocks(emit, images, shared)
     return emit(onnx.TransposeOp(convolve(emit, first, weights, conv), perm=[0, 2, 3, 1]))
 
 

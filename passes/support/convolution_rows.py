@@ -18,6 +18,7 @@ is padded, a slice behind the last one has to be computed, too, and is cut off.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -25,7 +26,8 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from dialects.onnx import ops as onnx
-from dialects.support.shapes import is_static, shape_of
+from dialects.support.shapes import is_static, shape_of, static
+from passes.support.blocks import to_blocks
 from passes.support.budget import Built
 from passes.support.convolution import Convolution, GradConv, convolve, crop, no_sums
 from passes.support.rewriting import Emitter
@@ -62,9 +64,10 @@ def rows_built(op: GradConv) -> Built:
 
     P exceeds the smaller height by less than twice all pads, and at most two slices are computed beyond.
     """
-    axis = op.axes[1]
+    axis, rows = op.axes[1], static(op.spatial(op.diff_src)[:2]) or (0,)
     reach = axis.window.extent + axis.window.stride + sum(axis.pads)
-    return Built(axis.window.kernel, 40 + 4 * axis.window.kernel, 3 * (1 + 2 * reach))
+    constants = axis.window.kernel + math.prod(rows)
+    return Built(constants, 40 + 4 * axis.window.kernel, 3 * (1 + 2 * reach))
 
 
 def no_rows(op: GradConv) -> str | None:
@@ -79,27 +82,37 @@ def no_rows(op: GradConv) -> str | None:
     return None
 
 
-def convolve_rows(emit: Emitter, data: SSAValue, weights: SSAValue, conv: Convolution, axis: int) -> SSAValue:
+def convolve_rows(
+    emit: Emitter, data: SSAValue, weights: SSAValue, conv: Convolution, axis: int, shared: bool = False
+) -> SSAValue:
     """The convolution of data (N, C, D, H, W), or (N, D, H, W, C) where the first spatial `axis` is 1.
 
-    D and H are known, the weights are (M, C / g, KD, KH, KW).
+    D and H are known, the weights are (M, C / g, KD, KH, KW). `shared`: see `to_blocks`.
     """
     depth, height = (_known(data, axis + i) for i in range(2))
     kernel = (_known(weights, 2), _known(weights, 3))
     slices = Slices.of(height, kernel, conv)
     image = _image(emit, data, axis, slices)
     if axis == 1:
-        image = emit(onnx.TransposeOp(image, perm=[0, 3, 1, 2]))
+        image = to_blocks(emit, image, shared and 1 not in kernel[:2])
     value = added(emit, [convolve(emit, image, *plane) for plane in _planes(emit, weights, conv, slices)])
-    if axis == 1:
-        value = emit(onnx.TransposeOp(value, perm=[0, 2, 3, 1]))
     count, results = (
         size + conv.begin[i] + conv.end[i] - (kernel[i] - 1) * conv.dilations[i]
         for i, size in enumerate((depth, height))
     )
+    if axis == 1:
+        return _gathered(emit, value, slices, count, results)
     sizes = [size_of(emit, value, i) for i in range(4)]
     value = reshape(emit, value, [*sizes[:axis], count + slices.beyond, slices.rows, *sizes[axis + 1 :]])
     return crop(emit, value, (axis, axis + 1), (count, results), (0, slices.first))
+
+
+def _gathered(emit: Emitter, value: SSAValue, slices: Slices, count: int, results: int) -> SSAValue:
+    """With channels last, at once: between them onnxruntime would move the Transpose behind a Reshape, where
+    it is no longer one of images."""
+    rows = np.arange(count)[:, None] * slices.rows + slices.first + np.arange(results)
+    value = emit(onnx.TransposeOp(value, perm=[0, 2, 3, 1]))
+    return emit(onnx.GatherOp(value, emit.constant(rows), axis=1))
 
 
 def _image(emit: Emitter, data: SSAValue, axis: int, slices: Slices) -> SSAValue:

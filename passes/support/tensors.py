@@ -107,7 +107,7 @@ def multiply_left(emit: Emitter, matrix: SSAValue, value: SSAValue) -> SSAValue:
 
 def multiply_right(emit: Emitter, value: SSAValue, matrix: SSAValue) -> SSAValue:
     """value times matrix: an empty batch is taken, unless onnxruntime fuses a Transpose into the product."""
-    if _may_be_empty(value) and (_is_transposed(value) or not _is_known(matrix)):
+    if _may_be_empty(value) and (_is_transposed(value) or not is_known(matrix)):
         matrix = _per_batch(emit, matrix, value)
     return emit(onnx.MatMulOp(value, matrix))
 
@@ -117,18 +117,18 @@ def _may_be_empty(value: SSAValue) -> bool:
     return not isinstance(batch, int) or batch == 0
 
 
-def _is_known(value: SSAValue) -> bool:
+def is_known(value: SSAValue) -> bool:
     """Whether folding will make the value a constant."""
     if isinstance(value, OpResult) and isinstance(value.op, onnx.ConstantOp):
         return True
     operands = value.op.operands if isinstance(value, OpResult) else ()
-    return bool(operands) and all(map(_is_known, operands))
+    return bool(operands) and all(map(is_known, operands))
 
 
 def surroundings(op: Operation) -> tuple[bool, ...]:
     """All that is looked at beyond the operands of an op that is written: see `multiply_right`."""
     data, *others = op.operands
-    return (_is_transposed(data), *map(_is_known, others))
+    return (_is_transposed(data), *map(is_known, others))
 
 
 _MOVES = (onnx.CastOp, onnx.SliceOp, onnx.PadOp, onnx.GatherOp, onnx.ConcatOp)

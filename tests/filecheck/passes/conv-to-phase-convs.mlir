@@ -109,3 +109,26 @@ func.func @many_phases(%dy: tensor<1x2x3x3xf32>, %w: tensor<2x3x6x6xf32>) -> ten
 // CHECK-LABEL: func.func @many_phases(
 // CHECK-NEXT: %dx = grad.conv_backward_data %dy, %w {strides = [6, 6], dilations = [1, 1], pads_begin = [0, 0], pads_end = [0, 0], groups = 1, residue = [0, 0], layout = "NCX"} : (tensor<1x2x3x3xf32>, tensor<2x3x6x6xf32>) -> tensor<1x3x18x18xf32>
 // CHECK-NEXT: func.return %dx : tensor<1x3x18x18xf32>
+
+// Channels last, of which there are 16: an AveragePool of one pixel reads the Transpose, both Convs read the AveragePool.
+func.func @blocks(%dy: tensor<1x4x16xf32>) -> tensor<1x8x16xf32> {
+  %w = onnx.Constant dense<0.5> : tensor<16x1x4xf32>
+  %dx = grad.conv_backward_data %dy, %w {strides = [2], dilations = [1], pads_begin = [1], pads_end = [1], groups = 16, residue = [0], layout = "NXC"} : (tensor<1x4x16xf32>, tensor<16x1x4xf32>) -> tensor<1x8x16xf32>
+  func.return %dx : tensor<1x8x16xf32>
+}
+// CHECK-LABEL: func.func @blocks(
+// CHECK-NEXT: %dx = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<1> : tensor<1xi64>
+// CHECK-NEXT: %dx_1 = onnx.Unsqueeze %dy, %dx {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x16xf32>, tensor<1xi64>) -> tensor<1x1x4x16xf32>
+// CHECK-NEXT: %dx_2 = onnx.Constant dense<5.000000e-01> : tensor<16x1x1x2xf32>
+// CHECK-NEXT: %dx_3 = onnx.Transpose %dx_1 {perm = [0, 3, 1, 2], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x1x4x16xf32>) -> tensor<1x16x1x4xf32>
+// CHECK-NEXT: %dx_4 = onnx.AveragePool %dx_3 {kernel_shape = [1, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x16x1x4xf32>) -> tensor<1x16x1x4xf32>
+// CHECK-NEXT: %dx_5 = onnx.Conv %dx_4, %dx_2 {dilations = [1, 1], group = 16, pads = [0, 1, 0, 0], strides = [1, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x16x1x4xf32>, tensor<16x1x1x2xf32>) -> tensor<1x16x1x4xf32>
+// CHECK-NEXT: %dx_6 = onnx.Transpose %dx_5 {perm = [0, 2, 3, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x16x1x4xf32>) -> tensor<1x1x4x16xf32>
+// CHECK-NEXT: %dx_7 = onnx.Squeeze %dx_6, %dx {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x1x4x16xf32>, tensor<1xi64>) -> tensor<1x4x16xf32>
+// CHECK-NEXT: %dx_8 = onnx.Conv %dx_4, %dx_2 {dilations = [1, 1], group = 16, pads = [0, 0, 0, 1], strides = [1, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x16x1x4xf32>, tensor<16x1x1x2xf32>) -> tensor<1x16x1x4xf32>
+// CHECK-NEXT: %dx_9 = onnx.Transpose %dx_8 {perm = [0, 2, 3, 1], gradc.strategy = "conv-to-phase-convs"} : (tensor<1x16x1x4xf32>) -> tensor<1x1x4x16xf32>
+// CHECK-NEXT: %dx_10 = onnx.Squeeze %dx_9, %dx {gradc.strategy = "conv-to-phase-convs"} : (tensor<1x1x4x16xf32>, tensor<1xi64>) -> tensor<1x4x16xf32>
+// CHECK-NEXT: %dx_11 = onnx.Concat %dx_7, %dx_10 {axis = 1, gradc.strategy = "conv-to-phase-convs"} : (tensor<1x4x16xf32>, tensor<1x4x16xf32>) -> tensor<1x8x16xf32>
+// CHECK-NEXT: %dx_12 = onnx.Constant {gradc.strategy = "conv-to-phase-convs"} dense<[0, 4, 1, 5, 2, 6, 3, 7]> : tensor<8xi64>
+// CHECK-NEXT: %dx_13 = onnx.Gather %dx_11, %dx_12 {axis = 1, gradc.strategy = "conv-to-phase-convs"} : (tensor<1x8x16xf32>, tensor<8xi64>) -> tensor<1x8x16xf32>
+// CHECK-NEXT: func.return %dx_13 : tensor<1x8x16xf32>

@@ -77,3 +77,46 @@ func.func @volume_last(%dy: tensor<1x2x4x6x3xf32>) -> tensor<1x1x2x3x3xf32> {
 // CHECK-NEXT: %dx_12 = onnx.Constant {gradc.strategy = "resize-to-conv"} dense<[1, 1, 2, 3, 3]> : tensor<5xi64>
 // CHECK-NEXT: %dx_13 = onnx.Reshape %dx_11, %dx_12 {gradc.strategy = "resize-to-conv"} : (tensor<1x1x6x3xf32>, tensor<5xi64>) -> tensor<1x1x2x3x3xf32>
 // CHECK-NEXT: func.return %dx_13 : tensor<1x1x2x3x3xf32>
+
+// Both borders, channels last: what is folded lies behind all pixels, and the result is gathered from that.
+func.func @last(%dy: tensor<?x4x6x8xf32>) -> tensor<?x2x3x8xf32> {
+  %dx = grad.resize_backward %dy {axes = [1, 2], input_sizes = [2, 3], step_numerators = [1, 1], step_denominators = [2, 2], interpolation = "linear", coordinates = "half_pixel"} : (tensor<?x4x6x8xf32>) -> tensor<?x2x3x8xf32>
+  func.return %dx : tensor<?x2x3x8xf32>
+}
+// CHECK-LABEL: func.func @last(
+// CHECK-NEXT: %dx = onnx.Constant {gradc.strategy = "resize-to-conv"} dense<"0x0000803D0000403E0000403E0000803D0000403E0000103F0000103F0000403E0000403E0000103F0000103F0000403E0000803D0000403E0000403E0000803D0000803D0000403E0000403E0000803D0000403E0000103F0000103F0000403E0000403E0000103F0000103F0000403E0000803D0000403E0000403E0000803D0000803D0000403E0000403E0000803D0000403E0000103F0000103F0000403E0000403E0000103F0000103F0000403E0000803D0000403E0000403E0000803D0000803D0000403E0000403E0000803D0000403E0000103F0000103F0000403E0000403E0000103F0000103F0000403E0000803D0000403E0000403E0000803D0000803D0000403E0000403E0000803D0000403E0000103F0000103F0000403E0000403E0000103F0000103F0000403E0000803D0000403E0000403E0000803D0000803D0000403E0000403E0000803D0000403E0000103F0000103F0000403E0000403E0000103F0000103F0000403E0000803D0000403E0000403E0000803D0000803D0000403E0000403E0000803D0000403E0000103F0000103F0000403E0000403E0000103F0000103F0000403E0000803D0000403E0000403E0000803D0000803D0000403E0000403E0000803D0000403E0000103F0000103F0000403E0000403E0000103F0000103F0000403E0000803D0000403E0000403E0000803D"> : tensor<8x1x4x4xf32>
+// CHECK-NEXT: %dx_1 = onnx.Transpose %dy {perm = [0, 3, 1, 2], gradc.strategy = "resize-to-conv"} : (tensor<?x4x6x8xf32>) -> tensor<?x8x4x6xf32>
+// CHECK-NEXT: %dx_2 = onnx.Conv %dx_1, %dx {dilations = [1, 1], group = 8, pads = [3, 3, 3, 3], strides = [2, 2], gradc.strategy = "resize-to-conv"} : (tensor<?x8x4x6xf32>, tensor<8x1x4x4xf32>) -> tensor<?x8x4x5xf32>
+// CHECK-NEXT: %dx_3 = onnx.Transpose %dx_2 {perm = [0, 2, 3, 1], gradc.strategy = "resize-to-conv"} : (tensor<?x8x4x5xf32>) -> tensor<?x4x5x8xf32>
+// CHECK-NEXT: %dx_4 = onnx.Shape %dx_2 : (tensor<?x8x4x5xf32>) -> tensor<4xi64>
+// CHECK-NEXT: %dx_5 = onnx.Constant dense<0> : tensor<1xi64>
+// CHECK-NEXT: %dx_6 = onnx.Gather %dx_4, %dx_5 {axis = 0} : (tensor<4xi64>, tensor<1xi64>) -> tensor<1xi64>
+// CHECK-NEXT: %dx_7 = onnx.Constant {gradc.strategy = "resize-to-conv"} dense<[1, 2]> : tensor<2xi64>
+// CHECK-NEXT: %dx_8 = onnx.Gather %dx_3, %dx_7 {axis = 1, gradc.strategy = "resize-to-conv"} : (tensor<?x4x5x8xf32>, tensor<2xi64>) -> tensor<?x2x5x8xf32>
+// CHECK-NEXT: %dx_9 = onnx.Constant {gradc.strategy = "resize-to-conv"} dense<[0, 3]> : tensor<2xi64>
+// CHECK-NEXT: %dx_10 = onnx.Gather %dx_3, %dx_9 {axis = 1, gradc.strategy = "resize-to-conv"} : (tensor<?x4x5x8xf32>, tensor<2xi64>) -> tensor<?x2x5x8xf32>
+// CHECK-NEXT: %dx_11 = onnx.Add %dx_8, %dx_10 {gradc.strategy = "resize-to-conv"} : (tensor<?x2x5x8xf32>, tensor<?x2x5x8xf32>) -> tensor<?x2x5x8xf32>
+// CHECK-NEXT: %dx_12 = onnx.Constant {gradc.strategy = "resize-to-conv"} dense<[1, 3]> : tensor<2xi64>
+// CHECK-NEXT: %dx_13 = onnx.Gather %dx_3, %dx_12 {axis = 2, gradc.strategy = "resize-to-conv"} : (tensor<?x4x5x8xf32>, tensor<2xi64>) -> tensor<?x4x2x8xf32>
+// CHECK-NEXT: %dx_14 = onnx.Constant {gradc.strategy = "resize-to-conv"} dense<[0, 4]> : tensor<2xi64>
+// CHECK-NEXT: %dx_15 = onnx.Gather %dx_3, %dx_14 {axis = 2, gradc.strategy = "resize-to-conv"} : (tensor<?x4x5x8xf32>, tensor<2xi64>) -> tensor<?x4x2x8xf32>
+// CHECK-NEXT: %dx_16 = onnx.Add %dx_13, %dx_15 {gradc.strategy = "resize-to-conv"} : (tensor<?x4x2x8xf32>, tensor<?x4x2x8xf32>) -> tensor<?x4x2x8xf32>
+// CHECK-NEXT: %dx_17 = onnx.Gather %dx_11, %dx_12 {axis = 2, gradc.strategy = "resize-to-conv"} : (tensor<?x2x5x8xf32>, tensor<2xi64>) -> tensor<?x2x2x8xf32>
+// CHECK-NEXT: %dx_18 = onnx.Gather %dx_11, %dx_14 {axis = 2, gradc.strategy = "resize-to-conv"} : (tensor<?x2x5x8xf32>, tensor<2xi64>) -> tensor<?x2x2x8xf32>
+// CHECK-NEXT: %dx_19 = onnx.Add %dx_17, %dx_18 {gradc.strategy = "resize-to-conv"} : (tensor<?x2x2x8xf32>, tensor<?x2x2x8xf32>) -> tensor<?x2x2x8xf32>
+// CHECK-NEXT: %dx_20 = onnx.Constant {gradc.strategy = "resize-to-conv"} dense<20> : tensor<1xi64>
+// CHECK-NEXT: %dx_21 = onnx.Constant {gradc.strategy = "resize-to-conv"} dense<8> : tensor<1xi64>
+// CHECK-NEXT: %dx_22 = onnx.Concat %dx_6, %dx_20, %dx_21 {axis = 0, gradc.strategy = "resize-to-conv"} : (tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<3xi64>
+// CHECK-NEXT: %dx_23 = onnx.Reshape %dx_3, %dx_22 {gradc.strategy = "resize-to-conv"} : (tensor<?x4x5x8xf32>, tensor<3xi64>) -> tensor<?x20x8xf32>
+// CHECK-NEXT: %dx_24 = onnx.Constant {gradc.strategy = "resize-to-conv"} dense<10> : tensor<1xi64>
+// CHECK-NEXT: %dx_25 = onnx.Concat %dx_6, %dx_24, %dx_21 {axis = 0, gradc.strategy = "resize-to-conv"} : (tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<3xi64>
+// CHECK-NEXT: %dx_26 = onnx.Reshape %dx_11, %dx_25 {gradc.strategy = "resize-to-conv"} : (tensor<?x2x5x8xf32>, tensor<3xi64>) -> tensor<?x10x8xf32>
+// CHECK-NEXT: %dx_27 = onnx.Concat %dx_6, %dx_21, %dx_21 {axis = 0, gradc.strategy = "resize-to-conv"} : (tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<3xi64>
+// CHECK-NEXT: %dx_28 = onnx.Reshape %dx_16, %dx_27 {gradc.strategy = "resize-to-conv"} : (tensor<?x4x2x8xf32>, tensor<3xi64>) -> tensor<?x8x8xf32>
+// CHECK-NEXT: %dx_29 = onnx.Constant {gradc.strategy = "resize-to-conv"} dense<4> : tensor<1xi64>
+// CHECK-NEXT: %dx_30 = onnx.Concat %dx_6, %dx_29, %dx_21 {axis = 0, gradc.strategy = "resize-to-conv"} : (tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<3xi64>
+// CHECK-NEXT: %dx_31 = onnx.Reshape %dx_19, %dx_30 {gradc.strategy = "resize-to-conv"} : (tensor<?x2x2x8xf32>, tensor<3xi64>) -> tensor<?x4x8xf32>
+// CHECK-NEXT: %dx_32 = onnx.Concat %dx_23, %dx_26, %dx_28, %dx_31 {axis = 1, gradc.strategy = "resize-to-conv"} : (tensor<?x20x8xf32>, tensor<?x10x8xf32>, tensor<?x8x8xf32>, tensor<?x4x8xf32>) -> tensor<?x42x8xf32>
+// CHECK-NEXT: %dx_33 = onnx.Constant {gradc.strategy = "resize-to-conv"} dense<[[38, 22, 39], [40, 27, 41]]> : tensor<2x3xi64>
+// CHECK-NEXT: %dx_34 = onnx.Gather %dx_32, %dx_33 {axis = 1, gradc.strategy = "resize-to-conv"} : (tensor<?x42x8xf32>, tensor<2x3xi64>) -> tensor<?x2x3x8xf32>
+// CHECK-NEXT: func.return %dx_34 : tensor<?x2x3x8xf32>
