@@ -8,8 +8,9 @@
    (`blocked_kind`). ReorderInput and ReorderOutput lead there and back, once per tensor; a Transpose from
    and to channels-last beside them is part of the reordering. Concat on the channels and sums of
    blocked tensors stay blocked.
+6. Gathers of one position each that together are all positions of an axis are one Split.
 
-Seen in the optimised models of onnxruntime 1.31.
+Seen in the optimised models of onnxruntime 1.31 and 1.32.
 """
 
 from __future__ import annotations
@@ -47,10 +48,36 @@ JOINS = ("Concat", "Add", "Sum", "Mul")
 
 
 def rewritten(graph: Graph) -> Graph:
-    for rewrite in (_transposes, _transposed_products, _padded, _moved_transposes, _blocked):
+    for rewrite in (_gathers, _transposes, _transposed_products, _padded, _moved_transposes, _blocked):
         rewrite(graph)
         graph.index()
     return graph
+
+
+def _gathers(graph: Graph) -> None:
+    steps: list[Step] = []
+    for step in graph.steps:
+        readers = graph.readers.get(_value(step.operand(0)), []) if step.kind == "Gather" else []
+        if not _take_all(readers):
+            steps.append(step)
+        elif step is readers[0]:
+            axis = step.int("axis", 0) % len(step.operand(0).shape)
+            steps.append(Step("Split", step.operands[:1], tuple(r.result for r in readers), {"axis": axis}))
+    graph.steps = steps
+
+
+def _take_all(readers: Sequence[Step]) -> bool:
+    """Whether these readers of a tensor are Gathers, each of another position of one axis, and all of it."""
+    if len(readers) < 2 or any(step.kind != "Gather" for step in readers):
+        return False
+    first = readers[0]
+    if any(
+        step.operand(0) != first.operand(0) or step.int("axis", 0) != first.int("axis", 0) for step in readers
+    ):
+        return False
+    size = first.operand(0).shape[first.int("axis", 0)]
+    places = [step.operand(1).known() or [] for step in readers]
+    return len(readers) == size and sorted(places) == [[place] for place in range(size)]
 
 
 def perm_of(step: Step) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -292,6 +293,27 @@ class TestWhatRuns:
             return emit(onnx.MatMulOp(emit(onnx.TransposeOp(args[0], perm=[1, 0])), args[1]))
 
         assert kinds(build, (64, 100), (64, 30)) == ["MatMul"]
+
+    def test_several_convolutions_share_a_transpose_through_a_pool(self):
+        def build(emit, args, pooled):
+            first = emit(onnx.TransposeOp(args[0], perm=[0, 3, 1, 2]))
+            first = emit(onnx.AveragePoolOp(first, kernel_shape=[1, 1])) if pooled else first
+            two = (emit(onnx.ConvOp(first, weights(emit, 64, 64, k, k), pads=[k // 2] * 4)) for k in (3, 5))
+            return emit(onnx.TransposeOp(emit(onnx.AddOp(*two)), perm=[0, 2, 3, 1]))
+
+        shared, plain = (kinds(partial(build, pooled=pooled), (1, 9, 9, 64)) for pooled in (True, False))
+        assert shared[:2] == ["ReorderInputLast", "AveragePoolBlocked"]
+        assert plain[:2] == ["Transpose", "ReorderInput"]
+        assert shared[2:] == plain[2:] == ["ConvBlocked", "ConvBlocked", "Add", "ReorderOutputLast"]
+
+    @pytest.mark.parametrize("places", [[0, 1, 2], [2, 0, 1], [[0], [1], [2]]])
+    def test_gathers_of_all_positions_are_a_split(self, places):
+        def build(emit, args, places):
+            parts = [emit(onnx.GatherOp(args[0], emit.constant(np.array(p)), axis=1)) for p in places]
+            return emit(onnx.AddOp(parts[0], emit(onnx.AddOp(*parts[-2:]))))
+
+        assert kinds(partial(build, places=places), (4, 3, 5)) == ["Split", "Add", "Add"]
+        assert kinds(partial(build, places=places), (4, 4, 5)).count("Gather") == 3
 
     def test_a_pad_in_front_of_a_convolution_is_part_of_it(self):
         def build(emit, args):

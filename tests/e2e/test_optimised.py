@@ -1,0 +1,75 @@
+"""What the prices and forms take for granted of onnxruntime's own rewrites, on the runtime that is installed.
+
+The rules are those of passes.cost.rewrites: here onnxruntime writes down what it makes of a model.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+
+from gradc.compiler import Options, compile_module
+from gradc.importers.mlir_text import import_mlir
+from gradc.problems import Problem
+
+onnxruntime = pytest.importorskip("onnxruntime")
+
+VIEWS = {"Reshape", "Squeeze", "Unsqueeze"}
+
+
+def nodes(module: ModuleOp, strategy: str, directory: Path) -> list[onnx.NodeProto]:
+    """The nodes that run, less views."""
+    written = directory / "optimised.onnx"
+    options = onnxruntime.SessionOptions()
+    options.optimized_model_filepath = str(written)
+    options.log_severity_level = 3
+    model = compile_module(module, Options(strategy=strategy, threads=1)).model
+    onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return [node for node in onnx.load(written).graph.node if node.op_type not in VIEWS]
+
+
+def kinds(text: str, strategy: str, directory: Path) -> list[str]:
+    return [node.op_type for node in nodes(Problem.parse(text).module(), strategy, directory)]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "text"),
+    [
+        ("conv-to-phase-convs", "diff_dst=1x32x6x5,weights=32x48x4x4,strides=2x2,pads=1x1:1x1"),
+        ("conv-to-phase-convs", "diff_dst=1x32x6x5,weights=32x1x4x4,strides=2x2,pads=1x1:1x1,groups=32"),
+        ("conv-to-phase-convs", "diff_dst=2x16x7,weights=16x16x4,strides=2,pads=1:1"),
+        ("conv-to-joined-groups", "diff_dst=1x64x6x5,weights=64x8x4x4,strides=2x2,pads=1x1:1x1,groups=8"),
+        ("conv-to-rows", "diff_dst=1x16x3x4x5,weights=16x16x3x3x3,pads=1x1x1:1x1x1"),
+    ],
+)
+def test_convolutions_of_channels_last_need_no_transpose(strategy: str, text: str, tmp_path: Path):
+    """Several Convs read one reordering, and what they give is put back by reordering alone."""
+    found = kinds(f"conv_backward_data,f32,NXC,{text}", strategy, tmp_path)
+    assert "Transpose" not in found
+    assert found.count("Conv") > 1
+    assert found.count("ReorderInput") == 1
+
+
+def test_gathers_of_all_positions_are_a_split(tmp_path: Path):
+    text = (
+        "resize_backward,f32,NCX,diff_dst=2x3x8,diff_src=2x3x4,interpolation=nearest_floor,coordinates=corner"
+    )
+    assert kinds(text, "resize-to-reduce-sum", tmp_path) == ["Split", "Add"]
+
+
+def test_gathers_of_some_positions_stay(tmp_path: Path):
+    source = """
+      func.func @main(%x: tensor<4x3x5xf32>) -> tensor<4x5xf32> {
+        %a = arith.constant dense<0> : tensor<i64>
+        %b = arith.constant dense<2> : tensor<i64>
+        %first = onnx.Gather %x, %a {axis = 1} : (tensor<4x3x5xf32>, tensor<i64>) -> tensor<4x5xf32>
+        %last = onnx.Gather %x, %b {axis = 1} : (tensor<4x3x5xf32>, tensor<i64>) -> tensor<4x5xf32>
+        %sum = onnx.Add %first, %last : (tensor<4x5xf32>, tensor<4x5xf32>) -> tensor<4x5xf32>
+        func.return %sum : tensor<4x5xf32>
+      }
+    """
+    found = nodes(import_mlir(source, "x.mlir"), "auto", tmp_path)
+    assert [node.op_type for node in found] == ["Gather", "Gather", "Add"]
