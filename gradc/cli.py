@@ -23,8 +23,8 @@ from gradc.cli_options import (
     THREADS,
     Tuning,
     input_options,
+    inputs_of,
     options_of,
-    shapes_of,
     source_options,
     tuning_options,
 )
@@ -150,7 +150,7 @@ def run(
 
     if as_json and output == commands.STDOUT:
         raise click.UsageError("--json and -o - both write to stdout.")
-    fed = commands.Inputs(inputs, seed, shapes_of(shapes))
+    fed = inputs_of(inputs, seed, shapes)
     if source.lower().endswith(".onnx"):
         _refuse_source_options(source)
         results, placed = commands.run_model(source, fed, ep, threads)
@@ -166,6 +166,8 @@ def run(
             (voice.note if output == commands.STDOUT else _print)(line)
     if output:
         commands.write_arrays(output, results)
+    if inputs is None and not as_json:
+        voice.note(f"on random inputs, --seed {seed}; --inputs takes others from an .npz file")
 
 
 @cli.command(example="gradc verify graph.json --report")
@@ -195,8 +197,8 @@ def verify(
     """
     from gradc import commands
 
+    fed = inputs_of(inputs, seed, shapes)
     compiled = _compiled(source, given, constants, ep, threads)
-    fed = commands.Inputs(inputs, seed, shapes_of(shapes))
     rows, errors = commands.verify(compiled, fed, ep, threads, rtol, report)
     if as_json:
         _print(commands.verify_json(rows, errors))

@@ -14,6 +14,7 @@ from gradc.cli_help import Word
 from gradc.completion import a_file, a_limit, a_strategy
 
 if TYPE_CHECKING:
+    from gradc.commands import Inputs
     from gradc.compiler import Options
     from gradc.tuning.request import TuningRequest
     from gradc.tuning.tuner import Tuner
@@ -177,6 +178,17 @@ class Tuning:
 
         with progress.bar(patience=0 if self.tune else progress.PATIENCE) as show:
             yield self.request.tuner(options.resolved(), show)
+
+
+def inputs_of(file: str | None, seed: int, shapes: tuple[str, ...]) -> Inputs:
+    """The values of `input_options` that say what a model is fed."""
+    from gradc.commands import Inputs
+
+    if file is not None and shapes:
+        raise click.UsageError(
+            f"--inputs {file} and {SHAPE} {shapes[0]}: the file's inputs have their shapes."
+        )
+    return Inputs(file, seed, shapes_of(shapes))
 
 
 def options_of(given: dict[str, Any], ep: str | None = None) -> Options:

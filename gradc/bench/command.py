@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from dialects.support.diagnostics import Diagnostic, GradcError, UsageError, sentence
-from gradc import files, progress
+from gradc import files, progress, voice
 from gradc.bench import report as reports
 from gradc.bench.peers import NONE, PEERS, check_names, open_peer
 from gradc.bench.peers.base import NotAvailable, Peer
@@ -33,7 +33,8 @@ def bench(
     """Run the cases, print the report, write the files; whether all of gradc's results were right.
 
     `suite_name` is a suite or none; by default quick, unless there are arguments. `peers` are names
-    with commas between, `none`, or None for those that are installed.
+    with commas between, `none`, or None for those that are installed. What was measured before an
+    interruption is printed and written, too.
     """
     if asked.strategy != ALL:
         find_strategy(asked.strategy)
@@ -44,12 +45,29 @@ def bench(
     if not cases:
         raise UsageError(Diagnostic("error", "no case: give a problem, a file or --suite"))
     opened, versions = _opened(peers, asked.threads)
-    results = []
+    results: list[Result] = []
+    try:
+        _run_all(cases, asked, opened, results)
+    except KeyboardInterrupt:
+        if not results:
+            raise
+        voice.note(f"interrupted: {len(results)} of {len(cases)} cases were measured")
+        _publish(Report(asked, versions, results), json_path, plot_path)
+        raise
+    report = Report(asked, versions, results)
+    _publish(report, json_path, plot_path)
+    return not report.failures
+
+
+def _run_all(cases: Sequence[Case], asked: Settings, peers: Sequence[Peer], results: list[Result]) -> None:
+    """Adds to `results` what is measured, case by case."""
     with progress.bar(patience=0):
         for index, case in enumerate(cases):
             progress.show(index, len(cases), str(case.problem))
-            results.append(_result(case, asked, opened))
-    report = Report(asked, versions, results)
+            results.append(_result(case, asked, peers))
+
+
+def _publish(report: Report, json_path: str | None, plot_path: str | None) -> None:
     if json_path != STDOUT:
         print(reports.as_text(report, look(sys.stdout)))
     if json_path is not None:
@@ -58,7 +76,6 @@ def bench(
         from gradc.bench.plot import plot
 
         plot(reports.as_data(report), plot_path)
-    return not report.failures
 
 
 def settings(threads: int | None, strategy: str, budget: float, seed: int) -> Settings:

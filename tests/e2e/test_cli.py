@@ -283,7 +283,9 @@ class TestRun:
 
     def test_to_stdout(self, conv):
         result = run_gradc("run", conv, "-o", "-")
-        assert result.line.startswith("t2: float32 1x2x5x5")
+        described, told = result.err.splitlines()
+        assert described.startswith("t2: float32 1x2x5x5")
+        assert told.startswith("on random inputs, --seed 0")
         with np.load(io.BytesIO(result.data)) as archive:
             assert archive["t2"].shape == (1, 2, 5, 5)
 
@@ -359,6 +361,8 @@ USAGE = [
     (["run", "{}", "--shape", "t0"], "--shape t0: expected NAME=2x4x8x8"),
     (["run", "{}", "--shape", "t0=2x-4"], "--shape t0=2x-4: expected NAME=2x4x8x8"),
     (["run", "{}", "--shape", "=2x4"], "--shape =2x4: expected NAME=2x4x8x8"),
+    (["run", "{}", "--inputs", "in.npz", "--shape", "t0=2x4"], "the file's inputs have their shapes"),
+    (["verify", "{}", "--inputs", "in.npz", "--shape", "t0=2x4"], "--inputs in.npz and --shape t0=2x4"),
     (["run", "model.onnx", "--strict"], "--strict is for graphs; model.onnx is a compiled model"),
     (["run", "model.onnx", "--strict-ieee"], "--strict-ieee is for graphs; model.onnx is a compiled model"),
     (["run", "model.onnx", "--target", "cpu"], "--target is for graphs"),

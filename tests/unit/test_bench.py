@@ -387,6 +387,26 @@ def test_the_command(tmp_path, lengths):
     assert [case["problem"] for case in json.loads(path.read_text())["cases"]] == [SMALL, RESIZE]
 
 
+def test_what_was_measured_before_an_interruption_is_kept(tmp_path, lengths, monkeypatch):
+    path, measure = tmp_path / "bench.json", command._result
+
+    def interrupted(case: Case, *others) -> Result:
+        if str(case.problem) == RESIZE:
+            raise KeyboardInterrupt
+        return measure(case, *others)
+
+    monkeypatch.setattr(command, "_result", interrupted)
+    asked = ("--peers", "none", "--threads", 1, "--json", path)
+    found = run_gradc("bench", SMALL, RESIZE, *asked)
+    assert found.code == 130
+    assert "interrupted: 1 of 2 cases were measured" in found.err
+    assert SMALL in found.out
+    assert [case["problem"] for case in json.loads(path.read_text())["cases"]] == [SMALL]
+    path.unlink()
+    assert run_gradc("bench", RESIZE, *asked).code == 130
+    assert not path.exists()
+
+
 def test_a_wrong_result_is_exit_code_1(lengths, monkeypatch):
     monkeypatch.setattr(run, "_error", lambda c, true: true.error(c.name, np.zeros(1), peer=False))
     found = run_gradc("bench", SMALL, "--peers", "none", "--threads", 1)
