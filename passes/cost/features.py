@@ -14,7 +14,7 @@ from passes.cost import rewrites
 from passes.cost.features_conv import average_pool, blocked, col2im, conv, conv_transpose
 from passes.cost.features_matmul import matmul
 from passes.cost.graph import VIEWS, Graph, Step, Tensor
-from passes.cost.vector import Features, add, traffic
+from passes.cost.vector import ALONE, Features, add, traffic
 
 Rule = Callable[[Step], Features]
 
@@ -48,21 +48,28 @@ def _plain(name: str) -> Rule:
     return rule
 
 
-def _reorder(name: str) -> Rule:
+def _reorder(name: str, last: bool = False) -> Rule:
     """Bytes of the channels, and of the blocks that hold them. A block that they do not fill is copied and
-    filled up number by number."""
+    filled up number by number. Threads share blocks of images, or with channels `last` positions."""
 
     def rule(step: Step) -> Features:
         data = step.operand(0)
-        batch, channels, *image = data.shape
-        positions, filled = batch * math.prod(image), channels % rewrites.BLOCK
-        if not filled:
-            return traffic(name, 2 * data.bytes)
-        unused = positions * (rewrites.BLOCK - filled)
-        partial = {f"{name}.partial": float(positions * rewrites.BLOCK)}
-        return traffic(name, 2 * data.bytes + unused * data.itemsize) | partial
+        batch, channels, *_ = data.shape
+        found = _block_features(name, data)
+        is_one_block = not last and batch == 1 and channels <= rewrites.BLOCK
+        return {ALONE + feature: count for feature, count in found.items()} if is_one_block else found
 
     return rule
+
+
+def _block_features(name: str, data: Tensor) -> Features:
+    batch, channels, *image = data.shape
+    positions, filled = batch * math.prod(image), channels % rewrites.BLOCK
+    if not filled:
+        return traffic(name, 2 * data.bytes)
+    unused = positions * (rewrites.BLOCK - filled)
+    partial = {f"{name}.partial": float(positions * rewrites.BLOCK)}
+    return traffic(name, 2 * data.bytes + unused * data.itemsize) | partial
 
 
 def _elementwise(step: Step) -> Features:
@@ -238,9 +245,9 @@ _RULES: dict[str, Rule] = {
     rewrites.POINTWISE: blocked,
     rewrites.POOL: blocked,
     rewrites.REORDER_INPUT: _reorder("ReorderInput"),
-    rewrites.REORDER_INPUT_LAST: _reorder("ReorderInputLast"),
+    rewrites.REORDER_INPUT_LAST: _reorder("ReorderInputLast", last=True),
     rewrites.REORDER_OUTPUT: _reorder("ReorderOutput"),
-    rewrites.REORDER_OUTPUT_LAST: _reorder("ReorderOutputLast"),
+    rewrites.REORDER_OUTPUT_LAST: _reorder("ReorderOutputLast", last=True),
     "Cast": _plain("Cast"),
     "Slice": _slice,
     "Pad": _pad,

@@ -196,6 +196,17 @@ class TestThreads:
         times = [rates.seconds(work, "cpu", threads) for threads in (1, 2, 8)]
         assert (times[0] > times[1] > times[2]) if shrinks else (times[0] == times[1] == times[2])
 
+    @pytest.mark.parametrize(("batch", "channels", "shrinks"), [(1, 16, False), (1, 32, True), (2, 16, True)])
+    def test_a_single_block_is_reordered_by_one_thread(self, batch, channels, shrinks):
+        def build(emit, args):
+            return emit(onnx.ConvOp(args[0], weights(emit, channels, 1, 2, 2), group=channels))
+
+        emit, result = written(build, (batch, channels, 300, 300))
+        found = features_of(emit.ops, [result])
+        work = {name: count for name, count in found.items() if "ReorderInput" in name}
+        times = [rates.seconds(work, "cpu", threads) for threads in (1, 2, 8)]
+        assert (times[0] > times[1] > times[2]) if shrinks else (times[0] == times[1] == times[2])
+
 
 class TestWorstCase:
     def test_at_one_size_it_is_the_price(self):
