@@ -50,7 +50,7 @@ def _plain(name: str) -> Rule:
 
 def _reorder(name: str, last: bool = False) -> Rule:
     """Bytes of the channels, and of the blocks that hold them. A block that they do not fill is copied and
-    filled up number by number. Threads share blocks of images, or with channels `last` positions."""
+    filled up number by number. Threads share the blocks of all images, unless channels are `last`."""
 
     def rule(step: Step) -> Features:
         data = step.operand(0)

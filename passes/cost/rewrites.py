@@ -70,12 +70,10 @@ def _take_all(readers: Sequence[Step]) -> bool:
     """Whether these readers of a tensor are Gathers, each of another position of one axis, and all of it."""
     if len(readers) < 2 or any(step.kind != "Gather" for step in readers):
         return False
-    first = readers[0]
-    if any(
-        step.operand(0) != first.operand(0) or step.int("axis", 0) != first.int("axis", 0) for step in readers
-    ):
+    data, axis = readers[0].operand(0), readers[0].int("axis", 0)
+    if any(step.operand(0).value is not data.value or step.int("axis", 0) != axis for step in readers):
         return False
-    size = first.operand(0).shape[first.int("axis", 0)]
+    size = data.shape[axis]
     places = [step.operand(1).known() or [] for step in readers]
     return len(readers) == size and sorted(places) == [[place] for place in range(size)]
 

@@ -32,7 +32,7 @@ from passes.strategies.base import Strategy, no_kernel
 from passes.support.axis_forms.base import as_dtype_of
 from passes.support.budget import Built
 from passes.support.convolution import CUDNN_MIXES, Convolution, convolve_planes, convolve_planes_last
-from passes.support.folds import FOLDS_NEED, Fold, fold, fold_last
+from passes.support.folds import FOLDS_NEED, Fold, fold_axes, fold_axes_last
 from passes.support.rewriting import Emitter
 from passes.support.tensors import Size, product, reshape, size_of
 from passes.target import Target
@@ -191,4 +191,6 @@ def _images(emit: Emitter, value: SSAValue, layout: str, kernels: Sequence[AxisK
     write = convolve_planes if layout == "NCX" else convolve_planes_last
     value = write(emit, value, emit.constant(np.ascontiguousarray(weights)), conv)
     folds = [Fold(k.x, k.before, k.after) if k else None for k in kernels]
-    return fold_last(emit, value, folds) if layout == "NXC" else fold(emit, value, 2, folds)
+    if layout == "NXC":
+        return fold_axes_last(emit, value, folds)
+    return fold_axes(emit, value, 2, folds)

@@ -94,7 +94,7 @@ def convolve_rows(
     slices = Slices.of(height, kernel, conv)
     image = _image(emit, data, axis, slices)
     if axis == 1:
-        image = to_blocks(emit, image, shared and 1 not in kernel[:2])
+        image = to_blocks(emit, image, shared and 1 not in kernel)
     value = added(emit, [convolve(emit, image, *plane) for plane in _planes(emit, weights, conv, slices)])
     count, results = (
         size + conv.begin[i] + conv.end[i] - (kernel[i] - 1) * conv.dilations[i]

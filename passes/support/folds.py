@@ -42,21 +42,21 @@ class Fold:
         return list(range(self.before, self.before + self.x))
 
 
-def fold(emit: Emitter, value: SSAValue, first: int, folds: Sequence[Fold | None]) -> SSAValue:
+def fold_axes(emit: Emitter, value: SSAValue, first: int, folds: Sequence[Fold | None]) -> SSAValue:
     """Axes from `first` on, one after the other; None for an axis that has no such positions."""
     for axis, each in enumerate(folds, first):
         value = _split(emit, value, axis, each) if each and each.outside else value
     return value
 
 
-def fold_last(emit: Emitter, value: SSAValue, folds: Sequence[Fold | None]) -> SSAValue:
+def fold_axes_last(emit: Emitter, value: SSAValue, folds: Sequence[Fold | None]) -> SSAValue:
     """The axes of (N, X.., C). Of two, each pixel moves twice and not four times."""
     known = [each for each in folds if each and each.outside]
     channels = shape_of(value)[-1]
     is_wide = isinstance(channels, int) and channels >= LEAST_CHANNELS
     # the only position may be the neighbour of both: then two numbers are added to it
     if len(known) < 2 or not is_wide or any(len(set(each.neighbours)) < len(each.outside) for each in known):
-        return fold(emit, value, 1, folds)
+        return fold_axes(emit, value, 1, folds)
     return _gathered(emit, value, *known)
 
 
