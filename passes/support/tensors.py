@@ -126,7 +126,7 @@ def is_known(value: SSAValue) -> bool:
 
 
 def surroundings(op: Operation) -> tuple[bool, ...]:
-    """All that is looked at beyond the operands of an op that is written: see `multiply_right`."""
+    """All that is looked at beyond the operands of an op that is written: `multiply_right`, `is_known`."""
     data, *others = op.operands
     return (_is_transposed(data), *map(is_known, others))
 

@@ -11,6 +11,7 @@ import onnx
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
+from gradc.bench.truth import truth
 from gradc.compiler import Options, compile_module
 from gradc.importers.mlir_text import import_mlir
 from gradc.problems import Problem
@@ -35,16 +36,17 @@ def kinds(text: str, strategy: str, directory: Path) -> list[str]:
     return [node.op_type for node in nodes(Problem.parse(text).module(), strategy, directory)]
 
 
-@pytest.mark.parametrize(
-    ("strategy", "text"),
-    [
-        ("conv-to-phase-convs", "diff_dst=1x32x6x5,weights=32x48x4x4,strides=2x2,pads=1x1:1x1"),
-        ("conv-to-phase-convs", "diff_dst=1x32x6x5,weights=32x1x4x4,strides=2x2,pads=1x1:1x1,groups=32"),
-        ("conv-to-phase-convs", "diff_dst=2x16x7,weights=16x16x4,strides=2,pads=1:1"),
-        ("conv-to-joined-groups", "diff_dst=1x64x6x5,weights=64x8x4x4,strides=2x2,pads=1x1:1x1,groups=8"),
-        ("conv-to-rows", "diff_dst=1x16x3x4x5,weights=16x16x3x3x3,pads=1x1x1:1x1x1"),
-    ],
-)
+SHARED = [
+    ("conv-to-phase-convs", "diff_dst=1x32x6x5,weights=32x48x4x4,strides=2x2,pads=1x1:1x1"),
+    ("conv-to-phase-convs", "diff_dst=1x32x6x5,weights=32x1x4x4,strides=2x2,pads=1x1:1x1,groups=32"),
+    ("conv-to-phase-convs", "diff_dst=2x16x7,weights=16x16x4,strides=2,pads=1:1"),
+    ("conv-to-joined-groups", "diff_dst=1x64x6x5,weights=64x8x4x4,strides=2x2,pads=1x1:1x1,groups=8"),
+    ("conv-to-rows", "diff_dst=1x16x3x4x5,weights=16x16x3x3x3,pads=1x1x1:1x1x1"),
+]
+"""Several Convs of one tensor, channels last."""
+
+
+@pytest.mark.parametrize(("strategy", "text"), SHARED)
 def test_convolutions_of_channels_last_need_no_transpose(strategy: str, text: str, tmp_path: Path):
     """Several Convs read one reordering, and what they give is put back by reordering alone."""
     found = kinds(f"conv_backward_data,f32,NXC,{text}", strategy, tmp_path)
@@ -73,3 +75,23 @@ def test_gathers_of_some_positions_stay(tmp_path: Path):
     """
     found = nodes(import_mlir(source, "x.mlir"), "auto", tmp_path)
     assert [node.op_type for node in found] == ["Gather", "Gather", "Add"]
+
+
+FOLDED = [
+    f"resize_backward,f32,NXC,diff_dst=2x8x{2 * x}x{3 * w},diff_src=2x8x{x}x{w}{coordinates}"
+    for x, w in ((1, 2), (2, 1), (2, 2), (3, 5))
+    for coordinates in ("", ",coordinates=corner,steps=1/2x1/3")
+]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "text"),
+    [(strategy, f"conv_backward_data,f32,NXC,{text}") for strategy, text in SHARED]
+    + [("resize-to-conv", text) for text in FOLDED],
+)
+def test_wide_channels_last_are_right(strategy: str, text: str):
+    """Random problems of other tests rarely have the channels that these forms need."""
+    problem = Problem.parse(text)
+    compiled = compile_module(problem.module(), Options(strategy=strategy, threads=1))
+    (got,) = compiled.run(dict(problem.feeds(0))).values()
+    assert truth(problem, 0).error(strategy, got, peer=False).ok
