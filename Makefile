@@ -19,7 +19,7 @@ fuzz: setup
 
 lint: setup
 	$(VENV)/bin/ruff check .
-	$(VENV)/bin/ruff format --check dialects passes gradc tests examples benchmarks docs
+	$(VENV)/bin/ruff format --check dialects passes gradc tests examples benchmarks docs setup.py
 
 types: setup
 	$(VENV)/bin/basedpyright
@@ -27,6 +27,8 @@ types: setup
 # Files that are made from code or from the installed runtime, and checked in.
 generated: setup
 	$(VENV)/bin/python -m dialects.onnx.schema
+	$(VENV)/bin/python -m dialects.onednn.stubs
+	$(VENV)/bin/python -m gradc.documents.row_methods
 	$(VENV)/bin/python -m gradc.kernel_registry > passes/kernels/cpu.json.new
 	mv passes/kernels/cpu.json.new passes/kernels/cpu.json
 	$(VENV)/bin/python -m gradc.documents

@@ -1,10 +1,13 @@
-"""How long gradc itself takes: milliseconds for chains of 1, 100 and 1,000 ops, and per op.
+"""How long gradc itself takes: milliseconds of CPU time for graphs of 1, 100 and 1,000 ops, and per op.
 
-    python benchmarks/compile_time.py [--ops 1,100,1000] [--json FILE] [--profile N]
+    python benchmarks/compile_time.py [--ops 1,100,1000] [--graphs chain,alike] [--json FILE] [--profile N]
 
 A chain repeats: a convolution's gradient with constant weights, one with weights that are an input, a
 transposed convolution's, and a bilinear resize's to another size. Networks repeat their layers: after
 `--shapes` sizes the chain comes back to the first.
+
+The other graphs are ops side by side. No two of `convolutions`, of `strided` ones and of `resizes` have the
+same sizes, so that each is a problem of its own; those of `alike` have all the same.
 
 `build` is the Python builder. `first` is the way from that graph to the checked model for ops that the
 process has not seen before, `again` for those that it has.
@@ -42,6 +45,10 @@ WINDOW: dict[str, Any] = {
     "dilations": (1, 1),
     "data_format": "NCX",
 }
+
+
+Build = Callable[[int, int, int], gradc.Graph]
+"""A graph of so many ops, on maps of so many shapes, with so many channels."""
 
 
 @dataclass(frozen=True)
@@ -90,17 +97,64 @@ def chain(count: int, shapes: int = SHAPES, channels: int = 8) -> gradc.Graph:
     return graph
 
 
+def _side_by_side(add: Callable[[Chain, Value, int], Value], rate: int, sizes: Callable[[int], int]) -> Build:
+    """Ops on maps whose sizes `sizes` numbers; diff_dst is `rate` times as long as the map."""
+
+    def build(count: int, shapes: int, channels: int) -> gradc.Graph:
+        del shapes
+        graph = gradc.Graph("side by side")
+        steps = Chain(graph, channels, np.random.default_rng(0))
+        for index in range(count):
+            rows, columns = divmod(sizes(index), 40)
+            image = (rate * (SMALLEST + rows), rate * (SMALLEST + columns))
+            value = graph.input(f"dy{index}", "f32", (1, channels, *image))
+            graph.output(add(steps, value, index), f"dx{index}")
+        return graph
+
+    return build
+
+
+def _convolution(steps: Chain, value: Value, index: int) -> Value:
+    del index
+    return steps.convolution(value, steps.fixed())
+
+
+def _strided(steps: Chain, value: Value, index: int) -> Value:
+    del index
+    batch, channels, *image = (size for size in value.shape if isinstance(size, int))
+    doubled = (batch, channels, *(2 * size for size in image))
+    window: dict[str, Any] = WINDOW | {"strides": (2, 2)}
+    return steps.graph.convolution_backward_data(
+        value, steps.fixed(), doubled, **window, weights_format="OIX"
+    )
+
+
+def _halved(steps: Chain, value: Value, index: int) -> Value:
+    del index
+    return steps.resize(value, [size // 2 for size in value.shape[2:] if isinstance(size, int)])
+
+
+GRAPHS: dict[str, Build] = {
+    "chain": chain,
+    "convolutions": _side_by_side(_convolution, 1, lambda index: index),
+    "alike": _side_by_side(_convolution, 1, lambda _: 0),
+    "strided": _side_by_side(_strided, 1, lambda index: index),
+    "resizes": _side_by_side(_halved, 2, lambda index: index),
+}
+
+
 def timed(work: Callable[[], Any]) -> float:
     """Milliseconds."""
-    begun = time.perf_counter()
+    begun = time.process_time()
     work()
-    return (time.perf_counter() - begun) * 1e3
+    return (time.process_time() - begun) * 1e3
 
 
 @dataclass(frozen=True)
 class Row:
-    """Medians for chains of so many ops."""
+    """Medians for graphs of so many ops."""
 
+    graph: str
     ops: int
     build_ms: float
     first_ms: float
@@ -110,12 +164,13 @@ class Row:
     def cells(self) -> list[str]:
         whole = (self.build_ms, self.first_ms, self.again_ms)
         per_op = (self.first_ms / self.ops, self.again_ms / self.ops)
-        return [f"{self.ops:,}", *(f"{ms:.1f}" for ms in whole), *(f"{ms:.2f}" for ms in per_op)]
+        return [self.graph, f"{self.ops:,}", *(f"{ms:.1f}" for ms in whole), *(f"{ms:.2f}" for ms in per_op)]
 
 
-def measured(count: int, shapes: int, unseen: Iterator[int]) -> Row:
-    samples = [sample(count, shapes, next(unseen)) for _ in range(9 if count <= 10 else 3)]
-    return Row(count, *(median(times) for times in zip(*samples, strict=True)))
+def measured(graph: str, count: int, shapes: int, unseen: Iterator[int]) -> Row:
+    repeated = 9 if count <= 10 else 3
+    samples = [sample(GRAPHS[graph], count, shapes, next(unseen)) for _ in range(repeated)]
+    return Row(graph, count, *(median(times) for times in zip(*samples, strict=True)))
 
 
 def as_json(rows: Sequence[Row]) -> str:
@@ -124,38 +179,42 @@ def as_json(rows: Sequence[Row]) -> str:
     return json.dumps(found, indent=1) + "\n"
 
 
-def sample(count: int, shapes: int, channels: int) -> tuple[float, float, float]:
-    build = timed(lambda: chain(count, shapes, channels))
-    graph = chain(count, shapes, channels)
-    return build, timed(lambda: gradc.compile(graph)), timed(lambda: gradc.compile(graph))
+def sample(build: Build, count: int, shapes: int, channels: int) -> tuple[float, float, float]:
+    building = timed(lambda: build(count, shapes, channels))
+    graph = build(count, shapes, channels)
+    return building, timed(lambda: gradc.compile(graph)), timed(lambda: gradc.compile(graph))
 
 
-def _rows(counts: Sequence[int], shapes: int, unseen: Iterator[int]) -> list[Row]:
-    rows = []
+def _rows(graphs: Sequence[str], counts: Sequence[int], shapes: int, unseen: Iterator[int]) -> list[Row]:
+    rows, cases = [], list(itertools.product(graphs, counts))
     with progress.bar(patience=0):
-        for index, count in enumerate(counts):
-            progress.show(index, len(counts), f"a chain of {count:,} ops")
-            rows.append(measured(count, shapes, unseen))
+        for index, (graph, count) in enumerate(cases):
+            progress.show(index, len(cases), f"{graph} of {count:,} ops")
+            rows.append(measured(graph, count, shapes, unseen))
     return rows
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--ops", default="1,100,1000", help="lengths of the chains")
+    parser.add_argument("--ops", default="1,100,1000", help="numbers of ops")
+    parser.add_argument("--graphs", default=",".join(GRAPHS), help=f"of {', '.join(GRAPHS)}")
     parser.add_argument("--shapes", type=int, default=SHAPES, help="different maps in a chain")
     parser.add_argument("--json", metavar="FILE", help="write what was measured")
-    parser.add_argument("--profile", type=int, metavar="N", help="profile a chain of N ops instead")
+    parser.add_argument("--profile", type=int, metavar="N", help="profile the first graph, of N ops, instead")
     options = parser.parse_args(arguments)
+    graphs = options.graphs.split(",")
+    if unknown := set(graphs) - set(GRAPHS):
+        parser.error(f"--graphs {', '.join(sorted(unknown))}: expected some of {', '.join(GRAPHS)}")
     gradc.compile(chain(5))  # imports and tables
     if options.profile is None:
         unseen = itertools.count(9)
-        rows = _rows([int(count) for count in options.ops.split(",")], options.shapes, unseen)
-        header = ["ops", "build ms", "first ms", "again ms", "first ms/op", "again ms/op"]
-        print(table(header, [row.cells for row in rows], range(len(header)), look(sys.stdout)))
+        rows = _rows(graphs, [int(count) for count in options.ops.split(",")], options.shapes, unseen)
+        header = ["graph", "ops", "build ms", "first ms", "again ms", "first ms/op", "again ms/op"]
+        print(table(header, [row.cells for row in rows], range(1, len(header)), look(sys.stdout)))
         if options.json:
             write_whole(options.json, as_json(rows).encode())
         return
-    graph = chain(options.profile, options.shapes, 9)
+    graph = GRAPHS[graphs[0]](options.profile, options.shapes, 9)
     profile = cProfile.Profile()
     profile.runcall(gradc.compile, graph)
     pstats.Stats(profile).sort_stats("cumulative").print_stats(70)

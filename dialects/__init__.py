@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from xdsl.context import Context
-from xdsl.ir import Dialect
-
 if TYPE_CHECKING:
+    from xdsl.context import Context
+    from xdsl.ir import Dialect
+
     from dialects.support.documented_op import DocumentedOp
 
 
@@ -73,16 +73,34 @@ SOURCE_DIALECTS = ("onednn", "cann")
 
 def context() -> Context:
     """An xDSL context that knows every dialect of gradc."""
-    ctx = Context()
+    from dialects.lazy_context import LazyContext
+
+    ctx = LazyContext()
     for name, factory in DIALECTS.items():
         ctx.register_dialect(name, factory)
     return ctx
 
 
+def source_kinds() -> tuple[str, ...]:
+    """The documented kinds of all ops that a graph file may hold; no class is made for that."""
+    from dialects.cann import CANN
+    from dialects.onednn import CLASSES, ROW_KINDS
+
+    classes = (*CLASSES, *CANN.operations)
+    return (*(cls.KIND for cls in classes), *ROW_KINDS)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def source_op(kind: str) -> type[DocumentedOp] | None:
+    """The op class of a documented kind, None for any other word."""
+    from dialects.cann import CANN
+    from dialects.onednn import CLASSES, ROW_KINDS, row_class
+
+    if kind in ROW_KINDS:
+        return row_class(kind)
+    classes = {cls.KIND: cls for cls in (*CLASSES, *CANN.operations)}  # pyright: ignore
+    return classes.get(kind)  # pyright: ignore[reportReturnType]
+
+
 def source_ops() -> dict[str, type[DocumentedOp]]:
     """Documented kind -> op class, for every op that a graph file may hold."""
-    found = {}
-    for name in SOURCE_DIALECTS:
-        for op in DIALECTS[name]().operations:
-            found[op.KIND] = op  # pyright: ignore[reportAttributeAccessIssue]
-    return found
+    return {kind: cls for kind in source_kinds() if (cls := source_op(kind)) is not None}

@@ -14,7 +14,7 @@ from xdsl.ir import Operation
 
 from dialects.cann.reference import CannFunctions
 from dialects.grad.reference.functions import GradFunctions
-from dialects.onednn.reference import OneDNNFunctions
+from dialects.onednn.reference import OneDNNFunctions, row_functions
 from dialects.onnx.reference import OnnxFunctions
 from dialects.support import dense
 from dialects.support.entry import entry_function
@@ -43,17 +43,38 @@ class _Listener(Interpreter.Listener):
         self._done += 1
 
 
+Watch = Callable[[Operation, tuple[np.ndarray, ...], tuple[np.ndarray, ...]], None]
+"""Called after each op with the values of its operands and of its results."""
+
+
+class _Watcher(Interpreter.Listener):
+    def __init__(self, watch: Watch):
+        self._watch, self._args = watch, ()
+
+    def will_interpret_op(self, op: Operation, args: PythonValues) -> None:
+        self._args = args
+
+    def did_interpret_op(self, op: Operation, results: PythonValues) -> None:
+        if op.results:
+            self._watch(op, self._args, results)
+
+
 def evaluate(
-    module: ModuleOp, inputs: Sequence[np.ndarray], told: Told | None = None
+    module: ModuleOp,
+    inputs: Sequence[np.ndarray],
+    told: Told | None = None,
+    watch: Watch | None = None,
 ) -> tuple[np.ndarray, ...]:
     """The outputs of the module's entry function for inputs in argument order."""
     function = entry_function(module)
-    listeners = () if told is None else (_Listener(len(function.body.block.ops), told),)
-    interpreter = Interpreter(module, listeners=listeners)
+    listeners = [] if told is None else [_Listener(len(function.body.block.ops), told)]
+    listeners += [] if watch is None else [_Watcher(watch)]
+    interpreter = Interpreter(module, listeners=tuple(listeners))
     for functions in (
         FuncFunctions(),
         ConstantFunctions(),
         OneDNNFunctions(),
+        row_functions(),
         CannFunctions(),
         GradFunctions(),
         OnnxFunctions(),

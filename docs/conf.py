@@ -6,8 +6,10 @@ import sys
 from importlib.metadata import version as installed
 from pathlib import Path
 
+import numpy.typing
+
 import gradc
-from gradc import compiler, runtime
+from gradc import builder, compiler, runtime
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -34,7 +36,7 @@ copybutton_line_continuation_character = "\\"
 nitpicky = True
 # A block may be a part of a file, and no program by itself: the tests run what has to run.
 suppress_warnings = ["misc.highlighting_failure"]
-nitpick_ignore_regex = [("py:.*", r"(numpy|np|onnx|xdsl|os|collections|pathlib|ml_dtypes)\..*")]
+nitpick_ignore_regex = [("py:.*", r"(numpy|np|npt|onnx|xdsl|os|collections|pathlib|ml_dtypes)\..*")]
 """Types of other projects: their references are elsewhere, and a build needs no network."""
 
 autodoc_member_order = "bysource"
@@ -42,8 +44,9 @@ autodoc_typehints = "signature"
 default_role = "literal"
 """Docstrings are plain text, with names in single backticks."""
 
-# What the compiler imports for type checkers only.
+# What is imported for type checkers only.
 vars(compiler).update(Ep=runtime.Ep, Session=runtime.Session)
+vars(builder).update(npt=numpy.typing)
 
 for name in gradc.__all__:
     if isinstance(getattr(gradc, name), type):

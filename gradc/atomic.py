@@ -19,7 +19,7 @@ import secrets
 import shutil
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
@@ -36,11 +36,11 @@ OPEN_FILES = "/proc/self/fd"
 
 @dataclass
 class Draft:
-    """A file that is being written; `hidden` is its name, if it has one yet."""
+    """A file that is being written; `hidden` is its name, from before it has it."""
 
-    file: BinaryIO
     folder: Path
     hidden: Path | None = None
+    file: BinaryIO = field(init=False)
 
     def publish(self, target: Path) -> None:
         """Give the file its name, in place of what has it now, whose permissions it takes over.
@@ -64,31 +64,53 @@ class Draft:
 
     def _name(self) -> None:
         """Give a file without a name a hidden one, by a copy where the system allows no link."""
-        hidden = _hidden_path(self.folder)
-        if _link(self.file, hidden):
-            self.hidden = hidden
+        self.hidden = _hidden_path(self.folder)
+        if _link(self.file, self.hidden):
             return
         self.file.seek(0)
         with self.file as nameless:
-            self.file, self.hidden = _open_hidden(self.folder)
+            self._open_hidden()
             shutil.copyfileobj(nameless, self.file)
         self.file.flush()
         os.fsync(self.file.fileno())
+
+    def open(self) -> None:
+        """Without a name where there are such files."""
+        nameless = _open_nameless(self.folder)
+        if nameless is None:
+            self._open_hidden()
+        else:
+            self.file = nameless
+
+    def _open_hidden(self) -> None:
+        """A new file, locked; another process may take it for abandoned until it is, and remove it."""
+        while True:
+            self.hidden = _hidden_path(self.folder)
+            self.file = open(self.hidden, "x+b")  # noqa: SIM115
+            _lock(self.file.fileno())
+            if self.hidden.exists():
+                return
+            self.file.close()
+
+    def discard(self) -> None:
+        """Close it; a name that it still has goes. Wherever opening it was interrupted."""
+        if hasattr(self, "file"):
+            with contextlib.suppress(OSError):
+                self.file.close()
+        if self.hidden is not None:
+            self.hidden.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
 def draft(folder: Path) -> Iterator[Draft]:
     """A file to write in a folder. It is gone when the block ends, unless it was published."""
     sweep(folder, HIDDEN)
-    nameless = _open_nameless(folder)
-    found = Draft(nameless, folder) if nameless else Draft(*_hidden_draft(folder))
+    found = Draft(folder)
     try:
+        found.open()
         yield found
     finally:
-        with contextlib.suppress(OSError):
-            found.file.close()
-        if found.hidden is not None:
-            found.hidden.unlink(missing_ok=True)
+        found.discard()
 
 
 def sweep(folder: Path, names: re.Pattern[str], kept: str = "") -> None:
@@ -124,22 +146,6 @@ def _open_nameless(folder: Path) -> BinaryIO | None:
         raise
     _lock(number)
     return open(number, "w+b")
-
-
-def _hidden_draft(folder: Path) -> tuple[BinaryIO, Path, Path]:
-    file, path = _open_hidden(folder)
-    return file, folder, path
-
-
-def _open_hidden(folder: Path) -> tuple[BinaryIO, Path]:
-    """A new file, locked; another process may take it for abandoned until it is, and remove it."""
-    while True:
-        path = _hidden_path(folder)
-        file = open(path, "x+b")  # noqa: SIM115
-        _lock(file.fileno())
-        if path.exists():
-            return file, path
-        file.close()
 
 
 def _hidden_path(folder: Path) -> Path:

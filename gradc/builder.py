@@ -5,24 +5,25 @@
     dx = g.convolution_backward_data(dy, w, (None, 2, 5, 5), strides=(2, 2), ...)
     g.output(dx, "dx")
 
-A mistake is a GradcError at the caller's file and line, with the message that a document would get.
+A mistake is a GradcError at the caller's file and line, with the message that a document would get. So an
+argument that there is not is taken, as `unknown`, of a type that no value has: a type checker finds it
+before it runs.
 """
 
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
-from operator import index
-from typing import Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, Never, NoReturn
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region, SSAValue
 
+from dialects import source_ops
 from dialects.cann import ResizeBilinearV2GradOp, UpsampleBilinear2dBackwardOp
 from dialects.cann.resize import CannResizeOp
 from dialects.onednn import (
@@ -31,17 +32,30 @@ from dialects.onednn import (
     InterpolateBackwardOp,
 )
 from dialects.onednn.base import OneDNNOp
+from dialects.onednn.row_classes import row_class
 from dialects.support import dense, dtypes, shapes
-from dialects.support.attributes import unknown_dims
-from dialects.support.diagnostics import Diagnostic, GradcError, Position, location, nearest, sentence
+from dialects.support.attributes import unknown_dims, whole_number
+from dialects.support.diagnostics import (
+    MIXED_GRAPHS,
+    Diagnostic,
+    GradcError,
+    Position,
+    location,
+    nearest,
+    sentence,
+)
 from dialects.support.documented_op import build
 from dialects.support.entry import set_names
 from dialects.support.shapes import Dim, Shape
+from gradc.arguments import array as as_array
+from gradc.arguments import path as checked_path
+from gradc.block_state import block_of, state_of, values_of
+from gradc.callers import caller
+from gradc.row_methods import REQUIRED, RowMethods
+from gradc.tensors import TensorInfo, tensor_info
 
-REQUIRED: Any = None
-"""The default of what must be given: the op itself says that it is missing, in its own words."""
-
-OUR_PACKAGES = ("gradc", "passes", "dialects")
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 Ints = Sequence[int]
 Floats = Sequence[float]
@@ -69,21 +83,29 @@ class Value:
     def __repr__(self) -> str:
         return f"Value({self.dtype} {shapes.show(self.shape)})"
 
+    def __reduce__(self):
+        return (Graph._value, (self._graph, values_of(self._graph._block).index(self._ssa)))
 
-class Graph:
+
+class Graph(RowMethods):
     """A graph under construction; `module()` gives what has been built so far."""
 
     def __init__(self, name: str = "main"):
         if not isinstance(name, str) or not name:
             raise _error("name of the graph", given=repr(name), expected="a string that is not empty")
         self._name = name
-        self._position = _caller()
+        self._position = caller()
         self._block = Block()
         self._inputs: list[str] = []
         self._outputs: dict[str, SSAValue] = {}
         self._op_names: dict[SSAValue, str] = {}
 
-    def input(self, name: str, dtype: Any, shape: Dims) -> Value:
+    if not TYPE_CHECKING:  # a checker would take any name for an attribute
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise AttributeError(_no_such_op(name))
+
+    def input(self, name: str, dtype: npt.DTypeLike, shape: Dims) -> Value:
         """A tensor that is given at run time.
 
         `dtype` is oneDNN's word or anything that numpy takes for a dtype; a dim of `shape` is a size, a
@@ -97,17 +119,17 @@ class Graph:
         self._inputs.append(name)
         return Value(self, argument)
 
-    def constant(self, array: Any, name: str | None = None) -> Value:
+    def constant(self, array: npt.ArrayLike, name: str | None = None) -> Value:
         """A tensor known now: weights, or the values of `dst_shape` and `sizes`."""
         from dialects.onnx.ops import ConstantOp
 
         try:
-            op = ConstantOp(dense.from_numpy(np.asarray(array)))
+            op = ConstantOp(dense.from_numpy(as_array(array)))
         except (GradcError, ValueError) as error:
             message = error.diagnostic.message if isinstance(error, GradcError) else str(error)
             raise _error(message, f'constant "{name}"' if name else "constant") from None
         self._check_op_name(name, "constant")
-        op.location = location(name or "", _caller())
+        op.location = location(name or "", caller())
         return self._add(op, name)
 
     def output(self, value: Value, name: str | None = None) -> None:
@@ -124,7 +146,7 @@ class Graph:
         from gradc.files import write_whole
         from gradc.printing import whole
 
-        write_whole(path, whole(self.module()).encode())
+        write_whole(checked_path("path", path), whole(self.module()).encode())
 
     def module(self) -> ModuleOp:
         """A verified copy of the graph; the graph can go on growing."""
@@ -135,10 +157,15 @@ class Graph:
     def unverified_module(self) -> ModuleOp:
         """`module`, for who verifies it anyway."""
         if not self._outputs:
-            raise _error("the graph has no outputs", expected="at least one g.output(value)")
+            expected = "at least one g.output(value)"
+            raise _error("the graph has no outputs", expected=expected, otherwise=self._position)
         for name in self._outputs:
             if name in self._inputs:
-                raise _error("the name is that of an input", f'output "{name}"', given=name)
+                what = "the name is that of an input"
+                raise _error(what, f'output "{name}"', given=name, otherwise=self._position)
+        return self._copied()
+
+    def _copied(self) -> ModuleOp:
         copies: dict[SSAValue, SSAValue] = {}
         region, copy = Region(self._block), Region()
         region.clone_into(copy, value_mapper=copies)
@@ -154,11 +181,50 @@ class Graph:
             op.location = location(position=self._position)
         return module
 
+    def __getstate__(self) -> dict[str, Any]:
+        number = {value: index for index, value in enumerate(values_of(self._block))}
+        return self.__dict__ | {
+            "_block": state_of(self._block),
+            "_inputs": list(self._inputs),
+            "_outputs": {name: number[value] for name, value in self._outputs.items()},
+            "_op_names": {number[value]: name for value, name in self._op_names.items()},
+        }
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        vars(self).update(state)
+        self._block = block_of(state["_block"])
+        values = values_of(self._block)
+        self._outputs = {name: values[number] for name, number in state["_outputs"].items()}
+        self._op_names = {values[number]: name for number, name in state["_op_names"].items()}
+
+    def _value(self, number: int) -> Value:
+        return Value(self, values_of(self._block)[number])
+
+    def __repr__(self) -> str:
+        """The inputs, the outputs so far, and how many ops there are."""
+        edges = map(self._edge, (self._arguments, self._outputs))
+        sides = [", ".join(map(str, edge)) or "nothing" for edge in edges]
+        count = len(self._block.ops)
+        return f"<gradc.Graph {' -> '.join(sides)}; {count} op{'s' * (count != 1)}>"
+
+    def __str__(self) -> str:
+        """What has been built so far, as MLIR text for people: large constants without their elements."""
+        from gradc.printing import elided
+
+        return elided(self._copied())
+
+    @property
+    def _arguments(self) -> dict[str, SSAValue]:
+        return dict(zip(self._inputs, self._block.args, strict=True))
+
+    @staticmethod
+    def _edge(values: Mapping[str, SSAValue]) -> list[TensorInfo]:
+        return [tensor_info(name, value) for name, value in values.items()]
+
     def _repr_html_(self) -> str:
         from gradc.notebook import graph_html
 
-        inputs = dict(zip(self._inputs, self._block.args, strict=True))
-        return graph_html(inputs, self._outputs, self._block.ops)
+        return graph_html(self._arguments, self._outputs, self._block.ops)
 
     def convolution_backward_data(
         self,
@@ -178,7 +244,7 @@ class Graph:
         auto_pad_rule: str | None = None,
         name: str | None = None,
         result_shape: Dims | None = None,
-        **attributes: Any,
+        **unknown: Never,
     ) -> Value:
         """Gradient of a convolution with respect to its input.
 
@@ -200,7 +266,7 @@ class Graph:
             "dst_shape": _with_unknown(attribute),
         }
         operands = (diff_dst, weights, sizes_input)
-        return self._build(ConvolutionBackwardDataOp, operands, given, attributes, name, result_shape)
+        return self._build(ConvolutionBackwardDataOp, operands, given, unknown, name, result_shape)
 
     def conv_transpose_backward_data(
         self,
@@ -219,7 +285,7 @@ class Graph:
         auto_pad_rule: str | None = None,
         name: str | None = None,
         result_shape: Dims | None = None,
-        **attributes: Any,
+        **unknown: Never,
     ) -> Value:
         """Gradient of a transposed convolution with respect to its input."""
         given = {
@@ -235,7 +301,7 @@ class Graph:
             "auto_pad_rule": auto_pad_rule,
         }
         operands = (diff_dst, weights)
-        return self._build(ConvTransposeBackwardDataOp, operands, given, attributes, name, result_shape)
+        return self._build(ConvTransposeBackwardDataOp, operands, given, unknown, name, result_shape)
 
     def interpolate_backward(
         self,
@@ -250,7 +316,7 @@ class Graph:
         nearest_rounding: str | None = None,
         name: str | None = None,
         result_shape: Dims | None = None,
-        **attributes: Any,
+        **unknown: Never,
     ) -> Value:
         """Gradient of an interpolation with respect to `src`, of which only the shape counts.
 
@@ -266,7 +332,7 @@ class Graph:
             "nearest_rounding": nearest_rounding,
         }
         operands = (src, diff_dst, sizes_input)
-        return self._build(InterpolateBackwardOp, operands, given, attributes, name, result_shape)
+        return self._build(InterpolateBackwardOp, operands, given, unknown, name, result_shape)
 
     def resize_bilinear_v2_grad(
         self,
@@ -279,7 +345,7 @@ class Graph:
         format: str | None = None,
         name: str | None = None,
         result_shape: Dims | None = None,
-        **attributes: Any,
+        **unknown: Never,
     ) -> Value:
         """Ascend's gradient of a bilinear resize; of `original_image` only shape and dtype count."""
         given = {
@@ -289,7 +355,7 @@ class Graph:
             "format": format,
         }
         operands = (grads, original_image)
-        return self._build(ResizeBilinearV2GradOp, operands, given, attributes, name, result_shape)
+        return self._build(ResizeBilinearV2GradOp, operands, given, unknown, name, result_shape)
 
     def upsample_bilinear2d_backward(
         self,
@@ -300,15 +366,30 @@ class Graph:
         scalesH: float | None = None,
         scalesW: float | None = None,
         *,
+        grad_out: Value | None = None,
+        output_size: Ints | None = None,
+        input_size: Dims | None = None,
+        align_corners: bool | None = None,
+        scales_h: float | None = None,
+        scales_w: float | None = None,
         format: str | None = None,
         name: str | None = None,
         result_shape: Dims | None = None,
-        **attributes: Any,
+        **unknown: Never,
     ) -> Value:
         """The aclnn call behind which ResizeBilinearV2Grad stands.
 
-        Every argument may also be spelled in snake case (`output_size`).
+        Every argument has two spellings, the documented one and snake case.
         """
+        snake = {
+            "grad_out": grad_out,
+            "output_size": output_size,
+            "input_size": input_size,
+            "align_corners": align_corners,
+            "scales_h": scales_h,
+            "scales_w": scales_w,
+        }
+        others = dict(unknown) | {key: value for key, value in snake.items() if value is not None}
         camel = {
             "gradOut": gradOut,
             "outputSize": outputSize,
@@ -317,12 +398,24 @@ class Graph:
             "scalesH": scalesH,
             "scalesW": scalesW,
         }
-        given = camel | _from_snake(camel, attributes)
+        given = camel | _from_snake(camel, others)
         operands = (given.pop("gradOut"),)
         given["inputSize"] = _with_unknown(given["inputSize"])
         given["outputSize"] = _with_unknown(given["outputSize"])
         given["format"] = format
-        return self._build(UpsampleBilinear2dBackwardOp, operands, given, attributes, name, result_shape)
+        return self._build(UpsampleBilinear2dBackwardOp, operands, given, others, name, result_shape)
+
+    def _row(
+        self,
+        kind: str,
+        operands: Sequence[Value],
+        attributes: Mapping[str, Any],
+        name: str | None,
+        result_shape: Dims | None,
+    ) -> Value:
+        inputs = [value for value in attributes.values() if isinstance(value, Value)]
+        given = {key: value for key, value in attributes.items() if not isinstance(value, Value)}
+        return self._build(row_class(kind), [*operands, *inputs], given, {}, name, result_shape)
 
     def _build(
         self,
@@ -341,8 +434,8 @@ class Graph:
             cls,
             [self._operand(v, subject, f"input {port}") for port, v in zip(cls.PORTS, given, strict=False)],
             {key: value for key, value in documented.items() if value is not None} | dict(others),
-            result_shape=None if result_shape is None else _shape(result_shape, subject),
-            location=location(name or "", _caller()),
+            result_shape=None if result_shape is None else _shape(result_shape, subject, "result_shape"),
+            location=location(name or "", caller()),
         )
         return self._add(op, name)
 
@@ -383,20 +476,25 @@ class Graph:
 
 
 def _error(
-    what: str, subject: str = "", given: object = None, expected: object = None, hint: str = ""
+    what: str,
+    subject: str = "",
+    given: object = None,
+    expected: object = None,
+    hint: str = "",
+    otherwise: Position | None = None,
 ) -> GradcError:
-    return GradcError(Diagnostic("error", sentence(what, given, expected, hint), subject, _caller()))
+    """Placed at the caller's line, or `otherwise` where nobody of the user's calls."""
+    place = caller() or otherwise
+    return GradcError(Diagnostic("error", sentence(what, given, expected, hint), subject, place))
 
 
-def _caller() -> Position | None:
-    """The line of the user's code that called us; a frame has no column."""
-    frame = sys._getframe(1)
-    while frame is not None:
-        package = frame.f_globals.get("__name__", "").partition(".")[0]
-        if package not in OUR_PACKAGES:
-            return Position(frame.f_code.co_filename, frame.f_lineno, 1)
-        frame = frame.f_back
-    return None
+def _no_such_op(name: str) -> str:
+    """What to say to somebody who asks a Graph for an op that it does not have."""
+    if name.startswith("_"):
+        return f"gradc.Graph has no attribute {name}"
+    ops = [cls.name.partition(".")[2] for cls in source_ops().values()]
+    hint = nearest(name, ops) or f"{MIXED_GRAPHS} shows what MLIR text takes beside gradients"
+    return f"gradc.Graph has no op {name}: expected one of {', '.join(ops)}; {hint}"
 
 
 def _hint(value: SSAValue, name: str) -> None:
@@ -420,24 +518,26 @@ def _dtype(dtype: Any, subject: str) -> dtypes.DType:
 
 def _of_numpy(dtype: Any) -> dtypes.DType | None:
     try:
-        return dtypes.of_numpy(np.dtype(dtype))
+        found = dtypes.of_numpy(np.dtype(dtype))
     except TypeError:
         return None
+    return found if found in dtypes.DTYPES else None
 
 
-def _shape(shape: Any, subject: str) -> Shape:
+def _shape(shape: Any, subject: str, what: str = "shape") -> Shape:
     if isinstance(shape, str | bytes) or not hasattr(shape, "__iter__"):
-        raise _error("shape", subject, given=repr(shape), expected="sizes, names and None in a tuple or list")
-    return tuple(_dim(axis, dim, subject) for axis, dim in enumerate(shape))
+        raise _error(what, subject, given=repr(shape), expected="sizes, names and None in a tuple or list")
+    return tuple(_dim(dim, subject, f"{what} axis {axis}") for axis, dim in enumerate(shape))
 
 
-def _dim(axis: int, dim: Any, subject: str) -> Dim:
+def _dim(dim: Any, subject: str, what: str) -> Dim:
     if dim is None or (isinstance(dim, str) and dim):
         return dim
-    if isinstance(dim, SupportsIndex) and not isinstance(dim, bool) and 0 <= index(dim) < 2**63:
-        return index(dim)
+    size = whole_number(dim)
+    if size is not None and 0 <= size < 2**63:
+        return size
     expected = "a size, or a name or None for one that only run time knows"
-    raise _error(f"shape axis {axis}", subject, given=repr(dim), expected=expected)
+    raise _error(what, subject, given=repr(dim), expected=expected)
 
 
 def _split(given: Any) -> tuple[Value | None, Any]:

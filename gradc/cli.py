@@ -8,24 +8,30 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradc import __version__, completion, progress, voice
+from dialects.support import spelling
+from gradc import __version__, completion, progress, streams, voice
 from gradc.cli_errors import EXIT_CHECK_FAILED, one_line_errors
-from gradc.cli_help import Group, Word
+from gradc.cli_help import Group, Word, help_command, usage_errors
 from gradc.cli_options import (
     AS_JSON,
     AUTO_PAD_RULE,
+    COMPILED_THREADS,
     LIMITS,
+    MEASURE_PEAK,
+    QUIET,
+    RTOL,
     SOURCE,
-    THREADS,
     Tuning,
     input_options,
     inputs_of,
     options_of,
     source_options,
+    source_options_beside_ep,
     tuning_options,
 )
 from gradc.completion import a_case, a_file, a_pass, a_raced_strategy, peers_of
@@ -42,9 +48,15 @@ CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 def main(args: Sequence[str] | None = None) -> None:
     """The console script; always ends in SystemExit."""
+    streams.prepare()
     if (code := completion.answer(cli, os.environ)) is not None:
         sys.exit(code)
-    with voice.speaking(voice.form_of(sys.argv[1:] if args is None else args)), one_line_errors():
+    with (
+        voice.speaking(voice.form_of(sys.argv[1:] if args is None else args)),
+        one_line_errors(),
+        usage_errors(),
+        spelling.using(spelling.Place.COMMAND_LINE),
+    ):
         code = cli.main(args, prog_name="gradc", standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -57,12 +69,26 @@ def cli() -> None:
     """Compile gradient op graphs (oneDNN Graph JSON, MLIR text) to plain ONNX."""
 
 
-@cli.command(name="compile", example="gradc compile graph.json -o graph.onnx")
+@cli.command(
+    name="compile", example="gradc compile graph.json -o graph.onnx", options_metavar="-o OUT [OPTIONS]"
+)
 @SOURCE
-@click.option("-o", "--output", metavar="OUT", shell_complete=a_file, help="File to write; - for stdout.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="OUT",
+    shell_complete=a_file,
+    help="File to write; - for stdout.  [required for a model; default for IR: -]",
+)
 @source_options
-@THREADS
-@click.option("--emit", type=Word(["onnx", "mlir"]), default="onnx", show_default=True, help="What to write.")
+@COMPILED_THREADS
+@click.option(
+    "--emit",
+    type=Word(["onnx", "mlir"]),
+    default="onnx",
+    show_default=True,
+    help="What to write: a model, or the IR that it is made of.",
+)
 @click.option(
     "--stop-after",
     metavar="PASS",
@@ -73,8 +99,15 @@ def cli() -> None:
 @click.option("--print-ir-after-change", is_flag=True, help="The same, for passes that change it.")
 @click.option("--timing", is_flag=True, help="Print the time of each pass.")
 @click.option("--check", is_flag=True, help="Execute the IR before and after each pass and compare.")
+@click.option(
+    "--checked",
+    is_flag=True,
+    help="The model itself fails for run-time sizes that the graph cannot have.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print what was compiled, as JSON.")
+@click.option("--drop-unused-inputs", is_flag=True, help="Leave out inputs of which the model reads nothing.")
 @tuning_options
+@QUIET
 @LIMITS
 def compile_command(
     source: str,
@@ -101,6 +134,8 @@ def compile_command(
         raise click.UsageError("Missing option '-o' / '--output': where the model goes ('-' for stdout).")
     if as_json and (stop_after is not None or emit != "onnx" or output == commands.STDOUT):
         raise click.UsageError("--json is about a model that is written to a file: -o FILE.onnx.")
+    if given["checked"] and (stop_after is not None or emit != "onnx"):
+        raise click.UsageError("--checked is about a model, and IR is to be written.")
     tuning = Tuning(tune, tuning_file, tune_budget, shapes)
     tuning.request.check_shapes_are_used()
     options = tuning.options(given)
@@ -116,8 +151,11 @@ def compile_command(
         found = commands.compile_to(source, output, options, constants, emit, stop_after, observers, tuner)
     if as_json and found is not None:
         _print(commands.compile_json(found, output, timer))
-    elif timer:
+        return
+    if timer:
         voice.note(timer.table(look(sys.stderr)))
+    if found is not None:
+        voice.report(commands.describe_model(found, output))
 
 
 @cli.command(example="gradc run graph.json --inputs in.npz -o out.npz")
@@ -130,8 +168,9 @@ def compile_command(
     help="Write the outputs to this .npz file; - for stdout.",
 )
 @AS_JSON
-@source_options
+@source_options_beside_ep
 @input_options
+@QUIET
 @LIMITS
 def run(
     source: str,
@@ -161,22 +200,23 @@ def run(
         _print(commands.run_json(results, placed, output))
     else:
         if placed:
-            voice.note(commands.describe_placement(placed))
+            voice.mention(commands.describe_placement(placed))
         for line in commands.describe(results):
             (voice.note if output == commands.STDOUT else _print)(line)
     if output:
         commands.write_arrays(output, results)
     if inputs is None and not as_json:
-        voice.note(f"on random inputs, --seed {seed}; --inputs takes others from an .npz file")
+        voice.mention(f"on random inputs, --seed {seed}; --inputs takes others from an .npz file")
 
 
 @cli.command(example="gradc verify graph.json --report")
 @SOURCE
-@click.option("--rtol", type=float, help="Largest error over the largest magnitude of an output.")
+@RTOL
 @AS_JSON
 @click.option("--report", is_flag=True, help="Errors against float64 of every output and op, in ulps, too.")
-@source_options
+@source_options_beside_ep
 @input_options
+@QUIET
 @LIMITS
 def verify(
     source: str,
@@ -193,7 +233,9 @@ def verify(
 ) -> None:
     """Compile and run the graph IN, and hold it against the numpy reference.
 
-    Prints the error of each output; exit code 1 where one exceeds its bound.
+    Prints the errors of each output over its largest magnitude: the worst one, the typical one (the root
+    of their mean square), and the bound, up to which roundings explain the worst; in graphs of several
+    ops also which op is off. Exit code 1 where a bound is exceeded.
     """
     from gradc import commands
 
@@ -212,6 +254,7 @@ def verify(
 @SOURCE
 @AS_JSON
 @AUTO_PAD_RULE
+@QUIET
 @LIMITS
 def inspect(source: str, as_json: bool, auto_pad_rule: str | None) -> None:
     """Show the ops of the graph IN: shapes, dtypes, attributes after defaults, what is supported."""
@@ -219,18 +262,21 @@ def inspect(source: str, as_json: bool, auto_pad_rule: str | None) -> None:
 
     with progress.bar():
         found = inspection.inspect(source, auto_pad_rule)
-    _print(inspection.as_json(found) if as_json else inspection.as_text(found, look(sys.stdout)))
+    _print(
+        inspection.as_json(found)
+        if as_json
+        else inspection.as_text(_without_remarks_if_quiet(found), look(sys.stdout))
+    )
 
 
 @cli.command(example="gradc explain graph.json --tune")
 @SOURCE
 @AS_JSON
-@click.option(
-    "--measure-peak", is_flag=True, help="Measure what this machine can do, if that is not known (a second)."
-)
+@MEASURE_PEAK
 @source_options
-@THREADS
+@COMPILED_THREADS
 @tuning_options
+@QUIET
 @LIMITS
 def explain(
     source: str,
@@ -252,7 +298,11 @@ def explain(
     with tuning.tuner(options) as tuner:
         module = commands.load_bound(source, options, constants)
         found = explaining.explain(module, options, tuning.request.shapes, tuner, measure_peak)
-    _print(explaining.as_json(found) if as_json else explaining.as_text(found, look(sys.stdout)))
+    _print(
+        explaining.as_json(found)
+        if as_json
+        else explaining.as_text(_without_remarks_if_quiet(found), look(sys.stdout))
+    )
 
 
 @cli.command(example="gradc doctor")
@@ -273,11 +323,19 @@ def doctor(as_json: bool) -> None:
     help="Built-in cases, or random ones: drawn.  [default: quick, or none beside arguments]",
 )
 @click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the data, and of drawn cases."
+    "--seed",
+    type=click.IntRange(0),
+    metavar="N",
+    default=0,
+    show_default=True,
+    help="Of the data, and of drawn cases.",
 )
-@click.option("--threads", type=click.IntRange(1), help="Of each contestant.  [default: all cores]")
+@click.option(
+    "--threads", type=click.IntRange(1), metavar="N", help="Of each contestant.  [default: all cores]"
+)
 @click.option(
     "--strategy",
+    metavar="NAME",
     default="auto",
     show_default=True,
     shell_complete=a_raced_strategy,
@@ -338,6 +396,7 @@ def completion_command(shell: str) -> None:
     _print(completion.script(shell, cli))
 
 
+cli.add_command(help_command)
 cli.add_command(reduce)
 cli.add_command(report)
 
@@ -345,6 +404,11 @@ cli.add_command(report)
 def _print(text: str) -> None:
     """On stdout. click takes colours out in a pipe, unless it is told that they are wanted."""
     click.echo(text, color=has_style(sys.stdout) or None)
+
+
+def _without_remarks_if_quiet(found: Any) -> Any:
+    """Of an Inspection or an Explanation. JSON has them all the same: a program leaves out what it likes."""
+    return replace(found, remarks=[]) if voice.is_quiet() else found
 
 
 def _refuse_source_options(source: str) -> None:

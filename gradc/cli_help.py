@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from io import StringIO
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
-from gradc.cli_errors import ReaderGone
+from gradc import voice
+from gradc.cli_errors import EXIT_INTERRUPTED, ReaderGone
+from gradc.completion import offering
 from gradc.voice import FORMS, OPTION
 
 SECTIONS = {
@@ -16,7 +22,7 @@ SECTIONS = {
     "See what happens": ("inspect", "explain", "report"),
     "Measure": ("bench",),
     "Find out what is wrong": ("doctor", "reduce"),
-    "Shell": ("completion",),
+    "Shell and help": ("completion", "help"),
 }
 OTHERS = "Other commands"
 
@@ -108,8 +114,58 @@ class Group(click.Group):
                     formatter.write_dl(rows)
 
 
+def _commands(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+    """The names that a shell may offer after `help`."""
+    group = _group(context)
+    return offering(lambda: group.list_commands(context))(context, parameter, typed)
+
+
+def _group(context: click.Context) -> click.Group:
+    assert context.parent is not None
+    group = context.parent.command
+    assert isinstance(group, click.Group)
+    return group
+
+
+@click.command(cls=Command, name="help", example="gradc help compile")
+@click.argument("command", required=False, metavar="[COMMAND]", shell_complete=_commands)
+@click.pass_context
+def help_command(context: click.Context, command: str | None) -> None:
+    """Show what a command does and takes, or all commands: as --help does."""
+    group, above = _group(context), context.parent
+    assert above is not None
+    if command is None:
+        click.echo(group.get_help(above))
+        return
+    found = group.resolve_command(above, [command])[1]
+    assert found is not None
+    with click.Context(found, info_name=command, parent=above) as inner:
+        click.echo(found.get_help(inner))
+
+
 def _with_hint(what: str, word: str, known: list[str]) -> str:
     from dialects.support.diagnostics import nearest
 
     hint = nearest(word, known)
     return f"{what} {hint[0].upper()}{hint[1:]}" if hint else what
+
+
+@contextmanager
+def usage_errors() -> Iterator[None]:
+    """What click raises, as one error on stderr that shows the usage, too, and an exit code."""
+    try:
+        yield
+    except click.ClickException as error:
+        voice.fail_with(_usage(error), error.exit_code)
+        sys.exit(error.exit_code)
+    except click.Abort:
+        sys.exit(EXIT_INTERRUPTED)
+
+
+def _usage(error: click.ClickException) -> str:
+    """A program is told what is wrong, a person how the command is used as well."""
+    if voice.is_json():
+        return error.format_message()
+    shown = StringIO()
+    error.show(shown)
+    return shown.getvalue().rstrip("\n")

@@ -53,24 +53,53 @@ LIMITS = click.option(
 )
 
 
-THREADS = click.option(
-    "--threads",
-    type=click.IntRange(1),
-    help="Threads within an op, to optimise for and to run with.  [default: the cores]",
+def _keep_quiet(context: click.Context, parameter: click.Parameter, given: bool) -> None:
+    from gradc import voice
+
+    if given and not context.resilient_parsing:
+        context.with_resource(voice.keeping_quiet())
+
+
+QUIET = click.option(
+    "-q",
+    "--quiet",
+    is_flag=True,
+    expose_value=False,
+    callback=_keep_quiet,
+    help="No remarks and warnings, only errors and what was asked for.",
 )
 
 
+def _threads(purpose: str) -> Any:
+    help = f"Threads within an op, {purpose}.  [default: the cores]"
+    return click.option("--threads", type=click.IntRange(1), metavar="N", help=help)
+
+
+THREADS = _threads("to optimise for and to run with")
+COMPILED_THREADS = _threads("to optimise for")
+"""The same where nothing is run."""
+
+
 def source_options(command: Any) -> Any:
-    """The options of every command that compiles its input."""
+    """The options of every command that compiles its input and runs nothing."""
+    return _source_options(command, "cpu")
+
+
+def source_options_beside_ep(command: Any) -> Any:
+    """The same for a command that has --ep as well."""
+    return _source_options(command, "cpu, or what --ep says")
+
+
+def _source_options(command: Any, default_target: str) -> Any:
     for option in reversed(
         (
             click.option(
                 "--target",
                 type=Word(["cpu", "cuda", "portable"]),
                 help="Execution provider that the model is for; portable: other runtimes as well as the CPU."
-                "  [default: cpu, or what --ep says where a command has it]",
+                f"  [default: {default_target}]",
             ),
-            click.option("--opset", type=int, help="ONNX opset, 13 and newer.  [default: 18]"),
+            click.option("--opset", type=int, metavar="N", help="ONNX opset, 13 and newer.  [default: 18]"),
             click.option(
                 "--constants",
                 metavar="NPZ",
@@ -79,6 +108,7 @@ def source_options(command: Any) -> Any:
             ),
             click.option(
                 "--strategy",
+                metavar="NAME",
                 default="auto",
                 show_default=True,
                 shell_complete=a_strategy,
@@ -97,42 +127,74 @@ def source_options(command: Any) -> Any:
     return command
 
 
-SHAPES = click.option(
-    SHAPE,
-    "shapes",
-    multiple=True,
-    metavar="NAME=2x4x8x8",
-    help="Shape of an input with unknown dims, to run with or to measure at.",
+def _shapes(purpose: str) -> Any:
+    return click.option(
+        SHAPE,
+        "shapes",
+        multiple=True,
+        metavar="NAME=2x4x8x8",
+        help=f"Shape of an input with unknown dims, {purpose}.",
+    )
+
+
+SEED = click.option(
+    "--seed",
+    type=click.IntRange(0),
+    metavar="N",
+    default=0,
+    show_default=True,
+    help="Seed of random inputs.",
+)
+
+EP = click.option(
+    "--ep",
+    type=Word(["cpu", "cuda"]),
+    help="Execution provider to run on.  [default: that of --target]",
+)
+
+RTOL = click.option(
+    "--rtol",
+    type=float,
+    help="Bound on the worst error, over the largest magnitude of an output.  [default: by dtype and depth]",
+)
+
+MEASURE_PEAK = click.option(
+    "--measure-peak", is_flag=True, help="Measure what this machine can do, if that is not known (a second)."
 )
 
 
 def input_options(command: Any) -> Any:
-    """The options of every command that runs a model."""
-    for option in reversed(
-        (
-            click.option("--inputs", metavar="NPZ", shell_complete=a_file, help="Inputs by name."),
-            click.option(
-                "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of random inputs."
-            ),
-            SHAPES,
-            click.option("--ep", type=Word(["cpu", "cuda"]), help="Execution provider to run on."),
-            THREADS,
-        )
-    ):
+    """The options of every command that runs a model, and measures nothing."""
+    return _input_options(command, "to run with")
+
+
+def measured_input_options(command: Any) -> Any:
+    """The same for a command that also has `measuring_options`."""
+    return _input_options(command, "to run with and to measure at")
+
+
+def _input_options(command: Any, shapes_are: str) -> Any:
+    inputs = click.option(
+        "--inputs",
+        metavar="NPZ",
+        shell_complete=a_file,
+        help="Inputs by name (t<ID> for JSON), in place of random ones.",
+    )
+    for option in reversed((inputs, SEED, _shapes(shapes_are), EP, THREADS)):
         command = option(command)
     return command
 
 
 def tuning_options(command: Any) -> Any:
     """The options of the commands that choose strategies by measurement, and run nothing else."""
-    return measuring_options(SHAPES(command))
+    return measuring_options(_shapes("to measure at")(command))
 
 
 def measuring_options(command: Any) -> Any:
     """How strategies are chosen by measurement."""
     for option in reversed(
         (
-            click.option("--tune", is_flag=True, help="Measure the strategies on this machine."),
+            click.option("--tune", is_flag=True, help="Choose strategies by measuring them on this machine."),
             click.option(
                 "--tuning-file",
                 metavar="JSON",

@@ -12,22 +12,42 @@ NEW_OBJECTS = 100_000
 Python's default of some hundred objects the collector takes a fifth of a compilation and finds little."""
 
 _lock = threading.Lock()
-_thresholds: list[tuple[int, int, int]] = []
-"""Python's own, once for each compilation that runs: the first one's are restored by the last."""
+_running: set[object] = set()
+"""A token for each compilation that runs."""
+
+_before: list[tuple[int, int, int]] = []
+"""Python's own thresholds, from before the first of them: the last one restores them."""
 
 
 @contextmanager
 def rare_collections() -> Iterator[None]:
     """Collect only after NEW_OBJECTS, unless the user has set more, or switched collections off."""
-    with _lock:
-        _thresholds.append(_thresholds[0] if _thresholds else gc.get_threshold())
-        young, *older = _thresholds[0]
-        if 0 < young < NEW_OBJECTS:
-            gc.set_threshold(NEW_OBJECTS, *older)
+    token = object()
     try:
+        _begin(token)
         yield
     finally:
-        with _lock:
-            before = _thresholds.pop()
-            if not _thresholds:
-                gc.set_threshold(*before)
+        try:
+            _end(token)
+        except BaseException:  # an interrupt: what it left undone is done again
+            _end(token)
+            raise
+
+
+def _begin(token: object) -> None:
+    with _lock:
+        if not _running:
+            _before[:] = [gc.get_threshold()]
+        _running.add(token)
+        young, *older = _before[0]
+        if 0 < young < NEW_OBJECTS:
+            gc.set_threshold(NEW_OBJECTS, *older)
+
+
+def _end(token: object) -> None:
+    """Wherever `_begin`, or this itself, was interrupted."""
+    with _lock:
+        _running.discard(token)
+        if not _running and _before:
+            gc.set_threshold(*_before[0])
+            _before.clear()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +13,7 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from dialects.support.diagnostics import Diagnostic, UsageError, sentence, violation
-from gradc import files, progress, summaries, voice
+from gradc import files, progress, summaries, verify_ops, voice
 from gradc.accuracy import report as accuracy
 from gradc.accuracy.report import Report
 from gradc.compiler import Compiled, Observer, Options, compile_module, load, lower
@@ -22,11 +21,15 @@ from gradc.constants import bind_constants
 from gradc.json_text import json_text
 from gradc.observe import Timing
 from gradc.printing import whole
+from gradc.reporting.numbers import size
 from gradc.runtime import Session
 from gradc.samples import random_inputs, random_model_inputs
+from gradc.streams import write_stdout
 from gradc.tables import BAD, PLAIN, Look, table
 from gradc.tuning.tuner import Tuner
-from gradc.verify import OutputError, verify_outputs
+from gradc.unused import unused_remarks
+from gradc.verify import OutputError
+from gradc.verify_ops import OpError
 
 STDOUT = "-"
 
@@ -57,7 +60,8 @@ def compile_to(
 ) -> Compiled | None:
     """Compile, tell the remarks, and write the model, which is returned, or the IR."""
     if stop_after is None and emit == "onnx":
-        found = compiled(source, options, constants, observer, tuner)
+        found = _compiled(source, options, constants, observer, tuner)
+        voice.tell(*found.remarks)
         _write_model(found, output)
         return found
     module = load_bound(source, options, constants)
@@ -70,18 +74,23 @@ def compile_to(
     return None
 
 
-def compiled(
+def compiled(source: str, options: Options, constants: str | None) -> Compiled:
+    """Compile a source to run it here, and tell the remarks, besides those on how a model is fed."""
+    found = _compiled(source, options, constants)
+    about_feeding = set(unused_remarks(found.module))
+    voice.tell(*(remark for remark in found.remarks if remark not in about_feeding))
+    return found
+
+
+def _compiled(
     source: str,
     options: Options,
     constants: str | None,
     observer: Observer | None = None,
     tuner: Tuner | None = None,
 ) -> Compiled:
-    """Compile a source, and tell the remarks."""
     with progress.bar():
-        found = compile_module(load(source, options.auto_pad_rule), options, constants, observer, tuner)
-    voice.tell(*found.remarks)
-    return found
+        return compile_module(load(source, options.auto_pad_rule), options, constants, observer, tuner)
 
 
 def load_bound(source: str, options: Options, constants: str | None) -> ModuleOp:
@@ -100,12 +109,6 @@ def _write_model(compiled: Compiled, output: str | None) -> None:
     if files.weight_bytes(compiled.model) > files.PROTO_LIMIT:
         raise violation("a model with more than 2 GB of weights needs files", hint="-o OUT.onnx")
     write_stdout(compiled.model.SerializeToString(deterministic=True))
-
-
-def write_stdout(data: bytes) -> None:
-    if sys.stdout is None:
-        raise violation("stdout is closed")
-    sys.stdout.buffer.write(data)
 
 
 def write_arrays(output: str, arrays: Mapping[str, np.ndarray]) -> None:
@@ -130,11 +133,16 @@ def run_model(
     path: str, inputs: Inputs, ep: Any, threads: int | None
 ) -> tuple[dict[str, np.ndarray], dict[str, int]]:
     session = Session(path, ep=ep, threads=threads)
-    if inputs.file is not None:
-        fed = files.read_npz(inputs.file)
-    else:
-        fed = random_model_inputs(session.inputs, inputs.seed, inputs.shapes)
+    fed = _random_inputs(session, inputs) if inputs.file is None else files.read_npz(inputs.file)
     return session.run(fed), _placement(session)
+
+
+def _random_inputs(session: Session, inputs: Inputs) -> dict[str, np.ndarray]:
+    """Those that fit the graph, where the model carries it."""
+    if session.graph is None:
+        return random_model_inputs(session.inputs, inputs.seed, inputs.shapes)
+    drawn = random_inputs(session.graph, inputs.seed, inputs.shapes)
+    return {info.name: drawn[info.name] for info in session.inputs if info.name in drawn}
 
 
 def _placement(session: Session) -> dict[str, int]:
@@ -147,6 +155,15 @@ def _placement(session: Session) -> dict[str, int]:
 def compile_json(compiled: Compiled, output: str | None, timing: Timing | None) -> str:
     passes = None if timing is None else timing.rows
     return json_text(summaries.of_compiled(compiled, output, passes))
+
+
+def describe_model(compiled: Compiled, output: str | None) -> str:
+    """One line: the file, how many nodes and bytes, and what it runs on."""
+    target, count = compiled.options.resolved(), len(compiled.model.graph.node)
+    nodes = "1 node" if count == 1 else f"{count:,} nodes"
+    written = " ".join(size(files.model_bytes(compiled.model)))
+    where = "stdout" if output == STDOUT else output
+    return f"{where}: {nodes}, {written}, opset {target.opset}, target {target.name}"
 
 
 def run_json(results: Mapping[str, np.ndarray], placement: Mapping[str, int], output: str | None) -> str:
@@ -170,31 +187,43 @@ def describe(results: Mapping[str, np.ndarray]) -> Iterator[str]:
 def verify(
     compiled: Compiled, inputs: Inputs, ep: Any, threads: int | None, rtol: float | None, wants_report: bool
 ) -> tuple[list[OutputError], Report | None]:
-    """A row per output, and the errors against float64 where they are wanted."""
+    """A row per output, and behind them those of ops; the errors against float64 where they are wanted."""
     if rtol is not None and not rtol >= 0:
         raise UsageError(Diagnostic("error", sentence("--rtol", rtol, "a number >= 0")))
     with progress.bar():
         fed = inputs.of_compiled(compiled)
         outputs = compiled.run(fed, ep, threads)
-        rows = verify_outputs(compiled, fed, outputs, rtol)
+        rows = verify_ops.verify(compiled, fed, outputs, rtol, ep, threads)
         return rows, accuracy.report(compiled, fed, outputs, ep, threads) if wants_report else None
 
 
 def verify_table(rows: Sequence[OutputError], report: Report | None, look: Look = PLAIN) -> str:
-    header = ("output", "dtype", "shape", "worst error", "typical", "bound", "")
+    ops = [row for row in rows if isinstance(row, OpError)]
+    parts = [_table("output", [row for row in rows if not isinstance(row, OpError)], look)]
+    parts += [_table("op alone", ops, look)] if ops else []
+    parts += [accuracy.as_text(report, look)] if report is not None else []
+    return "\n\n".join(parts)
+
+
+def _table(what: str, rows: Sequence[OutputError], look: Look) -> str:
+    header = (what, "dtype", "shape", "worst error", "typical", "bound", "")
     wrong = {index: BAD for index, row in enumerate(rows) if not row.ok}
-    shown = table(header, [_cells(row) for row in rows], (3, 4, 5), look, wrong)
-    return shown if report is None else f"{shown}\n\n{accuracy.as_text(report, look)}"
+    return table(header, [_cells(row) for row in rows], (3, 4, 5), look, wrong)
 
 
 def _cells(row: OutputError) -> tuple[str, ...]:
     shape = "x".join(map(str, row.shape)) or "scalar"
     errors = (f"{row.worst:.3g}", f"{row.typical:.3g}", f"{row.rtol:.3g}")
-    return (row.name, row.dtype, shape, *errors, row.verdict)
+    if not isinstance(row, OpError):
+        return (row.name, row.dtype, shape, *errors, row.verdict)
+    name = f"{row.place}: {row.name}" if row.place else row.name
+    said = f"{row.verdict} ({row.strategy})" if row.strategy else row.verdict
+    return (name, row.dtype, shape, *(("", "", "") if row.unchecked else errors), said)
 
 
 def verify_json(rows: Sequence[OutputError], report: Report | None) -> str:
-    """A list of outputs; with a report an object that has it as `verified`, and the report's two lists.
+    """A list of outputs and, behind them, ops; with a report an object that has it as `verified`, and the
+    report's two lists. `op` is where an op is and by what it was written, null for an output.
 
     JSON has no infinity: an error that is not finite is null.
     """
@@ -205,9 +234,10 @@ def verify_json(rows: Sequence[OutputError], report: Report | None) -> str:
             "shape": list(row.shape),
             "worst": row.worst if isfinite(row.worst) else None,
             "typical": row.typical if isfinite(row.typical) else None,
-            "rtol": row.rtol,
+            "rtol": row.rtol if isfinite(row.rtol) else None,
             "finite": row.finite,
             "ok": row.ok,
+            "op": _op_data(row),
         }
         for row in rows
     ]
@@ -216,3 +246,9 @@ def verify_json(rows: Sequence[OutputError], report: Report | None) -> str:
     parts = {"outputs": report.outputs, "ops": report.ops}
     lists = {name: [accuracy.as_data(row) for row in part] for name, part in parts.items()}
     return json_text({"verified": found} | lists)
+
+
+def _op_data(row: OutputError) -> dict[str, str | None] | None:
+    if not isinstance(row, OpError):
+        return None
+    return {name: getattr(row, name) or None for name in ("place", "strategy", "unchecked")}

@@ -6,7 +6,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -26,18 +26,27 @@ from dialects.support.diagnostics import (
     nearest,
     sentence,
 )
+from dialects.support.findings import together
+from dialects.support.flat import flat, restored
 from dialects.support.interfaces import collect_remarks
 from dialects.support.limits import Limits, using
-from gradc import crash, progress
+from dialects.support.spelling import option
+from gradc import arguments, crash, progress
+from gradc.carried_graph import metadata
 from gradc.collector import rare_collections
 from gradc.constants import bind_constants
+from gradc.edited import blamed_on_edits
 from gradc.notes import quoting_errors
 from gradc.printing import whole
 from gradc.recipes import CHOICE, MODEL, SESSION, Recipe
+from gradc.run_time_sizes import RunTimeSizes
 from gradc.samples import check_runnable
 from gradc.tensors import TensorInfo, input_infos, output_infos
 from gradc.tuning.request import BUDGET, TuningRequest
+from gradc.unused import drop_unused_inputs, unused_remarks
 from passes import pipelines
+from passes.checks import write_checks
+from passes.infer_types import settle_readings
 from passes.kernels import TARGETS
 from passes.select_strategy import AUTO, SelectStrategyPass, find_strategy, unused_choices
 from passes.target import Target
@@ -49,6 +58,10 @@ if TYPE_CHECKING:
 
 
 AUTO_PAD_RULES = documented_attributes(ConvolutionBackwardDataOp)["auto_pad_rule"].spec.words
+
+
+FLAGS = ("strict", "strict_ieee", "drop_unused_inputs", "checked")
+"""The options that are True or False."""
 
 
 @dataclass(frozen=True)
@@ -63,27 +76,24 @@ class Options:
     threads: int | None = None
     limits: Limits | None = None
     strict_ieee: bool = False
+    drop_unused_inputs: bool = False
+    checked: bool = False
 
     def __post_init__(self) -> None:
-        _check_word("target", self.target, TARGETS)
+        from gradc.runtime import checked_opset, checked_threads
+
+        arguments.word("target", self.target, TARGETS)
         if self.auto_pad_rule is not None:
-            _check_word("auto_pad_rule", self.auto_pad_rule, AUTO_PAD_RULES)
+            arguments.word("auto_pad_rule", self.auto_pad_rule, AUTO_PAD_RULES)
         if not isinstance(self.strategy, str):
-            raise _usage("strategy", repr(self.strategy), "auto or the name of a strategy")
+            raise arguments.refused("strategy", self.strategy, "auto or the name of a strategy")
         find_strategy(self.strategy)
-        if self.opset is not None:
-            self._check_opset(self.opset)
-        if self.threads is not None and not (isinstance(self.threads, int) and self.threads >= 1):
-            raise _usage("threads", repr(self.threads), "a number, 1 or more")
         if not isinstance(self.limits, Limits | None):
-            raise _usage("limits", repr(self.limits), "a gradc.Limits")
-
-    def _check_opset(self, opset: int) -> None:
-        from gradc.runtime import check_opset
-
-        if not isinstance(opset, int):
-            raise _usage("opset", repr(opset), "a number")
-        check_opset(opset)
+            raise arguments.refused("limits", self.limits, "a gradc.Limits")
+        plain = {name: arguments.flag(name, getattr(self, name)) for name in FLAGS}
+        numbers = {"opset": checked_opset(self.opset), "threads": checked_threads(self.threads)}
+        for name, value in (plain | numbers).items():
+            object.__setattr__(self, name, value)
 
     def resolved(self) -> Target:
         return Target.of(self.target, self.opset, self.threads, self.strict_ieee)
@@ -95,11 +105,6 @@ class Options:
     @property
     def spelled_strategy(self) -> str:
         return self.strategy.replace("_", "-")
-
-
-def _check_word(name: str, given: str, known: tuple[str, ...]) -> None:
-    if given not in known:
-        raise _usage(name, repr(given), f"one of {', '.join(known)}", nearest(str(given), known))
 
 
 def _usage(what: str, given: object, expected: str, hint: str = "") -> UsageError:
@@ -144,11 +149,19 @@ class Compiled:
     def outputs(self) -> tuple[TensorInfo, ...]:
         return tuple(output_infos(self.model))
 
+    @cached_property
+    def dropped_inputs(self) -> tuple[str, ...]:
+        """The inputs of the graph that the model does not have, because it would read nothing of them."""
+        kept = {info.name for info in self.inputs}
+        names = entry.input_names(entry.entry_function(self.source))
+        return tuple(name for name in names if name not in kept)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model, whole or not at all; weights beyond 2 GB go to a `.data` file beside it."""
         from gradc.files import save_model
 
-        save_model(self.model, path)
+        with blamed_on_edits(self):
+            save_model(self.model, arguments.path("path", path))
 
     def run(
         self,
@@ -158,34 +171,44 @@ class Compiled:
     ) -> dict[str, np.ndarray]:
         """The outputs by name, on onnxruntime; bfloat16 in and out is ml_dtypes'.
 
+        An input of the graph that was left out of the model may be given all the same.
         `ep` defaults to the target's execution provider, `threads` to what the model was compiled for.
+        Raises GradcError, as a compilation does, for sizes that the graph cannot have.
         """
-        return self.session(ep, threads).run(_by_name("inputs", inputs))
+        return self.session(ep, threads).run(self._read(_by_name("inputs", inputs)))
+
+    def _read(self, given: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """What is given, without what the model does not have."""
+        return {name: array for name, array in given.items() if name not in self.dropped_inputs}
 
     def reference(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """What the outputs should be, by name: the source executed with numpy, slowly and exactly."""
         from gradc.verify import in_order, reference
 
-        names = entry.output_names(entry.entry_function(self.source))
+        function = entry.entry_function(self.source)
         with using(self.options.limits):
             check_runnable(self.source)
-            expected = reference(self.source, in_order(self, _by_name("inputs", inputs)))
-        return dict(zip(names, expected, strict=True))
+            given = _by_name("inputs", inputs)
+            self._sizes.checked_inputs(self.inputs, self._read(given))
+            arrays = in_order(self, given)
+            self._sizes.check(dict(zip(entry.input_names(function), arrays, strict=True)))
+            expected = reference(self.source, arrays)
+        return dict(zip(entry.output_names(function), expected, strict=True))
 
     def session(self, ep: Ep | None = None, threads: int | None = None) -> Session:
         """The onnxruntime session that `run` uses; made once per provider and thread count."""
-        from gradc.runtime import Session, ep_of
+        from gradc.runtime import Session, checked_ep, checked_threads, ep_of
 
         with using(self.options.limits):
             check_runnable(self.module)
-        provider = ep_of(self.options.target) if ep is None else ep
-        count = self.options.resolved().threads if threads is None else threads
+        provider = ep_of(self.options.target) if ep is None else checked_ep(ep)
+        count = checked_threads(threads) or self.options.resolved().threads
         key = (provider, count)
         if key not in self._sessions:
             options = asdict(self.options) | {"threads": count}
             recipe = Recipe(SESSION, "onnxruntime, which refuses the model", options=options, ep=provider)
-            with crash.reproducer(recipe, lambda: whole(self.module)):
-                self._sessions[key] = Session(self.model, ep=provider, threads=count)
+            with blamed_on_edits(self), crash.reproducer(recipe, lambda: whole(self.module)):
+                self._sessions[key] = Session(self.model, ep=provider, threads=count, sizes=self._sizes)
         return self._sessions[key]
 
     def __repr__(self) -> str:
@@ -199,6 +222,19 @@ class Compiled:
         from gradc.notebook import compiled_html
 
         return compiled_html(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What it takes to be the same elsewhere: sessions are made anew there."""
+        state = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        return state | {"source": flat(self.source), "module": flat(self.module)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        modules = {name: restored(state[name]) for name in ("source", "module")}
+        self.__dict__.update(state | modules)
+
+    @cached_property
+    def _sizes(self) -> RunTimeSizes:
+        return RunTimeSizes(self.source, self.options.strict, self.options.limits)
 
     @cached_property
     def _sessions(self) -> dict[tuple[str, int], Session]:
@@ -221,6 +257,8 @@ def compile(
     shapes: Mapping[str, Sequence[int]] | None = None,
     limits: Limits | None = None,
     strict_ieee: bool = False,
+    drop_unused_inputs: bool = False,
+    checked: bool = False,
 ) -> Compiled:
     """Compile a graph to a plain ONNX model.
 
@@ -238,14 +276,29 @@ def compile(
     tuning_file: also used without `tune`.
     shapes: sizes of inputs, by name, that are unknown otherwise, for `tune`.
     limits: a `gradc.Limits`, for what is larger than gradc goes up to by default (docs/limits.md).
+    checked: the model itself fails, on any runtime, for run-time sizes that the graph cannot have
+    (docs/inputs.md); `Compiled.run` and `gradc run` refuse them without that.
     strict_ieee: no strategy that may turn an inf into a NaN through a zero of its own (docs/numbers.md).
+    drop_unused_inputs: leave out of the model what it reads nothing of, such as an image that only says a
+    size known already. Without it every input of the graph is one of the model, and a remark names those.
 
     Raises GradcError, whose text is the diagnostic line, for anything wrong with the graph.
     """
-    request = TuningRequest(tune, tuning_file, tune_budget, shapes or {})
+    request = TuningRequest(tune, tuning_file, tune_budget, {} if shapes is None else shapes)
     request.check_shapes_are_used()
     threads = request.threads(threads)
-    options = Options(target, opset, strategy, auto_pad_rule, strict, threads, limits, strict_ieee)
+    options = Options(
+        target,
+        opset,
+        strategy,
+        auto_pad_rule,
+        strict,
+        threads,
+        limits,
+        strict_ieee=strict_ieee,
+        drop_unused_inputs=drop_unused_inputs,
+        checked=checked,
+    )
     with using(limits):
         tuner = request.tuner(options.resolved())
         return compile_module(load(source, auto_pad_rule), options, constants, tuner=tuner)
@@ -270,7 +323,7 @@ def load(source: Any, auto_pad_rule: str | None = None) -> ModuleOp:
 
     if not isinstance(source, ModuleOp | Graph):
         expected = "a path, a JSON document (dict), a gradc.Graph or a module"
-        raise _usage("source", type(source).__name__, expected)
+        raise _usage(option("source"), type(source).__name__, expected)
     module = source.clone() if isinstance(source, ModuleOp) else source.unverified_module()
     check_graph(module, auto_pad_rule)
     return module
@@ -288,30 +341,34 @@ def compile_module(
     from gradc.exporter import export
 
     if constants is not None:
-        bind_constants(module, _constants(constants))
+        bind_constants(module, constants_of(constants))
     _write_names_down(module)
+    settle_readings(module)
     source = module.clone()
     remarks = _run(module, _passes(options), options, observer, tuner, start=source)
     target = options.resolved()
+    if options.checked:
+        write_checks(module, source, target)
+    remarks += _settle_unused_inputs(module, options)
     again = f"gradc compile --target {target.name} --opset {target.opset} THIS_FILE -o model.onnx"
     recipe = Recipe(MODEL, "the exporter", options=asdict(options))
     with crash.reproducer(recipe, lambda: whole(module), again):
-        model = export(module, opset=target.opset, metadata={"gradc.pipeline": options.pipeline})
+        model = export(
+            module, opset=target.opset, metadata={"gradc.pipeline": options.pipeline} | metadata(source)
+        )
     return Compiled(model, remarks, source, module, options)
 
 
-def _constants(given: Any) -> Mapping[str, Any]:
+def constants_of(given: Any) -> Mapping[str, Any]:
     if not isinstance(given, str | os.PathLike):
         return _by_name("constants", given)
     from gradc.files import read_npz
 
-    return read_npz(given)
+    return read_npz(arguments.path("constants", given))
 
 
 def _by_name(what: str, given: Any) -> Mapping[str, Any]:
-    if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
-        raise _usage(what, type(given).__name__, "a mapping from names to arrays")
-    return given
+    return arguments.mapping(what, given, "a mapping from names to arrays")
 
 
 def lower(
@@ -330,7 +387,16 @@ def lower(
     if stop_after is not None:
         pipeline = _until(pipeline, stop_after)
     _write_names_down(module)
-    return _run(module, pipeline, options, observer, tuner, start=module.clone())
+    remarks = _run(module, pipeline, options, observer, tuner, start=module.clone())
+    return remarks if stop_after else (*remarks, *_settle_unused_inputs(module, options))
+
+
+def _settle_unused_inputs(module: ModuleOp, options: Options) -> tuple[Diagnostic, ...]:
+    """Drop them, or remark on them."""
+    if not options.drop_unused_inputs:
+        return tuple(unused_remarks(module))
+    drop_unused_inputs(module)
+    return ()
 
 
 def _passes(options: Options) -> tuple[ModulePass, ...]:
@@ -405,13 +471,13 @@ def _until(pipeline: tuple[ModulePass, ...], name: str) -> tuple[ModulePass, ...
     name = name.replace("_", "-")
     if name not in names:
         known = list(dict.fromkeys(names))
-        raise _usage("--stop-after", name, f"one of {', '.join(known)}", nearest(name, known))
+        raise _usage(option("stop_after"), name, f"one of {', '.join(known)}", nearest(name, known))
     return pipeline[: names.index(name) + 1]
 
 
 def _remarks(module: ModuleOp, strict: bool) -> tuple[Diagnostic, ...]:
     found = tuple(collect_remarks(list(module.walk())))
-    for remark in found:
-        if strict and remark.strict:
-            raise GradcError(remark.with_severity("error"))
+    contradictions = [remark.with_severity("error") for remark in found if remark.strict]
+    if strict and contradictions:
+        raise together([GradcError(diagnostic) for diagnostic in contradictions])
     return found

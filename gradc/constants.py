@@ -11,10 +11,11 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument
 
 from dialects.onnx.ops import ConstantOp
-from dialects.support import entry, shapes
+from dialects.support import entry
 from dialects.support.diagnostics import location, nearest, violation
-from dialects.support.dtypes import name_of
-from gradc.tensors import TensorInfo, as_dtype, checked_inputs
+from dialects.support.findings import Errors
+from gradc.arguments import array
+from gradc.tensors import as_dtype, checked_inputs, tensor_info
 
 
 def bind_constants(module: ModuleOp, constants: Mapping[str, Any]) -> None:
@@ -24,13 +25,15 @@ def bind_constants(module: ModuleOp, constants: Mapping[str, Any]) -> None:
     """
     function = entry.entry_function(module)
     inputs, outputs = entry.input_names(function), entry.output_names(function)
-    for name in constants:
-        if name not in inputs:
-            expected = f"one of {', '.join(inputs)}"
-            raise violation("constant", given=name, expected=expected, hint=nearest(name, inputs))
+    errors = Errors()
     arguments = dict(zip(inputs, function.args, strict=True))
     for name, given in constants.items():
-        _bind(function, name, arguments[name], given)
+        if name in inputs:
+            errors.attempt(_bind, function, name, arguments[name], given)
+            continue
+        expected = f"one of {', '.join(inputs)}"
+        errors.found.append(violation("constant", given=name, expected=expected, hint=nearest(name, inputs)))
+    errors.check()
     kept = [name for name in inputs if name not in constants]
     entry.update_function_type(function)
     entry.set_names(function, kept, outputs)
@@ -52,10 +55,6 @@ def _bind(function: FuncOp, name: str, argument: BlockArgument, given: Any) -> N
 
 def _array(name: str, given: Any) -> np.ndarray:
     try:
-        return np.asarray(given)
+        return array(given)
     except ValueError as error:
         raise violation(f"constant {name} is no array: {error}") from None
-
-
-def tensor_info(name: str, argument: BlockArgument) -> TensorInfo:
-    return TensorInfo(name, name_of(shapes.element_type_of(argument)), shapes.shape_of(argument))

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 
 from gradc import __version__
+from gradc.extras import install
 from gradc.json_text import json_text
 from gradc.machine import this_machine
 from gradc.tables import PLAIN, POOR, Look
@@ -58,7 +59,7 @@ def _package(name: str) -> Finding:
 def _runtime() -> list[Finding]:
     installed = {name: found for name in RUNTIMES if (found := installed_version(name))}
     if not installed:
-        advice = 'pip install "gradc[cpu]", or "gradc[cuda]" for NVIDIA GPUs'
+        advice = f"{install('cpu')}, or for NVIDIA GPUs {install('cuda')}"
         return [Finding("onnxruntime", "missing: models compile but cannot run", advice)]
     both = len(installed) > 1
     conflict = "uninstall both, then install one: they provide the same module" if both else ""
@@ -70,7 +71,7 @@ def _report() -> Finding:
     versions = {name: installed_version(name) for name in REPORT}
     if not all(versions.values()):
         missing = ", ".join(name for name, found in versions.items() if not found)
-        return Finding("gradc report", f"missing: {missing}", 'pip install "gradc[report]"')
+        return Finding("gradc report", f"missing: {missing}", install("report"))
     return Finding("gradc report", ", ".join(f"{name} {found}" for name, found in versions.items()))
 
 
@@ -88,7 +89,7 @@ def _providers() -> list[Finding]:
 
     providers = available_providers()
     cuda = "CUDAExecutionProvider" in providers
-    advice = "" if cuda else 'for CUDA: pip uninstall onnxruntime; pip install "gradc[cuda]"'
+    advice = "" if cuda else f"for CUDA: pip uninstall onnxruntime; {install('cuda')}"
     return [Finding("execution providers", ", ".join(providers), advice)]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, replace
 from math import prod
 from typing import Any
@@ -32,6 +32,15 @@ from passes.strategies import strategies_of
 from passes.strategies.base import Strategy
 from passes.target import Target
 
+WHY = {
+    "predicted": "predicted to be fastest",
+    "measured": "measured to be fastest",
+    "named": f"named by the op's attribute {CHOICE}",
+    "forced": "forced for all ops that it can write",
+    "layout": "fastest of those that keep the layout of its neighbours",
+}
+"""Why a strategy is chosen, and what people are told."""
+
 
 @dataclass(frozen=True)
 class StrategyReport:
@@ -55,7 +64,7 @@ class Source:
 class GradientReport:
     """The ops of one problem, which are all written alike.
 
-    `why` is measured, predicted, named (by the source) or forced; without a choice, it is the reason.
+    `why` is one of WHY; without a choice, it is the reason.
     `nodes` counts what the choice becomes, for this problem by itself, and `constant_elements` those of
     its constants, weights that the problem knows included. `peak_fraction` is the gradient's
     flops over the time measured for it, as a part of what this machine can do.
@@ -96,6 +105,7 @@ def explain(
     Measurements are the tuner's; without one, those that the cache has are shown, and change no choice.
     `shapes` fixes shapes of inputs by name: the sizes of measurements, and of flops.
     """
+    naming = {op.location for op in module.walk() if CHOICE in op.attributes}
     remarks = list(to_gradients(module, options))
     target, forced = options.resolved(), find_strategy(options.strategy)
     found = cases(module, target, shapes)
@@ -103,7 +113,7 @@ def explain(
     cache = _cache(target)
     tunings, said = _stored(found, cache) if tuner is None else tuner.tune(module, target, forced)
     peak = None if cache is None else _peak(target, wants_peak, tunings, cache)
-    view = _View(target, forced, named, tunings, tuner is not None, peak)
+    view = _View(target, forced, named, naming, tunings, tuner is not None, peak)
     gradients = [view.gradient(part) for case in found for part in _by_name(case, named)]
     unknown = [op for op in module.walk() if strategies_of(op) and type(op) not in (*OPS, TakeWindowOp)]
     lines = [str(remark) for remark in (*remarks, *said, *unused_choices(module, target))]
@@ -157,11 +167,13 @@ def _by_name(case: Case, named: Mapping[Operation, Attribute]) -> list[Case]:
 
 @dataclass(frozen=True)
 class _View:
-    """What the report of a gradient takes. `tuned` tells tunings that decide from those that are shown."""
+    """What the report of a gradient takes: the strategies that ops name, and where the source has such ops.
+    `tuned` tells tunings that decide from those that are shown."""
 
     target: Target
     forced: Strategy | None
     named: Mapping[Operation, Attribute]
+    naming: Set[Attribute]
     tunings: Mapping[str, Tuning]
     tuned: bool
     peak: float | None
@@ -197,7 +209,7 @@ class _View:
         if self.forced is not None and isinstance(op, self.forced.ops):
             return choice, "forced"
         if self.named.get(op) == StringAttr(choice):
-            return choice, "named"
+            return choice, "named" if op.location in self.naming else "layout"
         return choice, "measured" if self.tuned and case.key in self.tunings else "predicted"
 
 
@@ -240,7 +252,7 @@ def _described(gradient: GradientReport, look: Look) -> Iterator[str]:
         return
     nodes = ", ".join(f"{count} {kind}" for kind, count in gradient.nodes.items())
     built = f"; {gradient.constant_elements:,} elements of constants" if gradient.constant_elements else ""
-    yield f"{gradient.choice} ({gradient.why}): {nodes or 'no nodes'}{built}"
+    yield f"{gradient.choice} ({WHY[gradient.why]}): {nodes or 'no nodes'}{built}"
     if gradient.flops:
         part = gradient.peak_fraction
         yield f"{_amount(gradient.flops)}flop" + (f", {part:.0%} of the peak" if part is not None else "")

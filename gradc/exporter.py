@@ -22,14 +22,16 @@ from typing import Any
 import numpy as np
 import onnx
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, TensorType, UnrankedTensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, SSAValue
 
 from dialects.onnx.base import OnnxOp, opset_range
 from dialects.onnx.ops import ConstantOp
+from dialects.onnx.types import OptionalType, SequenceType
 from dialects.support import dense, dtypes, entry, shapes
-from dialects.support.diagnostics import UnsupportedError, error_at, name_of, position_of
+from dialects.support.diagnostics import UnsupportedError, error_at, name_of, position_of, printable
+from dialects.support.spelling import option
 from gradc.files import weight_bytes, without_weights
 from gradc.tensors import onnx_number
 
@@ -82,10 +84,15 @@ def check(model: ModelProto, limit: int = CHECKED_BYTES) -> None:
     """
     checked = _with_weights_as_inputs(model, limit)
     try:
-        onnx.checker.check_model(checked)
+        if all(map(_has_rank, (*model.graph.input, *model.graph.output))):
+            onnx.checker.check_model(checked)  # wants a rank at the edge, which runtimes do without
         onnx.shape_inference.infer_shapes(checked, check_type=True, strict_mode=True, data_prop=True)
     except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
         raise AssertionError(f"the exported model is not valid: {error}") from error
+
+
+def _has_rank(info: ValueInfoProto) -> bool:
+    return not info.type.HasField("tensor_type") or info.type.tensor_type.HasField("shape")
 
 
 def _with_weights_as_inputs(model: ModelProto, limit: int) -> ModelProto:
@@ -190,7 +197,7 @@ class _GraphBuilder:
             op_type=op_type,
             name=name,
             input=[self.names[value] if value is not None else "" for value in op.onnx_inputs()],
-            output=[self.names[result] for result in op.results],
+            output=self._output_names(op),
         )
         kinds = _attribute_kinds(op_type, self.opset)
         for key, value in sorted(op.onnx_attributes().items()):
@@ -200,6 +207,14 @@ class _GraphBuilder:
             node.metadata_props.add(key=key, value=value)
         self.graph.node.append(node)
 
+    def _output_names(self, op: OnnxOp) -> list[str]:
+        """One a result, "" for an optional one that nobody reads; such ones at the end are left out."""
+        unread = op.unread_results()
+        names = ["" if result in unread else self.names[result] for result in op.results]
+        while len(names) > 1 and not names[-1]:
+            names.pop()
+        return names
+
     def _check_opset(self, op: OnnxOp) -> None:
         first, end = opset_range(op)
         if first <= self.opset and (end is None or self.opset < end):
@@ -207,8 +222,8 @@ class _GraphBuilder:
         raise error_at(
             op,
             f"{op.name} with these types and attributes",
-            given=f"--opset {self.opset}",
-            expected=f"--opset {first} or newer" if end is None else f"--opset {first} to {end - 1}",
+            given=option("opset", self.opset),
+            expected=f"{option('opset')} {first}{' or newer' if end is None else f' to {end - 1}'}",
             kind=UnsupportedError,
         )
 
@@ -230,13 +245,25 @@ def _provenance(op: OnnxOp) -> Iterator[tuple[str, str]]:
     if name := name_of(op):
         yield "gradc.op", name
     if position := position_of(op):
-        file = re.split(r"[\\/]", position.file)[-1]
+        file = printable(re.split(r"[\\/]", position.file)[-1])
         yield "gradc.source", f"{file}:{position.line}:{position.column}"
 
 
 def _value_info(name: str, value: SSAValue) -> ValueInfoProto:
-    element_type = _element_type(shapes.element_type_of(value))
-    return onnx.helper.make_tensor_value_info(name, element_type, shapes.shape_of(value))
+    return onnx.helper.make_value_info(name, _type_proto(value.type))
+
+
+def _type_proto(type_: Attribute) -> onnx.TypeProto:
+    match type_:
+        case SequenceType():
+            return onnx.helper.make_sequence_type_proto(_type_proto(type_.element))
+        case OptionalType():
+            return onnx.helper.make_optional_type_proto(_type_proto(type_.element))
+        case TensorType() | UnrankedTensorType():
+            shape = shapes.shape_of(type_) if isinstance(type_, TensorType) else None
+            return onnx.helper.make_tensor_type_proto(_element_type(type_.element_type), shape)
+        case _:
+            raise AssertionError(f"type {type_} has no ONNX type")
 
 
 def _element_type(type_: Attribute) -> int:
@@ -254,8 +281,13 @@ def _fill(tensor: TensorProto, array: np.ndarray) -> TensorProto:
     assert dtype is not None, f"no ONNX type for {array.dtype}"
     tensor.data_type = onnx_number(dtype.name)
     tensor.dims.extend(array.shape)
-    tensor.raw_data = array.tobytes()
+    packed = onnx.numpy_helper.from_array(array).raw_data if dtype.name in _PACKED else None
+    tensor.raw_data = array.tobytes() if packed is None else packed
     return tensor
+
+
+_PACKED = ("s2", "u2", "s4", "u4", "f4_e2m1", "f6_e2m3", "f6_e3m2")
+"""Types of which a byte holds several."""
 
 
 def _attribute(name: str, value: Any, kind: onnx.defs.OpSchema.AttrType) -> AttributeProto:
@@ -273,6 +305,9 @@ def _attribute(name: str, value: Any, kind: onnx.defs.OpSchema.AttrType) -> Attr
             return AttributeProto(name=name, type=AttributeProto.INTS, ints=map(int, value))
         case kinds.FLOATS:
             return AttributeProto(name=name, type=AttributeProto.FLOATS, floats=map(float, value))
+        case kinds.STRINGS:
+            words = [str(word).encode() for word in value]
+            return AttributeProto(name=name, type=AttributeProto.STRINGS, strings=words)
         case kinds.TENSOR:
             return AttributeProto(
                 name=name, type=AttributeProto.TENSOR, t=_fill(TensorProto(), np.asarray(value))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import lzma
 import math
@@ -13,6 +14,7 @@ import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -21,7 +23,7 @@ import numpy as np
 from dialects.support import limits
 from dialects.support.diagnostics import violation
 from gradc.atomic import draft, sweep
-from gradc.reading import unreadable
+from gradc.reading import opened, unreadable
 
 if TYPE_CHECKING:
     from gradc.exporter import ModelProto, TensorProto
@@ -57,7 +59,7 @@ def whole_file(path: StrPath) -> Iterator[BinaryIO]:
     """
     with _refusals_of(path) as target:
         if _is_special(path):
-            with open(path, "wb") as file:
+            with _opened_special(path) as file:
                 yield file
             return
         with draft(target.parent) as found:
@@ -84,8 +86,26 @@ def _is_special(path: StrPath) -> bool:
     return os.path.exists(path) and not os.path.isfile(path)
 
 
+def _opened_special(path: StrPath) -> BinaryIO:
+    """Raises GradcError for a pipe that nobody reads: opening it would wait for one, perhaps for ever."""
+    try:
+        number = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+    except OSError as error:
+        if error.errno != errno.ENXIO:
+            raise
+        raise violation(f"cannot write {os.fspath(path)}: nobody reads from it") from None
+    os.set_blocking(number, True)
+    return open(number, "wb")
+
+
 def weight_bytes(model: ModelProto) -> int:
     return sum(len(tensor.raw_data) for tensor in model.graph.initializer)
+
+
+def model_bytes(model: ModelProto) -> int:
+    """What a model takes on disk; one message cannot hold more than 2 GB of weights, nor count them."""
+    weights = weight_bytes(model)
+    return model.ByteSize() if weights <= PROTO_LIMIT else weights
 
 
 def save_model(model: ModelProto, path: StrPath, limit: int = PROTO_LIMIT) -> None:
@@ -194,7 +214,7 @@ def read_npz(path: StrPath) -> dict[str, np.ndarray]:
     """
     name = os.fspath(path)
     try:
-        with open(path, "rb") as file:
+        with opened(path, regular=True) as file:
             _check_magic(name, file)
             _check_sizes(name, file)
             with np.load(file, allow_pickle=False) as archive:
@@ -278,6 +298,11 @@ def write_npz(path: StrPath, arrays: Mapping[str, np.ndarray]) -> None:
 
     bfloat16 is stored as numpy's `V2`. numpy.savez would refuse an array that is called `file`.
     """
+    if _is_special(path):  # a device does not know where in an archive it is
+        archive = BytesIO()
+        write_archive(archive, arrays)
+        write_whole(path, archive.getvalue())
+        return
     with whole_file(path) as file:
         write_archive(file, arrays)
 

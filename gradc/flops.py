@@ -10,6 +10,7 @@ from math import prod
 import numpy as np
 
 from dialects.grad.resize import ResizeBackwardOp
+from dialects.grad.sampling import AxisSampling, parts
 from dialects.support import limits, shapes
 from gradc.problems import (
     ConvBackwardDataProblem,
@@ -49,16 +50,16 @@ def _products(positions: shapes.Shape, weights: Sequence[int]) -> int | None:
 def _(problem: ResizeBackwardProblem) -> int | None:
     """One axis after the other, in the order that takes least; a factor of an axis is a nonzero of M."""
     known = shapes.static(problem.diff_dst)
-    if known is None or max(known) > limits.current().constant_elements:
+    if known is None or max(known) > limits.current().axis_positions:
         return None
     (op,) = (op for op in problem.module().walk() if isinstance(op, ResizeBackwardOp))
-    axes = [(sampling.x, sampling.y, _factors(sampling.taps())) for sampling in op.samplings]
+    axes = [(sampling.x, sampling.y, _factors(sampling)) for sampling in op.samplings]
     return min(_in_order(prod(known), order) for order in permutations(axes))
 
 
-def _factors(taps: tuple[np.ndarray, np.ndarray, np.ndarray]) -> int:
-    lower, upper, fraction = taps
-    return int(np.count_nonzero(fraction < 1) + np.count_nonzero((fraction > 0) & (upper != lower)))
+def _factors(sampling: AxisSampling) -> int:
+    taps = map(sampling.taps, parts(range(sampling.y)))
+    return sum(int(np.count_nonzero(fraction > 0)) for _, _, fraction in taps) + sampling.y
 
 
 def _in_order(elements: int, axes: Sequence[tuple[int, int, int]]) -> int:

@@ -6,14 +6,18 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import SSAValue
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp, NoneType, TensorType
+from xdsl.ir import Operation, SSAValue, TypeAttribute
 
+from dialects.onnx.base import OnnxOp
+from dialects.onnx.ops import ConstantOp
 from dialects.support import entry, shapes
 from dialects.support.attributes import documented_attributes
-from dialects.support.diagnostics import GradcError, name_of, position_of
+from dialects.support.diagnostics import GradcError, UnsupportedError, kind_of, name_of, position_of
 from dialects.support.documented_op import DocumentedOp
 from dialects.support.dtypes import name_of as dtype_name
+from dialects.support.findings import is_opaque
 from dialects.support.interfaces import collect_remarks
 from gradc.compiler import Options, compile_module, load
 from gradc.json_text import json_text
@@ -25,8 +29,8 @@ from passes.infer_types import InferTypesPass
 class Tensor:
     name: str
     dtype: str
-    shape: list[int | str | None]
-    """Sizes; a name or None where only run time knows one."""
+    shape: list[int | str | None] | None
+    """Sizes; a name or None where only run time knows one. None for a rank that nothing tells."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +50,16 @@ class Op:
     inputs: list[Tensor]
     outputs: list[Tensor]
     attributes: list[Attribute]
+    understood: bool = True
+    """False for an op that gradc does not compile."""
 
 
 @dataclass(frozen=True)
 class Inspection:
-    """`refusal` says why the graph does not compile with default options, '' if it does."""
+    """`ops` are those of the source, ONNX's besides constants among them, and those that are not understood.
+
+    `refusal` says why the graph does not compile with default options, '' if it does.
+    """
 
     inputs: list[Tensor]
     outputs: list[Tensor]
@@ -63,10 +72,11 @@ def inspect(source: Any, auto_pad_rule: str | None = None) -> Inspection:
     """Raises GradcError for a source that is no valid graph."""
     import dialects
 
-    module = load(source, auto_pad_rule)
+    module, refused = _loaded(source, auto_pad_rule)
     InferTypesPass().apply(dialects.context(), module)
     function = entry.entry_function(module)
-    ops = [op for op in module.walk() if isinstance(op, DocumentedOp)]
+    ops = [op for op in function.body.block.ops if isinstance(op, DocumentedOp | OnnxOp) or is_opaque(op)]
+    ops = [op for op in ops if not isinstance(op, ConstantOp)]
     labels = _labels(module)
     return Inspection(
         inputs=[_tensor(labels, value) for value in function.args],
@@ -78,8 +88,18 @@ def inspect(source: Any, auto_pad_rule: str | None = None) -> Inspection:
         ],
         ops=[_op(labels, op) for op in ops],
         remarks=[str(remark) for remark in collect_remarks(ops)],
-        refusal=_refusal(module),
+        refusal=refused or _refusal(module),
     )
+
+
+def _loaded(source: Any, auto_pad_rule: str | None) -> tuple[ModuleOp, str]:
+    """The module, and why it is refused for ops that gradc does not compile, '' if it is not."""
+    try:
+        return load(source, auto_pad_rule), ""
+    except UnsupportedError as error:
+        if error.graph is None:
+            raise
+        return error.graph, str(error)
 
 
 def _refusal(module: ModuleOp) -> str:
@@ -102,30 +122,47 @@ def _labels(module: ModuleOp) -> dict[SSAValue, str]:
     return labels
 
 
-def _type(value: SSAValue) -> tuple[str, list[int | str | None]]:
-    return dtype_name(shapes.element_type_of(value)), list(shapes.shape_of(value))
+def _type(value: SSAValue) -> tuple[str, list[int | str | None] | None]:
+    """The dtype `?` and a shape of None where an op that is not understood leaves them open."""
+    if not isinstance(value.type, TensorType):
+        return "?", None
+    element = value.type.element_type
+    known = "?" if isinstance(element, NoneType) else dtype_name(element)
+    return known, list(shapes.shape_of(value))
 
 
 def _tensor(labels: dict[SSAValue, str], value: SSAValue) -> Tensor:
     return Tensor(labels[value], *_type(value))
 
 
-def _op(labels: dict[SSAValue, str], op: DocumentedOp) -> Op:
+def _op(labels: dict[SSAValue, str], op: Operation) -> Op:
     return Op(
-        kind=getattr(op, "KIND", op.name),
+        kind=kind_of(op),
         name=name_of(op),
         position=str(position_of(op) or ""),
         inputs=[_tensor(labels, value) for value in op.operands],
         outputs=[_tensor(labels, value) for value in op.results],
         attributes=list(_attributes(op)),
+        understood=not is_opaque(op),
     )
 
 
-def _attributes(op: DocumentedOp) -> Iterator[Attribute]:
+def _attributes(op: Operation) -> Iterator[Attribute]:
+    if isinstance(op, OnnxOp):
+        yield from (Attribute(name, _plain(value), True) for name, value in op.onnx_attributes().items())
+    if not isinstance(op, DocumentedOp):
+        return
     for name in documented_attributes(type(op)):
         value = op.value(name)
         if value is not None:
             yield Attribute(name, list(value) if isinstance(value, tuple) else value, op.is_given(name))
+
+
+def _plain(value: Any) -> Any:
+    """Of an ONNX op's attribute: an element type by its name, an array by its values."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return dtype_name(value) if isinstance(value, TypeAttribute) else value
 
 
 def as_json(found: Inspection) -> str:
@@ -142,7 +179,7 @@ def _lines(found: Inspection, look: Look) -> Iterator[str]:
     for op in found.ops:
         yield ""
         heading = " ".join(filter(None, (op.kind, f'"{op.name}"' if op.name else "", op.position)))
-        yield look.styled(heading, "bold")
+        yield look.styled(*((heading, "bold") if op.understood else (f"{heading}  (not compiled)", BAD)))
         yield from (f"  in   {_line(tensor)}" for tensor in op.inputs)
         yield from (f"  out  {_line(tensor)}" for tensor in op.outputs)
         for attribute in op.attributes:
@@ -161,4 +198,5 @@ def _shown(value: Any) -> str:
 
 
 def _line(tensor: Tensor) -> str:
-    return f"{tensor.name}: {tensor.dtype} {shapes.show(tensor.shape)}"
+    shape = "of unknown rank" if tensor.shape is None else shapes.show(tensor.shape)
+    return f"{tensor.name}: {tensor.dtype} {shape}"

@@ -3,7 +3,7 @@
 A model of an opset runs on every supported runtime that has released the opset. So the table is that of the
 oldest supported runtime (`python -m gradc.kernel_registry --anew` prints it) as far as its opsets go, and
 that of each newer one (`python -m gradc.kernel_registry` prints the table with what it adds) for the opsets
-that it was the first to release.
+that it was the first to release. `words` no registry lists: they are kept as they are, and a test runs them.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ from collections.abc import Mapping, Sequence
 from dialects.onnx.ops import OPS
 from dialects.onnx.opsets import OLDEST
 from dialects.onnx.schema import NEWEST
+from dialects.support.dtypes import ONNX_DTYPES
 from gradc.runtime import registered_kernels, released_opset, runtime_version
-from gradc.tensors import ELEMENT_TYPES
-from passes.kernels import cpu_sources, kernel_table, newest_opset, serves
+from passes.kernels import cpu_sources, kernel_table, newest_opset, serves, word_types
+
+_BY_NUMBER = sorted(ONNX_DTYPES, key=lambda dtype: dtype.number)
 
 OPEN_ENDED = 2**31 - 1
 
@@ -38,7 +40,7 @@ def cpu_kernels() -> dict[str, list[Row]]:
 
 
 def _words(types: list[str]) -> str:
-    return " ".join(e.name for e in ELEMENT_TYPES if f"tensor({e.runtime})" in types)
+    return " ".join(dtype.name for dtype in _BY_NUMBER if f"tensor({dtype.onnx})" in types)
 
 
 def _merged(rows: list[Row]) -> list[Row]:
@@ -88,6 +90,8 @@ def _written(sources: Mapping[int, str], kernels: Mapping[str, Sequence[Row]]) -
         for name, found in kernels.items()
     ]
     named = ",\n".join(f'  "{opset}": {json.dumps(source)}' for opset, source in sorted(sources.items()))
+    words = ",\n".join(f"  {json.dumps(name)}: {json.dumps(w)}" for name, w in word_types("cpu").items())
+    named += f'\n }},\n "words": {{\n{words}'
     return f'{{\n "sources": {{\n{named}\n }},\n "kernels": {{\n' + ",\n".join(rows) + "\n }\n}"
 
 

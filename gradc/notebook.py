@@ -18,7 +18,7 @@ from dialects.onnx.base import OnnxOp
 from dialects.onnx.ops import ConstantOp
 from dialects.support import dtypes, shapes
 from dialects.support.diagnostics import Diagnostic, name_of
-from gradc.tensors import TensorInfo
+from gradc.tensors import TensorInfo, tensor_info
 
 if TYPE_CHECKING:
     from gradc.compiler import Compiled
@@ -60,7 +60,7 @@ def graph_html(
     inputs: Mapping[str, SSAValue], outputs: Mapping[str, SSAValue], ops: Iterable[Operation]
 ) -> str:
     """What has been built of a graph so far."""
-    infos = [[_info(name, value) for name, value in edge.items()] for edge in (inputs, outputs)]
+    infos = [[tensor_info(name, value) for name, value in edge.items()] for edge in (inputs, outputs)]
     rows = [
         (getattr(op, "KIND", op.name), name_of(op), ", ".join(_type(value) for value in op.results))
         for op in ops
@@ -103,10 +103,6 @@ def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
         return ""
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in header)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def _info(name: str, value: SSAValue) -> TensorInfo:
-    return TensorInfo(name, dtypes.name_of(shapes.element_type_of(value)), shapes.shape_of(value))
 
 
 def _type(value: SSAValue) -> str:

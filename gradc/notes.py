@@ -21,7 +21,7 @@ def quoting_errors() -> Iterator[None]:
     except GradcError as error:
         from gradc.quoting import quote
 
-        quoted = quote(error.diagnostic, WIDTH)
+        quoted = "\n".join(filter(None, (quote(diagnostic, WIDTH) for diagnostic in error.diagnostics)))
         if quoted and not getattr(error, "__notes__", None):
             error.add_note(quoted)
         raise

@@ -26,16 +26,16 @@ from xdsl.targets.mlir import MLIRTarget
 from xdsl.utils.target import Target as OutputTarget
 from xdsl.xdsl_opt_main import xDSLOptMain
 
-from dialects import DIALECTS
-from dialects.support import limits
+from dialects import context
+from dialects.support import limits, spelling
 from dialects.support.diagnostics import (
     Diagnostic,
     GradcError,
-    UnsupportedError,
     UsageError,
     nearest,
 )
-from gradc import voice
+from gradc import __version__, streams, voice
+from gradc.cli_errors import one_line_errors
 from gradc.files import write_whole
 from gradc.importers import FORMS, form_of_suffix, importer
 from gradc.importers.mlir_text import PlacingParser
@@ -43,10 +43,36 @@ from gradc.importers.modules import verify
 from gradc.importers.text import decode
 from gradc.opt_passes import PIPELINES, parse_passes, usage
 from gradc.printing import elided
-from gradc.reading import read_bytes, read_stream, unreadable
+from gradc.reading import read_bytes, shown, unreadable
+from gradc.streams import STDIN_NAME, read_stdin, write_stdout
 from passes import all_passes
 
-STDIN = "-"
+STDIN = STDOUT = "-"
+
+HELP = {
+    "input_file": "file to read; - for stdin, the default",
+    "--frontend": "how to read the input; the default is by the end of its name, else mlir",
+    "--disable-verify": "verify neither MLIR text that is read nor the module between passes",
+    "--allow-unregistered-dialect": "read ops of unknown dialects, in their generic form",
+    "--no-implicit-module": "refuse MLIR text that is not in a builtin.module",
+    "--target": "what to print: mlir; elided: without the elements of large constants, for people",
+    "--output-file": "file to write; - for stdout, the default",
+    "--passes": "passes with commas between, in their order; --list-passes lists them",
+    "--print-between-passes": "print the IR between each two passes, to stdout",
+    "--time-passes": "print the time of each pass, to stdout",
+    "--verify-diagnostics": "print what is wrong with the input to stdout, and end with exit code 0",
+    "--parsing-diagnostics": "the same as --verify-diagnostics",
+    "--split-input-file": "read, transform and print the parts between lines of // ----- one by one",
+    "--print-op-generic": "print ops in their generic form",
+    "--print-no-properties": "print properties among the attributes, with --print-op-generic",
+    "--print-debuginfo": "print the places of ops",
+    "--syntax-highlight": "print with colours",
+    "--version": "show the versions of gradc and xDSL, and stop",
+}
+"""What xDSL's own options do here. It has one more, of which the check of arguments says why not."""
+
+OF_MLIR = ("print_op_generic", "print_no_properties", "print_debuginfo", "syntax_highlight")
+"""Options on how `-t mlir` prints."""
 
 
 @dataclass(frozen=True)
@@ -62,11 +88,14 @@ class ElidedTarget(OutputTarget):
 class GradcOpt(xDSLOptMain):
     """Raises GradcError for a user's mistake, on construction and in `run`."""
 
-    version_format = "gradc-opt, on xdsl {xdsl_version}"
+    version_format = f"gradc-opt, version {__version__}, on xDSL {{xdsl_version}}"
+
+    def __init__(self, description: str, args: Sequence[str] | None = None):
+        super().__init__(description, args)
+        self._check_arguments()
 
     def register_all_dialects(self) -> None:
-        for name, factory in DIALECTS.items():
-            self.ctx.register_dialect(name, factory)
+        self.ctx = context()
 
     def register_all_passes(self) -> None:
         self.available_passes.update(all_passes())
@@ -80,6 +109,11 @@ class GradcOpt(xDSLOptMain):
 
     def register_all_arguments(self, arg_parser: argparse.ArgumentParser) -> None:
         super().register_all_arguments(arg_parser)
+        for action in arg_parser._actions:
+            name = action.option_strings[-1] if action.option_strings else action.dest
+            action.help = HELP.get(name, action.help if name == "--help" else argparse.SUPPRESS)
+            if name == "--target":
+                action.choices = tuple(self.available_targets)
         arg_parser.add_argument(
             "--replay",
             action="store_true",
@@ -101,6 +135,15 @@ class GradcOpt(xDSLOptMain):
         # one line; argparse would print the whole usage
         arg_parser.error = lambda message: usage(message + _nearest(arg_parser, message))
 
+    def _check_arguments(self) -> None:
+        """Refuse what would otherwise be ignored."""
+        if self.args.shrink:
+            usage("--shrink: no pass raises what it waits for; gradc reduce makes failing graphs small")
+        if self.args.json and not self.args.list_passes:
+            usage("--json: it is about --list-passes")
+        if self.args.target == ElidedTarget.name and (said := [n for n in OF_MLIR if getattr(self.args, n)]):
+            usage(f"--{said[0].replace('_', '-')}: it is about -t mlir, and -t elided is given")
+
     def setup_pipeline(self) -> None:
         passes = parse_passes(self.args.passes, self.available_passes)
         self.args.passes = ",".join(str(pass_.spec()) for pass_ in passes)
@@ -109,14 +152,14 @@ class GradcOpt(xDSLOptMain):
     def get_input_stream(self) -> tuple[IO[bytes], str]:
         path = self.args.input_file
         if path in (None, STDIN):
-            return BytesIO(read_stream(sys.stdin.buffer, "<stdin>")), "mlir"
+            return BytesIO(read_stdin()), "mlir"
         try:
             return BytesIO(read_bytes(path)), form_of_suffix(path) or "mlir"
         except OSError as error:
             raise unreadable(path, error) from None
 
     def get_input_name(self) -> str:
-        return "<stdin>" if self.args.input_file in (None, STDIN) else self.args.input_file
+        return STDIN_NAME if self.args.input_file in (None, STDIN) else shown(self.args.input_file)
 
     def run(self) -> None:
         with limits.using(limits.parse(self.args.limit)):
@@ -129,8 +172,8 @@ class GradcOpt(xDSLOptMain):
             with stream:
                 texts.append(self._text(stream, extension, offset))
         text = "// -----\n".join(texts)
-        if self.args.output_file is None:
-            sys.stdout.write(text)
+        if self.args.output_file in (None, STDOUT):
+            write_stdout(text.encode())
         else:
             write_whole(self.args.output_file, text.encode())
 
@@ -154,7 +197,7 @@ class GradcOpt(xDSLOptMain):
         file = self.get_input_name()
         parser = PlacingParser(file)
         parser.ctx.allow_unregistered = self.ctx.allow_unregistered
-        module = parser.read(decode(stream.read(), file))
+        module = parser.read(decode(stream.read(), file), not self.args.no_implicit_module)
         if not self.args.disable_verify:
             with parser.placing():
                 verify(module)
@@ -178,26 +221,35 @@ def _nearest(parser: argparse.ArgumentParser, message: str) -> str:
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """The exit code; only `--help` and `--version` exit by themselves."""
-    with voice.speaking(voice.form_of(sys.argv[1:] if args is None else args)):
-        return _main(args)
+    """The exit code."""
+    streams.prepare()
+    form = voice.form_of(sys.argv[1:] if args is None else args)
+    with voice.speaking(form), spelling.using(spelling.Place.PASSES):
+        try:
+            with one_line_errors():
+                return _flushed(_main(args))
+        except SystemExit as ended:
+            return int(ended.code or 0)
+
+
+def _flushed(code: int) -> int:
+    """What cannot be written to stdout is an error as long as there is somebody to tell."""
+    if sys.stdout is not None:
+        sys.stdout.flush()
+    return code
 
 
 def _main(args: Sequence[str] | None) -> int:
     try:
         opt = GradcOpt("gradc's dialects and passes", args)
-        if opt.args.list_passes:
-            _list_passes(opt.args.json)
-        elif opt.args.replay:
-            return _replay(opt.args.input_file)
-        else:
-            opt.run()
-    except GradcError as error:
-        voice.fail(error, error.exit_code)
-        return error.exit_code
-    except MemoryError as error:
-        voice.fail_with(f"error: not enough memory: {error}", UnsupportedError.exit_code)
-        return UnsupportedError.exit_code
+    except SystemExit as ended:  # --help, --version
+        return int(ended.code or 0)
+    if opt.args.list_passes:
+        _list_passes(opt.args.json)
+    elif opt.args.replay:
+        return _replay(opt.args.input_file)
+    else:
+        opt.run()
     return 0
 
 

@@ -38,7 +38,12 @@ def elided(module: ModuleOp) -> str:
     return _printed(module, ElidingPrinter)
 
 
-def _printed(module: ModuleOp, printer: type[Printer]) -> str:
+def placed(module: ModuleOp) -> str:
+    """The module's text, in which every op says its place."""
+    return _printed(module, Printer, places=True)
+
+
+def _printed(module: ModuleOp, printer: type[Printer], places: bool = False) -> str:
     stream = StringIO()
-    printer(stream=stream).print_op(module)
+    printer(stream=stream, print_debuginfo=places).print_op(module)
     return stream.getvalue() + "\n"

@@ -15,10 +15,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, TextIO
 
+from dialects.support.during import during
 from gradc.terminal import console, is_terminal
 
 if TYPE_CHECKING:
@@ -114,13 +115,8 @@ def bar(patience: float = PATIENCE) -> Iterator[Show]:
     if _bar.get() is not None or sys.stderr is None or not is_terminal(sys.stderr):
         yield show
         return
-    shown = Bar(sys.stderr, patience)
-    token = _bar.set(shown)
-    try:
+    with closing(Bar(sys.stderr, patience)) as shown, during(_bar, shown):
         yield show
-    finally:
-        shown.close()
-        _bar.reset(token)
 
 
 def show(done: int, total: int, what: str) -> None:

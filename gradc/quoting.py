@@ -15,7 +15,7 @@ import stat
 from rich.cells import cell_len
 
 from dialects.support.diagnostics import Diagnostic, Position, printable
-from gradc.reading import KEPT, QUOTABLE
+from gradc.reading import KEPT, PATHS, QUOTABLE
 
 FOLLOWING = 3
 """Lines shown after one that ends with the bracket that is meant: what it opens is meant as well."""
@@ -112,13 +112,14 @@ def _lines(place: Position) -> tuple[str, ...]:
         return _split(KEPT[place.file])
     if place.file in linecache.cache or place.file.endswith(".py"):
         return tuple(line.rstrip("\n") for line in linecache.getlines(place.file))
+    path = PATHS.get(place.file, place.file)
     try:
-        found = os.stat(place.file)
+        found = os.stat(path)
     except (OSError, ValueError):
         return ()
     if not stat.S_ISREG(found.st_mode) or found.st_size > QUOTABLE:
         return ()
-    return _file_lines(place.file, found.st_mtime_ns)
+    return _file_lines(path, found.st_mtime_ns)
 
 
 @functools.lru_cache(1)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import select
 import stat
 from itertools import islice
 from typing import BinaryIO
 
-from dialects.support.diagnostics import Diagnostic, GradcError, nearest, violation
+from dialects.support.diagnostics import Diagnostic, GradcError, nearest, printable, violation
 from dialects.support.limits import LimitError, check, current, too_large
 
 QUOTABLE = 2**24
@@ -19,10 +20,59 @@ LISTED = 5000
 KEPT: dict[str, bytes] = {}
 """What came from streams, by the names that diagnostics have for them: it cannot be read again."""
 
+PATHS: dict[str, str] = {}
+"""What names in diagnostics stand for, where a name cannot be shown as it is."""
+
+
+def shown(path: str | os.PathLike[str]) -> str:
+    """How diagnostics name a file: any bytes can be a name, and not all are text that can be shown."""
+    name = os.fspath(path)
+    if (known := printable(name)) != name:
+        PATHS[known] = name
+    return known
+
+
+PATIENCE = 3.0
+"""Seconds in which somebody has to open a pipe that is read."""
+
+
+def opened(path: str | os.PathLike[str], *, regular: bool = False) -> BinaryIO:
+    """A file to read, with `regular` neither device nor pipe. Raises OSError, and GradcError for a pipe that
+    nobody writes to."""
+    found, name = os.stat(path), os.fspath(path)
+    if regular and not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode):
+        raise violation(f"cannot read {name}: it is not a regular file")
+    if stat.S_ISFIFO(found.st_mode):
+        return _opened_pipe(name)
+    return open(path, "rb")
+
+
+def _opened_pipe(name: str) -> BinaryIO:
+    """To open it would wait for somebody who writes, who may never come."""
+    pipe = os.open(name, os.O_RDONLY | os.O_NONBLOCK)
+    ready = select.poll()
+    ready.register(pipe, select.POLLIN)
+    if not ready.poll(PATIENCE * 1000) and not _has_writer(pipe):
+        os.close(pipe)
+        raise violation(
+            f"cannot read {name}: it is a pipe that nobody has opened to write for {PATIENCE:g} s"
+        )
+    os.set_blocking(pipe, True)
+    return os.fdopen(pipe, "rb")
+
+
+def _has_writer(pipe: int) -> bool:
+    """Of an empty pipe that does not block."""
+    try:
+        os.read(pipe, 1)
+    except BlockingIOError:
+        return True
+    return False
+
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
-    """The bytes of a file. Raises LimitError for one that is too large, and OSError."""
-    with open(path, "rb") as file:
+    """The bytes of a file. LimitError for one that is too large; else raises what `opened` does."""
+    with opened(path) as file:
         found = os.fstat(file.fileno())
         name = os.fspath(path)
         check("file-bytes", found.st_size, f"bytes of {name}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
@@ -19,7 +18,7 @@ from gradc.crash import NOT_OURS, one_line
 from gradc.files import StrPath
 from gradc.importers.text import decode
 from gradc.opt_passes import parse_passes
-from gradc.reading import unreadable
+from gradc.reading import read_bytes, shown, unreadable
 from gradc.recipes import CHOICE, IMPORT, MODEL, SESSION, Recipe
 from gradc.tuning.records import Tuning
 from gradc.tuning.request import TuningRequest
@@ -66,7 +65,7 @@ def replay(path: StrPath, say: Callable[[str], None]) -> int:
 def read_text(path: StrPath) -> str:
     """The text of a file; GradcError that names it."""
     try:
-        return decode(Path(path).read_bytes(), str(path))
+        return decode(read_bytes(path), shown(path))
     except OSError as error:
         raise unreadable(path, error) from None
 

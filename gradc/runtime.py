@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
@@ -24,7 +25,9 @@ from dialects.support.diagnostics import (
     sentence,
     violation,
 )
-from gradc import files
+from dialects.support.spelling import option
+from gradc import arguments, files
+from gradc.extras import install
 from gradc.tensors import (
     TensorInfo,
     checked_inputs,
@@ -38,7 +41,10 @@ from passes import kernels
 from passes.target import DEFAULT_OPSET, check_threads
 
 if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
     from gradc.exporter import ModelProto
+    from gradc.run_time_sizes import RunTimeSizes
 
 __all__ = [
     "DEFAULT_OPSET",
@@ -56,10 +62,6 @@ Ep = Literal["cpu", "cuda"]
 
 _FATAL = 4  # onnxruntime's log severity: its errors reach us as exceptions, printing them is ours
 _RECORD = "session.record_ep_graph_assignment_info"
-_CUDA_HINT = (
-    'pip uninstall onnxruntime, then pip install "gradc[cuda]" '
-    "(onnxruntime and onnxruntime-gpu cannot both be installed)"
-)
 
 
 def check_opset(opset: int) -> None:
@@ -67,7 +69,28 @@ def check_opset(opset: int) -> None:
     newest = newest_opset()
     if not OLDEST_OPSET <= opset <= newest:
         expected = f"{OLDEST_OPSET} to {newest} (the newest that gradc and the installed packages have)"
-        raise UsageError(Diagnostic("error", sentence("--opset", opset, expected)))
+        raise UsageError(Diagnostic("error", sentence(option("opset"), opset, expected)))
+
+
+def checked_opset(given: Any) -> int | None:
+    """An opset as an argument, None where none is given."""
+    if given is None:
+        return None
+    check_opset(opset := arguments.whole("opset", given))
+    return opset
+
+
+def checked_threads(given: Any) -> int | None:
+    """A number of threads as an argument, None where none is given."""
+    if given is None:
+        return None
+    check_threads(option("threads"), count := arguments.whole("threads", given, 1))
+    return count
+
+
+def checked_ep(given: Any) -> Ep:
+    """An execution provider as an argument."""
+    return cast("Ep", arguments.word("ep", given, tuple(_PROVIDERS)))
 
 
 def newest_opset() -> int:
@@ -106,7 +129,8 @@ class Session:
 
     `ep` is where it runs: `cpu` (default) or `cuda`. On CUDA, f32 products are f32, not TF32.
     `threads` is the number of threads within an op, by default onnxruntime's choice. Weights beyond
-    what one protobuf message holds are handed over in memory.
+    what one protobuf message holds are handed over in memory. What a run brings is held against
+    `sizes`, by default those that the model carries.
     Raises UnsupportedError where onnxruntime, the provider or a kernel is missing, and GradcError
     for a file that is not there or is no model.
     """
@@ -117,31 +141,37 @@ class Session:
         *,
         ep: Ep | None = None,
         threads: int | None = None,
+        sizes: RunTimeSizes | None = None,
     ):
         runtime = _onnxruntime()
-        provider = _provider(runtime, ep or "cpu")
-        if threads is not None:
-            check_threads("--threads", threads)
+        provider = _provider(runtime, "cpu" if ep is None else ep)
+        threads = checked_threads(threads)
         self._runtime = runtime
         self._weights: dict[str, Any] = {}
         self._session = _load(runtime, model, _options(runtime, threads), provider, self._weights)
         _check_provider(self._session, provider)
         self.inputs = tuple(map(_info, self._session.get_inputs()))
         self.outputs = tuple(map(_info, self._session.get_outputs()))
+        self._sizes = sizes or _carried_sizes(self._session)
 
     @property
     def providers(self) -> tuple[str, ...]:
         """The execution providers, in the order in which they are asked to take a node."""
         return tuple(self._session.get_providers())
 
+    @property
+    def graph(self) -> ModuleOp | None:
+        """The graph that runs are held against, None where there is none."""
+        return None if self._sizes is None else self._sizes.source
+
     def run(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """The outputs by name, each an array over onnxruntime's own buffer.
 
         Contiguous inputs are not copied. bfloat16 is ml_dtypes' on both sides; an input of it may
         also be numpy's `V2`. Raises GradcError that names the input that is missing or does not fit,
-        and for what onnxruntime refuses at run time.
+        or the op that cannot have these sizes, and for what onnxruntime refuses at run time.
         """
-        arrays = checked_inputs(self.inputs, inputs)
+        arrays = self._checked(inputs)
         feeds = {i.name: _ort_value(self._runtime, i, arrays[i.name]) for i in self.inputs}
         names = [info.name for info in self.outputs]
         try:
@@ -150,9 +180,14 @@ class Session:
             raise violation(f"onnxruntime cannot run the model: {_one_line(error)}") from error
         return {i.name: _to_numpy(i, v) for i, v in zip(self.outputs, values, strict=True)}
 
+    def _checked(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        if self._sizes is None:
+            return checked_inputs(self.inputs, inputs)
+        return self._sizes.checked_inputs(self.inputs, inputs)
+
     def bound(self, inputs: Mapping[str, np.ndarray]) -> Bound:
         """A run on these inputs and no others, for timing. Raises GradcError as `run` does."""
-        arrays = checked_inputs(self.inputs, inputs)
+        arrays = self._checked(inputs)
         device = "cuda" if self.providers[0] == _PROVIDERS["cuda"] else "cpu"
         binding = self._session.io_binding()
         for info in self.inputs:
@@ -167,6 +202,10 @@ class Session:
         for info, value in zip(self.outputs, binding.get_outputs(), strict=True):
             binding.bind_ortvalue_output(info.name, value)
         return bound
+
+    def __repr__(self) -> str:
+        inputs, outputs = (", ".join(map(str, side)) for side in (self.inputs, self.outputs))
+        return f"<gradc.runtime.Session {inputs} -> {outputs}; {', '.join(self.providers)}>"
 
     def placement(self) -> dict[str, str]:
         """The execution provider of each node, by the node's name (its op type if it has none).
@@ -246,18 +285,21 @@ def _onnxruntime() -> Any:
     try:
         import onnxruntime
     except ImportError as error:
-        text = f'onnxruntime cannot be imported ({error}); pip install "gradc[cpu]"'
+        text = f"onnxruntime cannot be imported ({error}); {install('cpu')}"
         raise UnsupportedError(Diagnostic("error", text)) from error
     return onnxruntime
 
 
+def _cuda_hint() -> str:
+    why = "onnxruntime and onnxruntime-gpu cannot both be installed"
+    return f"pip uninstall onnxruntime, then {install('cuda')} ({why})"
+
+
 def _provider(runtime: Any, ep: str) -> str:
-    if ep not in _PROVIDERS:
-        raise UsageError(Diagnostic("error", sentence("--ep", ep, " or ".join(_PROVIDERS))))
-    provider = _PROVIDERS[ep]
+    provider = _PROVIDERS[checked_ep(ep)]
     if provider not in runtime.get_available_providers():
         raise UnsupportedError(
-            Diagnostic("error", f"the installed onnxruntime has no {provider}; {_CUDA_HINT}")
+            Diagnostic("error", f"the installed onnxruntime has no {provider}; {_cuda_hint()}")
         )
     return provider
 
@@ -280,9 +322,18 @@ def _load(
 
         path = checked_path(model)
         with _refusals(f"onnxruntime cannot load {os.fspath(model)}", GradcError):
-            return make(str(path))
+            return make(_source_of(path))
     with _refusals("onnxruntime cannot load the model", None):
         return make(_serialised(runtime, model, options, kept))
+
+
+def _source_of(path: Path) -> str | bytes:
+    """What onnxruntime reads a model from: its path, the content where the path is no text."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return path.read_bytes()
+    return str(path)
 
 
 def _serialised(runtime: Any, model: ModelProto, options: Any, kept: dict[str, Any]) -> bytes:
@@ -296,6 +347,15 @@ def _serialised(runtime: Any, model: ModelProto, options: Any, kept: dict[str, A
         kept[tensor.name] = _ort_value(runtime, *weight(tensor))
     options.add_external_initializers(list(kept), list(kept.values()))
     return slim.SerializeToString()
+
+
+def _carried_sizes(session: Any) -> RunTimeSizes | None:
+    carried = session.get_modelmeta().custom_metadata_map
+    if not carried:
+        return None
+    from gradc.carried_graph import sizes_of
+
+    return sizes_of(carried)
 
 
 def _make_session(runtime: Any, source: str | bytes, *, options: Any, provider: str) -> Any:

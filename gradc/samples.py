@@ -17,11 +17,13 @@ from dialects.onednn.interpolate import InterpolateBackwardOp
 from dialects.support import entry, layouts, limits, shapes
 from dialects.support.diagnostics import diagnostic_at, nearest, violation
 from dialects.support.dtypes import by_name
+from dialects.support.findings import Errors, together
 from dialects.support.interfaces import KnowsOperands
 from dialects.support.limits import LimitError
 from dialects.support.shapes import Dim, Shape
-from gradc.constants import tensor_info
-from gradc.tensors import TensorInfo
+from dialects.support.spelling import option
+from gradc.tensors import TensorInfo, tensor_info
+from passes.infer_types import with_readings
 
 UNKNOWN_BATCH, UNKNOWN_SIZE, UNKNOWN_IMAGE_SIZE = 2, 12, 7
 """What an unknown dim is in a sample: the first of a tensor, any other, and that of a resize's result."""
@@ -35,6 +37,7 @@ def random_inputs(
     Weights are scaled so that a chain of ops keeps its magnitude, which a half type could not hold.
     `given_shapes` fixes the shapes of named inputs. Raises GradcError if one does not fit.
     """
+    module = with_readings(module)
     function = entry.entry_function(module)
     names = entry.input_names(function)
     arguments = dict(zip(function.args, names, strict=True))
@@ -82,25 +85,38 @@ class Sizes:
 
     def __init__(self, infos: Sequence[TensorInfo], given: Mapping[str, Sequence[int]]):
         names = [info.name for info in infos]
-        for name in given:
-            if name not in names:
-                raise violation(
-                    "--shape", given=name, expected=f"one of {', '.join(names)}", hint=nearest(name, names)
-                )
+        expected = f"one of {', '.join(names)}"
+        unknown = [
+            violation(option("shapes"), given=name, expected=expected, hint=nearest(name, names))
+            for name in given
+            if name not in names
+        ]
+        if unknown:
+            raise together(unknown)
         self._given = {name: tuple(shape) for name, shape in given.items()}
         self._symbols: dict[str, int] = {}
+        errors = Errors()
         for info in infos:
-            self._learn(info)
+            errors.attempt(self._learn, info)
+        errors.check()
 
     def _learn(self, info: TensorInfo) -> None:
         given = self._given.get(info.name)
         if given is None:
             return
         if not shapes.compatible(given, info.shape):
-            raise violation(f"--shape of {info.name}", given=list(given), expected=shapes.show(info.shape))
+            raise violation(
+                f"{option('shapes')} of {info.name}",
+                given=list(given),
+                expected=shapes.show(info.shape),
+            )
         for dim, size in zip(info.shape, given, strict=True):
             if isinstance(dim, str) and self._symbols.setdefault(dim, size) != size:
-                raise violation(f"--shape of {info.name}, dim {dim}", given=size, expected=self._symbols[dim])
+                raise violation(
+                    f"{option('shapes')} of {info.name}, dim {dim}",
+                    given=size,
+                    expected=self._symbols[dim],
+                )
 
     def shape(self, info: TensorInfo) -> tuple[int, ...]:
         if info.name in self._given:
@@ -184,13 +200,40 @@ def _fit_resizes(module: ModuleOp, names: Mapping[BlockArgument, str], sizes: Si
             continue
         info = tensor_info(names[donor], donor)
         spatial = layouts.spatial_axes(layout, len(info.shape) - 2)
+        scales = _deciding_scales(op, spatial)
         chosen = [
             sizes.choose(
-                dim, UNKNOWN_IMAGE_SIZE if axis in spatial else UNKNOWN_SIZE if axis else UNKNOWN_BATCH
+                dim,
+                _image_size(op, axis, scales) if axis in spatial else UNKNOWN_SIZE if axis else UNKNOWN_BATCH,
             )
             for axis, dim in enumerate(info.shape)
         ]
         sizes.prefer(info.name, chosen)
+        if scales and isinstance(op, InterpolateBackwardOp) and isinstance(op.diff_dst, BlockArgument):
+            _fit_scales(tensor_info(names[op.diff_dst], op.diff_dst), chosen, scales, sizes)
+
+
+def _deciding_scales(op: Operation, spatial: Sequence[int]) -> dict[int, float]:
+    """The scales that alone tie Y to X, by axis."""
+    if not isinstance(op, InterpolateBackwardOp) or op.is_given("sizes") or not op.is_given("scales"):
+        return {}
+    return dict(zip(spatial, op.value("scales"), strict=True))
+
+
+def _image_size(op: Operation, axis: int, scales: Mapping[int, float]) -> int:
+    if axis not in scales or not isinstance(op, InterpolateBackwardOp):
+        return UNKNOWN_IMAGE_SIZE
+    y = shapes.shape_of(op.diff_dst)[axis]
+    return max(1, round(y / scales[axis])) if isinstance(y, int) else UNKNOWN_IMAGE_SIZE
+
+
+def _fit_scales(info: TensorInfo, src: Sequence[int], scales: Mapping[int, float], sizes: Sizes) -> None:
+    """Y is what the scales make of X."""
+    shape = [
+        sizes.choose(dim, max(1, int(np.float32(size * np.float32(scales.get(axis, 1.0))))))
+        for axis, (dim, size) in enumerate(zip(info.shape, src, strict=True))
+    ]
+    sizes.prefer(info.name, shape)
 
 
 def _forward_size(window, x: Dim, y: Dim, pads) -> int | None:
@@ -203,7 +246,7 @@ def _forward_size(window, x: Dim, y: Dim, pads) -> int | None:
 
 def _random(info: TensorInfo, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
     dtype = by_name(info.dtype)
-    if dtype is None:
+    if dtype is None or dtype.numpy.hasobject:
         raise violation(f"input {info.name}", given=info.dtype, expected="a dtype that gradc has")
     if np.issubdtype(dtype.numpy, np.integer) or dtype.name == "boolean":
         return rng.integers(0, 2, shape).astype(dtype.numpy)

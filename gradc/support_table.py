@@ -5,17 +5,19 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from xdsl.ir import Attribute
 
 from dialects import source_ops
+from dialects.onednn.row_classes import FAMILIES
 from dialects.support.attributes import AttributeSpec, documented_attributes
 from dialects.support.diagnostics import GradcError
 from dialects.support.documented_op import DocumentedOp
 from gradc.builder import Graph
 from gradc.compiler import compile
+from gradc.support_rows import probe
 from passes.kernels import PROVIDERS
 
 DTYPES = ("f32", "bf16", "f16", "f64")
@@ -99,13 +101,19 @@ PROBES: dict[str, Callable[[Graph, str, int, bool], Any]] = {
 
 
 def compiles(kind: str, dtype: str, n: int, dynamic: bool, target: str) -> bool:
-    graph = Graph()
     try:
-        graph.output(PROBES[kind](graph, dtype, n, dynamic), "out")
-        compile(graph, target=target)
+        compile(_probed(kind, dtype, n, dynamic), target=target)
     except GradcError:
         return False
     return True
+
+
+def _probed(kind: str, dtype: str, n: int, dynamic: bool) -> Graph:
+    if kind not in PROBES:
+        return probe(kind, dtype, n, dynamic)
+    graph = Graph()
+    graph.output(PROBES[kind](graph, dtype, n, dynamic), "out")
+    return graph
 
 
 def attributes_of(kind: str) -> Iterator[tuple[str, str, str, str]]:
@@ -170,11 +178,28 @@ def _dtype_rows() -> Iterator[str]:
     columns = [f"{dtype} {target}" for dtype in DTYPES for target in PROVIDERS]
     yield f"| op | data | {' | '.join(columns)} |"
     yield f"|---|---|{'---|' * len(columns)}"
-    for kind in source_ops():
+    for kind in PROBES:
         for n in SPATIAL:
             cells = [_cell(kind, dtype, n, target) for dtype in DTYPES for target in PROVIDERS]
             if any(cell != "no" for cell in cells):
                 yield f"| {kind} | {n}D | {' | '.join(cells)} |"
+
+
+def _family_rows() -> Iterator[str]:
+    for family, (_, rows) in FAMILIES.items():
+        kinds = [row.kind for row in rows]
+        cells = [_family_cell(kinds, dtype, target) for dtype in DTYPES for target in PROVIDERS]
+        name = kinds[0] if len(kinds) == 1 else f"{family}: {len(kinds)} ops"
+        yield f"| [{name}](docs/ops/rows.md) | any | {' | '.join(cells)} |"
+
+
+def _family_cell(kinds: Sequence[str], dtype: str, target: str) -> str:
+    """What holds of all of a family, else of how many."""
+    cells = [_cell(kind, dtype, 2, target) for kind in kinds]
+    count = cells.count("yes")
+    if count in (0, len(kinds)):
+        return "yes" if count else "no"
+    return f"{count} of {len(kinds)}"
 
 
 def _cell(kind: str, dtype: str, n: int, target: str) -> str:
@@ -187,4 +212,4 @@ def _cell(kind: str, dtype: str, n: int, target: str) -> str:
 def dtypes_and_ranks() -> str:
     """A row per op and rank, a column per dtype and execution provider."""
     told = "`yes`: with sizes known at compile time and with run-time sizes; `static`: the former only."
-    return "\n".join((*_dtype_rows(), "", told))
+    return "\n".join((*_dtype_rows(), *_family_rows(), "", told))

@@ -7,41 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
+from xdsl.ir import SSAValue
 
 from dialects.support import dtypes, shapes
 from dialects.support.diagnostics import Diagnostic, GradcError, nearest, sentence, violation
+from dialects.support.findings import Errors, together
+from gradc.arguments import array
 
 if TYPE_CHECKING:
     from gradc.exporter import ModelProto, TensorProto, ValueInfoProto
 
 
-class ElementType(NamedTuple):
-    """`name` is oneDNN's word, `number` is TensorProto.DataType, `runtime` is onnxruntime's word."""
-
-    name: str
-    number: int
-    runtime: str
-
-
-ELEMENT_TYPES = (
-    ElementType("f32", 1, "float"),
-    ElementType("u8", 2, "uint8"),
-    ElementType("s8", 3, "int8"),
-    ElementType("s32", 6, "int32"),
-    ElementType("s64", 7, "int64"),
-    ElementType("boolean", 9, "bool"),
-    ElementType("f16", 10, "float16"),
-    ElementType("f64", 11, "double"),
-    ElementType("bf16", 16, "bfloat16"),
-)
-
-_BY_NUMBER = {e.number: e.name for e in ELEMENT_TYPES}
-_BY_RUNTIME = {e.runtime: e.name for e in ELEMENT_TYPES}
-_NUMBERS = {e.name: e.number for e in ELEMENT_TYPES}
+_BY_RUNTIME = {d.onnx: d.name for d in dtypes.ONNX_DTYPES}
 
 
 @dataclass(frozen=True)
@@ -60,9 +41,17 @@ class TensorInfo:
         return f"{self.name}: {self.dtype} {shapes.show(self.shape)}"
 
 
+def tensor_info(name: str, value: SSAValue) -> TensorInfo:
+    """Of a value of a module, under the name that it has at the edge."""
+    return TensorInfo(name, dtypes.name_of(shapes.element_type_of(value)), shapes.shape_of(value))
+
+
 def onnx_number(dtype: str) -> int:
     """The TensorProto.DataType of a dtype's word; KeyError for a word that gradc does not have."""
-    return _NUMBERS[dtype]
+    known = dtypes.by_name(dtype)
+    if known is None:
+        raise KeyError(dtype)
+    return known.number
 
 
 def dtype_of_runtime(word: str) -> str:
@@ -82,16 +71,17 @@ def output_infos(model: ModelProto) -> list[TensorInfo]:
 
 def weight(tensor: TensorProto) -> tuple[TensorInfo, np.ndarray]:
     """An initializer of a model that gradc wrote, and its content."""
-    info = TensorInfo(tensor.name, _BY_NUMBER[tensor.data_type], tuple(tensor.dims))
-    dtype = dtypes.by_name(info.dtype)
+    dtype = dtypes.by_number(tensor.data_type)
     assert dtype is not None
+    info = TensorInfo(tensor.name, dtype.name, tuple(tensor.dims))
     return info, np.frombuffer(tensor.raw_data, dtype.numpy).reshape(tensor.dims)
 
 
 def _info(value: ValueInfoProto) -> TensorInfo:
     tensor = value.type.tensor_type
     dims = tuple(_dim(dim) for dim in tensor.shape.dim)
-    return TensorInfo(value.name, _BY_NUMBER.get(tensor.elem_type, str(tensor.elem_type)), dims)
+    dtype = dtypes.by_number(tensor.elem_type)
+    return TensorInfo(value.name, dtype.name if dtype else str(tensor.elem_type), dims)
 
 
 def _dim(dim: Any) -> shapes.Dim:
@@ -107,24 +97,38 @@ def as_dtype(array: np.ndarray, dtype: str) -> np.ndarray:
 
 def checked_inputs(infos: Sequence[TensorInfo], given: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The given arrays in the order of the infos; GradcError if one is missing, unknown or misfit."""
-    _check_names(infos, given)
-    arrays = {i.name: as_dtype(np.asarray(given[i.name]), i.dtype) for i in infos}
+    check_names(infos, given)
+    arrays = {i.name: as_dtype(_array(i, given[i.name]), i.dtype) for i in infos}
+    errors = Errors()
     for info in infos:
-        _check_array(info, arrays[info.name])
+        errors.attempt(_check_array, info, arrays[info.name])
+    errors.check()
     _check_symbols(infos, arrays)
     return arrays
 
 
-def _check_names(infos: Sequence[TensorInfo], given: Iterable[str]) -> None:
+def check_names(infos: Sequence[TensorInfo], given: Iterable[str]) -> None:
+    """Raise GradcError where an input is missing or unknown."""
     given = tuple(given)
     known = [info.name for info in infos]
-    for name in given:
-        if name not in known:
-            expected = ", ".join(known) or "no inputs"
-            raise violation("unknown input", given=name, expected=expected, hint=nearest(name, known))
+    expected = ", ".join(known) or "no inputs"
+    errors = [
+        violation("unknown input", given=name, expected=expected, hint=nearest(name, known))
+        for name in given
+        if name not in known
+    ]
+    if errors:
+        raise together(errors)
     missing = [str(info) for info in infos if info.name not in given]
     if missing:
         raise violation("missing inputs", expected="; ".join(missing))
+
+
+def _array(info: TensorInfo, given: Any) -> np.ndarray:
+    try:
+        return array(given)
+    except ValueError as error:
+        raise _misfit(info, f"no array: {error}") from None
 
 
 def _check_array(info: TensorInfo, array: np.ndarray) -> None:

@@ -10,14 +10,14 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
-from dialects.evaluate import evaluate
+from dialects.evaluate import Watch, evaluate
 from dialects.support import entry, shapes
 from dialects.support.documented_op import DocumentedOp
-from dialects.support.dtypes import HALVES, name_of, of_numpy
+from dialects.support.dtypes import HALVES, by_name, name_of, of_numpy
 from gradc import progress
 from gradc.accuracy.exact import exact, magnitudes
 from gradc.compiler import Compiled
-from gradc.tensors import checked_inputs
+from gradc.tensors import TensorInfo, checked_inputs, tensor_info
 
 RTOL = {"f32": 3e-5, "bf16": 2.0**-7, "f16": 2.0**-10, "f64": 1e-12}
 """Largest error over the largest magnitude of an output, per op on the way to it. For the half types,
@@ -70,9 +70,19 @@ def verify_outputs(
 
     `rtol` replaces the bound of every output.
     """
-    function = entry.entry_function(compiled.source)
     fed = in_order(compiled, inputs)
-    expected = reference(compiled.source, fed)
+    return compare_outputs(compiled, fed, outputs, reference(compiled.source, fed), rtol)
+
+
+def compare_outputs(
+    compiled: Compiled,
+    fed: Sequence[np.ndarray],
+    outputs: Mapping[str, np.ndarray],
+    expected: Sequence[np.ndarray],
+    rtol: float | None = None,
+) -> list[OutputError]:
+    """`verify_outputs`, for who has the reference's outputs for these inputs."""
+    function = entry.entry_function(compiled.source)
     limits = bounds(compiled.source) if rtol is None else [rtol] * len(expected)
     names, within = entry.output_names(function), may_overflow_within(compiled.source)
     given = list(zip(names, expected, limits, within, strict=True))
@@ -83,9 +93,40 @@ def verify_outputs(
 
 
 def in_order(compiled: Compiled, inputs: Mapping[str, np.ndarray]) -> list[np.ndarray]:
-    """The inputs as the source takes them; GradcError where one is missing, unknown or of a wrong shape."""
-    arrays = checked_inputs(compiled.inputs, inputs)
-    return [arrays[name] for name in entry.input_names(entry.entry_function(compiled.source))]
+    """The inputs as the source takes them; GradcError where one is missing, unknown or of a wrong shape.
+
+    One that the model does not have may be missing where its shape is known, by the names of dims, too.
+    """
+    function = entry.entry_function(compiled.source)
+    names = entry.input_names(function)
+    model = {info.name: info for info in compiled.inputs}
+    declared = [tensor_info(name, argument) for name, argument in zip(names, function.args, strict=True)]
+    known = [model.get(info.name) or info for info in declared]
+    arrays = checked_inputs(declared, {**_stand_ins(compiled.dropped_inputs, known, inputs), **inputs})
+    return [arrays[name] for name in names]
+
+
+def _stand_ins(
+    dropped: Sequence[str], infos: Sequence[TensorInfo], inputs: Mapping[str, np.ndarray]
+) -> dict[str, np.ndarray]:
+    """Zeros for inputs whose values change nothing, where their sizes are known."""
+    if not dropped:
+        return {}
+    read = [info for info in infos if info.name in inputs]
+    arrays = checked_inputs(read, {info.name: inputs[info.name] for info in read})
+    sizes = {
+        dim: size
+        for info in read
+        for dim, size in zip(info.shape, arrays[info.name].shape, strict=True)
+        if isinstance(dim, str)
+    }
+    found = {}
+    for info in infos:
+        dtype = by_name(info.dtype)
+        shape = shapes.static([sizes.get(dim) if isinstance(dim, str) else dim for dim in info.shape])
+        if info.name in dropped and dtype is not None and shape is not None:
+            found[info.name] = np.zeros(shape, dtype.numpy)
+    return found
 
 
 def _second_look(
@@ -118,10 +159,17 @@ def _second_look(
     return found
 
 
-def reference(module: ModuleOp, inputs: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+def reference(
+    module: ModuleOp, inputs: Sequence[np.ndarray], watch: Watch | None = None
+) -> tuple[np.ndarray, ...]:
     """The module executed with numpy; a half type may overflow, in the model as well."""
     with np.errstate(over="ignore", invalid="ignore"):
-        return evaluate(module, inputs, progress.show)
+        return evaluate(module, inputs, progress.show, watch)
+
+
+def depth(source: ModuleOp) -> int:
+    """How many ops in a row lead to an output, at most."""
+    return max((ops for _, ops in _outputs(source)), default=0)
 
 
 def bounds(source: ModuleOp) -> list[float]:

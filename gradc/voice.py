@@ -15,7 +15,9 @@ from contextvars import ContextVar
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from gradc.terminal import console, has_style, width_of
+from dialects.support.during import during
+from gradc.streams import heard_or_not
+from gradc.terminal import console, has_style, is_terminal, width_of
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -34,6 +36,7 @@ _CARET = re.compile(r"^ +\| +(?P<caret>\^~*)$", re.MULTILINE)
 _GUTTER = re.compile(r"^ *\d* \|", re.MULTILINE)
 
 _form: ContextVar[str] = ContextVar("form", default=TEXT)
+_quiet: ContextVar[bool] = ContextVar("quiet", default=False)
 
 
 def form_of(arguments: Sequence[str]) -> str:
@@ -45,11 +48,22 @@ def form_of(arguments: Sequence[str]) -> str:
 @contextmanager
 def speaking(form: str) -> Iterator[None]:
     """All that is said in this context has that form."""
-    token = _form.set(form)
+    with during(_form, form):
+        yield
+
+
+@contextmanager
+def keeping_quiet() -> Iterator[None]:
+    """In this context only errors are said, and what was asked for."""
+    token = _quiet.set(True)
     try:
         yield
     finally:
-        _form.reset(token)
+        _quiet.reset(token)
+
+
+def is_quiet() -> bool:
+    return _quiet.get()
 
 
 def is_json() -> bool:
@@ -57,15 +71,29 @@ def is_json() -> bool:
 
 
 def note(text: str) -> None:
-    """What is no diagnostic: measurements, checks, what was done."""
+    """What is no diagnostic, and was asked for: measurements, checks, what was done."""
     if is_json():
         _write(_object("note", text))
     else:
         _write(text)
 
 
+def mention(text: str) -> None:
+    """What is no diagnostic, and nobody asked for."""
+    if not is_quiet():
+        note(text)
+
+
+def report(text: str) -> None:
+    """What was done, for a person who watches: nothing in a pipe."""
+    if is_terminal(sys.stderr) and not is_json() and not is_quiet():
+        _write(text)
+
+
 def tell(*diagnostics: Diagnostic) -> None:
     """Remarks and warnings. Those in a row on one place share the quoted line."""
+    if is_quiet():
+        return
     for said, following in pairwise((*diagnostics, None)):
         assert said is not None
         if is_json():
@@ -77,13 +105,14 @@ def tell(*diagnostics: Diagnostic) -> None:
 
 def fail(error: BaseException, exit_code: int) -> None:
     """The error that ends the command; `Diagnostic`s have a place, other errors are their text."""
-    diagnostic: Diagnostic | None = getattr(error, "diagnostic", None)
-    if diagnostic is None:
+    diagnostics: Sequence[Diagnostic] = getattr(error, "diagnostics", ())
+    if not diagnostics:
         fail_with(str(error), exit_code)
-    elif is_json():
-        _write(_of_diagnostic(diagnostic, exit_code))
-    else:
-        _show(str(diagnostic), _quoted(diagnostic))
+    for diagnostic in diagnostics:
+        if is_json():
+            _write(_of_diagnostic(diagnostic, exit_code))
+        else:
+            _show(str(diagnostic), _quoted(diagnostic))
 
 
 def fail_with(text: str, exit_code: int) -> None:
@@ -118,9 +147,10 @@ def _show(line: str, quoted: str) -> None:
         return
     _before_writing()
     out = console(sys.stderr)
-    out.print(_coloured_line(line), soft_wrap=True)
-    if quoted:
-        out.print(_coloured_quote(quoted), soft_wrap=True)
+    with heard_or_not(sys.stderr):
+        out.print(_coloured_line(line), soft_wrap=True)
+        if quoted:
+            out.print(_coloured_quote(quoted), soft_wrap=True)
 
 
 def _coloured_line(line: str) -> Text:
@@ -147,7 +177,8 @@ def _coloured_quote(quoted: str) -> Text:
 def _write(text: str) -> None:
     _before_writing()
     if sys.stderr is not None:
-        print(text, file=sys.stderr, flush=True)
+        with heard_or_not(sys.stderr):
+            print(text, file=sys.stderr, flush=True)
 
 
 def _before_writing() -> None:

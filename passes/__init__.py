@@ -19,6 +19,7 @@ PASS_NAMES = (
     "assign-layout",
     "select-strategy",
     "simplify",
+    "expand-ops",
     "legalize-onnx",
 )
 """Each in the file of its name, with underscores."""

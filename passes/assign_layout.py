@@ -31,16 +31,16 @@ from itertools import permutations
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from dialects.grad.conv import GradConvOp
-from dialects.onnx import ops as onnx
 from dialects.support.constants import constant_value
 from dialects.support.diagnostics import UnsupportedError
 from dialects.support.documented_op import CHOICE
 from dialects.support.shapes import shape_of
-from passes.choice import AUTO, Candidate, candidates, choose, find_strategy
-from passes.cost import price_ops
+from passes.choice import AUTO, Candidate, choose, find_strategy, ranking
+from passes.cost.graph import tensor as tensor_of
+from passes.cost.work import Work
 from passes.strategies import strategies_of
 from passes.strategies.base import Strategy
 from passes.support import orders
@@ -122,14 +122,14 @@ class Prices:
             strategy = choose(op, self.forced, self.target)
         except UnsupportedError:
             return Price(IMPOSSIBLE)
-        known = [c for c in candidates(op, self.target) if c.cost is not None]
-        (cost,) = (c.cost for c in known if c.strategy is strategy)
+        known = ranking(op, self.target)
+        cost = known.price(op, strategy)
         assert cost is not None
         if strategy.writes_layout_of(op):
             return Price(cost)
-        free = self.forced is not strategy and CHOICE not in op.attributes
-        direct = [c for c in known if c.strategy.writes_layout_of(op)] if free else []
-        return Price(cost, wrapped=True, direct=direct[0] if direct else None)
+        is_free = self.forced is not strategy and CHOICE not in op.attributes
+        direct = known.cheapest(op, lambda other: other.writes_layout_of(op)) if is_free else None
+        return Price(cost, wrapped=True, direct=direct)
 
     def may_gain(self, op: Operation) -> bool:
         """Whether an op could cost less in another layout among neighbours that have it, too: where one
@@ -141,9 +141,8 @@ class Prices:
             return True
         here, there = orders_of(op)[:2]
         spared = self.transpose(op.operands[0], here, there) + self.transpose(op.results[0], there, here)
-        known = candidates(op, self.target)
-        quicker = (c.strategy for c in known if c.cost is not None and c.cost - spared < price.seconds)
-        return not all(strategy.writes_layout_of(op) for strategy in quicker)
+        known = ranking(op, self.target)
+        return known.is_any_below(op, price.seconds + spared, lambda other: not other.writes_layout_of(op))
 
     def transpose(self, value: SSAValue, made: Order, wanted: Order) -> float:
         """That of a tensor from one order to another; that of a constant is done at compile time."""
@@ -155,8 +154,11 @@ class Prices:
         return self.known[key]
 
     def _transpose(self, value: SSAValue, made: Order, wanted: Order) -> float:
-        data = Block(arg_types=[orders.reordered(value, made)]).args[0]
-        return price_ops([onnx.TransposeOp(data, perm=compose(inverse(made), wanted))], self.target)
+        given = tensor_of(value)
+        data, result = ([given.shape[axis] for axis in order] for order in (made, wanted))
+        work = Work(given.itemsize)
+        work.run("Transpose", result, data, perm=list(compose(inverse(made), wanted)))
+        return work.price(self.target)
 
 
 @dataclass

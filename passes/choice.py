@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
-from dialects.support import limits
+from dialects.onnx.base import OnnxOp
+from dialects.support import limits, spelling
 from dialects.support.constants import constant_attribute
 from dialects.support.diagnostics import (
     Diagnostic,
@@ -21,12 +22,15 @@ from dialects.support.diagnostics import (
 )
 from dialects.support.documented_op import CHOICE
 from dialects.support.limits import Limits
-from dialects.support.memo import Memo
+from dialects.support.memo import Memo, the_same
+from dialects.support.spelling import option
 from dialects.support.state import call_state
-from passes.cost import price_written, problem_key
-from passes.cost.sizes import TYPICAL
+from passes.cost import exceeds, price_written, problem_key
+from passes.cost.graph import Constants, live
+from passes.cost.sizes import TYPICAL, has_unknown
 from passes.strategies import by_name, strategies_of
 from passes.strategies.base import Strategy
+from passes.support.rewriting import Emitter
 from passes.target import Target
 
 AUTO = "auto"
@@ -42,12 +46,124 @@ class Candidate:
 
 
 MOST_KNOWN = 4096
-"""Problems whose candidates are remembered: a graph has many ops of few kinds."""
+"""Problems of which is remembered what is known: a graph has many ops of few kinds."""
 
-_known: dict[object, tuple[Candidate, ...]] = {}
+Surroundings = tuple[Limits, spelling.Place]
+"""What refusals depend on, and their words, besides the problem."""
 
-_seen: dict[tuple[Target, Limits], Memo] = {}
+_known: dict[object, Ranking] = {}
+
+_seen = Memo(MOST_KNOWN)
 """The same by the identity of types and attributes: equal problems of one process mostly share theirs."""
+
+
+@dataclass
+class Ranking:
+    """What is known of the strategies for one problem. The methods take any op that is this problem.
+
+    What a strategy writes is priced when it may be the answer: what takes longer than another one's price by
+    `Strategy.least_price` is not written. Where sizes are unknown, all are.
+    """
+
+    target: Target
+    refusals: dict[Strategy, str | None]
+    bounds: dict[Strategy, float] = field(default_factory=dict)
+    prices: dict[Strategy, float] = field(default_factory=dict)
+    """Of those that were written, and can be run."""
+
+    is_settled: bool = False
+    """Whether it is known that some strategy can be run, or else what is slower than others was asked for."""
+
+    @classmethod
+    def of(cls, op: Operation, target: Target) -> Ranking:
+        return cls(target, {strategy: strategy.refusal(op, target) for strategy in strategies_of(op)})
+
+    def candidates(self, op: Operation) -> list[Candidate]:
+        """All of them, those that apply first, the cheapest first of all."""
+        self._settle(op)
+        costs = {strategy: self.price(op, strategy) for strategy in self.refusals}
+        found = [Candidate(s, costs[s], refusal) for s, refusal in self.refusals.items()]
+        return sorted(found, key=lambda c: (c.cost is None, c.cost))
+
+    def refusal(self, op: Operation, strategy: Strategy) -> str | None:
+        """Why a strategy does not apply; None if it does."""
+        if strategy.strict_only:
+            self._settle(op)
+        self.price(op, strategy)
+        return self.refusals[strategy]
+
+    def price(self, op: Operation, strategy: Strategy) -> float | None:
+        """None, and a refusal, for one that does not apply, or whose ops the target cannot run."""
+        if self.refusals[strategy] is None and strategy not in self.prices:
+            self._price(op, self.applicable() if has_unknown(op) else [strategy])
+        return self.prices.get(strategy)
+
+    def _price(self, op: Operation, strategies: Sequence[Strategy]) -> None:
+        written = {strategy: self._written(op, strategy) for strategy in strategies}
+        known = {strategy: prices for strategy, prices in written.items() if self.refusals[strategy] is None}
+        self.prices |= zip(known, worst_case(list(known.values())), strict=True)
+
+    def _written(self, op: Operation, strategy: Strategy) -> tuple[float, ...]:
+        """The prices of what it writes; it is refused from now on if the target cannot run that."""
+
+        def write(op: Operation, target: Target, emit: Emitter) -> SSAValue:
+            value = strategy.write(op, target, emit)
+            self.refusals[strategy] = unrunnable(emit.ops, value, target)
+            return value
+
+        return price_written(write, op, self.target)
+
+    def applicable(self) -> list[Strategy]:
+        """As far as is known: what is not written yet may turn out not to run."""
+        return [strategy for strategy, refusal in self.refusals.items() if refusal is None]
+
+    def _settle(self, op: Operation) -> None:
+        if not self.is_settled:
+            self.cheapest(op)
+
+    def cheapest(self, op: Operation, among: Callable[[Strategy], bool] = lambda _: True) -> Candidate | None:
+        """Of those that apply; of equal prices the first."""
+        best = self._cheapest(op, lambda _: True) if not self.is_settled else None
+        if best is None and not self.is_settled:
+            slow = [strategy for strategy in self.refusals if strategy.strict_only]
+            self.refusals |= {s: s.refusal(op, self.target, alone=True) for s in slow}
+        self.is_settled = True
+        if best is None or not among(best.strategy):
+            best = self._cheapest(op, among)
+        return best
+
+    def _cheapest(self, op: Operation, among: Callable[[Strategy], bool]) -> Candidate | None:
+        best: tuple[float, int, Strategy] | None = None
+        for bound, index, strategy in self._by_bound(op, among):
+            if best is not None and exceeds(bound, best[0]):
+                break
+            price = self.price(op, strategy)
+            if price is not None and (best is None or (price, index) < best[:2]):
+                best = (price, index, strategy)
+        return None if best is None else Candidate(best[2], best[0], None)
+
+    def is_any_below(self, op: Operation, seconds: float, among: Callable[[Strategy], bool]) -> bool:
+        """Whether one that applies costs less than that."""
+        self._settle(op)
+        for bound, _, strategy in self._by_bound(op, among):
+            if exceeds(bound, seconds):
+                return False
+            price = self.price(op, strategy)
+            if price is not None and price < seconds:
+                return True
+        return False
+
+    def _by_bound(
+        self, op: Operation, among: Callable[[Strategy], bool]
+    ) -> list[tuple[float, int, Strategy]]:
+        """Least prices, or prices where they are known, in their order."""
+        asked = [(i, s) for i, s in enumerate(self.refusals) if self.refusals[s] is None and among(s)]
+        if has_unknown(op):
+            return [(0.0, i, s) for i, s in asked]
+        for _, strategy in asked:
+            if strategy not in self.bounds:
+                self.bounds[strategy] = strategy.least_price(op, self.target)
+        return sorted((self.prices.get(s, self.bounds[s]), i, s) for i, s in asked)
 
 
 def find_strategy(name: str) -> Strategy | None:
@@ -58,43 +174,54 @@ def find_strategy(name: str) -> Strategy | None:
     if found := by_name().get(spelled):
         return found
     known = [AUTO, *by_name()]
-    text = sentence("--strategy", name, f"one of {', '.join(known)}", nearest(spelled, known))
+    text = sentence(option("strategy"), name, f"one of {', '.join(known)}", nearest(spelled, known))
     raise UsageError(Diagnostic("error", text))
+
+
+def _surroundings() -> Surroundings:
+    return limits.current(), spelling.current()
 
 
 def candidates(op: Operation, target: Target) -> list[Candidate]:
     """Every strategy that knows this kind of op, those that apply first, the cheapest first of all."""
+    return ranking(op, target).candidates(op)
+
+
+def ranking(op: Operation, target: Target) -> Ranking:
+    """What is known of the problem that an op is."""
     state = call_state(type(op), op.operands, op.properties)
     if state is None:
-        return list(_of_problem(op, target))
+        return _of_problem(op, target)
     constant = (constant_attribute(operand) is not None for operand in op.operands)
-    seen = _seen.setdefault((target, limits.current()), Memo())
-    return list(seen.get((*state, *op.result_types, *constant), lambda: _of_problem(op, target)))
+    key = (*state, *op.result_types, *constant, the_same((target, *_surroundings())))
+    return _seen.get(key, lambda: _of_problem(op, target))
 
 
-def _of_problem(op: Operation, target: Target) -> tuple[Candidate, ...]:
-    key = (problem_key(op, target), limits.current())
+def _of_problem(op: Operation, target: Target) -> Ranking:
+    key = (problem_key(op, target), _surroundings())
     if key not in _known:
         if len(_known) >= MOST_KNOWN:
             _known.clear()
-        _known[key] = _candidates(op, target)
+        _known[key] = Ranking.of(op, target)
     return _known[key]
 
 
-def _candidates(op: Operation, target: Target) -> tuple[Candidate, ...]:
-    refusals = {strategy: strategy.refusal(op, target) for strategy in strategies_of(op)}
-    applicable = [strategy for strategy, refusal in refusals.items() if refusal is None]
-    prices = [price_written(strategy.write, op, target) for strategy in applicable]
-    costs = dict(zip(applicable, worst_case(prices), strict=True))
-    found = [Candidate(strategy, costs.get(strategy), refusal) for strategy, refusal in refusals.items()]
-    return tuple(sorted(found, key=lambda c: (c.cost is None, c.cost)))
+def unrunnable(ops: Sequence[Operation], value: SSAValue, target: Target) -> str | None:
+    """Why the target cannot run one of the ops that make a value, None if it can run all. What is made of
+    constants alone is computed before."""
+    constant = Constants(ops)
+    for op in live(ops, [value]):
+        assert isinstance(op, OnnxOp)
+        if not all(map(constant, op.results)) and (reason := target.lacks_form(op)):
+            return reason
+    return None
 
 
 def worst_case(prices: Sequence[Sequence[float]]) -> list[float]:
     """One cost for each candidate from its prices at one or more sizes: its worst ratio to the best at
     those sizes, times the best at typical ones. At one size that is the price."""
-    if not prices:
-        return []
+    if all(len(at_size) == 1 for at_size in prices):
+        return [price for (price,) in prices]
     best = [min(at_size) for at_size in zip(*prices, strict=True)]
     typical = best[min(TYPICAL, len(best) - 1)]
     return [max(p / b for p, b in zip(given, best, strict=True)) * typical for given in prices]
@@ -103,14 +230,16 @@ def worst_case(prices: Sequence[Sequence[float]]) -> list[float]:
 def choose(op: Operation, forced: Strategy | None, target: Target) -> Strategy:
     """The strategy for an op; UnsupportedError, with the reasons, where none applies."""
     if forced is not None and isinstance(op, forced.ops):
-        found = [Candidate(forced, None, forced.refusal(op, target))]
-    elif (chosen := _chosen(op)) is not None and _why_unused(chosen, op, target) is None:
+        refusal = ranking(op, target).refusal(op, forced)
+        if refusal is None:
+            return forced
+        raise _refused(op, {forced: refusal}, forced, target)
+    if (chosen := _chosen(op)) is not None and _why_unused(chosen, op, target) is None:
         return chosen
-    else:
-        found = candidates(op, target)
-    if found[0].refusal is None:
-        return found[0].strategy
-    raise _refused(op, found, forced, target)
+    known = ranking(op, target)
+    if (found := known.cheapest(op)) is not None:
+        return found.strategy
+    raise _refused(op, known.refusals, forced, target)
 
 
 def _chosen(op: Operation) -> Strategy | None:
@@ -129,7 +258,7 @@ def _chosen(op: Operation) -> Strategy | None:
 def _why_unused(chosen: Strategy, op: Operation, target: Target) -> str | None:
     if not isinstance(op, chosen.ops):
         return f"it does not know {op.name}"
-    return chosen.refusal(op, target)
+    return ranking(op, target).refusal(op, chosen)
 
 
 def unused_choices(module: ModuleOp, target: Target) -> Iterator[Diagnostic]:
@@ -148,15 +277,13 @@ def unused_choices(module: ModuleOp, target: Target) -> Iterator[Diagnostic]:
 
 
 def _refused(
-    op: Operation, found: Sequence[Candidate], forced: Strategy | None, target: Target
+    op: Operation, refusals: Mapping[Strategy, str | None], forced: Strategy | None, target: Target
 ) -> UnsupportedError:
-    reasons = "; ".join(f"{c.strategy.name}: {c.refusal}" for c in found)
-    one = forced is not None and len(found) == 1
-    what = (
-        f"strategy {found[0].strategy.name} does not apply: {found[0].refusal}"
-        if one
-        else f"no strategy applies on {target.name}: {reasons}"
-    )
+    if forced is not None and list(refusals) == [forced]:
+        what = f"strategy {forced.name} does not apply: {refusals[forced]}"
+    else:
+        reasons = "; ".join(f"{strategy.name}: {refusal}" for strategy, refusal in refusals.items())
+        what = f"no strategy applies on {target.name}: {reasons}"
     error = error_at(op, what, kind=UnsupportedError)
     assert isinstance(error, UnsupportedError)
     return error

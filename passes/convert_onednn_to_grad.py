@@ -15,6 +15,9 @@ InterpolateBackward:
 5. `grad.resize_backward` on the spatial axes wherever they lie, its dynamic twin where a size is not
    known.
 
+What works element by element, and reductions:
+6. plain ONNX, as `passes/onednn/rows.py` has it.
+
 The data keeps its layout.
 """
 
@@ -26,7 +29,7 @@ from dataclasses import replace as replace_field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
@@ -35,10 +38,13 @@ from dialects.grad.geometry import ConvAxis, Pads, Window
 from dialects.onednn.base import OneDNNConvOp, OneDNNOp
 from dialects.onednn.conv_transpose import ConvTransposeBackwardDataOp, ConvTransposeBackwardDataProblem
 from dialects.onednn.convolution import ConvolutionBackwardDataOp, ConvolutionBackwardDataProblem
+from dialects.onednn.families import RowOp
 from dialects.onednn.interpolate import InterpolateBackwardOp
 from dialects.onnx import ops as onnx
 from dialects.support import layouts
 from dialects.support.shapes import shape_of
+from passes.onednn.rows import in_onnx
+from passes.support.expressions import Operators
 from passes.support.resize import ResizeAxis, emit_resize_backward
 from passes.support.rewriting import Emitter, replace, rewrite
 from passes.support.shape_math import ShapeMath
@@ -58,6 +64,7 @@ class ConvertOneDNNToGradPass(ModulePass):
             ConvertConvolution(),
             ConvertConvTranspose(self.strict_ieee),
             ConvertInterpolate(),
+            ConvertRow(self.strict_ieee),
         ]
         rewrite(op, patterns, (OneDNNOp,))
 
@@ -231,3 +238,14 @@ def _resize(op: InterpolateBackwardOp, emit: Emitter) -> SSAValue:
     spatial = layouts.spatial_axes(op.value("data_format"), len(src) - 2)
     axes = [ResizeAxis(axis, src[axis]) for axis in spatial]
     return emit_resize_backward(emit, op.diff_dst, axes, op.rule(), op.src)
+
+
+@dataclass
+class ConvertRow(RewritePattern):
+    strict_ieee: bool = False
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        if not isinstance(op, RowOp):
+            return
+        e = Operators(strict_ieee=self.strict_ieee)
+        replace(op, rewriter, e.emit, in_onnx(op, e).value)

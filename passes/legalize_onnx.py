@@ -15,8 +15,11 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation
 
 from dialects.onnx.base import OnnxOp, opset_range
+from dialects.onnx.control import YieldOp
 from dialects.onnx.ops import ConstantOp
 from dialects.support.diagnostics import UnsupportedError, error_at
+from dialects.support.findings import Errors
+from dialects.support.spelling import option
 from passes.target import Target, TargetPass
 
 
@@ -25,22 +28,26 @@ class LegalizeOnnxPass(TargetPass):
     name = "legalize-onnx"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        errors = Errors()
         for inner in op.walk():
-            if not isinstance(inner, ModuleOp | FuncOp | ReturnOp):
-                check(inner, self.env)
+            if not isinstance(inner, ModuleOp | FuncOp | ReturnOp | YieldOp):
+                errors.attempt(check, inner, self.env)
+        errors.check()
 
 
 def check(op: Operation, target: Target) -> None:
     """Raise UnsupportedError, located at the op, unless C1 to C3 hold."""
     if not isinstance(op, OnnxOp):
         raise error_at(op, f"{op.name} was not lowered to ONNX", kind=UnsupportedError)
+    if op.regions:
+        raise error_at(op, "regions are not written to a model yet", kind=UnsupportedError)
     first, last = opset_range(op)
     if target.opset < first or (last is not None and target.opset >= last):
         legal = f"{first} and newer" if last is None else f"{first} to {last - 1}"
         raise error_at(
             op,
             f"{op.onnx_name()} in this form",
-            given=f"--opset {target.opset}",
+            given=option("opset", target.opset),
             expected=legal,
             kind=UnsupportedError,
         )

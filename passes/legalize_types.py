@@ -1,7 +1,8 @@
 """legalize-types: every tensor gets a dtype for which the target has kernels.
 
 1. A gradient of half type is computed in f32 and rounded: its operands are widened, its result is
-   narrowed. A target whose one kernel for the op accumulates in f32 by itself keeps the half type.
+   narrowed. One that stands alone, and for which the target has one kernel that accumulates in f32 by
+   itself, keeps the half type; one that reads another gradient's result, or is read by one, does not.
 2. An ONNX op without a kernel for its half type is widened the same way.
 3. An op that reads what another one narrowed reads what it was before: a region of such ops widens
    once at its inputs, and narrows once whatever leaves it.
@@ -13,6 +14,8 @@ values included, is in f32.
 Case 3 leaves out roundings that the ops one by one would do, and their overflows. A half type is what
 tensors are stored in; what is never stored need not be rounded, the result is the more exact, and no
 op of the region rounds more than once (onnxruntime does so, too, where it inserts Casts by itself).
+Native kernels would put the roundings back, and an inf for each value beyond the half type: hence the
+condition of case 1, by which the same graph overflows on no target sooner than on another.
 A Cast that the user wrote is a rounding that was asked for: it stays.
 """
 
@@ -29,6 +32,7 @@ from xdsl.rewriter import InsertPoint
 from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp, TakeWindowOp
 from dialects.onednn.conv_transpose import ConvTransposeBackwardDataOp as OneDNNConvTranspose
 from dialects.onednn.convolution import ConvolutionBackwardDataOp as OneDNNConvolution
+from dialects.onednn.families import RowOp
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.support import shapes
@@ -70,8 +74,30 @@ class Widen(RewritePattern):
     wide: dict[SSAValue, SSAValue] = field(default_factory=dict)
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        if any(map(is_half, (*op.operands, *op.results))) and _needs_f32(op, self.target):
+        if any(map(is_half, (*op.operands, *op.results))) and self._needs_f32(op):
             self._widen(op, rewriter)
+
+    def _needs_f32(self, op: Operation) -> bool:
+        """Whether an op with a half operand or result is computed in f32."""
+        if isinstance(op, DocumentedOp):
+            return not _native(op, self.target) or self._is_linked(op)
+        if not isinstance(op, OnnxOp) or isinstance(op, onnx.ConstantOp | onnx.CastOp):
+            return False
+        return any(map(is_half, op.operands)) and self.target.lacks_kernel(op) is not None
+
+    def _is_linked(self, op: Operation) -> bool:
+        """Whether a half value goes from one gradient to another: from this one, or to it."""
+        halves = [value for value in op.operands if is_half(value)]
+        if any(map(self._is_narrowed, halves)):
+            return True
+        makers = [value.owner for value in halves]
+        readers = [use.operation for result in op.results if is_half(result) for use in result.uses]
+        return any(isinstance(other, DocumentedOp) for other in (*makers, *readers))
+
+    def _is_narrowed(self, value: SSAValue) -> bool:
+        """Whether a value is the Cast behind an op that was widened."""
+        maker = value.owner
+        return isinstance(maker, onnx.CastOp) and self.wide.get(value) is maker.operands[0]
 
     def _widen(self, op: Operation, rewriter: PatternRewriter) -> None:
         for index, operand in enumerate(op.operands):
@@ -83,7 +109,14 @@ class Widen(RewritePattern):
         rewriter.notify_op_modified(op)
 
     def _widened(self, value: SSAValue, reader: Operation, rewriter: PatternRewriter) -> SSAValue:
-        """Readers come in the order of the graph, so the first one's Cast serves the others."""
+        """Readers come in the order of the graph, so the first one's Cast serves the others.
+
+        A reader whose result jumps reads the rounded value: what it decides is decided on that.
+        """
+        if decides(reader) and self._is_narrowed(value):
+            cast = onnx.CastOp(value, to=f32)
+            rewriter.insert(cast, InsertPoint.before(reader))
+            return cast.results[0]
         if value not in self.wide:
             cast = onnx.CastOp(value, to=f32)
             rewriter.insert(cast, InsertPoint.before(reader))
@@ -102,13 +135,9 @@ class Widen(RewritePattern):
         self.wide[narrow] = result
 
 
-def _needs_f32(op: Operation, target: Target) -> bool:
-    """Whether an op with a half operand or result is computed in f32."""
-    if isinstance(op, DocumentedOp):
-        return not _native(op, target)
-    if not isinstance(op, OnnxOp) or isinstance(op, onnx.ConstantOp | onnx.CastOp):
-        return False
-    return any(map(is_half, op.operands)) and target.lacks_kernel(op) is not None
+def decides(op: Operation) -> bool:
+    """Whether a rounding of an operand can change a result by more than that."""
+    return isinstance(op, RowOp) and op.ROW.decides
 
 
 def _native(op: Operation, target: Target) -> bool:

@@ -50,6 +50,7 @@ def from_grad(target: Target, strategy: str = "auto") -> str:
         (
             f"select-strategy{_options(target, strategy)}",
             "simplify",  # constant weights are flipped, transposed, widened at compile time
+            f"expand-ops{options}",  # before the types: what is written instead may have the half type
             f"legalize-types{options}",  # what the strategies wrote in a half type
             f"legalize-onnx{options}",  # the end contract
         )

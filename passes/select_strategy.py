@@ -15,6 +15,7 @@ from xdsl.ir import Operation
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from dialects.support.diagnostics import Diagnostic, UnsupportedError, sentence
+from dialects.support.findings import Errors
 from passes.choice import AUTO, Candidate, candidates, choose, find_strategy, unused_choices
 from passes.strategies import written_ops
 from passes.strategies.base import Strategy, apply_strategy
@@ -36,14 +37,19 @@ class SelectStrategyPass(TargetPass):
             knows = ", ".join(known.name for known in forced.ops)
             what = f"strategy {forced.name} knows no op of this graph"
             raise UnsupportedError(Diagnostic("error", sentence(what, expected=f"one of {knows}")))
-        rewrite(op, [SelectStrategy(forced, self.env)], written_ops())
+        errors = Errors()
+        rewrite(op, [SelectStrategy(forced, self.env, errors)], written_ops())
+        errors.check()
 
 
 @dataclass
 class SelectStrategy(RewritePattern):
     forced: Strategy | None
     target: Target
+    errors: Errors
+    """Of the ops that no strategy can write, which stay."""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        strategy = choose(op, self.forced, self.target)
-        apply_strategy(strategy, op, self.target, rewriter)
+        with self.errors.collecting():
+            strategy = choose(op, self.forced, self.target)
+            apply_strategy(strategy, op, self.target, rewriter)

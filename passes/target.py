@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 from xdsl.passes import ModulePass
 
-from dialects.onnx.base import OnnxOp
+from dialects.onnx.base import OnnxConstant, OnnxOp, opset_range
 from dialects.onnx.opsets import OLDEST, Version
 from dialects.support import shapes
 from dialects.support.diagnostics import Diagnostic, UsageError, sentence
-from dialects.support.dtypes import name_of
-from passes.kernels import TARGETS, Kernels, narrow_integers, provider_of, shunned, symmetric_pads
+from dialects.support.dtypes import HALVES, name_of
+from passes.kernels import TARGETS, Kernels, narrow_integers, provider_of, shunned, symmetric_pads, word_types
+from passes.support.expansions import EXPANSIONS
 
 DEFAULT_OPSET = 18
 """The newest at which onnxruntime's CUDA provider has kernels for everything that gradc emits."""
@@ -85,35 +88,83 @@ class Target:
         """Why arithmetic on run-time sizes stays within 31 bits, None if it has all of an s64."""
         return narrow_integers(self.name)
 
-    def _shuns(self, op: type[OnnxOp]) -> str | None:
-        """Why this target does without an op that its provider may have."""
-        reason = shunned(self.name).get(op.onnx_name())
-        return reason and f"{op.onnx_name()} is not {self.name}: {reason}"
-
     def lacks(self, op: type[OnnxOp], dtype: str) -> str | None:
-        """Why this target cannot run an op on tensors of one dtype, None if it can."""
-        if reason := self._shuns(op):
-            return reason
-        version = schema_version(op, self.opset)
-        if version is None:
-            return f"{op.onnx_name()} needs opset {op.VERSIONS[0].since}, the target is {self.opset}"
-        variables = {v: dtype for v, words in version.types.items() if dtype in words.split()}
-        if variables and self.kernels.has(op.onnx_name(), revision(op, self.opset), variables):
-            return None
-        return f"{op.onnx_name()} has no {dtype} kernel on {self.name} at opset {self.opset}"
+        """Why this target can run neither an op on tensors of one dtype nor what `expand-ops` writes in its
+        place, None if it can."""
+        return _lacks(self.name, self.opset, op, dtype)
+
+    def _lacks(self, op: type[OnnxOp], dtype: str) -> str | None:
+        reason = self._misses(op, dtype)
+        return None if reason is None or self._can_expand(op, dtype) else reason
 
     def lacks_kernel(self, op: OnnxOp) -> str | None:
         """Why this target cannot run this very op, None if it can."""
-        if reason := self._shuns(type(op)):
-            return reason
-        version = schema_version(type(op), self.opset)
-        if version is None:
-            return f"{op.onnx_name()} needs opset {op.VERSIONS[0].since}, the target is {self.opset}"
+        return self._misses_kernel(op, variable_types(op))
+
+    def lacks_form(self, op: OnnxOp) -> str | None:
+        """Why this target can run an op in no form that a pass gives it, None if it can: as it is, with half
+        types widened, or as what `expand-ops` writes in its place."""
+        first, last = opset_range(op)
+        if self.opset < first or (last is not None and self.opset >= last):
+            return f"{op.onnx_name()} in this form is not of opset {self.opset}"
+        reason = None if isinstance(op, OnnxConstant) else self.lacks_kernel(op)
+        return None if reason is None or self.expands(op) or self._runs_wide(op) else reason
+
+    def expands(self, op: OnnxOp) -> bool:
+        """Whether other ops are to stand in place of this one: there are such, and it has no kernel, also not
+        where half types are widened."""
+        expansion = EXPANSIONS.get(type(op))
+        if expansion is None or self.lacks_kernel(op) is None or self._runs_wide(op):
+            return False
+        return self._can_expand(type(op), variable_types(op)[expansion.data])
+
+    def _can_expand(self, op: type[OnnxOp], dtype: str) -> bool:
+        expansion = EXPANSIONS.get(op)
+        return expansion is not None and not any(
+            self._misses(other, its) for other, its in expansion.needed(dtype)
+        )
+
+    def _runs_wide(self, op: OnnxOp) -> bool:
         types = variable_types(op)
-        if self.kernels.has(op.onnx_name(), revision(type(op), self.opset), types):
+        wide = {variable: "f32" if dtype in HALVES else dtype for variable, dtype in types.items()}
+        return wide != types and self._misses_kernel(op, wide) is None
+
+    def _misses(self, op: type[OnnxOp], dtype: str) -> str | None:
+        """Why there is no kernel for an op on tensors of one dtype, None if there is."""
+        if reason := self._misses_op(op):
+            return reason
+        version = schema_version(op, self.opset)
+        words = version.types.items() if version else ()
+        types = {variable: dtype for variable, known in words if dtype in known.split()}
+        if types and self.kernels.has(op.onnx_name(), revision(op, self.opset), types):
             return None
+        return f"{op.onnx_name()} has no {dtype} kernel on {self.name} at opset {self.opset}"
+
+    def _misses_kernel(self, op: OnnxOp, types: Mapping[str, str]) -> str | None:
+        """Why there is no kernel for an op if its type variables are these, None if there is."""
+        if reason := self._misses_op(type(op)):
+            return reason
+        name, since = op.onnx_name(), revision(type(op), self.opset)
         shown = ", ".join(sorted(set(types.values())))
-        return f"{op.onnx_name()} has no kernel for {shown} on {self.name} at opset {self.opset}"
+        if not self.kernels.has(name, since, types):
+            return f"{name} has no kernel for {shown} on {self.name} at opset {self.opset}"
+        attributes = op.onnx_attributes() if name in word_types(self.name) else {}
+        failing = self.kernels.failing_word(name, attributes, types)
+        return failing and f"{name} with {failing} fails for {shown} on {self.name}"
+
+    def _misses_op(self, op: type[OnnxOp]) -> str | None:
+        """Why the target does without an op, whatever its types."""
+        if reason := shunned(self.name).get(op.onnx_name()):
+            return f"{op.onnx_name()} is not {self.name}: {reason}"
+        if schema_version(op, self.opset) is None:
+            return f"{op.onnx_name()} needs opset {op.VERSIONS[0].since}, the target is {self.opset}"
+        return None
+
+
+@cache
+def _lacks(name: str, opset: int, op: type[OnnxOp], dtype: str) -> str | None:
+    """For any number of threads, strict or not: the same kernels are there."""
+    return Target(name, opset, threads=1)._lacks(op, dtype)
 
 
 def schema_version(op: type[OnnxOp], opset: int) -> Version | None:

@@ -1,14 +1,19 @@
 """What all tests share: the helpers in tests/support, and how many examples a property tries.
 
-GRADC_EXAMPLES=N tries N times as many, with fresh random choices.
+GRADC_EXAMPLES=N tries N times as many, with fresh random choices. Beside other workers numpy's products take
+one thread each.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
 from hypothesis import HealthCheck, settings
+
+if "PYTEST_XDIST_WORKER" in os.environ:  # before anything imports numpy, which reads it once
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 sys.path.insert(0, str(Path(__file__).parent))
 

@@ -18,7 +18,7 @@ from dialects.support import dtypes, layouts, shapes
 from dialects.support.attributes import FLAG, FLOAT, FLOATS, INTS, word
 from dialects.support.diagnostics import Diagnostic, GradcError, diagnostic_at, error_at
 from dialects.support.documented_op import DocumentedOp
-from dialects.support.interfaces import Remarks
+from dialects.support.interfaces import KnowsOperands, Remarks, agreed
 from dialects.support.shapes import Dim, Shape, element_type_of, shape_of, tensor_type
 
 FORMAT = word(
@@ -34,7 +34,7 @@ FORMAT = word(
 DTYPES = ("f32", "f16", "bf16")
 
 
-class CannResizeOp(DocumentedOp, Remarks, ABC):
+class CannResizeOp(DocumentedOp, Remarks, KnowsOperands, ABC):
     """What the registered op and the aclnn call share: formats, 4-D shapes, scales."""
 
     KIND: ClassVar[str]
@@ -95,6 +95,11 @@ class CannResizeOp(DocumentedOp, Remarks, ABC):
         for name, letter, scale, x, y in zip(names, "HW", scales, *sizes, strict=True):
             if scale < 0:
                 yield self.remark(f"{name} {letter}: {scale:g} is negative, which means unset")
+            if scale > 0 and not (isinstance(x, int) and isinstance(y, int)):
+                yield self.remark(
+                    f"{name} {letter}: coordinates follow the given {scale:g}, whatever the ratio of the "
+                    "sizes is, which only run time knows"
+                )
             ratio = f"{y}/{x}"
             if scale > 0 and isinstance(x, int) and isinstance(y, int) and not _close(scale, x, y):
                 yield self.remark(
@@ -156,6 +161,10 @@ class ResizeBilinearV2GradOp(CannResizeOp):
         self.check()
         assert isinstance(self.original_image.type, TensorType)
         return (self.original_image.type,)
+
+    def operand_shapes(self) -> Iterator[tuple[SSAValue, Shape]]:
+        self.check()
+        yield from agreed(self.grads, self.original_image, self.value("format"))
 
     def check(self) -> None:
         """All checks C1..C6."""
@@ -247,6 +256,14 @@ class UpsampleBilinear2dBackwardOp(CannResizeOp):
 
     def input_shape(self) -> Shape:
         return tuple(None if dim == DYNAMIC_INDEX else dim for dim in self.value("inputSize"))
+
+    def operand_shapes(self) -> Iterator[tuple[SSAValue, Shape]]:
+        self.check()
+        told: list[Dim] = list(self.input_shape())
+        spatial = layouts.spatial_axes(self.value("format"), 2)
+        for axis, size in zip(spatial, self.value("outputSize"), strict=True):
+            told[axis] = None if size == DYNAMIC_INDEX else size
+        yield self.grad_out, tuple(told)
 
     def check(self) -> None:
         """All checks C1..C4."""

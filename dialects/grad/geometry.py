@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from dialects.support.diagnostics import violation
+from dialects.support.memo import MOST
 from dialects.support.shapes import Dim
 
 
@@ -63,6 +65,13 @@ def library_total(window: Window, x: int) -> int:
     """
     rest = x % window.stride
     return max(0, window.extent - (rest or window.stride))
+
+
+def rest_sizes(window: Window) -> range:
+    """Sizes that leave the rests by which pads of `same` convolutions differ: the parity of the total, which
+    rests of 1 and 2 give, and whether there is a total."""
+    whole = window.stride * window.extent
+    return range(whole + 1, whole + 1 + min(window.stride, 3))
 
 
 def library_pads(window: Window, x: int, auto_pad: str) -> Pads:
@@ -185,7 +194,9 @@ def conv_axes(
     pads_begin: Sequence[int],
     pads_end: Sequence[int],
 ) -> tuple[ConvAxis, ...]:
-    return tuple(
-        ConvAxis(Window(k, s, d), pb, pe)
-        for k, s, d, pb, pe in zip(kernel, strides, dilations, pads_begin, pads_end, strict=True)
-    )
+    return _conv_axes(*map(tuple, (kernel, strides, dilations, pads_begin, pads_end)))
+
+
+@lru_cache(MOST)
+def _conv_axes(*lists: tuple[int, ...]) -> tuple[ConvAxis, ...]:
+    return tuple(ConvAxis(Window(k, s, d), pb, pe) for k, s, d, pb, pe in zip(*lists, strict=True))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import TensorType
@@ -16,7 +17,8 @@ from dialects.support import shapes
 from dialects.support.attributes import INTS, word
 from dialects.support.diagnostics import violation
 from dialects.support.documented_op import DocumentedOp, build
-from dialects.support.shapes import element_type_of, shape_of, tensor_type
+from dialects.support.memo import FEW
+from dialects.support.shapes import Shape, element_type_of, shape_of, tensor_type
 
 
 @irdl_op_definition
@@ -50,15 +52,9 @@ class ResizeBackwardOp(DocumentedOp):
     @property
     def samplings(self) -> tuple[AxisSampling, ...]:
         """One sampling per entry of `axes`. Only for verified ops."""
-        shape = shape_of(self.diff_dst)
-        rows = zip(*(self.value(name) for name in _AXIS_LISTS), strict=True)
-        found = []
-        for axis, x, numerator, denominator in rows:
-            y = shape[axis]
-            assert isinstance(y, int)
-            step = Fraction(numerator, denominator)
-            found.append(AxisSampling(x, y, step, self.value("interpolation"), self.value("coordinates")))
-        return tuple(found)
+        lists = (tuple(self.value(name)) for name in _AXIS_LISTS)
+        rule = (self.value("interpolation"), self.value("coordinates"))
+        return _samplings(shape_of(self.diff_dst), *rule, *lists)
 
     def infer_result_types(self) -> tuple[TensorType, ...]:
         return self.checked(self._infer)
@@ -77,6 +73,18 @@ class ResizeBackwardOp(DocumentedOp):
                 raise violation(f"step of axis {axis}", given=f"{numerator}/{denominator}")
             shape[axis] = x
         return (tensor_type(element_type_of(self.diff_dst), shape),)
+
+
+@lru_cache(FEW)
+def _samplings(
+    shape: Shape, interpolation: str, coordinates: str, *lists: tuple[int, ...]
+) -> tuple[AxisSampling, ...]:
+    found = []
+    for axis, x, numerator, denominator in zip(*lists, strict=True):
+        y = shape[axis]
+        assert isinstance(y, int)
+        found.append(AxisSampling(x, y, Fraction(numerator, denominator), interpolation, coordinates))
+    return tuple(found)
 
 
 @irdl_op_definition

@@ -11,6 +11,7 @@ rational step S = n / q:
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -26,6 +27,15 @@ A step of up to 2^11 has the whole denominator: it moves by less than 2^-31; tha
 of a decimal one of few digits, is met exactly. A larger step skips over thousands of positions at a time
 and gets a smaller denominator; beyond 2^42 every position but the first lies past the end of any axis.
 """
+
+PART = 1 << 20
+"""Positions of which taps or readers are computed at a time."""
+
+
+def parts(positions: range) -> Iterator[range]:
+    """Consecutive positions, in parts of which taps or readers take little memory."""
+    for start in range(positions.start, positions.stop, PART):
+        yield range(start, min(positions.stop, start + PART))
 
 
 def size_step(coordinate_mode: str, x: int, y: int) -> Fraction:
@@ -77,16 +87,19 @@ class AxisSampling:
         """Each output samples its own input position: S = 1 makes t(y) = y under every rule."""
         return self.x == self.y and self.step == 1
 
-    def taps(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(lower, upper, fraction) of each output position: two int64 arrays and a float64 one.
+    def taps(self, rows: range | np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(lower, upper, fraction) of consecutive outputs, of those of an array, or of all: two int64
+        arrays and a float64 one.
 
         Output y is (1 - fraction) input[lower] + fraction input[upper]. For `linear`, t is clamped
         to [0, X - 1]; for `nearest_*`, the rounded index is, and the fraction is 0.
         """
+        rows = range(self.y) if rows is None else rows
+        chosen = np.arange(rows.start, rows.stop, dtype=np.int64) if isinstance(rows, range) else rows
         n, q = self.step.numerator, self.step.denominator
         # positions beyond the end of the input are sampled like the first that is: nothing overflows
         end = (2 * self.x + 1) * q // n + 1 if n else self.y
-        y = np.minimum(np.arange(self.y, dtype=np.int64), min(end, self.y))
+        y = np.minimum(chosen, min(end, self.y))
         # t = numerator / denominator: ((2y + 1) n - q) / 2q, or y n / q.
         half_pixel = self.coordinates == "half_pixel"
         numerator = (2 * y + 1) * n - q if half_pixel else y * n
@@ -97,23 +110,64 @@ class AxisSampling:
             fraction = (numerator - lower * denominator) / denominator
             return lower, np.minimum(lower + 1, self.x - 1), fraction
         index = np.clip(_round(numerator, denominator, self.interpolation), 0, self.x - 1)
-        return index, index, np.zeros(self.y)
+        return index, index, np.zeros(len(index))
+
+    def readers(self, columns: range) -> tuple[np.ndarray, np.ndarray]:
+        """(first, end) of the outputs that read each of consecutive inputs: they follow each other, as
+        coordinates never fall. None do where end = first. Nothing is computed per output."""
+        inputs = np.arange(columns.start, columns.stop, dtype=np.int64)
+        first, end = self.reaching(inputs), self.beginning(inputs + 1)
+        return first, np.maximum(first, end)
+
+    def beginning(self, inputs: np.ndarray) -> np.ndarray:
+        """For each input the first output whose lower input is that one or behind it; Y if none is."""
+        match self.interpolation:
+            case "nearest_half_up":
+                found = self._first(2 * inputs - 1)
+            case "nearest_half_down":
+                found = self._first(2 * inputs - 1, beyond=True)
+            case _:
+                found = self._first(2 * inputs)
+        return self._within(inputs, found)
+
+    def reaching(self, inputs: np.ndarray) -> np.ndarray:
+        """For each input the first output that reads that one or one behind it; Y if none does."""
+        if self.interpolation != "linear":
+            return self.beginning(inputs)
+        return self._within(inputs, self._first(2 * inputs - 2, beyond=True))
+
+    def _first(self, halves: np.ndarray, beyond: bool = False) -> np.ndarray:
+        """The first whole y, from minus infinity, with t(y) >= halves / 2, or > it."""
+        n, q = self.step.numerator, self.step.denominator
+        if n == 0:
+            return np.full(len(halves), self.y, np.int64)
+        # t(y) >= k / 2 where 2 n y >= q (k + 1) - n, or q k
+        least = q * (halves + 1) - n if self.coordinates == "half_pixel" else q * halves
+        return least // (2 * n) + 1 if beyond else -(-least // (2 * n))
+
+    def _within(self, inputs: np.ndarray, found: np.ndarray) -> np.ndarray:
+        """Clamped coordinates: every output reads input 0 or one behind it, none one behind the last."""
+        found = np.where(inputs < self.x, np.clip(found, 0, self.y), self.y)
+        return np.where(inputs <= 0, 0, found)
 
     def matrix(self) -> np.ndarray:
         """M of shape (Y, X), float64: output = M input, and the gradient is its transpose."""
-        return self.taps_matrix(self.taps(), range(self.y), range(self.x))
+        return self.part(range(self.y), range(self.x))
 
-    @staticmethod
-    def taps_matrix(
-        taps: tuple[np.ndarray, np.ndarray, np.ndarray], rows: range, columns: range
-    ) -> np.ndarray:
-        """The part of M in consecutive rows and columns, from taps, without making the rest."""
-        lower, upper, fraction = (tap[rows.start : rows.stop] for tap in taps)
+    def part(self, rows: range, columns: range) -> np.ndarray:
+        """M in consecutive rows and columns, without making the rest."""
         matrix = np.zeros((len(rows), len(columns)))
-        for position, weight in ((lower, 1 - fraction), (upper, fraction)):
-            inside = np.flatnonzero((position >= columns.start) & (position < columns.stop))
-            np.add.at(matrix, (inside, position[inside] - columns.start), weight[inside])
+        for some in parts(rows):
+            _add_taps(matrix[some.start - rows.start :], self.taps(some), columns)
         return matrix
+
+
+def _add_taps(matrix: np.ndarray, taps: tuple[np.ndarray, np.ndarray, np.ndarray], columns: range) -> None:
+    """To the first rows of a matrix of consecutive columns."""
+    lower, upper, fraction = taps
+    for position, weight in ((lower, 1 - fraction), (upper, fraction)):
+        inside = np.flatnonzero((position >= columns.start) & (position < columns.stop))
+        matrix[inside, position[inside] - columns.start] += weight[inside]
 
 
 def _round(numerator: np.ndarray, denominator: int, interpolation: str) -> np.ndarray:

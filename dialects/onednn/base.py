@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
 from xdsl.irdl import opt_prop_def, prop_def
 
@@ -21,6 +22,10 @@ _ONNX_LAYOUTS: dict[str, str] = {
     **dict.fromkeys(("ncw", "nchw", "ncdhw"), "did you mean NCX?"),
     **dict.fromkeys(("nwc", "nhwc", "ndhwc"), "did you mean NXC?"),
 }
+RULE = "auto_pad_rule"
+IMPLIED = "source.implied"
+"""The attribute of an op that names another one, which an option or the form of the source gave it."""
+
 DATA_FORMAT = word("NCX", "NXC", default="NXC", hints=_ONNX_LAYOUTS)
 
 
@@ -119,9 +124,23 @@ class OneDNNConvOp(OneDNNOp, KnowsOperands, ABC):
     auto_pad_rule = opt_prop_def(word("documented", "library", default="documented"))
 
     @property
+    def states_rule(self) -> bool:
+        """Whether the graph itself has the `auto_pad_rule`, and no option or form of source is behind it."""
+        return self.is_given(RULE) and IMPLIED not in self.attributes
+
+    def imply_rule(self, rule: str) -> None:
+        """Give the op a rule that is not the graph's own word, unless the graph says the same."""
+        if self.states_rule and self.properties[RULE] == StringAttr(rule):
+            return
+        self.properties[RULE] = StringAttr(rule)
+        auto_pad = self.properties.get("auto_pad")
+        if isinstance(auto_pad, StringAttr) and auto_pad.data.startswith("same"):
+            self.attributes[IMPLIED] = StringAttr(RULE)
+
+    @property
     @abstractmethod
-    def out_channels(self) -> int:
-        """The channels that the weights want of diff_dst, operand 0."""
+    def out_channels(self) -> int | None:
+        """The channels that the weights want of diff_dst, operand 0; None if they do not tell."""
 
     def operand_shapes(self) -> Iterator[tuple[SSAValue, Shape]]:
         diff_dst = self.operands[0]
@@ -209,6 +228,15 @@ class OneDNNConvOp(OneDNNOp, KnowsOperands, ABC):
         if self.value("auto_pad") == "valid":
             return [(0, 0)] * len(self.value("pads_begin"))
         return list(zip(self.value("pads_begin"), self.value("pads_end"), strict=True))
+
+    def open_rule_remark(self, letter: str) -> Diagnostic:
+        """Where the two rules differ for some sizes, and only run time knows which these are."""
+        rule = self.value("auto_pad_rule")
+        other = "library" if rule == "documented" else "documented"
+        return self.remark(
+            f"auto_pad {self.value('auto_pad')} axis {letter}: the pads follow at run time from the {rule} "
+            f"rule; for some sizes the {other} rule would give others"
+        )
 
     def ignored_pads_remark(self) -> Iterator[Diagnostic]:
         given = (*self.value("pads_begin"), *self.value("pads_end"))

@@ -6,17 +6,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import StringAttr, TensorType
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from dialects.grad.geometry import Pads, Window, axis_letters, check_fits, same_pads_forward
+from dialects.grad.geometry import Pads, Window, axis_letters, check_fits, rest_sizes, same_pads_forward
 from dialects.onednn.base import OneDNNConvOp, show
 from dialects.support import layouts, shapes
 from dialects.support.attributes import word
 from dialects.support.diagnostics import Diagnostic, GradcError
+from dialects.support.documented_op import DISCARDABLE_PREFIX
+from dialects.support.interfaces import HasReadings, set_type
 from dialects.support.shapes import Dim, element_type_of, shape_of, tensor_type
 from dialects.support.state import once_per_state
+
+SETTLED = DISCARDABLE_PREFIX + "settled_layout"
+"""The attribute of an op whose weights layout only a default decides."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +41,7 @@ class ConvTransposeBackwardDataProblem:
 
 
 @irdl_op_definition
-class ConvTransposeBackwardDataOp(OneDNNConvOp):
+class ConvTransposeBackwardDataOp(OneDNNConvOp, HasReadings):
     """Gradient of a transposed convolution with respect to its input: a forward convolution.
 
     diff_src[n, c, x] = sum over j, k of diff_dst[n, o, x s - pb + k d] weights[c, j, k], with o the
@@ -80,12 +85,13 @@ class ConvTransposeBackwardDataOp(OneDNNConvOp):
     traits = traits_def(Pure())
 
     @property
-    def out_channels(self) -> int:
-        return self.problem().out_channels
+    def out_channels(self) -> int | None:
+        return None if self.is_open else self.problem().out_channels
 
     def infer_result_types(self) -> tuple[TensorType, ...]:
         problem = self.problem()
-        shape = (problem.batch, problem.in_channels, *problem.src)
+        channels = None if self.is_open else problem.in_channels
+        shape = (problem.batch, channels, *problem.src)
         shape = layouts.reorder(shape, "NCX", self.value("data_format"))
         return (tensor_type(element_type_of(self.diff_dst), shape),)
 
@@ -117,22 +123,85 @@ class ConvTransposeBackwardDataOp(OneDNNConvOp):
         )
 
     def _is_documented(self, channels: Dim, first: int, second: int, kernel: Sequence[int]) -> bool:
-        """Which of the two weights layouts the second dimension tells.
+        """Which of the two weights layouts it is: (C, O / groups, ...) or, as the page has it,
+        (C / groups, O, ...).
 
-        Where the channels of diff_dst are unknown, the declared ones of diff_src tell: they are the
-        first dimension, or groups times it. With neither, it is the library's layout.
+        The channels of diff_dst tell: they are O. Where they are unknown, the declared ones of diff_src
+        do: they are C. Without both, that groups divide the channels may leave one reading; else it is
+        the library's, and a remark says so.
         """
         groups = self.value("groups")
-        if not isinstance(channels, int):
-            documented = groups > 1 and self._declared_channels() == first * groups
+        if groups > 1 and not isinstance(channels, int):
+            documented = self._declared_reading(first)
+            readings = self._possible_readings(first, second)
+            if documented is None and not any(readings):
+                raise self._no_reading(first, second, kernel)
+            documented = readings == (False, True) if documented is None else documented
             if documented:
                 self.divides(second, "O, the second dimension of weights,")
             return documented
-        self.divides(channels, "O, the channels of diff_dst,")
-        if second * groups == channels:
+        if not isinstance(channels, int):
             return False
-        if second == channels:
-            return True
+        self.divides(channels, "O, the channels of diff_dst,")
+        if second * groups != channels and second != channels:
+            raise self._channel_error(channels, first, second, kernel)
+        documented = second * groups != channels
+        if groups > 1 and self._declared_reading(first) is (not documented):
+            raise self._reading_error(channels, first, documented)
+        return documented
+
+    def _possible_readings(self, first: int, second: int) -> tuple[bool, bool]:
+        """Whether groups divide the channels in the library's layout, and in the page's."""
+        groups = self.value("groups")
+        return first % groups == 0, second % groups == 0
+
+    def _declared_reading(self, first: int) -> bool | None:
+        """Whether the declared channels of diff_src say the page's layout; None where they say nothing."""
+        declared, groups = self._declared_channels(), self.value("groups")
+        return {first: False, first * groups: True}.get(declared) if isinstance(declared, int) else None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nothing tells the two weights layouts apart: they are then read as the library does."""
+        static = self.static_weights(self.weights, len(shape_of(self.diff_dst)) - 2)
+        first, second, *_ = layouts.reorder(static, self.value("weights_format"), "IOX")
+        channels = self.channels_first(self.diff_dst)[1]
+        told = isinstance(channels, int) or self._declared_reading(first) is not None
+        return self.value("groups") > 1 and not told and all(self._possible_readings(first, second))
+
+    def settle(self) -> bool:
+        if not self.is_open:
+            return False
+        problem = self.problem()
+        self.attributes[SETTLED] = StringAttr("library")
+        for value, channels in ((self.diff_dst, problem.out_channels), (self.diff_src, problem.in_channels)):
+            shape = list(shape_of(value))
+            shape[layouts.axis_of(self.value("data_format"), "C", len(problem.windows))] = channels
+            set_type(value, tensor_type(element_type_of(value), shape))
+        return True
+
+    def _no_reading(self, first: int, second: int, kernel: Sequence[int]) -> GradcError:
+        groups, shape = self.value("groups"), self._in_weights_format((first, second, *kernel))
+        return self.error(
+            "groups",
+            given=groups,
+            expected=f"a divisor of {first}, the C of weights {shape} in the library's layout (C, O/groups, "
+            f"...), or of {second}, the O of it in the page's layout (C/groups, O, ...)",
+        )
+
+    def _reading_error(self, channels: int, first: int, documented: bool) -> GradcError:
+        groups = self.value("groups")
+        said = [f"the library's layout (C, O/groups, ...), C = {first}"]
+        said.append(f"the page's layout (C/groups, O, ...), C = {first * groups}")
+        told, given = reversed(said) if documented else said
+        return self.error(
+            f"weights {show(self.weights)} with groups {groups}",
+            given=f"{given}, by the channels {self._declared_channels()} of diff_src",
+            expected=f"{told}, by the {channels} channels of diff_dst",
+        )
+
+    def _channel_error(self, channels: int, first: int, second: int, kernel: Sequence[int]) -> GradcError:
+        groups = self.value("groups")
         library = self._in_weights_format((first, channels // groups, *kernel))
         given = f"{second} (weights {show(self.weights)} read as {self.value('weights_format')})"
         if groups == 1:
@@ -146,7 +215,7 @@ class ConvTransposeBackwardDataOp(OneDNNConvOp):
                 f"or, in the page's layout, O = {channels} (weights like {documented})"
             )
         hint = self.format_hint(self.diff_dst, second * groups)
-        raise self.error("weights O", given=given, expected=expected, hint=hint)
+        return self.error("weights O", given=given, expected=expected, hint=hint)
 
     def _declared_channels(self) -> Dim:
         declared = shape_of(self.diff_src)
@@ -243,16 +312,33 @@ class ConvTransposeBackwardDataOp(OneDNNConvOp):
                 f"weights {show(self.weights)} are in the page's layout (C/groups, O, ...); the library, "
                 f"PyTorch and ONNX would have (C, O/groups, ...) = {self._in_weights_format(shape)}"
             )
+        yield from self._guess_remark(problem)
         yield from self._rule_remarks(problem)
 
+    def _guess_remark(self, problem: ConvTransposeBackwardDataProblem) -> Iterator[Diagnostic]:
+        if SETTLED not in self.attributes:
+            return
+        c, o, groups = problem.in_channels, problem.out_channels, problem.groups
+        yield self.remark(
+            f"weights {show(self.weights)} are read in the library's layout (C, O/groups, ...), C = {c}, "
+            f"O = {o}: the channels of diff_dst and diff_src, which would tell it from the page's "
+            f"(C/groups, O, ...), C = {c * groups}, O = {o // groups}, are unknown; declare one of them"
+        )
+
     def _rule_remarks(self, problem: ConvTransposeBackwardDataProblem) -> Iterator[Diagnostic]:
-        if not self.is_same:
+        if not self.is_same or self.states_rule:
             return
         rule, word_ = self.value("auto_pad_rule"), self.value("auto_pad")
         other = "library" if rule == "documented" else "documented"
         rows = zip(axis_letters(len(problem.dst)), problem.windows, problem.dst, problem.pads, strict=True)
         for letter, window, y, pads in rows:
             if not isinstance(y, int):
+                if any(
+                    same_pads_forward(window, size, word_, rule)
+                    != same_pads_forward(window, size, word_, other)
+                    for size in rest_sizes(window)
+                ):
+                    yield self.open_rule_remark(letter)
                 continue
             alternative = same_pads_forward(window, y, word_, other)
             if alternative != pads:

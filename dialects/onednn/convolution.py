@@ -25,6 +25,7 @@ from dialects.grad.geometry import (
     check_fits,
     documented_total,
     library_total,
+    rest_sizes,
     same_pads_backward,
 )
 from dialects.onednn.base import OneDNNConvOp, show
@@ -225,6 +226,9 @@ class ConvolutionBackwardDataOp(OneDNNConvOp):
             if not isinstance(x, int) or x < 1:
                 given = "unknown" if x is None else x
                 raise self.error(f"{source.name} axis {letter}", given=given, expected="a positive size")
+        if isinstance(n, int) and n < 0 and not isinstance(batch, int):
+            unknown = f"0 or more, or {DYNAMIC_INDEX}, None in Python, for one that run time decides"
+            raise self.error(f"batch of {source.name}", given=n, expected=unknown)
         if not shapes.same_dim(n, batch):
             raise self.error(f"batch of {source.name}", given=n, expected=f"{batch}, that of diff_dst")
         if not shapes.same_dim(channels, in_channels):
@@ -295,10 +299,29 @@ class ConvolutionBackwardDataOp(OneDNNConvOp):
             strict=True,
         )
         for axis, (letter, window, x, y, pads) in enumerate(rows):
-            if pads is None or not isinstance(x, int):
-                continue
-            yield from self._residue_remark(axis, letter, window, x, pads)
-            yield from self._rule_remark(axis, letter, window, x, y, pads)
+            if pads is not None and isinstance(x, int):
+                yield from self._residue_remark(axis, letter, window, x, pads)
+            else:
+                yield from self._open_residue_remark(axis, letter)
+            if pads is not None and isinstance(x, int) and isinstance(y, int):
+                yield from self._rule_remark(axis, letter, window, x, y, pads)
+            elif self._is_rule_open(axis, letter, window):
+                yield self.open_rule_remark(letter)
+
+    def _open_residue_remark(self, axis: int, letter: str) -> Iterator[Diagnostic]:
+        if not self.is_given("output_padding") or (self.is_same and self.value("auto_pad_rule") != "library"):
+            return
+        if given := self.value("output_padding")[axis]:
+            yield self.remark(
+                f"output_padding axis {letter}: given {given}; the size of diff_src, which only run time "
+                "knows, decides"
+            )
+
+    def _rules_differ(self, axis: int, letter: str, window: Window, x: int) -> bool:
+        """For a size of diff_src and the one of diff_dst that both rules admit."""
+        y = -(-x // window.stride)
+        pads = [self.pads_of_axis(axis, letter, window, x, y, rule) for rule in ("documented", "library")]
+        return pads[0] != pads[1]
 
     def _source_remarks(self) -> Iterator[Diagnostic]:
         if not self.is_given("dst_shape") or self.dst_shape_input is None:
@@ -327,19 +350,26 @@ class ConvolutionBackwardDataOp(OneDNNConvOp):
                 strict=True,
             )
 
+    def _is_rule_open(self, axis: int, letter: str, window: Window) -> bool:
+        """Whether the rules differ for some sizes of an axis, and the graph does not say which counts."""
+        if not self.is_same or self.states_rule:
+            return False
+        return any(self._rules_differ(axis, letter, window, x) for x in rest_sizes(window))
+
     def _rule_remark(
-        self, axis: int, letter: str, window: Window, x: int, y: Dim, pads: Pads
+        self, axis: int, letter: str, window: Window, x: int, y: int, pads: Pads
     ) -> Iterator[Diagnostic]:
-        if not self.is_same:
+        if not self.is_same or self.states_rule:
             return
         rule = self.value("auto_pad_rule")
         other = "library" if rule == "documented" else "documented"
         try:
             alternative = self.pads_of_axis(axis, letter, window, x, y, other)
         except GradcError:
-            totals = f"{library_total(window, x)} by the library's rule"
-            if isinstance(y, int):
-                totals += f", {documented_total(window, x, y, 0)} by the page's"
+            totals = (
+                f"{library_total(window, x)} by the library's rule, {documented_total(window, x, y, 0)} by "
+                "the page's"
+            )
             yield self.remark(
                 f"auto_pad {self.value('auto_pad')} axis {letter}: the {rule} rule gives pads {pads}; the "
                 f"{other} rule has none for these sizes (total {totals})"

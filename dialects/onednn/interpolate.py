@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 from xdsl.dialects.builtin import TensorType
+from xdsl.ir import SSAValue
 from xdsl.irdl import (
     irdl_op_definition,
     operand_def,
@@ -26,7 +27,8 @@ from dialects.support import layouts, shapes
 from dialects.support.attributes import FLOATS, INTS, word
 from dialects.support.constants import constant_value
 from dialects.support.diagnostics import Diagnostic
-from dialects.support.shapes import Dim, shape_of
+from dialects.support.interfaces import KnowsOperands, agreed
+from dialects.support.shapes import Dim, Shape, shape_of
 
 F32_MAX = float(np.finfo(np.float32).max)
 
@@ -34,7 +36,7 @@ RANK_WORDS = {1: "linear", 2: "bilinear", 3: "trilinear"}
 
 
 @irdl_op_definition
-class InterpolateBackwardOp(OneDNNOp):
+class InterpolateBackwardOp(OneDNNOp, KnowsOperands):
     """Gradient of an interpolation with respect to its input.
 
     diff_src[n, c, x] = sum over y of diff_dst[n, c, y] prod over axes a of M_a[y_a, x_a], where row y
@@ -81,6 +83,20 @@ class InterpolateBackwardOp(OneDNNOp):
         self.check()
         assert isinstance(self.src.type, TensorType)
         return (self.src.type,)
+
+    def operand_shapes(self) -> Iterator[tuple[SSAValue, Shape]]:
+        """N and C are those of the other, and the spatial sizes of diff_dst those of `sizes`."""
+        self.check()
+        yield from agreed(self.src, self.diff_dst, self.value("data_format"))
+        spatial = layouts.spatial_axes(self.value("data_format"), len(shape_of(self.src)) - 2)
+        told = dict(zip(spatial, self._known_sizes() or (), strict=False))
+        yield self.diff_dst, tuple(told.get(axis) for axis in range(len(shape_of(self.src))))
+
+    def _known_sizes(self) -> Sequence[int] | None:
+        if self.is_given("sizes"):
+            return self.value("sizes")
+        value = None if self.sizes_input is None else constant_value(self.sizes_input)
+        return None if value is None else value.ravel().tolist()
 
     def rule(self) -> ResizeRule:
         coordinate_mode = self.value("coordinate_transformation_mode")
@@ -219,12 +235,11 @@ class InterpolateBackwardOp(OneDNNOp):
                 "given: sizes wins",
                 strict=True,
             )
-        if mode == "nearest" and self.value("coordinate_transformation_mode") == "align_corners":
+        corners = self.value("coordinate_transformation_mode") == "align_corners"
+        if mode == "nearest" and corners and not self.is_given("nearest_rounding"):
             yield self.remark(
                 "nearest with align_corners: the page leaves the rounding open; coordinates are rounded "
-                "half up"
-                if self.value("nearest_rounding") == "exact"
-                else "nearest with align_corners: coordinates are rounded half down"
+                "half up (nearest_rounding exact)"
             )
 
 

@@ -14,7 +14,12 @@ from dialects.onednn.base import OneDNNConvOp
 from dialects.onednn.conv_transpose import ConvTransposeBackwardDataOp
 from dialects.onednn.convolution import ConvolutionBackwardDataOp
 from dialects.onednn.interpolate import InterpolateBackwardOp
+from dialects.onednn.row_classes import loaded_rows
+from dialects.onnx.kernels import round_to
+from dialects.onnx.operands import wide
 from dialects.support import layouts
+from dialects.support.dtypes import of_mlir
+from dialects.support.shapes import element_type_of
 
 
 @register_impls
@@ -73,6 +78,20 @@ class OneDNNFunctions(InterpreterFunctions):
             coordinate = resize.size_coordinate(rule.coordinate_mode, x, y)
             axes.append(resize.Axis(axis, x, coordinate, rule.interpolation))
         return (resize.resize_backward(diff_dst, axes).astype(diff_dst.dtype),)
+
+
+def _row(_functions: InterpreterFunctions, _: Interpreter, op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """An op that says itself what it gives: in float64, rounded once to the dtype of its result."""
+    dtype = of_mlir(element_type_of(op.results[0]))
+    assert dtype is not None
+    with np.errstate(all="ignore"):
+        return (round_to(op.evaluate(*map(wide, args)), dtype.numpy),)
+
+
+def row_functions() -> InterpreterFunctions:
+    """The functions of the ops that are rows, as far as any module has them."""
+    body = {cls.__name__: impl(cls)(_row) for cls in loaded_rows()}
+    return register_impls(type("RowFunctions", (InterpreterFunctions,), body))()
 
 
 def _known(pads: Sequence[Pads | None]) -> list[Pads]:

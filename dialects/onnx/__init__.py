@@ -1,12 +1,16 @@
-"""The target dialect: the ops of ONNX's standard domain that gradc writes."""
+"""The target dialect: the ops of ONNX's standard domain."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from xdsl.dialect_interfaces.constant_materialization import ConstantMaterializationInterface
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.ir import Attribute, Dialect, Operation
 
-from dialects.onnx.ops import OPS, ConstantOp
+from dialects.onnx import ops
+from dialects.onnx.control import YieldOp
+from dialects.onnx.types import OptionalType, SequenceType, StringType
 
 
 class OnnxConstants(ConstantMaterializationInterface):
@@ -15,7 +19,22 @@ class OnnxConstants(ConstantMaterializationInterface):
     def materialize_constant(self, value: Attribute, type: Attribute) -> Operation | None:
         if not isinstance(value, DenseIntOrFPElementsAttr) or value.type != type:
             return None
-        return ConstantOp(value)
+        return ops.ConstantOp(value)
 
 
-ONNX = Dialect("onnx", list(OPS), [], [OnnxConstants()])
+def known_op(name: str) -> type[Operation] | None:
+    """The class of an op of the dialect, by its name within it."""
+    if name == "Yield":
+        return YieldOp
+    return ops.op_class(name) if name in ops.op_names() else None
+
+
+class _OnnxDialect(Dialect):
+    """A dialect whose classes are made as they are asked for: `dialects.context` asks by name."""
+
+    @property
+    def operations(self) -> Iterator[type[Operation]]:
+        return iter((*ops.OPS, YieldOp))
+
+
+ONNX = _OnnxDialect("onnx", [], [OptionalType, SequenceType, StringType], [OnnxConstants()])

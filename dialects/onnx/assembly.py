@@ -7,7 +7,6 @@ written `[2, 2]`, integers without their type, which is always i64.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import cast
 
 import numpy as np
 from xdsl.dialects.builtin import (
@@ -18,11 +17,11 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     i64,
 )
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 
-from dialects.onnx.attributes import to_python
+from dialects.onnx.attributes import list_attribute, to_python
 from dialects.support.dense import to_numpy
 
 
@@ -51,7 +50,7 @@ def _print_attribute(printer: Printer, name: str, value: Attribute) -> None:
     printer.print_identifier_or_string_literal(name)
     printer.print_string(" = ")
     match value:
-        case DenseArrayBase():
+        case DenseArrayBase(elt_type=element) if element == i64:
             printer.print_string(str(to_python(value)))
         case DenseIntOrFPElementsAttr():
             print_dense(printer, value)
@@ -59,6 +58,13 @@ def _print_attribute(printer: Printer, name: str, value: Attribute) -> None:
             printer.print_string(str(value.value.data))
         case _:
             printer.print_attribute(value)
+
+
+def print_regions(printer: Printer, names: Sequence[str], regions: Sequence[Region]) -> None:
+    """`then_branch {...} else_branch {...}`"""
+    for name, region in zip(names, regions, strict=True):
+        printer.print_string(f" {name} ")
+        printer.print_region(region, print_empty_block=False)
 
 
 def print_dense(printer: Printer, value: DenseIntOrFPElementsAttr) -> None:
@@ -90,9 +96,9 @@ def _reads_back(array: np.ndarray) -> bool:
 
 
 def parse_operands(parser: Parser) -> list[UnresolvedOperand | None]:
-    """Operands up to the attributes or the type; the first one is never absent."""
+    """Operands up to the attributes or the type."""
     first = parser.parse_optional_unresolved_operand()
-    if first is None:
+    if first is None and parser.parse_optional_keyword("_") is None:
         return []
     operands: list[UnresolvedOperand | None] = [first]
     while parser.parse_optional_punctuation(",") is not None:
@@ -109,23 +115,35 @@ def resolve(
     return [None if operand is None else next(values) for operand in operands]
 
 
+def parse_regions(parser: Parser, names: Sequence[str]) -> list[Region]:
+    regions = []
+    for name in names:
+        parser.parse_keyword(name)
+        regions.append(parser.parse_region())
+    return regions
+
+
 def parse_attributes(
-    parser: Parser, known: Mapping[str, object]
+    parser: Parser, kinds: Mapping[str, str]
 ) -> tuple[dict[str, Attribute], dict[str, Attribute]]:
-    """The properties, of which the `known` names are given, and all other attributes."""
+    """The properties, whose kinds are given, and all other attributes."""
     properties: dict[str, Attribute] = {}
     attributes: dict[str, Attribute] = {}
     for name, value in parser.parse_optional_attr_dict().items():
-        if name in known:
-            properties[name] = _property(parser, name, value)
+        if name in kinds:
+            properties[name] = _property(parser, name, kinds[name], value)
         else:
             attributes[name] = value
     return properties, attributes
 
 
-def _property(parser: Parser, name: str, value: Attribute) -> Attribute:
-    if not isinstance(value, ArrayAttr):
+_LISTS = {"INTS": "integers", "FLOATS": "numbers", "STRINGS": "strings"}
+
+
+def _property(parser: Parser, name: str, kind: str, value: Attribute) -> Attribute:
+    if not isinstance(value, ArrayAttr) or kind not in _LISTS:
         return value
-    if not all(isinstance(element, IntegerAttr) for element in value):
-        parser.raise_error(f"{name}: a list of integers expected")
-    return DenseArrayBase.from_list(i64, [cast(IntegerAttr, x).value.data for x in value])
+    try:
+        return list_attribute([to_python(element) for element in value], kind)
+    except ValueError:
+        parser.raise_error(f"{name}: a list of {_LISTS[kind]} expected")

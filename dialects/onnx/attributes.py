@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from xdsl.dialects.builtin import (
+    ArrayAttr,
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
     Float32Type,
@@ -22,20 +23,24 @@ from dialects.onnx.call import Python
 from dialects.support.attributes import int_attribute, ints_attribute, string_attribute
 from dialects.support.dense import from_numpy, to_numpy
 
-# Constraints of the generated properties.
+# Constraints of the properties, one for each kind of ONNX attribute.
 INT = IntegerAttr.constr(i64)
 INTS = DenseArrayBase.constr(i64)
 FLOAT = FloatAttr.constr(BaseAttr(Float32Type))
 STRING = BaseAttr(StringAttr)
 TENSOR = BaseAttr[DenseIntOrFPElementsAttr](DenseIntOrFPElementsAttr)
+FLOATS = DenseArrayBase.constr(f32)
+STRINGS = ArrayAttr.constr(BaseAttr(StringAttr))
 TYPE = AnyAttr()
+TYPE_PROTO = AnyAttr()
+SPARSE_TENSOR = AnyAttr()
 
 SEGMENTS = "operandSegmentSizes"
 """The one property that is IRDL's and not ONNX's."""
 
 
-def to_attribute(value: object) -> Attribute:
-    """The attribute that an ONNX attribute's Python value is stored as."""
+def to_attribute(value: object, kind: str) -> Attribute:
+    """The attribute that the Python value of an ONNX attribute of a kind is stored as."""
     match value:
         case Attribute():
             return value
@@ -43,13 +48,26 @@ def to_attribute(value: object) -> Attribute:
             return from_numpy(value)
         case str():
             return string_attribute(value)
+        case bool() | int() | np.integer() if kind == "FLOAT":
+            return FloatAttr(float(value), f32)
         case bool() | int() | np.integer():
             return int_attribute(int(value))
         case float() | np.floating():
             return FloatAttr(float(value), f32)
         case _:
             assert isinstance(value, Sequence), value
-            return ints_attribute(tuple(int(x) for x in value))
+            return list_attribute(value, kind)
+
+
+def list_attribute(values: Sequence[object], kind: str) -> Attribute:
+    """The attribute for a list; ValueError if the kind is another one, or one of the values is."""
+    if kind == "INTS" and all(isinstance(x, int | np.integer) for x in values):
+        return ints_attribute(tuple(int(x) for x in values))  # pyright: ignore
+    if kind == "FLOATS" and all(isinstance(x, float | int | np.number) for x in values):
+        return DenseArrayBase.from_list(f32, [float(x) for x in values])  # pyright: ignore
+    if kind == "STRINGS" and all(isinstance(x, str) for x in values):
+        return ArrayAttr([StringAttr(str(x)) for x in values])
+    raise ValueError(f"a value of the kind {kind} expected")
 
 
 def to_python(value: Attribute) -> Python:
@@ -64,7 +82,9 @@ def to_python(value: Attribute) -> Python:
         case FloatAttr():
             return value.value.data
         case DenseArrayBase():
-            return [int(x) for x in value.get_values()]  # pyright: ignore
+            return list(value.get_values())  # pyright: ignore
+        case ArrayAttr() if all(isinstance(x, StringAttr) for x in value):
+            return [x.data for x in value if isinstance(x, StringAttr)]
         case _:
             return value
 

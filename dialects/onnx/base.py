@@ -1,32 +1,47 @@
 """What all ONNX ops share: construction, assembly format, verifier, folding, opset range.
 
-The classes themselves are generated (`ops.py`). What an op's schema does not say is in tables keyed by
-its name: shapes in `infer`, numpy semantics in `kernels`, patterns in `canonicalize`.
+The classes themselves are made in `ops` from what the schemas say. The rest is in tables keyed by an op's
+name: kinds in `traits`, shapes in `infer`, numpy semantics in `kernels`, patterns in `canonicalize`. An op
+without a shape rule has the result types that it is given, one without a kernel does not fold.
 """
 
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
-from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr, TensorType, f32, i32
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    DenseIntOrFPElementsAttr,
+    TensorType,
+    i32,
+)
 from xdsl.interfaces import HasCanonicalizationPatternsInterface, HasFolderInterface
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import AttrSizedOperandSegments, IRDLOperation, OpDef, OptionalDef, VariadicDef, traits_def
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    OpDef,
+    OptionalDef,
+    OptPropertyDef,
+    VariadicDef,
+    traits_def,
+)
 from xdsl.parser import Parser
 from xdsl.pattern_rewriter import RewritePattern
 from xdsl.printer import Printer
 from xdsl.traits import ConstantLike, Pure
 
-from dialects.onnx import assembly, kernels, opsets
+from dialects.onnx import assembly, kernels, opsets, traits
 from dialects.onnx.attributes import SEGMENTS, python_values, to_attribute
-from dialects.onnx.call import Call, Python, Tensor
-from dialects.onnx.infer import infer
+from dialects.onnx.call import Call, Python
 from dialects.onnx.opsets import Version
+from dialects.onnx.result_types import call_of, in_order, ranks_of, result_types, types_in_schema
+from dialects.onnx.signature import OPTIONAL, Signature
 from dialects.onnx.values import constant_of, dims_of
 from dialects.support import shapes
 from dialects.support.dense import from_numpy, to_numpy
@@ -37,10 +52,10 @@ from dialects.support.diagnostics import (
     nearest,
     violation,
 )
-from dialects.support.dtypes import by_name, name_of, of_mlir
+from dialects.support.dtypes import of_mlir
 from dialects.support.interfaces import InfersTypes, check_results
-from dialects.support.memo import MOST, Memo
-from dialects.support.state import State, VerifiedOnce, call_state, once_per_state
+from dialects.support.memo import MOST
+from dialects.support.state import State, VerifiedOnce, once_per_state
 
 __all__ = ["OnnxConstant", "OnnxOp", "Value", "constant_of", "opset_range", "required_opset"]
 
@@ -62,6 +77,9 @@ class OnnxOp(
 ):
     """An op of ONNX's standard domain; an attribute that is not given has the schema's default."""
 
+    SIGNATURE: ClassVar[Signature]
+    """What the schemas say."""
+
     TYPES: ClassVar[Mapping[str, str]] = {}
     """The type variable of each operand and result, or the dtype where the schema fixes it."""
 
@@ -71,30 +89,36 @@ class OnnxOp(
     VERSIONS: ClassVar[tuple[Version, ...]] = ()
     """What the revisions admit, oldest first; one that admits what the one before does is left out."""
 
-    traits = traits_def(Pure())
-
     def __init__(
         self,
-        operands: Sequence[Value | Sequence[Value] | None],
-        attributes: Mapping[str, object] | None = None,
+        *operands: Value | Sequence[Value] | None,
         results: int | None = None,
+        result_types: Sequence[Attribute] | None = None,
+        **attributes: Any,
     ):
         """Infers the result types; raises GradcError where operands and attributes contradict.
 
-        `results` is the number of results of an op where that is free (Split).
+        `results` is the number of results of an op where that is free (Split), `result_types` declares them
+        where nothing else tells a type. Regions are given as attributes are, by name.
         """
-        groups = [tuple(map(SSAValue.get, _sequence(given))) for given in operands]
-        given = (attributes or {}).items()
-        properties = {name: to_attribute(value) for name, value in given if value is not None}
-        if _is_segmented(type(self)):
+        cls = type(self)
+        given = _by_name(cls, operands, attributes)
+        groups = [tuple(map(SSAValue.get, _sequence(value))) for value in given]
+        regions = [attributes.pop(name) for name in _region_names(cls)]
+        properties = _properties(cls, attributes)
+        if _is_segmented(cls):
             properties[SEGMENTS] = _segments(tuple(map(len, groups)))
-        by_name = dict(zip(_operand_names(type(self)), (group or None for group in groups), strict=True))
+        named = dict(zip(_operand_names(cls), (group or None for group in groups), strict=True))
+        if result_types is not None:
+            results = len(result_types)
         try:
-            types = _infer(type(self), by_name, properties, results)
+            types = _declared(cls, _result_types(cls, named, properties, results), result_types)
         except GradcError as error:
-            raise type(error)(replace(error.diagnostic, subject=self.name)) from None
+            raise error.mapped(lambda d: replace(d, subject=self.name)) from None
         # not IRDL's constructor, which looks at each definition again, for as long as all the above takes
-        Operation.__init__(self, operands=sum(groups, ()), result_types=types, properties=properties)
+        Operation.__init__(
+            self, operands=sum(groups, ()), result_types=types, properties=properties, regions=regions
+        )
 
     @classmethod
     def onnx_name(cls) -> str:
@@ -104,28 +128,49 @@ class OnnxOp(
         """The operands in schema order; an absent optional one is None, trailing ones are left out."""
         if not _is_segmented(type(self)):
             return list(self.operands)
-        return _in_order(self._operands_by_name())
+        return in_order(self._operands_by_name())
 
     def onnx_attributes(self) -> dict[str, Python]:
         """The attributes that are given, as Python values; an element type is an MLIR type."""
         return python_values(self.properties)
 
     def call(self) -> Call:
-        return _call(type(self), self._operands_by_name(), self.properties, len(self.results))
+        operands, ranks = self._operands_by_name(), ranks_of(self.result_types)
+        return call_of(type(self), operands, self.properties, len(self.results), ranks)
 
     def _operands_by_name(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in _operand_names(type(self))}
 
-    def infer_result_types(self) -> tuple[TensorType, ...]:
+    def infer_result_types(self) -> tuple[Attribute | None, ...]:
         operands = self._operands_by_name()
         try:
-            return _infer(type(self), operands, self.properties, len(self.results))
+            ranks = ranks_of(self.result_types)
+            return _result_types(type(self), operands, self.properties, len(self.results), ranks)
         except GradcError as error:
             raise error.located(self) from None
 
     def result_role(self, index: int) -> str:
         results = self.get_irdl_definition().results
         return results[min(index, len(results) - 1)][0]
+
+    def unread_results(self) -> list[SSAValue]:
+        """The optional results that nobody reads: a model need not name them."""
+        ports = self.SIGNATURE.results
+        if not any(port.option == OPTIONAL for port in ports):
+            return []
+        pairs = zip(ports, self.results, strict=True)
+        return [result for port, result in pairs if port.option == OPTIONAL and not result.uses]
+
+    def is_deterministic(self) -> bool:
+        """Whether the results are the same for the same operands."""
+        if self.onnx_name() not in traits.RANDOM_IN_TRAINING:
+            return self.onnx_name() not in traits.RANDOM
+        training = self.onnx_inputs()[2:]
+        value = constant_of(training[0]) if training and training[0] is not None else None
+        return not training or (value is not None and not value.any())
+
+    def verified_state(self) -> State | None:
+        return None if self.regions else super().verified_state()
 
     def verify_(self) -> None:
         known = self.get_irdl_definition().properties
@@ -137,20 +182,30 @@ class OnnxOp(
 
     def fold(self) -> Sequence[SSAValue | Attribute] | None:
         """The results as constants, where they are known and not too large."""
-        if (sizes := self._fold_sizes()) is not None:
+        if self._may_fold() and (sizes := self._fold_sizes()) is not None:
             return sizes
-        inputs = self.onnx_inputs()
-        arrays = [None if value is None else constant_of(value) for value in inputs]
+        arrays = self.fold_arrays(constant_of)
+        return None if arrays is None else [from_numpy(array) for array in arrays]
+
+    def fold_arrays(self, array_of: Callable[[SSAValue], np.ndarray | None]) -> list[np.ndarray] | None:
+        """The results, if `array_of` knows all operands, and they are not too large."""
+        if not self._may_fold():
+            return None
+        arrays = [None if value is None else array_of(value) for value in self.onnx_inputs()]
         given = [array for array in arrays if array is not None]
         if len(given) != len(self.operands) or not self._worth_folding(given):
             return None
         dtypes = [of_mlir(shapes.element_type_of(result)) for result in self.results]
+        if None in dtypes:
+            return None
         try:
             call = Call(self.onnx_name(), (), self.onnx_attributes(), len(self.results))
-            results = kernels.evaluate(call, arrays, [d.numpy for d in dtypes if d])
+            return kernels.evaluate(call, arrays, [d.numpy for d in dtypes if d])
         except GradcError:
             return None
-        return [from_numpy(result) for result in results]
+
+    def _may_fold(self) -> bool:
+        return self.onnx_name() in kernels.KERNELS and self.is_deterministic()
 
     def _fold_sizes(self) -> Sequence[Attribute] | None:
         """Sizes that follow from types alone: Shape of a static tensor, and arithmetic on it."""
@@ -180,6 +235,7 @@ class OnnxOp(
         assembly.print_operands(printer, self.onnx_inputs())
         own = {name: value for name, value in self.properties.items() if name != SEGMENTS}
         assembly.print_attributes(printer, {**own, **self.attributes})
+        assembly.print_regions(printer, _region_names(type(self)), self.regions)
         printer.print_string(" : ")
         printer.print_function_type(self.operand_types, self.result_types)
 
@@ -187,7 +243,8 @@ class OnnxOp(
     def parse(cls, parser: Parser) -> OnnxOp:
         definition = cls.get_irdl_definition()
         operands = assembly.parse_operands(parser)
-        properties, attributes = assembly.parse_attributes(parser, definition.properties)
+        properties, attributes = assembly.parse_attributes(parser, cls.SIGNATURE.kinds)
+        regions = assembly.parse_regions(parser, _region_names(cls))
         parser.parse_punctuation(":")
         position = parser.pos
         types = parser.parse_function_type()
@@ -198,21 +255,21 @@ class OnnxOp(
             result_types=[types.outputs.data] if variadic else types.outputs.data,
             properties=properties,
             attributes=attributes,
+            regions=regions,
         )
 
 
 class OnnxConstant(OnnxOp, ABC):
     """The base of Constant, whose text is `onnx.Constant dense<[1, 2]> : tensor<2xi64>`."""
 
-    traits = traits_def(ConstantLike())
+    traits = traits_def(ConstantLike(), Pure())
 
-    def __init__(self, operands: Sequence[Value], attributes: Mapping[str, object]):
-        value = to_attribute(attributes["value"])
-        assert isinstance(value, DenseIntOrFPElementsAttr)
+    def __init__(self, value: np.ndarray | DenseIntOrFPElementsAttr):
+        value = value if isinstance(value, DenseIntOrFPElementsAttr) else from_numpy(value)
         try:
             to_numpy(value)
         except GradcError as error:
-            raise type(error)(replace(error.diagnostic, subject=self.name)) from None
+            raise error.mapped(lambda d: replace(d, subject=self.name)) from None
         Operation.__init__(self, operands=(), result_types=[value.type], properties={"value": value})
 
     def verified_state(self) -> State | None:
@@ -253,7 +310,7 @@ def required_opset(op: OnnxOp) -> int:
 @once_per_state
 def opset_range(op: OnnxOp) -> tuple[int, int | None]:
     """The opsets [first, last) in which this instance is legal; last is None where it still is."""
-    types = _dtypes(op)
+    types = types_in_schema(op)
     instance = opsets.Instance(op.onnx_name(), len(op.onnx_inputs()), op.onnx_attributes(), types)
     found = opsets.opset_range(instance, op.VERSIONS)
     if found is None:
@@ -262,107 +319,24 @@ def opset_range(op: OnnxOp) -> tuple[int, int | None]:
     return found
 
 
-def _dtypes(op: OnnxOp) -> list[tuple[str, str]]:
-    """Each operand's and result's type variable and dtype."""
-    definition = op.get_irdl_definition()
-    return [
-        (op.TYPES[name], name_of(shapes.element_type_of(value)))
-        for name, _ in (*definition.operands, *definition.results)
-        for value in _sequence(getattr(op, name))
-    ]
+_result_types = result_types  # the name is that of a parameter, too
 
 
-# Types
-
-
-def _call(
-    cls: type[OnnxOp],
-    operands: Mapping[str, Any],
-    properties: Mapping[str, Attribute],
-    results: int,
-) -> Call:
-    tensors = [None if value is None else _tensor(value) for value in _in_order(operands)]
-    return Call(cls.onnx_name(), tuple(tensors), python_values(properties), results)
-
-
-def _tensor(value: SSAValue) -> Tensor:
-    return Tensor(shapes.shape_of(value), constant_of(value), dims_of(value))
-
-
-_INFERRED = Memo()
-
-
-def _infer(
-    cls: type[OnnxOp],
-    operands: Mapping[str, Any],
-    properties: Mapping[str, Attribute],
-    results: int | None,
-) -> tuple[TensorType, ...]:
-    """The result types; asked once for ops of a kind whose operands and attributes are alike."""
-    state = call_state(cls, _in_order(operands), properties)
-    if state is None:
-        return _infer_anew(cls, operands, properties, results)
-    key = (*state, results)
-    return _INFERRED.get(key, lambda: _infer_anew(cls, operands, properties, results))
-
-
-def _infer_anew(
-    cls: type[OnnxOp],
-    operands: Mapping[str, Any],
-    properties: Mapping[str, Attribute],
-    results: int | None,
-) -> tuple[TensorType, ...]:
-    element_type = _result_element_type(cls, operands, properties)
-    call = _call(cls, operands, properties, 1 if results is None else results)
-    least = cls.VERSIONS[-1].min_inputs
-    if len(call.operands) < least:
-        raise violation("inputs", given=len(call.operands), expected=f"{least} or more")
-    return tuple(shapes.tensor_type(element_type, shape) for shape in infer(call))
-
-
-def _result_element_type(
-    cls: type[OnnxOp], operands: Mapping[str, Any], properties: Mapping[str, Attribute]
-) -> Attribute:
-    """The element type of the results; raises GradcError where operands contradict the schema."""
-    variables: dict[str, Attribute] = {}
-    for name, given in operands.items():
-        for value in _sequence(given):
-            _bind(cls, variables, name, shapes.element_type_of(value))
-    ((result, _),) = cls.get_irdl_definition().results
-    variable = cls.TYPES[result]
-    if variable in variables:
-        return variables[variable]
-    return _free_element_type(cls, variable, properties)
-
-
-def _bind(cls: type[OnnxOp], variables: dict[str, Attribute], operand: str, given: Attribute) -> None:
-    """Hold an operand's element type against its type variable, which the first one decides."""
-    variable = cls.TYPES[operand]
-    fixed = by_name(variable)
-    expected = fixed.mlir if fixed else variables.setdefault(variable, given)
-    if given != expected:
-        raise violation(f"dtype of {operand}", given=name_of(given), expected=name_of(expected))
-    allowed = [variable] if fixed else cls.VERSIONS[-1].types[variable].split()
-    if name_of(given) not in allowed:
-        one_of = f"one of {', '.join(allowed)}"
-        raise violation(f"dtype of {operand}", given=name_of(given), expected=one_of)
-
-
-def _free_element_type(cls: type[OnnxOp], variable: str, properties: Mapping[str, Attribute]) -> Attribute:
-    """Of a result whose type no operand decides: an attribute does, or the schema has only one."""
-    if "to" in properties:
-        return properties["to"]
-    value = properties.get("value")
-    if isinstance(value, DenseIntOrFPElementsAttr):
-        return value.type.element_type
-    if cls.name == "onnx.ConstantOfShape":
-        return f32  # the default of its `value` is a float zero
-    only = by_name(cls.VERSIONS[-1].types.get(variable, variable))
-    assert only is not None, (cls.name, variable)
-    return only.mlir
+def _declared(
+    cls: type[OnnxOp], inferred: Sequence[Attribute | None], declared: Sequence[Attribute] | None
+) -> Sequence[Attribute]:
+    """The declared types, or the inferred ones if none are."""
+    if declared is not None:
+        return declared
+    known = [type_ for type_ in inferred if type_ is not None]
+    if len(known) != len(inferred):
+        raise violation("types of the results", expected="result_types, as nothing else tells them")
+    return known
 
 
 def _bytes(value: SSAValue) -> float:
+    if not shapes.has_rank(value):
+        return 0
     shape, dtype = shapes.static(shapes.shape_of(value)), of_mlir(shapes.element_type_of(value))
     if shape is None or dtype is None:
         return 0
@@ -378,9 +352,47 @@ def _operand_names(cls: type[OnnxOp]) -> tuple[str, ...]:
 
 
 @cache
+def _region_names(cls: type[OnnxOp]) -> tuple[str, ...]:
+    return tuple(name for name, _ in cls.get_irdl_definition().regions)
+
+
+@cache
+def _required(cls: type[OnnxOp]) -> frozenset[str]:
+    """The attributes that must be given."""
+    properties = cls.get_irdl_definition().properties.items()
+    return frozenset(n for n, d in properties if n != SEGMENTS and not isinstance(d, OptPropertyDef))
+
+
+@cache
 def _is_segmented(cls: type[OnnxOp]) -> bool:
-    """Whether the op has optional operands, so that a property says which are given."""
+    """Whether the op has several optional or variadic operands, so that a property says which are given."""
     return any(isinstance(option, AttrSizedOperandSegments) for option in cls.get_irdl_definition().options)
+
+
+def _by_name(cls: type[OnnxOp], operands: Sequence[Any], attributes: dict[str, Any]) -> Sequence[Any]:
+    """What is given for each operand, by place or by name; the latter are taken out of the attributes."""
+    names = _operand_names(cls)
+    if len(operands) == len(names):
+        return operands
+    if len(operands) > len(names):
+        raise TypeError(f"{cls.__name__} takes {len(names)} operands, {len(operands)} are given")
+    return [*operands, *(attributes.pop(name, None) for name in names[len(operands) :])]
+
+
+def _properties(cls: type[OnnxOp], attributes: Mapping[str, object]) -> dict[str, Attribute]:
+    """The properties for attributes, of which None are not given; TypeError for one that there is not."""
+    kinds = cls.SIGNATURE.kinds
+    for name in attributes:
+        if name not in kinds:
+            raise TypeError(f"{cls.__name__} has no attribute {name}")
+    properties: dict[str, Attribute] = {}
+    for name in kinds if attributes else ():
+        if (value := attributes.get(name)) is not None:
+            properties[name] = to_attribute(value, kinds[name])
+    if not _required(cls) <= properties.keys():
+        missing = ", ".join(sorted(_required(cls) - properties.keys()))
+        raise TypeError(f"{cls.__name__} needs {missing}")
+    return properties
 
 
 @lru_cache(MOST)
@@ -394,24 +406,19 @@ def _sequence(given: Any) -> Sequence[Any]:
     return given if isinstance(given, tuple | list) else (given,)
 
 
-def _in_order(operands: Mapping[str, Any]) -> list[SSAValue | None]:
-    found: list[SSAValue | None] = []
-    for given in operands.values():
-        found += given if isinstance(given, tuple) else (given,)
-    while found and found[-1] is None:
-        found.pop()
-    return found
-
-
 def _group(definition: OpDef, values: Sequence[SSAValue | None], parser: Parser) -> list[Any]:
-    """The operands as IRDL wants them, one entry per definition; a variadic op has only one."""
-    declared = definition.operands
-    if any(isinstance(d, VariadicDef) and not isinstance(d, OptionalDef) for _, d in declared):
-        return [list(values)]
-    if len(values) > len(declared):
-        parser.raise_error(f"{len(values)} operands, but {definition.name} has {len(declared)}")
-    padded = [*values, *[None] * (len(declared) - len(values))]
-    for value, (name, kind) in zip(padded, declared, strict=True):
+    """The operands as IRDL wants them, one entry per definition; a variadic one takes all that are left."""
+    left, groups = list(values), []
+    for name, kind in definition.operands:
+        if isinstance(kind, VariadicDef) and not isinstance(kind, OptionalDef):
+            groups.append(left)
+            left = []
+            continue
+        value = left.pop(0) if left else None
         if value is None and not isinstance(kind, OptionalDef):
             parser.raise_error(f"operand {name} of {definition.name} is missing")
-    return padded
+        groups.append(value)
+    if left:
+        most = len(definition.operands)
+        parser.raise_error(f"{len(values)} operands, but {definition.name} has {most}")
+    return groups

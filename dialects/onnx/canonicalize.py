@@ -6,6 +6,7 @@ What is constant is no pattern's business: `OnnxOp.fold` does it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import numpy as np
 from xdsl.dialects.builtin import IntegerAttr, TensorType
@@ -300,8 +301,19 @@ _PAIRS: dict[str, RewritePattern] = {
 }
 
 
+class WhereRanksAreKnown(RewritePattern):
+    """A pattern, which does nothing where it would have to know a rank that is not known."""
+
+    def __init__(self, pattern: RewritePattern):
+        self.pattern = pattern
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        with suppress(shapes.UnknownRank):
+            self.pattern.match_and_rewrite(op, rewriter)
+
+
 def patterns_of(name: str) -> tuple[RewritePattern, ...]:
     """The canonicalization patterns of the op of that name."""
     forward = (ForwardOperand(),) if name in IDENTITIES else ()
     pair = (_PAIRS[name],) if name in _PAIRS else ()
-    return (*forward, *pair)
+    return tuple(map(WhereRanksAreKnown, (*forward, *pair)))

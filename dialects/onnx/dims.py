@@ -48,13 +48,26 @@ def ints(dims: Sequence[Dim] | None) -> list[int] | None:
     return [dim for dim in dims if isinstance(dim, int)]
 
 
-def vector(tensor: Tensor, what: str) -> tuple[Dim, ...]:
-    """The elements of an operand that is a vector of sizes or axes, so its length must be known."""
-    if tensor.rank != 1 or tensor.dims is None:
-        raise violation(
-            f"{what} decides a rank", given=show(tensor.shape), expected="a vector of static length"
-        )
-    return tensor.dims
+MOST_AXES = 64
+"""What numpy's arrays may have, and more than any runtime's tensors."""
+
+
+def vector(tensor: Tensor, what: str, most: int = MOST_AXES) -> tuple[Dim, ...] | None:
+    """The elements of an operand that is a vector of sizes or axes; None where its length is not known.
+
+    What is not known of them is None. Raises GradcError for more than `most`: an entry per axis, unless the
+    op has others.
+    """
+    if tensor.rank != 1:
+        raise violation(what, given=show(tensor.shape), expected="a vector")
+    length = tensor.shape[0]
+    if not isinstance(length, int):
+        return None
+    if length > most:
+        raise violation(what, given=f"{length} values", expected=f"at most {most}")
+    if tensor.dims is not None:
+        return tensor.dims
+    return (None,) * length if tensor.value is None else tuple(tensor.value.tolist())
 
 
 def _product(dims: Sequence[Dim]) -> tuple[int, list[str]] | None:

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
-from dialects.onnx.call import Call, axes_of, axis_of
+from dialects.onnx import infer_index, infer_nn, infer_reduce, traits
+from dialects.onnx.call import Call, Tensor, axes_of, axis_of
 from dialects.onnx.dims import (
+    MOST_AXES,
     TO_THE_END,
     add,
     broadcast,
@@ -32,14 +35,19 @@ from dialects.onnx.infer_spatial import (
     resize,
 )
 from dialects.support.diagnostics import violation
-from dialects.support.shapes import Dim, Shape, merge_dim, same_dim, show
+from dialects.support.shapes import Dim, Shape, UnknownRank, merge_dim, same_dim, show
 
-Rule = Callable[[Call], list[Shape]]
+Rule = Callable[[Call], Sequence[Shape | None]]
 
 
-def infer(call: Call) -> list[Shape]:
-    """One shape per result."""
-    return RULES[call.name](call)
+def infer(call: Call) -> list[Shape | None]:
+    """One shape per result, None where not even the rank is known: no rule says it, or it takes a rank that
+    is not known."""
+    rule = RULES.get(call.name)
+    try:
+        return [None] * call.results if rule is None else [*rule(call)]
+    except UnknownRank:
+        return [None] * call.results
 
 
 # Elementwise
@@ -60,16 +68,6 @@ def clip(call: Call) -> list[Shape]:
     return same_as_first(call)
 
 
-def matmul(call: Call) -> list[Shape]:
-    a, b = call.operand(0).shape, call.operand(1).shape
-    if not a or not b:
-        raise violation("operands of MatMul", given="a scalar", expected="rank 1 or more")
-    inner, columns = b[-2:-1] or b, b[-1:] if len(b) > 1 else ()
-    if not same_dim(a[-1], inner[0]):
-        raise violation("inner dims of MatMul", given=f"{show(a)} and {show(b)}")
-    return [(*broadcast([a[:-2], b[:-2]]), *a[-2:-1], *columns)]
-
-
 # Contents
 
 
@@ -80,7 +78,9 @@ def constant(call: Call) -> list[Shape]:
 
 
 def constant_of_shape(call: Call) -> list[Shape]:
-    return [_sizes(vector(call.operand(0), "the input of ConstantOfShape"), "ConstantOfShape")]
+    sizes, what = call.operand(0), "the input of ConstantOfShape"
+    known = vector(sizes, what)
+    return [call.unknown(what, sizes) if known is None else _sizes(known, "ConstantOfShape")]
 
 
 def _sizes(dims: Sequence[Dim], what: str) -> Shape:
@@ -94,13 +94,21 @@ def range_(call: Call) -> list[Shape]:
     bounds = [call.operand(i) for i in range(3)]
     if any(b.rank != 0 for b in bounds):
         raise violation("inputs of Range", expected="scalars")
-    known = [b.value for b in bounds if b.value is not None]
-    if len(known) != 3:
-        return [(None,)]
-    start, limit, delta = (v.item() for v in known)
+    start, limit, delta = map(_number, bounds)
     if delta == 0:
         raise violation("delta of Range", given=0, expected="not 0")
+    if (start, delta) == (0, 1) and isinstance(limit, str):
+        return [(limit,)]
+    if not all(isinstance(bound, int | float) for bound in (start, limit, delta)):
+        return [(None,)]
     return [(max(math.ceil((limit - start) / delta), 0),)]
+
+
+def _number(scalar: Tensor) -> Any:
+    """As far as it is known: a number, the name of a size, or None."""
+    if scalar.value is not None:
+        return scalar.value.item()
+    return None if scalar.dims is None else scalar.dims[0]
 
 
 def shape(call: Call) -> list[Shape]:
@@ -139,8 +147,10 @@ def _agree(a: Dim, b: Dim) -> Dim:
 
 
 def expand(call: Call) -> list[Shape]:
-    target = vector(call.operand(1), "the shape of Expand")
-    return [broadcast([call.operand(0).shape, _sizes(target, "Expand")])]
+    what = "the shape of Expand"
+    sizes = vector(call.operand(1), what)
+    target = call.unknown(what, call.operand(1)) if sizes is None else _sizes(sizes, "Expand")
+    return [broadcast([call.operand(0).shape, target])]
 
 
 def gather(call: Call) -> list[Shape]:
@@ -158,13 +168,14 @@ def gather_elements(call: Call) -> list[Shape]:
 
 
 def pad(call: Call) -> list[Shape]:
-    data, pads = call.operand(0), vector(call.operand(1), "the pads of Pad")
+    data, pads = call.operand(0), vector(call.operand(1), "the pads of Pad", 2 * MOST_AXES)
     axes = list(range(data.rank))
     if (given := call.optional(3)) is not None:
         known = ints(vector(given, "the axes of Pad"))
         if known is None:
             return [(None,) * data.rank]
         axes = axes_of(known, data.rank)
+    pads = (None,) * (2 * len(axes)) if pads is None else pads
     if len(pads) != 2 * len(axes):
         raise violation("pads of Pad", given=f"{len(pads)} values", expected=2 * len(axes))
     result = list(data.shape)
@@ -178,10 +189,15 @@ def reduce(call: Call) -> list[Shape]:
     keep = call.attribute("keepdims", 1)
     axes = list(range(data.rank))
     if given is not None:
-        elements = vector(given, "the axes of a reduction")
+        what = "the axes of a reduction"
+        elements = vector(given, what)
         known = ints(elements)
+        if known is None and keep:
+            return [tuple(1 if dim == 1 else None for dim in data.shape)]
+        if elements is None:
+            return [call.unknown(what, given)]
         if known is None:
-            return [(None,) * (data.rank if keep else data.rank - len(elements))]
+            return [(None,) * (data.rank - len(elements))]
         axes = axes_of(known, data.rank) or axes
     if call.attribute("noop_with_empty_axes", 0) and (given is None or given.dims == ()):
         return [data.shape]
@@ -192,7 +208,11 @@ def reduce(call: Call) -> list[Shape]:
 
 def reshape(call: Call) -> list[Shape]:
     data = call.operand(0).shape
-    target = list(vector(call.operand(1), "the shape of Reshape"))
+    what = "the shape of Reshape"
+    sizes = vector(call.operand(1), what)
+    if sizes is None:
+        return [call.unknown(what, call.operand(1))]
+    target = list(sizes)
     copies = not call.attribute("allowzero", 0)
     copied = [i for i, dim in enumerate(target) if dim == 0 and copies]
     for i in copied:
@@ -216,24 +236,23 @@ def reshape(call: Call) -> list[Shape]:
 
 def slice_(call: Call) -> list[Shape]:
     data = call.operand(0)
-    starts, ends = (vector(call.operand(i), "a bound of Slice") for i in (1, 2))
-    axes = _slice_operand(call, 3, tuple(range(len(starts))))
-    steps = _slice_operand(call, 4, (1,) * len(starts))
-    if not len(starts) == len(ends) == len(axes) == len(steps):
-        lengths = ", ".join(str(len(v)) for v in (starts, ends, axes, steps))
-        raise violation("starts, ends, axes, steps of Slice", given=f"lengths {lengths}")
-    known = ints(axes)
+    given = [call.operand(1), call.operand(2), call.optional(3), call.optional(4)]
+    read = [None if each is None else vector(each, "an operand of Slice") for each in given]
+    lengths = {len(each) for each in read if each is not None}
+    if len(lengths) > 1:
+        shown = ", ".join("?" if each is None else str(len(each)) for each in read)
+        raise violation("starts, ends, axes, steps of Slice", given=f"lengths {shown}")
+    count = min(lengths, default=0)
+    starts, ends, axes, steps = ((None,) * count if each is None else each for each in read)
+    axes = tuple(range(count)) if given[2] is None else axes
+    steps = (1,) * count if given[3] is None else steps
+    known = ints(axes) if lengths else None
     if known is None:
         return [(None,) * data.rank]
     result = list(data.shape)
     for axis, *bounds in zip(axes_of(known, data.rank), starts, ends, steps, strict=True):
         result[axis] = _sliced(result[axis], *bounds)
     return [tuple(result)]
-
-
-def _slice_operand(call: Call, index: int, default: tuple[Dim, ...]) -> tuple[Dim, ...]:
-    given = call.optional(index)
-    return default if given is None else vector(given, "the axes or steps of Slice")
 
 
 def _sliced(dim: Dim, start: Dim, end: Dim, step: Dim) -> Dim:
@@ -254,7 +273,9 @@ def split(call: Call) -> list[Shape]:
     axis = axis_of(call.attribute("axis", 0), data.rank)
     if call.attribute("num_outputs", count) != count:
         raise violation("results of Split", given=count, expected=call.attribute("num_outputs"))
-    parts = equal_parts(data.shape[axis], count) if given is None else vector(given, "split")
+    most = max(MOST_AXES, count)
+    parts = equal_parts(data.shape[axis], count) if given is None else vector(given, "split", most)
+    parts = (None,) * count if parts is None else parts
     if len(parts) != count:
         raise violation("results of Split", given=count, expected=len(parts))
     known, size = ints(parts), data.shape[axis]
@@ -277,11 +298,12 @@ def equal_parts(size: Dim, count: int) -> tuple[Dim, ...]:
 def squeeze(call: Call) -> list[Shape]:
     data, given = call.operand(0), call.optional(1)
     if given is None:
-        if any(not isinstance(dim, int) for dim in data.shape):
-            raise violation("Squeeze without axes", given=show(data.shape), expected="static dims")
-        return [tuple(dim for dim in data.shape if dim != 1)]
-    elements = vector(given, "the axes of Squeeze")
+        return [_squeezed(call, data.shape)]
+    what = "the axes of Squeeze"
+    elements = vector(given, what)
     known = ints(elements)
+    if elements is None:
+        return [call.unknown(what, given)]
     if known is None:
         return [(None,) * (data.rank - len(elements))]
     if not known:
@@ -293,8 +315,21 @@ def squeeze(call: Call) -> list[Shape]:
     return [tuple(dim for i, dim in enumerate(data.shape) if i not in axes)]
 
 
+def _squeezed(call: Call, shape: Shape) -> Shape:
+    """Without axes: whether an unknown dim is 1 shows in the rank of the result, if they all are or none."""
+    rest = tuple(dim for dim in shape if dim != 1)
+    sizes = tuple(dim for dim in rest if isinstance(dim, int))
+    if sizes == rest:
+        return rest
+    if not call.ranks:
+        raise violation("Squeeze without axes", given=show(shape), expected="static dims")
+    possible = {len(rest): rest, len(sizes): sizes}
+    return possible.get(call.ranks[0], (None,) * min(max(call.ranks[0], len(sizes)), len(rest)))
+
+
 def tile(call: Call) -> list[Shape]:
     data, repeats = call.operand(0), vector(call.operand(1), "the repeats of Tile")
+    repeats = (None,) * data.rank if repeats is None else repeats
     if len(repeats) != data.rank:
         raise violation("repeats of Tile", given=f"{len(repeats)} values", expected=data.rank)
     _sizes(repeats, "Tile")
@@ -310,7 +345,10 @@ def transpose(call: Call) -> list[Shape]:
 
 
 def unsqueeze(call: Call) -> list[Shape]:
-    data, elements = call.operand(0), vector(call.operand(1), "the axes of Unsqueeze")
+    data, what = call.operand(0), "the axes of Unsqueeze"
+    elements = vector(call.operand(1), what)
+    if elements is None:
+        return [call.unknown(what, call.operand(1))]
     rank = data.rank + len(elements)
     known = ints(elements)
     if known is None:
@@ -321,9 +359,11 @@ def unsqueeze(call: Call) -> list[Shape]:
 
 def scatter_nd(call: Call) -> list[Shape]:
     data, indices, updates = (call.operand(i) for i in range(3))
-    depth = indices.shape[-1] if indices.rank else None
-    if not isinstance(depth, int) or depth > data.rank:
-        raise violation("last dim of the indices", given=depth, expected=f"a static size up to {data.rank}")
+    depth = indices.shape[-1] if indices.rank else 0
+    if not isinstance(depth, int):
+        return [data.shape]
+    if not 0 < depth <= data.rank:
+        raise violation("last dim of the indices", given=depth, expected=f"1 to {data.rank}")
     expected = indices.shape[:-1] + data.shape[depth:]
     fits = len(expected) == updates.rank and all(map(same_dim, expected, updates.shape))
     if not fits:
@@ -331,17 +371,24 @@ def scatter_nd(call: Call) -> list[Shape]:
     return [data.shape]
 
 
-# fmt: off
-_BROADCAST = (
-    "Add", "And", "Div", "Equal", "GreaterOrEqual", "Less", "Max", "Min", "Mod", "Mul", "Or", "Sub",
-    "Where",
+_LIKE_THE_FIRST = frozenset(
+    (
+        "DequantizeLinear",
+        "Identity",
+        "MeanVarianceNormalization",
+        "PRelu",
+        "QuantizeLinear",
+        "RotaryEmbedding",
+    )
 )
-_UNARY = ("Abs", "Cast", "Ceil", "Floor", "Identity", "Neg", "Not")
-# fmt: on
 
 RULES: dict[str, Rule] = {
-    **dict.fromkeys(_BROADCAST, elementwise),
-    **dict.fromkeys(_UNARY, same_as_first),
+    **dict.fromkeys(traits.BROADCASTING, elementwise),
+    **dict.fromkeys(traits.UNARY | _LIKE_THE_FIRST, same_as_first),
+    **dict.fromkeys(traits.REDUCTIONS, reduce),
+    **infer_index.RULES,
+    **infer_nn.RULES,
+    **infer_reduce.RULES,
     "AveragePool": average_pool,
     "Clip": clip,
     "Col2Im": col2im,
@@ -354,10 +401,8 @@ RULES: dict[str, Rule] = {
     "Expand": expand,
     "Gather": gather,
     "GatherElements": gather_elements,
-    "MatMul": matmul,
     "Pad": pad,
     "Range": range_,
-    "ReduceSum": reduce,
     "Reshape": reshape,
     "Resize": resize,
     "ScatterND": scatter_nd,

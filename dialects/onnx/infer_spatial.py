@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dialects.onnx.call import Call, axes_of
+from dialects.onnx.dims import vector
 from dialects.support.diagnostics import violation
 from dialects.support.shapes import Dim, Shape, same_dim, show, static
 
@@ -182,23 +183,29 @@ def _times(dim: Dim, factor: int) -> Dim:
 
 def col2im(call: Call) -> list[Shape]:
     """data (N, C * prod(block), L), image_shape, block_shape -> (N, C, image...)."""
-    data, image, block = (call.operand(i) for i in range(3))
-    if data.rank != 3 or image.dims is None or block.dims is None:
-        raise violation("inputs of Col2Im", given=show(data.shape), expected="rank 3, static sizes")
-    if len(image.dims) != len(block.dims):
-        raise violation("block_shape", given=show(block.dims), expected=f"{len(image.dims)} values")
-    view = window(call, block.dims)
-    sizes = static(block.dims)
+    data = call.operand(0)
+    if data.rank != 3:
+        raise violation("data of Col2Im", given=show(data.shape), expected="rank 3")
+    image = vector(call.operand(1), "the image_shape of Col2Im")
+    block = vector(call.operand(2), "the block_shape of Col2Im")
+    if image is None and block is None:
+        return [(data.shape[0], *call.unknown("the image_shape of Col2Im", call.operand(1))[1:])]
+    count = len(image or block or ())
+    image, block = ((None,) * count if given is None else given for given in (image, block))
+    if len(image) != len(block):
+        raise violation("block_shape", given=show(block), expected=f"{len(image)} values")
+    view = window(call, block)
+    sizes = static(block)
     channels = data.shape[1]
     if sizes is None or not isinstance(channels, int):
-        return [(data.shape[0], None, *image.dims)]
+        return [(data.shape[0], None, *image)]
     taps = math.prod(sizes)
     if channels % taps:
         raise violation("channels of Col2Im", given=channels, expected=f"a multiple of {taps}")
-    positions = static(_swept(view, image.dims, ceil=False))
+    positions = static(_swept(view, image, ceil=False))
     if positions is not None and not same_dim(data.shape[2], math.prod(positions)):
         raise violation("columns of Col2Im", given=data.shape[2], expected=math.prod(positions))
-    return [(data.shape[0], channels // taps, *image.dims)]
+    return [(data.shape[0], channels // taps, *image)]
 
 
 def depth_to_space(call: Call) -> list[Shape]:

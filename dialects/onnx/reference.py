@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from xdsl.interpreter import Interpreter, InterpreterFunctions, impl, register_impls
+from xdsl.ir import Operation
 
 from dialects.onnx import kernels
 from dialects.onnx.base import OnnxOp
-from dialects.onnx.ops import OPS
+from dialects.onnx.ops import loaded_ops
 from dialects.support import shapes
 from dialects.support.dtypes import of_mlir
 
@@ -23,11 +25,18 @@ def evaluate(op: OnnxOp, operands: tuple[np.ndarray, ...]) -> tuple[np.ndarray, 
     return tuple(kernels.evaluate(op.call(), arrays, [d.numpy for d in dtypes if d]))
 
 
-def _run(_functions: InterpreterFunctions, _: Interpreter, op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+@impl(OnnxOp)
+def run(_functions: InterpreterFunctions, _: Interpreter, op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     return evaluate(op, args)
 
 
-OnnxFunctions = register_impls(
-    type("OnnxFunctions", (InterpreterFunctions,), {op.__name__: impl(op)(_run) for op in OPS})
-)
-"""Register an instance with an `Interpreter` to run modules of `onnx` ops."""
+@register_impls
+class OnnxFunctions(InterpreterFunctions):
+    """Register an instance with an `Interpreter` to run the `onnx` ops of its module.
+
+    An op that is there has its class loaded, so those that are loaded are all that can be met.
+    """
+
+    @classmethod
+    def _impls(cls) -> Iterable[tuple[type[Operation], Any]]:
+        return [(op, run) for op in loaded_ops()]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType, i32, i64
@@ -38,36 +38,51 @@ def dims_of(value: SSAValue) -> Dims | None:
 
     None for a tensor of another rank, type or length.
     """
-    return Walk({}, DEEPEST).dims_of(value)
+    return None if _length(value.type) is None else _follow(value)
 
 
-@dataclass(frozen=True)
-class Walk:
-    """One look backwards through the graph; `seen` keeps a shared operand from being followed twice."""
+Known = Mapping[SSAValue, Dims | None]
+"""What `dims_of` is of values."""
 
-    seen: dict[SSAValue, Dims | None]
-    left: int
 
-    def dims_of(self, value: SSAValue) -> Dims | None:
-        if value not in self.seen:
-            self.seen[value] = self._follow(value)
-        return self.seen[value]
+def _follow(value: SSAValue) -> Dims | None:
+    """Backwards through the graph; each operand before the op that reads it."""
+    known: dict[SSAValue, Dims | None] = {}
+    waiting = [(value, DEEPEST)]
+    while waiting:
+        last, left = waiting[-1]
+        if last in known:
+            waiting.pop()
+            continue
+        op = _ruled(last) if left else None
+        unasked = [(operand, left - 1) for operand in op.operands if operand not in known] if op else []
+        if unasked:
+            waiting += unasked
+            continue
+        known[last] = _dims(last, op, known)
+        waiting.pop()
+    return known[value]
 
-    def _follow(self, value: SSAValue) -> Dims | None:
-        length = _length(value.type)
-        if length is None:
-            return None
-        constant = constant_of(value)
-        if constant is not None:
-            return tuple(int(x) for x in constant.reshape(-1))
-        owner = value.owner if isinstance(value, OpResult) else None
-        rule = _RULES.get(owner.name) if owner is not None else None
-        if owner is None or rule is None or self.left == 0:
-            return (None,) * length
-        found = rule(owner, Walk(self.seen, self.left - 1))
-        if found is None or len(found) != length:
-            return (None,) * length
-        return tuple(dim if _fits(dim, value) else None for dim in found)
+
+def _ruled(value: SSAValue) -> Operation | None:
+    """The op that a value's elements follow from, if there is a rule for it."""
+    if not isinstance(value, OpResult) or value.op.name not in _RULES or _length(value.type) is None:
+        return None
+    return value.op
+
+
+def _dims(value: SSAValue, op: Operation | None, known: Known) -> Dims | None:
+    length = _length(value.type)
+    if length is None:
+        return None
+    constant = constant_of(value)
+    if constant is not None:
+        return tuple(int(x) for x in constant.reshape(-1))
+    found = None if op is None else _RULES[op.name](op, known)
+    if found is None or len(found) != length:
+        return (None,) * length
+    bits = 64 if shapes.element_type_of(value) == i64 else 32
+    return tuple(dim if _fits(dim, bits) else None for dim in found)
 
 
 @by_identity
@@ -81,33 +96,32 @@ def _length(type_: Attribute) -> int | None:
     return length if length <= MOST_DIMS else None
 
 
-def _fits(dim: Dim, value: SSAValue) -> bool:
+def _fits(dim: Dim, bits: int) -> bool:
     """Whether an element is no number that integer arithmetic would wrap around."""
-    bits = 64 if shapes.element_type_of(value) == i64 else 32
     return not isinstance(dim, int) or -(2 ** (bits - 1)) <= dim < 2 ** (bits - 1)
 
 
-Rule = Callable[[Operation, Walk], Dims | None]
+Rule = Callable[[Operation, Known], Dims | None]
 
 
-def _shape(op: Operation, walk: Walk) -> Dims | None:
+def _shape(op: Operation, known: Known) -> Dims | None:
     shape = shapes.shape_of(op.operands[0])
     start, end = _int(op, "start", 0), _int(op, "end", len(shape))
     return shape[slice(start, end)]
 
 
-def _same(op: Operation, walk: Walk) -> Dims | None:
+def _same(op: Operation, known: Known) -> Dims | None:
     """Identity, integer Cast, and changes of rank between scalar and vector."""
-    return walk.dims_of(op.operands[0])
+    return known[op.operands[0]]
 
 
-def _concat(op: Operation, walk: Walk) -> Dims | None:
-    parts = [walk.dims_of(operand) for operand in op.operands]
+def _concat(op: Operation, known: Known) -> Dims | None:
+    parts = [known[operand] for operand in op.operands]
     return tuple(dim for part in parts if part is not None for dim in part)
 
 
-def _gather(op: Operation, walk: Walk) -> Dims | None:
-    data, indices = walk.dims_of(op.operands[0]), walk.dims_of(op.operands[1])
+def _gather(op: Operation, known: Known) -> Dims | None:
+    data, indices = known[op.operands[0]], known[op.operands[1]]
     if data is None or indices is None:
         return None
     return tuple(_at(data, index) for index in indices)
@@ -119,13 +133,11 @@ def _at(dims: Dims, index: Dim) -> Dim:
     return dims[index]
 
 
-def _slice(op: Operation, walk: Walk) -> Dims | None:
-    data, *bounds = (walk.dims_of(operand) for operand in op.operands)
-    if data is None or len(op.operands) not in (3, 5):
-        return None
-    starts, ends, *rest = bounds
-    steps = rest[1] if rest else (1,)
-    if not starts or not ends or not steps:
+def _slice(op: Any, known: Known) -> Dims | None:
+    """Of a vector: its only axis may be named or not, and the step is 1 unless it is given."""
+    data, starts, ends = known[op.data], known[op.starts], known[op.ends]
+    steps = (1,) if op.steps is None else known[op.steps]
+    if data is None or not starts or not ends or not steps:
         return None
     start, end, step = starts[0], ends[0], steps[0]
     if not (isinstance(start, int) and isinstance(end, int) and isinstance(step, int)) or step == 0:
@@ -134,8 +146,8 @@ def _slice(op: Operation, walk: Walk) -> Dims | None:
 
 
 def _arithmetic(function: Callable[[int, int], int | None]) -> Rule:
-    def rule(op: Operation, walk: Walk) -> Dims | None:
-        a, b = (walk.dims_of(operand) for operand in op.operands)
+    def rule(op: Operation, known: Known) -> Dims | None:
+        a, b = (known[operand] for operand in op.operands)
         if a is None or b is None:
             return None
         length = max(len(a), len(b)) if len(a) and len(b) else 0

@@ -11,9 +11,11 @@ import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import index
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     ArrayAttr,
@@ -207,26 +209,38 @@ def _scalar(attr: Attribute) -> Any:
             raise ValueError(f"given {attr}, expected a plain number, string or list")
 
 
+def whole_number(value: Any) -> int | None:
+    """The int of Python's, numpy's or others' whole numbers; None for flags and anything else."""
+    if isinstance(value, bool | np.bool_):
+        return None
+    try:
+        return index(value)
+    except TypeError:
+        return None
+
+
 def _int(value: Any, tag: str, where: str = "") -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
+    number = whole_number(value)
+    if number is None:
         raise ValueError(f"given {value!r}{where}, expected type {tag}")
-    number = value.__index__()
     if not -(2**63) <= number < 2**63:
         raise ValueError(f"given {value!r}{where}, expected type {tag} (64 bits)")
     return number
 
 
 def _float(value: Any, tag: str, where: str = "") -> float:
-    if isinstance(value, bool | str) or not hasattr(value, "__float__"):
+    if isinstance(value, bool | np.bool_ | str | bytes):
         raise ValueError(f"given {value!r}{where}, expected type {tag}")
     try:
         return float(value)
     except OverflowError:
         return math.inf if value > 0 else -math.inf
+    except (TypeError, ValueError):
+        raise ValueError(f"given {value!r}{where}, expected type {tag}") from None
 
 
 def _bool(value: Any, tag: str) -> bool:
-    if value not in (0, 1, False, True) or isinstance(value, float):
+    if not isinstance(value, int | np.integer | np.bool_) or value not in (0, 1):
         raise ValueError(f"given {value!r}, expected type {tag} (0, 1, true or false)")
     return bool(value)
 

@@ -19,7 +19,7 @@ from dialects.support.diagnostics import violation
 def from_numpy(array: np.ndarray) -> DenseIntOrFPElementsAttr:
     """A dense attribute with the array's dtype, shape and bytes."""
     dtype = dtypes.of_numpy(array.dtype)
-    if dtype is None:
+    if dtype is None or array.dtype.hasobject:
         known = ", ".join(d.name for d in dtypes.DTYPES)
         raise violation("constant dtype", given=array.dtype, expected=f"one of {known}")
     type_ = shapes.tensor_type(dtype.mlir, array.shape)

@@ -8,20 +8,25 @@ is an assertion or any other exception: the driver turns it into a crash reprodu
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from xdsl.dialects.builtin import (
     FileLineColLoc,
     IntAttr,
+    ModuleOp,
     NameLoc,
     NoneAttr,
     StringAttr,
     UnknownLoc,
+    UnregisteredOp,
 )
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import DiagnosticException
+
+MIXED_GRAPHS = "docs/mixed_graphs.md"
+"""The page on what a graph may hold beside gradients, in which form."""
 
 Severity = Literal["error", "warning", "remark"]
 
@@ -74,13 +79,30 @@ class Diagnostic:
 
 
 class GradcError(DiagnosticException):
-    """A mistake in what the user gave; `str(error)` is the diagnostic line that the CLI prints."""
+    """A mistake in what the user gave; `str(error)` is the diagnostic line that the CLI prints.
+
+    Where there are several, `others` are the further ones, each a line of its own. `graph` is the graph
+    as far as it could be read, for a picture: an op that was not understood is an UnregisteredOp.
+    """
 
     exit_code = 4
 
-    def __init__(self, diagnostic: Diagnostic):
-        super().__init__(str(diagnostic))
+    def __init__(self, diagnostic: Diagnostic, others: Sequence[Diagnostic] = ()):
+        super().__init__("\n".join(map(str, (diagnostic, *others))))
         self.diagnostic = diagnostic
+        self.others = tuple(others)
+        self.graph: ModuleOp | None = None
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        return (self.diagnostic, *self.others)
+
+    def mapped(self, change: Callable[[Diagnostic], Diagnostic]) -> Self:
+        """The same error of changed diagnostics."""
+        first, *others = map(change, self.diagnostics)
+        found = type(self)(first, others)
+        found.graph = self.graph
+        return found
 
     def _render_traceback_(self) -> list[str]:
         """The lines that IPython shows, notes included: where in gradc it was raised helps nobody."""
@@ -141,11 +163,20 @@ def error_at(
 
 def subject_of(op: Operation) -> str:
     """`Kind "name"`: the documented kind where the op has one, and its name in the source."""
-    kind = getattr(op, "KIND", op.name)
-    name = name_of(op)
-    identifier = op.attributes.get("source.id")
-    suffix = f" id {identifier.data}" if isinstance(identifier, StringAttr) else ""
+    kind, name, identifier = kind_of(op), name_of(op), identifier_of(op)
+    suffix = f" id {identifier}" if identifier else ""
     return (f'{kind} "{name}"' if name else kind) + suffix
+
+
+def kind_of(op: Operation) -> str:
+    """The documented kind where the op has one, else its name."""
+    return op.op_name.data if isinstance(op, UnregisteredOp) else getattr(op, "KIND", op.name)
+
+
+def identifier_of(op: Operation) -> str:
+    """The op's id in the document, or ''."""
+    identifier = op.attributes.get("source.id")
+    return identifier.data if isinstance(identifier, StringAttr) else ""
 
 
 def position_of(op: Operation) -> Position | None:
@@ -184,6 +215,17 @@ def location(name: str = "", position: Position | None = None):
     if name:
         return NameLoc(StringAttr(name), place or NoneAttr())
     return place or UnknownLoc()
+
+
+MOST_NAMED = 12
+"""Names of a list in a message, beyond which their number is told."""
+
+
+def several(words: Sequence[str], most: int = MOST_NAMED) -> str:
+    """`a`, `a and b`, `a, b and c`, and the first `most` of a longer list."""
+    if len(words) > most:
+        return f"{', '.join(words[:most])} and {len(words) - most:,} more"
+    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

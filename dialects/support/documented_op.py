@@ -36,6 +36,7 @@ from dialects.support.attributes import (
     documented_attributes,
 )
 from dialects.support.diagnostics import GradcError, error_at, nearest
+from dialects.support.findings import Errors
 from dialects.support.interfaces import (
     InfersTypes,
     check_results,
@@ -171,38 +172,56 @@ def build(
         location=location,
         attributes=discardable or {},
     )
-    known = documented_attributes(cls)
+    errors = Errors()
     for name, value in attributes.items():
-        if name not in known:
-            raise unknown_attribute(op, name)
-        try:
-            op.properties[name] = known[name].spec.encode(value)
-        except ValueError as error:
-            raise error_at(op, f"attribute {name}: {error}") from None
+        errors.attempt(_set, op, name, value)
+    errors.check()
     op.normalise()
     check_form(op)
-    if result_dtype is None:
-        (inferred,) = inferred_types(op)
-        declared = shapes.shape_of(op.results[0])
-        set_type(op.results[0], shapes.tensor_type(inferred.element_type, declared))
+    (inferred,) = inferred_types(op)
+    assert isinstance(inferred, TensorType)
+    declared = shapes.shape_of(inferred if result_shape is None else op.results[0])
+    set_type(op.results[0], shapes.tensor_type(result_dtype or inferred.element_type, declared))
     refine_results(op)
     return op
 
 
+def _set(op: DocumentedOp, name: str, value: Any) -> None:
+    documented = documented_attributes(type(op)).get(name)
+    if documented is None:
+        raise unknown_attribute(op, name)
+    try:
+        op.properties[name] = documented.spec.encode(value)
+    except ValueError as error:
+        raise error_at(op, f"attribute {name}: {error}") from None
+
+
 def check_form(op: DocumentedOp) -> None:
     """Raise unless the op has the operands and attributes that its document lists, of their types."""
-    _check_ports(op)
+    errors = Errors()
+    errors.attempt(_check_ports, op)
     for name, given in op.attributes.items():
-        if name == CHOICE and not isinstance(given, StringAttr):
-            raise error_at(op, f"attribute {name}", given=given, expected='the "name" of a strategy')
-        if name != CHOICE and not name.startswith(DISCARDABLE_PREFIX):
-            raise unknown_attribute(op, name)
-    for name, documented in documented_attributes(type(op)).items():
-        given = op.properties.get(name)
-        if given is None and documented.required:
-            raise missing_attribute(op, name, documented.spec)
-        if given is not None:
-            _check_value(op, documented, given)
+        errors.attempt(_check_discardable, op, name, given)
+    misspelt = [name for name in op.attributes if not name.startswith(DISCARDABLE_PREFIX)]
+    for documented in documented_attributes(type(op)).values():
+        errors.attempt(_check_attribute, op, documented, misspelt)
+    errors.check()
+
+
+def _check_discardable(op: DocumentedOp, name: str, given: Attribute) -> None:
+    if name == CHOICE and not isinstance(given, StringAttr):
+        raise error_at(op, f"attribute {name}", given=given, expected='the "name" of a strategy')
+    if name != CHOICE and not name.startswith(DISCARDABLE_PREFIX):
+        raise unknown_attribute(op, name)
+
+
+def _check_attribute(op: DocumentedOp, documented: DocumentedAttribute, misspelt: Sequence[str]) -> None:
+    """Raise for an attribute that is missing, unless it is there under a misspelt name, or is ill-typed."""
+    given = op.properties.get(documented.name)
+    if given is None and documented.required and not any(nearest(m, [documented.name]) for m in misspelt):
+        raise missing_attribute(op, documented.name, documented.spec)
+    if given is not None:
+        _check_value(op, documented, given)
 
 
 def _check_ports(op: DocumentedOp) -> None:

@@ -7,34 +7,89 @@ from typing import NamedTuple
 import ml_dtypes
 import numpy as np
 from xdsl.dialects import builtin
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
+from xdsl.irdl import irdl_attr_definition
 
-UI8 = builtin.IntegerType(8, builtin.Signedness.UNSIGNED)
+
+@irdl_attr_definition
+class StringType(ParametrizedAttribute, TypeAttribute):
+    """The element type of ONNX's tensors of strings, which MLIR's builtin dialect has none for."""
+
+    name = "onnx.string"
 
 
 class DType(NamedTuple):
-    """`name` is oneDNN's word; `mlir` and `numpy` are what the IR and arrays use for it."""
+    """`name` is oneDNN's word, or one of its kind; `mlir` and `numpy` are what the IR and arrays use for it.
+
+    `number` is TensorProto.DataType, `onnx` is ONNX's word, as in `tensor(float)`.
+    """
 
     name: str
     mlir: Attribute
     numpy: np.dtype
+    number: int
+    onnx: str
 
 
+def _signed(bits: int) -> builtin.IntegerType:
+    return builtin.IntegerType(bits)
+
+
+def _unsigned(bits: int) -> builtin.IntegerType:
+    return builtin.IntegerType(bits, builtin.Signedness.UNSIGNED)
+
+
+UI8 = _unsigned(8)
+
+
+def _small(name: str) -> np.dtype:
+    return np.dtype(getattr(ml_dtypes, name))
+
+
+# fmt: off
 DTYPES = (
-    DType("f32", builtin.f32, np.dtype(np.float32)),
-    DType("bf16", builtin.bf16, np.dtype(ml_dtypes.bfloat16)),
-    DType("f16", builtin.f16, np.dtype(np.float16)),
-    DType("f64", builtin.f64, np.dtype(np.float64)),
-    DType("s32", builtin.i32, np.dtype(np.int32)),
-    DType("s64", builtin.i64, np.dtype(np.int64)),
-    DType("s8", builtin.i8, np.dtype(np.int8)),
-    DType("u8", UI8, np.dtype(np.uint8)),
-    DType("boolean", builtin.i1, np.dtype(np.bool_)),
+    DType("f32", builtin.f32, np.dtype(np.float32), 1, "float"),
+    DType("bf16", builtin.bf16, np.dtype(ml_dtypes.bfloat16), 16, "bfloat16"),
+    DType("f16", builtin.f16, np.dtype(np.float16), 10, "float16"),
+    DType("f64", builtin.f64, np.dtype(np.float64), 11, "double"),
+    DType("s32", builtin.i32, np.dtype(np.int32), 6, "int32"),
+    DType("s64", builtin.i64, np.dtype(np.int64), 7, "int64"),
+    DType("s8", builtin.i8, np.dtype(np.int8), 3, "int8"),
+    DType("u8", UI8, np.dtype(np.uint8), 2, "uint8"),
+    DType("boolean", builtin.i1, np.dtype(np.bool_), 9, "bool"),
 )
+"""The data types of the documents of the source dialects."""
 
-_BY_NAME = {d.name: d for d in DTYPES}
-_BY_MLIR = {d.mlir: d for d in DTYPES}
-_BY_NUMPY = {d.numpy: d for d in DTYPES}
+ONNX_DTYPES = (
+    *DTYPES,
+    DType("s16", builtin.i16, np.dtype(np.int16), 5, "int16"),
+    DType("u16", _unsigned(16), np.dtype(np.uint16), 4, "uint16"),
+    DType("u32", _unsigned(32), np.dtype(np.uint32), 12, "uint32"),
+    DType("u64", _unsigned(64), np.dtype(np.uint64), 13, "uint64"),
+    DType("s4", _signed(4), _small("int4"), 22, "int4"),
+    DType("u4", _unsigned(4), _small("uint4"), 21, "uint4"),
+    DType("s2", _signed(2), _small("int2"), 26, "int2"),
+    DType("u2", _unsigned(2), _small("uint2"), 25, "uint2"),
+    DType("f8_e4m3fn", builtin.Float8E4M3FNType(), _small("float8_e4m3fn"), 17, "float8e4m3fn"),
+    DType("f8_e4m3fnuz", builtin.Float8E4M3FNUZType(), _small("float8_e4m3fnuz"), 18, "float8e4m3fnuz"),
+    DType("f8_e5m2", builtin.Float8E5M2Type(), _small("float8_e5m2"), 19, "float8e5m2"),
+    DType("f8_e5m2fnuz", builtin.Float8E5M2FNUZType(), _small("float8_e5m2fnuz"), 20, "float8e5m2fnuz"),
+    DType("f8_e8m0", builtin.Float8E8M0FNUType(), _small("float8_e8m0fnu"), 24, "float8e8m0"),
+    DType("f6_e2m3", builtin.Float6E2M3FNType(), _small("float6_e2m3fn"), 27, "float6e2m3"),
+    DType("f6_e3m2", builtin.Float6E3M2FNType(), _small("float6_e3m2fn"), 28, "float6e3m2"),
+    DType("f4_e2m1", builtin.Float4E2M1FNType(), _small("float4_e2m1fn"), 23, "float4e2m1"),
+    DType("c64", builtin.ComplexType(builtin.f32), np.dtype(np.complex64), 14, "complex64"),
+    DType("c128", builtin.ComplexType(builtin.f64), np.dtype(np.complex128), 15, "complex128"),
+    DType("string", StringType(), np.dtype(np.object_), 8, "string"),
+)
+"""All data types of ONNX. An array has one element a byte of a type of fewer than 8 bits, as a constant has;
+an array of strings holds objects, and no constant."""
+# fmt: on
+
+_BY_NAME = {d.name: d for d in ONNX_DTYPES}
+_BY_MLIR = {d.mlir: d for d in ONNX_DTYPES}
+_BY_NUMPY = {d.numpy: d for d in ONNX_DTYPES}
+_BY_NUMBER = {d.number: d for d in ONNX_DTYPES}
 
 FLOATS = ("f32", "bf16", "f16", "f64")
 """Data types of every gradient op. f64 is a convenience: it runs where the runtime has kernels."""
@@ -48,6 +103,11 @@ def by_name(name: str) -> DType | None:
 
 def of_mlir(element_type: Attribute) -> DType | None:
     return _BY_MLIR.get(element_type)
+
+
+def by_number(number: int) -> DType | None:
+    """The entry of a TensorProto.DataType."""
+    return _BY_NUMBER.get(number)
 
 
 def of_numpy(dtype: np.dtype) -> DType | None:

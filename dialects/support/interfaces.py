@@ -5,10 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 
-from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import TensorType, UnrankedTensorType
+from xdsl.ir import Attribute, Operation, SSAValue
 
-from dialects.support import shapes
+from dialects.support import layouts, shapes
 from dialects.support.diagnostics import Diagnostic, error_at
 from dialects.support.dtypes import name_of
 from dialects.support.state import once_per_state
@@ -18,8 +18,11 @@ class InfersTypes(Operation, ABC):
     """An op whose result types follow from its operands and attributes."""
 
     @abstractmethod
-    def infer_result_types(self) -> tuple[TensorType, ...]:
-        """One type per result; raises GradcError where operands and attributes contradict."""
+    def infer_result_types(self) -> tuple[Attribute | None, ...]:
+        """One type per result, None where only what is declared tells it.
+
+        Raises GradcError where operands and attributes contradict.
+        """
 
     def result_role(self, index: int) -> str:
         """The documented name of a result, for diagnostics."""
@@ -34,6 +37,27 @@ class KnowsOperands(Operation, ABC):
         """Shapes that operands have wherever the op is defined; raises GradcError as inference does."""
 
 
+class HasReadings(Operation, ABC):
+    """An op whose document has two readings, of which its types may leave both."""
+
+    @property
+    @abstractmethod
+    def is_open(self) -> bool:
+        """Whether both are left."""
+
+    @abstractmethod
+    def settle(self) -> bool:
+        """Take one where both are left, and write into types and attributes that it was; True if so."""
+
+
+def agreed(a: SSAValue, b: SSAValue, layout: str) -> Iterator[tuple[SSAValue, shapes.Shape]]:
+    """What two data tensors of one layout and rank tell of each other: N and C are the same."""
+    given = (shapes.shape_of(a), shapes.shape_of(b))
+    same = {layouts.axis_of(layout, letter, len(given[0]) - 2) for letter in "NC"}
+    for value, other in ((a, given[1]), (b, given[0])):
+        yield value, tuple(dim if axis in same else None for axis, dim in enumerate(other))
+
+
 class Remarks(Operation, ABC):
     """An op whose document leaves more than one reading, or whose attributes may contradict."""
 
@@ -42,7 +66,7 @@ class Remarks(Operation, ABC):
         """What the reader should know about this op with these types. Called on verified ops."""
 
 
-def set_type(value: SSAValue, type_: TensorType) -> None:
+def set_type(value: SSAValue, type_: Attribute) -> None:
     """Change the type of a value in place.
 
     xDSL's own `replace_value_with_new_type` makes a new value, which leaves every reference that a
@@ -52,7 +76,7 @@ def set_type(value: SSAValue, type_: TensorType) -> None:
 
 
 @once_per_state
-def inferred_types(op: InfersTypes) -> tuple[TensorType, ...]:
+def inferred_types(op: InfersTypes) -> tuple[Attribute | None, ...]:
     """`op.infer_result_types()`, asked once per state of an op."""
     return op.infer_result_types()
 
@@ -60,9 +84,7 @@ def inferred_types(op: InfersTypes) -> tuple[TensorType, ...]:
 def check_results(op: InfersTypes) -> None:
     """Raise unless the declared result types can be the inferred ones."""
     for index, inferred in enumerate(inferred_types(op)):
-        declared = op.results[index].type
-        assert isinstance(declared, TensorType)
-        _check_result(op, index, declared, inferred)
+        _check_result(op, index, op.results[index].type, inferred)
 
 
 def refine_results(op: InfersTypes) -> bool:
@@ -70,12 +92,10 @@ def refine_results(op: InfersTypes) -> bool:
     changed = False
     for index, inferred in enumerate(inferred_types(op)):
         declared = op.results[index].type
-        assert isinstance(declared, TensorType)
         if declared is inferred:
             continue
         _check_result(op, index, declared, inferred)
-        shape = shapes.merge(shapes.shape_of(inferred), shapes.shape_of(declared))
-        refined = shapes.tensor_type(inferred.element_type, shape)
+        refined = _merged(declared, inferred)
         if refined is declared:
             continue
         changed |= refined != declared
@@ -94,10 +114,27 @@ def refine_operands(op: KnowsOperands) -> bool:
     return changed
 
 
-def _check_result(op: InfersTypes, index: int, declared: TensorType, inferred: TensorType) -> None:
-    if declared == inferred:
+def _merged(declared: Attribute, inferred: Attribute | None) -> Attribute:
+    """What a declared and an inferred type that do not contradict say together."""
+    if inferred is None or isinstance(inferred, UnrankedTensorType):
+        return declared
+    if not isinstance(inferred, TensorType) or not isinstance(declared, TensorType):
+        return inferred if isinstance(declared, UnrankedTensorType) else declared
+    shape = shapes.merge(shapes.shape_of(inferred), shapes.shape_of(declared))
+    return shapes.tensor_type(inferred.element_type, shape)
+
+
+_TENSORS = (TensorType, UnrankedTensorType)
+
+
+def _check_result(op: InfersTypes, index: int, declared: Attribute, inferred: Attribute | None) -> None:
+    if inferred is None or declared == inferred:
         return
     role = op.result_role(index)
+    if not isinstance(declared, _TENSORS) or not isinstance(inferred, _TENSORS):
+        if type(declared) is not type(inferred):
+            raise error_at(op, f"type of {role}", given=declared, expected=inferred)
+        return
     if declared.element_type != inferred.element_type:
         raise error_at(
             op,
@@ -105,6 +142,8 @@ def _check_result(op: InfersTypes, index: int, declared: TensorType, inferred: T
             given=name_of(declared.element_type),
             expected=name_of(inferred.element_type),
         )
+    if not isinstance(declared, TensorType) or not isinstance(inferred, TensorType):
+        return
     given, expected = shapes.shape_of(declared), shapes.shape_of(inferred)
     if not shapes.compatible(given, expected):
         raise error_at(op, f"shape of {role}", given=shapes.show(given), expected=shapes.show(expected))

@@ -16,6 +16,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
 from math import prod
 
+import numpy as np
+
+from dialects.support import spelling
 from dialects.support.diagnostics import (
     Diagnostic,
     UnsupportedError,
@@ -23,6 +26,7 @@ from dialects.support.diagnostics import (
     nearest,
     sentence,
 )
+from dialects.support.during import during
 
 OPTION = "--limit"
 
@@ -50,15 +54,18 @@ class Limits:
     constant_growth: int = _limit(
         8, "times the elements of an op's data that constants built for it may have, beyond 1,048,576"
     )
+    axis_positions: int = _limit(2**25, "positions of a resized axis that are looked at one by one")
     nodes: int = _limit(10_000, "ONNX nodes that one op becomes")
-    tensor_elements: int = _limit(2**28, "elements of a tensor of a graph that is run")
-    input_elements: int = _limit(2**28, "elements of all inputs that gradc makes up for a run")
+    tensor_elements: int = _limit(2**26, "elements of a tensor of a graph that is run")
+    input_elements: int = _limit(2**26, "elements of all inputs that gradc makes up for a run")
 
     def __post_init__(self) -> None:
         for name in names():
-            value = getattr(self, name.replace("-", "_"))
-            if type(value) is not int or value < 1:
+            field_name = name.replace("-", "_")
+            value = getattr(self, field_name)
+            if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
                 raise _usage(f"limit {name}", repr(value), "a whole number, 1 or more")
+            object.__setattr__(self, field_name, int(value))
 
     def of(self, name: str) -> int:
         """The limit of a name as the command line spells it."""
@@ -83,11 +90,8 @@ def current() -> Limits:
 @contextlib.contextmanager
 def using(limits: Limits | None) -> Iterator[None]:
     """Other limits for as long as the context lasts; with None those that are in force."""
-    token = _current.set(current() if limits is None else limits)
-    try:
+    with during(_current, current() if limits is None else limits):
         yield
-    finally:
-        _current.reset(token)
 
 
 def parse(settings: Iterable[str]) -> Limits:
@@ -131,7 +135,7 @@ def check(name: str, given: int, what: str) -> None:
 def too_large(name: str, given: int, what: str) -> str:
     """That `what`, of which there are `given`, is beyond a limit, and what raises it."""
     expected = f"at most {current().of(name):,}, the limit {name}"
-    return sentence(what, f"{given:,}", expected, f"{OPTION} {name}={given} raises it")
+    return sentence(what, f"{given:,}", expected, f"{spelling.limit(name, given)} raises it")
 
 
 def check_tensor(shape: Iterable[object], name: str, what: str) -> None:

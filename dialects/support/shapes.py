@@ -9,10 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, NoneAttr, StringAttr, TensorType
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    ArrayAttr,
+    NoneAttr,
+    StringAttr,
+    TensorType,
+    UnrankedTensorType,
+)
 from xdsl.ir import Attribute, BlockArgument, OpResult, SSAValue
 
-from dialects.support.diagnostics import violation
+from dialects.support.diagnostics import Diagnostic, GradcError, violation
 from dialects.support.memo import MOST, by_identity
 
 MOST_ELEMENTS = 2**62
@@ -20,6 +27,14 @@ MOST_ELEMENTS = 2**62
 
 Dim = int | str | None
 Shape = tuple[Dim, ...]
+
+
+class UnknownRank(GradcError):
+    """The shape was asked of a tensor that is not even known to have a rank."""
+
+    def __init__(self, what: object = "a tensor without a known rank", others: Sequence[Diagnostic] = ()):
+        made = isinstance(what, Diagnostic)
+        super().__init__(what if made else Diagnostic("error", str(what)), others)
 
 
 def tensor_type(element_type: Attribute, shape: Sequence[Dim]) -> TensorType:
@@ -41,9 +56,11 @@ def _tensor_type(element_type: Attribute, shape: Shape) -> TensorType:
 
 
 def shape_of(value: SSAValue | Attribute) -> Shape:
-    """The shape of a ranked tensor value or type."""
+    """The shape of a ranked tensor value or type; UnknownRank for a tensor of which no rank is known."""
     type_ = value.type if isinstance(value, _VALUES) else value
     if type(type_) is not TensorType:
+        if isinstance(type_, UnrankedTensorType):
+            raise UnknownRank(f"not a ranked tensor: {type_}")
         raise violation(f"not a ranked tensor: {type_}")
     return _shape_of(type_)
 
@@ -74,8 +91,13 @@ def _names(type_: TensorType) -> tuple[str, ...]:
 
 
 def element_type_of(value: SSAValue) -> Attribute:
-    assert isinstance(value.type, TensorType)
+    assert isinstance(value.type, TensorType | UnrankedTensorType)
     return value.type.element_type
+
+
+def has_rank(value: SSAValue | Attribute) -> bool:
+    """Whether a value or type is that of a tensor of known rank."""
+    return isinstance(value.type if isinstance(value, _VALUES) else value, TensorType)
 
 
 def is_static(shape: Sequence[Dim]) -> bool:

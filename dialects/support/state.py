@@ -21,7 +21,8 @@ from dialects.support.memo import Memo, by_identity
 V = TypeVar("V")
 
 MOST_SIZES = 64
-"""Constants of more elements are data: nothing is inferred from their values."""
+"""Constants of more elements are data: nothing is inferred from their values, but for vectors of integers, of
+which Split may have many."""
 
 State = tuple[Any, ...]
 
@@ -40,7 +41,7 @@ def call_state(
     """Class, operand types and small constant operands, properties: what results are inferred from.
 
     None for an op that reads sizes which another op computes, or a value that is erased, and for a
-    large constant, which a Memo would keep alive.
+    large constant, or a long one of integers, which a Memo would keep alive.
     """
     state: list[Any] = [cls]
     for operand in operands:
@@ -56,6 +57,8 @@ def call_state(
             if constant is None and _is_computed_size(operand):
                 return None
             state.append(constant)
+        elif _are_integers(type_) and isinstance(operand.owner, Operation):
+            return None
     for name, value in properties.items():
         if type(value) is DenseIntOrFPElementsAttr and not _few(value.type):
             return None
@@ -70,6 +73,16 @@ def _few(type_: Attribute) -> bool:
         return False
     shape = shapes.static(shapes.shape_of(type_))
     return shape is not None and math.prod(shape) <= MOST_SIZES
+
+
+@by_identity
+def _are_integers(type_: Attribute) -> bool:
+    """Whether a tensor is a vector of integers."""
+    return (
+        isinstance(type_, TensorType)
+        and isinstance(type_.element_type, IntegerType)
+        and type_.get_num_dims() == 1
+    )
 
 
 def _is_computed_size(value: SSAValue) -> bool:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.dialects.func import ReturnOp
+from xdsl.ir import SSAValue
 
 from dialects.support import entry
 from dialects.support.constants import constant_attribute
@@ -18,10 +18,10 @@ from dialects.support.documented_op import DocumentedOp
 from dialects.support.dtypes import of_numpy
 from gradc.accuracy.errors import MEASURES, Errors, errors
 from gradc.accuracy.exact import exact, magnitudes
+from gradc.accuracy.single import alone, inputs_of
 from gradc.compiler import Compiled, compile_module
 from gradc.tables import PLAIN, Look, table
-from gradc.tensors import as_dtype, checked_inputs
-from gradc.verify import reference
+from gradc.verify import in_order, reference
 
 
 @dataclass(frozen=True)
@@ -51,10 +51,7 @@ def report(
 ) -> Report:
     """`outputs` are what the compiled graph made of `inputs`; its ops are compiled and run on `ep`."""
     function = entry.entry_function(compiled.source)
-    dtypes = {info.name: info.dtype for info in compiled.inputs}
-    given = {name: as_dtype(np.asarray(array), dtypes[name]) for name, array in inputs.items()}
-    arrays = checked_inputs(compiled.inputs, given)
-    fed = [arrays[name] for name in entry.input_names(function)]
+    fed = in_order(compiled, inputs)
     got = [outputs[name] for name in entry.output_names(function)]
     rows = _rows(entry.output_names(function), got, compiled.source, fed)
     gradients = [op for op in function.body.block.ops if isinstance(op, DocumentedOp)]
@@ -80,8 +77,7 @@ def _ops(compiled: Compiled, inputs: Sequence[np.ndarray], ep: Any, threads: int
     for op in block.ops:
         if isinstance(op, ReturnOp) or all(constant_attribute(result) for result in op.results):
             continue
-        module, operands = alone(op)
-        given = [known[operand] for operand in operands]
+        module, given = alone(op), [known[operand] for operand in inputs_of(op)]
         known |= zip(op.results, reference(module, given), strict=True)
         if not isinstance(op, DocumentedOp):
             continue
@@ -89,28 +85,6 @@ def _ops(compiled: Compiled, inputs: Sequence[np.ndarray], ep: Any, threads: int
         names = entry.input_names(entry.entry_function(single.source))
         got = single.run(dict(zip(names, given, strict=True)), ep, threads)
         yield from _rows([subject_of(op)], list(got.values()), single.source, given)
-
-
-def alone(op: Operation) -> tuple[ModuleOp, list[SSAValue]]:
-    """A module of one op of a source module: its constants, and an input for each other operand."""
-    operands = [value for value in dict.fromkeys(op.operands) if constant_attribute(value) is None]
-    block = Block(arg_types=[value.type for value in operands])
-    values: dict[SSAValue, SSAValue] = dict(zip(operands, block.args, strict=True))
-    for value in dict.fromkeys(op.operands):
-        if isinstance(value.owner, Operation) and value not in values:
-            block.add_op(value.owner.clone(values))
-    block.add_op(copy := op.clone(values))
-    block.add_op(ReturnOp(*copy.results))
-    function = FuncOp("main", ([], []), Region(block))
-    entry.update_function_type(function)
-    entry.set_names(
-        function,
-        [f"operand{i}" for i in range(len(operands))],
-        [f"result{i}" for i in range(len(copy.results))],
-    )
-    module = ModuleOp([function])
-    module.verify()
-    return module, operands
 
 
 def as_text(found: Report, look: Look = PLAIN) -> str:

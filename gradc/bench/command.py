@@ -14,6 +14,7 @@ from gradc.bench.report import Report
 from gradc.bench.run import ALL, GRADC, Case, Outcome, Result, Settings, run_case
 from gradc.bench.suite import cases_of, suite
 from gradc.crash import InternalError
+from gradc.streams import write_stdout
 from gradc.tables import look
 from passes.choice import find_strategy
 from passes.target import usable_threads
@@ -100,7 +101,7 @@ def check_outputs(json_path: str | None, plot_path: str | None) -> None:
 def write_json(path: str, text: str) -> None:
     """To a file, or to stdout for `-`."""
     if path == STDOUT:
-        print(text)
+        write_stdout(f"{text}\n".encode())
     else:
         files.write_whole(path, text.encode())
 

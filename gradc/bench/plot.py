@@ -15,6 +15,7 @@ from dialects.support.diagnostics import Diagnostic, UnsupportedError
 from gradc import files
 from gradc.bench.floors import Group
 from gradc.bench.report import threads_of
+from gradc.extras import install
 
 COLOURS = {"torch": "#d95f02", "onednn": "#1b70b3", "onnx-ad": "#7a6fb0"}
 DPI = 150
@@ -26,7 +27,7 @@ def check_available() -> None:
     try:
         import_module("matplotlib")
     except ImportError:
-        text = '--plot needs matplotlib; pip install "gradc[peers]"'
+        text = f"--plot needs matplotlib; {install('peers')}"
         raise UnsupportedError(Diagnostic("error", text)) from None
 
 

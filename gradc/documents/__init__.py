@@ -5,6 +5,7 @@ python -m gradc.documents --check    fail if one is stale
 
 pages         which page has which parts
 op_page       the formula, ports, attributes, constraints and strategies of a source op
+mixed         the ops of ONNX that gradc has, and what each form of source can say
 strategies    every strategy: its idea and what it refuses
 commands      the command line, from click and argparse
 prose         docstrings as Markdown

@@ -55,8 +55,8 @@ def _option(record: tuple[str, str]) -> tuple[str, str]:
 def opt_command() -> str:
     parser = argparse.ArgumentParser(prog="gradc-opt")
     GradcOpt("", []).register_all_arguments(parser)
-    rows = [(_names(action), escaped(_short(action))) for action in parser._actions]
-    return table(HEADER, rows)
+    shown = [action for action in parser._actions if action.help != argparse.SUPPRESS]
+    return table(HEADER, [(_names(action), escaped(action.help or "")) for action in shown])
 
 
 def _names(action: argparse.Action) -> str:
@@ -64,11 +64,6 @@ def _names(action: argparse.Action) -> str:
         "" if action.nargs == 0 or not action.option_strings else f" {action.metavar or action.dest.upper()}"
     )
     return f"`{', '.join(action.option_strings) or action.dest}{takes}`"
-
-
-def _short(action: argparse.Action) -> str:
-    """The help text, but for the list of all passes."""
-    return " ".join((action.help or "").split()).partition(" Available passes")[0]
 
 
 def passes() -> str:

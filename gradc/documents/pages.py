@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from dialects import source_ops
+from dialects import source_kinds
 
 Content = Callable[[], str]
 
 
 def pages() -> Mapping[str, Mapping[str, Content]]:
     """Path of a page, from the root of the repository -> name of a part -> what makes it."""
+    from dialects.onednn.row_classes import FAMILIES, KINDS
     from gradc import limits_table, support_table
     from gradc.bench import markdown
-    from gradc.documents import commands, op_page, speed, strategies
+    from gradc.documents import commands, families, mixed, op_page, speed, strategies
 
     parts_of_ops = {
         "op": op_page.formula,
@@ -31,6 +32,7 @@ def pages() -> Mapping[str, Mapping[str, Content]]:
             "compile time": speed.compile_times,
         },
         "docs/cost_model.md": {"choice": speed.choice},
+        "docs/mixed_graphs.md": {"onnx ops": mixed.onnx_ops, "forms": mixed.forms},
         "docs/strategies.md": {"strategies": strategies.page},
         "docs/reference/cli.md": {
             "gradc": commands.gradc_commands,
@@ -39,6 +41,8 @@ def pages() -> Mapping[str, Mapping[str, Content]]:
         },
         **{
             f"docs/ops/{kind}.md": {name: partial(part, kind) for name, part in parts_of_ops.items()}
-            for kind in source_ops()
+            for kind in source_kinds()
+            if kind not in KINDS
         },
+        "docs/ops/rows.md": {name: partial(families.family, name) for name in FAMILIES},
     }

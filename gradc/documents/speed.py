@@ -93,6 +93,8 @@ def compile_times() -> str:
     """The table of the file that benchmarks/compile_time.py wrote."""
     found = report("docs/speed/compile-time.json")
     columns = ("build_ms", "first_ms", "again_ms")
-    rows = [(f"{row['ops']:,}", *(f"{row[name]:.1f}" for name in columns)) for row in found["rows"]]
-    header = ("ops", "to build the graph, ms", "to compile it, ms", "to compile it again, ms")
+    rows = [
+        (row["graph"], f"{row['ops']:,}", *(f"{row[name]:.1f}" for name in columns)) for row in found["rows"]
+    ]
+    header = ("graph", "ops", "to build the graph, ms", "to compile it, ms", "to compile it again, ms")
     return f"{table(header, rows)}\n\n{about_run(found)}"

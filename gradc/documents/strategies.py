@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
+from dialects.support import spelling
+from gradc.bench.run import Case
 from gradc.bench.suite import cases_of, suite
 from gradc.documents.prose import capitalized, escaped, paragraphs, table
 from gradc.documents.speed import ROOT
@@ -46,7 +48,11 @@ def _described(strategy: Strategy) -> Iterator[str]:
     for more in paragraphs(type(strategy))[1:]:
         yield escaped(more)
     ops = ", ".join(f"`{op.name}`" for op in strategy.ops)
-    strict = " Only with `--strict-ieee`: there is always a quicker one." if strategy.strict_only else ""
+    strict = (
+        " Only with `--strict-ieee`, and where no other strategy applies: others are quicker."
+        if strategy.strict_only
+        else ""
+    )
     layouts = f"; convolutions as {', '.join(strategy.layouts)}" if "grad.conv" in ops else ""
     yield f"Writes {ops}{layouts}.{strict}"
     reasons = refusals()[strategy.name]
@@ -66,14 +72,18 @@ def refusals() -> dict[str, dict[str, tuple[str, str]]]:
         *suite("full"),
         *(case for text in ODD for case in cases_of(text)),
     ]
-    for case in cases:
-        module = case.problem.module()
-        for op in module.walk():
-            for name, strategy in by_name().items():
-                if isinstance(op, strategy.ops):
-                    for target in TARGETS:
-                        _note(found[name], strategy.refusal(op, target), target, str(case.problem))
+    with spelling.using(spelling.Place.COMMAND_LINE):  # the examples are options of commands
+        for case in cases:
+            _note_refusals(found, case)
     return found
+
+
+def _note_refusals(found: dict[str, dict[str, tuple[str, str]]], case: Case) -> None:
+    for op in case.problem.module().walk():
+        for name, strategy in by_name().items():
+            if isinstance(op, strategy.ops):
+                for target in TARGETS:
+                    _note(found[name], strategy.refusal(op, target), target, str(case.problem))
 
 
 def _note(reasons: dict[str, tuple[str, str]], reason: str | None, target: Target, problem: str) -> None:

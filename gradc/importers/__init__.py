@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
@@ -13,7 +12,8 @@ from xdsl.dialects.builtin import ModuleOp
 from dialects.support.diagnostics import Diagnostic, GradcError, Position, violation
 from gradc import crash
 from gradc.importers.text import decode
-from gradc.reading import read_bytes, read_stream, unreadable
+from gradc.reading import read_bytes, shown, unreadable
+from gradc.streams import STDIN_NAME, read_stdin
 
 STDIN = "-"
 
@@ -52,11 +52,11 @@ def import_file(path: str | os.PathLike[str], auto_pad_rule: str | None = None) 
         hint = "run it with python; gradc.Graph.save writes a graph as MLIR text, which every command reads"
         raise violation(f"{name} is a Python program", expected="a graph", hint=hint)
     data = _read(name)
-    shown = "<stdin>" if name == STDIN else name
+    file = STDIN_NAME if name == STDIN else shown(name)
     if not data.strip():
-        raise GradcError(Diagnostic("error", "the file is empty", position=Position(shown, 1, 1)))
+        raise GradcError(Diagnostic("error", "the file is empty", position=Position(file, 1, 1)))
     form = form_of_suffix(name) or _form_of_content(data)
-    return import_text(decode(data, shown), form, shown, auto_pad_rule)
+    return import_text(decode(data, file), form, file, auto_pad_rule)
 
 
 def import_text(text: str, form: str, file: str, auto_pad_rule: str | None = None) -> ModuleOp:
@@ -67,7 +67,7 @@ def import_text(text: str, form: str, file: str, auto_pad_rule: str | None = Non
 
 def _read(name: str) -> bytes:
     try:
-        return read_stream(sys.stdin.buffer, "<stdin>") if name == STDIN else read_bytes(name)
+        return read_stdin() if name == STDIN else read_bytes(name)
     except GradcError:
         raise
     except OSError as error:

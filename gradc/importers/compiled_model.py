@@ -15,7 +15,7 @@ from google.protobuf.message import DecodeError, Message
 from onnx import ModelProto, TensorProto
 
 from dialects.support.diagnostics import GradcError, violation
-from gradc.reading import unreadable
+from gradc.reading import opened, unreadable
 
 LARGEST = 2**31 - 1
 """Bytes of a protobuf message."""
@@ -39,7 +39,7 @@ def checked_path(path: str | os.PathLike[str]) -> Path:
 
 def _read(name: str) -> ModelProto:
     try:
-        with open(name, "rb") as file:
+        with opened(name, regular=True) as file:
             if os.fstat(file.fileno()).st_size > LARGEST:
                 raise violation(f"cannot load {name}: it is larger than the 2 GiB that a model can have")
             return ModelProto.FromString(file.read())

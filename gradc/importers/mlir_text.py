@@ -24,7 +24,7 @@ from xdsl.utils.exceptions import DiagnosticException, ParseError, UnregisteredC
 from xdsl.utils.lexer import Input
 from xdsl.utils.mlir_lexer import MLIRLexer
 
-from dialects import DIALECTS, context
+from dialects import context
 from dialects.support import limits
 from dialects.support.diagnostics import (
     Diagnostic,
@@ -32,10 +32,11 @@ from dialects.support.diagnostics import (
     Position,
     location,
     name_of,
-    nearest,
     position_of,
 )
-from dialects.support.entry import NAME, return_op
+from dialects.support.entry import NAME, entry_function, return_op
+from dialects.support.findings import Finding, is_opaque
+from gradc.importers.mlir_unknown import opaque_op, refusal
 from gradc.importers.modules import check_graph, short
 from gradc.importers.text import Places, check_commas, check_nesting, decode
 
@@ -94,22 +95,34 @@ class PlacingParser(Parser):
         self._file = file
         self._places = Places("", file)
         self._starts: list[int] = []
+        self._unknown: list[Finding] = []
         self.names: dict[SSAValue, str] = {}
         """Names as written: a value's `name_hint` loses a trailing `_1`."""
 
-    def read(self, text: str) -> ModuleOp:
+    def read(self, text: str, implicit_module: bool = True) -> ModuleOp:
+        """The module of a text; with `implicit_module` one is put around ops that stand in none."""
         start = Position(self._file, 1, 1)
         check_nesting(text, self._file)
         check_commas(text, self._file)
         self._places = Places(text, self._file)
         try:
             self._parser_state = ParserState(LinearLexer(Input(text, self._file)))
-            module = self.parse_module()
+            module = self.parse_module(implicit_module)
         except (ParseError, *TEXT_ERRORS) as error:
+            self._refuse_unknown(None)
             raise _placed(error, self._position(self.pos)) from None
+        self._refuse_unknown(module)
         if position_of(module) is None:
             module.location = location(position=start)
         return module
+
+    def _refuse_unknown(self, module: ModuleOp | None) -> None:
+        """Raise for all the ops that gradc does not have, as far as the text was read."""
+        if not self._unknown:
+            return
+        error = refusal(self._unknown)
+        error.graph = _drawable(module)
+        raise error from None
 
     @contextmanager
     def placing(self) -> Iterator[None]:
@@ -117,9 +130,11 @@ class PlacingParser(Parser):
         try:
             yield
         except GradcError as error:
-            diagnostic = error.diagnostic
-            place = self._place_of(diagnostic.message.partition(": ")[0], diagnostic.position)
-            raise type(error)(replace(diagnostic, position=place)) from None
+            raise error.mapped(self._placed_at_attribute) from None
+
+    def _placed_at_attribute(self, diagnostic: Diagnostic) -> Diagnostic:
+        what = diagnostic.message.partition(": ")[0]
+        return replace(diagnostic, position=self._place_of(what, diagnostic.position))
 
     def _place_of(self, what: str, position: Position | None) -> Position | None:
         """Where the op at a position has the first word of `what` that is an attribute of its text."""
@@ -175,8 +190,8 @@ class PlacingParser(Parser):
         found = self.ctx.get_optional_op(name, dialect_stack=self._parser_state.dialect_stack)
         if found is not None:
             return found
-        hint = nearest(name, _known_ops())
-        raise GradcError(Diagnostic("error", "unknown op" + (f"; {hint}" if hint else ""), name))
+        self._unknown.append(Finding(name, name, self._position(self._starts[-1])))
+        return opaque_op(name)
 
     def _register_ssa_definition(self, name: str, values, span) -> None:
         super()._register_ssa_definition(name, values, span)
@@ -190,18 +205,24 @@ class PlacingParser(Parser):
         return self._places.of(offset)
 
 
-def _known_ops() -> Iterator[str]:
-    for factory in DIALECTS.values():
-        yield from (op.name for op in factory().operations)
+def _drawable(module: ModuleOp | None) -> ModuleOp | None:
+    """The module, if it is one function whose ops are valid besides those that are not understood."""
+    try:
+        if module is not None:
+            return_op(entry_function(module))
+            for op in module.walk():
+                if not isinstance(op, ModuleOp | FuncOp) and not is_opaque(op):
+                    op.verify(verify_nested_ops=False)
+    except (DiagnosticException, ValueError):
+        return None
+    return module
 
 
 def _placed(error: Exception, position: Position) -> GradcError:
     """The error as a located line; what is located already stays where it is."""
     match error:
         case GradcError():
-            diagnostic = error.diagnostic
-            where = diagnostic.position or position
-            return type(error)(replace(diagnostic, position=where))
+            return error.mapped(lambda d: d if d.position else replace(d, position=position))
         case ParseError():
             place = error.span.get_location()
             return _error(error.msg, Position(place.file, place.line, place.col))

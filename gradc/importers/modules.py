@@ -6,16 +6,24 @@ import math
 from collections.abc import Set
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseIntOrFPElementsAttr, ModuleOp, StringAttr, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseIntOrFPElementsAttr, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import DiagnosticException
 
 from dialects.onednn.base import OneDNNConvOp
 from dialects.support import limits
-from dialects.support.diagnostics import GradcError, diagnostic_at, error_at, subject_of
+from dialects.support.diagnostics import (
+    Diagnostic,
+    GradcError,
+    diagnostic_at,
+    error_at,
+    sentence,
+    subject_of,
+)
 from dialects.support.dtypes import of_mlir
 from dialects.support.entry import entry_function, input_names, output_names, return_op
+from dialects.support.findings import Errors, Finding, by_kind
 from dialects.support.limits import LimitError
 from dialects.support.shapes import MOST_ELEMENTS
 
@@ -51,7 +59,7 @@ def check_graph(module: ModuleOp, auto_pad_rule: str | None = None) -> FuncOp:
 def _set_auto_pad_rule(module: ModuleOp, rule: str) -> None:
     for op in module.walk():
         if isinstance(op, OneDNNConvOp):
-            op.properties["auto_pad_rule"] = StringAttr(rule)
+            op.imply_rule(rule)
 
 
 def short(error: Exception | Attribute) -> str:
@@ -61,10 +69,12 @@ def short(error: Exception | Attribute) -> str:
 
 
 def _check_ops(module: ModuleOp) -> None:
-    for op in module.walk():
-        if op.name not in FRAME_OPS and op.dialect_name() not in GRAPH_DIALECTS:
-            expected = f"{', '.join(FRAME_OPS)}, or an op of {', '.join(GRAPH_DIALECTS)}"
-            raise error_at(op, "gradc does not compile this op", expected=expected)
+    ops = [op for op in module.walk() if op.name not in FRAME_OPS]
+    foreign = [Finding.of(op) for op in ops if op.dialect_name() not in GRAPH_DIALECTS]
+    if foreign:
+        expected = f"{', '.join(FRAME_OPS)}, or an op of {', '.join(GRAPH_DIALECTS)}"
+        message = sentence(f"gradc does not compile {by_kind(foreign, len(ops))}", expected=expected)
+        raise GradcError(Diagnostic("error", message, foreign[0].subject, foreign[0].position))
     _check_module(module)
     for op in module.ops:
         if not isinstance(op, FuncOp):
@@ -112,11 +122,17 @@ def _check_elements(op: Operation, type_: Attribute) -> None:
 
 def _check_body(function: FuncOp) -> None:
     """What stands in the function computes tensors: no functions or modules, no scalars."""
+    errors = Errors()
     for op in function.body.block.ops:
-        if isinstance(op, FuncOp | ModuleOp):
-            raise error_at(op, "op inside of a function", expected="ops that compute tensors")
-        if isinstance(op, arith.ConstantOp) and not isinstance(op.value, DenseIntOrFPElementsAttr):
-            raise error_at(op, "value of the constant", given=short(op.value), expected="a dense<...> tensor")
+        errors.attempt(_check_computes, op)
+    errors.check()
+
+
+def _check_computes(op: Operation) -> None:
+    if isinstance(op, FuncOp | ModuleOp):
+        raise error_at(op, "op inside of a function", expected="ops that compute tensors")
+    if isinstance(op, arith.ConstantOp) and not isinstance(op.value, DenseIntOrFPElementsAttr):
+        raise error_at(op, "value of the constant", given=short(op.value), expected="a dense<...> tensor")
 
 
 def verify(module: ModuleOp) -> None:
@@ -130,8 +146,10 @@ def verify(module: ModuleOp) -> None:
     try:
         module.verify()
     except _INVALID:
+        errors = Errors()
         for op in module.walk():
-            _verify_op(op, nested=False)
+            errors.attempt(_verify_op, op, False)
+        errors.check()
         _verify_op(module, nested=True)
 
 
@@ -165,9 +183,12 @@ def _check_edge(function: FuncOp) -> None:
         *(("input", *pair) for pair in zip(input_names(function), function.args, strict=True)),
         *(("output", *p) for p in zip(output_names(function), return_op(function).arguments, strict=True)),
     ]
+    errors = Errors()
     for role, name, value in named:
-        type_ = value.type
-        if not isinstance(type_, TensorType) or of_mlir(type_.element_type) is None:
-            raise error_at(
-                function, f'type of {role} "{name}"', given=type_, expected="a ranked tensor of a known dtype"
-            )
+        errors.attempt(_check_type, function, f'type of {role} "{name}"', value.type)
+    errors.check()
+
+
+def _check_type(function: FuncOp, what: str, type_: Attribute) -> None:
+    if not isinstance(type_, TensorType) or of_mlir(type_.element_type) is None:
+        raise error_at(function, what, given=type_, expected="a ranked tensor of a known dtype")

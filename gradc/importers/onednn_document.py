@@ -13,13 +13,15 @@ from typing import Any
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 
+from dialects import source_op
 from dialects.support import dtypes
 from dialects.support.attributes import documented_attributes
 from dialects.support.diagnostics import Diagnostic, GradcError, Position, nearest, sentence
 from dialects.support.documented_op import DocumentedOp
+from dialects.support.findings import Errors, Finding
 from dialects.support.shapes import Shape
 from gradc.importers.json_positions import PlacedObject, place_in, position_of
-from gradc.importers.onednn_kinds import END, op_class
+from gradc.importers.onednn_kinds import END, refusal
 
 UNKNOWN = DYNAMIC_INDEX
 """-2^63: an unknown dim; alone in a list, a whole shape or stride that is not known."""
@@ -58,7 +60,8 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Node:
-    """An op record; `op` is None for `End`, whose inputs are outputs of the graph."""
+    """An op record. `op` is None for `End`, whose inputs are outputs of the graph, and for kinds that gradc
+    does not compile."""
 
     id: int
     name: str
@@ -69,6 +72,10 @@ class Node:
     outputs: tuple[Tensor, ...]
     position: Position | None
     record: Mapping[str, Any]
+
+    @property
+    def is_end(self) -> bool:
+        return self.kind == END
 
     def place_of(self, what: str) -> Position | None:
         """Where the record has what a message begins with: `strides axis H`, `shape of diff_src`.
@@ -209,7 +216,7 @@ def shown(value: Any) -> str:
 
 
 def read_document(data: Any) -> Document:
-    """Raises GradcError for anything that one record says wrongly, UnsupportedError for its kind."""
+    """Raises GradcError for all that single records say wrongly, besides their kinds: `kinds_refused`."""
     if not isinstance(data, Mapping):
         position = position_of(data)
         message = sentence("the document", shown(data), "an object with the key graph")
@@ -223,12 +230,36 @@ def read_document(data: Any) -> Document:
     entries = top.array("graph")
     if not entries:
         raise top.error("graph of the document is empty", expected="at least one op", at=entries)
+    errors, nodes = Errors(), []
+    for index, entry in enumerate(entries):
+        with errors.collecting():
+            nodes.append(_node(top, entry, index))
+    errors.check()
     return Document(
-        tuple(_node(top, entry, index) for index, entry in enumerate(entries)),
+        tuple(nodes),
         top.integers("input_ports", ()),
         top.integers("output_ports", ()),
         position_of(data),
     )
+
+
+def kinds_refused(data: Any) -> GradcError | None:
+    """Why a document is refused for the kinds of its ops, whatever else its records say, or None."""
+    entries = data.get("graph") if isinstance(data, Mapping) else None
+    if not isinstance(entries, list | tuple):
+        return None
+    records = [entry for entry in entries if isinstance(entry, Mapping)]
+    found = [_finding(record) for record in records if isinstance(record.get("kind"), str)]
+    return refusal(found, len(records))
+
+
+def _finding(record: Mapping[str, Any]) -> Finding:
+    kind, identifier = record["kind"], record.get("id", -1)
+    given = record.get("name")
+    name = given if isinstance(given, str) and given else f"{kind}_{identifier}"
+    known = str(int(identifier)) if _is_size(identifier) else ""
+    subject = subject_of(kind, name, int(known)) if known else f'{kind} "{name}"'
+    return Finding(kind, subject, place_in(record, "kind"), known)
 
 
 def _node(top: Record, entry: Any, index: int) -> Node:
@@ -240,7 +271,7 @@ def _node(top: Record, entry: Any, index: int) -> Node:
     name = unnamed.string("name", "") or f"{kind}_{identifier}"
     subject = subject_of(kind, name, identifier)
     record = Record(entry, "the op", subject)
-    op = op_class(kind, subject, place_in(entry, "kind"))
+    op = source_op(kind)
     return Node(
         identifier,
         name,
@@ -256,11 +287,12 @@ def _node(top: Record, entry: Any, index: int) -> Node:
 
 def _attributes(record: Record, op: type[DocumentedOp]) -> dict[str, Any]:
     """Values by name, checked against the op's documented types; a name unknown to it is kept."""
-    return {
-        name: _attribute(record, op, name, entry)
-        for name, entry in record.data.items()
-        if name not in PARTITION_ATTRIBUTES
-    }
+    errors, found = Errors(), {}
+    for name, entry in record.data.items():
+        if name not in PARTITION_ATTRIBUTES:
+            errors.attempt(lambda n=name, e=entry: found.update({n: _attribute(record, op, n, e)}))
+    errors.check()
+    return found
 
 
 def _attribute(record: Record, op: type[DocumentedOp], name: str, entry: Any) -> Any:

@@ -10,26 +10,35 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType
+from xdsl.dialects.builtin import (
+    ModuleOp,
+    NoneType,
+    StringAttr,
+    TensorType,
+    UnrankedTensorType,
+    UnregisteredOp,
+)
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from dialects.onednn import ConvolutionBackwardDataOp
+from dialects.onednn.base import IMPLIED, RULE, OneDNNConvOp
 from dialects.support import dtypes, layouts, limits, shapes
 from dialects.support.attributes import documented_attributes
 from dialects.support.diagnostics import Diagnostic, GradcError, Position, location, sentence
 from dialects.support.documented_op import DocumentedOp, build
 from dialects.support.entry import set_names
+from dialects.support.findings import Errors, together
 from dialects.support.shapes import Shape
 from gradc.importers import json_positions
 from gradc.importers.modules import check_sizes
-from gradc.importers.onednn_document import UNDEF, Document, Node, Tensor, read_document
+from gradc.importers.onednn_document import UNDEF, Document, Node, Tensor, kinds_refused, read_document
 
 SOURCE_ID = "source.id"
-RULE = "auto_pad_rule"
 
 
 def import_json(text: str | bytes, file: str, auto_pad_rule: str | None = None) -> ModuleOp:
@@ -37,10 +46,8 @@ def import_json(text: str | bytes, file: str, auto_pad_rule: str | None = None) 
     try:
         return import_document(json_positions.parse(text, file), auto_pad_rule)
     except GradcError as error:
-        if error.diagnostic.position is not None:
-            raise
         start = Position(file, 1, 1)
-        raise type(error)(replace(error.diagnostic, position=start)) from None
+        raise error.mapped(lambda d: d if d.position else replace(d, position=start)) from None
 
 
 def import_document(document: Mapping[str, Any], auto_pad_rule: str | None = None) -> ModuleOp:
@@ -49,8 +56,17 @@ def import_document(document: Mapping[str, Any], auto_pad_rule: str | None = Non
     `auto_pad_rule` is that of every op; without it an op has the one that the document gives, else
     the library's: a dump comes from the library, so `auto_pad` means what it means there.
     Inputs and outputs are named `t<tensor id>`. Raises GradcError for a bad document, UnsupportedError
-    for a kind that gradc does not compile.
+    for kinds that gradc does not compile; its `graph` is the module as far as it can be made.
     """
+    refusal = kinds_refused(document)
+    if refusal is None:
+        return _module_of(document, auto_pad_rule)
+    with suppress(GradcError):
+        refusal.graph = _module_of(document, auto_pad_rule)
+    raise refusal
+
+
+def _module_of(document: Mapping[str, Any], auto_pad_rule: str | None) -> ModuleOp:
     read = read_document(document)
     limits.check("ops", len(read.nodes), "ops of the graph")
     _check_ids(read.nodes)
@@ -66,25 +82,35 @@ def import_document(document: Mapping[str, Any], auto_pad_rule: str | None = Non
 
 def _check_ids(nodes: Sequence[Node]) -> None:
     seen: dict[int, Node] = {}
+    errors = []
     for node in nodes:
         other = seen.setdefault(node.id, node)
         if other is not node:
-            raise node.error(f'op id {node.id} is given to "{other.name}" and "{node.name}"')
+            errors.append(node.error(f'op id {node.id} is given to "{other.name}" and "{node.name}"'))
+    _raise(errors)
+
+
+def _raise(errors: Sequence[GradcError]) -> None:
+    if errors:
+        raise together(errors)
 
 
 def _check_records(nodes: Sequence[Node]) -> None:
     """Every record of one tensor says the same."""
     seen: dict[int, tuple[Node, Tensor]] = {}
+    errors = []
     for node in nodes:
         for tensor in (*node.inputs, *node.outputs):
             other_node, other = seen.setdefault(tensor.id, (node, tensor))
             if (tensor.dtype, tensor.shape) != (other.dtype, other.shape):
-                raise node.error(
+                error = node.error(
                     f"tensor {tensor.id} differs between its records",
                     given=f"{_shown(tensor)} by {_label(node)}",
                     expected=f"{_shown(other)} as by {_label(other_node)}",
                     at=tensor,
                 )
+                errors.append(error)
+    _raise(errors)
 
 
 def _shown(tensor: Tensor) -> str:
@@ -99,15 +125,17 @@ def _label(node: Node) -> str:
 def _producers(nodes: Sequence[Node]) -> dict[int, Node]:
     """Tensor id -> the one op that produces it."""
     found: dict[int, Node] = {}
+    errors = []
     for node in nodes:
-        expected = 0 if node.op is None else 1
-        if len(node.outputs) != expected:
-            raise node.error("number of outputs", given=len(node.outputs), expected=expected)
+        expected = 0 if node.is_end else 1
+        if len(node.outputs) != expected and (node.op is not None or node.is_end):
+            errors.append(node.error("number of outputs", given=len(node.outputs), expected=expected))
         for tensor in node.outputs:
             other = found.setdefault(tensor.id, node)
             if other is not node:
                 what = f"tensor {tensor.id} is produced by {_label(other)} and by {_label(node)}"
-                raise node.error(what, at=tensor)
+                errors.append(node.error(what, at=tensor))
+    _raise(errors)
     return found
 
 
@@ -161,7 +189,12 @@ def _inputs(
             if tensor.id not in producers:
                 used.setdefault(tensor.id, (node, tensor))
     listed = [identifier for identifier in document.input_ports if identifier in used]
-    return {identifier: _input_type(*used[identifier]) for identifier in dict.fromkeys((*listed, *used))}
+    errors, types = Errors(), {}
+    for identifier in dict.fromkeys((*listed, *used)):
+        with errors.collecting():
+            types[identifier] = _input_type(*used[identifier])
+    errors.check()
+    return types
 
 
 def _input_type(node: Node, tensor: Tensor) -> TensorType:
@@ -177,7 +210,7 @@ def _input_type(node: Node, tensor: Tensor) -> TensorType:
 def _outputs(document: Document, ordered: Sequence[Node], producers: Mapping[int, Node]) -> list[int]:
     consumed = {tensor.id for node in ordered for tensor in node.inputs}
     produced = [tensor.id for node in ordered for tensor in node.outputs]
-    ended = [tensor.id for node in ordered if node.op is None for tensor in node.inputs]
+    ended = [tensor.id for node in ordered if node.is_end for tensor in node.inputs]
     for identifier in document.output_ports:
         if identifier not in producers and identifier not in ended:
             message = sentence(
@@ -199,12 +232,18 @@ def _module(
 ) -> ModuleOp:
     block = Block(arg_types=inputs.values())
     values: dict[int, SSAValue] = dict(zip(inputs, block.args, strict=True))
+    errors = Errors()
     for node in ordered:
-        if node.op is None:
+        if node.is_end:
             continue
-        op = _build(node, node.op, [values[tensor.id] for tensor in node.inputs], auto_pad_rule)
+        operands = [values[tensor.id] for tensor in node.inputs]
+        op: Operation | None = None
+        with errors.collecting():
+            if node.op is not None and all(map(_is_told, operands)):
+                op = _build(node, node.op, operands, auto_pad_rule)
+        op = op or _opaque(node, operands)
         block.add_op(op)
-        values[node.outputs[0].id] = op.results[0]
+        values |= zip((tensor.id for tensor in node.outputs), op.results, strict=True)
     for identifier, value in values.items():
         value.name_hint = f"t{identifier}"
     returned = [values[identifier] for identifier in outputs]
@@ -216,7 +255,31 @@ def _module(
     for op in (block.last_op, function, module):
         assert op is not None
         op.location = location(position=document.position)
+    if errors.found:
+        error = together(errors.found)
+        error.graph = module
+        raise error
     return module
+
+
+def _is_told(value: SSAValue) -> bool:
+    """Not so for what an op that is not understood makes, unless its record has dtype and rank."""
+    return isinstance(value.type, TensorType) and not isinstance(value.type.element_type, NoneType)
+
+
+def _opaque(node: Node, operands: Sequence[SSAValue]) -> Operation:
+    """What stands in a picture for an op that is not compiled, or is wrong."""
+    types = [_declared_type(tensor) for tensor in node.outputs]
+    op = UnregisteredOp.with_name(node.kind).create(operands=operands, result_types=types)
+    op.attributes[SOURCE_ID] = StringAttr(str(node.id))
+    op.location = location(node.name, node.position)
+    return op
+
+
+def _declared_type(tensor: Tensor) -> Attribute:
+    dtype = dtypes.by_name(tensor.dtype)
+    element = NoneType() if dtype is None else dtype.mlir
+    return UnrankedTensorType(element) if tensor.shape is None else shapes.tensor_type(element, tensor.shape)
 
 
 def _names(identifiers: Iterable[int]) -> list[str]:
@@ -229,7 +292,7 @@ def _build(
     (result,) = node.outputs
     dtype = dtypes.by_name(result.dtype)
     try:
-        return build(
+        op = build(
             cls,
             operands,
             _with_rule(node, cls, auto_pad_rule),
@@ -239,9 +302,21 @@ def _build(
             discardable={SOURCE_ID: StringAttr(str(node.id))},
         )
     except GradcError as error:
-        what = error.diagnostic.message.partition(": ")[0]
-        place = node.place_of(what) or error.diagnostic.position
-        raise type(error)(replace(error.diagnostic, position=place)) from None
+        raise error.mapped(lambda d: replace(d, position=_place(node, d))) from None
+    if isinstance(op, OneDNNConvOp) and op.is_same and not _says_rule(node, op):
+        op.attributes[IMPLIED] = StringAttr(RULE)
+    return op
+
+
+def _place(node: Node, diagnostic: Diagnostic) -> Position | None:
+    """Of what the message begins with, in the node's record."""
+    return node.place_of(diagnostic.message.partition(": ")[0]) or diagnostic.position
+
+
+def _says_rule(node: Node, op: OneDNNConvOp) -> bool:
+    """Whether the document has the rule that the op got."""
+    spec = documented_attributes(type(op))[RULE].spec
+    return RULE in node.attributes and spec.plain(node.attributes[RULE]) == op.value(RULE)
 
 
 def _with_rule(node: Node, cls: type[DocumentedOp], forced: str | None) -> dict[str, Any]:

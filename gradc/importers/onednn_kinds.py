@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from dialects import source_ops
-from dialects.support.diagnostics import Diagnostic, GradcError, Position, UnsupportedError, nearest, sentence
+from collections.abc import Sequence
+
+from dialects import source_kinds, source_op
+from dialects.support.diagnostics import (
+    MIXED_GRAPHS,
+    Diagnostic,
+    GradcError,
+    Position,
+    UnsupportedError,
+    nearest,
+    sentence,
+)
 from dialects.support.documented_op import DocumentedOp
+from dialects.support.findings import Finding, by_kind, first_of_each_kind, together
 
 END = "End"
 """The kind without outputs: it marks its inputs as outputs of the graph."""
@@ -27,25 +38,44 @@ PUBLIC_KINDS = tuple(_PUBLIC.split())
 """oneDNN 3.13's public op kinds."""
 
 
+ELSEWHERE = f"{MIXED_GRAPHS} lists the kinds that it compiles, and what MLIR text takes beside them"
+
+
 def op_class(kind: str, subject: str, position: Position | None) -> type[DocumentedOp] | None:
     """The op class of a kind, None for `End`.
 
     Raises UnsupportedError for a kind of oneDNN that gradc does not compile, GradcError for a word
     that is no kind.
     """
-    compiled = source_ops()
-    if kind in compiled:
-        return compiled[kind]
-    if kind == END:
+    if (error := refusal([Finding(kind, subject, position)], 1)) is not None:
+        raise error
+    return source_op(kind)
+
+
+def refusal(found: Sequence[Finding], total: int) -> GradcError | None:
+    """Why a document of `total` ops with these among them is refused, None if it is not.
+
+    A GradcError for words that are no kinds, an UnsupportedError for all the kinds of oneDNN that gradc
+    does not compile.
+    """
+    compiled = set(source_kinds())
+    known = {*compiled, *PUBLIC_KINDS}
+    if unknown := [f for f in found if f.kind not in known]:
+        return together([_unknown(finding) for finding in first_of_each_kind(unknown)])
+    left = [f for f in found if f.kind not in compiled and f.kind != END]
+    if not left:
         return None
-    if kind in PUBLIC_KINDS:
-        message = f"gradc does not compile {kind} yet; it compiles {', '.join(compiled)}"
-        raise UnsupportedError(Diagnostic("error", message, subject, position))
+    message = f"gradc does not compile {by_kind(left, total)}; {ELSEWHERE}"
+    return UnsupportedError(Diagnostic("error", message, left[0].subject, left[0].position))
+
+
+def _unknown(finding: Finding) -> GradcError:
+    kind, compiled = finding.kind, source_kinds()
     known = dict.fromkeys((*compiled, *PUBLIC_KINDS))
     spelling = {name.lower(): name for name in known}.get(kind.lower())
     if spelling is not None:
         message = sentence("kind", kind, spelling, "kinds are case-sensitive")
     else:
-        hint = nearest(kind, known) or f"gradc compiles {', '.join(compiled)}"
+        hint = nearest(kind, known) or f"{MIXED_GRAPHS} lists those that gradc compiles"
         message = sentence("kind", kind, "a kind of oneDNN Graph or CANN", hint)
-    raise GradcError(Diagnostic("error", message, subject, position))
+    return GradcError(Diagnostic("error", message, finding.subject, finding.position))

@@ -8,10 +8,11 @@ from math import prod
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute
 
 from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp
 from dialects.support import limits
+from dialects.support.constants import is_known
 from dialects.support.shapes import Shape
 from gradc.problems.base import Problem, data_of
 from gradc.problems.text import Fields, show_ints, unless
@@ -62,7 +63,7 @@ class ConvProblem(Problem):
     @classmethod
     def _of(cls, op: Any) -> dict[str, Any]:
         layout = op.value("layout")
-        known = _is_constant(op.weights)
+        known = is_known(op.weights)
         lists = ("strides", "pads_begin", "pads_end", "dilations")
         return data_of(op.diff_dst, layout) | {
             "weights": op.weights_shape,
@@ -154,8 +155,3 @@ class ConvTransposeBackwardDataProblem(ConvProblem):
     @property
     def _terms_per_result(self) -> int:
         return prod(self.weights[1:])
-
-
-def _is_constant(value: SSAValue) -> bool:
-    """Whether nothing that is given at run time goes into a value."""
-    return isinstance(value.owner, Operation) and all(map(_is_constant, value.owner.operands))

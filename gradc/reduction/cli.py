@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from gradc import voice
-from gradc.cli_help import Command, Word
-from gradc.cli_options import LIMITS, SOURCE, THREADS, options_of, source_options
+from gradc.cli_help import Command
+from gradc.cli_options import EP, LIMITS, SEED, SOURCE, THREADS, options_of, source_options_beside_ep
 from gradc.completion import a_file, a_pipeline
 from gradc.json_text import json_text
 
@@ -36,15 +36,23 @@ from gradc.json_text import json_text
 @click.option(
     "--seconds",
     type=click.FloatRange(0, min_open=True),
+    metavar="N",
     default=60.0,
     show_default=True,
     help="For each call of COMMAND; one that takes longer does not count.",
 )
-@click.option("--tests", type=click.IntRange(1), default=2000, show_default=True, help="Try at most so many.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of random inputs.")
-@click.option("--ep", type=Word(["cpu", "cuda"]), help="Execution provider to run on.")
+@click.option(
+    "--tests",
+    type=click.IntRange(1),
+    metavar="N",
+    default=2000,
+    show_default=True,
+    help="Try at most so many graphs.",
+)
+@SEED
+@EP
 @click.option("--json", "as_json", is_flag=True, help="Print what was found, as JSON.")
-@source_options
+@source_options_beside_ep
 @THREADS
 @LIMITS
 def reduce(

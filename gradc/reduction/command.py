@@ -11,16 +11,18 @@ from xdsl.dialects.builtin import ModuleOp
 
 from dialects.support.diagnostics import UnsupportedError, violation
 from gradc import progress, recipes
-from gradc.commands import STDOUT, load_bound, write_stdout
+from gradc.commands import STDOUT, load_bound
 from gradc.compiler import Options
 from gradc.crash import one_line
 from gradc.files import write_whole
 from gradc.printing import whole
+from gradc.reading import shown
 from gradc.recipes import IMPORT, MODEL, PASSES, SESSION, Recipe
 from gradc.reduction import graphs
 from gradc.reduction.faults import Command, Crash, Failure, Mismatch
 from gradc.reduction.search import Search
 from gradc.replay import fault_of, module_of, read_text
+from gradc.streams import write_stdout
 
 Say = Callable[[str], None]
 
@@ -51,7 +53,7 @@ def reduce(request: Request, output: str, say: Say) -> dict[str, Any]:
     Raises GradcError where the graph does not fail.
     """
     module, failure = _failing(request)
-    say(f"{request.source}: {failure}")
+    say(f"{shown(request.source)}: {failure}")
     search = Search(module, failure.holds, request.tests)
 
     def result() -> str:

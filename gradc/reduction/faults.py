@@ -20,7 +20,8 @@ from gradc.printing import whole
 from gradc.recipes import PASSES, Recipe
 from gradc.replay import fault_of
 from gradc.samples import random_inputs
-from gradc.verify import OutputError, verify_outputs
+from gradc.verify import OutputError
+from gradc.verify_ops import verify
 
 PLACE = "{}"
 
@@ -75,7 +76,7 @@ class Mismatch:
         return not all(row.ok for row in rows)
 
     def rows(self, module: ModuleOp) -> list[OutputError]:
-        """The error of each output, as `gradc verify` has them; an internal error leaves no file."""
+        """The errors of outputs and ops, as `gradc verify` has them; an internal error leaves no file."""
         source = module.clone()
         fault = fault_of(module, Recipe(PASSES, "", pipeline=self.options.pipeline))
         if fault is not None:
@@ -83,7 +84,7 @@ class Mismatch:
         model = export(module, opset=self.options.resolved().opset, metadata={})
         compiled = Compiled(model, (), source, module, self.options)
         inputs = random_inputs(source, self.seed)
-        return verify_outputs(compiled, inputs, compiled.session(self.ep).run(inputs))
+        return verify(compiled, inputs, compiled.session(self.ep).run(inputs), ep=self.ep)
 
     def heading(self) -> str:
         return f"// wrong numbers: {self.command}\n"

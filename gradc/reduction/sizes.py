@@ -70,7 +70,8 @@ def _infer(before: ModuleOp, after: ModuleOp, changed: Set[int]) -> None:
         if isinstance(new, DocumentedOp):
             _refit(old, new)
         for result, type_ in zip(new.results, new.infer_result_types(), strict=True):
-            set_type(result, type_)
+            if type_ is not None:
+                set_type(result, type_)
     refresh(entry.entry_function(after))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from dialects.support.diagnostics import printable
-from gradc.explain import Explanation, GradientReport, Source, StrategyReport
+from gradc.explain import WHY, Explanation, GradientReport, Source, StrategyReport
 from gradc.reporting.data import Missing
 from gradc.reporting.numbers import amount, time
 
@@ -34,7 +34,7 @@ def _gradient(gradient: GradientReport) -> dict[str, Any]:
         "label": ", ".join(map(_called, gradient.ops)),
         "problem": gradient.problem,
         "choice": gradient.choice,
-        "why": gradient.why,
+        "why": WHY[gradient.why] if gradient.choice else gradient.why,
         "rows": [_row(row, row.name == gradient.choice, scale) for row in applicable],
         "refused": [row for row in gradient.strategies if row.refusal is not None],
         "nodes": gradient.nodes,

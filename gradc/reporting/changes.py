@@ -108,38 +108,39 @@ def _plain(mark: Mark, text: str) -> Line:
 def _kept(old: Sequence[str], new: Sequence[str]) -> list[Pair]:
     """The lines that are the same in both, in order."""
     bare_old, bare_new = ([VALUE.sub("%", line) for line in lines] for lines in (old, new))
-    pairs = list(_aligned(bare_old, bare_new, 0, len(old), 0, len(new)))
+    pairs = _aligned(bare_old, bare_new)
     return [pair for pair, moved in zip(pairs, _rewired(old, new, pairs), strict=True) if not moved]
 
 
-def _aligned(a: Sequence[str], b: Sequence[str], i: int, i_end: int, j: int, j_end: int) -> Iterator[Pair]:
-    """Equal lines of a[i:i_end] and b[j:j_end]: first those at both ends, then those that occur once."""
-    while i < i_end and j < j_end and a[i] == b[j]:
-        yield i, j
-        i, j = i + 1, j + 1
-    tail = 0
-    while i < i_end - tail and j < j_end - tail and a[i_end - tail - 1] == b[j_end - tail - 1]:
-        tail += 1
-    i_end, j_end = i_end - tail, j_end - tail
-    if i < i_end and j < j_end:
-        yield from _inner(a, b, i, i_end, j, j_end)
-    yield from ((i_end + k, j_end + k) for k in range(tail))
-
-
-def _inner(a: Sequence[str], b: Sequence[str], i: int, i_end: int, j: int, j_end: int) -> Iterator[Pair]:
-    anchors = _anchors(a, b, i, i_end, j, j_end)
-    if not anchors:
-        if (i_end - i) * (j_end - j) > MOST_COMPARED:
-            return
-        for block in SequenceMatcher(None, a[i:i_end], b[j:j_end], autojunk=False).get_matching_blocks():
-            yield from ((i + block.a + k, j + block.b + k) for k in range(block.size))
-        return
-    for next_i, next_j in anchors:
-        if i <= next_i and j <= next_j:
-            yield from _aligned(a, b, i, next_i, j, next_j)
-            yield next_i, next_j
+def _aligned(a: Sequence[str], b: Sequence[str]) -> list[Pair]:
+    """Equal lines, in order: of each stretch those at both ends, then those that occur once in it, between
+    which are stretches again."""
+    found: list[Pair] = []
+    stretches = [(0, len(a), 0, len(b))]
+    while stretches:
+        i, i_end, j, j_end = stretches.pop()
+        while i < i_end and j < j_end and a[i] == b[j]:
+            found.append((i, j))
+            i, j = i + 1, j + 1
+        while i < i_end and j < j_end and a[i_end - 1] == b[j_end - 1]:
+            i_end, j_end = i_end - 1, j_end - 1
+            found.append((i_end, j_end))
+        if i == i_end or j == j_end:
+            continue
+        anchors = _anchors(a, b, i, i_end, j, j_end)
+        found += anchors or _matched(a, b, i, i_end, j, j_end)
+        for next_i, next_j in (*anchors, (i_end, j_end)) if anchors else ():
+            stretches.append((i, next_i, j, next_j))
             i, j = next_i + 1, next_j + 1
-    yield from _aligned(a, b, i, i_end, j, j_end)
+    return sorted(found)
+
+
+def _matched(a: Sequence[str], b: Sequence[str], i: int, i_end: int, j: int, j_end: int) -> Iterator[Pair]:
+    """Equal lines of a stretch in which none occurs once; none if it is too long to be compared."""
+    if (i_end - i) * (j_end - j) > MOST_COMPARED:
+        return
+    for block in SequenceMatcher(None, a[i:i_end], b[j:j_end], autojunk=False).get_matching_blocks():
+        yield from ((i + block.a + k, j + block.b + k) for k in range(block.size))
 
 
 def _anchors(a: Sequence[str], b: Sequence[str], i: int, i_end: int, j: int, j_end: int) -> list[Pair]:

@@ -9,21 +9,36 @@ import click
 
 from gradc import voice
 from gradc.cli_help import Command
-from gradc.cli_options import LIMITS, SOURCE, Tuning, input_options, measuring_options, source_options
+from gradc.cli_options import (
+    LIMITS,
+    MEASURE_PEAK,
+    RTOL,
+    SOURCE,
+    Tuning,
+    measured_input_options,
+    measuring_options,
+    source_options_beside_ep,
+)
 from gradc.completion import a_file
 
 
-@click.command(cls=Command, example="gradc report graph.json -o report.html")
+@click.command(
+    cls=Command, example="gradc report graph.json -o report.html", options_metavar="-o HTML [OPTIONS]"
+)
 @SOURCE
-@click.option("-o", "--output", metavar="HTML", shell_complete=a_file, help="Page to write; - for stdout.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="HTML",
+    shell_complete=a_file,
+    help="Page to write; - for stdout.  [required, but for --json]",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print what the page shows, as JSON.")
 @click.option("--no-run", is_flag=True, help="Do not run and verify the model.")
-@click.option("--rtol", type=float, help="Largest error over the largest magnitude of an output.")
-@click.option(
-    "--measure-peak", is_flag=True, help="Measure what this machine can do, if that is not known (a second)."
-)
-@source_options
-@input_options
+@RTOL
+@MEASURE_PEAK
+@source_options_beside_ep
+@measured_input_options
 @measuring_options
 @LIMITS
 def report(
@@ -73,6 +88,7 @@ def report(
     )
     found = command.report(request, output, as_json)
     if found.failure is not None:
-        voice.fail(GradcError(found.failure.diagnostic), found.exit_code)
+        first, *others = (remark.diagnostic for remark in found.failures)
+        voice.fail(GradcError(first, others), found.exit_code)
     if found.exit_code:
         sys.exit(found.exit_code)

@@ -13,11 +13,11 @@ from xdsl.dialects.builtin import ModuleOp
 
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.ops import ConstantOp
-from dialects.support.diagnostics import GradcError, UsageError
+from dialects.support.diagnostics import GradcError, UsageError, kind_of
 from dialects.support.documented_op import DocumentedOp
 from dialects.support.limits import Limits, using
 from gradc import __version__, files
-from gradc.compiler import AUTO, Compiled, Options, compile_module, load
+from gradc.compiler import AUTO, Compiled, Options, compile_module, constants_of, load
 from gradc.constants import bind_constants
 from gradc.doctor import installed_version
 from gradc.explain import Explanation, explain
@@ -69,7 +69,7 @@ def report(
     A graph that does not compile has a report, too: `failure` says why. Raises GradcError for a source
     that cannot be read, and UsageError for an argument that makes no sense.
     """
-    tuning = TuningRequest(tune, tuning_file, tune_budget, shapes or {})
+    tuning = TuningRequest(tune, tuning_file, tune_budget, {} if shapes is None else shapes)
     threads = tuning.threads(threads)
     options = Options(target, opset, strategy, auto_pad_rule, strict, threads, limits, strict_ieee)
     asked = Request(source, options, tuning, constants, inputs, seed, ep, rtol, run, measure_peak)
@@ -85,9 +85,10 @@ def collect(request: Request, progress: Progress = no_progress) -> Report:
     except UsageError:
         raise
     except GradcError as error:
-        if error.diagnostic.position is None:
+        if error.diagnostic.position is None and error.graph is None:
             raise
-        return _failed(request, error)
+        found = _failed(request, error)
+        return found if error.graph is None else replace(found, ops=_kinds(error.graph), source=error.graph)
     watch = Watch()
     try:
         compiled = compile_module(module.clone(), request.options, None, watch, tuner)
@@ -102,10 +103,11 @@ def collect(request: Request, progress: Progress = no_progress) -> Report:
 
 
 def _loaded(request: Request) -> ModuleOp:
+    """The source with its constants. A file of inputs that cannot be read is told before anything is made."""
+    _ = request.arrays
     module = load(request.source, request.options.auto_pad_rule)
     if request.constants is not None:
-        given = request.constants
-        bind_constants(module, files.read_npz(given) if isinstance(given, str | os.PathLike) else given)
+        bind_constants(module, constants_of(request.constants))
     return module
 
 
@@ -129,6 +131,7 @@ def _failed(request: Request, error: GradcError) -> Report:
         ops={},
         remarks=(),
         failure=pointed(request, error.diagnostic),
+        also=tuple(pointed(request, diagnostic) for diagnostic in error.others),
         model=NOT_COMPILED,
         passes=NOT_COMPILED,
         explanation=NOT_COMPILED,
@@ -179,7 +182,7 @@ def _settings(request: Request) -> Settings:
 
 def _kinds(module: ModuleOp) -> Mapping[str, int]:
     ops = [op for op in module.walk() if isinstance(op, DocumentedOp)]
-    return dict(Counter(getattr(op, "KIND", op.name) for op in ops).most_common())
+    return dict(Counter(map(kind_of, ops)).most_common())
 
 
 def nodes_by_kind(module: ModuleOp) -> Mapping[str, int]:
@@ -189,6 +192,5 @@ def nodes_by_kind(module: ModuleOp) -> Mapping[str, int]:
 
 
 def _model(compiled: Compiled) -> Model:
-    weights = files.weight_bytes(compiled.model)
-    size = compiled.model.ByteSize() if weights <= files.PROTO_LIMIT else weights
+    weights, size = files.weight_bytes(compiled.model), files.model_bytes(compiled.model)
     return Model(compiled.inputs, compiled.outputs, nodes_by_kind(compiled.module), size, weights)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-
-from dialects.support.diagnostics import Diagnostic, UsageError, sentence
 from gradc import commands, progress
 from gradc.files import write_whole
 from gradc.reporting import page
 from gradc.reporting.collect import collect
 from gradc.reporting.data import Report, as_json
 from gradc.reporting.request import Request
+from gradc.streams import write_stdout
 
 
 def report(request: Request, output: str | None, wants_json: bool) -> Report:
@@ -18,16 +16,14 @@ def report(request: Request, output: str | None, wants_json: bool) -> Report:
 
     What it takes to make a page is looked for first: collecting may take long.
     """
-    if request.rtol is not None and not request.rtol >= 0:
-        raise UsageError(Diagnostic("error", sentence("--rtol", request.rtol, "a number >= 0")))
     if output is not None:
         page.check_available()
     with progress.bar(patience=0 if request.tuning.tune else progress.PATIENCE) as show:
         found = collect(request, show)
     if output == commands.STDOUT:
-        commands.write_stdout(found.html().encode())
+        write_stdout(found.html().encode())
     elif output is not None:
         write_whole(output, found.html().encode())
     if wants_json:
-        sys.stdout.write(as_json(found) + "\n")
+        write_stdout(f"{as_json(found)}\n".encode())
     return found

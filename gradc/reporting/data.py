@@ -10,6 +10,7 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from dialects.support.diagnostics import Diagnostic, GradcError, printable
+from gradc import arguments
 from gradc.accuracy import report as accuracy
 from gradc.explain import Explanation
 from gradc.files import StrPath, write_whole
@@ -129,12 +130,20 @@ class Report:
 
     source: ModuleOp | None = field(default=None, repr=False)
     result: ModuleOp | None = field(default=None, repr=False)
+    also: tuple[Remark, ...] = ()
+    """What else is wrong with a graph that does not compile, besides `failure`."""
+
     compiled: Compiled | None = field(default=None, repr=False)
 
     @property
     def ok(self) -> bool:
         """It compiled, and what was verified is right."""
         return self.failure is None and (isinstance(self.run, Missing) or self.run.ok)
+
+    @property
+    def failures(self) -> tuple[Remark, ...]:
+        """All that is wrong with a graph that does not compile."""
+        return () if self.failure is None else (self.failure, *self.also)
 
     @property
     def verdict(self) -> str:
@@ -147,7 +156,7 @@ class Report:
 
     def save(self, path: StrPath) -> None:
         """Write the page, whole or not at all. UnsupportedError without the `report` extra."""
-        write_whole(path, self.html().encode())
+        write_whole(arguments.path("path", path), self.html().encode())
 
     def html(self) -> str:
         """The page: one file that needs no other."""
@@ -184,6 +193,7 @@ def as_json(report: Report) -> str:
         "ops": dict(report.ops),
         "remarks": [str(remark.diagnostic) for remark in report.remarks],
         "failure": str(report.failure.diagnostic) if report.failure else None,
+        "failures": [str(remark.diagnostic) for remark in report.failures],
         "model": _plain(report.model),
         "passes": _passes(report.passes),
         "explanation": _plain(report.explanation),

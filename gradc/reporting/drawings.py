@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.ops import ConstantOp
-from dialects.support.diagnostics import GradcError
+from dialects.support.diagnostics import Diagnostic, GradcError, position_of, subject_of
 from dialects.support.documented_op import DocumentedOp
+from dialects.support.findings import is_opaque
 from gradc.reporting.data import NOT_COMPILED, Array, Missing, Report
 from gradc.reporting.heat import HeatMap, NoMap, error_map, heat_map
 from gradc.reporting.picture import picture
@@ -21,21 +23,29 @@ MOST_ARRAYS = 12
 def pictures(report: Report) -> list[dict[str, Any]]:
     """The source and the model; `svg`, or `why` there is none."""
     sides = (("before", "Source", report.source), ("after", "Model", report.result))
-    return [{"id": name, "title": title} | _picture(module, name) for name, title, module in sides]
+    wrong = [failure.diagnostic for failure in report.failures]
+    return [{"id": name, "title": title} | _picture(module, name, wrong) for name, title, module in sides]
 
 
-def _picture(module: ModuleOp | None, name: str) -> dict[str, Any]:
+def _picture(module: ModuleOp | None, name: str, wrong: Sequence[Diagnostic]) -> dict[str, Any]:
     if module is None:
         return {"svg": "", "why": NOT_COMPILED.why, "note": ""}
-    count = sum(
-        isinstance(op, DocumentedOp | OnnxOp) and not isinstance(op, ConstantOp) for op in module.walk()
-    )
+    ops = [op for op in module.walk() if isinstance(op, DocumentedOp | OnnxOp) or is_opaque(op)]
+    count = sum(not isinstance(op, ConstantOp) for op in ops)
     word = "op" if name == "before" else "node"
     found = {"svg": "", "why": "", "note": f"{count:,} {word}{'s' * (count != 1)}"}
     try:
-        return found | {"svg": picture(module, name)}
+        return found | {"svg": picture(module, name, [op for op in ops if _is_culprit(op, wrong)])}
     except GradcError as error:
         return found | {"why": error.diagnostic.message}
+
+
+def _is_culprit(op: Operation, wrong: Sequence[Diagnostic]) -> bool:
+    """Whether an op was not understood, or is one that an error is about."""
+    if is_opaque(op):
+        return True
+    place, subject = position_of(op), subject_of(op)
+    return any(d.position == place if place and d.position else d.subject == subject for d in wrong)
 
 
 def images(report: Report) -> tuple[list[dict[str, Any]], str]:

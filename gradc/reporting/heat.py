@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from io import BytesIO
 
@@ -16,6 +16,7 @@ import numpy as np
 
 from dialects.support import layouts
 from dialects.support.diagnostics import Diagnostic, UsageError
+from gradc.extras import install
 
 PERCENTILE = 99.5
 SMALLEST = 4
@@ -98,7 +99,10 @@ def _map(array: np.ndarray, layout: str, colours: str | None) -> HeatMap | NoMap
     reason = _refusal(array, layout)
     if reason:
         return NoMap(reason)
-    plane = _pooled(_plane(array, layout))
+    whole = _plane(array, layout)
+    plane = _pooled(whole)
+    if len(whole.values) == 1:
+        plane = replace(plane, values=plane.values.repeat(_height(whole.values.shape[1]), axis=0))
     signed = plane.signed and colours is None
     finite = np.abs(plane.values[np.isfinite(plane.values)])
     high = _bound(finite)
@@ -145,14 +149,14 @@ def _plane(array: np.ndarray, layout: str) -> _Plane:
     if values.ndim == 2 and 1 < channels <= MOST_ROWS:
         return _Plane(values, True, (*words, f"{channels} channels, a row each"))
     if channels == 1:
-        return _Plane(_strip(values[0]), True, (*words, "1 channel"))
+        return _Plane(np.atleast_2d(values[0]), True, (*words, "1 channel"))
     magnitude = np.max(np.abs(values), axis=0)
-    return _Plane(_strip(magnitude), False, (*words, f"largest magnitude of {channels} channels"))
+    return _Plane(np.atleast_2d(magnitude), False, (*words, f"largest magnitude of {channels} channels"))
 
 
-def _strip(values: np.ndarray) -> np.ndarray:
-    """A signal as rows that are all the same, high enough to be seen."""
-    return values if values.ndim == 2 else np.tile(values, (max(1, min(len(values), LARGEST) // 16), 1))
+def _height(length: int) -> int:
+    """The rows, all the same, in which a signal can be seen."""
+    return max(1, min(length, LARGEST) // 16)
 
 
 def _pooled(plane: _Plane) -> _Plane:
@@ -213,5 +217,5 @@ def _pillow():
     try:
         return import_module("PIL.Image")
     except ImportError:
-        text = "a heat map needs Pillow; pip install 'gradc[report]'"
+        text = f"a heat map needs Pillow; {install('report')}"
         raise UsageError(Diagnostic("error", text)) from None

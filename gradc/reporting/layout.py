@@ -15,6 +15,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from dialects.support.diagnostics import Diagnostic, UnsupportedError, UsageError
+from gradc.extras import install
 
 MOST_NODES = 2_000
 MOST_CROSSINGS = 6_000
@@ -116,7 +117,7 @@ def _graphviz() -> Any:
     try:
         return import_module("pygraphviz")
     except ImportError:
-        text = "a picture of a graph needs pygraphviz; pip install 'gradc[report]'"
+        text = f"a picture of a graph needs pygraphviz; {install('report')}"
         raise UsageError(Diagnostic("error", text)) from None
 
 

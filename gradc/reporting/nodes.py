@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,8 +18,9 @@ from dialects.onnx.ops import ConstantOp as OnnxConstantOp
 from dialects.support import dtypes, entry, shapes
 from dialects.support.attributes import documented_attributes
 from dialects.support.constants import constant_value
-from dialects.support.diagnostics import name_of, position_of, printable
+from dialects.support.diagnostics import kind_of, name_of, position_of, printable
 from dialects.support.documented_op import DocumentedOp
+from dialects.support.findings import is_opaque
 from gradc.printing import ELIDED_ABOVE
 from passes.strategies.base import STRATEGY
 
@@ -61,7 +62,8 @@ class Node:
     """`kind` is a class of CSS, `family` another one; `number` is the op's index in the function's body.
 
     `source` is the op of the source that it comes from, `result` the type of what it makes, `inputs` are
-    the nodes that it reads, `tooltip` says everything. `of` is the node that a reference stands for.
+    the nodes that it reads, `tooltip` says everything. `of` is the node that a reference stands for. A
+    `culprit` is why the graph does not compile.
     """
 
     id: str
@@ -75,6 +77,7 @@ class Node:
     inputs: tuple[int, ...]
     tooltip: str
     of: str = ""
+    culprit: bool = False
 
 
 def source_of(op: Operation) -> str:
@@ -83,14 +86,15 @@ def source_of(op: Operation) -> str:
     return cut(printable(name_of(op) or (str(place) if place else "")), LONGEST_TOOLTIP)
 
 
-def nodes(module: ModuleOp, name: str) -> list[Node]:
+def nodes(module: ModuleOp, name: str, culprits: Collection[Operation] = ()) -> list[Node]:
     """The nodes in the order of the text, inputs first. A constant is told by each op that reads it."""
-    return list(_Nodes(module, name).all())
+    return list(_Nodes(module, name, culprits).all())
 
 
 class _Nodes:
-    def __init__(self, module: ModuleOp, name: str):
+    def __init__(self, module: ModuleOp, name: str, culprits: Collection[Operation]):
         self.function = entry.entry_function(module)
+        self.culprits = culprits
         self.name = name
         self.places: dict[SSAValue, int] = {}
 
@@ -117,7 +121,7 @@ class _Nodes:
         return Node(f"{self.name}-{id}", kind, kind, title, (type_,), "", "", "", inputs, tooltip)
 
     def _op(self, number: int, op: Operation) -> Node:
-        kind = getattr(op, "KIND", op.name.removeprefix("onnx."))
+        kind = printable(kind_of(op).removeprefix("onnx."))
         read = dict.fromkeys(self.places[value] for value in op.operands if value in self.places)
         strategy = op.attributes.get(STRATEGY)
         return Node(
@@ -131,6 +135,7 @@ class _Nodes:
             result=", ".join(map(type_text, op.results)),
             inputs=tuple(read),
             tooltip="\n".join(cut(line, LONGEST_TOOLTIP) for line in _tooltip(kind, op)),
+            culprit=op in self.culprits,
         )
 
 
@@ -145,6 +150,8 @@ def _is_constant(op: Operation) -> bool:
 
 
 def _family(op: Operation) -> str:
+    if is_opaque(op):
+        return "source"
     if isinstance(op, DocumentedOp):
         return "gradient" if op.name.startswith("grad.") else "source"
     if _is_constant(op):
@@ -285,6 +292,8 @@ def _tooltip(kind: str, op: Operation) -> Iterator[str]:
 
 def _discardable(op: Operation) -> Iterator[tuple[str, str]]:
     for name, value in op.attributes.items():
+        if is_opaque(op) and name == "op_name__":
+            continue
         yield printable(name), value.data if isinstance(value, StringAttr) else str(value)
 
 

@@ -13,8 +13,10 @@ from typing import Any
 
 from dialects.support import shapes
 from dialects.support.diagnostics import Diagnostic, UnsupportedError, printable
+from dialects.support.spelling import option
 from gradc.accuracy.errors import ULPS_OF_RESULT, ULPS_OF_TERMS
 from gradc.accuracy.report import Row
+from gradc.extras import install
 from gradc.reporting import drawings
 from gradc.reporting.bars import gradients
 from gradc.reporting.changes import Line, Stretch, folded
@@ -91,15 +93,14 @@ def _environment() -> Any:
     try:
         jinja = import_module("jinja2")
     except ImportError:
-        raise UnsupportedError(
-            Diagnostic("error", "a page needs jinja2; pip install 'gradc[report]'")
-        ) from None
+        raise UnsupportedError(Diagnostic("error", f"a page needs jinja2; {install('report')}")) from None
     found = jinja.Environment(
         loader=jinja.PackageLoader(PACKAGE),
         autoescape=True,
         undefined=jinja.StrictUndefined,
         finalize=_visible,
     )
+    found.globals["option"] = option
     found.filters |= {"shape": _shape, "number": number, "time": time}
     return found
 

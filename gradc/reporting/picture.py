@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 
 from gradc.reporting.layout import Layout, Line, Point, check_size, layout
 from gradc.reporting.nodes import LONGEST, Node, cut, nodes
@@ -34,18 +35,19 @@ HUES = 8
 """Source ops have one of this many colours of their own, in order."""
 
 
-def picture(module: ModuleOp, name: str) -> str:
+def picture(module: ModuleOp, name: str, culprits: Collection[Operation] = ()) -> str:
     """An `<svg>` of the graph in a module's entry function.
 
     Each op is a `<g class="node KIND FAMILY" id="NAME-NUMBER" data-source="...">`: NUMBER is its index in
     the function's body, `data-source` what `nodes.source_of` gives. Inputs and outputs are
     NAME-input-INDEX and NAME-output-INDEX. Where a line would be too long, a reference with the id of the
-    node in `data-of` stands for it. All colours and fonts come from classes (viewer.css).
+    node in `data-of` stands for it. The culprits, why a graph does not compile, have the class `culprit`.
+    All colours and fonts come from classes (viewer.css).
 
     Raises UsageError without pygraphviz, and UnsupportedError with the reason for a graph that is too
     large to be drawn.
     """
-    shown = nodes(module, name)
+    shown = nodes(module, name, culprits)
     check_size(len(shown))
     shown = with_references(shown)
     sizes = [_size(node) for node in shown]
@@ -86,7 +88,7 @@ def _edge(parent: Element, shown: Sequence[Node], line: Line) -> None:
 def _node(parent: Element, node: Node, size: Point, corner: Point, hue: int | None) -> None:
     x, y = corner
     width, height = size[0], size[1] - _trunk(node)
-    classes = " ".join(dict.fromkeys(("node", node.kind, node.family)))
+    classes = " ".join(dict.fromkeys(("node", node.kind, node.family, *["culprit"] * node.culprit)))
     attributes = {"class": classes, "id": node.id, "data-title": node.title}
     more = {"data-source": node.source, "data-strategy": node.strategy, "data-of": node.of}
     attributes |= {name: value for name, value in more.items() if value}

@@ -6,11 +6,15 @@ import os
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from gradc import arguments
 from gradc.compiler import Options
+from gradc.files import read_npz
+from gradc.runtime import checked_ep
 from gradc.tuning.request import BUDGET, TuningRequest
 
 FLAGS = ("target", "opset", "strategy", "auto_pad_rule", "strict", "threads", "strict_ieee")
@@ -35,6 +39,25 @@ class Request:
     rtol: float | None = None
     run: bool = True
     measure_peak: bool = False
+
+    def __post_init__(self) -> None:
+        """Raises UsageError for values that make no sense."""
+        checked = {
+            "seed": arguments.whole("seed", self.seed),
+            "ep": None if self.ep is None else checked_ep(self.ep),
+            "run": arguments.flag("run", self.run),
+            "measure_peak": arguments.flag("measure_peak", self.measure_peak),
+            "inputs": _file_or_arrays(self.inputs),
+        }
+        if self.rtol is not None:
+            checked["rtol"] = arguments.number("rtol", self.rtol, "a number >= 0")
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
+    @cached_property
+    def arrays(self) -> Mapping[str, np.ndarray] | None:
+        """The inputs, read once; None for random ones. Raises GradcError for a file that is no good."""
+        return read_npz(self.inputs) if isinstance(self.inputs, str | os.PathLike) else self.inputs
 
     @property
     def shapes(self) -> Mapping[str, Sequence[int]]:
@@ -119,3 +142,9 @@ def _call(given: Mapping[str, Any]) -> str:
 def _file(given: Any) -> Any:
     """A path, or a name for arrays that have none."""
     return os.fspath(given) if isinstance(given, str | os.PathLike) else "arrays.npz"
+
+
+def _file_or_arrays(given: Any) -> Any:
+    if given is None or isinstance(given, str | os.PathLike):
+        return given if given is None else arguments.path("inputs", given)
+    return arguments.mapping("inputs", given, "a mapping from names to arrays, or the path of an .npz")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -13,7 +12,6 @@ from dialects.support import entry
 from dialects.support.attributes import documented_attributes
 from dialects.support.diagnostics import GradcError
 from dialects.support.documented_op import DocumentedOp
-from gradc import files
 from gradc.accuracy import report as accuracy
 from gradc.compiler import Compiled
 from gradc.reporting.data import Array, Missing, Run
@@ -21,7 +19,8 @@ from gradc.reporting.numbers import amount
 from gradc.reporting.request import Request
 from gradc.samples import random_inputs
 from gradc.tensors import as_dtype
-from gradc.verify import reference, verify_outputs
+from gradc.verify import reference
+from gradc.verify_ops import verify
 
 MOST_OPS = 60
 MOST_FLOPS = 5 * 10**9
@@ -53,7 +52,7 @@ def _run(compiled: Compiled, request: Request, work: int) -> Run:
     fed = _inputs(compiled, request)
     threads = request.options.threads
     outputs = compiled.run(fed, request.ep, threads)
-    rows = verify_outputs(compiled, fed, outputs, request.rtol)
+    rows = verify(compiled, fed, outputs, request.rtol, request.ep, threads)
     said = "given" if request.inputs is not None else f"random, seed {request.seed}"
     why = _too_much(compiled, work)
     errors = Missing(why) if why else accuracy.report(compiled, fed, outputs, request.ep, threads)
@@ -82,10 +81,9 @@ def _expected(compiled: Compiled, fed: Mapping[str, Any]) -> dict[str, np.ndarra
 
 
 def _inputs(compiled: Compiled, request: Request) -> Mapping[str, np.ndarray]:
-    given = request.inputs
-    if given is None:
-        return random_inputs(compiled.source, request.seed, request.shapes)
-    return files.read_npz(given) if isinstance(given, str | os.PathLike) else given
+    if request.arrays is not None:
+        return request.arrays
+    return random_inputs(compiled.source, request.seed, request.shapes)
 
 
 def _given(compiled: Compiled, fed: Mapping[str, Any]) -> Iterator[Array]:

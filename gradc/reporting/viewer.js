@@ -7,7 +7,8 @@
   const LEAST = 0.1;
   const MOST = 4;
   const READABLE = 0.8; // a large graph is first shown at this scale, from its top
-  const NARROW = 600; // pixels: in a pane of less width, a graph that fits at this scale is shown at its whole width
+  const SMALL = 0.7; // one that fits at this scale is shown at its whole width
+  const NARROW = 600; // pixels: in a pane of less width that is so at this scale, where one may zoom with fingers
   const LEGIBLE = 0.45;
   const STEP = 1.25;
   const OVERVIEW = { width: 120, height: 150 };
@@ -82,17 +83,19 @@
       this.drawOverview();
     }
 
-    /** The first view: all of a small graph, the top of a large one, at a scale that can be read. */
+    /** The first view: the whole width where that can be read, else of the top the part with most nodes. */
     begin() {
-      const { width } = this.room();
-      const narrow = width < NARROW;
-      const fitting = width / this.natural.width;
-      this.resize(narrow && fitting >= LEGIBLE ? Math.min(1, fitting) : Math.min(1, Math.max(fitting, READABLE)));
+      this.resize(this.firstScale());
+      this.resize(this.firstScale()); // with the scrollbar that it has by now
       this.root.style.setProperty("--pane-height", `${this.pane.offsetHeight}px`); // whatever the scale is later
       this.pane.scrollTop = 0;
-      const first = this.nodes[0];
-      if (!first) return;
-      this.pane.scrollLeft = narrow ? this.corner() : this.middle(first).x * this.scale - width / 2;
+      this.pane.scrollLeft = this.room().width < NARROW ? this.corner() : this.fullest();
+    }
+
+    firstScale() {
+      const { width } = this.room();
+      const fitting = Math.min(1, width / this.natural.width);
+      return fitting >= (width < NARROW ? LEGIBLE : SMALL) ? fitting : READABLE;
     }
 
     /** How far to scroll from the left edge to see the leftmost of the nodes in the upper row. */
@@ -102,6 +105,23 @@
       const row = boxes.filter((box) => box.y < below);
       const first = row.reduce((one, other) => (one.x < other.x ? one : other));
       return (first.x + first.width) * this.scale <= this.pane.clientWidth ? 0 : (first.x - 8) * this.scale;
+    }
+
+    /** How far to scroll from the left edge to see, of the upper end, as many whole nodes as there is room for. */
+    fullest() {
+      const [width, height] = [this.pane.clientWidth / this.scale, this.pane.clientHeight / this.scale];
+      const boxes = this.nodes
+        .filter((node) => !node.classList.contains("unread"))
+        .map((node) => this.boxes.get(node))
+        .filter((box) => box.y + box.height <= height && box.width <= width);
+      const from = boxes.map((box) => box.x).sort((one, other) => one - other);
+      const to = boxes.map((box) => box.x + box.width).sort((one, other) => one - other);
+      let [most, left, right, inside] = [0, 0, width, 0];
+      from.forEach((start, before) => {
+        while (inside < to.length && to[inside] <= start + width) inside += 1;
+        if (inside - before > most) [most, left, right] = [inside - before, start, to[inside - 1]];
+      });
+      return ((left + right - width) / 2) * this.scale;
     }
 
     room() {

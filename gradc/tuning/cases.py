@@ -11,9 +11,9 @@ from xdsl.ir import Operation
 import dialects
 from dialects.support import entry, shapes
 from dialects.support.interfaces import set_type
-from gradc.constants import tensor_info
 from gradc.problems import OPS, Problem
 from gradc.samples import Sizes
+from gradc.tensors import tensor_info
 from gradc.tuning.stores import AT
 from passes.choice import Candidate, candidates
 from passes.infer_types import InferTypesPass

@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from dialects.support.diagnostics import Diagnostic, UsageError, sentence
+from dialects.support.spelling import option
+from gradc import arguments
 from gradc.files import StrPath
 from gradc.runtime import check_provider, ep_of
 from gradc.tuning.cases import Case
@@ -30,15 +33,20 @@ class TuningRequest:
 
     def __post_init__(self) -> None:
         """Raises UsageError for values that make no sense."""
-        if not (isinstance(self.budget, int | float) and self.budget >= 0):
-            raise _usage("tune_budget", self.budget, "seconds, 0 or more")
-        if not isinstance(self.shapes, Mapping) or not all(map(_is_shape, self.shapes.values())):
-            raise _usage("shapes", self.shapes, "a mapping from names of inputs to lists of sizes")
+        checked = {
+            "tune": arguments.flag("tune", self.tune),
+            "file": None if self.file is None else arguments.path("tuning_file", self.file),
+            "budget": arguments.number("tune_budget", self.budget, "seconds, 0 or more"),
+            "shapes": _sizes_of(self.shapes),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
 
     def check_shapes_are_used(self) -> None:
         """Raises UsageError for shapes to measure at where no measurement is asked for."""
         if self.shapes and not self.tune and self.file is None:
-            raise _usage("--shape", ", ".join(self.shapes), "--tune, which measures at these shapes")
+            expected = f"{option('tune', True)}, which measures at these shapes"
+            raise _usage(option("shapes"), ", ".join(self.shapes), expected)
 
     def threads(self, given: int | None) -> int | None:
         """The threads to compile for: given, else those of the tuning file, so that it is used as it is."""
@@ -78,8 +86,18 @@ def _usage(what: str, given: object, expected: str) -> UsageError:
     return UsageError(Diagnostic("error", sentence(what, given, expected)))
 
 
-def _is_shape(given: object) -> bool:
-    return isinstance(given, list | tuple) and all(isinstance(size, int) and size > 0 for size in given)
+def _sizes_of(given: Any) -> dict[str, tuple[int, ...]]:
+    """Shapes of inputs by name, in Python's own numbers."""
+    expected = "a mapping from names of inputs to lists of sizes"
+    shapes = arguments.mapping("shapes", given, expected)
+    for name, shape in shapes.items():
+        if not isinstance(shape, list | tuple):
+            raise arguments.refused("shapes", {name: shape}, expected)
+    return {name: tuple(_size_of(name, size) for size in shape) for name, shape in shapes.items()}
+
+
+def _size_of(name: str, given: object) -> int:
+    return arguments.whole("shapes", given, 1, f"of {name}")
 
 
 def _measure(case: Case, target: Target, deadline: float) -> Mapping[str, float]:

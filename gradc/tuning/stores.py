@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from platformdirs import user_cache_dir
 
 from dialects.support.diagnostics import Diagnostic, GradcError, violation
+from dialects.support.spelling import option
 from gradc.files import StrPath, write_whole
 from gradc.reading import read_bytes, unreadable
 from gradc.tuning.records import Setting, Tuning
@@ -85,8 +86,11 @@ class Cache(Store):
         """The decoded JSON value under a string, None where there is none; `decode` raises ValueError."""
         path = self._path(what)
         try:
-            return decode(self._value(what, path.read_bytes()))
+            return decode(self._value(what, read_bytes(path)))
         except FileNotFoundError:
+            return None
+        except GradcError as error:
+            self._note(error.diagnostic.message)
             return None
         except (OSError, ValueError, RecursionError) as error:
             self._note(f"{path}: {getattr(error, 'strerror', None) or error}")
@@ -151,7 +155,7 @@ class TuningFile(Store):
         asked = {"target": target.name, "threads": target.threads}
         for name, given in asked.items():
             if (own := getattr(self, name)) != given:
-                hint = "name another --tuning-file for each"
+                hint = f"name another {option('tuning_file')} for each"
                 raise violation(f"{name} of {os.fspath(self.path)}", given=own, expected=given, hint=hint)
 
     def _content(self) -> bytes:
@@ -166,7 +170,7 @@ def load_file(path: StrPath) -> TuningFile:
         content = json.loads(read_bytes(path))
     except OSError as error:
         raise unreadable(
-            path, error, "--tune makes it" if isinstance(error, FileNotFoundError) else ""
+            path, error, f"{option('tune', True)} makes it" if isinstance(error, FileNotFoundError) else ""
         ) from None
     except GradcError:
         raise

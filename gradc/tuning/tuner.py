@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from dialects.support.diagnostics import Diagnostic, GradcError, diagnostic_at
 from dialects.support.documented_op import CHOICE
+from dialects.support.spelling import option
 from gradc.tuning.cases import Case, GivenShapes, cases
 from gradc.tuning.race import Clock
 from gradc.tuning.records import Tuning
@@ -98,7 +99,7 @@ class Tuner:
         deadline = self.clock() + self.budget
         for done, case in enumerate(sized):
             if self.clock() >= deadline:
-                what = f"{{}} could not be measured within {self.budget:g} seconds (--tune-budget)"
+                what = f"{{}} could not be measured within {self.budget:g} seconds ({option('tune_budget')})"
                 yield from _unmeasured(sized[done:], what)
                 break
             self.progress(done, len(sized), str(case.problem))
@@ -112,7 +113,8 @@ class Tuner:
             tunings[case.key] = tuning
             self.store.write(case.key, tuning)
         self.progress(len(sized), len(sized), "")
-        yield from _unmeasured(unsized, "{} cannot be measured without sizes, which --shape states")
+        unknown = f"{{}} cannot be measured without sizes, which {option('shapes')} states"
+        yield from _unmeasured(unsized, unknown)
 
 
 def _has_a_choice(case: Case, forced: Strategy | None) -> bool:

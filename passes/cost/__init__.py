@@ -24,18 +24,23 @@ from passes.cost.features import features
 from passes.cost.graph import SMALL, Graph
 from passes.cost.rewrites import rewritten
 from passes.cost.sizes import SIZES, at_sizes, has_unknown
-from passes.cost.vector import Features
+from passes.cost.vector import LEAST, Features
 from passes.support.rewriting import Emitter
 from passes.target import Target
 
-__all__ = ["Write", "features_of", "price_ops", "price_written", "problem_key"]
+__all__ = ["Write", "exceeds", "features_of", "price_ops", "price_written", "problem_key"]
 
 Write = Callable[[Operation, Target, Emitter], SSAValue]
 """What writes an op in ONNX: `Strategy.write`."""
 
 
-LEAST = 1e-9
-"""Seconds of what runs at compile time: prices can be compared by ratios."""
+ROUNDING = 1e-9
+"""Of a price: sums of the same numbers in another order differ by less."""
+
+
+def exceeds(bound: float, price: float) -> bool:
+    """Whether what takes at least `bound` takes longer than `price`."""
+    return bound > price * (1 + ROUNDING)
 
 
 def price_ops(ops: Sequence[Operation], target: Target, results: Sequence[SSAValue] | None = None) -> float:

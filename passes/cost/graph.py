@@ -18,7 +18,7 @@ from dialects.onnx.attributes import SEGMENTS, python_values
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.call import Python
 from dialects.onnx.values import constant_of
-from dialects.support.constants import constant_attribute
+from dialects.support.constants import constant_attribute, is_static_shape
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import element_type_of, shape_of
 
@@ -106,7 +106,7 @@ class Graph:
         seen: dict[object, Operation] = {}
         constant = Constants(ops)
         kept: list[Operation] = []
-        for op in _live(ops, results):
+        for op in live(ops, results):
             if all(constant(value) for value in op.results):
                 continue
             key = _key(op, same, constant)
@@ -141,27 +141,20 @@ class Constants:
     Beyond these ops nobody looks: the graph that they are a part of may be large.
     """
 
-    def __init__(self, ops: Iterable[Operation]) -> None:
+    def __init__(self, ops: Sequence[Operation]) -> None:
         self._inside = set(ops)
-        self._known: dict[SSAValue, bool] = {}
+        self._known: set[SSAValue] = set()
+        for op in ops:
+            if all(map(self, op.operands)) or is_static_shape(op):
+                self._known.update(op.results)
 
     def __call__(self, value: SSAValue) -> bool:
-        if value not in self._known:
-            self._known[value] = self._find(value)
-        return self._known[value]
-
-    def _find(self, value: SSAValue) -> bool:
-        owner = value.owner
-        if not isinstance(owner, Operation) or owner not in self._inside:
-            return constant_attribute(value) is not None
-        return all(map(self, owner.operands)) or _is_static_shape(owner)
+        if value.owner in self._inside:
+            return value in self._known
+        return constant_attribute(value) is not None
 
 
-def _is_static_shape(op: Operation) -> bool:
-    return op.name == "onnx.Shape" and all(isinstance(dim, int) for dim in shape_of(op.operands[0]))
-
-
-def _live(ops: Sequence[Operation], results: Iterable[SSAValue]) -> list[Operation]:
+def live(ops: Sequence[Operation], results: Iterable[SSAValue]) -> list[Operation]:
     """The ops that a result needs, in order."""
     needed = set(results)
     live = []

@@ -50,3 +50,19 @@ def seconds(features: Features, target: str, threads: int) -> float:
     shared = max(0.0, (slow - quick) / (1 / few - 1 / many))
     alone = max(0.0, quick - shared / many)
     return alone + shared / threads
+
+
+def least_seconds(features: Features, target: str, threads: int) -> float:
+    """No more than `seconds` of what has these features and may have any others.
+
+    For a number of threads that was measured that is their own time. Beyond, t(n) falls where more work takes
+    one thread longer and two not; but never below the last measured time, if all of it were shared. It is the
+    sum of those of parts.
+    """
+    rates = rates_of(target)
+    shared, alone = parted(features)
+    most = max(rates)
+    if threads in rates:
+        return dot(alone, rates[min(rates)]) + dot(shared, rates[threads])
+    least = most * dot(shared, rates[most]) / threads if threads > most else 0.0
+    return dot(alone, rates[min(rates)]) + least

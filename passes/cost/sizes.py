@@ -90,6 +90,7 @@ def _copies(ops: Sequence[Operation], values: dict[SSAValue, SSAValue], made: li
         except GradcError:
             return False
         for old, new, type_ in zip(op.results, copy.results, types, strict=True):
-            set_type(new, type_)
+            if type_ is not None:
+                set_type(new, type_)
             values[old] = new
     return True

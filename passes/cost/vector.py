@@ -17,6 +17,10 @@ ALONE = "alone "
 """Begins the name of a feature of work that one thread does, whatever their number."""
 
 
+LEAST = 1e-9
+"""Seconds of what runs at compile time: prices can be compared by ratios."""
+
+
 def traffic(name: str, moved: float) -> Features:
     found = {f"{name}.bytes": float(moved)}
     if moved > NEAR:

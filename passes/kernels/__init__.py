@@ -1,4 +1,6 @@
 """Which kernels each execution provider has, as data: op -> rows of (since, until, dtypes).
+A registered kernel may still fail when it runs, with some word of an attribute: `words` says for which dtypes
+a word works.
 
 `cpu.json` is what the registry of the oldest supported runtime lists that has released an opset, `cuda.json`
 what its documentation does, `portable.json` what is left of the CPU's for models that other runtimes read as
@@ -55,6 +57,14 @@ def kernel_table(target: str) -> Mapping[str, list[tuple[int, int | None, Mappin
     return {name: rows for name, rows in kernels.items() if name not in shunned(target)}
 
 
+def word_types(target: str) -> Mapping[str, Mapping[str, Mapping[str, Mapping[str, str]]]]:
+    """Op -> attribute -> word -> the dtypes of each type variable with which that word works.
+
+    A kernel is registered for its types alone: of a word that is not here all of them work.
+    """
+    return _table(provider_of(target)).get("words", {})
+
+
 def cpu_sources() -> dict[int, str]:
     """Opset -> the runtime whose CPU kernels the table has, from the opset before it to this one."""
     return {int(opset): source for opset, source in _table("cpu")["sources"].items()}
@@ -82,6 +92,16 @@ class Kernels:
             serves(since, until, schema_since) and _admits(constraints, types)
             for since, until, constraints in kernel_table(self.target).get(name, [])
         )
+
+    def failing_word(
+        self, name: str, attributes: Mapping[str, object], types: Mapping[str, str]
+    ) -> str | None:
+        """An attribute with the word for which an op's kernel fails when it runs; None if there is none."""
+        for attribute, words in word_types(self.target).get(name, {}).items():
+            word = attributes.get(attribute)
+            if isinstance(word, str) and word in words and not _admits(words[word], types):
+                return f"{attribute} {word}"
+        return None
 
 
 def serves(since: int, until: int | None, schema_since: int) -> bool:

@@ -7,6 +7,7 @@ twin in the first one, and what it writes stands between two Transposes.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -20,10 +21,13 @@ from dialects.grad.conv import GradConvOp
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.support import layouts, limits
+from dialects.support.constants import constant_attribute
+from dialects.support.diagnostics import GradcError
 from dialects.support.dtypes import name_of
-from dialects.support.limits import Limits
-from dialects.support.memo import Memo
-from dialects.support.shapes import element_type_of
+from dialects.support.memo import the_same
+from dialects.support.shapes import compatible, element_type_of, shape_of, show
+from dialects.support.spelling import option
+from passes.cost.work import Work, static_sizes
 from passes.support import budget
 from passes.support.budget import Built
 from passes.support.orders import Order, inverse, twin
@@ -35,14 +39,19 @@ from passes.target import Target, TargetPass
 STRATEGY = "gradc.strategy"
 """The attribute that names the strategy which emitted an op."""
 
-_written: dict[tuple[Strategy, Target, Limits], Memo] = {}
+_written = templates()
+
+
+class StrategyFault(Exception):
+    """What a strategy wrote is wrong, which no user can help: a fault of gradc's own."""
 
 
 class Strategy(ABC):
     """One idea. `name` is what `--strategy` takes, `ops` the canonical ops that it can write.
 
     `layouts` are the layouts in which it writes convolutions without a Transpose of the data.
-    `strict_only`: there is always a quicker one; it is for targets that are strict about IEEE numbers.
+    `strict_only`: others are quicker; it is for targets that are strict about IEEE numbers, and for ops that
+    no other strategy can write.
     """
 
     name: ClassVar[str]
@@ -53,11 +62,12 @@ class Strategy(ABC):
     def writes_layout_of(self, op: Operation) -> bool:
         return not isinstance(op, GradConvOp) or op.value("layout") in self.layouts
 
-    def refusal(self, op: Operation, target: Target) -> str | None:
-        """Why this strategy cannot write this op for this target; None if it can."""
+    def refusal(self, op: Operation, target: Target, *, alone: bool = False) -> str | None:
+        """Why this strategy cannot write this op for this target, or need not; None if it can. `alone`: no
+        other strategy can."""
         assert isinstance(op, self.ops)
-        if self.strict_only and not target.strict_ieee:
-            return "slower than others: for --strict-ieee only"
+        if self.strict_only and not target.strict_ieee and not alone:
+            return f"slower than others: for {option('strict_ieee', True)} only"
         if self.writes_layout_of(op):
             return self._refusal(op, target)
         with twin(op, self._order(op)) as other:
@@ -71,7 +81,20 @@ class Strategy(ABC):
         return f"not strict IEEE: {mixed}"
 
     def write(self, op: Operation, target: Target, emit: Emitter) -> SSAValue:
-        """The result of an op in any layout, in ONNX. Only for an op that is not refused."""
+        """The result of an op in any layout, in ONNX. Only for an op that is not refused.
+
+        Raises StrategyFault where what it writes is no ONNX, or has another shape than the op's result.
+        """
+        try:
+            value = self._write(op, target, emit)
+        except GradcError as error:
+            raise StrategyFault(f"{self.name} wrote for {op.name} what is no ONNX: {error}") from error
+        given, expected = shape_of(value), shape_of(op.results[0])
+        if not compatible(given, expected):
+            raise StrategyFault(f"{self.name} wrote {show(given)} for {op.name}, not {show(expected)}")
+        return value
+
+    def _write(self, op: Operation, target: Target, emit: Emitter) -> SSAValue:
         if self.writes_layout_of(op):
             return self.emit(op, target, emit)
         order = self._order(op)
@@ -101,6 +124,36 @@ class Strategy(ABC):
         del op, target
         return None
 
+    def least_price(self, op: Operation, target: Target) -> float:
+        """No more than the price in seconds of what `write` makes of an op that is not refused; 0 where sizes
+        are unknown."""
+        sizes = static_sizes(op.operands[0], op.results[0])
+        if sizes is None:
+            return 0.0
+        work = Work.of(op, len(op.operands) > 1 and constant_attribute(op.operands[1]) is not None)
+        if self.writes_layout_of(op):
+            self.works(op, target, work)
+            return work.least_price(target)
+        order = self._order(op)
+        with twin(op, order) as other:
+            self.works(other, target, work)
+        if not any(step.kind == "Conv" for step in work.steps):
+            self._transposes(work, order, *sizes)
+        return work.least_price(target)
+
+    def _transposes(self, work: Work, order: Order, data: Sequence[int], result: Sequence[int]) -> None:
+        """Those around another layout. One of the last two axes may become part of a product."""
+        if len(order) > 3:
+            work.run("Transpose", [data[axis] for axis in order], data, perm=list(order))
+        work.run("Transpose", result, [result[axis] for axis in order], perm=list(inverse(order)))
+
+    def works(self, op, target: Target, work: Work) -> None:
+        """Add what `emit` writes and onnxruntime cannot do without; the more, the less is written in vain.
+
+        For an op of known sizes in one of `layouts` that is not refused.
+        """
+        del op, target, work
+
     @abstractmethod
     def emit(self, op, target: Target, emit: Emitter) -> SSAValue:
         """The result of an op in one of `layouts`, in ONNX. Only for an op that is not refused."""
@@ -121,8 +174,8 @@ class ApplyStrategy(RewritePattern):
 
 def apply_strategy(strategy: Strategy, op: Operation, target: Target, rewriter: PatternRewriter) -> None:
     emit = Emitter()
-    known = _written.setdefault((strategy, target, limits.current()), templates())
-    value = write_alike(op, known, emit, lambda emit: _write(strategy, op, target, emit), *surroundings(op))
+    further = (strategy, the_same((target, limits.current())), *surroundings(op))
+    value = write_alike(op, _written, emit, lambda emit: _write(strategy, op, target, emit), *further)
     replace(op, rewriter, emit, value)
 
 
@@ -156,5 +209,5 @@ def pass_of(strategy: type[Strategy]) -> type[ModulePass]:
 def no_kernel(target: Target, value: SSAValue, *ops: type[OnnxOp]) -> str | None:
     """The first reason why one of the ops cannot run on tensors of the value's dtype."""
     dtype = name_of(element_type_of(value))
-    reasons = [target.lacks(op, dtype) for op in ops]
+    reasons = (target.lacks(op, dtype) for op in ops)
     return next((reason for reason in reasons if reason), None)

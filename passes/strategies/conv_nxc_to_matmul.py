@@ -11,6 +11,7 @@ Taps are in the order of the weights: nothing is flipped.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import ClassVar
@@ -20,10 +21,12 @@ from xdsl.ir import SSAValue
 from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp
 from dialects.onnx import ops as onnx
 from dialects.support import shapes
+from passes.cost.work import Sizes, Work
 from passes.strategies.base import Strategy, no_kernel
 from passes.strategies.conv_to_phase_convs import too_many_phases
 from passes.support.budget import Built
 from passes.support.convolution import GradConv
+from passes.support.convolution_work import Windows, data_sizes, interleaved_last
 from passes.support.phases import AxisPhases, Phase, interleave_channels_last, op_phases, phases_built
 from passes.support.rewriting import Emitter
 from passes.support.tensors import multiply_right, reshape
@@ -73,6 +76,21 @@ class ConvNxcToMatMul(Strategy):
     def mixes(self, op: GradConv, target: Target) -> str | None:
         return None if is_product(op) else "windows have zeros that are multiplied by the weights"
 
+    def works(self, op: GradConv, target: Target, work: Work) -> None:
+        data, result = data_sizes(op)
+        first, second, *_ = op.weights_shape
+        if is_product(op):
+            depth = first if isinstance(op, ConvBackwardDataOp) else second
+            work.multiply(data, work.weights((depth, result[-1])))
+        elif isinstance(op, ConvBackwardDataOp):
+            _backward_works(op, work, data, result[-1])
+        else:
+            begin, end = zip(*(axis.pads for axis in op.axes), strict=True)
+            taps = [forward_taps(axis) for axis in op.axes]
+            padded = work.pad(data, 1, begin, end)
+            windows = Windows(work, padded, 1).gathered(taps, result[1:-1], op.value("strides"))
+            work.multiply(windows, work.weights((windows[-1], result[-1])))
+
     def emit(self, op: GradConv, target: Target, emit: Emitter) -> SSAValue:
         if isinstance(op, ConvTransposeBackwardDataOp):
             return _forward(op, emit)
@@ -89,6 +107,19 @@ class ConvNxcToMatMul(Strategy):
             return multiply_right(emit, windows, weights.matrix(emit, tap_numbers(taps)))
 
         return interleave_channels_last(emit, axes, part) if strided(op) else part(_only(axes))
+
+
+def _backward_works(op: ConvBackwardDataOp, work: Work, data: Sizes, channels: int) -> None:
+    axes = op_phases(op)
+    begin, end = zip(*(axis.widest for axis in axes), strict=True)
+    found = Windows(work, work.pad(data, 1, begin, end), 1)
+    counts = tuple(axis.positions for axis in axes)
+    for chosen in itertools.product(*([phase for phase in axis.phases if phase] for axis in axes)):
+        taps = [phase_taps(phase, b) for phase, b in zip(chosen, begin, strict=True)]
+        windows = found.gathered(taps, counts, [1] * len(axes))
+        work.multiply(windows, work.weights((windows[-1], channels)))
+    if strided(op):
+        interleaved_last(work, axes, data[0], channels)
 
 
 def _places(op: GradConv) -> int:

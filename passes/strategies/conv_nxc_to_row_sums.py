@@ -13,7 +13,9 @@ remainder r has windows of its own, of every s-th row.
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar
@@ -24,10 +26,12 @@ from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp
 from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from dialects.support.shapes import shape_of
+from passes.cost.work import Sizes, Work
 from passes.strategies.base import Strategy, no_kernel
 from passes.strategies.conv_to_phase_convs import too_many_phases
 from passes.support.budget import Built
 from passes.support.convolution import GradConv, no_sums, rows_apart
+from passes.support.convolution_work import Windows, data_sizes, interleaved_last
 from passes.support.phases import AxisPhases, Phase, interleave_channels_last, op_phases, phases_built
 from passes.support.rewriting import Emitter
 from passes.support.tensors import added, multiply_right
@@ -81,8 +85,56 @@ class ConvNxcToRowSums(Strategy):
     def mixes(self, op: GradConv, target: Target) -> str | None:
         return "windows have zeros that are multiplied by the weights" if op.spatial_rank > 1 else None
 
+    def works(self, op: GradConv, target: Target, work: Work) -> None:
+        data, result = data_sizes(op)
+        if isinstance(op, ConvBackwardDataOp):
+            _backward_works(op, work, data, result[-1])
+        else:
+            _forward_works(op, work, data, result)
+
     def emit(self, op: GradConv, target: Target, emit: Emitter) -> SSAValue:
         return _forward(op, emit) if isinstance(op, ConvTransposeBackwardDataOp) else _backward(op, emit)
+
+
+def _backward_works(op: ConvBackwardDataOp, work: Work, data: Sizes, channels: int) -> None:
+    rows, *inner = op_phases(op)
+    begin, end = zip(*(axis.widest for axis in inner), strict=True) if inner else ((), ())
+    found = Windows(work, work.pad(data, 2, begin, end), 2)
+    counts = tuple(axis.positions for axis in inner)
+    for others in itertools.product(*([phase for phase in axis.phases if phase] for axis in inner)):
+        taps = [phase_taps(phase, b) for phase, b in zip(others, begin, strict=True)]
+        windows = found.gathered(taps, counts, [1] * len(inner))
+        for phase in filter(None, rows.phases):
+            shifts = [row.offset for row in _phase_taps(rows, phase)]
+            _sum_works(work, windows, channels, shifts, rows.positions)
+    if any(len(axis.phases) > 1 for axis in (rows, *inner)):
+        interleaved_last(work, [rows, *inner], data[0], channels)
+
+
+def _forward_works(op: ConvTransposeBackwardDataOp, work: Work, data: Sizes, result: Sizes) -> None:
+    begin, end = zip((0, 0), *(axis.pads for axis in op.axes[1:]), strict=True)
+    data = work.pad(data, 1, begin, end)
+    taps = [forward_taps(axis) for axis in op.axes[1:]]
+    stride, *steps = op.value("strides")
+    found = _forward_taps(op)
+    for first in sorted({row.first for row in found}):
+        rows = (data[0], _count(data[1], first, stride), *data[2:])
+        rows = data if rows == data else work.cut(data, rows, stride)
+        windows = Windows(work, rows, 2).gathered(taps, result[2:-1], steps)
+        _sum_works(work, windows, result[-1], [r.offset for r in found if r.first == first], result[1], False)
+    for _ in found[1:]:
+        work.run("Add", result, result, result)
+
+
+def _sum_works(
+    work: Work, windows: Sizes, channels: int, shifts: Sequence[int], results: int, is_whole: bool = True
+) -> None:
+    """A product for each tap of the first axis, shifted; `is_whole` if these are all that are added up."""
+    for offset in shifts:
+        product = work.multiply(windows, work.weights((windows[-1], channels)))
+        shifted = work.pad(product, 1, [-offset], [results + offset - product[1]])
+        if is_whole and offset != shifts[0]:
+            work.run("Add", shifted, shifted, shifted)
 
 
 def _places(op: GradConv) -> int:

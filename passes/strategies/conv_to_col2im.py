@@ -16,8 +16,10 @@ from dialects.grad.conv import ConvBackwardDataOp
 from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from dialects.support.shapes import shape_of
+from passes.cost.work import Work
 from passes.strategies.base import Strategy, no_kernel
 from passes.support.budget import Built
+from passes.support.convolution_work import images
 from passes.support.rewriting import Emitter
 from passes.support.tensors import reshape, size_of
 from passes.target import Target
@@ -45,6 +47,19 @@ class ConvToCol2Im(Strategy):
             # OpenVINO 2026.4, which refuses the op
             return "runtimes compute Col2Im right on two spatial axes only"
         return None
+
+    def works(self, op: ConvBackwardDataOp, target: Target, work: Work) -> None:
+        (batch, _, *spatial), result = images(op)
+        out, per_group, *kernel = op.weights_shape
+        groups, taps, length = op.value("groups"), math.prod(kernel), math.prod(spatial)
+        matrix = work.weights((groups, per_group * taps, out // groups))
+        columns = (batch, groups, out // groups, length)
+        work.reshape((batch, out, *spatial), columns)
+        columns = work.multiply(matrix, columns)
+        work.reshape(columns, (batch, groups * per_group * taps, length))
+        pads = [*op.value("pads_begin"), *op.value("pads_end")]
+        lists = {"strides": op.value("strides"), "dilations": op.value("dilations"), "pads": pads}
+        work.run("Col2Im", result, (batch, groups * per_group * taps, length), **lists)
 
     def emit(self, op: ConvBackwardDataOp, target: Target, emit: Emitter) -> SSAValue:
         groups = op.value("groups")

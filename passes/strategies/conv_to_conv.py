@@ -18,9 +18,11 @@ from xdsl.ir import SSAValue
 
 from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp
 from dialects.onnx import ops as onnx
+from passes.cost.work import Work
 from passes.strategies.base import Strategy, no_kernel
 from passes.support.budget import Built
 from passes.support.convolution import CONV_MIXES, GradConv, as_convolution, convolve, no_convolution
+from passes.support.convolution_work import whole_convolution
 from passes.support.rewriting import Emitter
 from passes.target import Target
 
@@ -39,6 +41,9 @@ class ConvToConv(Strategy):
 
     def mixes(self, op: GradConv, target: Target) -> str | None:
         return CONV_MIXES
+
+    def works(self, op: GradConv, target: Target, work: Work) -> None:
+        whole_convolution(op, work)
 
     def emit(self, op: GradConv, target: Target, emit: Emitter) -> SSAValue:
         return convolve(emit, op.diff_dst, *as_convolution(emit, op))

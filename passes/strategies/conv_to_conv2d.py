@@ -13,6 +13,7 @@ from xdsl.ir import SSAValue
 
 from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp
 from dialects.onnx import ops as onnx
+from passes.cost.work import Work
 from passes.strategies.base import Strategy, no_kernel
 from passes.support.budget import Built
 from passes.support.convolution import (
@@ -23,6 +24,7 @@ from passes.support.convolution import (
     convolve_planes_last,
     no_convolution,
 )
+from passes.support.convolution_work import whole_convolution
 from passes.support.rewriting import Emitter
 from passes.target import Target
 
@@ -57,6 +59,10 @@ class ConvToConv2D(Strategy):
 
     def mixes(self, op: GradConv, target: Target) -> str | None:
         return CONV_MIXES
+
+    def works(self, op: GradConv, target: Target, work: Work) -> None:
+        if op.spatial_rank == 1:
+            whole_convolution(op, work, as_row=True)
 
     def emit(self, op: GradConv, target: Target, emit: Emitter) -> SSAValue:
         write = convolve_planes if op.value("layout") == "NCX" else convolve_planes_last

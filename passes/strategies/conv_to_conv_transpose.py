@@ -17,8 +17,10 @@ from dialects.grad.conv import ConvBackwardDataOp
 from dialects.onnx import ops as onnx
 from dialects.onnx.dims import TO_THE_END
 from dialects.support.shapes import Dim, shape_of
+from passes.cost.work import Work
 from passes.strategies.base import Strategy, no_kernel
 from passes.support.convolution import CUDNN_MIXES
+from passes.support.convolution_work import images
 from passes.support.rewriting import Emitter
 from passes.target import Target
 
@@ -34,6 +36,15 @@ class ConvToConvTranspose(Strategy):
 
     def mixes(self, op: ConvBackwardDataOp, target: Target) -> str | None:
         return CUDNN_MIXES if target.provider == "cuda" else None
+
+    def works(self, op: ConvBackwardDataOp, target: Target, work: Work) -> None:
+        if target.symmetric_pads and op.value("pads_begin") != op.value("pads_end"):
+            return
+        pads = [*op.value("pads_begin"), *op.value("pads_end")]
+        lists = {"strides": op.value("strides"), "dilations": op.value("dilations"), "pads": pads}
+        data, result = images(op)
+        weights = work.weights(op.weights_shape)
+        work.run("ConvTranspose", result, data, weights, group=op.value("groups"), **lists)
 
     def emit(self, op: ConvBackwardDataOp, target: Target, emit: Emitter) -> SSAValue:
         begin = [axis.pad_begin for axis in op.axes]

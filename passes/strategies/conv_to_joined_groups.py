@@ -22,6 +22,7 @@ from dialects.support.attributes import INT
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import element_type_of, tensor_type
 from passes.cost.rewrites import BLOCK
+from passes.cost.work import Work
 from passes.strategies.base import Strategy, no_kernel
 from passes.strategies.conv_to_conv import ConvToConv
 from passes.strategies.conv_to_conv2d import ConvToConv2D
@@ -68,6 +69,12 @@ class ConvToJoinedGroups(Strategy):
 
     def mixes(self, op: GradConv, target: Target) -> str | None:
         return "channels of other groups are multiplied by 0"
+
+    def works(self, op: GradConv, target: Target, work: Work) -> None:
+        count = _joined(op)
+        assert count is not None
+        with _wide(op, count) as wide:
+            _way(wide).works(wide, target, work)
 
     def emit(self, op: GradConv, target: Target, emit: Emitter) -> SSAValue:
         count = _joined(op)

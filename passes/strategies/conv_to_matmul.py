@@ -13,6 +13,7 @@ rank that MatMul, Slice and Pad take.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import ClassVar
@@ -24,9 +25,11 @@ from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp
 from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from dialects.support.shapes import shape_of
+from passes.cost.work import Sizes, Work
 from passes.strategies.base import Strategy, no_kernel
 from passes.strategies.conv_to_phase_convs import too_many_phases
 from passes.support.budget import Built
+from passes.support.convolution_work import images, interleaved_first
 from passes.support.phases import Phase, interleave_channels_first, op_phases, phases_built
 from passes.support.rewriting import Emitter
 from passes.support.tensors import Size, multiply_left, product, reshape, size_of, take_static_window
@@ -71,10 +74,80 @@ class ConvToMatMul(Strategy):
     def mixes(self, op: ConvOp, target: Target) -> str | None:
         return None if is_pointwise(op) else "columns have zeros that are multiplied by the weights"
 
+    def works(self, op: ConvOp, target: Target, work: Work) -> None:
+        data, result = images(op)
+        first, second, *_ = op.weights_shape
+        groups = op.value("groups")
+        if is_pointwise(op):
+            is_backward = isinstance(op, ConvBackwardDataOp)
+            matrix = (second, first // groups) if is_backward else (first // groups, second)
+            _product_works(work, groups, matrix, data[0], math.prod(data[2:]))
+        elif isinstance(op, ConvBackwardDataOp):
+            _backward_works(op, work, data)
+        else:
+            begin, end = zip(*(axis.pads for axis in op.axes), strict=True)
+            data = work.pad(data, 2, begin, end)
+            channels = groups * second
+            data = (data[0], channels, 1, *data[2:])
+            taps = [tuple(first for _, first in forward_taps(axis)) for axis in op.axes]
+            columns = _columns_works(work, data, taps, result[2:], op.value("strides"), set())
+            depth = math.prod(columns[1:3]) // groups
+            _product_works(work, groups, (first // groups, depth), data[0], math.prod(result[2:]))
+
     def emit(self, op: ConvOp, target: Target, emit: Emitter) -> SSAValue:
         if is_pointwise(op):
             return _pointwise(op, emit)
         return _backward(op, emit) if isinstance(op, ConvBackwardDataOp) else _forward(op, emit)
+
+
+def _backward_works(op: ConvBackwardDataOp, work: Work, data: Sizes) -> None:
+    axes, groups = op_phases(op), op.value("groups")
+    first, second, *_ = op.weights_shape
+    begin, end = zip(*(axis.widest for axis in axes), strict=True)
+    data = work.pad(data, 2, begin, end)
+    counts, seen = [axis.positions for axis in axes], set()
+    work.reshape(data, (data[0], groups, first // groups, *data[2:]))
+    for chosen in itertools.product(*([phase for phase in axis.phases if phase] for axis in axes)):
+        taps = [phase_taps(phase, b) for phase, b in zip(chosen, begin, strict=True)]
+        firsts = [tuple(first for _, first in axis) for axis in taps]
+        split = (data[0], groups, first // groups, *data[2:])
+        columns = _columns_works(work, split, firsts, counts, [1] * len(axes), seen)
+        _product_works(work, groups, (second, columns[2]), data[0], math.prod(counts))
+    interleaved_first(work, axes, data[0], groups * second)
+
+
+def _columns_works(
+    work: Work,
+    data: Sizes,
+    firsts: Sequence[tuple[int, ...]],
+    counts: Sequence[int],
+    steps: Sequence[int],
+    seen: set[object],
+) -> Sizes:
+    """`_columns`; `seen` has what other phases have made: what is equal is made once."""
+    for i in reversed(range(len(firsts))):
+        taps, key = firsts[i], (i, *firsts[i + 1 :])
+        part = (*data[: 3 + i], counts[i], *data[4 + i :])
+        if len(taps) <= MOST_SLICES:
+            for first in taps:
+                whole = first == 0 and steps[i] == 1 and data[3 + i] == counts[i]
+                if not whole and (key, first) not in seen:
+                    work.cut(data, part, steps[i])
+                    seen.add((key, first))
+            if (key, taps) not in seen:
+                work.join(part, len(taps), 2)
+                seen.add((key, taps))
+        data = (*part[:2], len(taps) * part[2], *part[3:])
+    return data
+
+
+def _product_works(work: Work, groups: int, matrix: Sizes, batch: int, length: int) -> None:
+    """`_grouped_product`, with a matrix of these sizes for each group."""
+    rows, depth = matrix
+    if groups > 1:
+        work.multiply(work.weights((groups, rows, depth)), (batch, groups, depth, length))
+    else:
+        work.multiply(work.weights((rows, depth)), (batch, depth, length))
 
 
 def _columns_built(op: ConvOp, strides: Sequence[int], spread: int) -> Built:

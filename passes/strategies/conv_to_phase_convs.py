@@ -8,6 +8,7 @@ channels, all axes at once, and the Transposes around a Conv come with its own r
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import ClassVar
@@ -18,6 +19,7 @@ from dialects.grad.conv import ConvBackwardDataOp
 from dialects.grad.geometry import axis_letters
 from dialects.onnx import ops as onnx
 from dialects.support import shapes
+from passes.cost.work import Work
 from passes.strategies.base import Strategy, no_kernel
 from passes.support.blocks import reads_blocks
 from passes.support.budget import Built
@@ -29,6 +31,13 @@ from passes.support.convolution import (
     convolve_planes_last,
 )
 from passes.support.convolution_rows import convolve_rows, no_rows, rows_built
+from passes.support.convolution_work import (
+    images,
+    interleaved_first,
+    interleaved_last,
+    one_convolution,
+    reorders,
+)
 from passes.support.phases import (
     AxisPhases,
     Phase,
@@ -72,6 +81,25 @@ class ConvToPhaseConvs(Strategy):
 
     def mixes(self, op: ConvBackwardDataOp, target: Target) -> str | None:
         return CONV_MIXES
+
+    def works(self, op: ConvBackwardDataOp, target: Target, work: Work) -> None:
+        if op.spatial_rank == 3:
+            return
+        axes, ((batch, channels, *spatial), _) = op_phases(op), images(op)
+        first, second, *_ = op.weights_shape
+        groups = op.value("groups")
+        result = (batch, groups * second, *(axis.positions for axis in axes))
+        convs = Work(work.itemsize, work.known)
+        for chosen in itertools.product(*([phase for phase in axis.phases if phase] for axis in axes)):
+            weights = (groups * second, first // groups, *(len(phase.taps) for phase in chosen))
+            conv = _geometry(axes, chosen, groups)
+            one_convolution(convs, (batch, channels, *spatial), result, weights, conv, as_row=True)
+        work.steps += convs.steps
+        if op.value("layout") == "NXC":
+            interleaved_last(work, axes, batch, groups * second)
+            return
+        reorders(work, convs.steps)
+        interleaved_first(work, axes, batch, groups * second)
 
     def emit(self, op: ConvBackwardDataOp, target: Target, emit: Emitter) -> SSAValue:
         layout, groups = op.value("layout"), op.value("groups")

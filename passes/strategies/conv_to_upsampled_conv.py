@@ -21,9 +21,11 @@ from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import element_type_of
+from passes.cost.work import Work
 from passes.strategies.base import Strategy, no_kernel
 from passes.support.budget import Built
 from passes.support.convolution import Convolution, convolve
+from passes.support.convolution_work import images, one_convolution
 from passes.support.rewriting import Emitter
 from passes.support.tensors import repeat
 from passes.support.weights import flipped
@@ -58,6 +60,18 @@ class ConvToUpsampledConv(Strategy):
 
     def mixes(self, op: ConvBackwardDataOp, target: Target) -> str | None:
         return "the mask that makes zeros between positions multiplies them by 0"
+
+    def works(self, op: ConvBackwardDataOp, target: Target, work: Work) -> None:
+        data, result = images(op)
+        first, second, *kernel = op.weights_shape
+        groups, spatial = (
+            op.value("groups"),
+            [s * y for s, y in zip(op.value("strides"), data[2:], strict=True)],
+        )
+        zeros = work.run("Resize", (*data[:2], *spatial), data)
+        work.run("Mul", zeros, zeros, work.constant(spatial))
+        conv = Convolution((1,) * len(kernel), tuple(op.value("dilations")), *_pads(op), groups)
+        one_convolution(work, zeros, result, (groups * second, first // groups, *kernel), conv)
 
     def emit(self, op: ConvBackwardDataOp, target: Target, emit: Emitter) -> SSAValue:
         groups = op.value("groups")

@@ -11,14 +11,14 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from dialects.grad.resize import ResizeBackwardOp
 from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from dialects.support.shapes import shape_of
 from passes.strategies.base import Strategy, no_kernel
-from passes.strategies.resize_by_axis import ResizeByAxis
+from passes.strategies.resize_by_axis import ResizeByAxis, no_form
 from passes.support.budget import Built
 from passes.support.orders import Order, inverse, twin
 from passes.support.rewriting import Emitter
@@ -49,10 +49,15 @@ class ResizeAxesLast(Strategy):
             return "what lies behind the resized axes must be known at compile time"
         if math.prod(columns) > MOST_BEHIND:
             return f"{math.prod(columns)} columns lie behind the resized axes: a product is quick as they are"
-        return no_kernel(target, op.diff_dst, onnx.MatMulOp, onnx.TransposeOp)
+        return no_kernel(target, op.diff_dst, onnx.TransposeOp) or no_form(op, target)
 
     def mixes(self, op: ResizeBackwardOp, target: Target) -> str | None:
         return _BY_AXIS.mixes(op, target)
+
+    def least_price(self, op: Operation, target: Target) -> float:
+        assert isinstance(op, ResizeBackwardOp)
+        with twin(op, _axes_last(op)) as other:
+            return _BY_AXIS.least_price(other, target)
 
     def emit(self, op: ResizeBackwardOp, target: Target, emit: Emitter) -> SSAValue:
         order = _axes_last(op)

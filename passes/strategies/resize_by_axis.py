@@ -6,14 +6,18 @@ blocks. See `support.axis_forms`; prices are those of `passes.cost`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from dialects.grad.resize import ResizeBackwardOp
 from dialects.grad.sampling import AxisSampling
-from passes.cost import price_ops
+from dialects.support.shapes import shape_of, static
+from passes.cost import exceeds, price_ops
+from passes.cost.graph import tensor
+from passes.cost.work import Sizes, Work, static_sizes
 from passes.strategies.base import Strategy, no_kernel
 from passes.support import budget
 from passes.support.axis_forms import (
@@ -26,6 +30,7 @@ from passes.support.axis_forms import (
     Sums,
     Tables,
     axes_to_write,
+    axes_with_sizes,
 )
 from passes.support.axis_forms.base import MATRIX_MIXES
 from passes.support.budget import Built
@@ -59,63 +64,117 @@ class ResizeByAxis(Strategy):
         return sum((_most(sampling) for sampling in op.samplings), Built())
 
     def refuses(self, op: ResizeBackwardOp, target: Target) -> str | None:
-        if reason := no_kernel(target, op.diff_dst, *Dense.needs):
-            return reason
         if len(op.samplings) < 2:
             return "one axis has one form, which is a strategy of its own"
-        return None
+        return no_form(op, target)
 
     def mixes(self, op: ResizeBackwardOp, target: Target) -> str | None:
-        exact = (
-            any(fits(form, sampling) and not form.mixes(sampling) for form in STRICT_FORMS)
-            for sampling in op.samplings
+        every = [_forms(sampling, op.diff_dst, target) for sampling in op.samplings]
+        exact = all(
+            any(not form.mixes(sampling) for form in forms)
+            for forms, sampling in zip(every, op.samplings, strict=True)
         )
-        return None if all(exact) else MATRIX_MIXES
+        return None if exact else MATRIX_MIXES
+
+    def least_price(self, op: Operation, target: Target) -> float:
+        assert isinstance(op, ResizeBackwardOp)
+        if static_sizes(op.diff_dst) is None:
+            return 0.0
+        return sum(
+            min(
+                _least(form, op.diff_dst, sizes, axis, sampling, target)
+                for form in _exact(sampling, op.diff_dst, target)
+            )
+            for sizes, axis, sampling in axes_with_sizes(op)
+        )
 
     def emit(self, op: ResizeBackwardOp, target: Target, emit: Emitter) -> SSAValue:
         value: SSAValue = op.diff_dst
-        forms = STRICT_FORMS if target.strict_ieee else FORMS
         for axis, sampling in axes_to_write(op):
-            value = _cheapest(emit, value, axis, _fitting(forms, value, sampling, target), sampling, target)
+            best = _cheapest(value, axis, sampling, _exact(sampling, value, target), target)
+            emit.ops.extend(best.emit.ops)
+            value = best.value
         return value
 
 
-def fits(form: AxisForm, sampling: AxisSampling) -> bool:
-    return budget.is_modest(form.builds(sampling), sampling.x + sampling.y) and not form.refuses(sampling)
+def no_form(op: ResizeBackwardOp, target: Target) -> str | None:
+    """Why an axis has no form on the target, None if each has one: then the reason of the product with
+    the whole matrix, which fits any axis."""
+    for sampling in op.samplings:
+        if not _forms(sampling, op.diff_dst, target):
+            return _refusal(FORMS[0], sampling, op.diff_dst, target)
+    return None
+
+
+def _known(target: Target) -> tuple[AxisForm, ...]:
+    return STRICT_FORMS if target.strict_ieee else FORMS
+
+
+def _forms(sampling: AxisSampling, value: SSAValue, target: Target) -> list[AxisForm]:
+    """What an axis of the value may be written as on the target, mixing or not."""
+    return [form for form in _known(target) if not _refusal(form, sampling, value, target)]
+
+
+def _exact(sampling: AxisSampling, value: SSAValue, target: Target) -> list[AxisForm]:
+    """Of `_forms`, those that do not mix if the target is strict."""
+    forms = _forms(sampling, value, target)
+    return [form for form in forms if not form.mixes(sampling)] if target.strict_ieee else forms
+
+
+def _refusal(form: AxisForm, sampling: AxisSampling, value: SSAValue, target: Target) -> str | None:
+    return _unfit(form, sampling) or no_kernel(target, value, *form.needs)
+
+
+def _unfit(form: AxisForm, sampling: AxisSampling) -> str | None:
+    if not budget.is_modest(form.builds(sampling), sampling.x + sampling.y):
+        return f"{type(form).__name__} would build too much"
+    return form.refuses(sampling)
 
 
 def _most(sampling: AxisSampling) -> Built:
-    modest = [form.builds(sampling) for form in FORMS if fits(form, sampling)]
+    modest = [form.builds(sampling) for form in FORMS if not _unfit(form, sampling)]
     return max(modest or [Dense().builds(sampling)], key=lambda built: built.constants)
 
 
-def _fitting(
-    forms: Sequence[AxisForm], value: SSAValue, sampling: AxisSampling, target: Target
-) -> Iterator[AxisForm]:
-    for form in forms:
-        if not fits(form, sampling) or no_kernel(target, value, *form.needs):
-            continue
-        if not target.strict_ieee or not form.mixes(sampling):
-            yield form
+@dataclass(frozen=True)
+class Trial:
+    """An axis written in one form, not yet in the graph, and its price."""
+
+    emit: Emitter
+    value: SSAValue
+    price: float
+
+    @classmethod
+    def of(cls, form: AxisForm, value: SSAValue, axis: int, sampling: AxisSampling, target: Target) -> Trial:
+        emit = Emitter()
+        written = form.write(emit, value, axis, sampling)
+        return cls(emit, written, price_ops(emit.ops, target, [written]))
 
 
 def _cheapest(
-    emit: Emitter,
-    value: SSAValue,
-    axis: int,
-    forms: Iterable[AxisForm],
-    sampling: AxisSampling,
-    target: Target,
-) -> SSAValue:
-    best, result, least = Emitter(), value, float("inf")
-    for form in forms:
-        trial = Emitter()
-        written = form.write(trial, value, axis, sampling)
-        price = price_ops(trial.ops, target, [written])
-        dropped = best if price < least else trial
-        if price < least:
-            best, result, least = trial, written, price
-        for op in reversed(dropped.ops):
+    value: SSAValue, axis: int, sampling: AxisSampling, forms: Sequence[AxisForm], target: Target
+) -> Trial:
+    """The first of equal price. What is dearer than another in any case is not written."""
+    data = static(shape_of(value))
+    bounds = [(_least(form, value, data, axis, sampling, target), i) for i, form in enumerate(forms)]
+    best: tuple[float, int, Trial] | None = None
+    for bound, index in sorted(bounds):
+        if best is not None and exceeds(bound, best[0]):
+            break
+        trial = Trial.of(forms[index], value, axis, sampling, target)
+        if best is None or (trial.price, index) < best[:2]:
+            best, trial = (trial.price, index, trial), best and best[2]
+        for op in reversed(trial.emit.ops if trial else ()):
             op.drop_all_references()
-    emit.ops.extend(best.ops)
-    return result
+    assert best is not None
+    return best[2]
+
+
+def _least(
+    form: AxisForm, value: SSAValue, data: Sizes | None, axis: int, sampling: AxisSampling, target: Target
+) -> float:
+    if data is None or not all(data):
+        return 0.0
+    work = Work(tensor(value).itemsize)
+    form.works(work, data, axis, sampling)
+    return work.least_price(target)

@@ -8,9 +8,10 @@ from xdsl.ir import SSAValue
 
 from dialects.grad.resize import ResizeBackwardOp
 from dialects.grad.sampling import AxisSampling
+from passes.cost.work import Work
 from passes.strategies.base import Strategy, no_kernel
 from passes.support import budget
-from passes.support.axis_forms import AxisForm, Dense, axes_to_write
+from passes.support.axis_forms import AxisForm, Dense, axes_to_write, axes_with_sizes
 from passes.support.budget import Built
 from passes.support.rewriting import Emitter
 from passes.target import Target
@@ -41,6 +42,10 @@ class ResizeByForm(Strategy):
     def mixes(self, op: ResizeBackwardOp, target: Target) -> str | None:
         reasons = (self._form(sampling).mixes(sampling) for sampling in op.samplings)
         return next((reason for reason in reasons if reason), None)
+
+    def works(self, op: ResizeBackwardOp, target: Target, work: Work) -> None:
+        for sizes, axis, sampling in axes_with_sizes(op):
+            self._form(sampling).works(work, sizes, axis, sampling)
 
     def emit(self, op: ResizeBackwardOp, target: Target, emit: Emitter) -> SSAValue:
         value: SSAValue = op.diff_dst

@@ -27,12 +27,14 @@ from xdsl.ir import SSAValue
 from dialects.grad.resize import ResizeBackwardOp
 from dialects.grad.sampling import AxisSampling
 from dialects.onnx import ops as onnx
-from dialects.support.shapes import Dim, shape_of
+from dialects.support.shapes import Dim, shape_of, static
+from passes.cost.work import Work
 from passes.strategies.base import Strategy, no_kernel
 from passes.support.axis_forms.base import as_dtype_of
 from passes.support.budget import Built
 from passes.support.convolution import CUDNN_MIXES, Convolution, convolve_planes, convolve_planes_last
-from passes.support.folds import FOLDS_NEED, Fold, fold_axes, fold_axes_last
+from passes.support.convolution_work import one_convolution, reorders
+from passes.support.folds import FOLDS_NEED, Fold, fold_axes, fold_axes_last, fold_works
 from passes.support.rewriting import Emitter
 from passes.support.tensors import Size, product, reshape, size_of
 from passes.target import Target
@@ -99,6 +101,30 @@ class ResizeToConv(Strategy):
             return None
         return "weights of 0 make up for windows that begin or end inside the data"
 
+    def works(self, op: ResizeBackwardOp, target: Target, work: Work) -> None:
+        """The Conv of images."""
+        layout, data = _layout(op), static(shape_of(op.diff_dst))
+        assert layout is not None
+        assert data is not None
+        kernels = _kernels(op, _first(layout))
+        if len(kernels) == 3:
+            return
+        batch, channels, *sizes = data if layout == "NCX" else (data[0], data[-1], *data[1:-1])
+        found = [k.x + k.before + k.after if k else size for k, size in zip(kernels, sizes, strict=True)]
+        begin, end = zip(*(k.pads if k else (0, 0) for k in kernels), strict=True)
+        weights = (channels, 1, *(len(k.weights) if k else 1 for k in kernels))
+        strides = tuple(k.ratio if k else 1 for k in kernels)
+        conv = Convolution(strides, (1,) * len(kernels), begin, end, channels)
+        known = Work(work.itemsize, True)
+        one_convolution(
+            known, (batch, channels, *sizes), (batch, channels, *found), weights, conv, as_row=True
+        )
+        work.steps += known.steps
+        folds = [Fold(k.x, k.before, k.after) if k else None for k in kernels]
+        if layout == "NCX":
+            reorders(work, known.steps)
+            fold_works(work, (batch, channels, *found), 2, folds)
+
     def emit(self, op: ResizeBackwardOp, target: Target, emit: Emitter) -> SSAValue:
         layout = _layout(op)
         assert layout is not None
@@ -144,7 +170,7 @@ def axis_kernel(sampling: AxisSampling) -> AxisKernel:
     ratio = sampling.y // sampling.x
     # position 2 of five is clamped nowhere
     five = AxisSampling(5, 5 * ratio, sampling.step, sampling.interpolation, sampling.coordinates)
-    column = five.taps_matrix(five.taps(), range(five.y), range(2, 3))[:, 0]
+    column = five.part(range(five.y), range(2, 3))[:, 0]
     used = np.flatnonzero(column)
     # pads must not be negative: weights of 0 make up for a window that begins or ends inside
     low, high = min(int(used[0]), 2 * ratio), max(int(used[-1]), 3 * ratio - 1)

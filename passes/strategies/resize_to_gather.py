@@ -14,6 +14,7 @@ from xdsl.ir import SSAValue
 
 from dialects.grad.resize import ResizeBackwardOp
 from dialects.support.shapes import shape_of
+from passes.cost.work import Work
 from passes.strategies.resize_by_form import ResizeByForm
 from passes.support.axis_forms import Gathers
 from passes.support.axis_forms.gathers import gathered, most_taps, tables
@@ -34,6 +35,10 @@ class ResizeToGather(ResizeByForm):
         apart = super().builds(op)
         shrinks = all(sampling.x >= sampling.y for sampling in op.samplings)
         return apart + Built(2 * math.prod(s.x for s in op.samplings), 4) if shrinks else apart
+
+    def works(self, op: ResizeBackwardOp, target: Target, work: Work) -> None:
+        if not _reads_one(op):
+            super().works(op, target, work)
 
     def emit(self, op: ResizeBackwardOp, target: Target, emit: Emitter) -> SSAValue:
         return _at_once(op, emit) if _reads_one(op) else super().emit(op, target, emit)

@@ -17,11 +17,12 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from dialects.grad.resize import ResizeBackwardOp
-from dialects.grad.sampling import AxisSampling
+from dialects.grad.sampling import AxisSampling, parts
 from dialects.onnx import ops as onnx
-from dialects.support.memo import MOST
+from dialects.support.memo import FEW
 from dialects.support.shapes import shape_of
 from passes.strategies.base import Strategy, no_kernel
+from passes.support import budget
 from passes.support.budget import Built
 from passes.support.rewriting import Emitter
 from passes.support.tensors import added, reshape, size_of
@@ -40,7 +41,7 @@ class ResizeToOrderedSums(Strategy):
     def builds(self, op: ResizeBackwardOp) -> Built:
         """Every position of diff_dst once, and the place of each of diff_src."""
         positions = math.prod(s.y for s in op.samplings) + math.prod(s.x for s in op.samplings)
-        return Built(positions, MOST_READ * (MOST_READ + 1))
+        return sum(map(budget.evaluated, op.samplings), Built(positions, MOST_READ * (MOST_READ + 1)))
 
     def refuses(self, op: ResizeBackwardOp, target: Target) -> str | None:
         if reason := no_kernel(target, op.diff_dst, onnx.GatherOp, onnx.AddOp, onnx.ConcatOp):
@@ -86,7 +87,7 @@ def _classes(samplings: list[AxisSampling]) -> Iterator[tuple[np.ndarray, np.nda
     they read, in ascending order."""
     adds_to, count = np.zeros((), np.int64), np.ones((), np.int64)
     for sampling in samplings:
-        lower, _, _ = sampling.taps()
+        lower = np.concatenate([sampling.taps(rows)[0] for rows in parts(range(sampling.y))])
         adds_to = np.add.outer(adds_to * sampling.x, lower)
         count = np.multiply.outer(count, _counts(sampling))
     rows = np.argsort(adds_to, axis=None, kind="stable")
@@ -96,8 +97,8 @@ def _classes(samplings: list[AxisSampling]) -> Iterator[tuple[np.ndarray, np.nda
         yield at, rows[starts[at] + np.arange(n)[:, None]]
 
 
-@lru_cache(MOST)
+@lru_cache(FEW)
 def _counts(sampling: AxisSampling) -> np.ndarray:
     """How many positions of diff_dst each of diff_src reads."""
-    lower, _, _ = sampling.taps()
-    return np.bincount(lower, minlength=sampling.x)
+    readers = map(sampling.readers, parts(range(sampling.x)))
+    return np.concatenate([end - first for first, end in readers])

@@ -16,7 +16,8 @@ from xdsl.ir import SSAValue
 
 from dialects.grad.resize import ResizeBackwardOp
 from dialects.onnx import ops as onnx
-from dialects.support.shapes import shape_of
+from dialects.support.shapes import shape_of, static
+from passes.cost.work import Work
 from passes.strategies.base import Strategy, no_kernel
 from passes.support.axis_forms import Sums
 from passes.support.axis_forms.base import as_dtype_of
@@ -44,6 +45,12 @@ class ResizeToPool(Strategy):
         if not isinstance(shape_of(op.diff_dst)[0], int) or 0 in shape_of(op.diff_dst):
             return "AveragePool refuses an empty batch, so a batch known to be positive is needed"
         return next((reason for s in op.samplings if (reason := Sums().refuses(s))), None)
+
+    def works(self, op: ResizeBackwardOp, target: Target, work: Work) -> None:
+        """Of the first pools of several axes the sizes are those of the data."""
+        result = static(shape_of(op.diff_src))
+        assert result is not None
+        work.run("Mul", result, result, work.constant(()))
 
     def emit(self, op: ResizeBackwardOp, target: Target, emit: Emitter) -> SSAValue:
         ratios = {a: s.y // s.x for a, s in zip(op.value("axes"), op.samplings, strict=True)}

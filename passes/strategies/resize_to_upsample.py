@@ -18,11 +18,12 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from dialects.grad.resize import ResizeBackwardOp
-from dialects.grad.sampling import AxisSampling
+from dialects.grad.sampling import AxisSampling, parts
 from dialects.onnx import ops as onnx
 from dialects.support.memo import MOST
 from dialects.support.shapes import shape_of
 from passes.strategies.base import Strategy, no_kernel
+from passes.support import budget
 from passes.support.axis_forms.base import as_dtype_of
 from passes.support.budget import Built
 from passes.support.rewriting import Emitter
@@ -39,7 +40,7 @@ class ResizeToUpsample(Strategy):
     def builds(self, op: ResizeBackwardOp) -> Built:
         """The taps of each position, and a mask over the resized axes."""
         mask = math.prod(sampling.x for sampling in op.samplings)
-        return Built(mask + sum(sampling.y for sampling in op.samplings), 8)
+        return sum(map(budget.evaluated, op.samplings), Built(mask, 8))
 
     def refuses(self, op: ResizeBackwardOp, target: Target) -> str | None:
         if reason := no_kernel(target, op.diff_dst, onnx.ResizeOp, onnx.MulOp):
@@ -74,14 +75,21 @@ def _shared_positions(sampling: AxisSampling) -> str | None:
 
 @functools.lru_cache(MOST)
 def _why_shared(sampling: AxisSampling) -> str | None:
-    lower, upper, fraction = sampling.taps()
-    own = np.arange(sampling.y) * (sampling.x // sampling.y)
-    first, last = lower - own, np.where(fraction > 0, upper, lower) - own
-    if first.min() < 0 or last.max() >= sampling.x // sampling.y:
-        return f"an output reads more than its {sampling.x // sampling.y} positions"
-    if any((of != of[0]).any() for of in (first, last, fraction)):
-        return "outputs read their positions each in its own way"
-    return None
+    ratio, reads_alike = sampling.x // sampling.y, True
+    place = _places(sampling, range(1))
+    for rows in parts(range(sampling.y)):
+        first, last, fraction = _places(sampling, rows)
+        if first.min() < 0 or last.max() >= ratio:
+            return f"an output reads more than its {ratio} positions"
+        reads_alike &= all((of == one).all() for of, one in zip((first, last, fraction), place, strict=True))
+    return None if reads_alike else "outputs read their positions each in its own way"
+
+
+def _places(sampling: AxisSampling, rows: range) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Where consecutive outputs read, from the first of their own positions on: first, last, fraction."""
+    lower, upper, fraction = sampling.taps(rows)
+    own = np.arange(rows.start, rows.stop) * (sampling.x // sampling.y)
+    return lower - own, np.where(fraction > 0, upper, lower) - own, fraction
 
 
 def _last_two(op: ResizeBackwardOp) -> list[AxisSampling | None]:
@@ -93,9 +101,7 @@ def _last_two(op: ResizeBackwardOp) -> list[AxisSampling | None]:
 
 def _weights(op: ResizeBackwardOp) -> list[np.ndarray]:
     """m of the last two axes."""
-    return [
-        s.taps_matrix(s.taps(), range(1), range(s.x // s.y))[0] if s else np.ones(1) for s in _last_two(op)
-    ]
+    return [s.part(range(1), range(s.x // s.y))[0] if s else np.ones(1) for s in _last_two(op)]
 
 
 def _times(emit: Emitter, value: SSAValue, factor: np.ndarray) -> SSAValue:

@@ -12,11 +12,11 @@ from xdsl.ir import SSAValue
 
 from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp
 from dialects.onnx import ops as onnx
+from dialects.support.constants import is_known
 from dialects.support.dtypes import name_of
 from dialects.support.shapes import element_type_of, shape_of
 from passes.cost.rewrites import BLOCK
 from passes.support.rewriting import Emitter
-from passes.support.tensors import is_known
 from passes.target import Target
 
 

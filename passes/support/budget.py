@@ -10,6 +10,7 @@ from math import prod
 
 from xdsl.ir import Operation
 
+from dialects.grad.sampling import AxisSampling
 from dialects.support import limits
 from dialects.support.shapes import MOST_ELEMENTS, shape_of
 
@@ -20,22 +21,36 @@ FREE_CONSTANTS = 2**20
 @dataclass(frozen=True)
 class Built:
     """Elements of constants, and ONNX nodes. `spread` bounds what a tensor between the nodes has, in
-    elements per element of the op's data."""
+    elements per element of the op's data. `positions` are those of the longest axis whose coordinates are
+    computed one by one."""
 
     constants: int = 0
     nodes: int = 0
     spread: int = 1
+    positions: int = 0
 
     def __add__(self, other: Built) -> Built:
         return Built(
-            self.constants + other.constants, self.nodes + other.nodes, max(self.spread, other.spread)
+            self.constants + other.constants,
+            self.nodes + other.nodes,
+            max(self.spread, other.spread),
+            max(self.positions, other.positions),
         )
+
+
+def evaluated(sampling: AxisSampling) -> Built:
+    """That the coordinates of an axis are computed one by one, and nothing else."""
+    return Built(positions=max(sampling.x, sampling.y))
 
 
 def is_too_much(built: Built) -> bool:
     """Whether so much is built for no op at all."""
     known = limits.current()
-    return built.constants > known.constant_elements or built.nodes > known.nodes
+    return (
+        built.constants > known.constant_elements
+        or built.nodes > known.nodes
+        or built.positions > known.axis_positions
+    )
 
 
 def is_modest(built: Built, data: int) -> bool:
@@ -53,6 +68,8 @@ def refusal(built: Built, op: Operation) -> str | None:
         return None
     if built.nodes > limits.current().nodes:
         return limits.too_large("nodes", built.nodes, "nodes that it writes")
+    if built.positions > limits.current().axis_positions:
+        return limits.too_large("axis-positions", built.positions, "positions of an axis")
     if is_too_much(built):
         return limits.too_large("constant-elements", built.constants, "elements of constants that it builds")
     growth = -(-built.constants // max(1, total))

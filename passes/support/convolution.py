@@ -71,14 +71,19 @@ def no_sums(op: GradConv) -> str | None:
 
 def as_convolution(emit: Emitter, op: GradConv) -> tuple[SSAValue, Convolution]:
     """Weights (C, O / g, K...) and geometry of the convolution of diff_dst that the op is."""
+    is_flipped = isinstance(op, ConvBackwardDataOp)
+    weights = flipped(emit, op.weights, op.value("groups")) if is_flipped else op.weights
+    return weights, convolution_of(op)
+
+
+def convolution_of(op: GradConv) -> Convolution:
+    """The geometry of the convolution of diff_dst that the op is."""
     begin, end = op.value("pads_begin"), op.value("pads_end")
-    weights: SSAValue = op.weights
     if isinstance(op, ConvBackwardDataOp):
-        weights = flipped(emit, weights, op.value("groups"))
         begin = [axis.window.extent - 1 - axis.pad_begin for axis in op.axes]
         end = [axis.window.extent - 1 - axis.pad_end for axis in op.axes]
     strides, dilations = tuple(op.value("strides")), tuple(op.value("dilations"))
-    return weights, Convolution(strides, dilations, tuple(begin), tuple(end), op.value("groups"))
+    return Convolution(strides, dilations, tuple(begin), tuple(end), op.value("groups"))
 
 
 def convolve(emit: Emitter, data: SSAValue, weights: SSAValue, conv: Convolution) -> SSAValue:

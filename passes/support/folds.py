@@ -10,6 +10,7 @@ from xdsl.ir import SSAValue
 
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import shape_of
+from passes.cost.work import Sizes, Work
 from passes.support.rewriting import Emitter
 from passes.support.tensors import Size, reshape, size_of
 
@@ -38,6 +39,16 @@ class Fold:
         return [1] * self.before + [self.x + self.before - 1] * self.after
 
     @property
+    def parts(self) -> list[int]:
+        """The x positions as those that change and those between."""
+        return [self.x] if self.x == 1 else [1, self.x - 2, 1] if self.x > 2 else [1, 1]
+
+    @property
+    def widths(self) -> list[int]:
+        """`parts`, and what is added to them."""
+        return [1] * self.before + self.parts + [1] * self.after
+
+    @property
     def inside(self) -> list[int]:
         return list(range(self.before, self.before + self.x))
 
@@ -47,6 +58,21 @@ def fold_axes(emit: Emitter, value: SSAValue, first: int, folds: Sequence[Fold |
     for axis, each in enumerate(folds, first):
         value = _split(emit, value, axis, each) if each and each.outside else value
     return value
+
+
+def fold_works(work: Work, data: Sizes, first: int, folds: Sequence[Fold | None]) -> None:
+    """What `fold_axes` needs: see `passes.cost.work`."""
+    for axis, each in enumerate(folds, first):
+        if each is None or not each.outside:
+            continue
+        outer, behind = data[:axis], data[axis + 1 :]
+        work.split(data, axis, each.widths)
+        edge = (*outer, 1, *behind)
+        for _ in each.outside:
+            work.run("Add", edge, edge, edge)
+        data = (*outer, each.x, *behind)
+        if len(each.parts) > 1:
+            work.run("Concat", data, *((*outer, width, *behind) for width in each.parts), axis=axis)
 
 
 def fold_axes_last(emit: Emitter, value: SSAValue, folds: Sequence[Fold | None]) -> SSAValue:
@@ -61,8 +87,7 @@ def fold_axes_last(emit: Emitter, value: SSAValue, folds: Sequence[Fold | None])
 
 
 def _split(emit: Emitter, value: SSAValue, axis: int, fold: Fold) -> SSAValue:
-    inside = [fold.x] if fold.x == 1 else [1, fold.x - 2, 1] if fold.x > 2 else [1, 1]
-    widths = [1] * fold.before + inside + [1] * fold.after
+    widths = fold.widths
     split = onnx.SplitOp(value, emit.ints(widths), axis=axis, results=len(widths))
     emit.ops.append(split)
     parts: list[SSAValue] = list(split.results)

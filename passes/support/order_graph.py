@@ -193,11 +193,14 @@ def _moved(op: Operation, order: Order, data: Sequence[SSAValue]) -> SSAValue:
 
 def _erase_transposes(op: onnx.TransposeOp) -> None:
     """What a replaced op gave was read by Transposes only, and these by no more than such."""
-    for use in list(op.transposed.uses):
-        assert isinstance(use.operation, onnx.TransposeOp)
-        _erase_transposes(use.operation)
-    op.detach()
-    op.erase()
+    found = [op]
+    for transpose in found:
+        for use in transpose.transposed.uses:
+            assert isinstance(use.operation, onnx.TransposeOp)
+            found.append(use.operation)
+    for transpose in reversed(found):
+        transpose.detach()
+        transpose.erase()
 
 
 def _joined(tensors: list[Tensor], found: dict[Tensor, Family]) -> Family:

@@ -13,6 +13,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeGuard
 
 import numpy as np
@@ -26,6 +27,9 @@ from passes.support.budget import Built
 from passes.support.convolution import crop
 from passes.support.rewriting import Emitter
 from passes.support.tensors import Size, product, reshape, size_of
+
+MOST_AXES = 2**10
+"""Axes of which the phases are kept: several strategies ask for those of an op."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,7 @@ class AxisPhases:
         return max(0, *begins), max(0, *ends)
 
 
+@lru_cache(MOST_AXES)
 def axis_phases(axis: ConvAxis, y: int, x: int) -> AxisPhases:
     window = axis.window
     step = window.dilation // math.gcd(window.stride, window.dilation)

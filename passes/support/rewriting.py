@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp, TensorType
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp, TensorType, UnrankedTensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
@@ -18,7 +18,9 @@ from xdsl.transforms.dead_code_elimination import is_trivially_dead
 
 from dialects.onnx.base import OnnxConstant, OnnxOp
 from dialects.onnx.ops import ConstantOp
+from dialects.onnx.values import constant_of
 from dialects.support import shapes
+from dialects.support.constants import constant_attribute
 from dialects.support.dense import from_numpy
 from dialects.support.documented_op import CHOICE, DocumentedOp
 from dialects.support.entry import update_function_type
@@ -30,15 +32,20 @@ from passes.support.walking import Walker
 
 @dataclass
 class Emitter:
-    """Collects new ops in order: `y = emit(onnx.AddOp(a, b))` gives the op's one result."""
+    """Collects new ops in order: `y = emit(onnx.AddOp(a, b))` gives the op's first result.
+
+    The other results, all but one of a Split for instance, are those of `emit.all`.
+    """
 
     ops: list[Operation] = field(default_factory=list)
     _vectors: dict[tuple[int, ...], OpResult] = field(default_factory=dict)
 
     def __call__(self, op: Operation) -> OpResult:
+        return self.all(op)[0]
+
+    def all(self, op: Operation) -> Sequence[OpResult]:
         self.ops.append(op)
-        (result,) = op.results
-        return result
+        return op.results
 
     def constant(self, value: np.ndarray) -> OpResult:
         return self(ConstantOp(value))
@@ -69,6 +76,9 @@ def rewrite(
 def simplify(ctx: Context, module: ModuleOp) -> None:
     """Fold, canonicalize, and remove what is common or dead, until nothing changes. Locations are kept."""
     del ctx
+    for function in functions(module):
+        for block in function.body.blocks:
+            fold_chains(block)
     walker = Walker(_simplifications)
     while walker.walk(module):
         pass
@@ -78,9 +88,61 @@ def simplify(ctx: Context, module: ModuleOp) -> None:
             merge_equal(block)
 
 
+def fold_chains(block: Block) -> None:
+    """What `Fold` does, for whole chains of ops on constants: only their ends become constants."""
+    known: dict[SSAValue, np.ndarray] = {}
+    folded: list[Operation] = []
+
+    def array_of(value: SSAValue) -> np.ndarray | None:
+        found = known.get(value)
+        return constant_of(value) if found is None else found
+
+    for op in block.ops:
+        if not op.operands or not isinstance(op, OnnxOp) or not _may_be_known(op, known):
+            continue
+        arrays = op.fold_arrays(array_of)
+        if arrays is not None and _are_declared(op.results, arrays):
+            known |= zip(op.results, arrays, strict=True)
+            folded.append(op)
+    inside = set(folded)
+    for op in folded:
+        for result in op.results:
+            if any(use.operation not in inside for use in result.uses):
+                _put_constant(result, known[result], op)
+    for op in reversed(folded):
+        Rewriter.erase_op(op)
+
+
+def _may_be_known(op: Operation, known: Mapping[SSAValue, np.ndarray]) -> bool:
+    return all(value in known or constant_attribute(value) is not None for value in op.operands)
+
+
+def _are_declared(results: Sequence[SSAValue], arrays: Sequence[np.ndarray]) -> bool:
+    """Of the types that the op says: no op folds before that says what the constant's will be."""
+    if len(results) != len(arrays):
+        return False
+    types = (
+        shapes.tensor_type(shapes.element_type_of(result), array.shape)
+        for result, array in zip(results, arrays, strict=True)
+    )
+    return all(type_ == result.type for type_, result in zip(types, results, strict=True))
+
+
+def _put_constant(result: SSAValue, array: np.ndarray, op: Operation) -> None:
+    """In place of the result of an op, which stays for those that are folded, too."""
+    constant = ConstantOp(array)
+    constant.location = op.location
+    constant.output.name_hint = result.name_hint
+    block = op.parent_block()
+    assert block is not None
+    block.insert_op_before(constant, op)
+    result.replace_all_uses_with(constant.output)
+
+
 class EraseDead(RewritePattern):
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        if is_trivially_dead(op):
+        # most ops are read, and only then are traits asked
+        if not any(result.first_use for result in op.results) and is_trivially_dead(op):
             rewriter.erase(op)
 
 
@@ -106,12 +168,19 @@ class RefineTypes(RewritePattern):
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         assert isinstance(op, OnnxOp)
-        if not any(None in shape_of(result) for result in op.results):
+        if not any(map(_is_open, op.results)):
             return
         if refine_results(op):
             rewriter.notify_op_modified(op)
             for use in (use for result in op.results for use in result.uses):
                 rewriter.notify_op_modified(use.operation)
+
+
+def _is_open(value: SSAValue) -> bool:
+    """Whether a value is a tensor of which a size is not known, or not even the rank."""
+    if shapes.has_rank(value):
+        return not shapes.is_static(shape_of(value))
+    return isinstance(value.type, UnrankedTensorType)
 
 
 @cache

@@ -83,5 +83,8 @@ class ShapeMath:
     def max(self, a: SSAValue, low: int) -> SSAValue:
         return self.emit(onnx.MaxOp([a, self.emit.constant(np.array([low], np.int64))]))
 
+    def min(self, a: SSAValue, high: int) -> SSAValue:
+        return self.emit(onnx.MinOp([a, self.emit.constant(np.array([high], np.int64))]))
+
     def concat(self, vectors: Sequence[SSAValue]) -> SSAValue:
         return self.emit(onnx.ConcatOp(list(vectors), axis=0))

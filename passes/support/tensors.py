@@ -6,9 +6,10 @@ import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from dialects.onnx import ops as onnx
+from dialects.support.constants import is_known
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import Dim, element_type_of, shape_of
 from passes.support.rewriting import Emitter
@@ -99,30 +100,24 @@ def take_static_window(
 
 
 def multiply_left(emit: Emitter, matrix: SSAValue, value: SSAValue) -> SSAValue:
-    """matrix times value, whose first axis is the batch; the matrix has no batch axis."""
-    if not _may_be_empty(value):
+    """matrix times value; the first axis of a value of higher rank is the batch, which the matrix lacks."""
+    if not _repeats(matrix, value):
         return emit(onnx.MatMulOp(matrix, value))
     return emit(onnx.MatMulOp(_per_batch(emit, matrix, value), value))
 
 
 def multiply_right(emit: Emitter, value: SSAValue, matrix: SSAValue) -> SSAValue:
     """value times matrix: an empty batch is taken, unless onnxruntime fuses a Transpose into the product."""
-    if _may_be_empty(value) and (_is_transposed(value) or not is_known(matrix)):
+    if _repeats(matrix, value) and (_is_transposed(value) or not is_known(matrix)):
         matrix = _per_batch(emit, matrix, value)
     return emit(onnx.MatMulOp(value, matrix))
 
 
-def _may_be_empty(value: SSAValue) -> bool:
+def _repeats(matrix: SSAValue, value: SSAValue) -> bool:
+    """Whether the matrix is used once per entry of a batch that may be empty."""
     batch = shape_of(value)[0]
-    return not isinstance(batch, int) or batch == 0
-
-
-def is_known(value: SSAValue) -> bool:
-    """Whether folding will make the value a constant."""
-    if isinstance(value, OpResult) and isinstance(value.op, onnx.ConstantOp):
-        return True
-    operands = value.op.operands if isinstance(value, OpResult) else ()
-    return bool(operands) and all(map(is_known, operands))
+    may_be_empty = not isinstance(batch, int) or batch == 0
+    return may_be_empty and len(shape_of(value)) > len(shape_of(matrix))
 
 
 def surroundings(op: Operation) -> tuple[bool, ...]:

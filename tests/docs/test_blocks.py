@@ -1,6 +1,7 @@
 """Every code block of the README, of docs/ and of the examples' READMEs does what it says.
 
-GRADC_REQUIRE_DOCS=1 lets no block be left out for want of what it needs.
+It takes minutes, so it is run by itself: `pytest -m heavy tests/docs`. GRADC_REQUIRE_DOCS=1 lets no block be
+left out for want of what it needs.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ pytest.importorskip("sybil", reason="pip install -e '.[dev]' brings sybil")
 from support.pages import ROOT, Page, pages
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("path", pages(), ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_blocks(path, tmp_path):
     page = Page(path, tmp_path)

@@ -101,7 +101,7 @@ def test_channels_that_only_the_weights_know(op: str, channels: str):
     compiled = compile_module(import_mlir(source, "x.mlir"), Options(strategy="conv-to-matmul", threads=1))
     (got,) = compiled.run({"dy": dy, "w": w}).values()
     np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-5)
-    with pytest.raises(GradcError, match=r"given \[1, 8, 5\], expected \[1, 4, 5\]"):
+    with pytest.raises(GradcError, match=r"given (8, expected 4|\[1, 8, 5\], expected \[1, 4, 5\])"):
         compiled.run({"dy": np.concatenate([dy, dy], axis=1), "w": w})
 
 

@@ -22,6 +22,7 @@ from support.compare import TOLERANCES, ulp
 from support.pipeline import apply
 
 from dialects.evaluate import evaluate
+from dialects.onednn import ROW_KINDS
 from dialects.support.entry import entry_function, input_names, output_names
 from gradc.exporter import export
 from gradc.importers.onednn_json import import_json
@@ -31,7 +32,12 @@ from passes.target import Target
 
 SHARED = Path(os.environ.get("GRADC_SHARED") or Path(__file__).resolve().parents[3] / "shared")
 CASES = SHARED / "cases" / "onednn"
-KINDS = {"InterpolateBackward", "ConvolutionBackwardData", "ConvTransposeBackwardData"}
+KINDS = {"InterpolateBackward", "ConvolutionBackwardData", "ConvTransposeBackwardData", *ROW_KINDS}
+WITHOUT_CASES = {
+    *("Clamp", "ClampBackward", "HardSigmoid", "HardSigmoidBackward", "Pow", "Reciprocal"),
+    *("SoftPlus", "SquaredDifference"),
+}
+"""Kinds of which there is no document; tests/property/test_rows.py has them."""
 
 
 def _module(path: Path) -> ModuleType:
@@ -72,6 +78,13 @@ def known_bugs(document: dict[str, Any]) -> Iterator[str]:
         attrs = {name: spec["value"] for name, spec in op.get("attrs", {}).items()}
         if op["kind"] == "ConvTransposeBackwardData" and _is_dilated(op, attrs):
             yield "a dilated ConvTransposeBackwardData is computed with dilation 1"
+        if op["kind"] == "ReduceL2" and op["inputs"][0]["dtype"] == "f32" and _squares(op) > 2**20:
+            yield "a ReduceL2 of so many squares adds them one after the other in f32"
+
+
+def _squares(op: dict[str, Any]) -> int:
+    """How many are added for one result."""
+    return int(np.prod(op["inputs"][0]["shape"]) // max(np.prod(op["outputs"][0]["shape"]), 1))
 
 
 def _is_dilated(op: dict[str, Any], attrs: dict[str, Any]) -> bool:
@@ -170,4 +183,5 @@ def _check_dtype_tolerance(got: np.ndarray, want: np.ndarray) -> None:
 
 
 def test_every_kind_has_cases():
-    assert {kind for entry in GOLDEN.values() for kind in entry["ops"]} == KINDS
+    answered = {kind for entry in GOLDEN.values() for kind in entry["ops"]}
+    assert KINDS - answered == WITHOUT_CASES

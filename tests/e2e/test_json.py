@@ -31,7 +31,8 @@ def document(found: Result) -> Any:
 
 def test_compile(tmp_path):
     out = tmp_path / "o.onnx"
-    found = document(run_gradc("compile", GRAPH, "-o", out, "--json", "--strategy", "conv-to-conv-transpose"))
+    words = ("--strategy", "conv-to-conv-transpose", "--auto-pad-rule", "documented")
+    found = document(run_gradc("compile", GRAPH, "-o", out, "--json", *words))
     assert list(found) == [
         "output",
         "target",
@@ -87,13 +88,14 @@ def test_run(tmp_path):
 def test_verify():
     pytest.importorskip("onnxruntime")
     (row,) = document(run_gradc("verify", GRAPH, "--json"))
-    assert list(row) == ["name", "dtype", "shape", "worst", "typical", "rtol", "finite", "ok"]
+    assert list(row) == ["name", "dtype", "shape", "worst", "typical", "rtol", "finite", "ok", "op"]
 
 
 def test_inspect():
     found = document(run_gradc("inspect", GRAPH, "--json"))
     assert list(found) == ["inputs", "outputs", "ops", "remarks", "refusal"]
-    assert list(found["ops"][0]) == ["kind", "name", "position", "inputs", "outputs", "attributes"]
+    keys = ["kind", "name", "position", "inputs", "outputs", "attributes", "understood"]
+    assert list(found["ops"][0]) == keys
     assert list(found["ops"][0]["attributes"][0]) == ["name", "value", "given"]
 
 

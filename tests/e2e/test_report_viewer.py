@@ -14,6 +14,7 @@ from support.runtimes.runner import require
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
+import gradc
 from dialects import context
 from dialects.support import entry
 from gradc.compiler import Options, compile_module, load
@@ -66,6 +67,19 @@ def chain(length: int) -> ModuleOp:
         ]
     )
     return Parser(context(), text).parse_module()
+
+
+def mirrored(length: int) -> ModuleOp:
+    """Convolutions whose weights come in the order of the forward pass: the first input is read last."""
+    shape = [1, 8, 64, 64]
+    ones: dict[str, Any] = {key: [1, 1] for key in ("strides", "pads_begin", "pads_end", "dilations")}
+    g = gradc.Graph()
+    weights = [g.input(f"w{index}", "f32", [8, 8, 3, 3]) for index in range(length)]
+    value = g.input("dy", "f32", shape)
+    for w in reversed(weights):
+        value = g.convolution_backward_data(value, w, shape, **ones, data_format="NCX", weights_format="OIX")
+    g.output(value, "dx")
+    return g.module()
 
 
 def page_of(modules: dict[str, ModuleOp]) -> str:
@@ -159,6 +173,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
         "wide": {"after": dynamic.module},
         "long": {"before": chain(500)},
         "hostile": {"before": hostile},
+        "mirrored": {"after": compile_module(mirrored(20), Options(strategy="conv-to-conv")).module},
     }
     for name, modules in pages.items():
         (folder / f"{name}.html").write_text(page_of(modules), encoding="utf-8")
@@ -205,6 +220,35 @@ def test_a_large_graph_begins_at_its_top_and_can_be_read(opened: Page):
     assert not opened.in_view("before-499")
     opened.press("Fit the whole graph")
     assert opened.scale() == 10
+
+
+@pytest.mark.parametrize("metrics", [WIDE, PHONE], ids=["wide", "phone"])
+@pytest.mark.parametrize("name", ["both", "wide", "long", "mirrored"])
+def test_the_first_view_is_full_of_nodes(opened: Page, name: str, metrics: dict[str, Any]):
+    """No other part of the upper end has more of them; a phone begins at the left."""
+    script = """
+    return [...document.querySelectorAll(".viewer")].map((viewer) => {
+      const pane = viewer.querySelector(".viewer-pane");
+      const boxes = [...viewer.querySelectorAll(".node:not(.unread) .box")];
+      const seen = () => {
+        const frame = pane.getBoundingClientRect();
+        return boxes.map((box) => box.getBoundingClientRect()).filter((box) =>
+          box.left >= frame.left && box.right <= frame.left + pane.clientWidth + 1 && box.top >= frame.top
+          && box.bottom <= frame.top + pane.clientHeight).length;
+      };
+      const first = seen();
+      const counts = [];
+      for (let left = 0; left <= pane.scrollWidth - pane.clientWidth; left += 40) {
+        pane.scrollLeft = left;
+        counts.push(seen());
+      }
+      return [first, Math.max(...counts)];
+    });
+    """
+    opened.open(name, metrics)
+    for first, most in opened.run(script):
+        assert first > 0
+        assert first >= most - 1 or metrics is PHONE
 
 
 def test_buttons_zoom(opened: Page):

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import onnx
 import pytest
 from support.cli import run_gradc, run_opt
 from support.documents import CONV, attrs, changed, text_of
@@ -15,6 +16,7 @@ from support.terminals import on_terminal, terminal, without_colours
 
 ROOT = Path(__file__).resolve().parents[2]
 GRAPH = ROOT / "examples" / "conv_backward.mlir"
+RESIZE = ROOT / "examples" / "resize_dynamic.mlir"
 ERROR_KEYS = ["severity", "message", "subject", "file", "line", "column", "exit_code"]
 RED, CYAN, BOLD = "\x1b[1;31m", "\x1b[1;36m", "\x1b[1m"
 
@@ -23,6 +25,14 @@ RED, CYAN, BOLD = "\x1b[1;31m", "\x1b[1;36m", "\x1b[1m"
 def bad(tmp_path) -> Path:
     path = tmp_path / "bad.json"
     path.write_text(text_of(changed(CONV, attrs(groups=0))), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def remarkable(tmp_path) -> Path:
+    """A graph with two remarks: it does not say the rule of its pads."""
+    path = tmp_path / "remarkable.mlir"
+    path.write_text(GRAPH.read_text("utf-8").replace('auto_pad_rule = "library",', ""), encoding="utf-8")
     return path
 
 
@@ -39,10 +49,31 @@ class TestQuote:
             assert found.err.startswith("<stdin>:5:5: error: ")
             assert "    5 |     strids = [2, 2]," in found.err
 
-    def test_remarks_on_one_place_share_it(self, tmp_path):
-        found = run_gradc("compile", GRAPH, "-o", tmp_path / "o.onnx")
+    def test_remarks_on_one_place_share_it(self, remarkable, tmp_path):
+        found = run_gradc("compile", remarkable, "-o", tmp_path / "o.onnx")
         kinds = ["quote" if line.startswith(" ") else "remark" for line in found.err.splitlines()]
         assert kinds == ["remark", "remark", "quote", "quote"]
+
+
+class TestQuiet:
+    @pytest.mark.parametrize("flag", ["-q", "--quiet"])
+    @pytest.mark.parametrize("command", ["compile", "run", "verify", "inspect", "explain"])
+    def test_no_remarks(self, command: str, flag: str, remarkable, tmp_path):
+        model = ("-o", tmp_path / "o.onnx") if command == "compile" else ()
+        loud, quiet = run_gradc(command, remarkable, *model), run_gradc(command, remarkable, *model, flag)
+        assert "auto_pad same_upper axis H" in loud.err + loud.out
+        assert (quiet.code, quiet.err) == (0, "")
+        assert "remark: " not in quiet.out
+
+    def test_what_was_asked_for_and_errors_are_said(self, remarkable, bad, tmp_path):
+        found = run_gradc("compile", remarkable, "-o", tmp_path / "o.onnx", "-q", "--timing")
+        assert found.err.startswith("pass")
+        assert run_gradc("compile", bad, "-o", tmp_path / "o.onnx", "-q").err == run_gradc("inspect", bad).err
+
+    def test_json_keeps_its_keys(self, remarkable):
+        quiet = run_gradc("inspect", remarkable, "--json", "-q")
+        assert quiet.out == run_gradc("inspect", remarkable, "--json").out
+        assert json.loads(quiet.out)["remarks"]
 
 
 class TestTerminal:
@@ -54,8 +85,24 @@ class TestTerminal:
         assert "\x1b[1;32m^" in said
         assert without_colours(said).splitlines() == run_gradc("inspect", bad).err.splitlines()
 
-    def test_a_remark_in_colours(self, tmp_path):
-        _, said = on_terminal(["compile", GRAPH, "-o", tmp_path / "o.onnx"])
+    def test_what_was_compiled_in_one_line(self, tmp_path):
+        path = tmp_path / "o.onnx"
+        code, said = on_terminal(["compile", RESIZE, "-o", path], columns=200)
+        found = re.fullmatch(r"(.*): (\d+) nodes, (\S+ kB), opset 18, target cpu\n", said)
+        assert code == 0
+        assert found is not None
+        assert found[1] == str(path)
+        assert int(found[2]) == len(onnx.load(path).graph.node)
+        assert found[3] == f"{path.stat().st_size / 1000:.3g} kB"
+        assert run_gradc("compile", RESIZE, "-o", path).err == "", "a program is not told"
+
+    @pytest.mark.parametrize("options", [["--json"], ["--diagnostics", "json"], ["-q"]])
+    def test_programs_and_the_quiet_are_not_told(self, options, tmp_path):
+        _, said = on_terminal(["compile", RESIZE, "-o", tmp_path / "o.onnx", *options])
+        assert "opset 18," not in said
+
+    def test_a_remark_in_colours(self, remarkable, tmp_path):
+        _, said = on_terminal(["compile", remarkable, "-o", tmp_path / "o.onnx"])
         assert f"{CYAN}remark" in said
 
     def test_a_usage_error_in_colours(self):
@@ -168,9 +215,9 @@ class TestDiagnosticsForPrograms:
         assert said["message"].startswith(message)
         assert (found.code, said["exit_code"], said["file"], said["line"]) == (code, code, None, None)
 
-    def test_remarks_and_notes(self, tmp_path):
+    def test_remarks_and_notes(self, remarkable, tmp_path):
         options = ("-o", tmp_path / "o.onnx", "--timing", "--check", "--diagnostics", "json")
-        said = [json.loads(line) for line in run_gradc("compile", GRAPH, *options).err.splitlines()]
+        said = [json.loads(line) for line in run_gradc("compile", remarkable, *options).err.splitlines()]
         assert {entry["severity"] for entry in said} == {"remark", "note"}
         assert all(list(entry) == ERROR_KEYS and entry["exit_code"] is None for entry in said)
 

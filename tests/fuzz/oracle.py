@@ -69,16 +69,19 @@ def _refused(error: GradcError, path: Path, check: Callable[[GradcError, Path], 
 
 
 def check_line(error: GradcError) -> None:
-    """One line that a terminal can show, with one of the documented exit codes."""
-    text = str(error)
+    """A line per mistake that a terminal can show, with one of the documented exit codes."""
+    lines = str(error).split("\n")
     if error.exit_code not in EXIT_CODES:
         raise Finding(f"exit code {error.exit_code}")
     if not error.diagnostic.message.strip():
         raise Finding("no message")
-    if not text.isprintable():
-        raise Finding(f"not printable: {text!r}")
-    if len(text) > LONGEST:
-        raise Finding(f"{len(text)} characters long")
+    if len(lines) != len(error.diagnostics):
+        raise Finding(f"{len(lines)} lines for {len(error.diagnostics)} mistakes")
+    for line in lines:
+        if not line.isprintable():
+            raise Finding(f"not printable: {line!r}")
+        if len(line) > LONGEST:
+            raise Finding(f"{len(line)} characters long")
 
 
 def check_placed(error: GradcError, path: Path) -> None:

@@ -78,3 +78,37 @@ def test_an_interpolation_of_ten_million_positions(tmp_path: Path, mode: str, x:
     ended = gradc_within("compile", path, "-o", tmp_path / "out.onnx")
     assert ended.code == 0, ended.err
     assert (tmp_path / "out.onnx").stat().st_size < 100 * (x + y)
+
+
+AXIS = 2**25
+"""The limit axis-positions: the largest axis of which every position is looked at."""
+
+VERBS = {
+    "inspect": (),
+    "explain": (),
+    "compile": ("-o", "out.onnx"),
+    "verify": (),
+    "report": ("-o", "page.html"),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize(("x", "y"), [(AXIS // 2, AXIS), (AXIS // 3, AXIS)], ids=["periods", "no period"])
+def test_every_verb_at_the_largest_axis(tmp_path: Path, verb: str, x: int, y: int):
+    path = tmp_path / "graph.mlir"
+    path.write_text(interpolation((1, 1, x), (1, 1, y)))
+    options = [tmp_path / option if "." in option else option for option in VERBS[verb]]
+    ended = gradc_within(verb, path, *options, seconds=240)
+    assert ended.code in ((0,) if y == 2 * x else (0, 3)), ended.err
+    assert ended.code == 0 or "the limit" in ended.err
+
+
+@pytest.mark.parametrize("verb", ["run", "verify"])
+@pytest.mark.parametrize(("rows", "code"), [(150, 0), (200, 3)], ids=["below", "beyond"])
+def test_runs_of_some_67_million_elements(tmp_path: Path, verb: str, rows: int, code: int):
+    """The limits tensor-elements and input-elements are 256 rows."""
+    path = tmp_path / "graph.mlir"
+    path.write_text(interpolation((1, 1, 64, 2**18), (1, 1, rows, 2**18)))
+    ended = gradc_within(verb, path, *(("-o", tmp_path / "out.npz") if verb == "run" else ()), seconds=240)
+    assert ended.code == code, ended.err
+    assert code == 0 or "the limit input-elements" in ended.err

@@ -64,3 +64,53 @@ def texts(draw, most: int = 9, dtypes=("f32", "f16", "bf16", "f64"), unknown: bo
         defaults |= {"weights_are": "constant", "residue": zeros}
     written = {k: v for k, v in fields.items() if defaults.get(k) != v or draw(st.booleans())}
     return ",".join((*head, *(f"{k}={written[k]}" for k in draw(st.permutations(list(written))))))
+
+
+@st.composite
+def usual_texts(draw, dtypes=("f32", "f32", "f64")) -> str:
+    """A problem string of known sizes such as networks have: channels that fill blocks or do not, images of
+    any size, strides that divide or do not."""
+    n = draw(st.sampled_from((1, 2, 2, 2, 3)))
+    kind = draw(st.sampled_from(("conv_backward_data", "conv_transpose_backward_data", "resize_backward")))
+    layout, batch = draw(st.sampled_from(("NCX", "NXC"))), draw(st.sampled_from((1, 1, 2)))
+    head = f"{kind},{draw(st.sampled_from(dtypes))},{layout}"
+    sizes = [draw(st.integers(1, (120, 30, 9)[n - 1])) for _ in range(n)]
+    if kind == "resize_backward":
+        return f"{head},{_usual_resize(draw, batch, sizes)}"
+    return f"{head},{_usual_convolution(draw, kind, batch, sizes)}"
+
+
+def _usual_resize(draw, batch: int, sizes: list[int]) -> str:
+    channels, ratio = draw(st.sampled_from((1, 3, 16, 20))), draw(st.sampled_from((2, 3, 4, 0)))
+    y = [ratio * size or draw(st.integers(1, 30)) for size in sizes]
+    rule = draw(st.sampled_from(("linear", "linear", "nearest_half_up", "nearest_floor")))
+    coordinates = draw(st.sampled_from(("half_pixel", "corner", "align_corners")))
+    shapes = f"diff_dst={joined((batch, channels, *y))},diff_src={joined((batch, channels, *sizes))}"
+    return f"{shapes},interpolation={rule},coordinates={coordinates}"
+
+
+def _usual_convolution(draw, kind: str, batch: int, sizes: list[int]) -> str:
+    n = len(sizes)
+    groups = draw(st.sampled_from((1, 1, 1, 2, 16)))
+    out, inner = (groups * draw(st.sampled_from((1, 3, 8, 16, 32))) for _ in range(2))
+    kernel = [draw(st.sampled_from((1, 2, 3, 3, 5) if n < 3 else (1, 2, 3)))] * n
+    strides = [draw(st.sampled_from((1, 1, 2, 3)))] * n
+    dilations = [draw(st.sampled_from((1, 1, 2)))] * n
+    pads = [min(k // 2 * d, size - 1) for k, d, size in zip(kernel, dilations, sizes, strict=True)]
+    backward = kind == "conv_backward_data"
+    if not backward:
+        needed = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
+        sizes = [max(size, extent) for size, extent in zip(sizes, needed, strict=True)]
+    channels = (out, inner // groups) if backward else (inner, out // groups)
+    fields = {
+        "diff_dst": joined((batch, out, *sizes)),
+        "weights": joined((*channels, *kernel)),
+        "strides": joined(strides),
+        "dilations": joined(dilations),
+        "pads": f"{joined(pads)}:{joined(pads)}",
+        "groups": str(groups),
+        "weights_are": draw(st.sampled_from(("input", "constant"))),
+    }
+    if backward:
+        fields["residue"] = joined(draw(st.integers(0, s - 1)) for s in strides)
+    return ",".join(f"{name}={value}" for name, value in fields.items())

@@ -1,6 +1,8 @@
 """Graphs from Python: values, names, places, and the same ops as a document gives."""
 
+import copy
 import inspect
+import pickle  # noqa: TID251 - what users do with a graph; nothing of gradc reads one
 import re
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,7 @@ from dialects.support.entry import entry_function, input_names, output_names
 from gradc.builder import Graph, Value
 from gradc.importers.mlir_text import import_mlir
 from gradc.importers.onednn_json import import_json
+from gradc.printing import placed
 
 WINDOW: dict[str, Any] = {
     "strides": (2, 2),
@@ -37,14 +40,17 @@ def conv_graph() -> tuple[Graph, Value, Value]:
 
 
 def error_of(function, *args, **kwargs) -> str:
-    """The one line, which names the very line here."""
+    """The lines, one per mistake, which name the very line here."""
     with pytest.raises(GradcError) as caught:
         function(*args, **kwargs)
-    match = re.fullmatch(r"(.*):(\d+):1: error: (.*)", str(caught.value))
-    assert match
-    assert match[1] == __file__
-    assert "function(*args" in Path(__file__).read_text().splitlines()[int(match[2]) - 1]
-    return match[3]
+    messages = []
+    for line in str(caught.value).splitlines():
+        match = re.fullmatch(r"(.*):(\d+):1: error: (.*)", line)
+        assert match
+        assert match[1] == __file__
+        assert "function(*args" in Path(__file__).read_text().splitlines()[int(match[2]) - 1]
+        messages.append(match[3])
+    return "\n".join(messages)
 
 
 def ops_of(g: Graph) -> list[DocumentedOp]:
@@ -121,6 +127,15 @@ def test_every_source_op_has_a_method_with_its_attributes():
         parameters = inspect.signature(getattr(Graph, method)).parameters
         assert set(documented_attributes(op)) <= set(parameters), kind
         assert set(op.PORTS) <= set(parameters), kind
+
+
+def test_a_type_checker_finds_unknown_arguments():
+    for op in source_ops().values():
+        method = getattr(Graph, op.name.partition(".")[2])
+        parameters = inspect.signature(method).parameters.values()
+        (rest,) = (p for p in parameters if p.kind is inspect.Parameter.VAR_KEYWORD)
+        assert rest.annotation == "Never", op.name
+        assert not [p.name for p in parameters if "Any" in str(p.annotation)]
 
 
 def test_upsample_in_both_spellings():
@@ -288,3 +303,54 @@ def test_scales_beyond_every_size_are_refused(scale):
     src, dst = g.input("src", "f32", [1, 2, 3]), g.input("dst", "f32", [1, 2, 6])
     with pytest.raises(GradcError, match="scales axis W"):
         g.interpolate_backward(src, dst, mode="linear", scales=[scale], data_format="NCX")
+
+
+class TestPrinting:
+    def test_repr_is_the_edge(self):
+        g = Graph()
+        assert repr(g) == "<gradc.Graph nothing -> nothing; 0 ops>"
+        x = g.input("x", "f32", ["N", 2, None, 4])
+        y = g.interpolate_backward(x, x, mode="linear", sizes=(4, 4), data_format="NCX")
+        g.output(y, "y")
+        assert repr(g) == "<gradc.Graph x: f32 [N, 2, ?, 4] -> y: f32 [N, 2, ?, 4]; 1 op>"
+
+    def test_str_is_the_text_so_far(self):
+        g = Graph("backward")
+        x = g.input("x", "f32", [2])
+        assert "func.func @backward(%x: tensor<2xf32>" in str(g)
+        g.constant(np.zeros(100, np.float32))
+        assert "dense<...> : tensor<100xf32>" in str(g)
+        g.output(x, "y")
+        assert "func.return %x" in str(g)
+        assert str(g) == str(g), "printing changes nothing"
+
+    def test_no_public_class_shows_an_address(self):
+        g = Graph()
+        x = g.input("x", "f32", [1, 2, 4, 4])
+        g.output(g.interpolate_backward(x, x, mode="linear", sizes=(4, 4), data_format="NCX"), "y")
+        compiled = gradc.compile(g)
+        shown = {
+            "Graph": g,
+            "Compiled": compiled,
+            "Report": gradc.report(g, run=False),
+            "Limits": gradc.Limits(),
+            "Diagnostic": gradc.Diagnostic("error", "wrong"),
+        }
+        found = {name: getattr(gradc, name) for name in gradc.__all__}
+        classes = {name for name, thing in found.items() if isinstance(thing, type)}
+        assert {name for name in classes if not issubclass(found[name], Exception)} == set(shown)
+        for thing in (*shown.values(), x, *compiled.inputs, compiled.session()):
+            assert not re.search(r"0x[0-9a-f]{6}", f"{thing!r} {thing}")
+
+
+def test_a_deep_graph_is_pickled_and_copied_with_its_values():
+    graph = Graph()
+    value = graph.input("x", "f32", [4])
+    for number in range(2_000):
+        value = graph.relu(value, name=f"op {number}")
+    graph.output(value)
+    for other, last in (pickle.loads(pickle.dumps((graph, value))), copy.deepcopy((graph, value))):
+        assert placed(other.module()) == placed(graph.module())
+        other.output(other.relu(last), "more")
+        assert len(gradc.compile(other).outputs) == 2
+    assert len(gradc.compile(graph).outputs) == 1

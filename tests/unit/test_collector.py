@@ -4,6 +4,7 @@ import gc
 
 import pytest
 from support.documents import CONV
+from support.interrupts import entered_interrupted
 
 import gradc
 from gradc.collector import NEW_OBJECTS, rare_collections
@@ -45,4 +46,26 @@ def test_two_that_end_in_the_order_in_which_they_began(thresholds):
 def test_a_compilation_that_fails_leaves_them_as_they_were(thresholds):
     with pytest.raises(gradc.GradcError):
         gradc.compile(CONV, strategy="conv-to-col2im", target="cuda")
+    assert gc.get_threshold() == thresholds
+
+
+def test_an_interrupt_while_it_begins_leaves_them_as_they_were(thresholds):
+    for line in entered_interrupted(rare_collections, "gradc/collector.py"):
+        assert gc.get_threshold() == thresholds, line
+    with rare_collections():
+        assert gc.get_threshold()[0] == NEW_OBJECTS
+
+
+def test_an_interrupt_while_it_ends_leaves_them_as_they_were(thresholds, monkeypatch):
+    done = gc.set_threshold
+    interrupts = [KeyboardInterrupt()]
+
+    def interrupted(*given: int) -> None:
+        if given == thresholds and interrupts:
+            raise interrupts.pop()
+        done(*given)
+
+    monkeypatch.setattr(gc, "set_threshold", interrupted)
+    with pytest.raises(KeyboardInterrupt), rare_collections():
+        pass
     assert gc.get_threshold() == thresholds

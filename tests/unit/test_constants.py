@@ -148,7 +148,7 @@ class TestErrors:
                 r'\[input "t1"\] shape: given \[4, 2, 3, 5\], expected \[4, 2, 3, 3\]',
             ),
             ({"t1": np.zeros((4, 2, 3, 3))}, r'\[input "t1"\] dtype: given f64, expected f32'),
-            ({"t1": None}, r'\[input "t1"\] dtype: given object'),
+            ({"t1": None}, r'\[input "t1"\] dtype: given string'),
             ({"t1": [[1], [1, 2]]}, r"constant t1 is no array"),
             ({1: np.zeros(3)}, "constants: given dict, expected a mapping from names to arrays"),
             ([1], "constants: given list, expected a mapping from names to arrays"),

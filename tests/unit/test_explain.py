@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from support.cli import run_gradc
 from support.tuning import Bench
+from xdsl.dialects.builtin import StringAttr
 
 import gradc
 from dialects.support.documented_op import CHOICE
 from gradc import explain as explaining
-from gradc.compiler import Options, compile_module, load
+from gradc.compiler import Options, compile_module, load, to_gradients
 from gradc.explain import Explanation, GradientReport, as_json, as_text, explain
 from gradc.problems import Problem
 from gradc.tuning import cases, request, stores
@@ -21,7 +23,7 @@ from gradc.tuning.records import Setting
 from gradc.tuning.request import TuningRequest
 from gradc.tuning.stores import FOLDER_VARIABLE
 from passes.choice import candidates
-from passes.strategies import STRATEGIES
+from passes.strategies import STRATEGIES, strategies_of
 from passes.target import Target
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -156,6 +158,25 @@ class TestChoice:
         assert (named.choice, named.why) == ("conv-to-matmul", "named")
         assert (other.choice, other.why) == ("conv-to-col2im", "measured")
         assert named.problem == other.problem
+
+    def test_what_assign_layout_wrote_down_is_not_what_the_source_names(self, monkeypatch):
+        def assigned(module, options):
+            remarks = to_gradients(module, options)
+            for op in module.walk():
+                if strategies_of(op):
+                    op.attributes[CHOICE] = StringAttr("conv-to-matmul")
+            return remarks
+
+        monkeypatch.setattr(explaining, "to_gradients", assigned)
+        gradient = only(explained(conv()))
+        assert (gradient.choice, gradient.why) == ("conv-to-matmul", "layout")
+
+    @pytest.mark.parametrize(("why", "said"), explaining.WHY.items())
+    def test_the_words_are_sentences_of_their_own(self, why, said):
+        found = explained(conv())
+        gradient = replace(only(found), why=why)
+        assert f"({said}): " in as_text(replace(found, gradients=[gradient]))
+        assert len(said.split()) > 2
 
     def test_what_the_source_names_in_vain(self, tmp_path):
         path = tmp_path / "g.mlir"

@@ -277,7 +277,7 @@ class TestOpsets:
             export(module_of([x], body), opset=17)
         assert str(error.value) == (
             'graph.json:7:3: error: [onnx.Col2Im "conv0"] onnx.Col2Im with these types and attributes: '
-            "given --opset 17, expected --opset 18 or newer"
+            "given opset=17, expected opset 18 or newer"
         )
         assert error.value.exit_code == 3
         export(module_of([x], body), opset=18)

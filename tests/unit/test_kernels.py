@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.resources import files
 
+import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 from onnxruntime.capi.onnxruntime_pybind11_state import NotImplemented as NoKernel
+from xdsl.dialects import test
+from xdsl.dialects.builtin import TensorType, f16, f32
 
+from dialects.onnx import ops
 from dialects.onnx.ops import OPS
-from dialects.support.dtypes import DTYPES
+from dialects.support.dtypes import ONNX_DTYPES
 from gradc import kernel_registry
 from gradc.kernel_registry import Row, as_text, cpu_kernels, extended
 from gradc.runtime import newest_opset
@@ -20,7 +24,7 @@ from passes import kernels
 from passes.kernels import TARGETS, Kernels, cpu_sources, kernel_table, serves
 from passes.target import Target
 
-WORDS = {dtype.name for dtype in DTYPES}
+WORDS = {dtype.name for dtype in ONNX_DTYPES}
 NAMES = {op.onnx_name() for op in OPS}
 
 
@@ -181,6 +185,61 @@ def test_the_table_says_what_runs(name: str, dtype: str, opset: int):
     if refused and dtype not in op.VERSIONS[0].types["T"].split():
         return
     assert runs(name, DTYPE_PROTOS[dtype], opset) == (refused is None), refused
+
+
+ALL_PROTOS = {element.name: element.number for element in ONNX_DTYPES}
+
+
+def fails_at_run_time(name: str, attribute: str, word: str, dtype: str) -> bool:
+    """Of a model that loads, since for its types there is a kernel."""
+    proto, opset = ALL_PROTOS[dtype], 18
+    ones = np.ones(4, np.int64).astype(helper.tensor_dtype_to_np_dtype(proto))
+    ones = np.array(["1"] * 4, object) if dtype == "string" else ones
+    places = np.zeros((2, 1) if name.endswith("ND") else 2, np.int64)
+    given = {"data": ones, "places": places, "updates": ones[:2]}
+    graph = helper.make_graph(
+        [helper.make_node(name, list(given), ["y"], **{attribute: word})],
+        "g",
+        [],
+        [helper.make_tensor_value_info("y", proto, [4])],
+        [
+            numpy_helper.from_array(a, n)
+            for n, a in (("data", ones), ("places", places), ("updates", ones[:2]))
+        ],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
+    try:
+        session.run_with_ort_values(None, {})
+    except Exception:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("word", ["none", "add", "mul", "max", "min"])
+@pytest.mark.parametrize("name", ["ScatterND", "ScatterElements"])
+def test_a_registered_kernel_may_fail_with_a_word(name: str, word: str):
+    registered = [d for d in ALL_PROTOS if Kernels("cpu", 18).has(name, 18, {"T": d})]
+    assert {"f32", "f16", "u16", "string"} <= set(registered)
+    for dtype in registered:
+        failing = Kernels("cpu", 18).failing_word(name, {"reduction": word}, {"T": dtype})
+        assert failing == (f"reduction {word}" if fails_at_run_time(name, "reduction", word, dtype) else None)
+
+
+def test_a_word_is_a_reason():
+    def scatter(dtype, **attributes):
+        data, updates = (test.TestOp(result_types=[TensorType(dtype, [n])]).results[0] for n in (4, 1))
+        return ops.ScatterNDOp(data, ops.ConstantOp(np.array([[1]])), updates, **attributes)
+
+    for target in ("cpu", "portable"):
+        assert Kernels(target, 18).failing_word("ScatterND", {"reduction": "add"}, {"T": "f16"})
+    assert Target("cpu", 18).lacks_kernel(scatter(f16)) is None
+    assert Target("cpu", 18).lacks_kernel(scatter(f32, reduction="add")) is None
+    reason = Target("cpu", 18).lacks_kernel(scatter(f16, reduction="add"))
+    assert reason == "ScatterND with reduction add fails for f16, s64 on cpu"
 
 
 def test_reasons():

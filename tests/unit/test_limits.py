@@ -13,18 +13,23 @@ from support.cli import run_gradc, run_opt
 from support.documents import CONV
 from support.large import convolution, interpolation, parallel
 
+import dialects.grad.sampling as sampling_of_axes
 import gradc
 from dialects.grad.reference.resize import Axis, resize_backward, scale_coordinate
+from dialects.grad.resize import ResizeBackwardOp
 from dialects.grad.sampling import AxisSampling, scale_step
 from dialects.support import limits
 from dialects.support.diagnostics import GradcError, UnsupportedError, UsageError
 from dialects.support.limits import LimitError, Limits
 from gradc import limits_table
-from gradc.compiler import Options, load, lower
+from gradc.compiler import Options, load, lower, to_gradients
 from gradc.generated import Part
+from gradc.importers import import_text
 from passes.strategies import by_name
 from passes.support.axis_forms.bands import blocks
 from passes.support.axis_forms.gathers import most_taps, tables
+from passes.support.rewriting import Emitter
+from passes.target import Target
 
 ROOT = Path(__file__).resolve().parents[2]
 HUGE = 2**40
@@ -82,7 +87,7 @@ class TestTheLimits:
 
 class TestOps:
     def test_from_a_document(self):
-        with pytest.raises(LimitError, match=r"ops of the graph: given 3, .*--limit ops=3 raises it"):
+        with pytest.raises(LimitError, match=r"ops of the graph: given 3, .*Limits\(ops=3\) raises it"):
             gradc.compile(parallel(3), limits=Limits(ops=2))
 
     def test_from_the_builder_and_from_text(self, write):
@@ -310,6 +315,66 @@ class TestWhatStrategiesBuild:
         with pytest.raises(GradcError, match="the limit constant-elements"):
             gradc.compile(path, limits=Limits(constant_elements=50))
         gradc.compile(path)
+
+
+class TestPositions:
+    """Of a resized axis nothing is computed per position beyond the limit, and never all at once."""
+
+    SIZES = ((3, 2), (2, 3), (1, 40), (40, 1), (41, 40), (40, 41), (20, 40), (40, 20), (3, 40), (40, 3))
+
+    @pytest.fixture
+    def asked(self, monkeypatch: pytest.MonkeyPatch) -> list[tuple[AxisSampling, int]]:
+        """The samplings of which positions are looked at, and of how many at once."""
+        asked = []
+
+        def watch(name: str, length) -> None:
+            original = getattr(AxisSampling, name)
+
+            def watched(sampling, *given):
+                asked.append((sampling, length(sampling, *given)))
+                return original(sampling, *given)
+
+            monkeypatch.setattr(AxisSampling, name, watched)
+
+        watch("taps", lambda sampling, rows=None: sampling.y if rows is None else len(rows))
+        watch("readers", lambda sampling, columns: len(columns))
+        return asked
+
+    @pytest.mark.parametrize("mode", ["linear", "nearest"])
+    def test_none_beyond_the_limit(self, mode: str, asked):
+        for x, y in self.SIZES:
+            for most in (max(x, y), max(x, y) - 1):
+                asked.clear()
+                with limits.using(Limits(axis_positions=most)):
+                    _explored(interpolation((1, 2, x, 3), (1, 2, y, 3), mode))
+                # what repeats is told by a few periods, which are other axes
+                whole = [sampling for sampling, _ in asked if (sampling.x, sampling.y) == (x, y)]
+                assert bool(whole) == (most == max(x, y))
+
+    @pytest.mark.parametrize("mode", ["linear", "nearest"])
+    def test_a_part_at_a_time(self, mode: str, asked, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setattr(sampling_of_axes, "PART", 7)
+        for x, y in self.SIZES:
+            _explored(interpolation((1, 2, x, 3), (1, 2, y, 3), mode))
+        assert max(count for _, count in asked) == 7
+
+    def test_the_limit_is_named(self, write):
+        path = write(interpolation((1, 1, 40), (1, 1, 41)))
+        ended = run_gradc("compile", path, "-o", "/dev/null", "--limit", "axis-positions=40")
+        assert ended.code == 3
+        assert "positions of an axis: given 41, expected at most 40, the limit axis-positions" in ended.line
+        assert run_gradc("compile", path, "-o", "/dev/null", "--limit", "axis-positions=41").code == 0
+
+
+def _explored(text: str) -> None:
+    """Every strategy asked, and those that apply written."""
+    for target in (Target.of("cpu"), Target.of("cpu", strict_ieee=True)):
+        module = import_text(text, "mlir", "graph.mlir")
+        to_gradients(module, Options(strict_ieee=target.strict_ieee))
+        (op,) = (op for op in module.walk() if isinstance(op, ResizeBackwardOp))
+        for strategy in by_name().values():
+            if isinstance(op, strategy.ops) and strategy.refusal(op, target) is None:
+                strategy.write(op, target, Emitter())
 
 
 def _constants(module) -> list[int]:

@@ -14,7 +14,7 @@ from gradc.printing import elided, whole
 from passes.convert_onednn_to_grad import ConvertOneDNNToGradPass
 from passes.infer_types import InferTypesPass
 
-PASSES = 13
+PASSES = 14
 
 
 @pytest.fixture(params=["conv", "two", "interpolate", "resize"])
@@ -98,7 +98,7 @@ class TestPrintIR:
 
     def test_after_change_is_the_subset_that_differs(self, document, tmp_path):
         def sections(flag):
-            result = run_gradc("compile", document, "-o", tmp_path / "out.onnx", flag)
+            result = run_gradc("compile", document, "-q", "-o", tmp_path / "out.onnx", flag)
             return re.split(r"^// ----- IR after ", result.err, flags=re.MULTILINE)[1:]
 
         everything, changes = sections("--print-ir-after-all"), sections("--print-ir-after-change")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import importlib.metadata
 import io
 import os
 import subprocess
@@ -11,6 +13,7 @@ from pathlib import Path
 import pytest
 from support.cli import quoted_below
 
+import gradc
 from dialects.support.diagnostics import UsageError
 from gradc import opt
 from passes import all_passes, pipelines
@@ -93,7 +96,7 @@ def test_bad_text(source: Path, capsys: pytest.CaptureFixture[str], text: str, p
         ("legalize-onnx{opset=12}", 2, "opset: given 12, expected 13 or newer"),
         ("lower{opset=12}", 2, "opset: given 12, expected 13 or newer"),
         ("conv-to-conv{opset=12}", 2, "opset: given 12, expected 13 or newer"),
-        ("lower{strategy=none}", 2, "--strategy: given none, expected one of auto"),
+        ("lower{strategy=none}", 2, "strategy: given none, expected one of auto"),
         ("infer-types{", 2, "-p cannot be read"),
         ("infer-types,,simplify", 2, "-p cannot be read"),
     ],
@@ -107,7 +110,20 @@ def test_bad_passes(source: Path, capsys: pytest.CaptureFixture[str], passes: st
     assert message in line
 
 
-@pytest.mark.parametrize("args", [["--nonsense"], ["a", "b"], ["-t", "nonsense"], ["-p"]])
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["--nonsense"],
+        ["a", "b"],
+        ["-t", "nonsense"],
+        ["-t", "mlir{x=1}"],
+        ["-t", "mlir{"],
+        ["-p"],
+        ["--shrink"],
+        ["--json"],
+        ["-t", "elided", "--print-debuginfo"],
+    ],
+)
 def test_bad_arguments(capsys: pytest.CaptureFixture[str], args: list[str]):
     assert opt.main(args) == 2
     assert one_line(capsys.readouterr().err).startswith("error: ")
@@ -141,6 +157,28 @@ def test_output_file(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture
     assert opt.main([str(source), "-o", str(target)]) == 4
     assert target.read_text() == before
     assert sorted(os.listdir(tmp_path)) == ["g.mlir", "out.mlir"]
+
+
+def test_a_dash_is_stdout(source: Path, capsys: pytest.CaptureFixture[str], monkeypatch):
+    monkeypatch.chdir(source.parent)
+    assert opt.main([str(source), "-o", "-"]) == 0
+    assert capsys.readouterr().out.startswith("builtin.module")
+    assert os.listdir() == ["g.mlir"]
+
+
+def test_no_implicit_module(source: Path, capsys: pytest.CaptureFixture[str]):
+    assert opt.main([str(source), "--no-implicit-module"]) == 4
+    assert "builtin.module operation expected" in one_line(capsys.readouterr().err)
+    source.write_text(f"builtin.module {{\n{CONV}}}\n")
+    assert opt.main([str(source), "--no-implicit-module"]) == 0
+
+
+def test_every_option_says_what_it_does():
+    parser = argparse.ArgumentParser()
+    opt.GradcOpt("", []).register_all_arguments(parser)
+    hidden = [action for action in parser._actions if action.help == argparse.SUPPRESS]
+    assert [action.dest for action in hidden] == ["shrink"]
+    assert all(action.help for action in parser._actions)
 
 
 def test_elided(source: Path, capsys: pytest.CaptureFixture[str]):
@@ -229,9 +267,13 @@ def test_cold_start(source: Path):
     assert "onnx.ConvTranspose" in done.stdout
 
 
+def test_versions(capsys: pytest.CaptureFixture[str]):
+    assert opt.main(["--version"]) == 0
+    xdsl = importlib.metadata.version("xdsl")
+    assert capsys.readouterr().out == f"gradc-opt, version {gradc.__version__}, on xDSL {xdsl}\n"
+
+
 @pytest.mark.parametrize("option", ["--help", "--version"])
 def test_help(option: str, capsys: pytest.CaptureFixture[str]):
-    with pytest.raises(SystemExit) as caught:
-        opt.main([option])
-    assert caught.value.code == 0
+    assert opt.main([option]) == 0
     assert "gradc" in capsys.readouterr().out

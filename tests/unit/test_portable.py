@@ -21,7 +21,8 @@ import dialects
 import gradc
 from dialects.evaluate import evaluate
 from dialects.onnx import ops as onnx
-from dialects.onnx.kernels import KERNELS, elementwise
+from dialects.onnx.kernels import KERNELS
+from dialects.onnx.kernels_pointwise import elementwise
 from dialects.support.diagnostics import UnsupportedError
 from gradc.cli_options import source_options
 from gradc.exporter import export

@@ -159,11 +159,11 @@ class TestSources:
     def test_what_came_through_a_pipe_was_kept(self, tmp_path):
         path = tmp_path / "pipe"
         os.mkfifo(path)
-        writer = threading.Thread(target=path.write_text, args=("func.func @f() { wrong }",))
+        writer = threading.Thread(target=path.write_text, args=("func.func @f() { wrong }",), daemon=True)
         writer.start()
         with pytest.raises(GradcError) as caught:
             import_file(path)
-        writer.join()
+        writer.join(10)
         assert "wrong" in quote(caught.value.diagnostic, 80)
 
     def test_a_statement_in_python(self):

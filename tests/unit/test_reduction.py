@@ -25,6 +25,7 @@ from gradc.reduction.ddmin import minimal
 from gradc.replay import module_of
 from passes.legalize_onnx import LegalizeOnnxPass
 from passes.strategies.conv_to_conv import ConvToConv
+from passes.support.templates import templates
 
 FORMATS = {"data_format": "NCX", "weights_format": "OIX"}
 
@@ -94,7 +95,7 @@ def wrong_where(condition, monkeypatch):
         return emit(onnx.NegOp(value)) if condition(op) else value
 
     monkeypatch.setattr(ConvToConv, "emit", emit)
-    monkeypatch.setattr("passes.strategies.base._written", {})  # what the right one wrote
+    monkeypatch.setattr("passes.strategies.base._written", templates())  # what the right one wrote
 
 
 class TestCrashes:

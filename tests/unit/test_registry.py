@@ -9,7 +9,7 @@ from passes import all_passes
 from passes.strategies import STRATEGIES
 
 FOLDER = Path(passes.__file__).parent
-NO_PASSES = {"__init__", "choice", "pipelines", "target"}
+NO_PASSES = {"__init__", "checks", "choice", "pipelines", "target"}
 """What lies beside the passes: what they share."""
 
 NO_STRATEGIES = {"__init__", "base", "resize_by_form"}

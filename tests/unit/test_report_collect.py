@@ -79,7 +79,7 @@ class TestCompiled:
         )
         path = tmp_path / "graph.mlir"
         path.write_text(text)
-        found = gradc.report(path)
+        found = gradc.report(path, auto_pad_rule="documented")
         assert found.remarks
         assert not any("nobody" in remark.quote for remark in found.remarks)
 
@@ -335,7 +335,7 @@ class TestRepeat:
 
 class TestJson:
     def test_every_part(self):
-        found = json.loads(as_json(gradc.report(CONV_MLIR)))
+        found = json.loads(as_json(gradc.report(CONV_MLIR, auto_pad_rule="documented")))
         assert found["ok"] is True
         assert found["ops"] == {"ConvolutionBackwardData": 1}
         assert found["run"]["verified"][0]["ok"] is True

@@ -16,6 +16,7 @@ from support.tuning import Bench
 
 import gradc
 from gradc import runtime
+from gradc.extras import install
 from gradc.reporting import layout, page
 from gradc.reporting.bars import LONGEST, gradients
 from gradc.reporting.numbers import amount, number, size, time
@@ -141,8 +142,9 @@ class TestContent:
             assert part in text
 
     def test_remarks_with_their_lines(self):
-        text = said(gradc.report(str(EXAMPLES / "conv_backward.mlir"), run=False).html())
-        assert "the library rule gives pads (0, 1), the documented rule would give (1, 0)" in text
+        report = gradc.report(str(EXAMPLES / "conv_backward.mlir"), run=False, auto_pad_rule="documented")
+        text = said(report.html())
+        assert "the documented rule gives pads (1, 0), the library rule would give (0, 1)" in text
         assert "%diff_src = onednn.convolution_backward_data" in text
 
     def test_every_strategy_or_why_not(self):
@@ -278,7 +280,12 @@ class TestMissing:
         assert "This graph does not compile." in said(html)
         assert "strides" in said(html)
         sections = [found["id"] for found in read(html).found("section")]
-        assert sections == ["summary", "repeat"]
+        assert sections == ["summary", "graph", "repeat"]
+        pytest.importorskip("pygraphviz")
+        (culprit,) = (
+            found for found in read(html).found("g") if "culprit" in (found.get("class") or "").split()
+        )
+        assert culprit["data-title"] == "ConvolutionBackwardData"
 
     def test_without_the_packages_of_a_page(self, monkeypatch, tmp_path):
         def absent(name: str):
@@ -288,7 +295,7 @@ class TestMissing:
         monkeypatch.setattr(page, "import_module", absent)
         result = run_gradc("report", EXAMPLES / "conv_backward.mlir", "-o", tmp_path / "r.html")
         assert result.code == 3
-        assert result.line == "error: a page needs jinja2; pip install 'gradc[report]'"
+        assert result.line == f"error: a page needs jinja2; {install('report')}"
         assert not (tmp_path / "r.html").exists()
 
 
@@ -315,7 +322,7 @@ class TestHostileNames:
         path = tmp_path / "g.mlir"
         text = (EXAMPLES / "conv_backward.mlir").read_text()
         path.write_text(text.replace("%weights {\n", "%weights { //</pre><script>1\n"))
-        html = gradc.report(path, run=False).html()
+        html = gradc.report(path, run=False, auto_pad_rule="documented").html()
         assert "<script>1" not in html
         assert "//</pre><script>1" in said(html)
 

@@ -120,6 +120,19 @@ def interpolations(draw) -> gradc.Graph:
 
 
 @st.composite
+def scaled(draw) -> gradc.Graph:
+    """Interpolations of which only one side is known."""
+    place, layout = laid_out(draw)
+    scale = draw(st.sampled_from([0.5, 1.7, 3.0]))
+    known_src = draw(st.booleans())
+    g = gradc.Graph()
+    src = g.input("src", "f32", place("N", 3, [4 if known_src else None]))
+    dy = g.input("dy", "f32", place("N", 3, ["Y" if known_src else int(6 * scale)]))
+    g.output(g.interpolate_backward(src, dy, scales=[scale], mode="linear", data_format=layout), "dx")
+    return g
+
+
+@st.composite
 def resizes(draw) -> gradc.Graph:
     n, nchw = open_dim(draw, 2, "N"), draw(st.booleans())
 
@@ -148,7 +161,7 @@ def upsamples(draw) -> gradc.Graph:
 
 @pytest.mark.parametrize(
     "graphs",
-    [convolutions, transposed, interpolations, resizes, upsamples],
+    [convolutions, transposed, interpolations, scaled, resizes, upsamples],
     ids=lambda graphs: graphs.__name__,
 )
 def test_samples_satisfy_every_op(graphs):
@@ -248,10 +261,10 @@ class TestGivenShapes:
     @pytest.mark.parametrize(
         ("shapes", "message"),
         [
-            ({"dz": (1, 2, 3, 4)}, r"--shape: given dz, expected one of src, dy, sizes"),
-            ({"dy": (1, 2, 3)}, r"--shape of dy: given \[1, 2, 3\], expected \[N, 2, \?, Y\]"),
-            ({"dy": (1, 3, 3, 3)}, r"--shape of dy: given \[1, 3, 3, 3\], expected \[N, 2, \?, Y\]"),
-            ({"dy": (1, 2, 3, 3), "src": (2, 2, 3, 3)}, r"--shape of dy, dim N: given 1, expected 2"),
+            ({"dz": (1, 2, 3, 4)}, r"shapes: given dz, expected one of src, dy, sizes"),
+            ({"dy": (1, 2, 3)}, r"shapes of dy: given \[1, 2, 3\], expected \[N, 2, \?, Y\]"),
+            ({"dy": (1, 3, 3, 3)}, r"shapes of dy: given \[1, 3, 3, 3\], expected \[N, 2, \?, Y\]"),
+            ({"dy": (1, 2, 3, 3), "src": (2, 2, 3, 3)}, r"shapes of dy, dim N: given 1, expected 2"),
         ],
     )
     def test_errors(self, shapes, message):

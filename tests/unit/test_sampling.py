@@ -13,7 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dialects.grad.reference.resize import (
+    HALF,
     Axis,
+    Coordinate,
+    _taps,
     resize_backward,
     scale_coordinate,
     size_coordinate,
@@ -225,8 +228,71 @@ def test_large_sizes(x: int, y: int, rule: ResizeRule):
         assert fraction[i] == float(t - math.floor(t))
 
 
+STEPS = st.none() | st.floats(1e-9, 1e9).map(scale_step)
+
+
+@given(st.integers(1, 300), st.integers(1, 300), STEPS, st.sampled_from(RULES))
+def test_readers_are_those_of_the_taps(x: int, y: int, step: Fraction | None, rule: ResizeRule):
+    """What is computed per input is what counting per output gives."""
+    sampling = rule.sampling(x, y, step)
+    lower, upper, fraction = sampling.taps()
+    inputs = np.arange(-1, x + 2)
+    last = np.where(fraction > 0, upper, lower)
+    np.testing.assert_array_equal(sampling.beginning(inputs), np.searchsorted(lower, inputs))
+    np.testing.assert_array_equal(sampling.reaching(inputs), np.searchsorted(last, inputs))
+    first, end = sampling.readers(range(x))
+    np.testing.assert_array_equal(end - first, np.count_nonzero(sampling.matrix(), axis=0))
+
+
+@given(st.integers(1, 60), st.integers(1, 60), STEPS, st.sampled_from(RULES), st.data())
+def test_parts_of_the_matrix(x: int, y: int, step: Fraction | None, rule: ResizeRule, data: st.DataObject):
+    sampling = rule.sampling(x, y, step)
+    rows, columns = (range(*sorted(data.draw(st.tuples(*[st.integers(0, n)] * 2)))) for n in (y, x))
+    whole = sampling.matrix()
+    np.testing.assert_array_equal(
+        sampling.part(rows, columns), whole[rows.start : rows.stop, columns.start : columns.stop]
+    )
+
+
 def test_sampling_is_a_value():
     a = ResizeRule("linear", "half_pixel").sampling(4, 6)
     assert a == AxisSampling(4, 6, Fraction(2, 3), "linear", "half_pixel")
     assert ResizeRule("linear", "align_corners").sampling(4, 6).coordinates == "corner"
     assert ResizeRule("linear", "asymmetric").sampling(4, 6).coordinates == "corner"
+
+
+def exact_row(coordinate: Coordinate, x: int, interpolation: str, y: int) -> tuple[int, int, Fraction]:
+    """(lower neighbour, upper neighbour, weight of the upper) of one output, as the forward op reads it."""
+    t, last = coordinate(y), x - 1
+    if interpolation == "linear":
+        t = min(max(t, Fraction(0)), Fraction(last))
+        lower = math.floor(t)
+        return lower, min(lower + 1, last), t - lower
+    rounded = {
+        "nearest_half_up": lambda: math.floor(t + HALF),
+        "nearest_half_down": lambda: math.ceil(t - HALF),
+        "nearest_floor": lambda: math.floor(t),
+    }[interpolation]()
+    index = min(max(rounded, 0), last)
+    return index, index, Fraction(0)
+
+
+SCALES = (0.1, 3.3, 1 / 3, 1e-12, 1e12, 7.6e-7, 99.99, float(np.float32(1 / 3)))
+
+
+@pytest.mark.parametrize("interpolation", INTERPOLATIONS)
+def test_the_oracle_takes_the_taps_of_one_position_after_the_other(interpolation: str):
+    """Its arrays, of 64 bits or of Python's integers, hold what fractions give."""
+    outputs = 40
+    for x in (1, 2, 3, 7, 50, 10**6, 2**25):
+        sizes = [size_coordinate(mode, x, y) for mode in MODES for y in (1, 2, 37, outputs, 2**24 + 1)]
+        scales = [scale_coordinate(mode, scale) for mode in ("half_pixel", "asymmetric") for scale in SCALES]
+        for coordinate in (*sizes, *scales):
+            taps = _taps(Axis(0, x, coordinate, interpolation), outputs)
+            rows = [exact_row(coordinate, x, interpolation, y) for y in range(outputs)]
+            expected = [
+                [(row[0], float(1 - row[2])) for row in rows],
+                [(row[1], float(row[2])) for row in rows],
+            ]
+            for (positions, weights), wanted in zip(taps, expected, strict=False):
+                assert list(zip(positions.tolist(), weights.tolist(), strict=True)) == wanted, coordinate

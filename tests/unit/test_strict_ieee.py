@@ -2,11 +2,14 @@
 
 import json
 
+import numpy as np
 import pytest
 from support.cli import run_gradc
 from support.documents import CONV, text_of
+from support.pipeline import apply
 
 import gradc
+from dialects.evaluate import evaluate
 from dialects.support.diagnostics import UnsupportedError
 from gradc.compiler import Options
 from gradc.problems.base import Problem
@@ -69,12 +72,22 @@ def test_what_mixes_is_refused_with_the_reason():
 
 def test_what_is_only_for_the_strict_is_no_candidate_otherwise():
     refused = {c.strategy.name: c.refusal for c in candidates(gradient(), LOOSE) if c.refusal}
-    assert refused["resize-to-gathered-sum"] == "slower than others: for --strict-ieee only"
+    assert refused["resize-to-gathered-sum"] == "slower than others: for strict_ieee=True only"
     assert {s.name for s in STRATEGIES if s.strict_only} == {
         "conv-to-tap-sums",
         "resize-to-gathered-sum",
         "resize-dynamic-to-gathered-sum",
     }
+
+
+def test_what_is_slow_is_a_candidate_where_nothing_else_applies():
+    problem = Problem.parse("conv_backward_data,f64,NCX,diff_dst=?x4x?x?,weights=4x2x3x3,strides=2x2")
+    (op,) = (op for op in problem.module().walk() if strategies_of(op))
+    for target in (Target(), Target("cuda", 22), Target("portable")):
+        assert [c.strategy.name for c in candidates(op, target) if c.refusal is None] == ["conv-to-tap-sums"]
+    assert "conv-to-tap-sums" not in [
+        c.strategy.name for c in candidates(op, Target("cuda", 18)) if not c.refusal
+    ]
 
 
 def test_explain(document):
@@ -91,3 +104,18 @@ def test_the_command_line(document, tmp_path):
     result = run_gradc("verify", document, "--strict-ieee", "--strategy", "conv-to-upsampled-conv")
     assert result.code == 3
     assert "does not apply" in result.line
+
+
+@pytest.mark.parametrize("kernel", ["9x9", "5x5x5", "65", "8x9"])
+@pytest.mark.parametrize("target", ["cpu", "cuda", "portable"])
+@pytest.mark.parametrize("kind", ["conv_backward_data", "conv_transpose_backward_data"])
+def test_a_kernel_of_many_taps_has_a_form(kernel: str, target: str, kind: str):
+    """A Split of more parts than a tensor may have axes."""
+    taps = [int(size) for size in kernel.split("x")]
+    pads = "x".join(str(size // 2) for size in taps)
+    sizes = "x".join("5" for _ in taps) if kind == "conv_backward_data" else "x".join("10" for _ in taps)
+    problem = Problem.parse(f"{kind},f32,NCX,diff_dst=1x2x{sizes},weights=2x2x{kernel},pads={pads}:{pads}")
+    data = list(problem.feeds().values())
+    spec = pipelines.lower(Target(target, strict_ieee=True), "conv-to-tap-sums")
+    (got,), (want,) = evaluate(apply(problem.module(), spec), data), evaluate(problem.module(), data)
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)

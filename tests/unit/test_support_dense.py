@@ -10,7 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr, TensorType, f32, i1, i16, i64
+from xdsl.dialects.builtin import (
+    BytesAttr,
+    DenseIntOrFPElementsAttr,
+    IntegerType,
+    TensorType,
+    f32,
+    i1,
+    i64,
+)
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
@@ -112,10 +120,10 @@ def test_broken_element():
 
 
 def test_unknown_dtypes():
-    with pytest.raises(GradcError, match="constant dtype: given complex64"):
-        dense.from_numpy(np.zeros(2, np.complex64))
+    with pytest.raises(GradcError, match=r"constant dtype: given .V2"):
+        dense.from_numpy(np.zeros(2, "V2"))
     with pytest.raises(GradcError, match="constant dtype: given >f4"):
         dense.from_numpy(np.zeros(2, ">f4"))
-    attr = DenseIntOrFPElementsAttr.from_list(TensorType(i16, [1]), [1])
-    with pytest.raises(GradcError, match="constant element type: given i16"):
+    attr = DenseIntOrFPElementsAttr(TensorType(IntegerType(13), [1]), BytesAttr(b"\0\0"))
+    with pytest.raises(GradcError, match="constant element type: given i13"):
         dense.to_numpy(attr)

@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import pytest
 from xdsl.dialects import builtin
 
 from dialects.support import dtypes
-from dialects.support.dtypes import DTYPES, DType
+from dialects.support.dtypes import DTYPES, ONNX_DTYPES, DType
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.name)
+@pytest.mark.parametrize("dtype", ONNX_DTYPES, ids=lambda dtype: dtype.name)
 def test_every_direction(dtype: DType):
     assert dtypes.by_name(dtype.name) is dtype
     assert dtypes.of_mlir(dtype.mlir) is dtype
     assert dtypes.of_numpy(dtype.numpy) is dtype
     assert dtypes.name_of(dtype.mlir) == dtype.name
+    assert dtypes.by_number(dtype.number) is dtype
 
 
-@pytest.mark.parametrize("column", range(3))
+@pytest.mark.parametrize("column", range(5))
 def test_no_two_rows_share_an_entry(column: int):
-    assert len({dtype[column] for dtype in DTYPES}) == len(DTYPES)
+    assert len({dtype[column] for dtype in ONNX_DTYPES}) == len(ONNX_DTYPES)
+
+
+def test_all_data_types_of_onnx():
+    names = {number: name.lower() for name, number in onnx.TensorProto.DataType.items() if number}
+    known = {dtype.number: dtype.onnx for dtype in ONNX_DTYPES}
+    assert known == names
+    for dtype in ONNX_DTYPES:
+        theirs = onnx.helper.tensor_dtype_to_np_dtype(dtype.number)
+        assert dtype.numpy == theirs
 
 
 def test_widths():
@@ -52,7 +63,7 @@ def test_groups_are_of_the_table():
 def test_unknown():
     assert dtypes.by_name("f8") is None
     assert dtypes.by_name("F32") is None
-    assert dtypes.of_mlir(builtin.i16) is None
-    assert dtypes.of_numpy(np.dtype(np.complex64)) is None
+    assert dtypes.of_mlir(builtin.IntegerType(3)) is None
+    assert dtypes.of_numpy(np.dtype("V3")) is None
     assert dtypes.of_numpy(np.dtype(">f4")) is None
-    assert dtypes.name_of(builtin.i16) == "i16"
+    assert dtypes.name_of(builtin.IntegerType(3)) == "i3"

@@ -187,7 +187,7 @@ class TestBudget:
         count = 2 if left == [CONV] else 1
         gradients_left = "2 gradients" if count == 2 else "1 gradient"
         assert text == (
-            f"{gradients_left} could not be measured within 15 seconds (--tune-budget): "
+            f"{gradients_left} could not be measured within 15 seconds (tune_budget): "
             "the predicted choice is used"
         )
         assert choices(module).count(None) == count
@@ -284,7 +284,7 @@ class TestSizes:
         bench, module = Bench(), module_of(UNKNOWN)
         _, remarks = tuner(bench).tune(module, TARGET)
         (text,) = texts(remarks)
-        assert text.startswith("1 gradient cannot be measured without sizes, which --shape states: ")
+        assert text.startswith("1 gradient cannot be measured without sizes, which shapes states: ")
         assert (bench.asked, choices(module)) == ([], [None])
 
     def test_but_at_stated_ones(self):
@@ -299,9 +299,9 @@ class TestSizes:
     @pytest.mark.parametrize(
         ("shapes", "message"),
         [
-            ({"y0": (2, 4, 5, 5)}, "--shape: given y0, expected one of x0"),
-            ({"x0": (2, 3, 5, 5)}, "--shape of x0: given"),
-            ({"x0": (2, 4, 5)}, "--shape of x0: given"),
+            ({"y0": (2, 4, 5, 5)}, "shapes: given y0, expected one of x0"),
+            ({"x0": (2, 3, 5, 5)}, "shapes of x0: given"),
+            ({"x0": (2, 4, 5)}, "shapes of x0: given"),
         ],
     )
     def test_that_fit(self, shapes, message):

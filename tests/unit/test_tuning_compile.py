@@ -116,11 +116,14 @@ class TestCompile:
         [
             ({"tune": True, "tune_budget": -1}, "tune_budget: given -1, expected seconds, 0 or more"),
             ({"tune": True, "tune_budget": float("nan")}, "tune_budget: given nan"),
-            ({"tune": True, "tune_budget": "1"}, "tune_budget: given 1, expected seconds"),
+            ({"tune": True, "tune_budget": "1"}, "tune_budget: given '1', expected seconds"),
             ({"tune": True, "shapes": [1]}, "shapes: given .*, expected a mapping"),
             ({"tune": True, "shapes": {"dy": 3}}, "shapes: given .*, expected a mapping"),
-            ({"tune": True, "shapes": {"dy": (0, 1)}}, "shapes: given .*, expected a mapping"),
-            ({"shapes": {"dy": (1, 4, 5, 5)}}, "--shape: given dy, expected --tune"),
+            (
+                {"tune": True, "shapes": {"dy": (0, 1)}},
+                "shapes of dy: given 0, expected a whole number, 1 or more",
+            ),
+            ({"shapes": {"dy": (1, 4, 5, 5)}}, "shapes: given dy, expected tune=True"),
         ],
     )
     def test_what_makes_no_sense(self, options, message):

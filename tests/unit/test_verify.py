@@ -95,7 +95,7 @@ class TestCommand:
 
     def test_json(self, document):
         (row,) = json.loads(run_gradc("verify", document, "--json").out)
-        assert list(row) == ["name", "dtype", "shape", "worst", "typical", "rtol", "finite", "ok"]
+        assert list(row) == ["name", "dtype", "shape", "worst", "typical", "rtol", "finite", "ok", "op"]
         assert (row["name"], row["shape"], row["ok"]) == ("t2", [1, 2, 5, 5], True)
 
 

@@ -16,7 +16,6 @@ from dialects.grad.conv import (
     TakeWindowOp,
 )
 from dialects.grad.reference import conv, resize
-from dialects.grad.reference.resize import HALF
 from dialects.grad.resize import ResizeBackwardDynamicOp, ResizeBackwardOp
 from dialects.support import layouts
 
@@ -89,7 +88,5 @@ def _resize(op: Any, diff_dst: np.ndarray, sizes: Any, steps: list[Fraction]) ->
     return resize.resize_backward(diff_dst, axes).astype(diff_dst.dtype)
 
 
-def _coordinate(coordinates: str, step: Fraction):
-    if coordinates == "half_pixel":
-        return lambda y: (y + HALF) * step - HALF
-    return lambda y: y * step
+def _coordinate(coordinates: str, step: Fraction) -> resize.Coordinate:
+    return resize.half_pixel(step) if coordinates == "half_pixel" else resize.corner(step)

@@ -8,7 +8,7 @@ exactly, is none: what is sampled there has no part in it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -18,13 +18,37 @@ import numpy as np
 HALF = Fraction(1, 2)
 
 
+WORD = 2**62
+"""Integers below it are computed with in int64, others as Python has them."""
+
+
+@dataclass(frozen=True)
+class Coordinate:
+    """Where output y lies: t(y) = step y + start."""
+
+    step: Fraction
+    start: Fraction
+
+    def __call__(self, y: int) -> Fraction:
+        return self.step * y + self.start
+
+    def numerators(self, y_size: int, x_size: int) -> tuple[np.ndarray, int]:
+        """t(y) of all outputs over one denominator, exactly; what is compared with them is below x_size."""
+        unit = math.lcm(self.step.denominator, self.start.denominator)
+        step, start = int(self.step * unit), int(self.start * unit)
+        largest = 4 * (abs(step) * y_size + abs(start) + unit * (x_size + 1))
+        # both parts of a quotient below 2^53: float64 divides them with one rounding
+        dtype = np.int64 if largest < WORD and unit < 2**53 else object
+        return np.arange(y_size, dtype=dtype) * step + start, unit
+
+
 @dataclass(frozen=True)
 class Axis:
     """`coordinate(y)` is where output y lies on an input axis of `x` positions."""
 
     axis: int
     x: int
-    coordinate: Callable[[int], Fraction]
+    coordinate: Coordinate
     interpolation: str
 
 
@@ -33,7 +57,7 @@ def resize_backward(diff_dst: np.ndarray, axes: Sequence[Axis]) -> np.ndarray:
     shape = list(diff_dst.shape)
     for axis in axes:
         shape[axis.axis] = axis.x
-    diff_src = np.zeros(shape)
+    diff_src = np.zeros(math.prod(shape))
     taps = [_taps(axis, diff_dst.shape[axis.axis]) for axis in axes]
     for choice in product(*taps):
         weighted = diff_dst.astype(np.float64)
@@ -44,53 +68,61 @@ def resize_backward(diff_dst: np.ndarray, axes: Sequence[Axis]) -> np.ndarray:
             along[axis.axis] = -1
             weighted = weighted.take(used, axis.axis) * weight[used].reshape(along)
             index[axis.axis] = position[used]
-        np.add.at(diff_src, np.ix_(*index), weighted)
-    return diff_src
+        places = np.ravel_multi_index(np.ix_(*index), shape).ravel()
+        diff_src += np.bincount(places, weighted.ravel(), minlength=diff_src.size)
+    return diff_src.reshape(shape)
 
 
 def _taps(axis: Axis, y_size: int) -> list[tuple[np.ndarray, np.ndarray]]:
     """Up to two (positions, weights) pairs, each with an entry per output position."""
-    rows = [_row(axis, y) for y in range(y_size)]
-    lower = np.array([r[0] for r in rows], dtype=int), np.array([float(1 - r[2]) for r in rows])
-    upper = np.array([r[1] for r in rows], dtype=int), np.array([float(r[2]) for r in rows])
-    return [lower, upper] if axis.interpolation == "linear" else [lower]
-
-
-def _row(axis: Axis, y: int) -> tuple[int, int, Fraction]:
-    """(lower neighbour, upper neighbour, weight of the upper) of output y."""
-    t = axis.coordinate(y)
     last = axis.x - 1
-    if axis.interpolation == "linear":
-        t = min(max(t, Fraction(0)), Fraction(last))
-        lower = math.floor(t)
-        return lower, min(lower + 1, last), t - lower
-    rounded = {
-        "nearest_half_up": lambda: math.floor(t + HALF),
-        "nearest_half_down": lambda: math.ceil(t - HALF),
-        "nearest_floor": lambda: math.floor(t),
-    }[axis.interpolation]()
-    index = min(max(rounded, 0), last)
-    return index, index, Fraction(0)
+    t, unit = axis.coordinate.numerators(y_size, axis.x)
+    if axis.interpolation != "linear":
+        rounded = {
+            "nearest_half_up": lambda: (2 * t + unit) // (2 * unit),
+            "nearest_half_down": lambda: -((unit - 2 * t) // (2 * unit)),
+            "nearest_floor": lambda: t // unit,
+        }[axis.interpolation]()
+        return [(rounded.clip(0, last).astype(int), np.ones(y_size))]
+    t = t.clip(0, last * unit)
+    lower = t // unit
+    beyond = t - lower * unit
+    upper = (lower + 1).clip(0, last)
+    lower_weight, upper_weight = ((unit - beyond) / unit).astype(float), (beyond / unit).astype(float)
+    return [(lower.astype(int), lower_weight), (upper.astype(int), upper_weight)]
 
 
-def size_coordinate(mode: str, x: int, y: int) -> Callable[[int], Fraction]:
+def half_pixel(step: Fraction) -> Coordinate:
+    """t(y) = (y + 1/2) step - 1/2."""
+    return Coordinate(step, HALF * step - HALF)
+
+
+def corner(step: Fraction) -> Coordinate:
+    """t(y) = y step."""
+    return Coordinate(step, Fraction(0))
+
+
+def size_coordinate(mode: str, x: int, y: int) -> Coordinate:
     """The coordinate rule of a documented mode, from the true sizes."""
     match mode:
         case "half_pixel":
-            return lambda i: (i + HALF) * Fraction(x, y) - HALF
+            return half_pixel(_ratio(x, y))
         case "align_corners":
-            return lambda i: Fraction(i * (x - 1), y - 1) if y > 1 else Fraction(0)
+            return corner(_ratio(x - 1, y - 1))
         case _:
-            return lambda i: Fraction(i * x, y)
+            return corner(_ratio(x, y))
 
 
-def scale_coordinate(mode: str, scale: float) -> Callable[[int], Fraction]:
+def _ratio(x: int, y: int) -> Fraction:
+    """0 where there is at most one output: it lies on the first position, or is not there."""
+    return Fraction(x, y) if y > 0 else Fraction(0)
+
+
+def scale_coordinate(mode: str, scale: float) -> Coordinate:
     """The coordinate rule of half_pixel or asymmetric, from a scale that the user gave.
 
     A float stands for the simple ratio next to it: 1 / 0.14285714285714285 is 7, and a position that is
     met exactly has no neighbour with a weight of 1e-16, which would be inf where that one is.
     """
     step = (1 / Fraction(scale)).limit_denominator(2**31)
-    if mode == "half_pixel":
-        return lambda i: (i + HALF) * step - HALF
-    return lambda i: i * step
+    return half_pixel(step) if mode == "half_pixel" else corner(step)

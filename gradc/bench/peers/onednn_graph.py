@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from gradc.bench.peers.base import NotAvailable
+from gradc.extras import install
 
 MAX_DIMS = 12
 CPU, IN_ORDER, FUSION, STRIDED = 1, 1, 1, 2
@@ -86,8 +87,8 @@ class Library:
         os.environ.setdefault("OCL_ICD_FILENAMES", str(path.parent / "libintelocl.so"))
         os.environ.setdefault("ONEDNN_VERBOSE", "none")
         cores = os.sched_getaffinity(0)
-        os.sched_setaffinity(0, set(sorted(cores)[:threads]))
         try:
+            os.sched_setaffinity(0, set(sorted(cores)[:threads]))
             _load(path.parent / "libOpenCL.so.1")  # asked for by name when the engine is made
             self._library = _load(path)
             self.engine, self.stream = c.c_void_p(), c.c_void_p()
@@ -120,7 +121,7 @@ def _library_path() -> Path:
     try:
         files = distribution("onednn").files or ()
     except PackageNotFoundError:
-        raise NotAvailable('the package onednn is not installed; pip install "gradc[peers]"') from None
+        raise NotAvailable(f"the package onednn is not installed; {install('peers')}") from None
     for file in files:
         if file.name == "libdnnl.so.3":
             return Path(str(file.locate())).resolve()

@@ -8,6 +8,7 @@ import numpy as np
 
 from dialects.support import layouts, shapes
 from gradc.bench.peers.base import Contestant, NotAvailable, NotSupported, Peer, check_static
+from gradc.extras import install
 from gradc.problems import (
     ConvBackwardDataProblem,
     ConvTransposeBackwardDataProblem,
@@ -36,7 +37,7 @@ class OnnxAdPeer(Peer):
             import onnx
             import onnx_ad
         except ImportError as error:
-            raise NotAvailable(f'{error}; pip install "gradc[peers]"') from None
+            raise NotAvailable(f"{error}; {install('peers')}") from None
         self._onnx: Any = onnx
         self._ad: Any = onnx_ad
         self._threads = threads

@@ -11,6 +11,7 @@ import numpy as np
 
 from dialects.support import shapes
 from gradc.bench.peers.base import Contestant, NotAvailable, NotSupported, Peer, check_static
+from gradc.extras import install
 from gradc.problems import (
     ConvBackwardDataProblem,
     ConvTransposeBackwardDataProblem,
@@ -30,7 +31,7 @@ class TorchPeer(Peer):
         try:
             self._torch: Any = import_module("torch")
         except ImportError as error:
-            raise NotAvailable(f'{error}; pip install "gradc[peers]"') from None
+            raise NotAvailable(f"{error}; {install('peers')}") from None
         self._torch.set_num_threads(threads)
 
     @property

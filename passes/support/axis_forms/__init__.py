@@ -5,7 +5,7 @@ layout.
 """
 
 from passes.support.axis_forms.bands import Bands, GatheredBands
-from passes.support.axis_forms.base import AxisForm, axes_to_write
+from passes.support.axis_forms.base import AxisForm, axes_to_write, axes_with_sizes
 from passes.support.axis_forms.blocks import Blocks
 from passes.support.axis_forms.convs import Convs
 from passes.support.axis_forms.dense import Dense
@@ -24,4 +24,5 @@ __all__ = [
     "Sums",
     "Tables",
     "axes_to_write",
+    "axes_with_sizes",
 ]

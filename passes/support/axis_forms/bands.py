@@ -11,6 +11,7 @@ is left to join. Where they do not divide the axis, the last one's rows behind i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,10 +21,12 @@ from typing import ClassVar
 import numpy as np
 from xdsl.ir import SSAValue
 
-from dialects.grad.sampling import AxisSampling
+from dialects.grad.sampling import AxisSampling, parts
 from dialects.onnx import ops as onnx
-from dialects.support.memo import MOST
+from dialects.support.memo import FEW, MOST
 from dialects.support.shapes import shape_of
+from passes.cost.graph import SMALL
+from passes.cost.work import Sizes, Work
 from passes.support import budget
 from passes.support.axis_forms.base import MATRIX_MIXES, AxisForm, as_dtype_of
 from passes.support.budget import Built
@@ -57,21 +60,37 @@ class Bands(AxisForm):
         return None
 
     def builds(self, sampling: AxisSampling) -> Built:
+        known = budget.evaluated(sampling)
+        if budget.is_too_much(known):
+            return known
         count = self.block_count(sampling)
-        taps = Built(sampling.y)
-        if budget.is_too_much(taps):
-            return taps
-        return Built(_elements(sampling, count), 5 * count)
+        return known + Built(_elements(sampling, count), 5 * count)
 
     def mixes(self, sampling: AxisSampling) -> str | None:
         return MATRIX_MIXES
 
+    def works(self, work: Work, data: Sizes, axis: int, sampling: AxisSampling) -> None:
+        outer, behind = data[:axis], data[axis + 1 :]
+        cuts: set[range] = set()
+        products: set[tuple[range, int]] = set()
+        parts: list[Sizes] = []
+        for block in blocks(sampling, self.block_count(sampling)):
+            rows, columns = len(block.rows), len(block.columns)
+            parts.append((*outer, columns, *behind))
+            if block.rows not in cuts:
+                work.cut(data, (*outer, rows, *behind))
+            if (block.rows, columns) not in products:
+                work.contract((*outer, rows, *behind), axis, columns)
+            cuts.add(block.rows)
+            # of small matrices equal ones are one
+            products |= {(block.rows, columns)} if rows * columns <= SMALL else set()
+        work.run("Concat", (*outer, sampling.x, *behind), *parts, axis=axis)
+
     def write(self, emit: Emitter, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
-        taps = sampling.taps()
         results = []
         for block in blocks(sampling, self.block_count(sampling)):
             band = _band(emit, value, axis, block.rows)
-            matrix = sampling.taps_matrix(taps, block.rows, block.columns)
+            matrix = sampling.part(block.rows, block.columns)
             results.append(contract(emit, band, axis, emit.constant(as_dtype_of(value, matrix))))
         return emit(onnx.ConcatOp(results, axis=axis))
 
@@ -99,14 +118,24 @@ class GatheredBands(AxisForm):
         return None
 
     def builds(self, sampling: AxisSampling) -> Built:
-        if self.refuses(sampling) or budget.is_too_much(Built(sampling.y)):
-            return Built(sampling.y)
+        known = budget.evaluated(sampling)
+        if self.refuses(sampling) or budget.is_too_much(known):
+            return known
         size = self._size(sampling)
-        width = max(len(block.rows) for block in cut(sampling, size))
-        return Built(-(-sampling.x // size) * width * (size + 1), 10)
+        _, width = _alike(sampling, size)
+        return known + Built(-(-sampling.x // size) * width * (size + 1), 10)
 
     def mixes(self, sampling: AxisSampling) -> str | None:
         return MATRIX_MIXES
+
+    def works(self, work: Work, data: Sizes, axis: int, sampling: AxisSampling) -> None:
+        size = self._size(sampling)
+        count, (_, width) = -(-sampling.x // size), _alike(sampling, size)
+        outer, behind = data[:axis], data[axis + 1 :]
+        bands = work.gather((*outer, sampling.y, math.prod(behind)), axis, [count, width])
+        work.multiply(work.constant((count, size, width)), bands)
+        if count * size != sampling.x:
+            work.cut((*outer, count * size, *behind), (*outer, sampling.x, *behind))
 
     def write(self, emit: Emitter, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
         places, matrices = _bands_alike(sampling, self._size(sampling))
@@ -126,24 +155,29 @@ class GatheredBands(AxisForm):
         return min(exact or near, key=lambda size: (-sampling.x % size, abs(size - self.WANTED)))
 
 
+@lru_cache(FEW)
 def blocks(sampling: AxisSampling, count: int) -> list[Block]:
     """Equal parts of the result's positions, each with the positions of diff_dst that touch it."""
     return _between(sampling, [sampling.x * i // count for i in range(count + 1)])
 
 
-def cut(sampling: AxisSampling, size: int) -> list[Block]:
-    """Blocks of `size` positions of the result; the last one may have less."""
-    return _between(sampling, [*range(0, sampling.x, size), sampling.x])
-
-
 def _between(sampling: AxisSampling, edges: Sequence[int]) -> list[Block]:
-    lower, upper, fraction = sampling.taps()
-    last = np.where(fraction > 0, upper, lower)
+    bounds = np.array(edges)
     # coordinates never fall: what touches a block lies between two positions
-    first, end = np.searchsorted(last, edges[:-1]), np.searchsorted(lower, edges[1:])
+    first, end = sampling.reaching(bounds[:-1]), sampling.beginning(bounds[1:])
     spans = zip(pairwise(edges), first.tolist(), end.tolist(), strict=True)
     # a block that nothing touches is a product with one row of zeros
     return [Block(range(*xs), range(y0, y1) if y0 < y1 else range(1)) for xs, y0, y1 in spans]
+
+
+def _alike(sampling: AxisSampling, size: int) -> tuple[np.ndarray, int]:
+    """Of blocks of `size` positions of the result, the last one with less perhaps, where the band of each
+    begins, and how wide the widest is."""
+    starts = np.arange(0, sampling.x, size)
+    first = sampling.reaching(starts)
+    end = sampling.beginning(np.minimum(starts + size, sampling.x))
+    width = max(1, int((end - first).max()))
+    return np.where(first < end, np.minimum(first, sampling.y - width), 0), width
 
 
 def _bands_alike(sampling: AxisSampling, size: int) -> tuple[np.ndarray, np.ndarray]:
@@ -152,14 +186,16 @@ def _bands_alike(sampling: AxisSampling, size: int) -> tuple[np.ndarray, np.ndar
     Bands are as wide as the widest: what a narrower one holds beside its own has a weight of 0, as have the
     positions behind the end of the axis.
     """
-    taps, found = sampling.taps(), cut(sampling, size)
-    width = max(len(block.rows) for block in found)
-    firsts = [min(block.rows.start, sampling.y - width) for block in found]
-    matrices = np.zeros((len(found), size, width))
-    for matrix, block, first in zip(matrices, found, firsts, strict=True):
-        part = sampling.taps_matrix(taps, range(first, first + width), block.columns)
-        matrix[: len(block.columns)] = part.T
-    return np.array(firsts, np.int64)[:, None] + np.arange(width), matrices
+    firsts, width = _alike(sampling, size)
+    matrices = np.zeros((len(firsts), size, width))
+    for rows in parts(range(sampling.y)):
+        lower, upper, fraction = sampling.taps(rows)
+        positions = np.arange(rows.start, rows.stop)
+        for columns, weights in ((lower, 1 - fraction), (upper, fraction)):
+            used = np.flatnonzero(weights)
+            block, place = np.divmod(columns[used], size)
+            matrices[block, place, positions[used] - firsts[block]] = weights[used]
+    return firsts[:, None] + np.arange(width), matrices
 
 
 @lru_cache(MOST)

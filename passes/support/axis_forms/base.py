@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -15,7 +15,8 @@ from dialects.grad.resize import ResizeBackwardOp
 from dialects.grad.sampling import AxisSampling
 from dialects.onnx.base import OnnxOp
 from dialects.support.dtypes import of_mlir
-from dialects.support.shapes import element_type_of
+from dialects.support.shapes import element_type_of, shape_of, static
+from passes.cost.work import Sizes, Work
 from passes.support.budget import Built
 from passes.support.rewriting import Emitter
 
@@ -42,6 +43,10 @@ class AxisForm(ABC):
     def builds(self, sampling: AxisSampling) -> Built:
         """A bound on what checking and writing the axis builds at compile time."""
 
+    def works(self, work: Work, data: Sizes, axis: int, sampling: AxisSampling) -> None:
+        """As `Strategy.works`, for an axis of a tensor of these sizes."""
+        del work, data, axis, sampling
+
     @abstractmethod
     def write(self, emit: Emitter, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
         """Y positions of the axis to X. Only for a sampling that is not refused."""
@@ -51,6 +56,15 @@ def axes_to_write(op: ResizeBackwardOp) -> list[tuple[int, AxisSampling]]:
     """The axes with their samplings, the one that shrinks most first: it leaves least for the others."""
     axes: Sequence[tuple[int, AxisSampling]] = list(zip(op.value("axes"), op.samplings, strict=True))
     return sorted(axes, key=lambda entry: Fraction(entry[1].x, entry[1].y))
+
+
+def axes_with_sizes(op: ResizeBackwardOp) -> Iterator[tuple[Sizes, int, AxisSampling]]:
+    """The axes to write with the sizes of what is there when it comes to each; all must be known."""
+    sizes = static(shape_of(op.diff_dst))
+    assert sizes is not None
+    for axis, sampling in axes_to_write(op):
+        yield sizes, axis, sampling
+        sizes = (*sizes[:axis], sampling.x, *sizes[axis + 1 :])
 
 
 def as_dtype_of(value: SSAValue, matrix: np.ndarray) -> np.ndarray:

@@ -8,7 +8,9 @@ such columns where no position is shared.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -16,7 +18,9 @@ from xdsl.ir import SSAValue
 
 from dialects.grad.sampling import AxisSampling
 from dialects.onnx import ops as onnx
+from dialects.support.memo import FEW
 from dialects.support.shapes import shape_of
+from passes.cost.work import Sizes, Work
 from passes.support.axis_forms.base import MATRIX_MIXES, AxisForm, as_dtype_of
 from passes.support.axis_forms.periods import no_period, period_sizes, three_periods
 from passes.support.budget import Built
@@ -58,6 +62,15 @@ class Blocks(AxisForm):
     def mixes(self, sampling: AxisSampling) -> str | None:
         return MATRIX_MIXES
 
+    def works(self, work: Work, data: Sizes, axis: int, sampling: AxisSampling) -> None:
+        period = period_of(sampling)
+        outer, behind = data[:axis], data[axis + 1 :]
+        widths = [1] * period.before + _ends(period.q) + [1] * period.after
+        flat = (math.prod(behind),) if behind else ()
+        work.contract((*outer, period.count, period.p, *flat), axis + 1, sum(widths))
+        if period.before or period.after:
+            work.split((*outer, period.count, sum(widths), *flat), axis + 1, widths)
+
     def write(self, emit: Emitter, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
         period = period_of(sampling)
         rank = len(shape_of(value))
@@ -70,10 +83,11 @@ class Blocks(AxisForm):
         return reshape(emit, _added(emit, given, axis, period), [*outer, sampling.x, *inner])
 
 
+@lru_cache(FEW)
 def period_of(sampling: AxisSampling) -> Period:
     p, q, count = _sizes(sampling)
     three = three_periods(sampling, p, q)
-    rows = three.taps_matrix(three.taps(), range(p, 2 * p), range(3 * q))
+    rows = three.part(range(p, 2 * p), range(3 * q))
     used = np.flatnonzero(rows.any(axis=0))
     before, after = max(0, q - int(used[0])), max(0, int(used[-1]) - (2 * q - 1))
     assert max(before, after) <= 1

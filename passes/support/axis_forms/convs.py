@@ -11,7 +11,9 @@ positions of diff_dst that do are weighed by themselves, and added to that end.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -19,10 +21,13 @@ from xdsl.ir import SSAValue
 
 from dialects.grad.sampling import AxisSampling
 from dialects.onnx import ops as onnx
+from dialects.support.memo import FEW
 from dialects.support.shapes import shape_of
+from passes.cost.work import Sizes, Work
 from passes.support.axis_forms.base import MATRIX_MIXES, AxisForm, as_dtype_of
 from passes.support.axis_forms.periods import no_period, period_sizes, three_periods
 from passes.support.budget import Built
+from passes.support.convolution_work import reorders
 from passes.support.rewriting import Emitter
 from passes.support.tensors import contract, product, reshape, size_of
 
@@ -75,6 +80,28 @@ class Convs(AxisForm):
     def mixes(self, sampling: AxisSampling) -> str | None:
         return MATRIX_MIXES
 
+    def works(self, work: Work, data: Sizes, axis: int, sampling: AxisSampling) -> None:
+        window = window_of(sampling)
+        outer, behind = data[:axis], data[axis + 1 :]
+        along = 0 if behind else 1
+        kernel, stride, begin, end = [1, 1], [1, 1], [0, 0], [0, 0]
+        kernel[along], stride[along] = window.weights.shape[1], window.p
+        begin[along], end[along] = window.pads
+        plane = [sampling.y, math.prod(behind)] if behind else [1, sampling.y]
+        found = [sampling.x // window.q, math.prod(behind)] if behind else [1, sampling.x // window.q]
+        images, result = (math.prod(outer), 1, *plane), (math.prod(outer), window.q, *found)
+        weights = work.constant((window.q, 1, *kernel))
+        work.run("Conv", result, images, weights, strides=stride, pads=[*begin, *end])
+        if not along:
+            # along the width it is a part of the reorder
+            reorders(work, work.steps[-1:])
+            work.run("Transpose", [result[axis] for axis in (0, 2, 1, 3)], result, perm=[0, 2, 1, 3])
+        if window.begin.size or window.end.size:
+            whole = (*outer, sampling.x, *behind)
+            parts = [(*outer, width, *behind) for width in _ends(sampling.x)]
+            work.split(whole, axis, _ends(sampling.x))
+            work.run("Concat", whole, *parts, axis=axis)
+
     def write(self, emit: Emitter, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
         window = window_of(sampling)
         rank = len(shape_of(value))
@@ -86,17 +113,17 @@ class Convs(AxisForm):
         return _with_ends(emit, result, value, axis, window)
 
 
+@lru_cache(FEW)
 def window_of(sampling: AxisSampling) -> Window:
     p, q, _ = _sizes(sampling)
     three = three_periods(sampling, p, q)
-    taps = three.taps()
-    columns = three.taps_matrix(taps, range(3 * p), range(q, 2 * q))
+    columns = three.part(range(3 * p), range(q, 2 * q))
     used = np.flatnonzero(columns.any(axis=1))
     # a window covers its own block, if with weights of 0: pads must not be negative
     low, high = min(int(used[0]), p), max(int(used[-1]), 2 * p - 1)
     # the first and last of three blocks are clamped as those of the axis are, the middle one is not
-    begin = three.taps_matrix(taps, range(p), range(1))[:, 0] - columns[p : 2 * p, 0]
-    last = three.taps_matrix(taps, range(2 * p, 3 * p), range(3 * q - 1, 3 * q))[:, 0]
+    begin = three.part(range(p), range(1))[:, 0] - columns[p : 2 * p, 0]
+    last = three.part(range(2 * p, 3 * p), range(3 * q - 1, 3 * q))[:, 0]
     end = last - columns[p : 2 * p, -1]
     return Window(p, q, low - p, columns[low : high + 1].T, _trimmed(begin), _trimmed(end[::-1])[::-1])
 
@@ -130,7 +157,7 @@ def _with_ends(emit: Emitter, value: SSAValue, diff_dst: SSAValue, axis: int, wi
     x, y = (shape_of(tensor)[axis] for tensor in (value, diff_dst))
     assert isinstance(x, int)
     assert isinstance(y, int)
-    widths = [1, x - 2, 1] if x > 2 else [1, 1]
+    widths = _ends(x)
     split = onnx.SplitOp(value, emit.ints(widths), axis=axis, results=len(widths))
     emit.ops.append(split)
     parts: list[SSAValue] = list(split.results)
@@ -140,6 +167,11 @@ def _with_ends(emit: Emitter, value: SSAValue, diff_dst: SSAValue, axis: int, wi
             added = _weighed(emit, diff_dst, axis, range(start, start + len(weights)), weights)
             parts[index] = emit(onnx.AddOp(parts[index], added))
     return emit(onnx.ConcatOp(parts, axis=axis))
+
+
+def _ends(x: int) -> list[int]:
+    """x positions as the first, those between and the last."""
+    return [1, x - 2, 1] if x > 2 else [1, 1]
 
 
 def _weighed(emit: Emitter, value: SSAValue, axis: int, rows: range, weights: np.ndarray) -> SSAValue:

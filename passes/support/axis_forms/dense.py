@@ -11,6 +11,8 @@ from xdsl.ir import SSAValue
 
 from dialects.grad.sampling import AxisSampling
 from dialects.onnx import ops as onnx
+from passes.cost.work import Sizes, Work
+from passes.support import budget
 from passes.support.axis_forms.base import MATRIX_MIXES, AxisForm, as_dtype_of
 from passes.support.budget import Built
 from passes.support.rewriting import Emitter
@@ -21,10 +23,13 @@ class Dense(AxisForm):
     needs: ClassVar = (onnx.MatMulOp,)
 
     def builds(self, sampling: AxisSampling) -> Built:
-        return Built(sampling.y * sampling.x, 1)
+        return budget.evaluated(sampling) + Built(sampling.y * sampling.x, 1)
 
     def mixes(self, sampling: AxisSampling) -> str | None:
         return MATRIX_MIXES
+
+    def works(self, work: Work, data: Sizes, axis: int, sampling: AxisSampling) -> None:
+        work.contract(data, axis, sampling.x)
 
     def write(self, emit: Emitter, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
         return contract(emit, value, axis, emit.constant(as_dtype_of(value, sampling.matrix())))

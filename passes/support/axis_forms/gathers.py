@@ -12,10 +12,11 @@ from typing import ClassVar
 import numpy as np
 from xdsl.ir import SSAValue
 
-from dialects.grad.sampling import AxisSampling
+from dialects.grad.sampling import AxisSampling, parts
 from dialects.onnx import ops as onnx
 from dialects.support.memo import MOST
 from dialects.support.shapes import shape_of
+from passes.cost.work import Sizes, Work
 from passes.support import budget
 from passes.support.axis_forms.bands import Bands
 from passes.support.axis_forms.base import AxisForm, as_dtype_of
@@ -38,16 +39,24 @@ class Gathers(AxisForm):
 
     def builds(self, sampling: AxisSampling) -> Built:
         """A position and a weight for each tap of each position of the result."""
-        if budget.is_too_much(Built(sampling.y)):
-            return Built(sampling.y)
+        known = budget.evaluated(sampling)
+        if budget.is_too_much(known):
+            return known
         taps = most_taps(sampling)
-        return Built(2 * taps * sampling.x, 3 * taps)
+        return known + Built(2 * taps * sampling.x, 3 * taps)
 
     def mixes(self, sampling: AxisSampling) -> str | None:
         _, weights = tables(sampling)
         if weights.all() or _is_common(weights, sampling.y):
             return None
         return "a position that reads less than the others reads a row times 0"
+
+    def works(self, work: Work, data: Sizes, axis: int, sampling: AxisSampling) -> None:
+        taps, result = most_taps(sampling), (*data[:axis], sampling.x, *data[axis + 1 :])
+        for _ in range(taps):
+            work.gather(data, axis, [sampling.x])
+        for _ in range(taps - 1):
+            work.run("Add", result, result, result)
 
     def write(self, emit: Emitter, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
         return gathered(emit, value, axis, *tables(sampling))
@@ -103,25 +112,19 @@ def _weighted_before(
 @lru_cache(MOST)
 def most_taps(sampling: AxisSampling) -> int:
     """The most positions of diff_dst that one of diff_src reads."""
-    _, columns, _ = _entries(sampling)
-    return max(1, int(np.bincount(columns).max()))
+    readers = map(sampling.readers, parts(range(sampling.x)))
+    return max(1, *(int((end - first).max()) for first, end in readers))
 
 
 def tables(sampling: AxisSampling) -> tuple[np.ndarray, np.ndarray]:
     """(taps, X) positions of diff_dst, int64, and their weights, in ascending order of position."""
-    rows, columns, factors = _entries(sampling)
-    first = np.searchsorted(columns, np.arange(sampling.x))
-    tap = np.arange(len(columns)) - first[columns]
     shape = (most_taps(sampling), sampling.x)
     positions, weights = np.zeros(shape, np.int64), np.zeros(shape)
-    positions[tap, columns], weights[tap, columns] = rows, factors
+    for columns in parts(range(sampling.x)):
+        first, end = sampling.readers(columns)
+        for tap in range(shape[0]):
+            read = np.flatnonzero(first + tap < end)
+            rows, at = first[read] + tap, read + columns.start
+            lower, _, fraction = sampling.taps(rows)
+            positions[tap, at], weights[tap, at] = rows, np.where(lower == at, 1 - fraction, fraction)
     return positions, weights
-
-
-def _entries(sampling: AxisSampling) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows, columns and values of what is not zero in the matrix, column after column."""
-    lower, upper, fraction = sampling.taps()
-    near, far = np.flatnonzero(fraction < 1), np.flatnonzero(fraction > 0)
-    rows, columns = np.concatenate((near, far)), np.concatenate((lower[near], upper[far]))
-    order = np.lexsort((rows, columns))
-    return rows[order], columns[order], np.concatenate((1 - fraction[near], fraction[far]))[order]

@@ -14,10 +14,12 @@ from typing import ClassVar
 import numpy as np
 from xdsl.ir import SSAValue
 
-from dialects.grad.sampling import AxisSampling
+from dialects.grad.sampling import AxisSampling, parts
 from dialects.onnx import ops as onnx
 from dialects.support.memo import MOST
 from dialects.support.shapes import shape_of
+from passes.cost.work import Sizes, Work
+from passes.support import budget
 from passes.support.axis_forms.base import AxisForm
 from passes.support.budget import Built
 from passes.support.rewriting import Emitter
@@ -40,20 +42,40 @@ class Sums(AxisForm):
 
     def builds(self, sampling: AxisSampling) -> Built:
         """No constant; that all positions are summed alike is seen from the taps of each."""
-        return Built(sampling.y, 2 * MOST_GATHERS + 2)
+        return budget.evaluated(sampling) + Built(nodes=2 * MOST_GATHERS + 2)
+
+    def works(self, work: Work, data: Sizes, axis: int, sampling: AxisSampling) -> None:
+        outer, behind = data[:axis], data[axis + 1 :]
+        ratio = sampling.y // sampling.x
+        result = (*outer, sampling.x, *behind)
+        if ratio == 1:
+            return
+        pieces = (*outer, sampling.x, ratio, *behind)
+        if _is_gathered(ratio, behind):
+            work.split(pieces, axis + 1, [1] * ratio)
+            for _ in range(ratio - 1):
+                work.run("Add", result, result, result)
+        elif math.prod(behind) == 1:
+            work.run("ReduceSum", result, (*outer, sampling.x, ratio), axes=[axis + 1])
+        else:
+            work.run("ReduceSum", result, pieces, axes=[axis + 1])
 
     def write(self, emit: Emitter, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
         sizes = [size_of(emit, value, a) for a in range(len(shape_of(value)))]
         ratio = sampling.y // sampling.x
         outer, behind = [*sizes[:axis], sampling.x], sizes[axis + 1 :]
-        run = math.prod(size for size in behind if isinstance(size, int))
-        is_short = run <= SHORT_RUN and all(isinstance(size, int) for size in behind)
-        if is_short and ratio <= (MOST_GATHERS if behind else MOST_GATHERS_OF_ONE):
+        known = [size for size in behind if isinstance(size, int)]
+        if len(known) == len(behind) and _is_gathered(ratio, known):
             return _positions_added(emit, reshape(emit, value, [*outer, ratio, *behind]), axis + 1, ratio)
-        if behind and is_short and run == 1:
+        if behind and len(known) == len(behind) and math.prod(known) == 1:
             # with an axis of one behind the one that is summed ReduceSum takes a hundred times as long
             return reshape(emit, _reduced(emit, value, [*outer, ratio], axis + 1), [*outer, *behind])
         return _reduced(emit, value, [*outer, ratio, *behind], axis + 1)
+
+
+def _is_gathered(ratio: int, behind: Sequence[int]) -> bool:
+    most = MOST_GATHERS if behind else MOST_GATHERS_OF_ONE
+    return ratio <= most and math.prod(behind) <= SHORT_RUN
 
 
 def _reduced(emit: Emitter, value: SSAValue, sizes: Sequence[Size], axis: int) -> SSAValue:
@@ -68,10 +90,10 @@ def _positions_added(emit: Emitter, value: SSAValue, axis: int, count: int) -> S
 
 @functools.lru_cache(MOST)
 def _not_sums(sampling: AxisSampling) -> str | None:
-    lower, _, fraction = sampling.taps()
-    if fraction.any():
-        return "positions are weighted, not summed"
-    ratio = sampling.y // sampling.x
-    if not np.array_equal(lower, np.arange(sampling.y) // ratio):
-        return f"positions are not sampled {ratio} by {ratio}"
-    return None
+    ratio, by_ratio = sampling.y // sampling.x, True
+    for rows in parts(range(sampling.y)):
+        lower, _, fraction = sampling.taps(rows)
+        if fraction.any():
+            return "positions are weighted, not summed"
+        by_ratio &= np.array_equal(lower, np.arange(rows.start, rows.stop) // ratio)
+    return None if by_ratio else f"positions are not sampled {ratio} by {ratio}"

@@ -29,10 +29,11 @@ class Tables(AxisForm):
 
     def builds(self, sampling: AxisSampling) -> Built:
         """The tables, and the rows that they gather."""
-        if budget.is_too_much(Built(sampling.y)):
-            return Built(sampling.y)
+        known = budget.evaluated(sampling)
+        if budget.is_too_much(known):
+            return known
         taps = most_taps(sampling)
-        return Built(2 * taps * sampling.x, 7, taps)
+        return known + Built(2 * taps * sampling.x, 7, taps)
 
     def write(self, emit: Emitter, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
         positions, weights = (table.transpose() for table in tables(sampling))

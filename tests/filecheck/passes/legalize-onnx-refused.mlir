@@ -29,7 +29,7 @@ func.func @constant() -> tensor<2xf32> {
 // -----
 
 // C2: Col2Im is younger than opset 17
-// CHECK: legalize-onnx-refused.mlir:[[# @LINE + 2]]:3: error: [onnx.Col2Im "y"] Col2Im in this form: given --opset 17, expected 18 and newer
+// CHECK: legalize-onnx-refused.mlir:[[# @LINE + 2]]:3: error: [onnx.Col2Im "y"] Col2Im in this form: given opset=17, expected 18 and newer
 func.func @old(%x: tensor<1x8x4xf32>, %a: tensor<2xi64>, %b: tensor<2xi64>) -> tensor<?x?x?x?xf32> {
   %y = onnx.Col2Im %x, %a, %b {strides = [2, 2]} : (tensor<1x8x4xf32>, tensor<2xi64>, tensor<2xi64>) -> tensor<?x?x?x?xf32>
   func.return %y : tensor<?x?x?x?xf32>
@@ -38,7 +38,7 @@ func.func @old(%x: tensor<1x8x4xf32>, %a: tensor<2xi64>, %b: tensor<2xi64>) -> t
 // -----
 
 // C2: Pad takes axes from opset 18 on
-// CHECK: legalize-onnx-refused.mlir:[[# @LINE + 2]]:3: error: [onnx.Pad "y"] Pad in this form: given --opset 17, expected 18 and newer
+// CHECK: legalize-onnx-refused.mlir:[[# @LINE + 2]]:3: error: [onnx.Pad "y"] Pad in this form: given opset=17, expected 18 and newer
 func.func @form(%x: tensor<2x3xf32>, %p: tensor<2xi64>, %a: tensor<1xi64>) -> tensor<?x?xf32> {
   %y = onnx.Pad %x, %p, _, %a : (tensor<2x3xf32>, tensor<2xi64>, tensor<1xi64>) -> tensor<?x?xf32>
   func.return %y : tensor<?x?xf32>

@@ -34,6 +34,35 @@ func.func @conv_f16(%dy: tensor<1x2x5xf16>, %w: tensor<2x3x3xf16>) -> tensor<1x3
 // CPU-NEXT: %dx = onnx.Cast %2 {to = f16} : (tensor<1x3x7xf32>) -> tensor<1x3x7xf16>
 // CPU-NEXT: func.return %dx : tensor<1x3x7xf16>
 
+// f16 convolutions that feed each other are computed in f32 on cuda, too: what is between them may be
+// beyond 65504. The third stands alone.
+func.func @linked_f16(%dy: tensor<1x2x5xf16>, %w: tensor<2x2x3xf16>) -> (tensor<1x2x9xf16>, tensor<1x2x7xf16>) {
+  %a = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x5xf16>, tensor<2x2x3xf16>) -> tensor<1x2x7xf16>
+  %b = grad.conv_backward_data %a, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x7xf16>, tensor<2x2x3xf16>) -> tensor<1x2x9xf16>
+  %n = onnx.Neg %dy : (tensor<1x2x5xf16>) -> tensor<1x2x5xf16>
+  %c = grad.conv_backward_data %n, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x5xf16>, tensor<2x2x3xf16>) -> tensor<1x2x7xf16>
+  func.return %b, %c : tensor<1x2x9xf16>, tensor<1x2x7xf16>
+}
+// CUDA-LABEL: func.func @linked_f16(
+// CUDA-NEXT: %0 = onnx.Cast %dy {to = f32} : (tensor<1x2x5xf16>) -> tensor<1x2x5xf32>
+// CUDA-NEXT: %1 = onnx.Cast %w {to = f32} : (tensor<2x2x3xf16>) -> tensor<2x2x3xf32>
+// CUDA-NEXT: %2 = grad.conv_backward_data %0, %1 {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x5xf32>, tensor<2x2x3xf32>) -> tensor<1x2x7xf32>
+// CUDA-NEXT: %3 = grad.conv_backward_data %2, %1 {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x7xf32>, tensor<2x2x3xf32>) -> tensor<1x2x9xf32>
+// CUDA-NEXT: %b = onnx.Cast %3 {to = f16} : (tensor<1x2x9xf32>) -> tensor<1x2x9xf16>
+// CUDA-NEXT: %n = onnx.Neg %dy : (tensor<1x2x5xf16>) -> tensor<1x2x5xf16>
+// CUDA-NEXT: %c = grad.conv_backward_data %n, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x5xf16>, tensor<2x2x3xf16>) -> tensor<1x2x7xf16>
+// CUDA-NEXT: func.return %b, %c : tensor<1x2x9xf16>, tensor<1x2x7xf16>
+// CPU-LABEL: func.func @linked_f16(
+// CPU-NEXT: %0 = onnx.Cast %dy {to = f32} : (tensor<1x2x5xf16>) -> tensor<1x2x5xf32>
+// CPU-NEXT: %1 = onnx.Cast %w {to = f32} : (tensor<2x2x3xf16>) -> tensor<2x2x3xf32>
+// CPU-NEXT: %2 = grad.conv_backward_data %0, %1 {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x5xf32>, tensor<2x2x3xf32>) -> tensor<1x2x7xf32>
+// CPU-NEXT: %3 = grad.conv_backward_data %2, %1 {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x7xf32>, tensor<2x2x3xf32>) -> tensor<1x2x9xf32>
+// CPU-NEXT: %b = onnx.Cast %3 {to = f16} : (tensor<1x2x9xf32>) -> tensor<1x2x9xf16>
+// CPU-NEXT: %4 = onnx.Neg %0 : (tensor<1x2x5xf32>) -> tensor<1x2x5xf32>
+// CPU-NEXT: %5 = grad.conv_backward_data %4, %1 {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x5xf32>, tensor<2x2x3xf32>) -> tensor<1x2x7xf32>
+// CPU-NEXT: %c = onnx.Cast %5 {to = f16} : (tensor<1x2x7xf32>) -> tensor<1x2x7xf16>
+// CPU-NEXT: func.return %b, %c : tensor<1x2x9xf16>, tensor<1x2x7xf16>
+
 // A resize is several products, whose intermediate values would round.
 func.func @resize_bf16(%x: tensor<1x2x4xbf16>, %dy: tensor<1x2x6xbf16>) -> tensor<1x2x4xbf16> {
   %dx = onednn.interpolate_backward %x, %dy {mode = "linear", sizes = [6], data_format = "NCX"} : (tensor<1x2x4xbf16>, tensor<1x2x6xbf16>) -> tensor<1x2x4xbf16>
@@ -70,7 +99,7 @@ func.func @resize_f16(%x: tensor<1x2x4xf16>, %dy: tensor<1x2x6xf16>) -> tensor<1
 // CPU-NEXT: %dx = onnx.Cast %2 {to = f16} : (tensor<1x2x4xf32>) -> tensor<1x2x4xf16>
 // CPU-NEXT: func.return %dx : tensor<1x2x4xf16>
 
-// Between two gradients the value is rounded: that is what the graph says.
+// Between two gradients nothing is rounded.
 func.func @chain(%dy: tensor<1x2x5xbf16>, %w: tensor<2x2x3xbf16>) -> tensor<1x2x9xbf16> {
   %a = grad.conv_backward_data %dy, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x5xbf16>, tensor<2x2x3xbf16>) -> tensor<1x2x7xbf16>
   %b = grad.conv_backward_data %a, %w {strides = [1], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x7xbf16>, tensor<2x2x3xbf16>) -> tensor<1x2x9xbf16>

@@ -88,3 +88,17 @@ func.func @unneeded(%x: tensor<5xf32>, %unused: tensor<3xf32>) -> (tensor<5xf32>
 // CHECK-NEXT: %0 = onnx.Neg %x : (tensor<5xf32>) -> tensor<5xf32>
 // CHECK-NEXT: %1 = onnx.Abs %0 : (tensor<5xf32>) -> tensor<5xf32>
 // CHECK-NEXT: func.return %0, %1 : tensor<5xf32>, tensor<5xf32>
+
+// The same where they had a name.
+func.func @named(%x: tensor<2x3xf32>) -> (tensor<i64>, tensor<?xf32, ["N"]>) {
+  %s = onnx.Constant dense<[6]> : tensor<1xi64>
+  %r = onnx.Reshape %x, %s : (tensor<2x3xf32>, tensor<1xi64>) -> tensor<?xf32, ["N"]>
+  %n = onnx.Shape %r : (tensor<?xf32, ["N"]>) -> tensor<1xi64>
+  %c = onnx.ReduceSum %n {keepdims = 0} : (tensor<1xi64>) -> tensor<i64>
+  func.return %c, %r : tensor<i64>, tensor<?xf32, ["N"]>
+}
+// CHECK-LABEL: func.func @named(
+// CHECK-NEXT: %s = onnx.Constant dense<6> : tensor<1xi64>
+// CHECK-NEXT: %r = onnx.Reshape %x, %s : (tensor<2x3xf32>, tensor<1xi64>) -> tensor<6xf32>
+// CHECK-NEXT: %c = onnx.Constant dense<6> : tensor<i64>
+// CHECK-NEXT: func.return %c, %r : tensor<i64>, tensor<6xf32>

@@ -23,6 +23,7 @@ from dialects.support.dtypes import HALVES
 from fuzz.oracle import Finding, Verdict, judge
 from gradc.compiler import Compiled, Options, compile_module, load
 from gradc.inspection import as_json, as_text, inspect
+from gradc.run_time_sizes import RunTimeSizes
 from gradc.samples import random_inputs
 from gradc.verify import OutputError, reference, verify_outputs
 
@@ -89,7 +90,8 @@ def run_source(path: Path, options: Options) -> str:
 def checked(compiled: Compiled, given: Arrays | None = None) -> str:
     """Run a model and hold it against the reference; Finding where the numbers differ.
 
-    Without `given` inputs they are random: where sizes are unknown, these may contradict each other.
+    Without `given` inputs they are random. Where sizes are unknown, those of a run may be refused, placed at
+    the op that cannot have them.
     A model for CUDA is executed with numpy.
     """
     if not is_small(compiled.module):
@@ -98,8 +100,9 @@ def checked(compiled: Compiled, given: Arrays | None = None) -> str:
         fed = random_inputs(compiled.source, 0) if given is None else given
         results = _outputs(compiled, fed)
     except GradcError as error:
-        if given is None and not _is_static(compiled.source):
-            return "random inputs that do not fit each other"
+        contradicts = given is None or error.diagnostic.position is not None
+        if contradicts and not _is_static(compiled.source):
+            return "sizes that the graph cannot have"
         raise Finding(f"run: {error}") from None
     if given is None and not _is_static(compiled.source) and not _as_declared(compiled.source, results):
         return "random inputs that do not fit the declared results"
@@ -151,7 +154,7 @@ def _positive(array: np.ndarray) -> np.ndarray:
 
 
 def _is_static(module: ModuleOp) -> bool:
-    return all(map(shapes.is_static, map(shapes.shape_of, entry.entry_function(module).args)))
+    return not RunTimeSizes(module).are_open
 
 
 def _as_declared(module: ModuleOp, results: Arrays) -> bool:

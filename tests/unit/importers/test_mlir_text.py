@@ -33,9 +33,10 @@ def line_of(text: str | bytes) -> str:
         import_mlir(text, "g.mlir")
     assert caught.value.exit_code == (3 if isinstance(caught.value, LimitError) else 4)
     assert not getattr(caught.value, "__notes__", [])
-    line = str(caught.value)
-    assert re.fullmatch(r"g\.mlir:\d+:\d+: error: .+", line), line
-    return line
+    text = str(caught.value)
+    for line in text.splitlines():
+        assert re.fullmatch(r"g\.mlir:\d+:\d+: error: .+", line), line
+    return text
 
 
 @pytest.mark.parametrize(

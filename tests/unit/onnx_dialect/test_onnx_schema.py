@@ -13,7 +13,10 @@ from onnx import helper
 from xdsl.dialects import test
 from xdsl.dialects.builtin import bf16, f16, f32, f64, i1, i8, i64
 from xdsl.ir import Attribute, SSAValue
+from xdsl.parser import Parser
+from xdsl.utils.exceptions import ParseError
 
+import dialects
 from dialects.onnx import ops, schema
 from dialects.onnx.base import OnnxOp, opset_range, required_opset
 from dialects.support.diagnostics import GradcError, UnsupportedError
@@ -37,13 +40,64 @@ def test_ops_are_up_to_date() -> None:
 
 
 def test_check_sees_a_difference(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
-    stale = tmp_path / "ops.py"
-    stale.write_text(schema.generate().replace("min_inputs=2", "min_inputs=1", 1))
-    monkeypatch.setattr(schema, "path", lambda: stale)
+    stale = tmp_path / "signatures.py"
+    stale.write_text(schema.signatures().replace("13 2:", "13 1:", 1))
+    monkeypatch.setattr(schema, "folder", lambda: tmp_path)
     assert schema.main(["--check"]) == 1
     assert schema.main([]) == 0
     assert schema.main(["--check"]) == 0
     assert schema.main(["--wrong"]) == 2
+
+
+def test_every_op_of_the_standard_domain_has_a_class() -> None:
+    found = {s.name for s in onnx.defs.get_all_schemas() if s.domain == "" and not s.deprecated}
+    assert found <= set(ops.op_names())
+    assert [op.onnx_name() for op in ops.OPS] == list(ops.op_names())
+    assert all(getattr(ops, op.__name__) is op for op in ops.OPS)
+    with pytest.raises(AttributeError):
+        ops.NoSuchOp  # noqa: B018  # pyright: ignore
+    with pytest.raises(KeyError):
+        ops.op_class("NoSuch")
+
+
+@pytest.mark.parametrize("op", ops.OPS, ids=lambda op: op.onnx_name())
+def test_the_newest_form_is_onnxs(op: type[OnnxOp]) -> None:
+    """Operands, results, attributes and defaults of the newest schema, in order."""
+    newest = schema.versions(op.onnx_name())[-1]
+    assert [port.name for port in op.SIGNATURE.operands] == [p.name for p in newest.inputs]
+    assert [port.name for port in op.SIGNATURE.results] == [p.name for p in newest.outputs]
+    kept = schema.ATTRIBUTES.get(op.onnx_name(), tuple(newest.attributes))
+    assert {a.name for a in op.SIGNATURE.attributes} == set(kept)
+    for attribute in op.SIGNATURE.attributes:
+        default = newest.attributes[attribute.name].default_value
+        if attribute.kind in ("INT", "INTS", "STRINGS", "FLOAT") and default.ByteSize():
+            theirs = helper.get_attribute_value(default)
+            theirs = [x.decode() for x in theirs] if attribute.kind == "STRINGS" else theirs
+            assert attribute.default == (pytest.approx(theirs) if attribute.kind == "FLOAT" else theirs)
+
+
+def test_a_class_is_made_when_it_is_asked_for() -> None:
+    """Neither the dialect nor a text that holds an op makes the classes of the others."""
+    code = (
+        "import dialects, sys; from dialects.onnx.ops import loaded_ops; from xdsl.parser import Parser\n"
+        "few = len(loaded_ops()); ctx = dialects.context()\n"
+        "text = '%a = onnx.Constant dense<1> : tensor<i64> %b = onnx.Abs %a : (tensor<i64>) -> tensor<i64>'\n"
+        "Parser(ctx, text).parse_module().verify()\n"
+        "sys.exit(len(loaded_ops()) > few + 2)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_text_of_types_and_ops_in_any_order() -> None:
+    """A context that made some classes reads a type of the dialect afterwards, and so does its copy."""
+    x = "%x = onnx.Constant dense<1> : tensor<2xi64>"
+    s = "%s = onnx.SequenceConstruct %x : (tensor<2xi64>) -> !onnx.seq<tensor<2xi64>>"
+    ctx = dialects.context()
+    Parser(ctx, x).parse_module()
+    for context in (ctx.clone(), ctx):
+        Parser(context, f"{x} {s}").parse_module().verify()
+        with pytest.raises(ParseError, match=r"onnx\.NoSuch is not registered"):
+            Parser(context, "%x = onnx.NoSuch").parse_module()
 
 
 def test_the_dialect_does_not_import_onnx() -> None:

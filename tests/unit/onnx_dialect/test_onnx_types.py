@@ -79,6 +79,25 @@ def test_sizes_computed_in_the_graph_keep_names() -> None:
     assert of(resized) == ("N", 4, "H", 12)
 
 
+@pytest.mark.parametrize("axes", [None, 0, -1])
+@pytest.mark.parametrize(("step", "found"), [(None, ("N", 8)), (1, ("N", 8)), (2, ("N",))])
+def test_a_slice_of_sizes_with_any_of_its_operands(
+    axes: int | None, step: int | None, found: tuple[Dim, ...]
+) -> None:
+    given = [None if each is None else vector(each) for each in (axes, step)]
+    first = ops.SliceOp(ops.ShapeOp(value("N", 8, "H", 6)), vector(0), vector(2), *given)
+    assert dims_of(first.results[0]) == found
+    assert of(ops.ConstantOfShapeOp(first)) == found
+
+
+def test_positions_up_to_a_size_are_as_many() -> None:
+    size = ops.GatherOp(ops.ShapeOp(value("N", 8)), scalar(0))
+    assert of(ops.RangeOp(scalar(0), size, scalar(1))) == ("N",)
+    assert of(ops.RangeOp(scalar(1), size, scalar(1))) == (None,)
+    eight = ops.GatherOp(ops.ShapeOp(value("N", 8)), scalar(1))
+    assert of(ops.RangeOp(scalar(0), eight, scalar(3))) == (3,)
+
+
 def test_shared_sizes_are_followed_once() -> None:
     size = ops.GatherOp(ops.ShapeOp(value("N", 2)), vector(1))
     for _ in range(60):
@@ -99,11 +118,106 @@ def test_run_time_sizes_give_a_rank() -> None:
     assert of(ops.RangeOp(*(value(dtype=i64) for _ in range(3)))) == (None,)
 
 
+def free(count: Dim = "K") -> SSAValue:
+    """Sizes or axes of which not even the number is known."""
+    return value(count, dtype=i64)
+
+
+X3 = (4, 6, 1)
+
+ANY_NUMBER = {
+    "Slice": (lambda: ops.SliceOp(value(*X3), free(), free()), (None, None, None)),
+    "Slice, some": (lambda: ops.SliceOp(value(*X3), free(), vector(3), vector(0)), (None, 6, 1)),
+    "Pad": (lambda: ops.PadOp(value(*X3), free()), (None, None, None)),
+    "Pad, axes": (lambda: ops.PadOp(value(*X3), free(), None, vector(1)), (4, None, 1)),
+    "Pad, any axes": (lambda: ops.PadOp(value(*X3), free(), None, free()), (None, None, None)),
+    "Tile": (lambda: ops.TileOp(value(*X3), free()), (None, None, None)),
+    "ReduceSum": (lambda: ops.ReduceSumOp(value(*X3), free()), (None, None, 1)),
+    "ReduceSum, one": (lambda: ops.ReduceSumOp(value(*X3), free(1), keepdims=0), (None, None)),
+    "Squeeze": (lambda: ops.SqueezeOp(value(*X3), free(1)), (None, None)),
+    "Split": (lambda: ops.SplitOp(value(*X3), free(), axis=1, results=2), (4, None, 1)),
+    "ScatterND": (lambda: ops.ScatterNDOp(value(*X3), value(2, "D", dtype=i64), value(2, 6, 1)), X3),
+    "Col2Im": (lambda: ops.Col2ImOp(value("N", 8, 5), free(), vector(2, 2)), ("N", 2, None, None)),
+    "Col2Im, block": (lambda: ops.Col2ImOp(value("N", 8, 5), vector(4, 6), free()), ("N", None, 4, 6)),
+    "Resize": (
+        lambda: ops.ResizeOp(value(1, 2, *X3), None, None, free(), axes=[3, 2], mode="nearest"),
+        (1, 2, None, None, 1),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ANY_NUMBER)
+def test_operands_of_any_number_leave_the_rank_known(name: str) -> None:
+    make, expected = ANY_NUMBER[name]
+    assert of(make()) == expected
+
+
+@pytest.mark.parametrize(
+    ("op", "operands", "rank"),
+    [
+        ("Reshape", '%x, %k : (tensor<?x1x4xf32, ["N", "", ""]>, tensor<?xi64>)', 2),
+        ("Expand", '%x, %k : (tensor<?x1x4xf32, ["N", "", ""]>, tensor<?xi64>)', 4),
+        ("ConstantOfShape", "%k : (tensor<?xi64>)", 2),
+        ("Unsqueeze", '%x, %k : (tensor<?x1x4xf32, ["N", "", ""]>, tensor<?xi64>)', 5),
+        ("Squeeze", '%x, %k : (tensor<?x1x4xf32, ["N", "", ""]>, tensor<?xi64>)', 2),
+        ("Squeeze", '%x : (tensor<?x1x4xf32, ["N", "", ""]>)', 1),
+        ("Squeeze", '%x : (tensor<?x1x4xf32, ["N", "", ""]>)', 2),
+        ("ReduceSum", '%x, %k {keepdims = 0} : (tensor<?x1x4xf32, ["N", "", ""]>, tensor<?xi64>)', 1),
+    ],
+)
+def test_a_declared_rank_stands_where_only_run_time_knows_one(op: str, operands: str, rank: int) -> None:
+    """How many axes are added or taken away, the operands do not tell."""
+    result = f"tensor<{'x'.join('?' * rank)}xf32>"
+    arguments = '%x: tensor<?x1x4xf32, ["N", "", ""]>, %k: tensor<?xi64>'
+    module = parse(f"%r = onnx.{op} {operands} -> {result}", arguments)
+    module.verify()
+    (one,) = (inner for inner in module.walk() if isinstance(inner, OnnxOp))
+    assert [len(shape_of(type_)) for type_ in one.infer_result_types()] == [rank]
+
+
+def test_a_squeeze_of_unknown_dims_follows_the_rank() -> None:
+    x = value("N", 1, 4, None)
+    for result, expected in [(("N", 4, None), ("N", 4, None)), ((4,), (4,)), ((None, None), (None, None))]:
+        op = ops.SqueezeOp.build(operands=[x, None], result_types=[tensor_type(f32, result)])
+        assert shape_of(op.infer_result_types()[0]) == expected
+    too_few = ops.SqueezeOp.build(operands=[x, None], result_types=[tensor_type(f32, ())])
+    with pytest.raises(GradcError, match="shape of squeezed"):
+        too_few.verify()
+
+
+def test_more_than_64_parts() -> None:
+    split = ops.SplitOp(value(70, 3), vector(*[1] * 70), axis=0, results=70)
+    assert {shape_of(part) for part in split.results} == {(1, 3)}
+
+
 def test_a_long_vector_is_no_vector_of_sizes() -> None:
     assert dims_of(value(64, dtype=i64)) == (None,) * 64
     assert dims_of(value(65, dtype=i64)) is None
     assert dims_of(value(2)) is None
     assert dims_of(value("N", dtype=i64)) is None
+
+
+def test_a_constant_vector_is_known_however_long() -> None:
+    parts = ops.SplitOp(value(2, 162), vector(*[2] * 81), axis=1, results=81).results
+    assert [shape_of(part) for part in parts] == [(2, 2)] * 81
+    parts = ops.SplitOp(value(2, 162), vector(82, *[1] * 80), axis=1, results=81).results
+    assert [shape_of(part) for part in parts] == [(2, 82), *[(2, 1)] * 80]
+    assert of(ops.PadOp(value(*[2] * 40), vector(*[1] * 80))) == (4,) * 40
+    assert of(ops.PadOp(value(*[2] * 40), value(80, dtype=i64))) == (None,) * 40
+    parts = ops.SplitOp(value(2, 81), value(81, dtype=i64), axis=1, results=81).results
+    assert [shape_of(part) for part in parts] == [(2, None)] * 81
+
+
+def test_a_long_vector_in_place_of_axes_is_refused() -> None:
+    """At once, however long it is said to be."""
+    for make in (
+        lambda: ops.ConstantOfShapeOp(value(2**40, dtype=i64)),
+        lambda: ops.ReshapeOp(value(2, 3), vector(*[1] * 65)),
+        lambda: ops.SplitOp(value(4), value(2**40, dtype=i64), results=2),
+        lambda: ops.PadOp(value(4), value(2**40, dtype=i64)),
+    ):
+        with pytest.raises(GradcError, match=r"given .* values, expected at most (64|128)"):
+            make()
 
 
 CONTRADICTIONS = {
@@ -147,11 +261,11 @@ def test_contradictions(what: str) -> None:
     assert diagnostic.message.startswith(what)
 
 
-def parse(body: str) -> builtin.ModuleOp:
+def parse(body: str, arguments: str = "%x: tensor<2x3xf32>") -> builtin.ModuleOp:
     ctx = Context()
     for dialect in (builtin.Builtin, func.Func, test.Test, ONNX):
         ctx.load_dialect(dialect)
-    return Parser(ctx, f"func.func @f(%x: tensor<2x3xf32>) {{ {body} func.return }}").parse_module()
+    return Parser(ctx, f"func.func @f({arguments}) {{ {body} func.return }}").parse_module()
 
 
 REFUSED = {

@@ -1,0 +1,315 @@
+"""The base classes of the families whose ops are rows: ports, constraints, shape rules and meanings."""
+
+from __future__ import annotations
+
+import contextlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from xdsl.dialects.builtin import TensorType, f32, i1
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import operand_def, opt_operand_def, result_def, traits_def
+from xdsl.traits import Pure
+
+from dialects.onednn.base import OneDNNOp, show
+from dialects.onednn.row import BackwardRow, Row
+from dialects.onnx.dims import broadcast
+from dialects.support import dtypes, shapes
+from dialects.support.attributes import FLAG, INTS, AttributeSpec, documented_attributes, word
+from dialects.support.constants import constant_value
+from dialects.support.diagnostics import Diagnostic, GradcError
+from dialects.support.shapes import Dim, Shape, element_type_of, shape_of, tensor_type
+
+AUTO_BROADCAST = word("none", "numpy", default="numpy")
+USE_DST = FLAG.with_default(True)
+
+
+class RowOp(OneDNNOp, ABC):
+    """An op that is a row of its family's table."""
+
+    ROW: ClassVar[Row]
+
+    SUMMARY: ClassVar[str]
+    """What the ops of the family have in common, in a line."""
+
+    CONSTRAINTS: ClassVar[str]
+    """What each of them demands, numbered."""
+
+    COMMON_ATTRIBUTES: ClassVar[Mapping[str, AttributeSpec]] = {}
+    """Attributes that all of them have beside those of the row."""
+
+    traits = traits_def(Pure())
+
+    @classmethod
+    def attributes_of(cls, row: Row) -> dict[str, AttributeSpec]:
+        """All attributes of a row of this family."""
+        return {**row.attributes, **cls.COMMON_ATTRIBUTES}
+
+    def given_attributes(self) -> Mapping[str, Any]:
+        """The value of each attribute of the row."""
+        return {name: self.value(name) for name in self.ROW.attributes}
+
+    @classmethod
+    def port_dtype(cls, port: str, dtype: str) -> str:
+        """The dtype of a port of an op on data of a dtype."""
+        del port
+        return dtype
+
+    @abstractmethod
+    def evaluate(self, *operands: np.ndarray) -> np.ndarray:
+        """The result in float64, or in the dtype that the op's result has anyway."""
+
+    def remarks(self) -> Iterator[Diagnostic]:
+        return iter(())
+
+    def _check_dtype(self, port: str, value: SSAValue) -> str:
+        name = dtypes.name_of(element_type_of(value))
+        if name not in self.ROW.dtypes:
+            listed = ", ".join(dtype for dtype in self.ROW.dtypes if dtype != "f64")
+            raise self.error(f"dtype of {port}", given=name, expected=f"one of {listed}")
+        return name
+
+    def _check_equal_shapes(self, ports: Sequence[tuple[str, SSAValue]]) -> Shape:
+        (_, first), *others = ports
+        merged = shape_of(first)
+        for _, value in others:
+            if not shapes.compatible(merged, shape_of(value)):
+                given = ", ".join(f"{port} {show(v)}" for port, v in ports)
+                raise self.error("shapes differ", given=given, expected="equal shapes")
+            merged = shapes.merge(merged, shape_of(value))
+        return merged
+
+    def _broadcast(self, ports: Sequence[tuple[str, SSAValue]]) -> Shape:
+        try:
+            return broadcast([shape_of(value) for _, value in ports])
+        except GradcError:
+            given = ", ".join(f"{port} {show(value)}" for port, value in ports)
+            raise self.error("shapes do not broadcast", given=given, expected="equal sizes, or 1") from None
+
+
+class UnaryOp(RowOp, ABC):
+    """dst[i] is a function of src[i]."""
+
+    SUMMARY: ClassVar = "A function of each element."
+    CONSTRAINTS: ClassVar = "C1 a float dtype."
+    PORTS: ClassVar = ("src",)
+    RESULT: ClassVar = "dst"
+
+    src = operand_def(TensorType)
+    dst = result_def(TensorType)
+
+    def infer_result_types(self) -> tuple[TensorType, ...]:
+        self._check_dtype("src", self.src)
+        return (tensor_type(element_type_of(self.src), shape_of(self.src)),)
+
+    def evaluate(self, *operands: np.ndarray) -> np.ndarray:
+        return self.ROW.meaning(*operands, **self.given_attributes())
+
+
+class BinaryOp(RowOp, ABC):
+    """dst[i] is a function of src_0[i] and src_1[i], which broadcast as in numpy."""
+
+    SUMMARY: ClassVar = "A function of two elements, with numpy's broadcasting."
+    CONSTRAINTS: ClassVar = (
+        "C1 one dtype on both ports, or f32 beside a half type; "
+        "C2 the shapes broadcast, or are equal where auto_broadcast is none."
+    )
+    COMMON_ATTRIBUTES: ClassVar = {"auto_broadcast": AUTO_BROADCAST}
+    PORTS: ClassVar = ("src_0", "src_1")
+    RESULT: ClassVar = "dst"
+
+    src_0 = operand_def(TensorType)
+    src_1 = operand_def(TensorType)
+    dst = result_def(TensorType)
+
+    def infer_result_types(self) -> tuple[TensorType, ...]:
+        return (tensor_type(self._result_dtype(), self._result_shape()),)
+
+    def _result_dtype(self) -> Attribute:
+        """The common dtype; f32 beside a half type gives f32."""
+        names = {port: self._check_dtype(port, value) for port, value in self._ports()}
+        if len({*names.values()}) == 1:
+            return element_type_of(self.src_0)
+        if "f32" in names.values() and any(name in dtypes.HALVES for name in names.values()):
+            return f32
+        given = ", ".join(f"{port} {name}" for port, name in names.items())
+        raise self.error("dtypes differ", given=given, expected="the same, or f32 beside bf16 or f16")
+
+    def _result_shape(self) -> Shape:
+        if self.value("auto_broadcast") == "none":
+            return self._check_equal_shapes(self._ports())
+        return self._broadcast(self._ports())
+
+    def _ports(self) -> list[tuple[str, SSAValue]]:
+        return [("src_0", self.src_0), ("src_1", self.src_1)]
+
+    def evaluate(self, *operands: np.ndarray) -> np.ndarray:
+        return self.ROW.meaning(*operands)
+
+
+class ComparisonOp(BinaryOp, ABC):
+    """dst[i] says whether src_0[i] and src_1[i] are in a relation."""
+
+    SUMMARY: ClassVar = "A relation of two elements, with numpy's broadcasting."
+
+    def _result_dtype(self) -> Attribute:
+        super()._result_dtype()
+        return i1
+
+
+class ChoiceOp(RowOp, ABC):
+    """dst[i] is src_0[i] or src_1[i]. cond broadcasts to the sources' shape, which it does not enlarge."""
+
+    SUMMARY: ClassVar = "Elements of one tensor or the other, as a condition says."
+    CONSTRAINTS: ClassVar = (
+        "C1 cond is boolean; C2 one float dtype on both sources; C3 the sources broadcast, or have equal "
+        "shapes where auto_broadcast is none; C4 cond broadcasts to their shape, or has it."
+    )
+    COMMON_ATTRIBUTES: ClassVar = {"auto_broadcast": AUTO_BROADCAST}
+    PORTS: ClassVar = ("cond", "src_0", "src_1")
+    RESULT: ClassVar = "dst"
+
+    cond = operand_def(TensorType)
+    src_0 = operand_def(TensorType)
+    src_1 = operand_def(TensorType)
+    dst = result_def(TensorType)
+
+    @classmethod
+    def port_dtype(cls, port: str, dtype: str) -> str:
+        return "boolean" if port == "cond" else dtype
+
+    def infer_result_types(self) -> tuple[TensorType, ...]:
+        dtype = dtypes.name_of(element_type_of(self.cond))
+        if dtype != "boolean":
+            raise self.error("dtype of cond", given=dtype, expected="boolean")
+        sources = [("src_0", self.src_0), ("src_1", self.src_1)]
+        self.check_same_dtype(sources)
+        equal = self.value("auto_broadcast") == "none"
+        common = self._check_equal_shapes(sources) if equal else self._broadcast(sources)
+        together = self._check_equal_shapes([("cond", self.cond), *sources]) if equal else self._with(common)
+        return (tensor_type(element_type_of(self.src_0), together),)
+
+    def _with(self, common: Shape) -> Shape:
+        """The sources' shape beside that of cond."""
+        with contextlib.suppress(GradcError):
+            together = broadcast([shape_of(self.cond), common])
+            if len(together) == len(common) and shapes.compatible(together, common):
+                return common
+        given, expected = show(self.cond), f"one that broadcasts to {shapes.show(common)}"
+        raise self.error("shape of cond", given=given, expected=expected)
+
+    def evaluate(self, *operands: np.ndarray) -> np.ndarray:
+        return self.ROW.meaning(*operands)
+
+
+class UnaryBackwardOp(RowOp, ABC):
+    """Gradient of an op that works element by element."""
+
+    ROW: ClassVar[BackwardRow]  # pyright: ignore[reportIncompatibleVariableOverride]
+
+    SUMMARY: ClassVar = "The gradient of a function of each element."
+    CONSTRAINTS: ClassVar = "C1 one float dtype on both ports; C2 equal shapes."
+    PORTS: ClassVar = ("src", "diff_dst")
+    RESULT: ClassVar = "diff_src"
+
+    src = operand_def(TensorType)
+    diff_dst = operand_def(TensorType)
+    diff_src = result_def(TensorType)
+
+    @classmethod
+    def attributes_of(cls, row: Row) -> dict[str, AttributeSpec]:
+        by_dst = isinstance(row, BackwardRow) and row.from_dst is not None
+        return {**row.attributes, **({"use_dst": USE_DST} if by_dst else {})}
+
+    @property
+    def uses_dst(self) -> bool:
+        """Whether the first input is the output of the forward op."""
+        return "use_dst" in documented_attributes(type(self)) and self.value("use_dst")
+
+    def infer_result_types(self) -> tuple[TensorType, ...]:
+        ports = [("src", self.src), ("diff_dst", self.diff_dst)]
+        self.check_same_dtype(ports)
+        return (tensor_type(element_type_of(self.src), self._check_equal_shapes(ports)),)
+
+    def evaluate(self, *operands: np.ndarray) -> np.ndarray:
+        meaning = self.ROW.from_dst if self.uses_dst else self.ROW.meaning
+        assert meaning is not None
+        return meaning(*operands, **self.given_attributes())
+
+
+class ReductionOp(RowOp, ABC):
+    """dst gathers the elements of src that differ in the positions of some axes only."""
+
+    SUMMARY: ClassVar = "Over the elements src[j] that share the position of dst on the axes that stay."
+    CONSTRAINTS: ClassVar = (
+        "C1 a float dtype; C2 each axis from -rank to rank - 1, once; "
+        "C3 the input axes is an s32 vector of known length, and not given beside the attribute."
+    )
+    COMMON_ATTRIBUTES: ClassVar = {"axes": INTS.with_default(()), "keep_dims": FLAG.with_default(False)}
+    PORTS: ClassVar = ("src", "axes")
+    RESULT: ClassVar = "dst"
+
+    src = operand_def(TensorType)
+    axes_input = opt_operand_def(TensorType)
+    dst = result_def(TensorType)
+
+    def infer_result_types(self) -> tuple[TensorType, ...]:
+        self._check_dtype("src", self.src)
+        return (tensor_type(element_type_of(self.src), self._result_shape()),)
+
+    def _result_shape(self) -> Shape:
+        axes, shape = self.known_axes(), shape_of(self.src)
+        keeps = self.value("keep_dims")
+        if axes is None:
+            return (None,) * (len(shape) if keeps else len(shape) - self._count_of_axes())
+        dims: list[Dim] = []
+        for axis, dim in enumerate(shape):
+            if axis not in axes:
+                dims.append(dim)
+            elif keeps:
+                dims.append(1)
+        return tuple(dims)
+
+    def known_axes(self) -> tuple[int, ...] | None:
+        """The reduced axes, counted from the first; None where only run time knows them."""
+        if self.axes_input is None:
+            return self._checked_axes(self.value("axes"))
+        if self.is_given("axes") and self.value("axes"):
+            raise self.error(
+                "axes are given twice", given="an attribute and an input", expected="one of the two"
+            )
+        length = self._count_of_axes()
+        value = constant_value(self.axes_input)
+        assert value is None or value.size == length
+        return None if value is None else self._checked_axes([int(axis) for axis in value.ravel()])
+
+    def _count_of_axes(self) -> int:
+        assert self.axes_input is not None
+        (length,) = shape_of(self.axes_input) if len(shape_of(self.axes_input)) == 1 else (None,)
+        dtype = dtypes.name_of(element_type_of(self.axes_input))
+        if dtype != "s32" or not isinstance(length, int) or length > len(shape_of(self.src)):
+            given = f"{dtype} {show(self.axes_input)}"
+            raise self.error("input axes", given=given, expected="s32, a vector of known length")
+        return length
+
+    def _checked_axes(self, given: Sequence[int]) -> tuple[int, ...]:
+        rank = len(shape_of(self.src))
+        for axis in given:
+            if not -rank <= axis < rank:
+                raise self.error("axes", given=axis, expected=f"{-rank} to {rank - 1}")
+        axes = tuple(sorted(axis % rank for axis in given))
+        if len({*axes}) < len(axes):
+            raise self.error("axes", given=list(given), expected="each axis once")
+        return axes
+
+    def evaluate(self, *operands: np.ndarray) -> np.ndarray:
+        src, *rest = operands
+        axes = self._checked_axes(rest[0].astype(int).tolist()) if rest else self.known_axes()
+        if not axes:
+            return src
+        kept = [axis for axis in range(src.ndim) if axis not in axes]
+        rows = src.transpose(*kept, *axes).reshape(*(src.shape[axis] for axis in kept), -1)
+        reduced = self.ROW.meaning(rows, axis=-1)
+        return np.expand_dims(reduced, axes) if self.value("keep_dims") else reduced

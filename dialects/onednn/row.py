@@ -1,0 +1,63 @@
+"""What a row of a family's table says: everything in which an op differs from its siblings.
+
+From one row come the op's class and what editors and type checkers read of it (`python -m
+dialects.onednn.stubs` writes that), its meaning in numpy, its text form, its builder method, its line on the
+family's page and its problems in the tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+import numpy as np
+
+from dialects.support.attributes import AttributeSpec
+
+Meaning = Callable[..., np.ndarray]
+"""From float64 arrays, one per data operand, and the attributes by keyword, to the result."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One op of a family.
+
+    `kind` is oneDNN's word, `formula` what its documentation says of one element. An attribute without a
+    default is required. `decides`: a result jumps where an operand changes by a rounding, so operands of
+    half type are rounded before it looks at them.
+    """
+
+    kind: str
+    formula: str
+    meaning: Meaning
+    attributes: Mapping[str, AttributeSpec] = field(default_factory=lambda: MappingProxyType({}))
+    dtypes: tuple[str, ...] = ("f32", "bf16", "f16", "f64")
+    decides: bool = False
+
+    @property
+    def method(self) -> str:
+        """The builder's method, and the op's name in its dialect."""
+        return snake_case(self.kind)
+
+
+@dataclass(frozen=True)
+class BackwardRow(Row):
+    """The gradient of an op that works element by element.
+
+    `meaning` takes src and diff_dst. `from_dst` takes dst, the output of the forward op, in the place of
+    src: where there is one, the op has the attribute `use_dst`.
+    """
+
+    from_dst: Meaning | None = None
+
+
+_WORDS = ("Leaky", "Hard", "Soft", "Squared", "Backward", "Reduce", "Greater", "PReLU", "GELU", "ReLU")
+
+
+def snake_case(kind: str) -> str:
+    """`LeakyReLU` as leaky_relu, `ReduceL1` as reduce_l1."""
+    text = kind
+    for word in _WORDS:
+        text = text.replace(word, f"_{word.lower()}_")
+    return "_".join(part.lower() for part in text.split("_") if part)

@@ -1,0 +1,99 @@
+"""The classes of the ops that are rows, made when they are first asked for.
+
+A graph has some ten kinds of ops, the dialect ninety. `python -m dialects.onednn.stubs` writes what type
+checkers and editors see of them.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def
+
+from dialects.onednn import pointwise, reduce
+from dialects.onednn.families import (
+    BinaryOp,
+    ChoiceOp,
+    ComparisonOp,
+    ReductionOp,
+    RowOp,
+    UnaryBackwardOp,
+    UnaryOp,
+)
+from dialects.onednn.row import BackwardRow, Row
+from dialects.support.attributes import AttributeSpec
+
+FAMILIES: Mapping[str, tuple[type[RowOp], Sequence[Row]]] = MappingProxyType(
+    {
+        "unary": (UnaryOp, pointwise.UNARY),
+        "binary": (BinaryOp, pointwise.BINARY),
+        "comparison": (ComparisonOp, pointwise.COMPARISON),
+        "choice": (ChoiceOp, pointwise.CHOICE),
+        "unary backward": (UnaryBackwardOp, pointwise.BACKWARD),
+        "reduction": (ReductionOp, reduce.REDUCTIONS),
+    }
+)
+
+_ROWS: dict[str, tuple[type[RowOp], Row]] = {
+    row.kind: (base, row) for base, rows in FAMILIES.values() for row in rows
+}
+
+KINDS = tuple(_ROWS)
+"""The kinds of all rows, family by family."""
+
+NAMES: Mapping[str, str] = MappingProxyType(
+    {f"onednn.{row.method}": kind for kind, (_, row) in _ROWS.items()}
+)
+"""The name of an op in IR text -> its kind."""
+
+
+_LOADED: dict[str, type[RowOp]] = {}
+
+
+def row_class(kind: str) -> type[RowOp]:
+    """The class of a kind that is a row; KeyError for any other."""
+    if kind not in _LOADED:
+        _LOADED[kind] = _made(*_ROWS[kind])
+    return _LOADED[kind]
+
+
+def loaded_rows() -> tuple[type[RowOp], ...]:
+    """The classes that have been asked for: every op that there is has one of them."""
+    return tuple(_LOADED.values())
+
+
+def _made(base: type[RowOp], row: Row) -> type[RowOp]:
+    body: dict[str, Any] = {
+        "__module__": __name__,
+        "__doc__": docstring(base, row),
+        "__annotations__": {"KIND": ClassVar[str], "ROW": ClassVar[Row]},
+        "name": f"onednn.{row.method}",
+        "KIND": row.kind,
+        "ROW": row,
+    }
+    body |= {name: _definition(spec) for name, spec in base.attributes_of(row).items()}
+    return irdl_op_definition(type(f"{row.kind}Op", (base,), body))
+
+
+def __getattr__(name: str) -> Any:
+    kind = name.removesuffix("Op")
+    if kind not in _ROWS or name == kind:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return row_class(kind)
+
+
+def _definition(spec: AttributeSpec) -> Any:
+    return prop_def(spec) if spec.default is None else opt_prop_def(spec)
+
+
+def docstring(base: type[RowOp], row: Row) -> str:
+    """Summary, formula and constraints, as the docstring of a class that is written by hand has them."""
+    result = "diff_src" if isinstance(row, BackwardRow) else "dst"
+    index = "" if base is ReductionOp else "[i]"
+    parts = (base.SUMMARY, f"{result}{index} = {row.formula}.", base.CONSTRAINTS)
+    return (
+        "\n\n".join(textwrap.indent(textwrap.fill(part, 106), "    ") for part in parts).lstrip() + "\n    "
+    )

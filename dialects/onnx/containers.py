@@ -1,0 +1,91 @@
+"""The types of the results of ops on sequences and optionals, from the types of their operands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from xdsl.dialects.builtin import TensorType, UnrankedTensorType, f32, i1, i64
+from xdsl.ir import Attribute
+
+from dialects.onnx.types import OptionalType, SequenceType
+from dialects.support import shapes
+
+Types = Sequence[Attribute | None]
+Rule = Callable[[Types, Mapping[str, Attribute]], Types]
+
+
+def _construct(operands: Types, properties: Mapping[str, Attribute]) -> Types:
+    first, *others = (operand for operand in operands if operand is not None)
+    for other in others:
+        first = joined(first, other)
+    return [SequenceType(first)]
+
+
+def _empty(operands: Types, properties: Mapping[str, Attribute]) -> Types:
+    return [SequenceType(UnrankedTensorType(properties.get("dtype", f32)))]
+
+
+def _first(operands: Types, properties: Mapping[str, Attribute]) -> Types:
+    return operands[:1]
+
+
+def _insert(operands: Types, properties: Mapping[str, Attribute]) -> Types:
+    sequence, tensor = operands[:2]
+    if not isinstance(sequence, SequenceType) or tensor is None:
+        return [sequence]
+    return [SequenceType(joined(sequence.element, tensor))]
+
+
+def _element(operands: Types, properties: Mapping[str, Attribute]) -> Types:
+    """Of a sequence or an optional; what is neither is itself its element."""
+    (container, *_) = operands
+    return [container.element if isinstance(container, SequenceType | OptionalType) else container]
+
+
+def _scalar(element_type: Attribute) -> Rule:
+    return lambda operands, properties: [TensorType(element_type, [])]
+
+
+def _tensors(operands: Types, properties: Mapping[str, Attribute]) -> Types:
+    (data, *_) = operands
+    return [SequenceType(_general(data)) if data is not None else None]
+
+
+def _tensor(operands: Types, properties: Mapping[str, Attribute]) -> Types:
+    (sequence, *_) = operands
+    return [_general(sequence.element) if isinstance(sequence, SequenceType) else None]
+
+
+def _optional(operands: Types, properties: Mapping[str, Attribute]) -> Types:
+    element = operands[0] if operands else properties.get("type")
+    return [OptionalType(element) if element is not None else None]
+
+
+def _general(type_: Attribute) -> Attribute:
+    return UnrankedTensorType(type_.element_type) if isinstance(type_, TensorType) else type_
+
+
+def joined(a: Attribute, b: Attribute) -> Attribute:
+    """The type of a value that may be of either type: sizes that differ are unknown."""
+    if a == b or not isinstance(a, TensorType) or not isinstance(b, TensorType):
+        return a if a == b else _general(a)
+    ours, theirs = shapes.shape_of(a), shapes.shape_of(b)
+    if len(ours) != len(theirs):
+        return _general(a)
+    dims = [x if x == y else None for x, y in zip(ours, theirs, strict=True)]
+    return shapes.tensor_type(a.element_type, dims)
+
+
+RULES: dict[str, Rule] = {
+    "ConcatFromSequence": _tensor,
+    "Optional": _optional,
+    "OptionalGetElement": _element,
+    "OptionalHasElement": _scalar(i1),
+    "SequenceAt": _element,
+    "SequenceConstruct": _construct,
+    "SequenceEmpty": _empty,
+    "SequenceErase": _first,
+    "SequenceInsert": _insert,
+    "SequenceLength": _scalar(i64),
+    "SplitToSequence": _tensors,
+}

@@ -1,0 +1,115 @@
+"""Shape rules of what looks along axes: reductions, sums so far, softmax, normalisations, the largest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dialects.onnx.call import Call, axis_of
+from dialects.onnx.dims import vector
+from dialects.support.diagnostics import violation
+from dialects.support.shapes import Dim, Shape, same_dim, show
+
+Rule = Callable[[Call], list[Shape | None]]
+
+
+def along_axis(default: int) -> Rule:
+    """The shape of the operand; `axis` is one of its axes."""
+
+    def rule(call: Call) -> list[Shape | None]:
+        data = call.operand(0)
+        axis_of(call.attribute("axis", default), data.rank)
+        return [data.shape]
+
+    return rule
+
+
+def index_reduction(call: Call) -> list[Shape | None]:
+    data = call.operand(0)
+    axis = axis_of(call.attribute("axis", 0), data.rank)
+    kept = (1,) if call.attribute("keepdims", 1) else ()
+    return [(*data.shape[:axis], *kept, *data.shape[axis + 1 :])]
+
+
+def top_k(call: Call) -> list[Shape | None]:
+    data, count = call.operand(0), vector(call.operand(1), "K of TopK")
+    axis, size = axis_of(call.attribute("axis", -1), data.rank), count[0] if count else None
+    of = data.shape[axis]
+    if isinstance(size, int) and isinstance(of, int) and not 0 <= size <= of:
+        raise violation("K of TopK", given=size, expected=f"at most {of}")
+    shape = (*data.shape[:axis], size, *data.shape[axis + 1 :])
+    return [shape, shape]
+
+
+def layer_normalization(call: Call) -> list[Shape | None]:
+    data = call.operand(0)
+    axis = axis_of(call.attribute("axis", -1), data.rank)
+    statistics = (*data.shape[:axis], *(1,) * (data.rank - axis))
+    return [data.shape, statistics, statistics]
+
+
+def batch_normalization(call: Call) -> list[Shape | None]:
+    data = call.operand(0)
+    channels: Dim = data.shape[1] if data.rank > 1 else 1
+    for i, name in enumerate(("scale", "B", "mean", "variance"), start=1):
+        given = call.operand(i).shape
+        if len(given) != 1 or not same_dim(given[0], channels):
+            raise violation(f"{name} of BatchNormalization", given=show(given), expected=show((channels,)))
+    return [data.shape, call.operand(3).shape, call.operand(4).shape]
+
+
+def channelwise(*operands: int) -> Rule:
+    """The shape of data (N, C, ...); the operands are vectors of one element a channel."""
+
+    def rule(call: Call) -> list[Shape | None]:
+        data = call.operand(0)
+        if data.rank < 2:
+            raise violation(f"input of {call.name}", given=show(data.shape), expected="rank 2 or more")
+        for i in operands:
+            given = call.operand(i).shape
+            if len(given) != 1 or not same_dim(given[0], data.shape[1]):
+                raise violation(f"input {i} of {call.name}", given=show(given), expected="one a channel")
+        return [data.shape]
+
+    return rule
+
+
+def dropout(call: Call) -> list[Shape | None]:
+    return [call.operand(0).shape] * 2
+
+
+def _loss(call: Call) -> Shape:
+    labels = call.operand(1).shape
+    return labels if call.attribute("reduction", "mean") == "none" else ()
+
+
+def negative_log_likelihood(call: Call) -> list[Shape | None]:
+    return [_loss(call)]
+
+
+def softmax_cross_entropy(call: Call) -> list[Shape | None]:
+    return [_loss(call), call.operand(0).shape]
+
+
+def dynamic_quantize(call: Call) -> list[Shape | None]:
+    return [call.operand(0).shape, (), ()]
+
+
+RULES: dict[str, Rule] = {
+    "ArgMax": index_reduction,
+    "ArgMin": index_reduction,
+    "BatchNormalization": batch_normalization,
+    "Dropout": dropout,
+    "DynamicQuantizeLinear": dynamic_quantize,
+    "GroupNormalization": channelwise(1, 2),
+    "Hardmax": along_axis(-1),
+    "InstanceNormalization": channelwise(1, 2),
+    "LRN": channelwise(),
+    "LayerNormalization": layer_normalization,
+    "LogSoftmax": along_axis(-1),
+    "LpNormalization": along_axis(-1),
+    "NegativeLogLikelihoodLoss": negative_log_likelihood,
+    "RMSNormalization": along_axis(-1),
+    "Softmax": along_axis(-1),
+    "SoftmaxCrossEntropyLoss": softmax_cross_entropy,
+    "TopK": top_k,
+}

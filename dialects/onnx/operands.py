@@ -1,0 +1,50 @@
+"""The values of a call's operands, as the numpy kernels take them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dialects.onnx.call import Call
+from dialects.support.dtypes import of_numpy
+
+
+def value(call: Call, index: int) -> np.ndarray:
+    """An operand's value: floats as float64, integers of a few bits as int64."""
+    found = call.operand(index).value
+    assert found is not None
+    return wide(found)
+
+
+def wide(array: np.ndarray) -> np.ndarray:
+    if array.dtype.kind in "biuOT":
+        return array
+    if array.dtype.kind == "c":
+        return array.astype(np.complex128)
+    dtype = of_numpy(array.dtype)
+    few_bits = dtype is not None and dtype.name in ("s2", "s4", "u2", "u4")
+    return array.astype(np.int64 if few_bits else np.float64)
+
+
+def values(call: Call) -> list[np.ndarray]:
+    return [value(call, i) for i in range(len(call.operands))]
+
+
+def optional(call: Call, index: int) -> np.ndarray | None:
+    return None if call.optional(index) is None else value(call, index)
+
+
+def sizes(call: Call, index: int, default: Sequence[int]) -> list[int]:
+    """The elements of an optional vector operand."""
+    given = call.optional(index)
+    if given is None:
+        return list(default)
+    assert given.value is not None
+    return [int(x) for x in given.value]
+
+
+def scalar(call: Call, index: int, default: int) -> int:
+    """The value of an optional integer operand of one element."""
+    given = optional(call, index)
+    return default if given is None else int(given.reshape(()))

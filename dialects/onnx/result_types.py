@@ -1,0 +1,237 @@
+"""The types of an op's results: what the schema, its operands and its attributes say of them.
+
+Element types follow from the type variables of the schema, shapes from the rules of `infer`. Where nothing
+tells a type it is None, and the result keeps the one that is declared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType, UnrankedTensorType, f32, i32
+from xdsl.ir import Attribute, SSAValue
+
+from dialects.onnx import containers
+from dialects.onnx.attributes import python_values
+from dialects.onnx.call import UNRANKED, Call, Tensor
+from dialects.onnx.infer import infer
+from dialects.onnx.signature import HETEROGENEOUS, Port
+from dialects.onnx.types import unranked, word_of
+from dialects.onnx.values import constant_of, dims_of
+from dialects.support import shapes
+from dialects.support.diagnostics import violation
+from dialects.support.dtypes import UI8
+from dialects.support.memo import Memo
+from dialects.support.shapes import Shape
+from dialects.support.state import call_state
+
+if TYPE_CHECKING:
+    from dialects.onnx.base import OnnxOp
+
+Operands = Mapping[str, Any]
+"""What is given for each operand of the schema: a value, None, or a sequence for a variadic one."""
+
+Properties = Mapping[str, Attribute]
+Types = tuple[Attribute | None, ...]
+
+_INFERRED = Memo()
+
+
+def result_types(
+    cls: type[OnnxOp],
+    operands: Operands,
+    properties: Properties,
+    count: int | None,
+    ranks: tuple[int, ...] = (),
+) -> Types:
+    """One type per result; asked once for ops of a kind whose operands and attributes are alike.
+
+    `count` is the number of results, None where the schema says it; `ranks` those that they are declared
+    with. Raises GradcError where operands and
+    attributes contradict the schema, or each other.
+    """
+    state = call_state(cls, in_order(operands), properties)
+    if state is None:
+        return _infer_anew(cls, operands, properties, count, ranks)
+    key = (*state, count, *ranks)
+    return _INFERRED.get(key, lambda: _infer_anew(cls, operands, properties, count, ranks))
+
+
+def _infer_anew(
+    cls: type[OnnxOp],
+    operands: Operands,
+    properties: Properties,
+    count: int | None,
+    ranks: tuple[int, ...],
+) -> Types:
+    given = in_order(operands)
+    variables = _bound(cls, operands)
+    least = cls.VERSIONS[-1].min_inputs
+    if len(given) < least:
+        raise violation("inputs", given=len(given), expected=f"{least} or more")
+    ports = _ports(cls.SIGNATURE.results, count)
+    if (rule := containers.RULES.get(cls.onnx_name())) is not None:
+        return tuple(rule([None if v is None else v.type for v in given], properties))
+    results = tuple(_of_variable(cls, port, variables, properties) for port in ports)
+    call = call_of(cls, operands, properties, len(ports), ranks)
+    return tuple(map(_shaped, results, infer(call)))
+
+
+def call_of(
+    cls: type[OnnxOp],
+    operands: Operands,
+    properties: Properties,
+    results: int,
+    ranks: tuple[int, ...] = (),
+) -> Call:
+    """The op as plain data."""
+    tensors = [None if value is None else _tensor(value) for value in in_order(operands)]
+    return Call(cls.onnx_name(), tuple(tensors), python_values(properties), results, ranks)
+
+
+def ranks_of(types: Sequence[Attribute]) -> tuple[int, ...]:
+    """The ranks that results are declared with; none if one of them has none."""
+    ranks = [type_.get_num_dims() for type_ in types if isinstance(type_, TensorType)]
+    return tuple(ranks) if len(ranks) == len(types) else ()
+
+
+def _tensor(value: SSAValue) -> Tensor:
+    if type(value.type) is not TensorType:
+        return UNRANKED
+    return Tensor(shapes.shape_of(value), constant_of(value), dims_of(value))
+
+
+def in_order(operands: Operands) -> list[SSAValue | None]:
+    """The operands one by one, without absent ones at the end."""
+    found: list[SSAValue | None] = []
+    for given in operands.values():
+        found += given if isinstance(given, tuple) else (given,)
+    while found and found[-1] is None:
+        found.pop()
+    return found
+
+
+def _ports(ports: Sequence[Port], count: int | None) -> Sequence[Port]:
+    """The port of each result; the last one stands for all further ones."""
+    if count is None:
+        return ports
+    return [ports[min(i, len(ports) - 1)] for i in range(count)]
+
+
+def _shaped(type_: Attribute | None, shape: Shape | None) -> Attribute | None:
+    if shape is None or not isinstance(type_, UnrankedTensorType):
+        return type_
+    return shapes.tensor_type(type_.element_type, shape)
+
+
+# Type variables
+
+
+def _bound(cls: type[OnnxOp], operands: Operands) -> dict[str, Attribute]:
+    """The type of each variable that an operand decides, of unknown rank; raises where two contradict."""
+    variables: dict[str, Attribute] = {}
+    for port in cls.SIGNATURE.operands:
+        for value in _sequence(operands[port.name]):
+            _bind(cls, variables, port, value.type)
+    return variables
+
+
+def _bind(cls: type[OnnxOp], variables: dict[str, Attribute], port: Port, type_: Attribute) -> None:
+    """Hold an operand's type against its type variable, which the first one decides."""
+    given, fixed = word_of(type_), port.variable not in cls.VERSIONS[-1].types
+    allowed = (port.variable,) if fixed else _admitted(cls, port.variable)
+    if not fixed and port.option != HETEROGENEOUS:
+        known = variables.setdefault(port.variable, _general(type_))
+        if given != word_of(known):
+            raise violation(f"dtype of {port.name}", given=given, expected=word_of(known))
+    if given not in allowed:
+        expected = ", ".join(allowed) if fixed else f"one of {', '.join(allowed)}"
+        raise violation(f"dtype of {port.name}", given=given, expected=expected)
+
+
+def _general(type_: Attribute) -> Attribute:
+    """A tensor type without its shape."""
+    return UnrankedTensorType(type_.element_type) if isinstance(type_, TensorType) else type_
+
+
+@cache
+def _admitted(cls: type[OnnxOp], variable: str) -> tuple[str, ...]:
+    return tuple(cls.VERSIONS[-1].types[variable].split())
+
+
+def _of_variable(
+    cls: type[OnnxOp], port: Port, variables: Mapping[str, Attribute], properties: Properties
+) -> Attribute | None:
+    if port.variable in variables and port.option != HETEROGENEOUS:
+        return variables[port.variable]
+    if port.variable not in cls.VERSIONS[-1].types:
+        return unranked(port.variable)
+    words = _admitted(cls, port.variable)
+    if len(words) == 1:
+        return unranked(words[0])
+    rule = _FREE.get(cls.onnx_name())
+    element_type = rule(variables, properties) if rule else None
+    return None if element_type is None else UnrankedTensorType(element_type)
+
+
+Free = Callable[[Mapping[str, Attribute], Properties], Attribute | None]
+
+
+def _attribute(name: str, default: Attribute | str | None = None) -> Free:
+    """The type that an attribute says; by default a type, or that of a variable."""
+
+    def rule(variables: Mapping[str, Attribute], properties: Properties) -> Attribute | None:
+        if name in properties:
+            return properties[name]
+        if not isinstance(default, str):
+            return default
+        found = variables.get(default)
+        return found.element_type if isinstance(found, UnrankedTensorType) else None
+
+    return rule
+
+
+def _value(variables: Mapping[str, Attribute], properties: Properties) -> Attribute | None:
+    """The element type of the attribute `value`; the default of it is a float zero."""
+    value = properties.get("value")
+    return value.type.element_type if isinstance(value, DenseIntOrFPElementsAttr) else f32
+
+
+_FREE: dict[str, Free] = {
+    "Bernoulli": _attribute("dtype", "T1"),
+    "BitCast": _attribute("to"),
+    "BlackmanWindow": _attribute("output_datatype", f32),
+    "Cast": _attribute("to"),
+    "Constant": _value,
+    "ConstantOfShape": _value,
+    "DequantizeLinear": _attribute("output_dtype", "T2"),
+    "EyeLike": _attribute("dtype", "T1"),
+    "HammingWindow": _attribute("output_datatype", f32),
+    "HannWindow": _attribute("output_datatype", f32),
+    "LayerNormalization": _attribute("stash_type", f32),
+    "LinearAttention": _attribute("", "T"),
+    "MelWeightMatrix": _attribute("output_datatype", f32),
+    "Multinomial": _attribute("dtype", i32),
+    "QuantizeLinear": _attribute("output_dtype", UI8),
+    "RandomNormal": _attribute("dtype", f32),
+    "RandomNormalLike": _attribute("dtype", "T1"),
+    "RandomUniform": _attribute("dtype", f32),
+    "RandomUniformLike": _attribute("dtype", "T1"),
+}
+"""The element type of a result whose variable no operand decides."""
+
+
+def _sequence(given: Any) -> Iterable[SSAValue]:
+    if given is None:
+        return ()
+    return given if isinstance(given, tuple | list) else (given,)
+
+
+def types_in_schema(op: OnnxOp) -> list[tuple[str, str]]:
+    """Each operand's and result's type variable, or the dtype that the schema fixes, and its type's word."""
+    found: list[tuple[str, str]] = []
+    for port in (*op.SIGNATURE.operands, *op.SIGNATURE.results):
+        found += [(port.variable, word_of(value.type)) for value in _sequence(getattr(op, port.name))]
+    return found

@@ -1,0 +1,118 @@
+"""All findings of a kind at once: several ops in one message, several errors as one exception."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from xdsl.dialects.builtin import UnregisteredOp
+from xdsl.ir import Operation
+
+from dialects.support.diagnostics import (
+    Diagnostic,
+    GradcError,
+    Position,
+    identifier_of,
+    kind_of,
+    position_of,
+    several,
+    subject_of,
+)
+from dialects.support.limits import LimitError
+
+MOST_PLACES = 8
+"""Places of one kind of op that a message names."""
+
+MOST_ERRORS = 20
+"""Errors that are told at once; of more the number is told."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """An op that something is wrong with; `identifier` is its id in a document, '' where it has none."""
+
+    kind: str
+    subject: str
+    position: Position | None
+    identifier: str = ""
+
+    @classmethod
+    def of(cls, op: Operation) -> Finding:
+        return cls(kind_of(op), subject_of(op), position_of(op), identifier_of(op))
+
+    def __str__(self) -> str:
+        place = f"{self.position.line}:{self.position.column}" if self.position else ""
+        return " at ".join(filter(None, (f"id {self.identifier}" if self.identifier else "", place)))
+
+
+def by_kind(found: Sequence[Finding], total: int | None) -> str:
+    """`3 of 60 ops: 2 Add (id 3 at 13:5 and id 4 at 20:5), 1 ReLU (id 7 at 41:5)`, the most frequent first.
+
+    `total` is None where it is not known.
+    """
+    kinds: dict[str, list[Finding]] = {}
+    for finding in found:
+        kinds.setdefault(finding.kind, []).append(finding)
+    ordered = sorted(kinds.items(), key=lambda item: -len(item[1]))
+    parts = [f"{len(those)} {kind}{_places(those)}" for kind, those in ordered]
+    count = f"{len(found):,}" if total is None else f"{len(found):,} of {total:,}"
+    return f"{count} ops: {', '.join(parts)}"
+
+
+def first_of_each_kind(found: Iterable[Finding]) -> list[Finding]:
+    firsts: dict[str, Finding] = {}
+    for finding in found:
+        firsts.setdefault(finding.kind, finding)
+    return list(firsts.values())
+
+
+def _places(found: Sequence[Finding]) -> str:
+    told = [text for finding in found if (text := str(finding))]
+    return f" ({several(told, MOST_PLACES)})" if told else ""
+
+
+def is_opaque(op: Operation) -> bool:
+    """Whether it stands for an op that was not understood."""
+    return isinstance(op, UnregisteredOp)
+
+
+@dataclass
+class Errors:
+    """Collects a user's mistakes, to raise them together."""
+
+    found: list[GradcError] = field(default_factory=list)
+
+    @contextmanager
+    def collecting(self) -> Iterator[None]:
+        """Keep a GradcError from within for later. A limit ends everything at once."""
+        try:
+            yield
+        except LimitError:
+            raise
+        except GradcError as error:
+            self.found.append(error)
+
+    def attempt(self, check: Callable[..., object], *args: Any) -> None:
+        """`check(*args)` as in `collecting`, for what is called often."""
+        try:
+            check(*args)
+        except LimitError:
+            raise
+        except GradcError as error:
+            self.found.append(error)
+
+    def check(self) -> None:
+        """Raise what was collected, if anything was."""
+        if self.found:
+            raise together(self.found) from None
+
+
+def together(errors: Sequence[GradcError]) -> GradcError:
+    """One error that says all of them, each once. It is of the first one's class."""
+    diagnostics = list(dict.fromkeys(d for error in errors for d in error.diagnostics))
+    shown, left = diagnostics[:MOST_ERRORS], len(diagnostics) - MOST_ERRORS
+    if left > 0:
+        shown.append(Diagnostic("error", f"{left:,} more errors are not shown"))
+    return type(errors[0])(shown[0], shown[1:])

@@ -1,0 +1,80 @@
+"""A module as a list without references between ops: what pickle and copy walk without running deep.
+
+An op refers to the ops that make its operands and to those that read its results, so that Python's own
+pickling calls itself once per op of a chain.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+Flat = list[Any]
+
+
+def flat(module: ModuleOp) -> Flat:
+    """The module, its functions, and their ops, each with the numbers of its operands."""
+    functions = [op for op in module.ops if isinstance(op, FuncOp)]
+    assert len(functions) == len(module.ops)
+    return [_own(module), [(_own(function), _body(function)) for function in functions]]
+
+
+def restored(given: Flat) -> ModuleOp:
+    """The module that `flat` was given, new."""
+    own, functions = given
+    module = _made(ModuleOp, own, regions=[Region(Block([_function(*function) for function in functions]))])
+    assert isinstance(module, ModuleOp)
+    return module
+
+
+def _own(op: Operation) -> tuple[Any, ...]:
+    return dict(op.properties), dict(op.attributes), op.location
+
+
+def _body(function: FuncOp) -> list[Any]:
+    return [_block(block) for block in function.body.blocks]
+
+
+def _block(block: Block) -> Flat:
+    numbers: dict[SSAValue, int] = {}
+    for value in (*block.args, *(result for op in block.ops for result in op.results)):
+        numbers[value] = len(numbers)
+    ops = []
+    for op in block.ops:
+        assert not op.regions
+        operands = [numbers[operand] for operand in op.operands]
+        ops.append((type(op), operands, _values(op.results), _own(op)))
+    return [_values(block.args), ops]
+
+
+def _values(values: Any) -> list[tuple[Attribute, str | None]]:
+    return [(value.type, value.name_hint) for value in values]
+
+
+def _made(cls: type[Operation], own: tuple[Any, ...], **given: Any) -> Operation:
+    properties, attributes, location = own
+    op = cls.create(properties=properties, attributes=attributes, **given)
+    op.location = location
+    return op
+
+
+def _function(own: tuple[Any, ...], blocks: list[Any]) -> Operation:
+    return _made(FuncOp, own, regions=[Region([_filled(*block) for block in blocks])])
+
+
+def _filled(arguments: list[tuple[Attribute, str | None]], ops: list[Any]) -> Block:
+    block = Block(arg_types=[type_ for type_, _ in arguments])
+    values: list[SSAValue] = list(block.args)
+    hints = [hint for _, hint in arguments]
+    for cls, operands, results, own in ops:
+        types = [type_ for type_, _ in results]
+        op = _made(cls, own, operands=[values[number] for number in operands], result_types=types)
+        block.add_op(op)
+        values += op.results
+        hints += [hint for _, hint in results]
+    for value, hint in zip(values, hints, strict=True):
+        value.name_hint = hint
+    return block

@@ -1,0 +1,35 @@
+"""What a graph may hold beside gradients: the ops of ONNX that gradc has, and the forms of source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dialects import source_ops
+from dialects.onnx.ops import op_class, op_names
+from gradc.importers.onednn_kinds import PUBLIC_KINDS
+
+FORMS: Mapping[str, tuple[str, str, str]] = {
+    "MLIR text": ("yes", "yes", "yes, as `onnx.*`"),
+    "oneDNN Graph JSON": ("yes", "yes", "no, nor oneDNN's {others} kinds besides these and `End`"),
+    "Python (`gradc.Graph`)": ("yes", "yes", "no, besides constants"),
+}
+
+
+def forms() -> str:
+    """A row per form of source: gradients, ops that are rows of tables, and ops of ONNX."""
+    others = len(set(PUBLIC_KINDS) - set(source_ops()) - {"End"})
+    rows = [f"| {form} | {' | '.join(cells).format(others=others)} |" for form, cells in FORMS.items()]
+    head = ["| form | gradients | element by element, reductions | ops of ONNX |", "|---|---|---|---|"]
+    return "\n".join([*head, *rows])
+
+
+def newest_opset() -> int:
+    """The newest opset of which an op has a form of its own."""
+    return max(op_class(name).REVISIONS[-1] for name in op_names())
+
+
+def onnx_ops() -> str:
+    """The ops that there are: all of ONNX's standard domain."""
+    names = op_names()
+    listed = ", ".join(f"`{name}`" for name in names)
+    return f"{listed}.\n\nThese are {len(names)}, all of ONNX's standard domain up to opset {newest_opset()}."

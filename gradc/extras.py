@@ -1,0 +1,37 @@
+"""How to install what an extra of gradc stands for. No index has a package gradc to ask for extras of, and
+who has a wheel has no checkout: the packages by their names are what works everywhere."""
+
+from __future__ import annotations
+
+import platform
+import re
+from importlib.metadata import PackageNotFoundError, requires
+
+
+def install(extra: str) -> str:
+    """The command that installs the packages of an extra."""
+    found = packages(extra)
+    if not found:
+        return f"pip install '.[{extra}]' in the checkout of gradc"
+    return f"pip install {' '.join(map(_quoted, found))}"
+
+
+def packages(extra: str) -> list[str]:
+    """As pyproject.toml has them, with versions, for this operating system; none where gradc is not
+    installed."""
+    try:
+        declared = requires("gradc") or []
+    except PackageNotFoundError:
+        return []
+    parts = [entry.partition(";") for entry in declared]
+    return [name.strip() for name, _, marker in parts if _asks_for(marker, extra)]
+
+
+def _asks_for(marker: str, extra: str) -> bool:
+    system = re.search(r"""platform_system == ['"](\w+)['"]""", marker)
+    here = system is None or system[1] == platform.system()
+    return here and re.search(rf"""extra == ['"]{extra}['"]""", marker) is not None
+
+
+def _quoted(requirement: str) -> str:
+    return f'"{requirement}"'

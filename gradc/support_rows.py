@@ -1,0 +1,31 @@
+"""Small graphs of the ops that are rows, made from what their classes declare."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dialects.onednn.families import ReductionOp
+from dialects.onednn.row_classes import row_class
+from dialects.support.attributes import AttributeSpec, documented_attributes
+from gradc.builder import Graph
+
+SIZE = 3
+SOME_VALUE = {"f32": 0.5, "s64": 1, "bool": True, "s64[]": [0], "f32[]": [0.5]}
+
+
+def probe(kind: str, dtype: str, rank: int, dynamic: bool) -> Graph:
+    """A graph of one op on tensors of some rank, their sizes known or only at run time."""
+    cls, g = row_class(kind), Graph()
+    shape: list[Any] = [f"S{axis}" if dynamic else SIZE for axis in range(rank)]
+    documented = documented_attributes(cls)
+    ports = [port for port in cls.PORTS if port not in documented]
+    required = {name: _some(d.spec) for name, d in documented.items() if d.required}
+    if issubclass(cls, ReductionOp):
+        required["axes"] = [0]
+    method = getattr(g, cls.ROW.method)
+    g.output(method(*(g.input(port, cls.port_dtype(port, dtype), shape) for port in ports), **required), "y")
+    return g
+
+
+def _some(spec: AttributeSpec) -> Any:
+    return spec.words[0] if spec.words else SOME_VALUE[spec.tag]

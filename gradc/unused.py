@@ -1,0 +1,43 @@
+"""Inputs of a graph of which its model reads nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from xdsl.dialects.builtin import ModuleOp
+
+from dialects.support import entry
+from dialects.support.diagnostics import Diagnostic, position_of, several
+from dialects.support.spelling import option
+
+
+def unused_inputs(module: ModuleOp) -> tuple[str, ...]:
+    """The names of the inputs that no op of a module reads, and no output is."""
+    function = entry.entry_function(module)
+    names = zip(entry.input_names(function), function.args, strict=True)
+    return tuple(name for name, argument in names if not argument.uses)
+
+
+def drop_unused_inputs(module: ModuleOp) -> None:
+    """Take them out of the function, in place; what stays keeps its name."""
+    function = entry.entry_function(module)
+    inputs, outputs = entry.input_names(function), entry.output_names(function)
+    unused = set(unused_inputs(module))
+    for name, argument in list(zip(inputs, function.args, strict=True)):
+        if name in unused:
+            function.body.block.erase_arg(argument)
+    entry.update_function_type(function)
+    entry.set_names(function, [name for name in inputs if name not in unused], outputs)
+
+
+def unused_remarks(module: ModuleOp) -> Iterator[Diagnostic]:
+    """A remark that names them, where there are any."""
+    names = unused_inputs(module)
+    if not names:
+        return
+    what, them = ("input", "it") if len(names) == 1 else ("inputs", "them")
+    message = (
+        f"the model reads nothing of the {what} {several(names)}, and must be fed {them} all the same; "
+        f"{option('drop_unused_inputs', True)} leaves {them} out"
+    )
+    yield Diagnostic("remark", message, position=position_of(entry.entry_function(module)))

@@ -1,0 +1,136 @@
+"""Work that what a strategy writes cannot do without, from the sizes of the op alone: a bound on its price.
+
+Nothing is written to find out. What is listed here is priced like the steps of a candidate; a candidate has
+these steps and may have more. So only steps are listed that no rewrite of `rewrites` removes: no Transpose
+beside a Conv or a product, no Pad before a Conv, nothing that is made of constants alone, equal ones once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from xdsl.ir import Operation
+
+from dialects.support import shapes
+from dialects.support.shapes import shape_of
+from passes.cost import rates, roofline
+from passes.cost.features import features
+from passes.cost.graph import Graph, Step, Tensor, tensor
+from passes.cost.rewrites import REORDER_INPUT, REORDER_OUTPUT, blocked_kind
+from passes.cost.vector import LEAST
+from passes.target import Target
+
+Sizes = tuple[int, ...]
+
+
+@dataclass
+class Work:
+    """Steps on tensors whose elements have `itemsize` bytes. `known`: compile time knows the weights."""
+
+    itemsize: int
+    known: bool = False
+    steps: list[Step] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, op: Operation, known: bool = False) -> Work:
+        return cls(tensor(op.operands[0]).itemsize, known)
+
+    def run(self, kind: str, result: Sequence[int], *operands: Sequence[int] | Tensor, **attributes) -> Sizes:
+        """One more step; the sizes of its result."""
+        read = tuple(t if isinstance(t, Tensor) else self._tensor(t) for t in operands)
+        self.steps.append(Step(kind, read, (self._tensor(result),), attributes))
+        return tuple(result)
+
+    def _tensor(self, sizes: Sequence[int], constant: bool = False) -> Tensor:
+        return Tensor(tuple(sizes), self.itemsize, constant)
+
+    def weights(self, sizes: Sequence[int]) -> Tensor:
+        """What is made of the weights alone."""
+        return self._tensor(sizes, self.known)
+
+    def constant(self, sizes: Sequence[int]) -> Tensor:
+        return self._tensor(sizes, True)
+
+    def convolve(
+        self, data: Sequence[int], weights: Sequence[int], result: Sequence[int], **attributes
+    ) -> Sizes:
+        """A Conv with weights that are made of the op's."""
+        return self.run("Conv", result, data, self.weights(weights), **attributes)
+
+    def multiply(self, left: Sequence[int] | Tensor, right: Sequence[int] | Tensor) -> Sizes:
+        a, b = (t.shape if isinstance(t, Tensor) else tuple(t) for t in (left, right))
+        outer = a[:-2] if len(a) > len(b) else b[:-2]
+        return self.run("MatMul", (*outer, a[-2], b[-1]), left, right)
+
+    def pad(self, data: Sequence[int], axis: int, begin: Sequence[int], end: Sequence[int]) -> Sizes:
+        """Zeros around axes, of which `axis` is the first; negative numbers cut off."""
+        if not any((*begin, *end)):
+            return tuple(data)
+        sizes = list(data)
+        for i, (before, behind) in enumerate(zip(begin, end, strict=True)):
+            sizes[axis + i] += before + behind
+        return self.run("Pad", sizes, data)
+
+    def reshape(self, data: Sizes, result: Sizes) -> Sizes:
+        """A view. Not for what may leave the graph: that is a copy."""
+        return result if data == result else self.run("Reshape", result, data)
+
+    def reorder(self, *results: Sizes, data: Sizes | None = None) -> None:
+        """Results of Convs from blocks, which nothing reads in blocks, and data of theirs into blocks."""
+        if data is not None:
+            self.run(REORDER_INPUT, data, data)
+        for sizes in results:
+            self.run(REORDER_OUTPUT, sizes, sizes)
+
+    def cut(self, data: Sequence[int], result: Sequence[int], step: int = 1) -> Sizes:
+        """A Slice, every step-th position."""
+        bounds = () if step == 1 else ((1,), (1,), (1,), (1,))
+        return self.run("Slice", result, data, *bounds)
+
+    def gather(self, data: Sequence[int], axis: int, places: Sequence[int]) -> Sizes:
+        """(.., places.., ..). Gathers of one position each may become a Split: they are not counted."""
+        result = (*data[:axis], *places, *data[axis + 1 :])
+        return self.run("Gather", result, data, axis=axis) if math.prod(places) > 1 else result
+
+    def join(self, part: Sequence[int], count: int, axis: int) -> Sizes:
+        """`count` parts of equal sizes side by side."""
+        if count < 2:
+            return tuple(part)
+        result = (*part[:axis], count * part[axis], *part[axis + 1 :])
+        return self.run("Concat", result, *[part] * count, axis=axis)
+
+    def contract(self, data: Sizes, axis: int, results: int) -> None:
+        """`tensors.contract` with a constant matrix: so many positions of an axis from all of them."""
+        outer, size, behind = data[:axis], data[axis], data[axis + 1 :]
+        if not behind:
+            self.multiply(data, self.constant((size, results)))
+        else:
+            self.multiply(self.constant((results, size)), (*outer, size, math.prod(behind)))
+
+    def split(self, data: Sizes, axis: int, widths: Sequence[int]) -> None:
+        parts = tuple(self._tensor((*data[:axis], width, *data[axis + 1 :])) for width in widths)
+        self.steps.append(Step("Split", (self._tensor(data),), parts, {"axis": axis}))
+
+    def price(self, target: Target) -> float:
+        """That of just these steps, of which no rewrite makes anything else."""
+        steps = Graph(self.steps, {}, [])
+        if target.provider not in rates.MEASURED:
+            return max(LEAST, roofline.seconds(steps))
+        return max(LEAST, rates.seconds(features(steps), target.provider, target.threads))
+
+    def least_price(self, target: Target) -> float:
+        """No more than the price of any candidate that has these steps."""
+        if target.provider not in rates.MEASURED:
+            steps = [step for step in self.steps if step.kind not in (REORDER_INPUT, REORDER_OUTPUT)]
+            return roofline.seconds(Graph(steps, {}, []))
+        blocked = [step.as_kind(blocked_kind(step) or step.kind) for step in self.steps]
+        return rates.least_seconds(features(Graph(blocked, {}, [])), target.provider, target.threads)
+
+
+def static_sizes(*given) -> list[Sizes] | None:
+    """The sizes of values; None if any is not known, or nothing is there to be computed."""
+    found = [shapes.static(shape_of(value)) for value in given]
+    known = [sizes for sizes in found if sizes is not None]
+    return known if len(known) == len(found) and all(map(math.prod, known)) else None

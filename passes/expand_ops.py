@@ -1,0 +1,41 @@
+"""expand-ops: an op without a kernel on the target as ops that have one, where there are such.
+
+At opset 19 and newer the CUDA provider has no Pad: a Concat with zeros stands for it. What no other ops
+stand for is left to the final contract, which says so; so is what runs in a wider type.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
+
+from dialects.onnx.base import OnnxOp
+from passes.support.expansions import EXPANSIONS
+from passes.support.rewriting import Emitter, replace, rewrite, simplify
+from passes.target import Target, TargetPass
+
+
+@dataclass(frozen=True)
+class ExpandOpsPass(TargetPass):
+    name = "expand-ops"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if rewrite(op, [Expand(self.env)], tuple(EXPANSIONS)):
+            simplify(ctx, op)
+
+
+@dataclass
+class Expand(RewritePattern):
+    target: Target
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        if not isinstance(op, OnnxOp) or not self.target.expands(op):
+            return
+        emit = Emitter()
+        value = EXPANSIONS[type(op)].write(emit, op)
+        if value is not None:
+            replace(op, rewriter, emit, value)

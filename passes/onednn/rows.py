@@ -1,0 +1,194 @@
+"""What the ops that are rows of tables are in ONNX, one entry each.
+
+A backward kind is the derivative of an ONNX op, which `passes/vjp` has, with oneDNN's convention.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+from dialects.onednn.families import BinaryOp, ChoiceOp, ReductionOp, RowOp, UnaryBackwardOp, UnaryOp
+from dialects.onnx import ops as onnx
+from dialects.onnx.base import OnnxOp
+from dialects.support.shapes import element_type_of
+from passes.support.expressions import Expr, Operators
+from passes.vjp import pointwise
+from passes.vjp.forward import Convention, Forward
+
+Form: TypeAlias = Callable[..., Expr]
+"""Of the operands as expressions, and the attributes by keyword."""
+
+ONEDNN = Convention(strict_bounds=True)
+
+
+def gelu(x: Expr, mode: str) -> Expr:
+    if mode == "gelu_erf":
+        return x * ((x * math.sqrt(0.5)).erf() * 0.5 + 0.5)
+    scale = 2 * math.sqrt(2 / math.pi)
+    return x * (x * (x.square() * (scale * 0.044715) + scale)).sigmoid()
+
+
+def power(x: Expr, beta: float) -> Expr:
+    return x.square() if beta == 2 else x.apply(onnx.PowOp, beta)
+
+
+FORMS: Mapping[str, Form] = MappingProxyType(
+    {
+        "Abs": lambda x: x.abs(),
+        "Clamp": lambda x, min, max: x.clipped(min, max),
+        "Elu": lambda x, alpha: x.apply(onnx.EluOp, alpha=alpha),
+        "Exp": lambda x: x.exp(),
+        "GELU": gelu,
+        "HardSigmoid": lambda x, alpha, beta: x.apply(onnx.HardSigmoidOp, alpha=alpha, beta=beta),
+        "HardSwish": lambda x: x * x.apply(onnx.HardSigmoidOp, alpha=1 / 6, beta=0.5),
+        "LeakyReLU": lambda x, alpha: x.apply(onnx.LeakyReluOp, alpha=alpha),
+        "Log": lambda x: x.log(),
+        "Mish": lambda x: x * pointwise.mish_tanh(x),
+        "Pow": power,
+        "ReLU": lambda x: x.apply(onnx.ReluOp),
+        "Reciprocal": lambda x: x.apply(onnx.ReciprocalOp),
+        "Round": lambda x: x.apply(onnx.RoundOp),
+        "Sigmoid": lambda x: x.sigmoid(),
+        "SoftPlus": lambda x, beta: x.softplus() if beta == 1 else (x * beta).softplus() * (1 / beta),
+        "Sqrt": lambda x: x.sqrt(),
+        "Square": lambda x: x.square(),
+        "Tanh": lambda x: x.tanh(),
+        "Add": lambda a, b: a + b,
+        "Divide": lambda a, b: a / b,
+        "Maximum": lambda a, b: a.at_least(b),
+        "Minimum": lambda a, b: a.at_most(b),
+        "Multiply": lambda a, b: a * b,
+        "SquaredDifference": lambda a, b: (a - b).square(),
+        "Subtract": lambda a, b: a - b,
+        "GreaterEqual": lambda a, b: a >= b,
+        "Select": lambda condition, a, b: condition.where(a, b),
+    }
+)
+"""Kind -> its form, for forward ops that work element by element."""
+
+
+@dataclass(frozen=True)
+class Derivative:
+    """The ONNX op whose rule a backward kind is, and how its operands and attributes come from the kind's.
+
+    `operands` makes them of src (or dst) and the kind's attributes; those after the first are bounds and
+    the like.
+    """
+
+    of: str
+    operands: Callable[..., tuple[Expr, ...]] = lambda x, **_: (x,)
+    attributes: Callable[..., Mapping[str, Any]] = lambda **given: given
+
+
+def _bounds(x: Expr, min: float, max: float) -> tuple[Expr, ...]:
+    return x, x.e.scalar(min, x), x.e.scalar(max, x)
+
+
+def _approximate(mode: str) -> Mapping[str, Any]:
+    return {"approximate": "none" if mode == "gelu_erf" else "tanh"}
+
+
+DERIVATIVES: Mapping[str, Derivative] = MappingProxyType(
+    {
+        "AbsBackward": Derivative("Abs"),
+        "ClampBackward": Derivative("Clip", _bounds),
+        "EluBackward": Derivative("Elu"),
+        "GELUBackward": Derivative("Gelu", attributes=_approximate),
+        "HardSigmoidBackward": Derivative("HardSigmoid"),
+        "HardSwishBackward": Derivative("HardSwish"),
+        "MishBackward": Derivative("Mish"),
+        "ReLUBackward": Derivative("Relu"),
+        "SigmoidBackward": Derivative("Sigmoid"),
+        "SqrtBackward": Derivative("Sqrt"),
+        "TanhBackward": Derivative("Tanh"),
+    }
+)
+"""Backward kind -> what it is the derivative of."""
+
+EMITTED: Mapping[str, Form] = MappingProxyType(
+    {"Sigmoid": Expr.sigmoid, "Sqrt": Expr.sqrt, "Tanh": Expr.tanh}
+)
+"""The forward ops whose result a rule wants where only the operand was given."""
+
+Reduction: TypeAlias = Callable[..., Expr]
+"""Of the operand and the axes as expressions, and the attributes of ONNX's reductions by keyword."""
+
+
+def by(op: type[OnnxOp]) -> Reduction:
+    return lambda x, axes, **given: x.apply(op, axes, **given)
+
+
+total = by(onnx.ReduceSumOp)
+
+REDUCTIONS: Mapping[str, Reduction] = MappingProxyType(
+    {
+        "ReduceL1": lambda x, axes, **given: total(x.abs(), axes, **given),
+        "ReduceL2": lambda x, axes, **given: total(x.square(), axes, **given).sqrt(),
+        "ReduceMax": by(onnx.ReduceMaxOp),
+        "ReduceMean": by(onnx.ReduceMeanOp),
+        "ReduceMin": by(onnx.ReduceMinOp),
+        "ReduceProd": by(onnx.ReduceProdOp),
+        "ReduceSum": total,
+    }
+)
+"""Kind -> its form. onnxruntime's ReduceL1 and ReduceL2 add one number after the other, and lose 5e-4 of a
+million of them; its ReduceSum does not."""
+
+
+def in_onnx(op: RowOp, e: Operators) -> Expr:
+    """What an op that is a row is in ONNX."""
+    match op:
+        case UnaryOp() | ChoiceOp():
+            return FORMS[op.KIND](*map(e, op.operands), **op.given_attributes())
+        case BinaryOp():
+            return FORMS[op.KIND](*_operands(op, e), **op.given_attributes())
+        case UnaryBackwardOp():
+            return _derivative(op, e)
+        case ReductionOp():
+            return _reduction(op, e)
+        case _:
+            raise AssertionError(op.name)
+
+
+def _operands(op: RowOp, e: Operators) -> list[Expr]:
+    """The operands in their common dtype: a half type beside f32 is widened."""
+    operands = [e(value) for value in op.operands]
+    types = {operand.dtype for operand in operands}
+    if len(types) == 1:
+        return operands
+    common = element_type_of(op.results[0])
+    return [operand.cast(common) for operand in operands]
+
+
+def _derivative(op: UnaryBackwardOp, e: Operators) -> Expr:
+    entry = DERIVATIVES[op.KIND]
+    given, cotangent = e(op.src), e(op.diff_dst)
+    first, *others = entry.operands(given, **op.given_attributes())
+    forward = Forward(
+        e,
+        operands=(None if op.uses_dst else first, *others),
+        attributes=entry.attributes(**op.given_attributes()),
+        results=[given if op.uses_dst else None],
+        emit=lambda: [EMITTED[entry.of](first)],
+        convention=ONEDNN,
+    )
+    gradient, *_ = pointwise.RULES[entry.of](forward, [cotangent], e)
+    assert isinstance(gradient, Expr)
+    return gradient
+
+
+def _reduction(op: ReductionOp, e: Operators) -> Expr:
+    """Without axes the op gives its operand back."""
+    src, known = e(op.src), op.known_axes()
+    if known == ():
+        return src
+    keepdims = int(op.value("keep_dims"))
+    if known is not None:
+        return REDUCTIONS[op.KIND](src, e.ints(known), keepdims=keepdims)
+    assert op.axes_input is not None
+    axes = e(op.axes_input).as_int64()
+    return REDUCTIONS[op.KIND](src, axes, keepdims=keepdims, noop_with_empty_axes=1)

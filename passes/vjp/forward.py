@@ -1,0 +1,90 @@
+"""What a rule is told of the op whose derivative it gives.
+
+    rule(f, g, e) -> one value, or ZERO, for each operand
+
+`f` is the forward op, `g` has the cotangents of its results, `e` makes expressions. What a rule returns has
+the shape of the result, before the sum over axes along which the operand was broadcast: who asks adds up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+from passes.support.expressions import Expr, Operators
+
+
+class Zero:
+    """A gradient that is 0 whatever the cotangents are: nothing is emitted for it."""
+
+    def __repr__(self) -> str:
+        return "ZERO"
+
+
+ZERO: Final = Zero()
+
+Gradient: TypeAlias = Expr | Zero
+
+
+@dataclass(frozen=True)
+class Convention:
+    """Where a derivative jumps, one reading of several.
+
+    `strict_bounds`: at its bounds a clamp passes nothing on (oneDNN), rather than everything (ONNX, torch).
+    """
+
+    strict_bounds: bool = False
+
+
+@dataclass
+class Forward:
+    """A forward op, as far as it is known.
+
+    A reverse walk knows all of it. The conversion of a backward kind has what its document gives: the
+    operands, or, where the rule can do with that, the result in the place of the one operand. A result that
+    is not there is emitted when it is first asked for.
+    """
+
+    e: Operators
+    operands: Sequence[Expr | None]
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    results: list[Expr | None] = field(default_factory=lambda: [None])
+    emit: Callable[[], Sequence[Expr]] | None = None
+    convention: Convention = Convention()
+
+    @property
+    def x(self) -> Expr:
+        """The first operand; an error where only the result was given."""
+        assert self.operands[0] is not None, "the rule needs the operand"
+        return self.operands[0]
+
+    @property
+    def has_operand(self) -> bool:
+        return self.operands[0] is not None
+
+    @property
+    def has_result(self) -> bool:
+        return self.results[0] is not None
+
+    @property
+    def y(self) -> Expr:
+        """The first result."""
+        found = self.results[0]
+        if found is None:
+            assert self.emit is not None, "the rule needs the result"
+            self.results = list(self.emit())
+            found = self.results[0]
+            assert found is not None
+        return found
+
+    def operand(self, index: int) -> Expr | None:
+        """An operand, None if it is absent."""
+        return self.operands[index] if index < len(self.operands) else None
+
+    def value(self, name: str, default: Any = None) -> Any:
+        """An attribute, or the default that the ONNX schema has for it."""
+        return self.attributes.get(name, default)
+
+
+Rule: TypeAlias = Callable[[Forward, Sequence[Expr], Operators], Sequence[Gradient]]

@@ -1,0 +1,292 @@
+"""The derivatives of the ops that work element by element.
+
+Results are preferred to operands where they serve, and no exponential is taken of what may overflow.
+Formulas: the calculus of each op as its ONNX schema defines it; kinks as Convention says.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+
+from dialects.onnx import ops as onnx
+from passes.support.expressions import Expr, Operators
+from passes.vjp.forward import ZERO, Forward, Gradient, Rule
+
+SATURATION = 30.0
+"""Beyond this, tanh and erf of an argument are 1 in every dtype, and their derivatives 0."""
+
+SELU_ALPHA, SELU_GAMMA = 1.67326319217681884765625, 1.05070102214813232421875
+
+
+def by_slope(slope: Callable[[Forward], Expr]) -> Rule:
+    """The rule of an op of one operand: the cotangent times the derivative."""
+    return lambda f, g, e: (g[0] * slope(f),)
+
+
+# One operand
+
+
+def relu(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    """Result and operand are positive together."""
+    value = f.y if f.has_result or not f.has_operand else f.x
+    return (e.keep(g[0], value > 0),)
+
+
+def clip(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    low, high = f.operand(1), f.operand(2)
+    if f.convention.strict_bounds:
+        value = f.x if f.has_operand else f.y
+        inside = [value > low] if low is not None else []
+        inside += [value < high] if high is not None else []
+        condition = inside[0] & inside[1] if len(inside) == 2 else inside[0]
+        return (e.keep(g[0], condition), ZERO, ZERO)
+    kept = e.keep(g[0], f.y.equals(f.x))
+    below = ZERO if low is None else e.keep(g[0], _below(f, low, high))
+    above = ZERO if high is None else e.keep(g[0], _above(f, low, high))
+    return (kept, below, above)
+
+
+def _below(f: Forward, low: Expr, high: Expr | None) -> Expr:
+    """Where the lower bound is the result."""
+    return f.x < low if high is None else (f.x < low) & (low <= high)
+
+
+def _above(f: Forward, low: Expr | None, high: Expr) -> Expr:
+    """Where the upper bound is the result: also where it is below the lower one."""
+    above = f.x > high
+    return above if low is None else above.apply(onnx.OrOp, low > high)
+
+
+def leaky_relu(f: Forward) -> Expr:
+    alpha = f.value("alpha", 0.01)
+    return (f.x > 0).cast(f.x.dtype) * (1 - alpha) + alpha
+
+
+def elu(f: Forward) -> Expr:
+    """By the result where it is there, else without an exponential of positive numbers."""
+    return _elu(f, f.value("alpha", 1.0), 1.0)
+
+
+def selu(f: Forward) -> Expr:
+    gamma, alpha = f.value("gamma", SELU_GAMMA), f.value("alpha", SELU_ALPHA)
+    return _elu(f, gamma * alpha, gamma)
+
+
+def _elu(f: Forward, alpha: float, above: float) -> Expr:
+    """`above` for positive results, y + alpha for others."""
+    if not f.has_result and f.has_operand:
+        below, positive = f.x.at_most(0).exp() * alpha, f.x > 0
+    else:
+        below, positive = f.y.at_most(0) + alpha, f.y > 0
+    if alpha == above:
+        return below
+    return below + positive.cast(below.dtype) * (above - alpha)
+
+
+def celu(f: Forward) -> Expr:
+    return (f.x.at_most(0) * (1 / f.value("alpha", 1.0))).exp()
+
+
+def thresholded_relu(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    return (e.keep(g[0], f.x > f.value("alpha", 1.0)),)
+
+
+def shrink(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    return (e.keep(g[0], f.x.abs() > f.value("lambd", 0.5)),)
+
+
+def hard_sigmoid(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    alpha, beta = f.value("alpha", 0.2), f.value("beta", 0.5)
+    inner = f.x * alpha + beta
+    return (e.keep(g[0] * alpha, (inner > 0) & (inner < 1)),)
+
+
+def hard_swish(f: Forward) -> Expr:
+    sixth = f.x * (1 / 6)
+    return (sixth + 0.5).clipped(0, 1) + f.e.keep(sixth, f.x.abs() < 3)
+
+
+def mish(f: Forward) -> Expr:
+    """With t = tanh(softplus x) = n / (n + 2), n = u (u + 2), u = exp x: t + x sigmoid(x) (1 - t^2)."""
+    t = mish_tanh(f.x)
+    return t + f.x * f.x.sigmoid() * (1 - t.square())
+
+
+def mish_tanh(x: Expr) -> Expr:
+    """tanh(log(1 + exp x)), without an overflow."""
+    u = x.at_most(SATURATION).exp()
+    n = u * (u + 2)
+    return n / (n + 2)
+
+
+def gelu(f: Forward) -> Expr:
+    x = f.x.clipped(-SATURATION, SATURATION)
+    if f.value("approximate", "none") == "tanh":
+        return _gelu_tanh(x)
+    density = (x.square() * -0.5).exp() * (1 / math.sqrt(2 * math.pi))
+    return (x * math.sqrt(0.5)).erf() * 0.5 + 0.5 + x * density
+
+
+def _gelu_tanh(x: Expr) -> Expr:
+    """With u the argument of tanh, (1 + tanh u) / 2 is s, the sigmoid of 2 u."""
+    scale, cube = math.sqrt(2 / math.pi), 0.044715
+    square = x.square()
+    s = (x * (square * (2 * scale * cube) + 2 * scale)).sigmoid()
+    inner = square * (6 * scale * cube) + 2 * scale
+    return s + x * s * (1 - s) * inner
+
+
+def swish(f: Forward) -> Expr:
+    """y = x s, s the sigmoid of alpha x: s + alpha y (1 - s)."""
+    alpha = f.value("alpha", 1.0)
+    s = (f.x * alpha).sigmoid()
+    return s + f.x * s * (1 - s) * alpha
+
+
+def softsign(f: Forward) -> Expr:
+    return 1 / (f.x.abs() + 1).square()
+
+
+def erf(f: Forward) -> Expr:
+    return (-f.x.square()).exp() * (2 / math.sqrt(math.pi))
+
+
+def cast(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    return (g[0].cast(f.x.dtype),)
+
+
+# Several operands
+
+
+def add(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    return (g[0],) * len(f.operands)
+
+
+def mean(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    return (g[0] * (1 / len(f.operands)),) * len(f.operands)
+
+
+def subtract(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    return (g[0], -g[0])
+
+
+def multiply(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    a, b = _two(f)
+    return (g[0] * b, g[0] * a)
+
+
+def divide(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    """-g y / b: g a / b^2 would overflow sooner."""
+    _, b = _two(f)
+    first = g[0] / b
+    return (first, -(first * f.y))
+
+
+def modulo(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    """y = a - b q, q the quotient as it was rounded."""
+    a, b = _two(f)
+    return (g[0], g[0] * (f.y - a) / b)
+
+
+def power(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    """x^p: p x^(p - 1), 0 for p = 0; y log x, 0 at x = 0."""
+    x, p = _two(f)
+    exponent = p.cast(x.dtype)
+    base = e.keep(g[0] * exponent * x.apply(onnx.PowOp, exponent - 1), _differs(exponent, 0))
+    safe = _differs(x, 0).where(x, 1)
+    return (base, g[0] * f.y * safe.log())
+
+
+def _differs(x: Expr, value: float) -> Expr:
+    return x.equals(value).apply(onnx.NotOp)
+
+
+def extremum(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    """Max and Min: operands that are equal to the result share the cotangent."""
+    operands = [operand for operand in f.operands if operand is not None]
+    if len(operands) == 1:
+        return (g[0],)
+    shares = [operand.equals(f.y).cast(g[0].dtype) for operand in operands]
+    count = shares[0]
+    for share in shares[1:]:
+        count = count + share
+    part = g[0] / count
+    return tuple(part * share for share in shares)
+
+
+def where(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    condition = f.x
+    otherwise = condition.apply(onnx.NotOp)
+    return (ZERO, e.keep(g[0], condition), e.keep(g[0], otherwise))
+
+
+def prelu(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    x, slope = _two(f)
+    positive = (x > 0).cast(x.dtype)
+    return (g[0] * (slope + positive * (1 - slope)), g[0] * x.at_most(0))
+
+
+def _two(f: Forward) -> tuple[Expr, Expr]:
+    first, second = f.operand(0), f.operand(1)
+    assert first is not None
+    assert second is not None
+    return first, second
+
+
+RULES: Mapping[str, Rule] = MappingProxyType(
+    {
+        "Abs": by_slope(lambda f: f.x.sign()),
+        "Acos": by_slope(lambda f: -(1 / (1 - f.x.square()).sqrt())),
+        "Acosh": by_slope(lambda f: 1 / ((f.x - 1).sqrt() * (f.x + 1).sqrt())),
+        "Add": add,
+        "Asin": by_slope(lambda f: 1 / (1 - f.x.square()).sqrt()),
+        "Asinh": by_slope(lambda f: 1 / (f.x.square() + 1).sqrt()),
+        "Atan": by_slope(lambda f: 1 / (f.x.square() + 1)),
+        "Atanh": by_slope(lambda f: 1 / (1 - f.x.square())),
+        "Cast": cast,
+        "CastLike": lambda f, g, e: (*cast(f, g, e), ZERO),
+        "Celu": by_slope(celu),
+        "Clip": clip,
+        "Cos": by_slope(lambda f: -f.x.apply(onnx.SinOp)),
+        "Cosh": by_slope(lambda f: f.x.apply(onnx.SinhOp)),
+        "Div": divide,
+        "Elu": by_slope(elu),
+        "Erf": by_slope(erf),
+        "Exp": by_slope(lambda f: f.y),
+        "Gelu": by_slope(gelu),
+        "HardSigmoid": hard_sigmoid,
+        "HardSwish": by_slope(hard_swish),
+        "Identity": lambda f, g, e: (g[0],),
+        "LeakyRelu": by_slope(leaky_relu),
+        "Log": lambda f, g, e: (g[0] / f.x,),
+        "Max": extremum,
+        "Mean": mean,
+        "Min": extremum,
+        "Mish": by_slope(mish),
+        "Mod": modulo,
+        "Mul": multiply,
+        "Neg": lambda f, g, e: (-g[0],),
+        "PRelu": prelu,
+        "Pow": power,
+        "Reciprocal": by_slope(lambda f: -f.y.square()),
+        "Relu": relu,
+        "Selu": by_slope(selu),
+        "Shrink": shrink,
+        "Sigmoid": by_slope(lambda f: f.y * (1 - f.y)),
+        "Sin": by_slope(lambda f: f.x.apply(onnx.CosOp)),
+        "Sinh": by_slope(lambda f: f.x.apply(onnx.CoshOp)),
+        "Softplus": by_slope(lambda f: f.x.sigmoid()),
+        "Softsign": by_slope(softsign),
+        "Sqrt": lambda f, g, e: (g[0] * 0.5 / f.y,),
+        "Sub": subtract,
+        "Sum": add,
+        "Swish": by_slope(swish),
+        "Tan": by_slope(lambda f: f.y.square() + 1),
+        "Tanh": by_slope(lambda f: 1 - f.y.square()),
+        "ThresholdedRelu": thresholded_relu,
+        "Where": where,
+    }
+)
+"""ONNX op -> its rule."""

@@ -1,0 +1,134 @@
+"""What is chosen without writing every candidate is what would be chosen of all, written and priced."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from support.examples import EXAMPLES
+from support.problem_texts import texts, usual_texts
+from xdsl.ir import Operation
+
+from dialects.support.diagnostics import GradcError
+from gradc.problems import OPS, Problem
+from passes import choice
+from passes.choice import Ranking
+from passes.cost import exceeds, price_written
+from passes.cost.sizes import has_unknown
+from passes.target import Target
+
+SPEED = Path(__file__).parents[2] / "docs" / "speed" / "ops.txt"
+
+TARGETS = (
+    Target("cpu", threads=1),
+    Target("cpu", threads=2),
+    Target("cpu", threads=6),
+    Target("cpu", threads=1, strict_ieee=True),
+    Target("cuda", threads=1),
+    Target("portable", threads=2),
+)
+
+
+def gradient(text: str) -> tuple[Operation, object]:
+    """The op, and the module that it is in."""
+    module = Problem.parse(text).module()
+    (op,) = (op for op in module.walk() if type(op) in OPS)
+    return op, module
+
+
+def legal(text: str) -> tuple[Operation, object]:
+    try:
+        return gradient(text)
+    except GradcError:
+        assume(False)
+        raise
+
+
+def speed_texts() -> list[str]:
+    lines = [line for line in SPEED.read_text().splitlines() if line and not line.startswith("#")]
+    return [line.replace("NCX|NXC", layout) for line in lines for layout in ("NCX", "NXC")]
+
+
+def check_bounds(op: Operation, target: Target) -> None:
+    for strategy in Ranking.of(op, target).applicable():
+        least = strategy.least_price(op, target)
+        (price,) = price_written(strategy.write, op, target)
+        assert not exceeds(least, price), strategy.name
+
+
+def check_choice(op: Operation, target: Target) -> None:
+    """In every question that is asked; each of a ranking that knows nothing yet."""
+    every = [c for c in Ranking.of(op, target).candidates(op) if c.cost is not None]
+    found = Ranking.of(op, target).cheapest(op)
+    assert (found and found.strategy) == (every[0].strategy if every else None)
+    for strategy in {c.strategy for c in every}:
+        others = [c for c in every if c.strategy is not strategy]
+        found = Ranking.of(op, target).cheapest(op, lambda other: other is not strategy)  # noqa: B023
+        assert found == (others[0] if others else None)
+    costs = {c.cost for c in every if c.cost is not None}
+    for seconds in costs:
+        below = any(cost < seconds for cost in costs)
+        assert Ranking.of(op, target).is_any_below(op, seconds, lambda _: True) == below
+
+
+class TestBounds:
+    @settings(max_examples=60 * EXAMPLES)
+    @given(usual_texts(), st.sampled_from(TARGETS))
+    def test_usual_sizes(self, text: str, target: Target):
+        op, _module = legal(text)
+        check_bounds(op, target)
+
+    @settings(max_examples=60 * EXAMPLES)
+    @given(texts(unknown=False), st.sampled_from(TARGETS))
+    def test_small_sizes(self, text: str, target: Target):
+        op, _module = legal(text)
+        check_bounds(op, target)
+
+    @pytest.mark.parametrize("text", speed_texts()[::5])
+    def test_measured_problems(self, text: str):
+        op, _module = gradient(text)
+        check_bounds(op, TARGETS[0])
+
+    @pytest.mark.heavy
+    @pytest.mark.parametrize("target", TARGETS, ids=str)
+    def test_all_measured_problems(self, target: Target):
+        for text in speed_texts():
+            op, _module = gradient(text)
+            check_bounds(op, target)
+            check_choice(op, target)
+
+
+class TestChoice:
+    @settings(max_examples=20 * EXAMPLES)
+    @given(usual_texts(), st.sampled_from(TARGETS))
+    def test_usual_sizes(self, text: str, target: Target):
+        op, _module = legal(text)
+        check_choice(op, target)
+
+    @settings(max_examples=10 * EXAMPLES)
+    @given(texts(), st.sampled_from(TARGETS))
+    def test_any_sizes(self, text: str, target: Target):
+        op, _module = legal(text)
+        check_choice(op, target)
+
+
+def test_few_candidates_are_written(monkeypatch: pytest.MonkeyPatch):
+    """Of some six that apply, two in the mean."""
+    written, applicable, asked = [], 0, 0
+
+    def price(write, op: Operation, target: Target) -> tuple[float, ...]:
+        written.append(write)
+        return price_written(write, op, target)
+
+    monkeypatch.setattr(choice, "price_written", price)
+    for text in speed_texts()[::2]:
+        op, _module = gradient(text)
+        assert not has_unknown(op)
+        ranking = Ranking.of(op, TARGETS[0])
+        ranking.cheapest(op)
+        applicable += len(ranking.applicable())
+        asked += 1
+    assert len(written) < 2.2 * asked
+    assert applicable > 5 * asked

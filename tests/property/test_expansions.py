@@ -1,0 +1,100 @@
+"""What `expand-ops` writes in place of an op means the same, in numpy and on onnxruntime."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.pipeline import apply
+from xdsl.dialects.builtin import ModuleOp, f32, i64
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Region, SSAValue
+
+from dialects.evaluate import evaluate
+from dialects.onnx import ops
+from dialects.onnx.base import OnnxOp
+from dialects.support.entry import set_names, update_function_type
+from dialects.support.shapes import Dim, tensor_type
+from gradc.exporter import export
+from gradc.runtime import Session
+from passes.support.expansions import EXPANSIONS
+
+EXPAND = "expand-ops{target=cuda opset=20}"
+
+
+def module_of(make, *types) -> ModuleOp:
+    """A function of one op on inputs of these types."""
+    block = Block(arg_types=types)
+    made = make(*block.args)
+    block.add_ops(made)
+    block.add_op(ReturnOp(made[-1].results[0]))
+    function = FuncOp("main", ([], []), Region(block))
+    update_function_type(function)
+    set_names(function, [f"x{i}" for i in range(len(types))], ["y"])
+    module = ModuleOp([function])
+    module.verify()
+    return module
+
+
+def check(module: ModuleOp, inputs: list[np.ndarray]) -> None:
+    want = evaluate(module, inputs)[0]
+    expanded = apply(module, EXPAND)
+    assert not [op for op in expanded.walk() if isinstance(op, tuple(EXPANSIONS))]
+    np.testing.assert_array_equal(evaluate(expanded, inputs)[0], want)
+    session = Session(export(expanded, opset=20, metadata={}), threads=1)
+    got = session.run({f"x{i}": array for i, array in enumerate(inputs)})
+    np.testing.assert_array_equal(got["y"], want)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_pad(seed: int):
+    """Pads of any sign, known or not, on all axes or some, of sizes known or not."""
+    rng = np.random.default_rng([5, seed])
+    sizes = rng.integers(2, 6, rng.integers(1, 5)).tolist()
+    dims: list[Dim] = [size if rng.integers(2) else None for size in sizes]
+    some = rng.integers(2)
+    axes = sorted(rng.choice(len(sizes), rng.integers(1, len(sizes) + 1), replace=False).tolist())
+    count = len(axes) if some else len(sizes)
+    pads = rng.integers(-1, 3, 2 * count)
+    fill = rng.choice([0.0, 1.5, np.nan])
+
+    def make(data: SSAValue, *given: SSAValue) -> list[OnnxOp]:
+        known = [] if given else [ops.ConstantOp(pads)]
+        value = ops.ConstantOp(np.array(fill, np.float32))
+        positions = [ops.ConstantOp(np.array(axes))] if some else []
+        made = ops.PadOp(data, *(given or known), value, *positions)
+        return [*known, value, *positions, made]
+
+    inputs = [rng.standard_normal(sizes).astype(np.float32)]
+    types = [tensor_type(f32, dims)]
+    if rng.integers(2):
+        types.append(tensor_type(i64, [2 * count]))
+        inputs.append(pads)
+    check(module_of(make, *types), inputs)
+
+
+def test_pad_of_an_empty_batch():
+    def make(data: SSAValue) -> list[OnnxOp]:
+        pads = ops.ConstantOp(np.array([0, 0, 1, 0, 2, 0]))
+        return [pads, ops.PadOp(data, pads)]
+
+    check(module_of(make, tensor_type(f32, [None, 3, 4])), [np.zeros((0, 3, 4), np.float32)])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int64])
+def test_equal(dtype):
+    values = np.array(
+        [0, -0.0, 1, np.nan, np.inf, -np.inf] if dtype == np.float32 else [-1, 0, 1, 2**62], dtype
+    )
+    type_ = tensor_type(f32 if dtype == np.float32 else i64, [None, None])
+    grid = [np.ascontiguousarray(x) for x in np.meshgrid(values, values)]
+    check(module_of(lambda a, b: [ops.EqualOp(a, b)], type_, type_), grid)
+
+
+@pytest.mark.parametrize("sizes", [(2, 3), (0, 3), ()])
+def test_constant_of_shape(sizes):
+    for value in (None, np.array([2.5], np.float32), np.array([7])):
+        module = module_of(
+            lambda given, value=value: [ops.ConstantOfShapeOp(given, value=value)],
+            tensor_type(i64, [len(sizes)]),
+        )
+        check(module, [np.array(sizes, np.int64)])

@@ -1,0 +1,119 @@
+"""The ops that are rows of tables: what each means, what it is in ONNX, and that backward is of forward.
+
+One set of tests for all rows. Problems are drawn from a row's declaration alone: ports, dtypes, attributes.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from support.pipeline import apply
+from support.row_problems import RowProblem, draw, slots
+
+from dialects.evaluate import evaluate
+from dialects.onednn.families import UnaryBackwardOp
+from dialects.onednn.row import BackwardRow
+from dialects.onednn.row_classes import KINDS, row_class
+from dialects.support.diagnostics import UnsupportedError
+from gradc.exporter import export
+from gradc.importers.mlir_text import import_mlir
+from gradc.runtime import Session
+from passes import pipelines
+from passes.onednn import rows
+from passes.target import Target
+
+OPSETS = (13, 16, 18, 21)
+BACKWARD = [kind for kind in KINDS if issubclass(row_class(kind), UnaryBackwardOp)]
+
+
+def seeded(kind: str, slot: int) -> np.random.Generator:
+    return np.random.default_rng([zlib.crc32(kind.encode()), slot])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_lowered_means_the_same(kind: str):
+    """Dtypes, shapes, sizes that only run time knows, targets, opsets and strictness take turns."""
+    for slot, (dtype, dynamic) in enumerate(slots(kind)):
+        problem = draw(kind, dtype, dynamic, seeded(kind, slot))
+        for target in ("cpu", "cuda", "portable")[slot % 3 : slot % 3 + 1]:
+            options = Target(target, OPSETS[slot % len(OPSETS)], strict_ieee=bool(slot % 2))
+            _check(problem, options)
+
+
+def _check(problem: RowProblem, target: Target) -> None:
+    want = evaluate(problem.module(), problem.feeds)
+    try:
+        module = apply(problem.module(), pipelines.lower(target))
+    except UnsupportedError:
+        assert problem.dtype == "f64" or target.opset < 18, (problem.kind, target)
+        return
+    problem.assert_agree(evaluate(module, problem.feeds), want)
+    if target.name == "cuda":
+        return
+    session = Session(export(module, opset=target.opset, metadata={}), threads=1)
+    got = session.run(dict(zip(problem.names, problem.feeds, strict=True)))
+    problem.assert_agree(tuple(got.values()), want)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_text_round_trip(kind: str):
+    module = draw(kind, "f32", True, seeded(kind, 100)).module()
+    text = str(module)
+    assert str(import_mlir(text, "row.mlir")) == text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_row_has_a_form(kind: str):
+    known = {*rows.FORMS, *rows.DERIVATIVES, *rows.REDUCTIONS}
+    assert kind in known, f"owed: {kind} in passes/onednn/rows.py"
+
+
+@pytest.mark.parametrize("kind", BACKWARD)
+def test_backward_is_the_derivative_of_forward(kind: str):
+    """<g, F(x + h) - F(x - h)> / 2h against the backward op, in float64, away from kinks."""
+    backward, forward = row_class(kind).ROW, row_class(kind.removesuffix("Backward")).ROW
+    assert isinstance(backward, BackwardRow)
+    rng = seeded(kind, 200)
+    x = rng.uniform(0.1, 0.9, 400) * np.where(kind == "SqrtBackward", 1, rng.choice([-1, 1], 400)) * 4
+    attributes = _attributes(kind)
+    step = 1e-6
+    kinked = np.abs(x[:, None] - _kinks(attributes)).min(1) < 1e-4
+    x = x[~kinked]
+    g = rng.normal(size=x.shape)
+    slope = (forward.meaning(x + step, **attributes) - forward.meaning(x - step, **attributes)) / (2 * step)
+    np.testing.assert_allclose(backward.meaning(x, g, **attributes), g * slope, rtol=2e-6, atol=1e-7)
+    if backward.from_dst is not None:
+        by_dst = backward.from_dst(forward.meaning(x, **attributes), g, **attributes)
+        np.testing.assert_allclose(by_dst, g * slope, rtol=2e-6, atol=1e-7)
+
+
+def _attributes(kind: str) -> Mapping[str, Any]:
+    given = {"alpha": 0.7, "beta": 0.4, "min": -1.5, "max": 2.0, "mode": "gelu_tanh"}
+    return {name: given[name] for name in row_class(kind).ROW.attributes}
+
+
+def _kinks(attributes: Mapping[str, Any]) -> np.ndarray:
+    alpha, beta = attributes.get("alpha", 1), attributes.get("beta", 0)
+    return np.array([0, -3, 3, -1.5, 2.0, -beta / alpha, (1 - beta) / alpha])
+
+
+def test_a_decision_is_made_on_rounded_values():
+    """1 + 1/512 is 1 in bf16, so it is at least 1 + 1/256 nowhere between two ops, either."""
+    text = """
+    func.func @main(%x: tensor<2xbf16>, %y: tensor<2xbf16>) -> tensor<2xi1> {
+      %s = onednn.add %x, %y : (tensor<2xbf16>, tensor<2xbf16>) -> tensor<2xbf16>
+      %z = onednn.greater_equal %x, %s : (tensor<2xbf16>, tensor<2xbf16>) -> tensor<2xi1>
+      func.return %z : tensor<2xi1>
+    }"""
+    import ml_dtypes
+
+    feeds = [np.array([1, 2], ml_dtypes.bfloat16), np.array([2.0**-9, 1], ml_dtypes.bfloat16)]
+    source = import_mlir(text, "decision.mlir")
+    (want,) = evaluate(source, feeds)
+    assert want.tolist() == [True, False]
+    (got,) = evaluate(apply(source, pipelines.lower(Target())), feeds)
+    assert got.tolist() == want.tolist()

@@ -1,0 +1,148 @@
+"""Random problems of the ops that are rows, drawn from what their classes declare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from support.compare import TOLERANCES, ulp
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Region
+
+from dialects.onednn.families import ReductionOp, RowOp, UnaryBackwardOp
+from dialects.onednn.row_classes import row_class
+from dialects.support import dtypes
+from dialects.support.attributes import AttributeSpec, documented_attributes
+from dialects.support.diagnostics import Position, location
+from dialects.support.documented_op import build
+from dialects.support.entry import set_names, update_function_type
+from dialects.support.shapes import Shape, tensor_type
+
+POSITIVE = {"Log", "Sqrt", "SqrtBackward", "Pow", "Reciprocal", "Divide"}
+"""Kinds whose operands stay away from 0, so that errors stay of the size of a rounding."""
+
+
+@dataclass(frozen=True)
+class RowProblem:
+    """One op on random data. `declared` are the shapes that the module says, `feeds` the arrays."""
+
+    kind: str
+    dtype: str
+    declared: tuple[tuple[str, Shape], ...]
+    feeds: tuple[np.ndarray, ...]
+    attributes: dict[str, Any]
+
+    @property
+    def names(self) -> list[str]:
+        return [f"x{i}" for i in range(len(self.feeds))]
+
+    def module(self) -> ModuleOp:
+        types = [tensor_type(_mlir(dtype), shape) for dtype, shape in self.declared]
+        block = Block(arg_types=types)
+        place = location("op", Position("row.mlir", 1, 1))
+        op = build(row_class(self.kind), list(block.args), self.attributes, location=place)
+        last = ReturnOp(op.results[0])
+        block.add_ops([op, last])
+        function = FuncOp("main", ([], []), Region(block))
+        update_function_type(function)
+        set_names(function, self.names, ["y"])
+        module = ModuleOp([function])
+        for made in (last, function, module):
+            made.location = place
+        module.verify()
+        return module
+
+    def assert_agree(self, got: Sequence[np.ndarray], want: Sequence[np.ndarray]) -> None:
+        """Within some roundings of f32 of the largest value, and one of a half type."""
+        for array, exact in zip(got, want, strict=True):
+            assert (array.dtype, array.shape) == (exact.dtype, exact.shape), self
+            if exact.dtype.kind in "bi":
+                np.testing.assert_array_equal(array, exact, str(self))
+                continue
+            wide, precise = array.astype(np.float64), exact.astype(np.float64)
+            finite = np.isfinite(precise)
+            np.testing.assert_array_equal(wide[~finite], precise[~finite])
+            tolerance = TOLERANCES[_name(exact.dtype)]
+            scale = np.maximum(np.abs(precise[finite]), 1)
+            allowed = 4e-6 * scale + tolerance.ulps * ulp(precise[finite], tolerance)
+            worst = np.max(np.abs(wide[finite] - precise[finite]) - allowed, initial=-1)
+            assert worst <= 0, (self.kind, self.attributes, worst)
+
+
+def slots(kind: str) -> Iterator[tuple[str, bool]]:
+    """The dtypes of a kind, each with sizes known at compile time and without."""
+    for dtype in row_class(kind).ROW.dtypes:
+        yield dtype, False
+        yield dtype, True
+
+
+def draw(kind: str, dtype: str, dynamic: bool, rng: np.random.Generator) -> RowProblem:
+    cls = row_class(kind)
+    shape = tuple(int(size) for size in rng.integers(1, 5, rng.integers(1, 5)))
+    shape = (0, *shape[1:]) if rng.random() < 0.1 and not issubclass(cls, ReductionOp) else shape
+    attributes = _attributes(cls, len(shape), rng)
+    shapes = _shapes(cls, shape, attributes, rng)
+    types = [cls.port_dtype(port, dtype) for port in cls.PORTS[: len(shapes)]]
+    feeds = tuple(_data(kind, type_, size, rng) for type_, size in zip(types, shapes, strict=True))
+    unknown = [tuple(None if dynamic else dim for dim in size) for size in shapes]
+    declared = tuple(zip(types, unknown, strict=True))
+    return RowProblem(kind, dtype, declared, feeds, attributes)
+
+
+def _shapes(
+    cls: type[RowOp], shape: tuple[int, ...], attributes: dict[str, Any], rng: np.random.Generator
+) -> list[tuple[int, ...]]:
+    count = sum(port not in documented_attributes(cls) for port in cls.PORTS)
+    if count == 1 or issubclass(cls, UnaryBackwardOp) or attributes.get("auto_broadcast") == "none":
+        return [shape] * count
+    other = tuple(1 if rng.random() < 0.3 else size for size in shape[rng.integers(0, len(shape)) :])
+    found = [shape, other] if rng.random() < 0.5 else [other, shape]
+    return [other, *found][-count:]
+
+
+def _attributes(cls: type[RowOp], rank: int, rng: np.random.Generator) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, documented in documented_attributes(cls).items():
+        if documented.required or rng.random() < 0.6:
+            found[name] = _value(name, documented.spec, rank, rng)
+    if found.get("min", 0) > found.get("max", 0):
+        found["min"], found["max"] = found["max"], found["min"]
+    return found
+
+
+def _value(name: str, spec: AttributeSpec, rank: int, rng: np.random.Generator) -> Any:
+    if spec.words:
+        return str(rng.choice(spec.words))
+    if spec.tag == "bool":
+        return bool(rng.random() < 0.5)
+    if name == "axes":
+        axes = rng.permutation(rank)[: rng.integers(0, rank + 1)]
+        return [int(axis) - rank * int(rng.random() < 0.5) for axis in axes]
+    return float(np.round(rng.uniform(0.2, 2), 2)) * (-1 if name == "min" else 1)
+
+
+def _data(kind: str, dtype: str, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+    entry = dtypes.by_name(dtype)
+    assert entry is not None
+    if dtype == "boolean":
+        return rng.random(shape) < 0.5
+    if dtype == "s32":
+        return rng.integers(-3, 4, shape, np.int32)
+    if kind in POSITIVE:
+        return rng.uniform(0.5, 2, shape).astype(entry.numpy)
+    return (rng.normal(size=shape) * 2).astype(entry.numpy)
+
+
+def _mlir(dtype: str) -> Any:
+    entry = dtypes.by_name(dtype)
+    assert entry is not None
+    return entry.mlir
+
+
+def _name(dtype: np.dtype) -> str:
+    entry = dtypes.of_numpy(dtype)
+    assert entry is not None
+    return entry.name

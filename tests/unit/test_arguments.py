@@ -1,0 +1,281 @@
+"""Every argument of the Python interface, given all kinds of wrong values: an error of ours that names it as
+Python spells it, or something sensible; never an exception of somebody else's."""
+
+from __future__ import annotations
+
+import inspect
+import pickle  # noqa: TID251 - what users do with a result; nothing of gradc's reads one
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gradc
+from gradc.builder import Graph
+from gradc.row_methods import RowMethods
+
+WRONG: Mapping[str, Any] = {
+    "None": None,
+    "True": True,
+    "False": False,
+    "1.5": 1.5,
+    "text": "x",
+    "empty": "",
+    "NUL": "a\0b",
+    "list": [],
+    "nested": [[None]],
+    "dict": {},
+    "keys": {1: 2},
+    "object": object(),
+    "nan": float("nan"),
+    "inf": float("inf"),
+    "-1": -1,
+    "0": 0,
+    "huge": 10**30,
+    "bytes": b"x",
+    "set": {1},
+    "function": len,
+    "numpy int": np.int64(3),
+    "numpy negative": np.int8(-3),
+    "numpy flag": np.bool_(True),
+    "numpy float": np.float32(1.5),
+    "array": np.ones((2, 2)),
+    "objects": np.array([object()]),
+    "path": Path("/no/such/file"),
+    "surrogate": "\ud800",
+    "complex": 1j,
+}
+
+
+def graph() -> Graph:
+    g = Graph()
+    dy, w = g.input("dy", "f32", [1, 2, 4]), g.input("w", "f32", [2, 3, 3])
+    settings = {"strides": [1], "pads_begin": [0], "pads_end": [0], "dilations": [1]}
+    form = {"data_format": "NCX", "weights_format": "OIX"}
+    g.output(g.convolution_backward_data(dy, w, [1, 3, 6], **settings, **form), "dx")
+    return g
+
+
+INPUTS = {"dy": np.ones((1, 2, 4), np.float32), "w": np.ones((2, 3, 3), np.float32)}
+
+
+@pytest.fixture(scope="module")
+def compiled() -> gradc.Compiled:
+    return gradc.compile(graph(), threads=1)
+
+
+@pytest.fixture(scope="module")
+def reported() -> gradc.Report:
+    pytest.importorskip("jinja2", reason="pip install -e '.[dev]' brings what draws reports")
+    return gradc.report(graph(), run=False, threads=1)
+
+
+def refused(call: Callable[[], Any], names: str | None) -> None:
+    """The call is meaningful, or one line says what is wrong with the argument, if it has a name."""
+    try:
+        call()
+    except gradc.GradcError as error:
+        text = str(error)
+        assert text.isprintable()
+        assert "--" not in text.replace("--limit", "")
+        assert names is None or names in text, text
+
+
+def parameters(function: Callable[..., Any]) -> list[str]:
+    return [name for name in inspect.signature(function).parameters if name not in ("self", "attributes")]
+
+
+ROW_METHODS = [
+    method
+    for name, method in vars(RowMethods).items()
+    if inspect.isfunction(method) and not name.startswith("_")
+]
+OF_COMPILE = [name for name in parameters(gradc.compile) if name != "source"]
+
+
+@pytest.mark.parametrize("value", WRONG.values(), ids=WRONG)
+class TestWrongValues:
+    @pytest.mark.parametrize("name", OF_COMPILE)
+    def test_of_compile(self, name: str, value: Any):
+        given = {"threads": 1, "tune_budget": 0, name: value}
+        is_file = name in ("constants", "tuning_file") and isinstance(value, str | Path | Mapping | list)
+        refused(lambda: gradc.compile(graph(), **given), None if is_file else name)
+
+    @pytest.mark.parametrize("name", [name for name in parameters(gradc.report) if name not in OF_COMPILE])
+    def test_of_report(self, name: str, value: Any):
+        given = {"source": graph(), "run": False, "threads": 1, name: value}
+        refused(lambda: gradc.report(**given), None if name in ("source", "inputs") else name)
+
+    def test_of_limits(self, value: Any):
+        for name in parameters(gradc.Limits):
+            refused(lambda name=name: gradc.Limits(**{name: value}), name.replace("_", "-"))
+
+    def test_source(self, value: Any):
+        refused(lambda: gradc.compile(value), None)
+
+    def test_of_a_run(self, value: Any, compiled: gradc.Compiled):
+        refused(lambda: compiled.run(value), None)
+        refused(lambda: compiled.reference(value), None)
+        refused(lambda: compiled.run(INPUTS, ep=value), "ep")
+        refused(lambda: compiled.run(INPUTS, threads=value), "threads")
+        refused(lambda: compiled.session(value), "ep")
+        refused(lambda: compiled.session(threads=value), "threads")
+
+    def test_arrays(self, value: Any, compiled: gradc.Compiled):
+        refused(lambda: compiled.run(INPUTS | {"dy": value}), "dy")
+        refused(lambda: compiled.reference(INPUTS | {"dy": value}), "dy")
+        refused(lambda: gradc.compile(graph(), constants={"w": value}), "w")
+        refused(lambda: graph().constant(value), "constant")
+
+    def test_paths(self, value: Any, compiled: gradc.Compiled, monkeypatch, tmp_path: Path):
+        monkeypatch.chdir(tmp_path)
+        refused(lambda: compiled.save(value), None)
+        refused(lambda: graph().save(value), None)
+
+    def test_path_of_a_report(self, value: Any, monkeypatch, tmp_path: Path, reported: gradc.Report):
+        monkeypatch.chdir(tmp_path)
+        refused(lambda: reported.save(value), None)
+
+    def test_of_a_graph(self, value: Any):
+        for call in (
+            lambda: Graph(value),
+            lambda: Graph().input(value, "f32", [1]),
+            lambda: Graph().input("x", value, [1]),
+            lambda: Graph().input("x", "f32", value),
+            lambda: Graph().input("x", "f32", [value]),
+            lambda: graph().constant(np.ones(1), value),
+            lambda: graph().output(value),
+            lambda: (g := Graph()).output(g.input("x", "f32", [1]), value),
+        ):
+            refused(call, None)
+
+    @pytest.mark.parametrize(
+        "method",
+        [
+            Graph.convolution_backward_data,
+            Graph.conv_transpose_backward_data,
+            Graph.interpolate_backward,
+            Graph.resize_bilinear_v2_grad,
+            Graph.upsample_bilinear2d_backward,
+        ],
+        ids=lambda method: method.__name__,
+    )
+    def test_of_an_op(self, method: Callable[..., Any], value: Any):
+        for name in parameters(method):
+            g = Graph()
+            x = g.input("x", "f32", [1, 2, 4, 4])
+            tensors = ("diff_dst", "weights", "src", "grads", "original_image", "gradOut")
+            good: dict[str, Any] = dict.fromkeys(tensors, x)
+            good |= {"strides": [1, 1], "dilations": [1, 1], "pads_begin": [0, 0], "pads_end": [0, 0]}
+            good |= {"mode": "linear", "outputSize": [4, 4], "inputSize": [1, 2, 4, 4], "sizes": [4, 4]}
+            known = {n: v for n, v in good.items() if n in parameters(method)}
+            refused(lambda g=g, name=name, known=known: method(g, **known | {name: value}), None)
+
+    def test_of_the_rows(self, value: Any):
+        attributes: dict[str, Any] = {"min": 0.0, "max": 1.0, "alpha": 1.0, "beta": 1.0, "mode": "gelu_erf"}
+        for method in ROW_METHODS:
+            names = [name for name in parameters(method) if name != "unknown"]
+            for name in names:
+                g = Graph()
+                x, cond = g.input("x", "f32", [2, 3]), g.input("c", "boolean", [2, 3])
+                tensors = dict.fromkeys(("src", "src_0", "src_1", "diff_dst"), x) | {"cond": cond}
+                known = {n: v for n, v in (tensors | attributes).items() if n in names}
+                said = None if name == "result_shape" else name
+                refused(lambda g=g, method=method, wrong=known | {name: value}: method(g, **wrong), said)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("threads", True, "threads: given True, expected a whole number, 1 or more"),
+        ("threads", 1.5, "threads: given 1.5, expected a whole number"),
+        ("threads", "2", "threads: given '2', expected a whole number"),
+        ("tuning_file", 5, "tuning_file: given 5, expected a path"),
+        ("strict_ieee", "x", "strict_ieee: given 'x', expected True or False"),
+        ("opset", 12, "opset: given 12, expected 13 to"),
+        ("opset", 18.0, "opset: given 18.0, expected a whole number"),
+        ("strategy", "nothing", "strategy: given nothing, expected one of"),
+        ("tune_budget", "x", "tune_budget: given 'x', expected seconds, 0 or more"),
+        ("shapes", {"dy": [1.5]}, "shapes of dy: given 1.5, expected a whole number, 1 or more"),
+    ],
+)
+def test_what_is_said(name: str, value: Any, said: str):
+    with pytest.raises(gradc.UsageError) as raised:
+        gradc.compile(graph(), **{name: value})
+    assert said in str(raised.value)
+
+
+def test_numbers_of_numpy_are_numbers():
+    flags = dict.fromkeys(("strict", "strict_ieee", "tune"), np.bool_(False))
+    c = gradc.compile(graph(), opset=np.int32(18), threads=np.int64(1), tune_budget=np.float32(1), **flags)
+    assert type(c.options.opset) is int
+    assert type(c.options.threads) is int
+    assert c.options.strict is False
+    c.run(INPUTS, threads=np.int8(1))
+    assert len(c._sessions) == 1
+    assert gradc.Limits(ops=np.int64(7)) == gradc.Limits(ops=7)
+
+
+class Requiring:
+    """As torch's tensors are that require a gradient."""
+
+    def __array__(self, *_: Any, **__: Any) -> np.ndarray:
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy()")
+
+
+class TestArrays:
+    def calls(self, compiled: gradc.Compiled, given: Any) -> list[Callable[[], Any]]:
+        return [
+            lambda: compiled.run(INPUTS | {"dy": given}),
+            lambda: compiled.reference(INPUTS | {"dy": given}),
+            lambda: gradc.compile(graph(), constants={"dy": given}),
+            lambda: graph().constant(given),
+        ]
+
+    def test_a_tensor_that_requires_a_gradient(self, compiled: gradc.Compiled):
+        for call in self.calls(compiled, Requiring()):
+            with pytest.raises(gradc.GradcError, match="detach"):
+                call()
+
+    def test_a_mask_is_not_dropped(self, compiled: gradc.Compiled):
+        masked = np.ma.MaskedArray(INPUTS["dy"], mask=np.arange(8).reshape(1, 2, 4) == 3)
+        for call in self.calls(compiled, masked):
+            with pytest.raises(gradc.GradcError, match="mask would be lost"):
+                call()
+        whole = np.ma.MaskedArray(INPUTS["dy"])
+        np.testing.assert_array_equal(compiled.run(INPUTS | {"dy": whole})["dx"], compiled.run(INPUTS)["dx"])
+
+
+class TestPickles:
+    @pytest.mark.parametrize("runs", [0, 1])
+    def test_a_compiled_graph(self, runs: int):
+        c = gradc.compile(graph(), threads=1)
+        expected = gradc.compile(graph(), threads=1).run(INPUTS)["dx"]
+        for _ in range(runs):
+            c.run(INPUTS), c.reference(INPUTS), c.inputs, c.outputs, repr(c)
+        again = pickle.loads(pickle.dumps(c))
+        assert again.model == c.model
+        np.testing.assert_array_equal(again.run(INPUTS)["dx"], expected)
+        np.testing.assert_array_equal(again.reference(INPUTS)["dx"], c.reference(INPUTS)["dx"])
+
+
+EDITS: Mapping[str, Callable[[Any], Any]] = {
+    "no nodes": lambda model: model.graph.ClearField("node"),
+    "another op": lambda model: setattr(model.graph.node[0], "op_type", "Nothing"),
+    "another input": lambda model: setattr(model.graph.input[0], "name", "z"),
+    "no inputs": lambda model: model.graph.ClearField("input"),
+    "no graph": lambda model: model.ClearField("graph"),
+    "another dtype": lambda model: setattr(model.graph.input[0].type.tensor_type, "elem_type", 11),
+    "no opset": lambda model: model.ClearField("opset_import"),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
+def test_an_edited_model_is_the_editors_fault(edit: Callable[[Any], Any], tmp_path: Path):
+    c = gradc.compile(graph(), threads=1)
+    edit(c.model)
+    with pytest.raises(gradc.GradcError):
+        c.run(INPUTS)
+    c.save(tmp_path / "edited.onnx")

@@ -1,0 +1,178 @@
+"""Graphs of thousands of ops in a row: nothing follows them by calling itself."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import pickle  # noqa: TID251
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+from support import deep
+from support.cli import run_gradc
+
+import gradc
+from dialects.support.constants import is_known
+from dialects.support.entry import entry_function
+from gradc.importers import import_file
+from gradc.printing import whole
+
+ROOT = Path(__file__).resolve().parents[2]
+FILES = [path for layer in ("dialects", "passes", "gradc") for path in sorted((ROOT / layer).rglob("*.py"))]
+
+VERBS = {
+    "compile": ("-o", "{}.onnx"),
+    "inspect": (),
+    "explain": (),
+    "verify": (),
+    "report": ("-o", "{}.html"),
+}
+
+BOUNDED = {
+    ("dialects/support/diagnostics.py", "_position"): "a location in a location",
+    ("dialects/onnx/types.py", "unranked"): "a type in a type",
+    ("dialects/onnx/types.py", "word_of"): "a type in a type",
+    ("passes/cost/rates.py", "seconds"): "features of two kinds",
+    ("passes/support/phases.py", "of"): "the spatial axes",
+    ("gradc/bench/peers/onednn_graph.py", "_load"): "libraries that miss each other",
+    ("gradc/documents/commands.py", "_command"): "the commands of gradc",
+    ("gradc/exporter.py", "_type_proto"): "a type in a type",
+    ("gradc/json_text.py", "_finite"): "our own documents",
+    ("gradc/opt_passes.py", "parse_passes"): "a pipeline of passes",
+    ("gradc/printing.py", "ElidingPrinter.print_attribute"): "an attribute in an attribute",
+}
+"""What calls itself, and over what: nothing that a larger graph makes deeper."""
+
+Functions = dict[str, set[str]]
+"""The functions and methods of a file, each with those that it refers to."""
+
+
+def functions(tree: ast.AST, owner: str = "") -> Functions:
+    found: Functions = {}
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.FunctionDef):
+            found[owner + node.name] = set(referred(node, owner))
+        inner = f"{node.name}." if isinstance(node, ast.ClassDef) else owner
+        found |= functions(node, "" if isinstance(node, ast.FunctionDef) else inner)
+    return found
+
+
+def referred(function: ast.FunctionDef, owner: str) -> Iterator[str]:
+    """Names that are read, and attributes of `self`; a local variable is no function."""
+    nodes = list(ast.walk(function))
+    local = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    local |= {n.arg for n in nodes if isinstance(n, ast.arg)}
+    for node in nodes:
+        if isinstance(node, ast.Name) and node.id not in local:
+            yield node.id
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
+            yield owner + node.attr
+
+
+def calling_themselves(found: Functions) -> set[str]:
+    """Also by way of others in the file."""
+    return {name for name in found if name in reached(found, name)}
+
+
+def reached(found: Functions, start: str) -> set[str]:
+    known: set[str] = set()
+    waiting = [start]
+    while waiting:
+        new = (found[waiting.pop()] & found.keys()) - known
+        known |= new
+        waiting += new
+    return known
+
+
+def test_no_function_calls_itself_but_these():
+    names = {
+        (path.relative_to(ROOT).as_posix(), name)
+        for path in FILES
+        for name in calling_themselves(functions(ast.parse(path.read_text(encoding="utf-8"))))
+    }
+    assert names == BOUNDED.keys()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def f(v):\n    return all(map(f, v.operands))",
+        "def f(v):\n    return g(v)\ndef g(v):\n    return f(v)",
+        "class C:\n    def f(self, v):\n        self.g(v)\n    def g(self, v):\n        self.f(v)",
+    ],
+)
+def test_what_calls_itself_is_found(text: str):
+    assert calling_themselves(functions(ast.parse(text)))
+
+
+def deepest(function: Any, *args: Any) -> int:
+    """The most frames that a call has above it."""
+    depth = most = 0
+
+    def count(frame: FrameType, event: str, given: Any) -> None:
+        nonlocal depth, most
+        depth += (event == "call") - (event == "return")
+        most = max(most, depth)
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        function(*args)
+    finally:
+        sys.setprofile(before)
+    return most
+
+
+def command(verb: str, path: Path, *further: str) -> None:
+    ended = run_gradc(verb, str(path), *(word.format(path) for word in VERBS[verb]), *further)
+    assert ended.code == 0, ended.err
+
+
+@pytest.mark.parametrize("kind", deep.KINDS)
+@pytest.mark.parametrize("verb", ["compile", "explain"])
+def test_the_stack_does_not_grow_with_the_graph(tmp_path: Path, verb: str, kind: str):
+    """Of a verb that was run before: the first time, modules are imported."""
+    small, large = tmp_path / "small.mlir", tmp_path / "large.mlir"
+    small.write_text(deep.KINDS[kind](8))
+    large.write_text(deep.KINDS[kind](36 if kind == "sizes" else 120))
+    command(verb, small)
+    assert deepest(command, verb, large) - deepest(command, verb, small) < 10
+
+
+def test_weights_behind_thousands_of_ops(tmp_path: Path):
+    path = tmp_path / "graph.mlir"
+    path.write_text(deep.weights(3000))
+    command("compile", path)
+
+
+@pytest.mark.parametrize("kind", ["weights", "doubled", "constants"])
+def test_what_is_known_is_asked_once(tmp_path: Path, kind: str):
+    path = tmp_path / "graph.mlir"
+    path.write_text(deep.KINDS[kind](1200))
+    (*_, conv, _) = entry_function(import_file(path)).body.block.ops
+    assert is_known(conv.operands[1]) == (kind == "constants")
+
+
+@pytest.mark.parametrize("copied", [lambda made: pickle.loads(pickle.dumps(made)), copy.deepcopy])
+def test_copies_of_a_deep_graph(tmp_path: Path, copied: Callable[[gradc.Compiled], gradc.Compiled]):
+    path = tmp_path / "graph.mlir"
+    path.write_text(deep.gradients(600))
+    compiled = gradc.compile(path)
+    again = copied(compiled)
+    for before, after in ((compiled.source, again.source), (compiled.module, again.module)):
+        assert whole(after) == whole(before)
+        assert [op.location for op in after.walk()] == [op.location for op in before.walk()]
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("kind", deep.KINDS)
+def test_three_thousand_ops(tmp_path: Path, kind: str, verb: str):
+    path = tmp_path / "graph.mlir"
+    path.write_text(deep.KINDS[kind](3000))
+    further = ("--shape", "d=1x4x6x6") if kind == "sizes" and verb == "verify" else ()
+    command(verb, path, *further)

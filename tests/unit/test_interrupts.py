@@ -1,0 +1,69 @@
+"""Ctrl-C while a block begins leaves what the block would change as it was."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from support.interrupts import entered_interrupted
+from support.terminals import terminal
+
+from dialects.support import limits
+from dialects.support.limits import Limits
+from gradc import atomic, progress, voice
+from gradc.bench.peers import onednn_graph
+
+
+def test_limits():
+    before = limits.current()
+    for line in entered_interrupted(lambda: limits.using(Limits(nodes=7)), "support/limits.py", "during.py"):
+        assert limits.current() == before, line
+    with limits.using(Limits(nodes=7)):
+        assert limits.current().nodes == 7
+
+
+def test_the_form_of_what_is_said():
+    for line in entered_interrupted(lambda: voice.speaking(voice.JSON), "gradc/voice.py", "during.py"):
+        assert not voice.is_json(), line
+    with voice.speaking(voice.JSON):
+        assert voice.is_json()
+
+
+def test_the_bar(monkeypatch: pytest.MonkeyPatch):
+    with terminal() as (stream, _):
+        monkeypatch.setattr(sys, "stderr", stream)
+        for line in entered_interrupted(progress.bar, "gradc/progress.py", "during.py"):
+            assert progress._bar.get() is None, line
+
+
+@pytest.mark.parametrize("nameless", [True, False])
+def test_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nameless: bool):
+    """Nothing is left for the next write to sweep up."""
+    if not nameless:
+        monkeypatch.setattr(atomic, "_open_nameless", lambda folder: None)
+    monkeypatch.setattr(atomic, "sweep", lambda *_: None)
+    for line in entered_interrupted(lambda: atomic.draft(tmp_path), "gradc/atomic.py"):
+        assert not os.listdir(tmp_path), line
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system binds no process to cores")
+def test_the_cores_of_the_process(monkeypatch: pytest.MonkeyPatch):
+    """The peer's library takes its threads from the cores that the process may use when it starts."""
+    cores, bind = os.sched_getaffinity(0), os.sched_setaffinity
+    interrupts = [KeyboardInterrupt()]
+
+    def interrupted(process: int, given: set[int]) -> None:
+        bind(process, given)
+        if interrupts:
+            raise interrupts.pop()
+
+    monkeypatch.setattr(onednn_graph, "_library_path", lambda: Path("lib/none.so"))
+    monkeypatch.setattr(os, "sched_setaffinity", interrupted)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            onednn_graph.Library(1)
+        assert os.sched_getaffinity(0) == cores
+    finally:
+        bind(0, cores)
