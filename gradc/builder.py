@@ -16,12 +16,12 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any, Never, NoReturn
+from typing import TYPE_CHECKING, Any, Never, NoReturn, TypeAlias
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 
 from dialects import source_ops
 from dialects.cann import ResizeBilinearV2GradOp, UpsampleBilinear2dBackwardOp
@@ -34,7 +34,7 @@ from dialects.onednn import (
 from dialects.onednn.base import OneDNNOp
 from dialects.onednn.row_classes import row_class
 from dialects.support import dense, dtypes, shapes
-from dialects.support.attributes import unknown_dims, whole_number
+from dialects.support.attributes import documented_attributes, unknown_dims, whole_number
 from dialects.support.diagnostics import (
     MIXED_GRAPHS,
     Diagnostic,
@@ -44,7 +44,7 @@ from dialects.support.diagnostics import (
     nearest,
     sentence,
 )
-from dialects.support.documented_op import build
+from dialects.support.documented_op import Declared, DocumentedOp, build
 from dialects.support.entry import set_names
 from dialects.support.shapes import Dim, Shape
 from gradc.arguments import array as as_array
@@ -61,6 +61,10 @@ Ints = Sequence[int]
 Floats = Sequence[float]
 Dims = Sequence[Dim]
 """Sizes; None or a name is one that only run time knows."""
+
+
+Operand: TypeAlias = "Value | Sequence[Value] | None"
+"""Of an op: a tensor, those of a port that takes any number of them, or None for one that is not given."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +134,8 @@ class Graph(RowMethods):
             raise _error(message, f'constant "{name}"' if name else "constant") from None
         self._check_op_name(name, "constant")
         op.location = location(name or "", caller())
-        return self._add(op, name)
+        (value,) = self._add(op, name)
+        return value
 
     def output(self, value: Value, name: str | None = None) -> None:
         """Make a value an output. Without a name it has that of its op, else `result<i>`."""
@@ -408,7 +413,7 @@ class Graph(RowMethods):
     def _row(
         self,
         kind: str,
-        operands: Sequence[Value],
+        operands: Sequence[Operand],
         attributes: Mapping[str, Any],
         name: str | None,
         result_shape: Dims | None,
@@ -417,27 +422,64 @@ class Graph(RowMethods):
         given = {key: value for key, value in attributes.items() if not isinstance(value, Value)}
         return self._build(row_class(kind), [*operands, *inputs], given, {}, name, result_shape)
 
+    def _row_results(
+        self,
+        kind: str,
+        operands: Sequence[Operand],
+        attributes: Mapping[str, Any],
+        name: str | None,
+        result_shapes: Sequence[Dims | None] | None,
+    ) -> Sequence[Value]:
+        return self._build_all(row_class(kind), operands, attributes, name, result_shapes)
+
     def _build(
         self,
         cls: type[OneDNNOp | CannResizeOp],
-        operands: Sequence[Value | None],
+        operands: Sequence[Operand],
         documented: Mapping[str, Any],
         others: Mapping[str, Any],
         name: str | None,
         result_shape: Dims | None,
     ) -> Value:
         """None stands for a documented argument that is not given."""
+        given = {key: value for key, value in documented.items() if value is not None} | dict(others)
+        shapes_given = None if result_shape is None else (result_shape,)
+        (result,) = self._build_all(cls, operands, given, name, shapes_given)
+        return result
+
+    def _build_all(
+        self,
+        cls: type[OneDNNOp | CannResizeOp],
+        operands: Sequence[Operand],
+        attributes: Mapping[str, Any],
+        name: str | None,
+        result_shapes: Sequence[Dims | None] | None,
+    ) -> Sequence[Value]:
+        """All results of an op. A documented attribute of None is not given."""
         self._check_op_name(name, cls.KIND)
         subject = f'{cls.KIND} "{name}"' if name else cls.KIND
-        given = list(takewhile(lambda operand: operand is not None, operands))
+        known = documented_attributes(cls)
         op = build(
             cls,
-            [self._operand(v, subject, f"input {port}") for port, v in zip(cls.PORTS, given, strict=False)],
-            {key: value for key, value in documented.items() if value is not None} | dict(others),
-            result_shape=None if result_shape is None else _shape(result_shape, subject, "result_shape"),
+            self._operands(cls, operands, subject),
+            {name: value for name, value in attributes.items() if value is not None or name not in known},
+            declared=_declared(cls, result_shapes, subject),
             location=location(name or "", caller()),
         )
         return self._add(op, name)
+
+    def _operands(
+        self, cls: type[OneDNNOp | CannResizeOp], operands: Sequence[Operand], subject: str
+    ) -> list[SSAValue]:
+        """Those before the first that is not given; behind it none may be."""
+        given = list(takewhile(lambda operand: operand is not None, operands))
+        if any(operand is not None for operand in operands[len(given) :]):
+            raise _error(
+                f"input {cls.port(len(given))} is missing", subject, hint="an input behind it is given"
+            )
+        if cls.is_variadic() and given:
+            given = [*given[:-1], *_several(given[-1], subject, cls.PORTS[-1])]
+        return [self._operand(v, subject, f"input {cls.port(i)}") for i, v in enumerate(given)]
 
     def _operand(self, value: Any, subject: str, role: str) -> SSAValue:
         if not isinstance(value, Value):
@@ -449,13 +491,15 @@ class Graph(RowMethods):
             raise _error(role, subject, given="a Value of another graph", expected="one of this graph")
         return value._ssa
 
-    def _add(self, op: Any, name: str | None) -> Value:
+    def _add(self, op: Operation, name: str | None) -> Sequence[Value]:
+        """The op's results. The first has the op's name, others that and their own."""
         self._block.add_op(op)
-        (result,) = op.results
         if name:
-            _hint(result, name)
-            self._op_names[result] = name
-        return Value(self, result)
+            others = [f"{name}_{role}" for role in getattr(op, "RESULTS", ())[1:]]
+            for result, hint in zip(op.results, (name, *others), strict=True):
+                _hint(result, hint)
+                self._op_names[result] = hint
+        return [Value(self, result) for result in op.results]
 
     def _default_output(self, value: SSAValue) -> str:
         wanted = self._op_names.get(value, "")
@@ -522,6 +566,28 @@ def _of_numpy(dtype: Any) -> dtypes.DType | None:
     except TypeError:
         return None
     return found if found in dtypes.DTYPES else None
+
+
+def _declared(cls: type[DocumentedOp], given: Sequence[Dims | None] | None, subject: str) -> list[Declared]:
+    """What the shapes that are given for the results declare of them."""
+    if given is None:
+        return []
+    if len(cls.RESULTS) == 1:
+        return [Declared(_shape(given[0], subject, "result_shape"))]
+    if not isinstance(given, list | tuple) or len(given) != len(cls.RESULTS):
+        expected = f"a list of {len(cls.RESULTS)}, of {', '.join(cls.RESULTS)}, None for any"
+        raise _error("result_shapes", subject, given=repr(given), expected=expected)
+    return [
+        Declared(None if shape is None else _shape(shape, subject, f"result_shapes {role}"))
+        for role, shape in zip(cls.RESULTS, given, strict=True)
+    ]
+
+
+def _several(given: Any, subject: str, port: str) -> Sequence[Any]:
+    """The operands of a port that takes any number of them."""
+    if isinstance(given, list | tuple):
+        return given
+    raise _error(f"input {port}", subject, given=type(given).__name__, expected="a list of Values")
 
 
 def _shape(shape: Any, subject: str, what: str = "shape") -> Shape:

@@ -7,25 +7,40 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Never
 
 if TYPE_CHECKING:
-    from gradc.builder import Dims, Ints, Value
+    from gradc.builder import Dims, Ints, Operand, Value
 
 REQUIRED: Any = None
 """The default of what must be given: the op itself says that it is missing, in its own words."""
 
 
 class RowMethods(ABC):
-    """A method per op. `name` is the op's in messages, `result_shape` declares its result."""
+    """A method per op.
+
+    `name` is the op's in messages. `result_shape` declares the result of an op, `result_shapes` those of an
+    op that has several, None for one of which nothing is known.
+    """
 
     @abstractmethod
     def _row(
         self,
         kind: str,
-        operands: Sequence[Value],
+        operands: Sequence[Operand],
         attributes: Mapping[str, Any],
         name: str | None,
         result_shape: Dims | None,
     ) -> Value:
         """An op of a kind. Of the attributes, None is not given, and a Value is an input in its place."""
+
+    @abstractmethod
+    def _row_results(
+        self,
+        kind: str,
+        operands: Sequence[Operand],
+        attributes: Mapping[str, Any],
+        name: str | None,
+        result_shapes: Sequence[Dims | None] | None,
+    ) -> Sequence[Value]:
+        """An op of a kind of several results."""
 
     def abs(
         self,
@@ -738,3 +753,78 @@ class RowMethods(ABC):
         dst = sum of src[j].
         """
         return self._row("ReduceSum", [src], {"keep_dims": keep_dims, "axes": axes, **unknown}, name, result_shape)
+
+    def prelu(
+        self,
+        src: Value = REQUIRED,
+        slope: Value = REQUIRED,
+        *,
+        data_format: str | None = None,
+        per_channel_broadcast: bool | None = None,
+        name: str | None = None,
+        result_shape: Dims | None = None,
+        **unknown: Never,
+    ) -> Value:
+        """A rectifier; its slope for negative elements is an operand.
+
+        dst[i] = src[i] if src[i] > 0, else slope[i] src[i].
+        """
+        return self._row("PReLU", [src, slope], {"data_format": data_format, "per_channel_broadcast": per_channel_broadcast, **unknown}, name, result_shape)
+
+    def prelu_backward(
+        self,
+        src: Value = REQUIRED,
+        slope: Value = REQUIRED,
+        diff_dst: Value = REQUIRED,
+        *,
+        data_format: str | None = None,
+        name: str | None = None,
+        result_shapes: Sequence[Dims | None] | None = None,
+        **unknown: Never,
+    ) -> tuple[Value, Value]:
+        """The gradients of a rectifier with respect to its data and to its slope.
+
+        diff_src[i] = diff_dst[i] if src[i] > 0, else slope[i] diff_dst[i]; diff_slope is the sum of src[i]
+        diff_dst[i], where src[i] is not positive, over all i that one element of slope is for.
+        """
+        given = {"data_format": data_format, **unknown}
+        diff_src, diff_slope = self._row_results("PReLUBackward", [src, slope, diff_dst], given, name, result_shapes)
+        return diff_src, diff_slope
+
+    def concat(
+        self,
+        src: Sequence[Value] = REQUIRED,
+        *,
+        axis: int = REQUIRED,
+        name: str | None = None,
+        result_shape: Dims | None = None,
+        **unknown: Never,
+    ) -> Value:
+        """Tensors joined along an axis.
+
+        dst = the elements of src_0, src_1, ... along the axis.
+        """
+        return self._row("Concat", [src], {"axis": axis, **unknown}, name, result_shape)
+
+    def layer_norm(
+        self,
+        src: Value = REQUIRED,
+        gamma: Value | None = None,
+        beta: Value | None = None,
+        *,
+        keep_stats: bool | None = None,
+        begin_norm_axis: int | None = None,
+        use_affine: bool | None = None,
+        epsilon: float | None = None,
+        name: str | None = None,
+        result_shapes: Sequence[Dims | None] | None = None,
+        **unknown: Never,
+    ) -> tuple[Value, Value, Value]:
+        """Slices over the last axes, brought to mean 0 and variance 1, then scaled and shifted.
+
+        dst = (src - mean) / sqrt(variance + epsilon) gamma + beta; mean and variance are those of each
+        slice over the axes from begin_norm_axis on.
+        """
+        given = {"keep_stats": keep_stats, "begin_norm_axis": begin_norm_axis, "use_affine": use_affine, "epsilon": epsilon, **unknown}
+        dst, mean, variance = self._row_results("LayerNorm", [src, gamma, beta], given, name, result_shapes)
+        return dst, mean, variance

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from dialects.onednn.families import ReductionOp
+from dialects.onednn.families import ReductionOp, RowOp
 from dialects.onednn.row_classes import row_class
 from dialects.support.attributes import AttributeSpec, documented_attributes
-from gradc.builder import Graph
+from gradc.builder import Graph, Value
 
 SIZE = 3
 SOME_VALUE = {"f32": 0.5, "s64": 1, "bool": True, "s64[]": [0], "f32[]": [0.5]}
@@ -22,9 +23,17 @@ def probe(kind: str, dtype: str, rank: int, dynamic: bool) -> Graph:
     required = {name: _some(d.spec) for name, d in documented.items() if d.required}
     if issubclass(cls, ReductionOp):
         required["axes"] = [0]
-    method = getattr(g, cls.ROW.method)
-    g.output(method(*(g.input(port, cls.port_dtype(port, dtype), shape) for port in ports), **required), "y")
+    operands: list[Any] = [_input(g, cls, port, dtype, shape) for port in ports]
+    if cls.is_variadic():
+        operands[-1] = [operands[-1], _input(g, cls, "src_1", dtype, shape)]
+    results = getattr(g, cls.ROW.method)(*operands, **required)
+    for role, result in zip(cls.RESULTS, results if isinstance(results, tuple) else (results,), strict=True):
+        g.output(result, role)
     return g
+
+
+def _input(g: Graph, cls: type[RowOp], port: str, dtype: str, shape: Sequence[Any]) -> Value:
+    return g.input(port, cls.port_dtype(port, dtype), cls.port_shape(port, tuple(shape)))
 
 
 def _some(spec: AttributeSpec) -> Any:

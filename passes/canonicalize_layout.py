@@ -20,7 +20,7 @@ from dialects.onednn.conv_transpose import ConvTransposeBackwardDataOp
 from dialects.onednn.convolution import ConvolutionBackwardDataOp
 from dialects.onnx import ops as onnx
 from dialects.support import layouts
-from dialects.support.documented_op import build, documented_attributes
+from dialects.support.documented_op import Declared, build, documented_attributes
 from dialects.support.shapes import shape_of
 from passes.support.rewriting import Emitter, replace, rewrite, simplify
 
@@ -50,10 +50,10 @@ class CanonicalizeConvLayout(RewritePattern):
             type(op),
             [op.diff_dst, weights, *op.operands[2:]],
             given | {"weights_format": target},
-            result_shape=shape_of(op.diff_src),
+            declared=[Declared(shape_of(op.diff_src))],
             location=op.location,
         )
-        replace(op, rewriter, emit, emit(result))
+        replace(op, rewriter, emit, [emit(result)])
 
 
 def _canonical_weights(op: ConvOp, target: str, page_weights: bool, emit: Emitter) -> SSAValue:

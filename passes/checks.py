@@ -95,19 +95,19 @@ class _Writer:
         return rows
 
     def _check(self, op: DocumentedOp) -> None:
-        (result,) = op.results
         operands = [self._operand_sizes(op, index) for index in range(len(op.operands))]
         if all(isinstance(size, int) for sizes in operands for size in sizes):
-            (inferred,) = inferred_types(op)
-            assert inferred is not None
-            self._sizes[result] = tuple(d for d in shape_of(inferred) if isinstance(d, int))
+            for result, inferred in zip(op.results, inferred_types(op), strict=True):
+                assert inferred is not None
+                self._sizes[result] = tuple(d for d in shape_of(inferred) if isinstance(d, int))
             return
         if type(op) not in CONDITIONS:
             raise error_at(op, "no check is known for run-time sizes of this op", kind=UnsupportedError)
+        (result,), (role,) = op.results, op.RESULTS
         rows, self._sizes[result] = CONDITIONS[type(op)](op, operands, self._math)
         for axis, (dim, size) in enumerate(zip(shape_of(result), self._sizes[result], strict=True)):
-            rows += equal(f"axis {axis} of {op.RESULT}", size, dim) if isinstance(dim, int) else []
-        self._guard(op, rows + self._named(op.RESULT, result))
+            rows += equal(f"axis {axis} of {role}", size, dim) if isinstance(dim, int) else []
+        self._guard(op, rows + self._named(role, result))
         # What an op makes is as legal as what it is given: no axis is empty, except perhaps the batch.
         self._held |= {row for size in self._sizes[result] for row in positive("", size)}
 

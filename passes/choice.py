@@ -106,10 +106,10 @@ class Ranking:
     def _written(self, op: Operation, strategy: Strategy) -> tuple[float, ...]:
         """The prices of what it writes; it is refused from now on if the target cannot run that."""
 
-        def write(op: Operation, target: Target, emit: Emitter) -> SSAValue:
-            value = strategy.write(op, target, emit)
-            self.refusals[strategy] = unrunnable(emit.ops, value, target)
-            return value
+        def write(op: Operation, target: Target, emit: Emitter) -> Sequence[SSAValue]:
+            values = strategy.write(op, target, emit)
+            self.refusals[strategy] = unrunnable(emit.ops, values, target)
+            return values
 
         return price_written(write, op, self.target)
 
@@ -206,11 +206,11 @@ def _of_problem(op: Operation, target: Target) -> Ranking:
     return _known[key]
 
 
-def unrunnable(ops: Sequence[Operation], value: SSAValue, target: Target) -> str | None:
-    """Why the target cannot run one of the ops that make a value, None if it can run all. What is made of
+def unrunnable(ops: Sequence[Operation], values: Sequence[SSAValue], target: Target) -> str | None:
+    """Why the target cannot run one of the ops that make some values, None if it can run all. What is made of
     constants alone is computed before."""
     constant = Constants(ops)
-    for op in live(ops, [value]):
+    for op in live(ops, values):
         assert isinstance(op, OnnxOp)
         if not all(map(constant, op.results)) and (reason := target.lacks_form(op)):
             return reason

@@ -52,7 +52,7 @@ class ConvertUpsample(RewritePattern):
                 "format": op.value("format"),
             },
         )
-        replace(op, rewriter, emit, emit(resized))
+        replace(op, rewriter, emit, [emit(resized)])
 
 
 def _image(op: UpsampleBilinear2dBackwardOp, emit: Emitter) -> SSAValue:
@@ -78,4 +78,4 @@ class ConvertResize(RewritePattern):
         dtype = element_type_of(op.original_image)
         if element_type_of(value) != dtype:
             value = emit(onnx.CastOp(value, to=dtype))
-        replace(op, rewriter, emit, value)
+        replace(op, rewriter, emit, [value])

@@ -75,8 +75,8 @@ class ConvertConvolution(RewritePattern):
         if op.value("weights_format") != "OIX":
             return
         emit = Emitter()
-        value = write_alike(op, _KNOWN, emit, lambda emit: _convolution(op, emit))
-        replace(op, rewriter, emit, value)
+        values = write_alike(op, _KNOWN, emit, lambda emit: [_convolution(op, emit)])
+        replace(op, rewriter, emit, values)
 
 
 def _convolution(op: ConvolutionBackwardDataOp, emit: Emitter) -> SSAValue:
@@ -171,8 +171,10 @@ class ConvertConvTranspose(RewritePattern):
         if op.value("weights_format") != "IOX" or problem.documented_weights:
             return
         emit = Emitter()
-        value = write_alike(op, _KNOWN, emit, lambda emit: self._written(op, problem, emit), self.strict_ieee)
-        replace(op, rewriter, emit, value)
+        values = write_alike(
+            op, _KNOWN, emit, lambda emit: [self._written(op, problem, emit)], self.strict_ieee
+        )
+        replace(op, rewriter, emit, values)
 
     def _written(
         self, op: ConvTransposeBackwardDataOp, problem: ConvTransposeBackwardDataProblem, emit: Emitter
@@ -229,8 +231,8 @@ class ConvertInterpolate(RewritePattern):
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: InterpolateBackwardOp, rewriter: PatternRewriter) -> None:
         emit = Emitter()
-        value = write_alike(op, _KNOWN, emit, lambda emit: _resize(op, emit))
-        replace(op, rewriter, emit, value)
+        values = write_alike(op, _KNOWN, emit, lambda emit: [_resize(op, emit)])
+        replace(op, rewriter, emit, values)
 
 
 def _resize(op: InterpolateBackwardOp, emit: Emitter) -> SSAValue:
@@ -248,4 +250,4 @@ class ConvertRow(RewritePattern):
         if not isinstance(op, RowOp):
             return
         e = Operators(strict_ieee=self.strict_ieee)
-        replace(op, rewriter, e.emit, in_onnx(op, e).value)
+        replace(op, rewriter, e.emit, [result.value for result in in_onnx(op, e)])

@@ -36,6 +36,6 @@ class Expand(RewritePattern):
         if not isinstance(op, OnnxOp) or not self.target.expands(op):
             return
         emit = Emitter()
-        value = EXPANSIONS[type(op)].write(emit, op)
-        if value is not None:
-            replace(op, rewriter, emit, value)
+        values = EXPANSIONS[type(op)].write(emit, op)
+        if values is not None:
+            replace(op, rewriter, emit, values)

@@ -35,7 +35,7 @@ class GradConvOp(DocumentedOp, KnowsOperands):
     """
 
     PORTS: ClassVar = ("diff_dst", "weights")
-    RESULT: ClassVar = "diff_src"
+    RESULTS: ClassVar = ("diff_src",)
 
     diff_dst = operand_def(TensorType)
     weights = operand_def(TensorType)
@@ -231,7 +231,7 @@ class TakeWindowOp(DocumentedOp):
     name = "grad.take_window"
 
     PORTS: ClassVar = ("data", "begin", "size")
-    RESULT: ClassVar = "result"
+    RESULTS: ClassVar = ("result",)
 
     data = operand_def(TensorType)
     begin = operand_def(TensorType)

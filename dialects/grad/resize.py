@@ -36,7 +36,7 @@ class ResizeBackwardOp(DocumentedOp):
     name = "grad.resize_backward"
 
     PORTS: ClassVar = ("diff_dst",)
-    RESULT: ClassVar = "diff_src"
+    RESULTS: ClassVar = ("diff_src",)
 
     diff_dst = operand_def(TensorType)
     axes = prop_def(INTS)
@@ -100,7 +100,7 @@ class ResizeBackwardDynamicOp(DocumentedOp):
     name = "grad.resize_backward_dynamic"
 
     PORTS: ClassVar = ("diff_dst", "input_sizes", "step_numerators", "step_denominators")
-    RESULT: ClassVar = "diff_src"
+    RESULTS: ClassVar = ("diff_src",)
 
     diff_dst = operand_def(TensorType)
     input_sizes = operand_def(TensorType)

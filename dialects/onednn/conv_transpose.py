@@ -61,7 +61,7 @@ class ConvTransposeBackwardDataOp(OneDNNConvOp, HasReadings):
     KIND: ClassVar[str] = "ConvTransposeBackwardData"
 
     PORTS: ClassVar = ("diff_dst", "weights")
-    RESULT: ClassVar = "diff_src"
+    RESULTS: ClassVar = ("diff_src",)
     EXTRA_PORT_HINT: ClassVar = "this op has no shape input: its sizes follow from diff_dst"
     FOREIGN_ATTRIBUTES: ClassVar = {
         "dst_shape": "dst_shape belongs to ConvolutionBackwardData: here the sizes follow from diff_dst"

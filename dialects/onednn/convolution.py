@@ -84,7 +84,7 @@ class ConvolutionBackwardDataOp(OneDNNConvOp):
     KIND: ClassVar[str] = "ConvolutionBackwardData"
 
     PORTS: ClassVar = ("diff_dst", "weights", "dst_shape")
-    RESULT: ClassVar = "diff_src"
+    RESULTS: ClassVar = ("diff_src",)
 
     diff_dst = operand_def(TensorType)
     weights = operand_def(TensorType)

@@ -57,9 +57,15 @@ class RowOp(OneDNNOp, ABC):
         del port
         return dtype
 
+    @classmethod
+    def port_shape(cls, port: str, shape: Shape) -> Shape:
+        """A shape that a port may have beside data of a shape."""
+        del port
+        return shape
+
     @abstractmethod
-    def evaluate(self, *operands: np.ndarray) -> np.ndarray:
-        """The result in float64, or in the dtype that the op's result has anyway."""
+    def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
+        """The results in float64, or in the dtype that a result has anyway."""
 
     def remarks(self) -> Iterator[Diagnostic]:
         return iter(())
@@ -95,7 +101,7 @@ class UnaryOp(RowOp, ABC):
     SUMMARY: ClassVar = "A function of each element."
     CONSTRAINTS: ClassVar = "C1 a float dtype."
     PORTS: ClassVar = ("src",)
-    RESULT: ClassVar = "dst"
+    RESULTS: ClassVar = ("dst",)
 
     src = operand_def(TensorType)
     dst = result_def(TensorType)
@@ -104,8 +110,8 @@ class UnaryOp(RowOp, ABC):
         self._check_dtype("src", self.src)
         return (tensor_type(element_type_of(self.src), shape_of(self.src)),)
 
-    def evaluate(self, *operands: np.ndarray) -> np.ndarray:
-        return self.ROW.meaning(*operands, **self.given_attributes())
+    def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
+        return (self.ROW.meaning(*operands, **self.given_attributes()),)
 
 
 class BinaryOp(RowOp, ABC):
@@ -118,7 +124,7 @@ class BinaryOp(RowOp, ABC):
     )
     COMMON_ATTRIBUTES: ClassVar = {"auto_broadcast": AUTO_BROADCAST}
     PORTS: ClassVar = ("src_0", "src_1")
-    RESULT: ClassVar = "dst"
+    RESULTS: ClassVar = ("dst",)
 
     src_0 = operand_def(TensorType)
     src_1 = operand_def(TensorType)
@@ -145,8 +151,8 @@ class BinaryOp(RowOp, ABC):
     def _ports(self) -> list[tuple[str, SSAValue]]:
         return [("src_0", self.src_0), ("src_1", self.src_1)]
 
-    def evaluate(self, *operands: np.ndarray) -> np.ndarray:
-        return self.ROW.meaning(*operands)
+    def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
+        return (self.ROW.meaning(*operands),)
 
 
 class ComparisonOp(BinaryOp, ABC):
@@ -169,7 +175,7 @@ class ChoiceOp(RowOp, ABC):
     )
     COMMON_ATTRIBUTES: ClassVar = {"auto_broadcast": AUTO_BROADCAST}
     PORTS: ClassVar = ("cond", "src_0", "src_1")
-    RESULT: ClassVar = "dst"
+    RESULTS: ClassVar = ("dst",)
 
     cond = operand_def(TensorType)
     src_0 = operand_def(TensorType)
@@ -200,8 +206,8 @@ class ChoiceOp(RowOp, ABC):
         given, expected = show(self.cond), f"one that broadcasts to {shapes.show(common)}"
         raise self.error("shape of cond", given=given, expected=expected)
 
-    def evaluate(self, *operands: np.ndarray) -> np.ndarray:
-        return self.ROW.meaning(*operands)
+    def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
+        return (self.ROW.meaning(*operands),)
 
 
 class UnaryBackwardOp(RowOp, ABC):
@@ -212,7 +218,7 @@ class UnaryBackwardOp(RowOp, ABC):
     SUMMARY: ClassVar = "The gradient of a function of each element."
     CONSTRAINTS: ClassVar = "C1 one float dtype on both ports; C2 equal shapes."
     PORTS: ClassVar = ("src", "diff_dst")
-    RESULT: ClassVar = "diff_src"
+    RESULTS: ClassVar = ("diff_src",)
 
     src = operand_def(TensorType)
     diff_dst = operand_def(TensorType)
@@ -233,10 +239,10 @@ class UnaryBackwardOp(RowOp, ABC):
         self.check_same_dtype(ports)
         return (tensor_type(element_type_of(self.src), self._check_equal_shapes(ports)),)
 
-    def evaluate(self, *operands: np.ndarray) -> np.ndarray:
+    def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
         meaning = self.ROW.from_dst if self.uses_dst else self.ROW.meaning
         assert meaning is not None
-        return meaning(*operands, **self.given_attributes())
+        return (meaning(*operands, **self.given_attributes()),)
 
 
 class ReductionOp(RowOp, ABC):
@@ -249,7 +255,7 @@ class ReductionOp(RowOp, ABC):
     )
     COMMON_ATTRIBUTES: ClassVar = {"axes": INTS.with_default(()), "keep_dims": FLAG.with_default(False)}
     PORTS: ClassVar = ("src", "axes")
-    RESULT: ClassVar = "dst"
+    RESULTS: ClassVar = ("dst",)
 
     src = operand_def(TensorType)
     axes_input = opt_operand_def(TensorType)
@@ -304,12 +310,12 @@ class ReductionOp(RowOp, ABC):
             raise self.error("axes", given=list(given), expected="each axis once")
         return axes
 
-    def evaluate(self, *operands: np.ndarray) -> np.ndarray:
+    def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
         src, *rest = operands
         axes = self._checked_axes(rest[0].astype(int).tolist()) if rest else self.known_axes()
         if not axes:
-            return src
+            return (src,)
         kept = [axis for axis in range(src.ndim) if axis not in axes]
         rows = src.transpose(*kept, *axes).reshape(*(src.shape[axis] for axis in kept), -1)
         reduced = self.ROW.meaning(rows, axis=-1)
-        return np.expand_dims(reduced, axes) if self.value("keep_dims") else reduced
+        return (np.expand_dims(reduced, axes) if self.value("keep_dims") else reduced,)

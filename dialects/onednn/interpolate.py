@@ -57,7 +57,7 @@ class InterpolateBackwardOp(OneDNNOp, KnowsOperands):
     KIND: ClassVar[str] = "InterpolateBackward"
 
     PORTS: ClassVar = ("src", "diff_dst", "sizes")
-    RESULT: ClassVar = "diff_src"
+    RESULTS: ClassVar = ("diff_src",)
 
     src = operand_def(TensorType)
     diff_dst = operand_def(TensorType)

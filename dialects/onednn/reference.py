@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from xdsl.interpreter import Interpreter, InterpreterFunctions, impl, register_impls
+from xdsl.ir import SSAValue
 
 from dialects.grad.geometry import Pads
 from dialects.grad.reference import conv, resize
@@ -81,11 +82,16 @@ class OneDNNFunctions(InterpreterFunctions):
 
 
 def _row(_functions: InterpreterFunctions, _: Interpreter, op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """An op that says itself what it gives: in float64, rounded once to the dtype of its result."""
-    dtype = of_mlir(element_type_of(op.results[0]))
-    assert dtype is not None
+    """An op that says itself what it gives: in float64, rounded once to the dtypes of its results."""
     with np.errstate(all="ignore"):
-        return (round_to(op.evaluate(*map(wide, args)), dtype.numpy),)
+        found = op.evaluate(*map(wide, args))
+    return tuple(_rounded(array, result) for array, result in zip(found, op.results, strict=True))
+
+
+def _rounded(array: np.ndarray, result: SSAValue) -> np.ndarray:
+    dtype = of_mlir(element_type_of(result))
+    assert dtype is not None
+    return round_to(array, dtype.numpy)
 
 
 def row_functions() -> InterpreterFunctions:

@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-
-import numpy as np
+from typing import Any
 
 from dialects.support.attributes import AttributeSpec
 
-Meaning = Callable[..., np.ndarray]
-"""From float64 arrays, one per data operand, and the attributes by keyword, to the result."""
+Meaning = Callable[..., Any]
+"""From float64 arrays, one per data operand, and the attributes by keyword, to the result, or to several."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,19 @@ class BackwardRow(Row):
     from_dst: Meaning | None = None
 
 
-_WORDS = ("Leaky", "Hard", "Soft", "Squared", "Backward", "Reduce", "Greater", "PReLU", "GELU", "ReLU")
+_WORDS = (
+    "Layer",
+    "Leaky",
+    "Hard",
+    "Soft",
+    "Squared",
+    "Backward",
+    "Reduce",
+    "Greater",
+    "PReLU",
+    "GELU",
+    "ReLU",
+)
 
 
 def snake_case(kind: str) -> str:

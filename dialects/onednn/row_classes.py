@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def
 
-from dialects.onednn import pointwise, reduce
+from dialects.onednn import norm, pointwise, prelu, reduce, structure
 from dialects.onednn.families import (
     BinaryOp,
     ChoiceOp,
@@ -23,7 +23,7 @@ from dialects.onednn.families import (
     UnaryBackwardOp,
     UnaryOp,
 )
-from dialects.onednn.row import BackwardRow, Row
+from dialects.onednn.row import Row
 from dialects.support.attributes import AttributeSpec
 
 FAMILIES: Mapping[str, tuple[type[RowOp], Sequence[Row]]] = MappingProxyType(
@@ -34,6 +34,10 @@ FAMILIES: Mapping[str, tuple[type[RowOp], Sequence[Row]]] = MappingProxyType(
         "choice": (ChoiceOp, pointwise.CHOICE),
         "unary backward": (UnaryBackwardOp, pointwise.BACKWARD),
         "reduction": (ReductionOp, reduce.REDUCTIONS),
+        "rectifier": (prelu.RectifierOp, prelu.RECTIFIERS),
+        "rectifier backward": (prelu.RectifierBackwardOp, prelu.RECTIFIERS_BACKWARD),
+        "joining": (structure.JoiningOp, structure.JOINING),
+        "layer normalization": (norm.LayerNormalizationOp, norm.LAYER_NORMALIZATION),
     }
 )
 
@@ -89,11 +93,15 @@ def _definition(spec: AttributeSpec) -> Any:
     return prop_def(spec) if spec.default is None else opt_prop_def(spec)
 
 
+def result_formula(base: type[RowOp], row: Row) -> str:
+    """`dst[i] = abs(src[i])`: the first result, and what the row says of it."""
+    index = "[i]" if "[i]" in row.formula else ""
+    return f"{base.RESULTS[0]}{index} = {row.formula}"
+
+
 def docstring(base: type[RowOp], row: Row) -> str:
     """Summary, formula and constraints, as the docstring of a class that is written by hand has them."""
-    result = "diff_src" if isinstance(row, BackwardRow) else "dst"
-    index = "" if base is ReductionOp else "[i]"
-    parts = (base.SUMMARY, f"{result}{index} = {row.formula}.", base.CONSTRAINTS)
+    parts = (base.SUMMARY, f"{result_formula(base, row)}.", base.CONSTRAINTS)
     return (
         "\n\n".join(textwrap.indent(textwrap.fill(part, 106), "    ") for part in parts).lstrip() + "\n    "
     )

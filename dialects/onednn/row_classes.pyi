@@ -6,6 +6,9 @@ from typing import ClassVar
 from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, IntegerAttr, StringAttr
 
 from dialects.onednn.families import BinaryOp, ChoiceOp, ComparisonOp, ReductionOp, RowOp, UnaryBackwardOp, UnaryOp
+from dialects.onednn.norm import LayerNormalizationOp
+from dialects.onednn.prelu import RectifierBackwardOp, RectifierOp
+from dialects.onednn.structure import JoiningOp
 from dialects.onednn.row import Row
 
 FAMILIES: Mapping[str, tuple[type[RowOp], Sequence[Row]]]
@@ -14,6 +17,7 @@ NAMES: Mapping[str, str]
 
 def row_class(kind: str) -> type[RowOp]: ...
 def loaded_rows() -> tuple[type[RowOp], ...]: ...
+def result_formula(base: type[RowOp], row: Row) -> str: ...
 def docstring(base: type[RowOp], row: Row) -> str: ...
 
 class AbsOp(UnaryOp):
@@ -537,3 +541,59 @@ class ReduceSumOp(ReductionOp):
     KIND: ClassVar[str]
     axes: DenseArrayBase | None
     keep_dims: IntegerAttr | None
+
+class PReLUOp(RectifierOp):
+    """A rectifier; its slope for negative elements is an operand.
+
+    dst[i] = src[i] if src[i] > 0, else slope[i] src[i].
+
+    C1 one float dtype on both ports; C2 slope broadcasts to the shape of src as in numpy; a vector lies along
+    the channel axis unless per_channel_broadcast is false.
+    """
+
+    KIND: ClassVar[str]
+    data_format: StringAttr | None
+    per_channel_broadcast: IntegerAttr | None
+
+class PReLUBackwardOp(RectifierBackwardOp):
+    """The gradients of a rectifier with respect to its data and to its slope.
+
+    diff_src[i] = diff_dst[i] if src[i] > 0, else slope[i] diff_dst[i]; diff_slope is the sum of src[i]
+    diff_dst[i], where src[i] is not positive, over all i that one element of slope is for.
+
+    C1 one float dtype on all ports; C2 src and diff_dst have one shape; C3 slope broadcasts to it as in
+    numpy; a vector lies along the channel axis.
+    """
+
+    KIND: ClassVar[str]
+    data_format: StringAttr | None
+
+class ConcatOp(JoiningOp):
+    """Tensors joined along an axis.
+
+    dst = the elements of src_0, src_1, ... along the axis.
+
+    C1 one float dtype on all ports; C2 shapes that differ along the axis at most; C3 axis from -rank to rank
+    - 1.
+    """
+
+    KIND: ClassVar[str]
+    axis: IntegerAttr
+
+class LayerNormOp(LayerNormalizationOp):
+    """Slices over the last axes, brought to mean 0 and variance 1, then scaled and shifted.
+
+    dst = (src - mean) / sqrt(variance + epsilon) gamma + beta; mean and variance are those of each slice over
+    the axes from begin_norm_axis on.
+
+    C1 a float dtype; gamma and beta have one, that of src or f32, and the statistics have it, too (f32
+    without gamma); C2 begin_norm_axis from -rank to rank - 1; C3 gamma and beta are given where use_affine is
+    true, and there alone, in the shape of the normalised axes; C4 a document lists mean and variance where
+    keep_stats is true.
+    """
+
+    KIND: ClassVar[str]
+    keep_stats: IntegerAttr | None
+    begin_norm_axis: IntegerAttr | None
+    use_affine: IntegerAttr | None
+    epsilon: FloatAttr | None

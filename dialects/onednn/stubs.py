@@ -23,7 +23,7 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, IntegerAttr, StringAttr
 
-from dialects.onednn.families import {bases}
+{imports}
 from dialects.onednn.row import Row
 
 FAMILIES: Mapping[str, tuple[type[RowOp], Sequence[Row]]]
@@ -32,6 +32,7 @@ NAMES: Mapping[str, str]
 
 def row_class(kind: str) -> type[RowOp]: ...
 def loaded_rows() -> tuple[type[RowOp], ...]: ...
+def result_formula(base: type[RowOp], row: Row) -> str: ...
 def docstring(base: type[RowOp], row: Row) -> str: ...
 '''
 
@@ -47,8 +48,14 @@ ENCODINGS = {
 
 def text() -> str:
     classes = ["\n".join(_class(base, row)) for base, rows in FAMILIES.values() for row in rows]
-    bases = ", ".join(sorted({RowOp.__name__, *(base.__name__ for base, _ in FAMILIES.values())}))
-    return "\n".join((HEAD.format(bases=bases), *classes))
+    return "\n".join((HEAD.format(imports="\n".join(_imports())), *classes))
+
+
+def _imports() -> Iterator[str]:
+    bases = {RowOp, *(base for base, _ in FAMILIES.values())}
+    for module in sorted({base.__module__ for base in bases}):
+        names = ", ".join(sorted(base.__name__ for base in bases if base.__module__ == module))
+        yield f"from {module} import {names}"
 
 
 def _class(base: type[RowOp], row: Row) -> Iterator[str]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from abc import ABC
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 from xdsl.dialects.builtin import (
@@ -25,7 +26,7 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import IRDLOperation, OptionalDef
+from xdsl.irdl import IRDLOperation, VariadicDef
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
@@ -65,10 +66,11 @@ class DocumentedOp(VerifiedOnce, IRDLOperation, InfersTypes, ABC):
     """An op whose attributes are declared with an `AttributeSpec` each."""
 
     PORTS: ClassVar[tuple[str, ...]]
-    """The documented names of the operands, in order."""
+    """The documented names of the operands, in order. A last one `src_i` stands for any number of operands,
+    `src_0`, `src_1` and so on, and is declared with `var_operand_def`."""
 
-    RESULT: ClassVar[str]
-    """The documented name of the one result."""
+    RESULTS: ClassVar[tuple[str, ...]]
+    """The documented names of the results, in order. An op has all of them, also those nobody reads."""
 
     EXTRA_PORT_HINT: ClassVar[str] = ""
     """What to say to somebody who gives more operands than the document lists."""
@@ -110,7 +112,28 @@ class DocumentedOp(VerifiedOnce, IRDLOperation, InfersTypes, ABC):
         check_results(self)
 
     def result_role(self, index: int) -> str:
-        return self.RESULT
+        return self.result_name(index)
+
+    @classmethod
+    def result_name(cls, index: int) -> str:
+        """The documented name of a result."""
+        return cls.RESULTS[index] if index < len(cls.RESULTS) else f"outputs[{index}]"
+
+    @classmethod
+    def port(cls, index: int) -> str:
+        """The documented name of an operand."""
+        if index >= len(cls.PORTS) - 1 and cls.is_variadic():
+            return f"{cls.PORTS[-1].removesuffix('_i')}_{index - len(cls.PORTS) + 1}"
+        return cls.PORTS[index] if index < len(cls.PORTS) else f"inputs[{index}]"
+
+    @classmethod
+    def is_variadic(cls) -> bool:
+        """Whether the last port takes any number of operands."""
+        return cls.PORTS[-1].endswith("_i")
+
+    def required_results(self) -> int:
+        """How many results a document has to list; it may leave out those after them."""
+        return len(self.RESULTS)
 
     def checked(self, check, *args: Any) -> Any:
         """Run a check of plain values; its GradcError gets this op's place."""
@@ -151,24 +174,32 @@ class DocumentedOp(VerifiedOnce, IRDLOperation, InfersTypes, ABC):
         )
 
 
+@dataclass(frozen=True)
+class Declared:
+    """What is declared of a result, None where nothing is."""
+
+    shape: Shape | None = None
+    dtype: Attribute | None = None
+
+
 def build(
     cls: type[OpT],
     operands: Sequence[SSAValue],
     attributes: Mapping[str, Any],
     *,
-    result_shape: Shape | None = None,
-    result_dtype: Attribute | None = None,
+    declared: Sequence[Declared] = (),
     location=None,
     discardable: Mapping[str, Attribute] | None = None,
 ) -> OpT:
-    """An op from Python values, verified, with its result type inferred.
+    """An op from Python values, verified, with its result types inferred.
 
-    `result_shape` and `result_dtype` are what is declared of the result, None where nothing is.
+    `declared` says what is known of the first results; of the others nothing is.
     Raises GradcError, placed at `location`, for anything the document does not admit.
     """
+    known = (*declared, *(Declared(),) * (len(cls.RESULTS) - len(declared)))
     op = cls.create(
         operands=operands,
-        result_types=[_declared_type(operands, result_shape, result_dtype)],
+        result_types=[_declared_type(operands, each) for each in known],
         location=location,
         attributes=discardable or {},
     )
@@ -178,10 +209,10 @@ def build(
     errors.check()
     op.normalise()
     check_form(op)
-    (inferred,) = inferred_types(op)
-    assert isinstance(inferred, TensorType)
-    declared = shapes.shape_of(inferred if result_shape is None else op.results[0])
-    set_type(op.results[0], shapes.tensor_type(result_dtype or inferred.element_type, declared))
+    for result, inferred, each in zip(op.results, inferred_types(op), known, strict=True):
+        assert isinstance(inferred, TensorType)
+        shape = shapes.shape_of(inferred if each.shape is None else result)
+        set_type(result, shapes.tensor_type(each.dtype or inferred.element_type, shape))
     refine_results(op)
     return op
 
@@ -200,6 +231,7 @@ def check_form(op: DocumentedOp) -> None:
     """Raise unless the op has the operands and attributes that its document lists, of their types."""
     errors = Errors()
     errors.attempt(_check_ports, op)
+    errors.attempt(_check_results, op)
     for name, given in op.attributes.items():
         errors.attempt(_check_discardable, op, name, given)
     misspelt = [name for name in op.attributes if not name.startswith(DISCARDABLE_PREFIX)]
@@ -225,17 +257,41 @@ def _check_attribute(op: DocumentedOp, documented: DocumentedAttribute, misspelt
 
 
 def _check_ports(op: DocumentedOp) -> None:
-    definitions = op.get_irdl_definition().operands
-    required = sum(not isinstance(d, OptionalDef) for _, d in definitions)
-    count = len(op.operands)
-    if not required <= count <= len(definitions):
-        expected = " or ".join(str(n) for n in range(required, len(definitions) + 1))
-        missing = ", ".join(op.PORTS[count:required])
+    count, least, most = len(op.operands), *_port_counts(type(op))
+    if not least <= count <= most:
+        missing = ", ".join(op.port(index) for index in range(count, least))
         hint = f"missing {missing}" if missing else op.EXTRA_PORT_HINT
+        expected = f"{least} or more" if most is math.inf else _either(least, int(most))
         raise error_at(op, "number of inputs", given=count, expected=expected, hint=hint)
-    for port, operand in zip(op.PORTS, op.operands, strict=False):
+    for index, operand in enumerate(op.operands):
         if not isinstance(operand.type, TensorType):
-            raise error_at(op, f"input {port}", given=operand.type, expected="a ranked tensor")
+            raise error_at(op, f"input {op.port(index)}", given=operand.type, expected="a ranked tensor")
+
+
+def _port_counts(cls: type[DocumentedOp]) -> tuple[int, float]:
+    """How many operands an op has at least and at most. Of a port that takes any number there is one."""
+    definitions = cls.get_irdl_definition().operands
+    least = sum(not isinstance(definition, VariadicDef) for _, definition in definitions)
+    return (least + 1, math.inf) if cls.is_variadic() else (least, len(cls.PORTS))
+
+
+def _either(least: int, most: int) -> str:
+    return " or ".join(str(count) for count in range(least, most + 1))
+
+
+def _check_results(op: DocumentedOp) -> None:
+    if len(op.results) != len(op.RESULTS):
+        expected = f"{len(op.RESULTS)}: {', '.join(op.RESULTS)}"
+        raise error_at(op, "number of outputs", given=len(op.results), expected=expected)
+
+
+def check_listed_results(op: DocumentedOp, count: int) -> None:
+    """Raise unless a document may list `count` results of an op."""
+    least, most = op.required_results(), len(op.RESULTS)
+    if not least <= count <= most:
+        missing = ", ".join(op.RESULTS[count:least])
+        hint = f"missing {missing}" if missing else ""
+        raise error_at(op, "number of outputs", given=count, expected=_either(least, most), hint=hint)
 
 
 def _check_value(op: DocumentedOp, documented: DocumentedAttribute, given: Attribute) -> None:
@@ -262,13 +318,13 @@ def unknown_attribute(op: DocumentedOp, name: str) -> GradcError:
     )
 
 
-def _declared_type(operands: Sequence[SSAValue], shape: Shape | None, dtype: Attribute | None) -> TensorType:
+def _declared_type(operands: Sequence[SSAValue], declared: Declared) -> TensorType:
     """A result type as declared; where nothing is, unknown dims of the first operand's rank."""
     for operand in operands:
         if isinstance(operand.type, TensorType):
-            dims = shape if shape is not None else (None,) * operand.type.get_num_dims()
-            return shapes.tensor_type(dtype or operand.type.element_type, dims)
-    return shapes.tensor_type(dtype or f32, shape or ())
+            dims = declared.shape if declared.shape is not None else (None,) * operand.type.get_num_dims()
+            return shapes.tensor_type(declared.dtype or operand.type.element_type, dims)
+    return shapes.tensor_type(declared.dtype or f32, declared.shape or ())
 
 
 def _print_entry(printer: Printer, name: str, attr: Attribute) -> None:

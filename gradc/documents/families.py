@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from xdsl.ir import Operation
 
-from dialects.onednn.row import BackwardRow, Row
-from dialects.onednn.row_classes import FAMILIES, row_class
+from dialects.onednn.row import Row
+from dialects.onednn.row_classes import FAMILIES, result_formula, row_class
 from dialects.onnx.base import OnnxConstant, OnnxOp
 from dialects.support.attributes import AttributeSpec, documented_attributes
 from gradc.compiler import compile
@@ -21,7 +21,7 @@ def family(name: str) -> str:
     """What the ops of a family have in common, and a line for each."""
     base, rows = FAMILIES[name]
     ports = ", ".join(f"`{port}`" for port in base.PORTS)
-    head = f"{base.SUMMARY} Inputs {ports}; output `{base.RESULT}`. {base.CONSTRAINTS}"
+    head = f"{base.SUMMARY} Inputs {ports}; output `{'`, `'.join(base.RESULTS)}`. {base.CONSTRAINTS}"
     return f"{head}\n\n{table(HEADER, map(_line, rows))}"
 
 
@@ -29,13 +29,8 @@ def _line(row: Row) -> Sequence[str]:
     attributes = documented_attributes(row_class(row.kind)).values()
     shown = ", ".join(f"`{d.name}` {_shown(d.spec)}" for d in attributes) or "none"
     dtypes = ", ".join(dtype for dtype in row.dtypes if dtype != "f64")
-    return f"`{row.kind}`", f"{_result(row)} = {row.formula}", shown, dtypes, ", ".join(_nodes(row.kind))
-
-
-def _result(row: Row) -> str:
-    if row.kind.startswith("Reduce"):
-        return "dst"
-    return "diff_src[i]" if isinstance(row, BackwardRow) else "dst[i]"
+    formula = result_formula(row_class(row.kind), row)
+    return f"`{row.kind}`", formula, shown, dtypes, ", ".join(_nodes(row.kind))
 
 
 def _shown(spec: AttributeSpec) -> str:

@@ -43,7 +43,7 @@ def _ports(op: type[DocumentedOp]) -> str:
     rows = []
     for port, (_, definition) in zip(op.PORTS, definitions.items(), strict=True):
         rows.append((f"`{port}`", "input, optional" if isinstance(definition, OptOperandDef) else "input"))
-    return table(("port", "kind"), [*rows, (f"`{op.RESULT}`", "result")])
+    return table(("port", "kind"), [*rows, *((f"`{name}`", "result") for name in op.RESULTS)])
 
 
 def _constraints(text: OpText) -> str:

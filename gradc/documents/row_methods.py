@@ -11,6 +11,9 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from xdsl.irdl import VariadicDef
+
+from dialects.onednn.families import RowOp
 from dialects.onednn.row_classes import KINDS, row_class
 from dialects.support.attributes import AttributeSpec, documented_attributes
 from gradc.files import write_whole
@@ -26,25 +29,40 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Never
 
 if TYPE_CHECKING:
-    from gradc.builder import Dims, Ints, Value
+    from gradc.builder import Dims, Ints, Operand, Value
 
 REQUIRED: Any = None
 """The default of what must be given: the op itself says that it is missing, in its own words."""
 
 
 class RowMethods(ABC):
-    """A method per op. `name` is the op's in messages, `result_shape` declares its result."""
+    """A method per op.
+
+    `name` is the op's in messages. `result_shape` declares the result of an op, `result_shapes` those of an
+    op that has several, None for one of which nothing is known.
+    """
 
     @abstractmethod
     def _row(
         self,
         kind: str,
-        operands: Sequence[Value],
+        operands: Sequence[Operand],
         attributes: Mapping[str, Any],
         name: str | None,
         result_shape: Dims | None,
     ) -> Value:
         """An op of a kind. Of the attributes, None is not given, and a Value is an input in its place."""
+
+    @abstractmethod
+    def _row_results(
+        self,
+        kind: str,
+        operands: Sequence[Operand],
+        attributes: Mapping[str, Any],
+        name: str | None,
+        result_shapes: Sequence[Dims | None] | None,
+    ) -> Sequence[Value]:
+        """An op of a kind of several results."""
 '''
 
 TYPES = {"f32": "float", "s64": "int", "s64[]": "Ints", "bool": "bool", "string": "str"}
@@ -58,21 +76,49 @@ def _method(kind: str) -> Iterator[str]:
     cls = row_class(kind)
     attributes = {d.name: d.spec for d in documented_attributes(cls).values() if d.name not in cls.PORTS}
     optional = [port for port in cls.PORTS if port in documented_attributes(cls)]
-    ports = [port for port in cls.PORTS if port not in optional]
+    ports = {_argument(port): _port_type(cls, port) for port in cls.PORTS if port not in optional}
+    several = len(cls.RESULTS) > 1
     yield f"    def {cls.ROW.method}("
     yield "        self,"
-    yield from (f"        {port}: Value = REQUIRED," for port in ports)
+    yield from (f"        {port}: {type_}," for port, type_ in ports.items())
     yield from (f"        {port}: Value | Ints | None = None," for port in optional)
     yield "        *,"
     yield from (f"        {name}: {_type_of(spec)}," for name, spec in attributes.items())
     yield "        name: str | None = None,"
-    yield "        result_shape: Dims | None = None,"
+    yield f"        {_DECLARES[several]} = None,"
     yield "        **unknown: Never,"
-    yield "    ) -> Value:"
+    yield f"    ) -> {_returned(cls)}:"
     yield from _docstring(cls.__doc__ or "")
     given = [f'"{name}": {name}' for name in (*attributes, *optional)]
-    operands, pairs = ", ".join(ports), ", ".join((*given, "**unknown"))
-    yield f'        return self._row("{kind}", [{operands}], {{{pairs}}}, name, result_shape)'
+    operands = ", ".join(ports)
+    pairs = ", ".join((*given, "**unknown"))
+    if not several:
+        yield f'        return self._row("{kind}", [{operands}], {{{pairs}}}, name, result_shape)'
+        return
+    names = ", ".join(cls.RESULTS)
+    yield f"        given = {{{pairs}}}"
+    yield f'        {names} = self._row_results("{kind}", [{operands}], given, name, result_shapes)'
+    yield f"        return {names}"
+
+
+_DECLARES = {False: "result_shape: Dims | None", True: "result_shapes: Sequence[Dims | None] | None"}
+
+
+def _argument(port: str) -> str:
+    return port.removesuffix("_i")
+
+
+def _port_type(cls: type[RowOp], port: str) -> str:
+    if port.endswith("_i"):
+        return "Sequence[Value] = REQUIRED"
+    definitions = cls.get_irdl_definition().operands
+    required = sum(not isinstance(definition, VariadicDef) for _, definition in definitions)
+    return "Value = REQUIRED" if cls.PORTS.index(port) < required else "Value | None = None"
+
+
+def _returned(cls: type[RowOp]) -> str:
+    values = ", ".join(["Value"] * len(cls.RESULTS))
+    return "Value" if len(cls.RESULTS) == 1 else f"tuple[{values}]"
 
 
 def _type_of(spec: AttributeSpec) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -278,8 +278,8 @@ def _node(top: Record, entry: Any, index: int) -> Node:
         kind,
         op,
         {} if op is None else _attributes(record.record("attrs", subject), op),
-        _tensors(record, "inputs", op.PORTS if op else ()),
-        _tensors(record, "outputs", (op.RESULT,) if op else (), () if kind == END else None),
+        _tensors(record, "inputs", op.port if op else None),
+        _tensors(record, "outputs", op.result_name if op else None, () if kind == END else None),
         position_of(entry),
         entry,
     )
@@ -318,11 +318,14 @@ def _attribute(record: Record, op: type[DocumentedOp], name: str, entry: Any) ->
 
 
 def _tensors(
-    record: Record, key: str, ports: tuple[str, ...], default: tuple[Any, ...] | None = None
+    record: Record,
+    key: str,
+    name_of: Callable[[int], str] | None,
+    default: tuple[Any, ...] | None = None,
 ) -> tuple[Tensor, ...]:
     entries = record.array(key, default)
     return tuple(
-        _tensor(record, entry, key, index, ports[index] if index < len(ports) else f"{key}[{index}]")
+        _tensor(record, entry, key, index, name_of(index) if name_of else f"{key}[{index}]")
         for index, entry in enumerate(entries)
     )
 

@@ -30,7 +30,7 @@ from dialects.onednn.base import IMPLIED, RULE, OneDNNConvOp
 from dialects.support import dtypes, layouts, limits, shapes
 from dialects.support.attributes import documented_attributes
 from dialects.support.diagnostics import Diagnostic, GradcError, Position, location, sentence
-from dialects.support.documented_op import DocumentedOp, build
+from dialects.support.documented_op import Declared, DocumentedOp, build, check_listed_results
 from dialects.support.entry import set_names
 from dialects.support.findings import Errors, together
 from dialects.support.shapes import Shape
@@ -127,16 +127,28 @@ def _producers(nodes: Sequence[Node]) -> dict[int, Node]:
     found: dict[int, Node] = {}
     errors = []
     for node in nodes:
-        expected = 0 if node.is_end else 1
-        if len(node.outputs) != expected and (node.op is not None or node.is_end):
+        if (expected := _wrong_count(node)) is not None:
             errors.append(node.error("number of outputs", given=len(node.outputs), expected=expected))
         for tensor in node.outputs:
-            other = found.setdefault(tensor.id, node)
-            if other is not node:
+            if (other := found.get(tensor.id)) is not None:
                 what = f"tensor {tensor.id} is produced by {_label(other)} and by {_label(node)}"
-                errors.append(node.error(what, at=tensor))
+                twice = f"tensor {tensor.id} is produced twice by {_label(node)}"
+                errors.append(node.error(twice if other is node else what, at=tensor))
+            found[tensor.id] = node
     _raise(errors)
     return found
+
+
+def _wrong_count(node: Node) -> int | str | None:
+    """How many outputs an op can have whose record has another number of them; its attributes may ask for
+    more than the least that is said here."""
+    most = 0 if node.op is None else len(node.op.RESULTS)
+    if node.op is None and not node.is_end:
+        return None
+    least = min(most, 1)
+    if least <= len(node.outputs) <= most:
+        return None
+    return most if least == most else f"{least} to {most}"
 
 
 def _topological(nodes: Sequence[Node], producers: Mapping[int, Node]) -> list[Node]:
@@ -243,7 +255,7 @@ def _module(
                 op = _build(node, node.op, operands, auto_pad_rule)
         op = op or _opaque(node, operands)
         block.add_op(op)
-        values |= zip((tensor.id for tensor in node.outputs), op.results, strict=True)
+        values |= zip((tensor.id for tensor in node.outputs), op.results, strict=False)
     for identifier, value in values.items():
         value.name_hint = f"t{identifier}"
     returned = [values[identifier] for identifier in outputs]
@@ -289,18 +301,17 @@ def _names(identifiers: Iterable[int]) -> list[str]:
 def _build(
     node: Node, cls: type[DocumentedOp], operands: Sequence[SSAValue], auto_pad_rule: str | None
 ) -> DocumentedOp:
-    (result,) = node.outputs
-    dtype = dtypes.by_name(result.dtype)
+    declared = [_declared(node, cls, tensor) for tensor in node.outputs[: len(cls.RESULTS)]]
     try:
         op = build(
             cls,
             operands,
             _with_rule(node, cls, auto_pad_rule),
-            result_shape=_declared_shape(node, cls, result.shape),
-            result_dtype=dtype.mlir if dtype else None,
+            declared=declared,
             location=location(node.name, node.position),
             discardable={SOURCE_ID: StringAttr(str(node.id))},
         )
+        check_listed_results(op, len(node.outputs))
     except GradcError as error:
         raise error.mapped(lambda d: replace(d, position=_place(node, d))) from None
     if isinstance(op, OneDNNConvOp) and op.is_same and not _says_rule(node, op):
@@ -324,6 +335,11 @@ def _with_rule(node: Node, cls: type[DocumentedOp], forced: str | None) -> dict[
         return dict(node.attributes)
     rule = forced or node.attributes.get(RULE, "library")
     return {RULE: rule} | {name: value for name, value in node.attributes.items() if name != RULE}
+
+
+def _declared(node: Node, cls: type[DocumentedOp], tensor: Tensor) -> Declared:
+    dtype = dtypes.by_name(tensor.dtype)
+    return Declared(_declared_shape(node, cls, tensor.shape), dtype.mlir if dtype else None)
 
 
 def _declared_shape(node: Node, cls: type[DocumentedOp], shape: Shape | None) -> Shape | None:

@@ -30,7 +30,7 @@ from passes.target import Target
 
 __all__ = ["Write", "exceeds", "features_of", "price_ops", "price_written", "problem_key"]
 
-Write = Callable[[Operation, Target, Emitter], SSAValue]
+Write = Callable[[Operation, Target, Emitter], Sequence[SSAValue]]
 """What writes an op in ONNX: `Strategy.write`."""
 
 
@@ -65,21 +65,21 @@ def price_written(write: Write, op: Operation, target: Target) -> tuple[float, .
     """Seconds of what `write` makes of an op; one number, or one for each of `sizes.SIZES` if sizes are
     unknown. Neither the op nor its module is changed."""
     emit = Emitter()
-    result = write(op, target, emit)
+    results = write(op, target, emit)
     try:
         if not has_unknown(op):
-            return (price_ops(emit.ops, target, [result]),)
-        return tuple(_at_each_size(op, emit.ops, result, target))
+            return (price_ops(emit.ops, target, results),)
+        return tuple(_at_each_size(op, emit.ops, results, target))
     finally:
         for emitted in reversed(emit.ops):
             emitted.drop_all_references()
 
 
-def _at_each_size(op: Operation, ops: Sequence[Operation], result: SSAValue, target: Target):
+def _at_each_size(op: Operation, ops: Sequence[Operation], results: Sequence[SSAValue], target: Target):
     for sizes in SIZES:
-        with at_sizes(op, ops, result, sizes) as copies:
-            made, value = copies or (ops, result)
-            yield price_ops(made, target, [value])
+        with at_sizes(op, ops, results, sizes) as copies:
+            made, values = copies or (ops, results)
+            yield price_ops(made, target, values)
 
 
 def problem_key(op: Operation, target: Target) -> object:

@@ -46,9 +46,9 @@ def has_unknown(op: Operation) -> bool:
 
 @contextmanager
 def at_sizes(
-    source: Operation, ops: Sequence[Operation], result: SSAValue, sizes: Sizes
-) -> Iterator[tuple[list[Operation], SSAValue] | None]:
-    """Copies of the ops that stand for `source`, and of their result, at these sizes.
+    source: Operation, ops: Sequence[Operation], results: Sequence[SSAValue], sizes: Sizes
+) -> Iterator[tuple[list[Operation], list[SSAValue]] | None]:
+    """Copies of the ops that stand for `source`, and of their results, at these sizes.
 
     None if the ops contradict such sizes. The copies live as long as the context.
     """
@@ -62,7 +62,8 @@ def at_sizes(
         (values[operand],) = Block(arg_types=[shapes.tensor_type(element_type_of(operand), known)]).args
     made: list[Operation] = []
     try:
-        yield (made, values.get(result, result)) if _copies(ops, values, made) else None
+        known = _copies(ops, values, made)
+        yield (made, [values.get(result, result) for result in results]) if known else None
     finally:
         for op in reversed(made):
             op.drop_all_references()

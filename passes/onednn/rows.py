@@ -6,18 +6,23 @@ A backward kind is the derivative of an ONNX op, which `passes/vjp` has, with on
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from dialects.onednn.families import BinaryOp, ChoiceOp, ReductionOp, RowOp, UnaryBackwardOp, UnaryOp
+from dialects.onednn.norm import LayerNormalizationOp
+from dialects.onednn.prelu import RectifierBackwardOp, RectifierOp, SlopeOp
+from dialects.onednn.structure import JoiningOp
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
-from dialects.support.shapes import element_type_of
+from dialects.support.shapes import element_type_of, shape_of
 from passes.support.expressions import Expr, Operators
+from passes.support.shape_math import ShapeMath
 from passes.vjp import pointwise
 from passes.vjp.forward import Convention, Forward
+from passes.vjp.unbroadcast import unbroadcast
 
 Form: TypeAlias = Callable[..., Expr]
 """Of the operands as expressions, and the attributes by keyword."""
@@ -139,19 +144,19 @@ REDUCTIONS: Mapping[str, Reduction] = MappingProxyType(
 million of them; its ReduceSum does not."""
 
 
-def in_onnx(op: RowOp, e: Operators) -> Expr:
-    """What an op that is a row is in ONNX."""
+def in_onnx(op: RowOp, e: Operators) -> Sequence[Expr]:
+    """What the results of an op that is a row are in ONNX."""
     match op:
         case UnaryOp() | ChoiceOp():
-            return FORMS[op.KIND](*map(e, op.operands), **op.given_attributes())
+            return [FORMS[op.KIND](*map(e, op.operands), **op.given_attributes())]
         case BinaryOp():
-            return FORMS[op.KIND](*_operands(op, e), **op.given_attributes())
+            return [FORMS[op.KIND](*_operands(op, e), **op.given_attributes())]
         case UnaryBackwardOp():
-            return _derivative(op, e)
+            return [_derivative(op, e)]
         case ReductionOp():
-            return _reduction(op, e)
+            return [_reduction(op, e)]
         case _:
-            raise AssertionError(op.name)
+            return CONVERSIONS[op.KIND](op, e)
 
 
 def _operands(op: RowOp, e: Operators) -> list[Expr]:
@@ -192,3 +197,72 @@ def _reduction(op: ReductionOp, e: Operators) -> Expr:
     assert op.axes_input is not None
     axes = e(op.axes_input).as_int64()
     return REDUCTIONS[op.KIND](src, axes, keepdims=keepdims, noop_with_empty_axes=1)
+
+
+# Kinds whose family has one op
+
+
+def prelu(op: RectifierOp, e: Operators) -> Sequence[Expr]:
+    src, slope = e(op.src), _slope(op, e)
+    if e.strict_ieee:
+        return [(src > 0).where(src, src * slope)]
+    return [src.apply(onnx.PReluOp, slope)]
+
+
+def prelu_backward(op: RectifierBackwardOp, e: Operators) -> Sequence[Expr]:
+    src, slope = e(op.src), _slope(op, e)
+    forward = Forward(e, operands=(src, slope))
+    diff_src, repeated = pointwise.RULES["PRelu"](forward, [e(op.diff_dst)], e)
+    assert isinstance(diff_src, Expr)
+    assert isinstance(repeated, Expr)
+    summed = unbroadcast(repeated, slope, e)
+    added = _added_axes(op)
+    return [diff_src, summed.apply(onnx.SqueezeOp, e.ints(added)) if added else summed]
+
+
+def _slope(op: SlopeOp, e: Operators) -> Expr:
+    """The slope in a shape that broadcasts to that of src as in numpy."""
+    slope, added = e(op.slope), _added_axes(op)
+    return slope.apply(onnx.UnsqueezeOp, e.ints(added)) if added else slope
+
+
+def _added_axes(op: SlopeOp) -> range:
+    """Those behind the one of a slope that is a vector, for the axes of src behind the channels."""
+    return range(1, len(shape_of(op.src)) - op.channel_axis) if op.is_per_channel else range(0)
+
+
+def concat(op: JoiningOp, e: Operators) -> Sequence[Expr]:
+    return [e(e.emit(onnx.ConcatOp(list(op.operands), axis=op.joined_axis())))]
+
+
+def layer_norm(op: LayerNormalizationOp, e: Operators) -> Sequence[Expr]:
+    """The variance by itself: that of InvStdDev lacks what epsilon hides."""
+    src, axis = e(op.src), op.first_axis()
+    over = range(axis, len(shape_of(op.src)))
+    axes = e.ints(over)
+    gamma = _ones(src, over, e) if op.gamma is None else e(op.gamma).cast(src.dtype)
+    beta = None if op.beta is None else e(op.beta).cast(src.dtype).value
+    epsilon = op.value("epsilon")
+    dst, mean, _ = map(
+        e, e.emit.all(onnx.LayerNormalizationOp(src.value, gamma.value, beta, axis=axis, epsilon=epsilon))
+    )
+    if src.dtype != mean.dtype:  # f64: the op's own statistics are f32
+        mean = src.apply(onnx.ReduceMeanOp, axes, keepdims=1)
+    variance = (src - mean).square().apply(onnx.ReduceMeanOp, axes, keepdims=0)
+    return [
+        dst,
+        mean.apply(onnx.SqueezeOp, axes).cast(element_type_of(op.mean)),
+        variance.cast(element_type_of(op.variance)),
+    ]
+
+
+def _ones(src: Expr, axes: Sequence[int], e: Operators) -> Expr:
+    """Ones in the shape that src has along some axes."""
+    sizes = e(ShapeMath(e.emit).sizes(src.value, axes))
+    return e.scalar(1, src).apply(onnx.ExpandOp, sizes)
+
+
+CONVERSIONS: Mapping[str, Callable[..., Sequence[Expr]]] = MappingProxyType(
+    {"Concat": concat, "LayerNorm": layer_norm, "PReLU": prelu, "PReLUBackward": prelu_backward}
+)
+"""Kind -> what makes its results of the op itself."""

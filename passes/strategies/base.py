@@ -80,28 +80,33 @@ class Strategy(ABC):
             return reason
         return f"not strict IEEE: {mixed}"
 
-    def write(self, op: Operation, target: Target, emit: Emitter) -> SSAValue:
-        """The result of an op in any layout, in ONNX. Only for an op that is not refused.
+    def write(self, op: Operation, target: Target, emit: Emitter) -> Sequence[SSAValue]:
+        """The results of an op in any layout, in ONNX. Only for an op that is not refused.
 
-        Raises StrategyFault where what it writes is no ONNX, or has another shape than the op's result.
+        Raises StrategyFault where what it writes is no ONNX, or has other shapes than the op's results.
         """
         try:
-            value = self._write(op, target, emit)
+            values = self._write(op, target, emit)
         except GradcError as error:
             raise StrategyFault(f"{self.name} wrote for {op.name} what is no ONNX: {error}") from error
-        given, expected = shape_of(value), shape_of(op.results[0])
-        if not compatible(given, expected):
-            raise StrategyFault(f"{self.name} wrote {show(given)} for {op.name}, not {show(expected)}")
-        return value
+        if len(values) != len(op.results):
+            raise StrategyFault(f"{self.name} wrote {len(values)} of {len(op.results)} results of {op.name}")
+        for value, result in zip(values, op.results, strict=True):
+            given, expected = shape_of(value), shape_of(result)
+            if not compatible(given, expected):
+                raise StrategyFault(f"{self.name} wrote {show(given)} for {op.name}, not {show(expected)}")
+        return values
 
-    def _write(self, op: Operation, target: Target, emit: Emitter) -> SSAValue:
+    def _write(self, op: Operation, target: Target, emit: Emitter) -> Sequence[SSAValue]:
         if self.writes_layout_of(op):
-            return self.emit(op, target, emit)
+            written = self.emit(op, target, emit)
+            return [written] if isinstance(written, SSAValue) else written
         order = self._order(op)
         data = emit(onnx.TransposeOp(op.operands[0], perm=order))
         with twin(op, order, [data]) as other:
             result = self.emit(other, target, emit)
-        return emit(onnx.TransposeOp(result, perm=inverse(order)))
+        assert isinstance(result, SSAValue), "a convolution in another layout has one result"
+        return [emit(onnx.TransposeOp(result, perm=inverse(order)))]
 
     def _order(self, op: Operation) -> Order:
         """From the op's layout to the first that the strategy writes."""
@@ -155,8 +160,9 @@ class Strategy(ABC):
         del op, target, work
 
     @abstractmethod
-    def emit(self, op, target: Target, emit: Emitter) -> SSAValue:
-        """The result of an op in one of `layouts`, in ONNX. Only for an op that is not refused."""
+    def emit(self, op, target: Target, emit: Emitter) -> SSAValue | Sequence[SSAValue]:
+        """The result of an op in one of `layouts`, in ONNX, or all of several. Only for an op that is not
+        refused."""
 
 
 @dataclass
@@ -175,15 +181,15 @@ class ApplyStrategy(RewritePattern):
 def apply_strategy(strategy: Strategy, op: Operation, target: Target, rewriter: PatternRewriter) -> None:
     emit = Emitter()
     further = (strategy, the_same((target, limits.current())), *surroundings(op))
-    value = write_alike(op, _written, emit, lambda emit: _write(strategy, op, target, emit), *further)
-    replace(op, rewriter, emit, value)
+    values = write_alike(op, _written, emit, lambda emit: _write(strategy, op, target, emit), *further)
+    replace(op, rewriter, emit, values)
 
 
-def _write(strategy: Strategy, op: Operation, target: Target, emit: Emitter) -> SSAValue:
-    value = strategy.write(op, target, emit)
+def _write(strategy: Strategy, op: Operation, target: Target, emit: Emitter) -> Sequence[SSAValue]:
+    values = strategy.write(op, target, emit)
     for emitted in emit.ops:
         emitted.attributes[STRATEGY] = StringAttr(strategy.name)
-    return value
+    return values
 
 
 def lower_with(strategy: Strategy, module: ModuleOp, target: Target) -> None:

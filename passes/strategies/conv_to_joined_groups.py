@@ -9,7 +9,7 @@ gradient like any other, written as a Conv, or as one per phase of a stride.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import ClassVar
 
@@ -76,7 +76,7 @@ class ConvToJoinedGroups(Strategy):
         with _wide(op, count) as wide:
             _way(wide).works(wide, target, work)
 
-    def emit(self, op: GradConv, target: Target, emit: Emitter) -> SSAValue:
+    def emit(self, op: GradConv, target: Target, emit: Emitter) -> Sequence[SSAValue]:
         count = _joined(op)
         assert count is not None
         with _wide(op, count, _spread(emit, op, count)) as wide:

@@ -233,19 +233,20 @@ def refresh_function_types(module: ModuleOp) -> None:
         update_function_type(function)
 
 
-def replace(op: Operation, rewriter: PatternRewriter, emit: Emitter, value: SSAValue) -> None:
-    """Put the emitted ops in place of `op`, `value` for its result.
+def replace(op: Operation, rewriter: PatternRewriter, emit: Emitter, values: Sequence[SSAValue]) -> None:
+    """Put the emitted ops in place of `op`, `values` for its results.
 
-    The value inherits what the op's type knew of its shape, and the result's name; gradients among the
-    emitted ops inherit the op's choice of a strategy.
+    The values inherit what the op's types knew of their shapes, and the results' names; gradients among
+    the emitted ops inherit the op's choice of a strategy.
     """
-    (old,) = op.results
     if CHOICE in op.attributes:
         for gradient in (new for new in emit.ops if isinstance(new, DocumentedOp)):
             gradient.attributes.setdefault(CHOICE, op.attributes[CHOICE])
-    if isinstance(value, OpResult) and value.op in emit.ops:
-        set_type(value, _merged(value, old))
-    rewriter.replace(op, emit.ops, [value])
+    made = {result for new in emit.ops for result in new.results}
+    for value, old in zip(values, op.results, strict=True):
+        if value in made:
+            set_type(value, _merged(value, old))
+    rewriter.replace(op, emit.ops, values)
 
 
 def _merged(value: SSAValue, old: SSAValue) -> TensorType:

@@ -18,17 +18,17 @@ MOST_TEMPLATES, MOST_BYTES = 1024, 2**16
 
 @dataclass(frozen=True)
 class Template:
-    """Ops on arguments that stand for the operands of what they are written for, and their result."""
+    """Ops on arguments that stand for the operands of what they are written for, and their results."""
 
     arguments: Sequence[SSAValue]
     ops: Sequence[Operation]
-    value: SSAValue
+    values: Sequence[SSAValue]
 
     @classmethod
-    def of(cls, op: Operation, write: Callable[[Emitter], SSAValue]) -> Template | None:
+    def of(cls, op: Operation, write: Callable[[Emitter], Sequence[SSAValue]]) -> Template | None:
         """None for what holds larger constants than are worth their memory."""
         emit = Emitter()
-        value = write(emit)
+        values = write(emit)
         if sum(map(_constant_bytes, emit.ops)) > MOST_BYTES:
             for emitted in reversed(emit.ops):
                 emitted.drop_all_references()
@@ -37,14 +37,14 @@ class Template:
         instead: dict[SSAValue, SSAValue] = dict(zip(op.operands, arguments, strict=True))
         for emitted in emit.ops:
             emitted.operands = [instead.get(operand, operand) for operand in emitted.operands]
-        return cls(arguments, emit.ops, instead.get(value, value))
+        return cls(arguments, emit.ops, [instead.get(value, value) for value in values])
 
-    def write(self, op: Operation, emit: Emitter) -> SSAValue:
+    def write(self, op: Operation, emit: Emitter) -> Sequence[SSAValue]:
         """A copy on the op's own operands."""
         values: dict[SSAValue, SSAValue] = dict(zip(self.arguments, op.operands, strict=True))
         for kept in self.ops:
             emit.ops.append(kept.clone_without_regions(values))
-        return values.get(self.value, self.value)
+        return [values.get(value, value) for value in self.values]
 
 
 def _constant_bytes(op: Operation) -> int:
@@ -58,8 +58,12 @@ def templates() -> Memo:
 
 
 def write_alike(
-    op: Operation, known: Memo, emit: Emitter, write: Callable[[Emitter], SSAValue], *further: object
-) -> SSAValue:
+    op: Operation,
+    known: Memo,
+    emit: Emitter,
+    write: Callable[[Emitter], Sequence[SSAValue]],
+    *further: object,
+) -> Sequence[SSAValue]:
     """What `write` gives for an op, which looks at nothing but the op's operands, its state, and `further`,
     objects that are the same where they are equal. `known` has what was written for other ops."""
     state = state_of(op)

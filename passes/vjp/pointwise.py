@@ -60,8 +60,18 @@ def _above(f: Forward, low: Expr | None, high: Expr) -> Expr:
 
 
 def leaky_relu(f: Forward) -> Expr:
-    alpha = f.value("alpha", 0.01)
-    return (f.x > 0).cast(f.x.dtype) * (1 - alpha) + alpha
+    return _step((f.x > 0).cast(f.x.dtype), f.value("alpha", 0.01), 1.0)
+
+
+MOST_CANCELLED = 4.0
+"""Up to this ratio, a + (b - a) is b but for two roundings."""
+
+
+def _step(positive: Expr, below: float, above: float) -> Expr:
+    """`above` where a mask is 1, `below` where it is 0."""
+    if abs(below) <= MOST_CANCELLED * abs(above):
+        return positive * (above - below) + below
+    return positive * above + (1 - positive) * below
 
 
 def elu(f: Forward) -> Expr:
@@ -82,7 +92,10 @@ def _elu(f: Forward, alpha: float, above: float) -> Expr:
         below, positive = f.y.at_most(0) + alpha, f.y > 0
     if alpha == above:
         return below
-    return below + positive.cast(below.dtype) * (above - alpha)
+    mask = positive.cast(below.dtype)
+    if abs(alpha) <= MOST_CANCELLED * above:
+        return below + mask * (above - alpha)
+    return below * (1 - mask) + mask * above
 
 
 def celu(f: Forward) -> Expr:
@@ -223,9 +236,13 @@ def where(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
 
 
 def prelu(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    """g where x > 0, else g slope; g x where x is not positive."""
     x, slope = _two(f)
+    if e.strict_ieee:
+        positive = x > 0
+        return (positive.where(g[0], g[0] * slope), positive.apply(onnx.NotOp).where(g[0] * x, 0))
     positive = (x > 0).cast(x.dtype)
-    return (g[0] * (slope + positive * (1 - slope)), g[0] * x.at_most(0))
+    return (g[0] * (positive + slope * (1 - positive)), g[0] * x.at_most(0))
 
 
 def _two(f: Forward) -> tuple[Expr, Expr]:

@@ -35,7 +35,7 @@ CASES = SHARED / "cases" / "onednn"
 KINDS = {"InterpolateBackward", "ConvolutionBackwardData", "ConvTransposeBackwardData", *ROW_KINDS}
 WITHOUT_CASES = {
     *("Clamp", "ClampBackward", "HardSigmoid", "HardSigmoidBackward", "Pow", "Reciprocal"),
-    *("SoftPlus", "SquaredDifference"),
+    *("SoftPlus", "SquaredDifference", "Concat", "LayerNorm"),
 }
 """Kinds of which there is no document; tests/property/test_rows.py has them."""
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import ModuleOp, f64
+from xdsl.dialects.builtin import ModuleOp, f32, f64
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region
 
@@ -137,3 +137,19 @@ def _gradients(
 
 def _unbroadcast(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     return array if array.shape == shape else array.sum().reshape(shape)
+
+
+@pytest.mark.parametrize("below", [1e-3, 3.0, 1e4, 1e8, -1e8])
+@pytest.mark.parametrize("strict", [False, True], ids=["masks", "strict"])
+@pytest.mark.parametrize("name", ["Elu", "LeakyRelu", "PRelu"])
+def test_a_steep_side_does_not_hide_the_other(name: str, strict: bool, below: float):
+    """In f32, 1e8 + (1 - 1e8) is 0: the derivative of positive numbers is 1 nevertheless."""
+    x, g = np.array([2.0, 0.5, 1.0], np.float32), np.array([1.0, -3.0, 0.25], np.float32)
+    block, e = Block(arg_types=[tensor_type(f32, (3,))] * 2), Operators(strict_ieee=strict)
+    operand, cotangent = map(e, block.args)
+    slope = e.scalar(below, operand)
+    forward = Forward(e, [operand, slope][: OPERANDS.get(name, 1)], {"alpha": below}, [None])
+    gradient, *_ = pointwise.RULES[name](forward, [cotangent], e)
+    assert isinstance(gradient, Expr)
+    block.add_ops(e.emit.ops)
+    np.testing.assert_allclose(_run(block, [gradient.value], [x, g])[0], g, rtol=5e-7)

@@ -15,7 +15,7 @@ from xdsl.ir import Block, Region, SSAValue
 from dialects.onnx.ops import ConstantOp
 from dialects.support import dense, dtypes
 from dialects.support.diagnostics import Position, location
-from dialects.support.documented_op import DocumentedOp, build
+from dialects.support.documented_op import Declared, DocumentedOp, build
 from dialects.support.entry import update_function_type
 from dialects.support.shapes import Shape, tensor_type
 
@@ -124,8 +124,7 @@ class Problem:
                 node.op,
                 [values[v.name] for v in node.operands],
                 node.attributes,
-                result_shape=node.declared,
-                result_dtype=_mlir(node.result.dtype) if node.declared else None,
+                declared=[Declared(node.declared, _mlir(node.result.dtype) if node.declared else None)],
                 location=location(f"op{line}", Position(FILE, line, 1)),
             )
             block.add_op(op)

@@ -13,7 +13,10 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region
 
 from dialects.onednn.families import ReductionOp, RowOp, UnaryBackwardOp
+from dialects.onednn.norm import LayerNormalizationOp
+from dialects.onednn.prelu import RectifierBackwardOp, RectifierOp
 from dialects.onednn.row_classes import row_class
+from dialects.onednn.structure import JoiningOp
 from dialects.support import dtypes
 from dialects.support.attributes import AttributeSpec, documented_attributes
 from dialects.support.diagnostics import Position, location
@@ -44,11 +47,11 @@ class RowProblem:
         block = Block(arg_types=types)
         place = location("op", Position("row.mlir", 1, 1))
         op = build(row_class(self.kind), list(block.args), self.attributes, location=place)
-        last = ReturnOp(op.results[0])
+        last = ReturnOp(*op.results)
         block.add_ops([op, last])
         function = FuncOp("main", ([], []), Region(block))
         update_function_type(function)
-        set_names(function, self.names, ["y"])
+        set_names(function, self.names, list(op.RESULTS))
         module = ModuleOp([function])
         for made in (last, function, module):
             made.location = place
@@ -85,7 +88,7 @@ def draw(kind: str, dtype: str, dynamic: bool, rng: np.random.Generator) -> RowP
     shape = (0, *shape[1:]) if rng.random() < 0.1 and not issubclass(cls, ReductionOp) else shape
     attributes = _attributes(cls, len(shape), rng)
     shapes = _shapes(cls, shape, attributes, rng)
-    types = [cls.port_dtype(port, dtype) for port in cls.PORTS[: len(shapes)]]
+    types = [cls.port_dtype(cls.port(index), dtype) for index in range(len(shapes))]
     feeds = tuple(_data(kind, type_, size, rng) for type_, size in zip(types, shapes, strict=True))
     unknown = [tuple(None if dynamic else dim for dim in size) for size in shapes]
     declared = tuple(zip(types, unknown, strict=True))
@@ -95,12 +98,52 @@ def draw(kind: str, dtype: str, dynamic: bool, rng: np.random.Generator) -> RowP
 def _shapes(
     cls: type[RowOp], shape: tuple[int, ...], attributes: dict[str, Any], rng: np.random.Generator
 ) -> list[tuple[int, ...]]:
+    own = next((shapes for base, shapes in _SHAPES.items() if issubclass(cls, base)), None)
+    if own is not None:
+        return own(shape, attributes, rng)
     count = sum(port not in documented_attributes(cls) for port in cls.PORTS)
     if count == 1 or issubclass(cls, UnaryBackwardOp) or attributes.get("auto_broadcast") == "none":
         return [shape] * count
     other = tuple(1 if rng.random() < 0.3 else size for size in shape[rng.integers(0, len(shape)) :])
     found = [shape, other] if rng.random() < 0.5 else [other, shape]
     return [other, *found][-count:]
+
+
+def _slope_shapes(
+    shape: tuple[int, ...], attributes: dict[str, Any], rng: np.random.Generator
+) -> list[tuple[int, ...]]:
+    """A vector along the channels, or any shape that broadcasts to that of src."""
+    vector = len(shape) == 1 or rng.random() < 0.5
+    ncx = attributes.get("data_format", "NXC") == "NCX" and attributes.get("per_channel_broadcast", True)
+    axis = 1 if ncx and len(shape) > 1 else -1
+    if vector:
+        slope = (int(rng.choice([1, shape[axis]])),)
+    else:
+        slope = tuple(1 if rng.random() < 0.4 else size for size in shape[rng.integers(0, len(shape) - 1) :])
+    return [shape, slope, shape]
+
+
+def _joined_shapes(
+    shape: tuple[int, ...], attributes: dict[str, Any], rng: np.random.Generator
+) -> list[tuple[int, ...]]:
+    axis, sizes = attributes["axis"] % len(shape), rng.integers(0, 4, rng.integers(1, 4))
+    return [tuple(int(size) if i == axis else dim for i, dim in enumerate(shape)) for size in sizes]
+
+
+def _normalized_shapes(
+    shape: tuple[int, ...], attributes: dict[str, Any], rng: np.random.Generator
+) -> list[tuple[int, ...]]:
+    normalized = shape[attributes.get("begin_norm_axis", -1) :]
+    return [shape, *[normalized] * 2] if attributes.get("use_affine", True) else [shape]
+
+
+_SHAPES = {
+    RectifierOp: lambda *given: _slope_shapes(*given)[:2],
+    RectifierBackwardOp: _slope_shapes,
+    JoiningOp: _joined_shapes,
+    LayerNormalizationOp: _normalized_shapes,
+}
+"""Of the operands of families whose shapes follow other rules than numpy's broadcasting."""
 
 
 def _attributes(cls: type[RowOp], rank: int, rng: np.random.Generator) -> dict[str, Any]:
@@ -118,6 +161,8 @@ def _value(name: str, spec: AttributeSpec, rank: int, rng: np.random.Generator) 
         return str(rng.choice(spec.words))
     if spec.tag == "bool":
         return bool(rng.random() < 0.5)
+    if spec.tag == "s64":
+        return int(rng.integers(-rank, rank))
     if name == "axes":
         axes = rng.permutation(rank)[: rng.integers(0, rank + 1)]
         return [int(axis) - rank * int(rng.random() < 0.5) for axis in axes]

@@ -174,14 +174,27 @@ class TestWrongValues:
             refused(lambda g=g, name=name, known=known: method(g, **known | {name: value}), None)
 
     def test_of_the_rows(self, value: Any):
-        attributes: dict[str, Any] = {"min": 0.0, "max": 1.0, "alpha": 1.0, "beta": 1.0, "mode": "gelu_erf"}
+        attributes: dict[str, Any] = {
+            "min": 0.0,
+            "max": 1.0,
+            "alpha": 1.0,
+            "beta": 1.0,
+            "mode": "gelu_erf",
+            "axis": 0,
+        }
         for method in ROW_METHODS:
             names = [name for name in parameters(method) if name != "unknown"]
             for name in names:
                 g = Graph()
                 x, cond = g.input("x", "f32", [2, 3]), g.input("c", "boolean", [2, 3])
-                tensors = dict.fromkeys(("src", "src_0", "src_1", "diff_dst"), x) | {"cond": cond}
-                known = {n: v for n, v in (tensors | attributes).items() if n in names}
+                vector = g.input("v", "f32", [3])
+                tensors: dict[str, Any] = dict.fromkeys(("src", "src_0", "src_1", "diff_dst"), x)
+                tensors |= {"cond": cond, "slope": x, **dict.fromkeys(("gamma", "beta"), vector)}
+                if method.__name__ == "concat":
+                    tensors |= {"src": [x, x]}
+                known = {n: v for n, v in (attributes | tensors).items() if n in names}
+                if "beta" in names and "gamma" not in names:
+                    known |= {"beta": 1.0}
                 said = None if name == "result_shape" else name
                 refused(lambda g=g, method=method, wrong=known | {name: value}: method(g, **wrong), said)
 

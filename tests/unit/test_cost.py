@@ -138,7 +138,7 @@ class TestEveryCandidate:
             if strategy.refusal(op, ONE) is not None:
                 continue
             emit = Emitter()
-            found = features_of(emit.ops, [strategy.write(op, ONE, emit)])
+            found = features_of(emit.ops, strategy.write(op, ONE, emit))
             for count in known:
                 # what is small is never far away, and not every kind was measured far away
                 assert {n.removeprefix(ALONE) for n in found if not n.endswith(".far")} <= set(known[count])

@@ -86,13 +86,14 @@ class TestWriteAlike:
         self.block.add_op(op)
         emit = Emitter()
 
-        def write(emit: Emitter) -> SSAValue:
+        def write(emit: Emitter) -> list[SSAValue]:
             self.writes += 1
             emit.constant(np.zeros(size, np.float32))
-            return emit(onnx.MulOp(*op.operands))
+            return [op.operands[0], emit(onnx.MulOp(*op.operands))]
 
-        value = write_alike(op, self.known, emit, write, further)
-        assert value is emit.ops[-1].results[0]
+        first, second = write_alike(op, self.known, emit, write, further)
+        assert first is op.operands[0]
+        assert second is emit.ops[-1].results[0]
         assert list(emit.ops[-1].operands) == list(op.operands)
         return emit
 

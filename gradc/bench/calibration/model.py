@@ -68,10 +68,10 @@ class Model(ABC):
 
 @dataclass(frozen=True)
 class Written:
-    """Ops and their result. `owner` keeps alive what the ops read."""
+    """Ops and their results. `owner` keeps alive what the ops read."""
 
     ops: list[Operation]
-    result: SSAValue
+    results: Sequence[SSAValue]
     owner: object
 
 
@@ -87,7 +87,7 @@ def facts(written: Written) -> Facts:
     """Constants count in the digest by their types."""
     lines = [f"{op.name} {op.operand_types} {op.result_types} {_attributes(op)}" for op in written.ops]
     digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:8]
-    return Facts(features_of(written.ops, [written.result]) | {RUN: 1.0}, digest)
+    return Facts(features_of(written.ops, written.results) | {RUN: 1.0}, digest)
 
 
 def _attributes(op: Operation) -> str:
@@ -116,7 +116,7 @@ class NodeModel(Model):
     def written(self) -> Written:
         block = Block(arg_types=[tensor_type(f32, shape) for shape in self.shapes])
         emit = Emitter()
-        return Written(emit.ops, self.build(emit, block.args), block)
+        return Written(emit.ops, [self.build(emit, block.args)], block)
 
     def proto(self) -> ModelProto:
         from gradc.exporter import export
@@ -153,8 +153,8 @@ class CandidateModel(Model):
     def written(self) -> Written:
         module = self.problem.module()
         emit = Emitter()
-        result = self.strategy.write(canonical_op(module), self.target, emit)
-        return Written(emit.ops, result, module)
+        results = self.strategy.write(canonical_op(module), self.target, emit)
+        return Written(emit.ops, results, module)
 
     def proto(self) -> ModelProto:
         from gradc.compiler import Options, compile_module

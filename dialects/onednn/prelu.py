@@ -1,0 +1,154 @@
+"""PReLU and its gradient: a slope for negative elements that is itself an operand."""
+
+from __future__ import annotations
+
+from abc import ABC
+from typing import ClassVar
+
+import numpy as np
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import SSAValue
+from xdsl.irdl import operand_def, result_def
+
+from dialects.onednn.base import DATA_FORMAT, show
+from dialects.onednn.families import RowOp
+from dialects.onednn.row import Row
+from dialects.onnx.dims import broadcast_dims
+from dialects.support import layouts, shapes
+from dialects.support.attributes import FLAG
+from dialects.support.diagnostics import GradcError
+from dialects.support.shapes import Dim, element_type_of, shape_of, tensor_type
+
+
+class SlopeOp(RowOp, ABC):
+    """What PReLU and its gradient have in common: how the slope lies beside src."""
+
+    @property
+    def src(self) -> SSAValue:
+        return self.operands[0]
+
+    @property
+    def slope(self) -> SSAValue:
+        return self.operands[1]
+
+    @property
+    def is_per_channel(self) -> bool:
+        """Whether the slope is a vector along the channel axis of src; else it broadcasts as in numpy."""
+        return len(shape_of(self.slope)) == 1 < len(shape_of(self.src))
+
+    @property
+    def channel_axis(self) -> int:
+        return layouts.axis_of(self.value("data_format"), "C", len(shape_of(self.src)) - 2)
+
+    def slope_axes(self) -> tuple[int, ...]:
+        """The axis of src along which each axis of the slope lies."""
+        rank, own = len(shape_of(self.src)), len(shape_of(self.slope))
+        return (self.channel_axis,) if self.is_per_channel else tuple(range(rank - own, rank))
+
+    def check_slope(self) -> None:
+        """The slope broadcasts to the shape of src, which it does not enlarge."""
+        src, slope = shape_of(self.src), shape_of(self.slope)
+        beside = [src[axis] for axis in self.slope_axes()] if len(slope) <= len(src) else []
+        if len(beside) < len(slope) or not all(map(_fits, slope, beside)):
+            expected = f"one that broadcasts to {shapes.show(src)}"
+            hint = f"a vector lies along axis {self.channel_axis}, C" if self.is_per_channel else ""
+            raise self.error("shape of slope", given=show(self.slope), expected=expected, hint=hint)
+
+    def _beside(self, slope: np.ndarray, rank: int) -> np.ndarray:
+        """The slope with the rank of src."""
+        along = self.slope_axes()
+        return slope.reshape([slope.shape[along.index(axis)] if axis in along else 1 for axis in range(rank)])
+
+
+def _fits(size: Dim, beside: Dim) -> bool:
+    try:
+        return shapes.compatible((broadcast_dims(size, beside),), (beside,))
+    except GradcError:
+        return False
+
+
+class RectifierOp(SlopeOp, ABC):
+    """dst[i] is src[i], times the slope where it is not positive."""
+
+    SUMMARY: ClassVar = "A rectifier; its slope for negative elements is an operand."
+    CONSTRAINTS: ClassVar = (
+        "C1 one float dtype on both ports; C2 slope broadcasts to the shape of src as in numpy; a vector "
+        "lies along the channel axis unless per_channel_broadcast is false."
+    )
+    COMMON_ATTRIBUTES: ClassVar = {
+        "data_format": DATA_FORMAT,
+        "per_channel_broadcast": FLAG.with_default(True),
+    }
+    PORTS: ClassVar = ("src", "slope")
+    RESULTS: ClassVar = ("dst",)
+
+    data = operand_def(TensorType)
+    slopes = operand_def(TensorType)
+    dst = result_def(TensorType)
+
+    @property
+    def is_per_channel(self) -> bool:
+        return super().is_per_channel and self.value("per_channel_broadcast")
+
+    def infer_result_types(self) -> tuple[TensorType, ...]:
+        self.check_same_dtype([("src", self.src), ("slope", self.slope)])
+        self.check_slope()
+        return (tensor_type(element_type_of(self.src), shape_of(self.src)),)
+
+    def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
+        src, slope = operands
+        return (self.ROW.meaning(src, self._beside(slope, src.ndim)),)
+
+
+class RectifierBackwardOp(SlopeOp, ABC):
+    """The gradients of a rectifier with respect to its two operands."""
+
+    SUMMARY: ClassVar = "The gradients of a rectifier with respect to its data and to its slope."
+    CONSTRAINTS: ClassVar = (
+        "C1 one float dtype on all ports; C2 src and diff_dst have one shape; C3 slope broadcasts to it as "
+        "in numpy; a vector lies along the channel axis."
+    )
+    COMMON_ATTRIBUTES: ClassVar = {"data_format": DATA_FORMAT}
+    PORTS: ClassVar = ("src", "slope", "diff_dst")
+    RESULTS: ClassVar = ("diff_src", "diff_slope")
+
+    data = operand_def(TensorType)
+    slopes = operand_def(TensorType)
+    diff_dst = operand_def(TensorType)
+    diff_src = result_def(TensorType)
+    diff_slope = result_def(TensorType)
+
+    def infer_result_types(self) -> tuple[TensorType, ...]:
+        data = [("src", self.src), ("diff_dst", self.diff_dst)]
+        self.check_same_dtype([*data, ("slope", self.slope)])
+        common = self._check_equal_shapes(data)
+        self.check_slope()
+        dtype = element_type_of(self.src)
+        return (tensor_type(dtype, common), tensor_type(dtype, shape_of(self.slope)))
+
+    def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
+        src, slope, diff_dst = operands
+        diff_src, diff_slope = self.ROW.meaning(src, self._beside(slope, src.ndim), diff_dst)
+        return diff_src, diff_slope.reshape(slope.shape)
+
+
+def rectified(src: np.ndarray, slope: np.ndarray) -> np.ndarray:
+    return np.where(src > 0, src, src * slope)
+
+
+def gradients(src: np.ndarray, slope: np.ndarray, diff_dst: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """With respect to src and to a slope of its rank."""
+    repeated = tuple(axis for axis, size in enumerate(slope.shape) if size == 1)
+    terms = np.where(src > 0, 0, diff_dst * src)
+    return np.where(src > 0, diff_dst, diff_dst * slope), terms.sum(repeated, keepdims=True)
+
+
+RECTIFIERS = (Row("PReLU", "src[i] if src[i] > 0, else slope[i] src[i]", rectified),)
+RECTIFIERS_BACKWARD = (
+    Row(
+        "PReLUBackward",
+        "diff_dst[i] if src[i] > 0, else slope[i] diff_dst[i]; diff_slope is the sum of src[i] diff_dst[i], "
+        "where src[i] is not positive, over all i that one element of slope is for",
+        gradients,
+    ),
+)

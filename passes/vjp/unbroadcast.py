@@ -1,0 +1,45 @@
+"""From the shape to which an operand was broadcast back to its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dialects.onnx import ops as onnx
+from dialects.support.shapes import Dim, Shape, shape_of
+from passes.support.expressions import Expr, Operators
+
+
+def unbroadcast(gradient: Expr, operand: Expr, e: Operators) -> Expr:
+    """The sum of a gradient over the axes along which its operand is repeated, in the operand's shape.
+
+    The shape of the gradient is one to which that of the operand broadcasts. Which axes those are may depend
+    on sizes that only run time knows.
+    """
+    given, wanted = shape_of(gradient.value), shape_of(operand.value)
+    own = (1,) * (len(given) - len(wanted)) + wanted
+    differ = [axis for axis in range(len(given)) if not _is_same(given[axis], own[axis])]
+    summed = _summed(gradient, operand, own, differ, e) if differ else gradient
+    missing = range(len(given) - len(wanted))
+    return summed.apply(onnx.SqueezeOp, e.ints(missing)) if missing else summed
+
+
+def _summed(gradient: Expr, operand: Expr, own: Shape, differ: Sequence[int], e: Operators) -> Expr:
+    """The sum over the axes, of those that differ, on which the operand has size 1. No axis goes away."""
+    if all(own[axis] == 1 for axis in differ):
+        return gradient.apply(onnx.ReduceSumOp, e.ints(differ), keepdims=1)
+    axes = _ones(operand, len(own), e)
+    return gradient.apply(onnx.ReduceSumOp, axes, keepdims=1, noop_with_empty_axes=1)
+
+
+def _is_same(size: Dim, dim: Dim) -> bool:
+    """Whether two sizes are known to be one."""
+    return size is not None and size == dim
+
+
+def _ones(operand: Expr, rank: int, e: Operators) -> Expr:
+    """The axes, of `rank`, that are 1 or missing in the operand, as a vector."""
+    missing = rank - len(shape_of(operand.value))
+    sizes = operand.apply(onnx.ShapeOp)
+    if missing:
+        sizes = e(e.emit(onnx.ConcatOp([e.ints([1] * missing).value, sizes.value], axis=0)))
+    return sizes.equals(e.ints([1])).apply(onnx.NonZeroOp).apply(onnx.SqueezeOp, e.ints([0]))

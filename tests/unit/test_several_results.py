@@ -1,0 +1,186 @@
+"""Ops of several results, and of any number of operands, from every way in to the model."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import ModuleOp, TensorType, f32
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Region
+from xdsl.irdl import irdl_op_definition, operand_def, result_def
+from xdsl.pattern_rewriter import PatternRewriter
+
+import gradc
+from dialects.onnx import ops as onnx
+from dialects.support.diagnostics import GradcError
+from dialects.support.documented_op import DocumentedOp
+from dialects.support.shapes import shape_of, tensor_type
+from gradc.importers.mlir_text import import_mlir
+from gradc.importers.onednn_json import import_json
+from passes.strategies.base import Strategy, StrategyFault, lower_with
+from passes.support.rewriting import Emitter, replace
+from passes.target import Target
+
+
+def tensor(identifier: int, shape: list[int]) -> dict[str, Any]:
+    return {"id": identifier, "dtype": "f32", "shape": shape, "stride": [-(2**63)]}
+
+
+def record(kind: str, attributes: dict[str, Any], inputs: list[Any], outputs: list[Any]) -> dict[str, Any]:
+    attrs = {name: {"type": type_, "value": value} for name, (type_, value) in attributes.items()}
+    return {"id": 0, "name": "op", "kind": kind, "attrs": attrs, "inputs": inputs, "outputs": outputs}
+
+
+def norm(keep_stats: bool, outputs: int) -> dict[str, Any]:
+    results = [tensor(3, [2, 5]), tensor(4, [2]), tensor(5, [2]), tensor(6, [2])]
+    inputs = [tensor(0, [2, 5]), tensor(1, [5]), tensor(2, [5])]
+    attributes = {"keep_stats": ("bool", keep_stats)}
+    return {"graph": [record("LayerNorm", attributes, inputs, results[:outputs])]}
+
+
+def module_of(document: dict[str, Any]) -> ModuleOp:
+    return import_json(json.dumps(document), "g.json")
+
+
+@pytest.mark.parametrize(("keep_stats", "outputs"), [(True, 3), (False, 3), (False, 2), (False, 1)])
+def test_a_document_lists_the_results_that_it_uses(keep_stats: bool, outputs: int):
+    module = module_of(norm(keep_stats, outputs))
+    (op,) = (op for op in module.walk() if isinstance(op, DocumentedOp))
+    assert len(op.results) == 3
+    assert str(import_mlir(str(module), "g.mlir")) == str(module)
+    compiled = gradc.compile(module)
+    assert [value.name for value in compiled.outputs] == [f"t{i}" for i in range(3, 3 + outputs)]
+
+
+@pytest.mark.parametrize(
+    ("keep_stats", "outputs", "message"),
+    [
+        (True, 2, "number of outputs: given 2, expected 3; missing variance"),
+        (True, 1, "number of outputs: given 1, expected 3; missing mean, variance"),
+        (False, 4, "number of outputs: given 4, expected 1 to 3"),
+        (False, 0, "number of outputs: given 0, expected 1 to 3"),
+    ],
+)
+def test_a_wrong_number_of_outputs(keep_stats: bool, outputs: int, message: str):
+    with pytest.raises(GradcError, match=message):
+        module_of(norm(keep_stats, outputs))
+
+
+def test_a_tensor_that_is_two_results():
+    document = norm(True, 3)
+    document["graph"][0]["outputs"][2] = copy.deepcopy(document["graph"][0]["outputs"][1])
+    with pytest.raises(GradcError, match='tensor 4 is produced twice by op 0 "op"'):
+        module_of(document)
+
+
+def test_a_shape_of_a_result_that_contradicts():
+    document = norm(True, 3)
+    document["graph"][0]["outputs"][1]["shape"] = [3]
+    with pytest.raises(GradcError, match=r"shape of mean: given \[3\], expected \[2\]"):
+        module_of(document)
+
+
+def test_any_number_of_operands():
+    inputs, axis = [tensor(i, [2, i]) for i in range(1, 5)], {"axis": ("s64", -1)}
+    document = {"graph": [record("Concat", axis, inputs, [tensor(9, [2, 10])])]}
+    feeds = {f"t{i}": np.full((2, i), i, np.float32) for i in range(1, 5)}
+    (found,) = gradc.compile(module_of(document)).run(feeds).values()
+    np.testing.assert_array_equal(found, np.concatenate(list(feeds.values()), 1))
+    document["graph"][0]["inputs"] = []
+    with pytest.raises(GradcError, match="number of inputs: given 0, expected 1 or more; missing src_0"):
+        module_of(document)
+    document["graph"][0]["inputs"] = [*inputs[:2], tensor(3, [3, 3])]
+    with pytest.raises(GradcError, match=r"shapes differ: given .*src_2 \[3, 3\]"):
+        module_of(document)
+
+
+def test_text_with_too_few_results():
+    text = str(module_of(norm(False, 1)))
+    wrong = text.replace("%t3, %0, %1 =", "%t3 =").replace(
+        "-> (tensor<2x5xf32>, tensor<2xf32>, tensor<2xf32>)", "-> tensor<2x5xf32>"
+    )
+    assert wrong != text
+    with pytest.raises(GradcError, match="number of outputs: given 1, expected 3: dst, mean, variance"):
+        import_mlir(wrong, "g.mlir").verify()
+
+
+def test_python_gives_all_results():
+    g = gradc.Graph()
+    x = g.input("x", "f32", (2, 5))
+    dst, mean, variance = g.layer_norm(x, use_affine=False, name="ln", result_shapes=[None, (2,), None])
+    g.output(variance)
+    assert (dst.shape, mean.shape, variance.shape) == ((2, 5), (2,), (2,))
+    compiled = gradc.compile(g)
+    assert [value.name for value in compiled.outputs] == ["ln_variance"]
+    assert "LayerNormalization" not in {n.op_type for n in compiled.model.graph.node if len(n.output) == 1}
+    with pytest.raises(GradcError, match=r"result_shapes: given \[\(2,\)\], expected a list of 3, of dst"):
+        g.layer_norm(x, use_affine=False, result_shapes=[(2,)])
+    with pytest.raises(GradcError, match=r"input gamma is missing; an input behind it is given"):
+        g.layer_norm(x, beta=x)
+
+
+@irdl_op_definition
+class HalvesOp(DocumentedOp):
+    """The two halves of a vector."""
+
+    name = "test.halves"
+    PORTS: ClassVar = ("src",)
+    RESULTS: ClassVar = ("first", "second")
+
+    src = operand_def(TensorType)
+    first = result_def(TensorType)
+    second = result_def(TensorType)
+
+    def infer_result_types(self) -> tuple[TensorType, ...]:
+        return (tensor_type(f32, (2,)),) * 2
+
+
+def halves() -> tuple[ModuleOp, HalvesOp]:
+    block = Block(arg_types=[tensor_type(f32, (4,))])
+    op = HalvesOp.create(operands=block.args, result_types=[tensor_type(f32, (None,))] * 2)
+    block.add_ops([op, ReturnOp(op.second, op.first)])
+    function = FuncOp("main", ([tensor_type(f32, (4,))], [tensor_type(f32, (2,))] * 2), Region(block))
+    return ModuleOp([function]), op
+
+
+class Halving(Strategy):
+    name = "halving"
+    ops = (HalvesOp,)
+    count = 2
+
+    def refuses(self, op: HalvesOp, target: Target) -> str | None:
+        return None
+
+    def emit(self, op: HalvesOp, target: Target, emit: Emitter):
+        split = onnx.SplitOp(op.src, emit.ints([2, 2]), results=2)
+        return list(emit.all(split))[: self.count]
+
+
+def test_a_strategy_writes_all_results(monkeypatch: pytest.MonkeyPatch):
+    module, _ = halves()
+    lower_with(Halving(), module, Target())
+    (split,) = (op for op in module.walk() if isinstance(op, onnx.SplitOp))
+    (last,) = (op for op in module.walk() if isinstance(op, ReturnOp))
+    assert list(last.operands) == [split.results[1], split.results[0]]
+    monkeypatch.setattr(Halving, "count", 1)
+    module, op = halves()
+    with pytest.raises(StrategyFault, match=r"halving wrote 1 of 2 results of test.halves"):
+        Halving().write(op, Target(), Emitter())
+
+
+def test_each_value_inherits_what_its_result_knew():
+    module, op = halves()
+    op.first.name_hint = "low"
+    emit = Emitter()
+    low, high = (emit(onnx.IdentityOp(op.src)) for _ in range(2))
+    op.results[1]._type = tensor_type(f32, (None,))
+    low._type = high._type = tensor_type(f32, (None,))
+    op.results[0]._type = tensor_type(f32, (2,))
+    replace(op, PatternRewriter(op), emit, [low, high])
+    assert (shape_of(low), shape_of(high)) == ((2,), (None,))
+    assert low.name_hint == "low"
+    assert module.ops
