@@ -29,7 +29,7 @@ from passes.cost import exceeds, price_written, problem_key
 from passes.cost.graph import Constants, live
 from passes.cost.sizes import TYPICAL, has_unknown
 from passes.strategies import by_name, strategies_of
-from passes.strategies.base import Strategy
+from passes.strategies.base import Strategy, written
 from passes.support.rewriting import Emitter
 from passes.target import Target
 
@@ -99,15 +99,15 @@ class Ranking:
         return self.prices.get(strategy)
 
     def _price(self, op: Operation, strategies: Sequence[Strategy]) -> None:
-        written = {strategy: self._written(op, strategy) for strategy in strategies}
-        known = {strategy: prices for strategy, prices in written.items() if self.refusals[strategy] is None}
+        found = {strategy: self._written(op, strategy) for strategy in strategies}
+        known = {strategy: prices for strategy, prices in found.items() if self.refusals[strategy] is None}
         self.prices |= zip(known, worst_case(list(known.values())), strict=True)
 
     def _written(self, op: Operation, strategy: Strategy) -> tuple[float, ...]:
         """The prices of what it writes; it is refused from now on if the target cannot run that."""
 
         def write(op: Operation, target: Target, emit: Emitter) -> Sequence[SSAValue]:
-            values = strategy.write(op, target, emit)
+            values = written(strategy, op, target, emit)
             self.refusals[strategy] = unrunnable(emit.ops, values, target)
             return values
 

@@ -180,9 +180,13 @@ class ApplyStrategy(RewritePattern):
 
 def apply_strategy(strategy: Strategy, op: Operation, target: Target, rewriter: PatternRewriter) -> None:
     emit = Emitter()
+    replace(op, rewriter, emit, written(strategy, op, target, emit))
+
+
+def written(strategy: Strategy, op: Operation, target: Target, emit: Emitter) -> Sequence[SSAValue]:
+    """`Strategy.write`, each op marked with the strategy's name; a copy where an op like it was written."""
     further = (strategy, the_same((target, limits.current())), *surroundings(op))
-    values = write_alike(op, _written, emit, lambda emit: _write(strategy, op, target, emit), *further)
-    replace(op, rewriter, emit, values)
+    return write_alike(op, _written, emit, lambda emit: _write(strategy, op, target, emit), *further)
 
 
 def _write(strategy: Strategy, op: Operation, target: Target, emit: Emitter) -> Sequence[SSAValue]:

@@ -12,7 +12,7 @@ from dialects.support.memo import Memo
 from dialects.support.state import state_of
 from passes.support.rewriting import Emitter
 
-MOST_TEMPLATES, MOST_BYTES = 1024, 2**16
+MOST_TEMPLATES, MOST_BYTES = 2048, 2**16
 """Of a collection, and of the constants of a template."""
 
 
