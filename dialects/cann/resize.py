@@ -10,14 +10,14 @@ from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
 from xdsl.ir import SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
+from xdsl.irdl import operand_def, result_def, traits_def
 from xdsl.traits import Pure
 
 from dialects.grad.sampling import ResizeRule, scale_step
 from dialects.support import dtypes, layouts, shapes
-from dialects.support.attributes import FLAG, FLOAT, FLOATS, INTS, word
+from dialects.support.attributes import FLAG, FLOAT, FLOATS, INTS, defaulted, required, word
 from dialects.support.diagnostics import Diagnostic, GradcError, diagnostic_at, error_at
-from dialects.support.documented_op import DocumentedOp
+from dialects.support.documented_op import DocumentedOp, documented_op
 from dialects.support.interfaces import KnowsOperands, Remarks, agreed
 from dialects.support.shapes import Dim, Shape, element_type_of, shape_of, tensor_type
 
@@ -39,7 +39,7 @@ class CannResizeOp(DocumentedOp, Remarks, KnowsOperands, ABC):
 
     KIND: ClassVar[str]
 
-    format = opt_prop_def(FORMAT)
+    format = defaulted(FORMAT)
 
     def error(self, what: str, given: Any = None, expected: Any = None, hint: str = "") -> GradcError:
         return error_at(self, what, given=given, expected=expected, hint=hint)
@@ -118,7 +118,7 @@ def _close(scale: float, x: int, y: int) -> bool:
     return math.isclose(scale * x, y, rel_tol=1e-5)
 
 
-@irdl_op_definition
+@documented_op
 class ResizeBilinearV2GradOp(CannResizeOp):
     """Gradient of a bilinear resize with respect to the image.
 
@@ -150,9 +150,9 @@ class ResizeBilinearV2GradOp(CannResizeOp):
 
     grads = operand_def(TensorType)
     original_image = operand_def(TensorType)
-    align_corners = opt_prop_def(FLAG.with_default(False))
-    half_pixel_centers = opt_prop_def(FLAG.with_default(False))
-    scales = opt_prop_def(FLOATS.with_default((0.0, 0.0)))
+    align_corners = defaulted(FLAG.with_default(False))
+    half_pixel_centers = defaulted(FLAG.with_default(False))
+    scales = defaulted(FLOATS.with_default((0.0, 0.0)))
     y = result_def(TensorType)
 
     traits = traits_def(Pure())
@@ -213,7 +213,7 @@ class ResizeBilinearV2GradOp(CannResizeOp):
         yield from self.scale_remarks(("scales", "scales"), self.value("scales"), sizes, corners)
 
 
-@irdl_op_definition
+@documented_op
 class UpsampleBilinear2dBackwardOp(CannResizeOp):
     """aclnnUpsampleBilinear2dBackward: the call through which frameworks reach ResizeBilinearV2Grad.
 
@@ -237,11 +237,11 @@ class UpsampleBilinear2dBackwardOp(CannResizeOp):
     }
 
     grad_out = operand_def(TensorType)
-    outputSize = prop_def(INTS)
-    inputSize = prop_def(INTS)
-    alignCorners = opt_prop_def(FLAG.with_default(False))
-    scalesH = opt_prop_def(FLOAT.with_default(0.0))
-    scalesW = opt_prop_def(FLOAT.with_default(0.0))
+    outputSize = required(INTS)
+    inputSize = required(INTS)
+    alignCorners = defaulted(FLAG.with_default(False))
+    scalesH = defaulted(FLOAT.with_default(0.0))
+    scalesW = defaulted(FLOAT.with_default(0.0))
     out = result_def(TensorType)
 
     traits = traits_def(Pure())

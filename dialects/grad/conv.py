@@ -8,15 +8,15 @@ from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import operand_def, result_def, traits_def
 from xdsl.traits import Pure
 
 from dialects.grad.geometry import ConvAxis, axis_letters, check_fits, conv_axes
 from dialects.grad.resize import check_distinct
 from dialects.support import layouts, shapes
-from dialects.support.attributes import INT, INTS, word
+from dialects.support.attributes import INT, INTS, required, word
 from dialects.support.diagnostics import violation
-from dialects.support.documented_op import DocumentedOp, build
+from dialects.support.documented_op import DocumentedOp, build, documented_op
 from dialects.support.dtypes import name_of
 from dialects.support.interfaces import KnowsOperands
 from dialects.support.shapes import Dim, Shape, element_type_of, shape_of, tensor_type
@@ -39,12 +39,12 @@ class GradConvOp(DocumentedOp, KnowsOperands):
 
     diff_dst = operand_def(TensorType)
     weights = operand_def(TensorType)
-    strides = prop_def(INTS)
-    dilations = prop_def(INTS)
-    pads_begin = prop_def(INTS)
-    pads_end = prop_def(INTS)
-    groups = prop_def(INT)
-    layout = prop_def(word(*DATA_LAYOUTS))
+    strides = required(INTS)
+    dilations = required(INTS)
+    pads_begin = required(INTS)
+    pads_end = required(INTS)
+    groups = required(INT)
+    layout = required(word(*DATA_LAYOUTS))
     diff_src = result_def(TensorType)
 
     traits = traits_def(Pure())
@@ -139,7 +139,7 @@ class GradConvOp(DocumentedOp, KnowsOperands):
         return (tensor_type(element_type_of(self.diff_dst), shape),)
 
 
-@irdl_op_definition
+@documented_op
 class ConvBackwardDataOp(GradConvOp):
     """Gradient of a convolution with respect to its input.
 
@@ -156,7 +156,7 @@ class ConvBackwardDataOp(GradConvOp):
 
     name = "grad.conv_backward_data"
 
-    residue = prop_def(INTS)
+    residue = required(INTS)
 
     @property
     def out_channels(self) -> int:
@@ -180,7 +180,7 @@ class ConvBackwardDataOp(GradConvOp):
         return self.typed(self.weights_shape[1] * self.value("groups"), sizes)
 
 
-@irdl_op_definition
+@documented_op
 class ConvTransposeBackwardDataOp(GradConvOp):
     """Gradient of a transposed convolution with respect to its input: a forward convolution.
 
@@ -214,7 +214,7 @@ class ConvTransposeBackwardDataOp(GradConvOp):
         return self.typed(self.weights_shape[0], sizes)
 
 
-@irdl_op_definition
+@documented_op
 class TakeWindowOp(DocumentedOp):
     """A window of run-time place and size along some axes, zero outside the data.
 
@@ -236,7 +236,7 @@ class TakeWindowOp(DocumentedOp):
     data = operand_def(TensorType)
     begin = operand_def(TensorType)
     size = operand_def(TensorType)
-    axes = prop_def(INTS)
+    axes = required(INTS)
     result = result_def(TensorType)
 
     traits = traits_def(Pure())

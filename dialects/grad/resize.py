@@ -9,19 +9,19 @@ from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import operand_def, result_def, traits_def
 from xdsl.traits import Pure
 
 from dialects.grad.sampling import COORDINATES, INTERPOLATIONS, AxisSampling
 from dialects.support import shapes
-from dialects.support.attributes import INTS, word
+from dialects.support.attributes import INTS, required, word
 from dialects.support.diagnostics import violation
-from dialects.support.documented_op import DocumentedOp, build
+from dialects.support.documented_op import DocumentedOp, build, documented_op
 from dialects.support.memo import FEW
 from dialects.support.shapes import Shape, element_type_of, shape_of, tensor_type
 
 
-@irdl_op_definition
+@documented_op
 class ResizeBackwardOp(DocumentedOp):
     """Gradient of a resize with respect to its input, sizes known at compile time.
 
@@ -39,12 +39,12 @@ class ResizeBackwardOp(DocumentedOp):
     RESULTS: ClassVar = ("diff_src",)
 
     diff_dst = operand_def(TensorType)
-    axes = prop_def(INTS)
-    input_sizes = prop_def(INTS)
-    step_numerators = prop_def(INTS)
-    step_denominators = prop_def(INTS)
-    interpolation = prop_def(word(*INTERPOLATIONS))
-    coordinates = prop_def(word(*COORDINATES))
+    axes = required(INTS)
+    input_sizes = required(INTS)
+    step_numerators = required(INTS)
+    step_denominators = required(INTS)
+    interpolation = required(word(*INTERPOLATIONS))
+    coordinates = required(word(*COORDINATES))
     diff_src = result_def(TensorType)
 
     traits = traits_def(Pure())
@@ -87,7 +87,7 @@ def _samplings(
     return tuple(found)
 
 
-@irdl_op_definition
+@documented_op
 class ResizeBackwardDynamicOp(DocumentedOp):
     """`grad.resize_backward` whose sizes and steps are run-time values.
 
@@ -106,9 +106,9 @@ class ResizeBackwardDynamicOp(DocumentedOp):
     input_sizes = operand_def(TensorType)
     step_numerators = operand_def(TensorType)
     step_denominators = operand_def(TensorType)
-    axes = prop_def(INTS)
-    interpolation = prop_def(word(*INTERPOLATIONS))
-    coordinates = prop_def(word(*COORDINATES))
+    axes = required(INTS)
+    interpolation = required(word(*INTERPOLATIONS))
+    coordinates = required(word(*COORDINATES))
     diff_src = result_def(TensorType)
 
     traits = traits_def(Pure())

@@ -8,11 +8,10 @@ from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
-from xdsl.irdl import opt_prop_def, prop_def
 
 from dialects.grad.geometry import Window, axis_letters
 from dialects.support import dtypes, layouts, shapes
-from dialects.support.attributes import INT, INTS, is_padding, word
+from dialects.support.attributes import INT, INTS, defaulted, is_padding, optional, required, word
 from dialects.support.diagnostics import Diagnostic, GradcError, diagnostic_at, error_at
 from dialects.support.documented_op import DocumentedOp
 from dialects.support.interfaces import KnowsOperands, Remarks
@@ -111,17 +110,17 @@ class OneDNNConvOp(OneDNNOp, KnowsOperands, ABC):
 
     UNSET_WHEN_ZERO: ClassVar[tuple[str, ...]] = ("output_padding", "dst_shape")
 
-    strides = prop_def(INTS)
-    pads_begin = prop_def(INTS)
-    pads_end = prop_def(INTS)
-    dilations = prop_def(INTS)
-    auto_pad = opt_prop_def(
+    strides = required(INTS)
+    pads_begin = required(INTS)
+    pads_end = required(INTS)
+    dilations = required(INTS)
+    auto_pad = defaulted(
         word("none", "same_upper", "same_lower", "valid", default="none", synonyms={"notset": "none"})
     )
-    output_padding = opt_prop_def(INTS)
-    groups = opt_prop_def(INT.with_default(1))
-    data_format = opt_prop_def(DATA_FORMAT)
-    auto_pad_rule = opt_prop_def(word("documented", "library", default="documented"))
+    output_padding = optional(INTS)
+    groups = defaulted(INT.with_default(1))
+    data_format = defaulted(DATA_FORMAT)
+    auto_pad_rule = defaulted(word("documented", "library", default="documented"))
 
     @property
     def states_rule(self) -> bool:

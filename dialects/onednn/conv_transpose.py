@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.dialects.builtin import StringAttr, TensorType
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, result_def, traits_def
+from xdsl.irdl import operand_def, result_def, traits_def
 from xdsl.traits import Pure
 
 from dialects.grad.geometry import Pads, Window, axis_letters, check_fits, rest_sizes, same_pads_forward
 from dialects.onednn.base import OneDNNConvOp, show
 from dialects.support import layouts, shapes
-from dialects.support.attributes import word
+from dialects.support.attributes import defaulted, word
 from dialects.support.diagnostics import Diagnostic, GradcError
-from dialects.support.documented_op import DISCARDABLE_PREFIX
+from dialects.support.documented_op import DISCARDABLE_PREFIX, documented_op
 from dialects.support.interfaces import HasReadings, set_type
 from dialects.support.shapes import Dim, element_type_of, shape_of, tensor_type
 from dialects.support.state import once_per_state
@@ -40,7 +40,7 @@ class ConvTransposeBackwardDataProblem:
     """Whether the weights are (C / groups, O, K...) as the page has it, not (C, O / groups, K...)."""
 
 
-@irdl_op_definition
+@documented_op
 class ConvTransposeBackwardDataOp(OneDNNConvOp, HasReadings):
     """Gradient of a transposed convolution with respect to its input: a forward convolution.
 
@@ -69,7 +69,7 @@ class ConvTransposeBackwardDataOp(OneDNNConvOp, HasReadings):
 
     diff_dst = operand_def(TensorType)
     weights = operand_def(TensorType)
-    weights_format = opt_prop_def(
+    weights_format = defaulted(
         word(
             "IOX",
             "XOI",

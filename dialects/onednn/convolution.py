@@ -8,10 +8,8 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
 from xdsl.irdl import (
-    irdl_op_definition,
     operand_def,
     opt_operand_def,
-    opt_prop_def,
     result_def,
     traits_def,
 )
@@ -30,9 +28,10 @@ from dialects.grad.geometry import (
 )
 from dialects.onednn.base import OneDNNConvOp, show
 from dialects.support import layouts, shapes
-from dialects.support.attributes import INTS, word
+from dialects.support.attributes import INTS, defaulted, optional, word
 from dialects.support.constants import constant_value
 from dialects.support.diagnostics import Diagnostic, GradcError
+from dialects.support.documented_op import documented_op
 from dialects.support.shapes import Dim, Shape, element_type_of, shape_of, tensor_type
 from dialects.support.state import once_per_state
 
@@ -63,7 +62,7 @@ class ShapeSource:
     shape: Shape
 
 
-@irdl_op_definition
+@documented_op
 class ConvolutionBackwardDataOp(OneDNNConvOp):
     """Gradient of a convolution with respect to its input.
 
@@ -89,7 +88,7 @@ class ConvolutionBackwardDataOp(OneDNNConvOp):
     diff_dst = operand_def(TensorType)
     weights = operand_def(TensorType)
     dst_shape_input = opt_operand_def(TensorType)
-    weights_format = opt_prop_def(
+    weights_format = defaulted(
         word(
             "OIX",
             "XIO",
@@ -97,7 +96,7 @@ class ConvolutionBackwardDataOp(OneDNNConvOp):
             hints=dict.fromkeys(("iox", "xoi"), "ConvTranspose uses IOX and XOI, Convolution OIX and XIO"),
         )
     )
-    dst_shape = opt_prop_def(INTS)
+    dst_shape = optional(INTS)
     diff_src = result_def(TensorType)
 
     traits = traits_def(Pure())

@@ -10,11 +10,8 @@ import numpy as np
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import SSAValue
 from xdsl.irdl import (
-    irdl_op_definition,
     operand_def,
     opt_operand_def,
-    opt_prop_def,
-    prop_def,
     result_def,
     traits_def,
 )
@@ -24,9 +21,10 @@ from dialects.grad.geometry import axis_letters
 from dialects.grad.sampling import ResizeRule
 from dialects.onednn.base import DATA_FORMAT, OneDNNOp, named_axes, show
 from dialects.support import layouts, shapes
-from dialects.support.attributes import FLOATS, INTS, word
+from dialects.support.attributes import FLOATS, INTS, defaulted, optional, required, word
 from dialects.support.constants import constant_value
 from dialects.support.diagnostics import Diagnostic
+from dialects.support.documented_op import documented_op
 from dialects.support.interfaces import KnowsOperands, agreed
 from dialects.support.shapes import Dim, Shape, shape_of
 
@@ -35,7 +33,7 @@ F32_MAX = float(np.finfo(np.float32).max)
 RANK_WORDS = {1: "linear", 2: "bilinear", 3: "trilinear"}
 
 
-@irdl_op_definition
+@documented_op
 class InterpolateBackwardOp(OneDNNOp, KnowsOperands):
     """Gradient of an interpolation with respect to its input.
 
@@ -62,8 +60,8 @@ class InterpolateBackwardOp(OneDNNOp, KnowsOperands):
     src = operand_def(TensorType)
     diff_dst = operand_def(TensorType)
     sizes_input = opt_operand_def(TensorType)
-    mode = prop_def(word("nearest", "linear", "bilinear", "trilinear"))
-    coordinate_transformation_mode = opt_prop_def(
+    mode = required(word("nearest", "linear", "bilinear", "trilinear"))
+    coordinate_transformation_mode = defaulted(
         word(
             "half_pixel",
             "align_corners",
@@ -71,10 +69,10 @@ class InterpolateBackwardOp(OneDNNOp, KnowsOperands):
             hints={"asymmetric": "ResizeBilinearV2Grad has the asymmetric rule"},
         )
     )
-    sizes = opt_prop_def(INTS)
-    scales = opt_prop_def(FLOATS)
-    data_format = opt_prop_def(DATA_FORMAT)
-    nearest_rounding = opt_prop_def(word("exact", "pytorch_nearest", "onnx_prefer_floor", default="exact"))
+    sizes = optional(INTS)
+    scales = optional(FLOATS)
+    data_format = defaulted(DATA_FORMAT)
+    nearest_rounding = defaulted(word("exact", "pytorch_nearest", "onnx_prefer_floor", default="exact"))
     diff_src = result_def(TensorType)
 
     traits = traits_def(Pure())

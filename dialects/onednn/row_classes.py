@@ -11,8 +11,6 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def
-
 from dialects.onednn import norm, pointwise, prelu, reduce, structure
 from dialects.onednn.families import (
     BinaryOp,
@@ -24,7 +22,8 @@ from dialects.onednn.families import (
     UnaryOp,
 )
 from dialects.onednn.row import Row
-from dialects.support.attributes import AttributeSpec
+from dialects.support.attributes import AttributeSpec, defaulted, required
+from dialects.support.documented_op import documented_op
 
 FAMILIES: Mapping[str, tuple[type[RowOp], Sequence[Row]]] = MappingProxyType(
     {
@@ -79,7 +78,7 @@ def _made(base: type[RowOp], row: Row) -> type[RowOp]:
         "ROW": row,
     }
     body |= {name: _definition(spec) for name, spec in base.attributes_of(row).items()}
-    return irdl_op_definition(type(f"{row.kind}Op", (base,), body))
+    return documented_op(type(f"{row.kind}Op", (base,), body))
 
 
 def __getattr__(name: str) -> Any:
@@ -90,7 +89,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _definition(spec: AttributeSpec) -> Any:
-    return prop_def(spec) if spec.default is None else opt_prop_def(spec)
+    return required(spec) if spec.default is None else defaulted(spec)
 
 
 def result_formula(base: type[RowOp], row: Row) -> str:

@@ -3,8 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, IntegerAttr, StringAttr
-
 from dialects.onednn.families import BinaryOp, ChoiceOp, ComparisonOp, ReductionOp, RowOp, UnaryBackwardOp, UnaryOp
 from dialects.onednn.norm import LayerNormalizationOp
 from dialects.onednn.prelu import RectifierBackwardOp, RectifierOp
@@ -39,8 +37,8 @@ class ClampOp(UnaryOp):
     """
 
     KIND: ClassVar[str]
-    min: FloatAttr
-    max: FloatAttr
+    min: float
+    max: float
 
 class EluOp(UnaryOp):
     """A function of each element.
@@ -51,7 +49,7 @@ class EluOp(UnaryOp):
     """
 
     KIND: ClassVar[str]
-    alpha: FloatAttr
+    alpha: float
 
 class ExpOp(UnaryOp):
     """A function of each element.
@@ -73,7 +71,7 @@ class GELUOp(UnaryOp):
     """
 
     KIND: ClassVar[str]
-    mode: StringAttr | None
+    mode: str
 
 class HardSigmoidOp(UnaryOp):
     """A function of each element.
@@ -84,8 +82,8 @@ class HardSigmoidOp(UnaryOp):
     """
 
     KIND: ClassVar[str]
-    alpha: FloatAttr
-    beta: FloatAttr
+    alpha: float
+    beta: float
 
 class HardSwishOp(UnaryOp):
     """A function of each element.
@@ -106,7 +104,7 @@ class LeakyReLUOp(UnaryOp):
     """
 
     KIND: ClassVar[str]
-    alpha: FloatAttr
+    alpha: float
 
 class LogOp(UnaryOp):
     """A function of each element.
@@ -137,7 +135,7 @@ class PowOp(UnaryOp):
     """
 
     KIND: ClassVar[str]
-    beta: FloatAttr
+    beta: float
 
 class ReLUOp(UnaryOp):
     """A function of each element.
@@ -188,7 +186,7 @@ class SoftPlusOp(UnaryOp):
     """
 
     KIND: ClassVar[str]
-    beta: FloatAttr | None
+    beta: float
 
 class SqrtOp(UnaryOp):
     """A function of each element.
@@ -230,7 +228,7 @@ class AddOp(BinaryOp):
     """
 
     KIND: ClassVar[str]
-    auto_broadcast: StringAttr | None
+    auto_broadcast: str
 
 class DivideOp(BinaryOp):
     """A function of two elements, with numpy's broadcasting.
@@ -242,7 +240,7 @@ class DivideOp(BinaryOp):
     """
 
     KIND: ClassVar[str]
-    auto_broadcast: StringAttr | None
+    auto_broadcast: str
 
 class MaximumOp(BinaryOp):
     """A function of two elements, with numpy's broadcasting.
@@ -254,7 +252,7 @@ class MaximumOp(BinaryOp):
     """
 
     KIND: ClassVar[str]
-    auto_broadcast: StringAttr | None
+    auto_broadcast: str
 
 class MinimumOp(BinaryOp):
     """A function of two elements, with numpy's broadcasting.
@@ -266,7 +264,7 @@ class MinimumOp(BinaryOp):
     """
 
     KIND: ClassVar[str]
-    auto_broadcast: StringAttr | None
+    auto_broadcast: str
 
 class MultiplyOp(BinaryOp):
     """A function of two elements, with numpy's broadcasting.
@@ -278,7 +276,7 @@ class MultiplyOp(BinaryOp):
     """
 
     KIND: ClassVar[str]
-    auto_broadcast: StringAttr | None
+    auto_broadcast: str
 
 class SquaredDifferenceOp(BinaryOp):
     """A function of two elements, with numpy's broadcasting.
@@ -290,7 +288,7 @@ class SquaredDifferenceOp(BinaryOp):
     """
 
     KIND: ClassVar[str]
-    auto_broadcast: StringAttr | None
+    auto_broadcast: str
 
 class SubtractOp(BinaryOp):
     """A function of two elements, with numpy's broadcasting.
@@ -302,7 +300,7 @@ class SubtractOp(BinaryOp):
     """
 
     KIND: ClassVar[str]
-    auto_broadcast: StringAttr | None
+    auto_broadcast: str
 
 class GreaterEqualOp(ComparisonOp):
     """A relation of two elements, with numpy's broadcasting.
@@ -314,7 +312,7 @@ class GreaterEqualOp(ComparisonOp):
     """
 
     KIND: ClassVar[str]
-    auto_broadcast: StringAttr | None
+    auto_broadcast: str
 
 class SelectOp(ChoiceOp):
     """Elements of one tensor or the other, as a condition says.
@@ -326,7 +324,7 @@ class SelectOp(ChoiceOp):
     """
 
     KIND: ClassVar[str]
-    auto_broadcast: StringAttr | None
+    auto_broadcast: str
 
 class AbsBackwardOp(UnaryBackwardOp):
     """The gradient of a function of each element.
@@ -347,9 +345,9 @@ class ClampBackwardOp(UnaryBackwardOp):
     """
 
     KIND: ClassVar[str]
-    min: FloatAttr
-    max: FloatAttr
-    use_dst: IntegerAttr | None
+    min: float
+    max: float
+    use_dst: bool
 
 class EluBackwardOp(UnaryBackwardOp):
     """The gradient of a function of each element.
@@ -361,8 +359,8 @@ class EluBackwardOp(UnaryBackwardOp):
     """
 
     KIND: ClassVar[str]
-    alpha: FloatAttr
-    use_dst: IntegerAttr | None
+    alpha: float
+    use_dst: bool
 
 class GELUBackwardOp(UnaryBackwardOp):
     """The gradient of a function of each element.
@@ -373,7 +371,7 @@ class GELUBackwardOp(UnaryBackwardOp):
     """
 
     KIND: ClassVar[str]
-    mode: StringAttr | None
+    mode: str
 
 class HardSigmoidBackwardOp(UnaryBackwardOp):
     """The gradient of a function of each element.
@@ -384,8 +382,8 @@ class HardSigmoidBackwardOp(UnaryBackwardOp):
     """
 
     KIND: ClassVar[str]
-    alpha: FloatAttr
-    beta: FloatAttr
+    alpha: float
+    beta: float
 
 class HardSwishBackwardOp(UnaryBackwardOp):
     """The gradient of a function of each element.
@@ -416,7 +414,7 @@ class ReLUBackwardOp(UnaryBackwardOp):
     """
 
     KIND: ClassVar[str]
-    use_dst: IntegerAttr | None
+    use_dst: bool
 
 class SigmoidBackwardOp(UnaryBackwardOp):
     """The gradient of a function of each element.
@@ -427,7 +425,7 @@ class SigmoidBackwardOp(UnaryBackwardOp):
     """
 
     KIND: ClassVar[str]
-    use_dst: IntegerAttr | None
+    use_dst: bool
 
 class SqrtBackwardOp(UnaryBackwardOp):
     """The gradient of a function of each element.
@@ -438,7 +436,7 @@ class SqrtBackwardOp(UnaryBackwardOp):
     """
 
     KIND: ClassVar[str]
-    use_dst: IntegerAttr | None
+    use_dst: bool
 
 class TanhBackwardOp(UnaryBackwardOp):
     """The gradient of a function of each element.
@@ -449,7 +447,7 @@ class TanhBackwardOp(UnaryBackwardOp):
     """
 
     KIND: ClassVar[str]
-    use_dst: IntegerAttr | None
+    use_dst: bool
 
 class ReduceL1Op(ReductionOp):
     """Over the elements src[j] that share the position of dst on the axes that stay.
@@ -461,8 +459,8 @@ class ReduceL1Op(ReductionOp):
     """
 
     KIND: ClassVar[str]
-    axes: DenseArrayBase | None
-    keep_dims: IntegerAttr | None
+    axes: tuple[int, ...]
+    keep_dims: bool
 
 class ReduceL2Op(ReductionOp):
     """Over the elements src[j] that share the position of dst on the axes that stay.
@@ -474,8 +472,8 @@ class ReduceL2Op(ReductionOp):
     """
 
     KIND: ClassVar[str]
-    axes: DenseArrayBase | None
-    keep_dims: IntegerAttr | None
+    axes: tuple[int, ...]
+    keep_dims: bool
 
 class ReduceMaxOp(ReductionOp):
     """Over the elements src[j] that share the position of dst on the axes that stay.
@@ -487,8 +485,8 @@ class ReduceMaxOp(ReductionOp):
     """
 
     KIND: ClassVar[str]
-    axes: DenseArrayBase | None
-    keep_dims: IntegerAttr | None
+    axes: tuple[int, ...]
+    keep_dims: bool
 
 class ReduceMeanOp(ReductionOp):
     """Over the elements src[j] that share the position of dst on the axes that stay.
@@ -500,8 +498,8 @@ class ReduceMeanOp(ReductionOp):
     """
 
     KIND: ClassVar[str]
-    axes: DenseArrayBase | None
-    keep_dims: IntegerAttr | None
+    axes: tuple[int, ...]
+    keep_dims: bool
 
 class ReduceMinOp(ReductionOp):
     """Over the elements src[j] that share the position of dst on the axes that stay.
@@ -513,8 +511,8 @@ class ReduceMinOp(ReductionOp):
     """
 
     KIND: ClassVar[str]
-    axes: DenseArrayBase | None
-    keep_dims: IntegerAttr | None
+    axes: tuple[int, ...]
+    keep_dims: bool
 
 class ReduceProdOp(ReductionOp):
     """Over the elements src[j] that share the position of dst on the axes that stay.
@@ -526,8 +524,8 @@ class ReduceProdOp(ReductionOp):
     """
 
     KIND: ClassVar[str]
-    axes: DenseArrayBase | None
-    keep_dims: IntegerAttr | None
+    axes: tuple[int, ...]
+    keep_dims: bool
 
 class ReduceSumOp(ReductionOp):
     """Over the elements src[j] that share the position of dst on the axes that stay.
@@ -539,8 +537,8 @@ class ReduceSumOp(ReductionOp):
     """
 
     KIND: ClassVar[str]
-    axes: DenseArrayBase | None
-    keep_dims: IntegerAttr | None
+    axes: tuple[int, ...]
+    keep_dims: bool
 
 class PReLUOp(RectifierOp):
     """A rectifier; its slope for negative elements is an operand.
@@ -552,8 +550,8 @@ class PReLUOp(RectifierOp):
     """
 
     KIND: ClassVar[str]
-    data_format: StringAttr | None
-    per_channel_broadcast: IntegerAttr | None
+    data_format: str
+    per_channel_broadcast: bool
 
 class PReLUBackwardOp(RectifierBackwardOp):
     """The gradients of a rectifier with respect to its data and to its slope.
@@ -566,7 +564,7 @@ class PReLUBackwardOp(RectifierBackwardOp):
     """
 
     KIND: ClassVar[str]
-    data_format: StringAttr | None
+    data_format: str
 
 class ConcatOp(JoiningOp):
     """Tensors joined along an axis.
@@ -578,7 +576,7 @@ class ConcatOp(JoiningOp):
     """
 
     KIND: ClassVar[str]
-    axis: IntegerAttr
+    axis: int
 
 class LayerNormOp(LayerNormalizationOp):
     """Slices over the last axes, brought to mean 0 and variance 1, then scaled and shifted.
@@ -593,7 +591,7 @@ class LayerNormOp(LayerNormalizationOp):
     """
 
     KIND: ClassVar[str]
-    keep_stats: IntegerAttr | None
-    begin_norm_axis: IntegerAttr | None
-    use_affine: IntegerAttr | None
-    epsilon: FloatAttr | None
+    keep_stats: bool
+    begin_norm_axis: int
+    use_affine: bool
+    epsilon: float

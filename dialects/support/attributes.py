@@ -1,8 +1,8 @@
 """Documented attributes: the type word, the admitted values and the default of each, stated once.
 
-A source op declares `strides = prop_def(INTS)`; from that one line come the verifier, the JSON
-importer's type check, the builder's conversion, the text form and the support table. Values are
-plain Python: int, tuple of int, float, tuple of float, bool, str.
+A source op declares `strides = required(INTS)`; from that one line come the verifier, the JSON
+importer's type check, the builder's conversion, the text form, the support table and the accessor
+`op.strides`. Values are plain Python: int, tuple of int, float, tuple of float, bool, str.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import index
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from xdsl.dialects.builtin import (
@@ -29,18 +29,27 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.ir import Attribute
-from xdsl.irdl import AttrConstraint, IRDLOperation, OptPropertyDef, VerificationContext
+from xdsl.irdl import (
+    AttrConstraint,
+    IRDLOperation,
+    OptPropertyDef,
+    VerificationContext,
+    opt_prop_def,
+    prop_def,
+)
 from xdsl.utils.exceptions import VerifyException
 
 from dialects.support.diagnostics import nearest
 from dialects.support.memo import MOST, Memo, by_identity
+
+T = TypeVar("T")
 
 PADDED_LENGTH = 12
 """oneDNN's DNNL_MAX_NDIMS: a dump writes an unset list as this many zeros (or ones)."""
 
 
 @dataclass(frozen=True)
-class AttributeSpec(AttrConstraint):
+class AttributeSpec(AttrConstraint, Generic[T]):
     """`tag` is oneDNN's type word (`s64[]`, `string`, ...); `words` the documented enumeration.
 
     `synonyms` maps further lower-case spellings to a documented word, `hints` lower-case spellings
@@ -60,10 +69,10 @@ class AttributeSpec(AttrConstraint):
         except ValueError as error:
             raise VerifyException(str(error)) from None
 
-    def with_default(self, default: Any) -> AttributeSpec:
+    def with_default(self, default: T) -> AttributeSpec[T]:
         return replace(self, default=default)
 
-    def mapping_type_vars(self, type_var_mapping: Any) -> AttributeSpec:
+    def mapping_type_vars(self, type_var_mapping: Any) -> AttributeSpec[T]:
         return self
 
     def encode(self, value: Any) -> Attribute:
@@ -161,17 +170,34 @@ def word(
     default: str | None = None,
     synonyms: Mapping[str, str] | None = None,
     hints: Mapping[str, str] | None = None,
-) -> AttributeSpec:
+) -> AttributeSpec[str]:
     """An enumeration, read in any case."""
     pairs = [tuple((extra or {}).items()) for extra in (synonyms, hints)]
     return AttributeSpec("string", words, default, *pairs)
 
 
-INT = AttributeSpec("s64")
-INTS = AttributeSpec("s64[]")
-FLOAT = AttributeSpec("f32")
-FLAG = AttributeSpec("bool")
-FLOATS = AttributeSpec("f32[]")
+INT: AttributeSpec[int] = AttributeSpec("s64")
+INTS: AttributeSpec[tuple[int, ...]] = AttributeSpec("s64[]")
+FLOAT: AttributeSpec[float] = AttributeSpec("f32")
+FLAG: AttributeSpec[bool] = AttributeSpec("bool")
+FLOATS: AttributeSpec[tuple[float, ...]] = AttributeSpec("f32[]")
+
+
+def required(spec: AttributeSpec[T]) -> T:
+    """An attribute that every op of the class has. On an op, the name gives its value."""
+    return prop_def(spec)  # pyright: ignore[reportReturnType]
+
+
+def defaulted(spec: AttributeSpec[T]) -> T:
+    """An attribute that may be left out, and has its documented default then."""
+    assert spec.default is not None
+    return opt_prop_def(spec)  # pyright: ignore[reportReturnType]
+
+
+def optional(spec: AttributeSpec[T]) -> T | None:
+    """An attribute that may be left out, and is None then."""
+    assert spec.default is None
+    return opt_prop_def(spec)  # pyright: ignore[reportReturnType]
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import math
 from abc import ABC
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 from xdsl.dialects.builtin import (
@@ -26,7 +27,7 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import IRDLOperation, VariadicDef
+from xdsl.irdl import IRDLOperation, VariadicDef, irdl_op_definition
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
@@ -60,6 +61,15 @@ OpT = TypeVar("OpT", bound="DocumentedOp")
 
 _NORMALISED = Memo()
 """Properties of new ops after `normalise`, by what that looks at. Most ops are clones."""
+
+
+def documented_op(cls: type[OpT]) -> type[OpT]:
+    """Defines an op, as `irdl_op_definition`. Accessors of documented attributes give Python values:
+    `op.strides` is what `op.value("strides")` is."""
+    defined = irdl_op_definition(cls)
+    for name in documented_attributes(defined):
+        setattr(defined, name, property(partial(DocumentedOp.value, name=name)))
+    return defined
 
 
 class DocumentedOp(VerifiedOnce, IRDLOperation, InfersTypes, ABC):
