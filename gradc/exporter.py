@@ -1,4 +1,4 @@
-"""From a function of onnx ops to a ModelProto: standard domain, checked, the same bytes every time.
+"""From a function of onnx ops to a ModelProto: checked, the same bytes every time.
 
 Names. Inputs and outputs have the function's public names. A node is called after its location's
 name, else its op type; a tensor after its value's name hint, else its node and `_out`. Clashes get
@@ -17,23 +17,23 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
 
-import numpy as np
 import onnx
-from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
-from xdsl.dialects.builtin import ModuleOp, TensorType, UnrankedTensorType
+from onnx import AttributeProto, GraphProto, ModelProto, TensorProto, ValueInfoProto
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Block, SSAValue
 
 from dialects.onnx.base import OnnxOp, opset_range
+from dialects.onnx.control import YieldOp
+from dialects.onnx.node import NodeOp, kind_of_attribute
 from dialects.onnx.ops import ConstantOp
-from dialects.onnx.types import OptionalType, SequenceType
-from dialects.support import dense, dtypes, entry, shapes
+from dialects.support import dense, entry
 from dialects.support.diagnostics import UnsupportedError, error_at, name_of, position_of, printable
 from dialects.support.spelling import option
+from gradc.attribute_protos import fill_attribute, fill_tensor, type_proto
+from gradc.exported_domains import Domains
 from gradc.files import weight_bytes, without_weights
-from gradc.tensors import onnx_number
 
 __all__ = ["ModelProto", "TensorProto", "ValueInfoProto", "check", "export", "identity_model", "newest_opset"]
 
@@ -59,10 +59,13 @@ def export(module: ModuleOp, *, opset: int, metadata: Mapping[str, str]) -> Mode
         producer_name="gradc",
         producer_version=_own_version(),
     )
-    _GraphBuilder(entry.entry_function(module), opset, model.graph).build()
+    builder = _GraphBuilder(entry.entry_function(module), opset, model.graph)
+    builder.build()
+    model.opset_import.extend(builder.domains.imports())
     for key, value in sorted(metadata.items()):
         model.metadata_props.add(key=key, value=value)
-    check(model)
+    with builder.domains.set_aside(model):
+        check(model)
     return model
 
 
@@ -132,9 +135,10 @@ class _Names:
 
 
 class _GraphBuilder:
-    """One walk over a function's ops, which fills a graph in place.
+    """One walk over a function's ops and those of their regions, which fills graphs in place.
 
-    No graph or weight is made on the side and then put in: that copies, and copying ends at 2 GiB.
+    No graph or weight is made on the side and then put in: that copies, and copying ends at 2 GiB. The
+    names of a graph hold in the graphs within it, so all names of a model differ.
     """
 
     def __init__(self, function: FuncOp, opset: int, graph: GraphProto):
@@ -145,38 +149,43 @@ class _GraphBuilder:
         self.node_names = _Names()
         self.tensor_names = _Names((*self.inputs, *self.outputs))
         self.names: dict[SSAValue, str] = dict(zip(function.args, self.inputs, strict=True))
+        self.domains = Domains(opset)
+        self.main = graph
         self.graph = graph
+        self.waiting: list[tuple[GraphProto, Block]] = []
         graph.name = function.sym_name.data
 
     def build(self) -> None:
         returned = entry.return_op(self.function)
         if not returned.arguments:
             raise error_at(self.function, "the function returns nothing")
-        graph_outputs = dict(self._direct_outputs(returned.arguments))
-        for op in self.function.body.block.ops:
+        self._fill(self.main, self.function.body.block, self.inputs, self.outputs)
+        while self.waiting:
+            graph, block = self.waiting.pop()
+            inputs = [self.tensor_names.unique(value.name_hint or f"{graph.name}_in") for value in block.args]
+            self.names |= zip(block.args, inputs, strict=True)
+            terminator = block.last_op
+            assert isinstance(terminator, YieldOp)
+            wishes = (value.name_hint or f"{graph.name}_out" for value in terminator.operands)
+            self._fill(graph, block, inputs, [self.tensor_names.unique(wish) for wish in wishes])
+
+    def _fill(self, graph: GraphProto, block: Block, inputs: Sequence[str], outputs: Sequence[str]) -> None:
+        self.graph = graph
+        returned = block.last_op
+        assert returned is not None
+        graph_outputs = _direct_outputs(block, returned.operands, outputs)
+        for op in block.ops:
             if op is returned:
                 break
-            assert isinstance(op, OnnxOp), f"{op.name} is not an op of the onnx dialect"
+            assert isinstance(op, OnnxOp | NodeOp), f"{op.name} is not an op of the onnx dialect"
             if isinstance(op, ConstantOp):
                 self._add_initializer(op)
             else:
                 self._add_node(op, graph_outputs)
-        for name, value in zip(self.outputs, returned.arguments, strict=True):
+        for name, value in zip(outputs, returned.operands, strict=True):
             self._add_output(name, value)
-        for name, value in zip(self.inputs, self.function.args, strict=True):
-            self.graph.input.append(_value_info(name, value))
-
-    def _direct_outputs(self, values: Sequence[SSAValue]) -> Iterator[tuple[SSAValue, str]]:
-        """The results that can have an output's name themselves.
-
-        An input, a constant, and a value returned before cannot: an Identity copies them.
-        """
-        seen: set[SSAValue] = set()
-        for name, value in zip(self.outputs, values, strict=True):
-            if isinstance(value.owner, OnnxOp) and not isinstance(value.owner, ConstantOp):
-                if value not in seen:
-                    yield value, name
-                seen.add(value)
+        for name, value in zip(inputs, block.args, strict=True):
+            graph.input.append(_value_info(name, value))
 
     def _add_initializer(self, op: ConstantOp) -> None:
         if not op.results[0].uses:
@@ -184,31 +193,53 @@ class _GraphBuilder:
         hint, source = op.results[0].name_hint, name_of(op)
         name = self.tensor_names.unique(hint or (f"{source}_const" if source else "const"))
         self.names[op.results[0]] = name
-        _fill(self.graph.initializer.add(name=name), dense.to_numpy(op.value))
+        fill_tensor(self.graph.initializer.add(name=name), dense.to_numpy(op.value))
 
-    def _add_node(self, op: OnnxOp, graph_outputs: Mapping[SSAValue, str]) -> None:
-        self._check_opset(op)
-        op_type = op.name.removeprefix("onnx.")
+    def _add_node(self, op: OnnxOp | NodeOp, graph_outputs: Mapping[SSAValue, str]) -> None:
+        domain, op_type = self._kind(op)
         name = self.node_names.unique(name_of(op) or op_type)
         for result in op.results:
             wish = result.name_hint or f"{name}_out"
             self.names[result] = graph_outputs.get(result) or self.tensor_names.unique(wish)
-        node = NodeProto(
+        node = self.graph.node.add(
             op_type=op_type,
+            domain=domain,
             name=name,
             input=[self.names[value] if value is not None else "" for value in op.onnx_inputs()],
             output=self._output_names(op),
         )
-        kinds = _attribute_kinds(op_type, self.opset)
-        for key, value in sorted(op.onnx_attributes().items()):
-            assert key in kinds, f"{op.name} has no attribute {key} at {self.opset}"
-            node.attribute.append(_attribute(key, value, kinds[key]))
+        for key, kind, value in self._attributes(op):
+            fill_attribute(node.attribute.add(name=key), kind, value)
+        for key, region in sorted(op.named_regions().items()):
+            graph = node.attribute.add(name=key, type=AttributeProto.GRAPH).g
+            graph.name = f"{name}_{key}"
+            self.waiting.append((graph, region.block))
         for key, value in _provenance(op):
             node.metadata_props.add(key=key, value=value)
-        self.graph.node.append(node)
 
-    def _output_names(self, op: OnnxOp) -> list[str]:
-        """One a result, "" for an optional one that nobody reads; such ones at the end are left out."""
+    def _kind(self, op: OnnxOp | NodeOp) -> tuple[str, str]:
+        """The domain and the name of an op that the opset has in this form."""
+        if isinstance(op, NodeOp):
+            return self.domains.add(op), op.op_type.data
+        self._check_opset(op)
+        return "", op.onnx_name()
+
+    def _attributes(self, op: OnnxOp | NodeOp) -> Iterator[tuple[str, str, Attribute]]:
+        """Name, kind and value of each attribute that is no graph, in the order of the names."""
+        if isinstance(op, NodeOp):
+            for name, value in sorted(op.given.data.items()):
+                kind = kind_of_attribute(value)
+                assert kind is not None, value
+                yield name, kind, value
+            return
+        kinds = _attribute_kinds(op.onnx_name(), self.opset)
+        for name, value in sorted(op.onnx_properties().items()):
+            assert name in kinds, f"{op.name} has no attribute {name} at {self.opset}"
+            yield name, kinds[name], value
+
+    def _output_names(self, op: OnnxOp | NodeOp) -> list[str]:
+        """One a result, "" for one that is left out, or optional and read by nobody; such ones at the end
+        are not named at all."""
         unread = op.unread_results()
         names = ["" if result in unread else self.names[result] for result in op.results]
         while len(names) > 1 and not names[-1]:
@@ -235,13 +266,28 @@ class _GraphBuilder:
             self.graph.node.add(op_type="Identity", name=node, input=[source], output=[name])
 
 
+def _direct_outputs(block: Block, values: Sequence[SSAValue], names: Sequence[str]) -> dict[SSAValue, str]:
+    """The results that can have an output's name themselves.
+
+    An input, a constant, a value from around the graph, and one returned before cannot: an Identity copies
+    them.
+    """
+    found: dict[SSAValue, str] = {}
+    for name, value in zip(names, values, strict=True):
+        made = isinstance(value.owner, OnnxOp | NodeOp) and value.owner.parent_block() is block
+        if made and not isinstance(value.owner, ConstantOp):
+            found.setdefault(value, name)
+    return found
+
+
 @cache
-def _attribute_kinds(op_type: str, opset: int) -> dict[str, onnx.defs.OpSchema.AttrType]:
+def _attribute_kinds(op_type: str, opset: int) -> dict[str, str]:
     schema = onnx.defs.get_schema(op_type, max_inclusive_version=opset)
-    return {name: attribute.type for name, attribute in schema.attributes.items()}
+    kinds = {name: attribute.type for name, attribute in schema.attributes.items()}
+    return {name: str(kind).rpartition(".")[2] for name, kind in kinds.items()}
 
 
-def _provenance(op: OnnxOp) -> Iterator[tuple[str, str]]:
+def _provenance(op: OnnxOp | NodeOp) -> Iterator[tuple[str, str]]:
     if name := name_of(op):
         yield "gradc.op", name
     if position := position_of(op):
@@ -250,67 +296,4 @@ def _provenance(op: OnnxOp) -> Iterator[tuple[str, str]]:
 
 
 def _value_info(name: str, value: SSAValue) -> ValueInfoProto:
-    return onnx.helper.make_value_info(name, _type_proto(value.type))
-
-
-def _type_proto(type_: Attribute) -> onnx.TypeProto:
-    match type_:
-        case SequenceType():
-            return onnx.helper.make_sequence_type_proto(_type_proto(type_.element))
-        case OptionalType():
-            return onnx.helper.make_optional_type_proto(_type_proto(type_.element))
-        case TensorType() | UnrankedTensorType():
-            shape = shapes.shape_of(type_) if isinstance(type_, TensorType) else None
-            return onnx.helper.make_tensor_type_proto(_element_type(type_.element_type), shape)
-        case _:
-            raise AssertionError(f"type {type_} has no ONNX type")
-
-
-def _element_type(type_: Attribute) -> int:
-    dtype = dtypes.of_mlir(type_)
-    assert dtype is not None, f"element type {type_} has no ONNX type"
-    return onnx_number(dtype.name)
-
-
-def _fill(tensor: TensorProto, array: np.ndarray) -> TensorProto:
-    """Give a tensor an array's type, shape and bytes.
-
-    ONNX's raw_data is little-endian, as numpy is on every host that we run on.
-    """
-    dtype = dtypes.of_numpy(array.dtype)
-    assert dtype is not None, f"no ONNX type for {array.dtype}"
-    tensor.data_type = onnx_number(dtype.name)
-    tensor.dims.extend(array.shape)
-    packed = onnx.numpy_helper.from_array(array).raw_data if dtype.name in _PACKED else None
-    tensor.raw_data = array.tobytes() if packed is None else packed
-    return tensor
-
-
-_PACKED = ("s2", "u2", "s4", "u4", "f4_e2m1", "f6_e2m3", "f6_e3m2")
-"""Types of which a byte holds several."""
-
-
-def _attribute(name: str, value: Any, kind: onnx.defs.OpSchema.AttrType) -> AttributeProto:
-    """An attribute of the schema's kind, so that an empty list and an integral float stay theirs."""
-    kinds = onnx.defs.OpSchema.AttrType
-    match kind:
-        case kinds.INT:
-            number = _element_type(value) if isinstance(value, Attribute) else int(value)
-            return AttributeProto(name=name, type=AttributeProto.INT, i=number)
-        case kinds.FLOAT:
-            return AttributeProto(name=name, type=AttributeProto.FLOAT, f=float(value))
-        case kinds.STRING:
-            return AttributeProto(name=name, type=AttributeProto.STRING, s=str(value).encode())
-        case kinds.INTS:
-            return AttributeProto(name=name, type=AttributeProto.INTS, ints=map(int, value))
-        case kinds.FLOATS:
-            return AttributeProto(name=name, type=AttributeProto.FLOATS, floats=map(float, value))
-        case kinds.STRINGS:
-            words = [str(word).encode() for word in value]
-            return AttributeProto(name=name, type=AttributeProto.STRINGS, strings=words)
-        case kinds.TENSOR:
-            return AttributeProto(
-                name=name, type=AttributeProto.TENSOR, t=_fill(TensorProto(), np.asarray(value))
-            )
-        case _:
-            raise AssertionError(f"attribute {name} of kind {kind}")
+    return onnx.helper.make_value_info(name, type_proto(value.type))

@@ -10,7 +10,9 @@ from xdsl.ir import Attribute, Dialect, Operation
 
 from dialects.onnx import ops
 from dialects.onnx.control import YieldOp
-from dialects.onnx.types import OptionalType, SequenceType, StringType
+from dialects.onnx.node import NodeOp
+from dialects.onnx.tensor_attributes import SparseTensorAttr, StringTensorAttr
+from dialects.onnx.types import MapType, OptionalType, SequenceType, SparseTensorType, StringType
 
 
 class OnnxConstants(ConstantMaterializationInterface):
@@ -22,10 +24,14 @@ class OnnxConstants(ConstantMaterializationInterface):
         return ops.ConstantOp(value)
 
 
+_OTHERS: dict[str, type[Operation]] = {"Node": NodeOp, "Yield": YieldOp}
+"""Ops of the dialect that are none of the standard domain."""
+
+
 def known_op(name: str) -> type[Operation] | None:
     """The class of an op of the dialect, by its name within it."""
-    if name == "Yield":
-        return YieldOp
+    if name in _OTHERS:
+        return _OTHERS[name]
     return ops.op_class(name) if name in ops.op_names() else None
 
 
@@ -34,7 +40,17 @@ class _OnnxDialect(Dialect):
 
     @property
     def operations(self) -> Iterator[type[Operation]]:
-        return iter((*ops.OPS, YieldOp))
+        return iter((*ops.OPS, *_OTHERS.values()))
 
 
-ONNX = _OnnxDialect("onnx", [], [OptionalType, SequenceType, StringType], [OnnxConstants()])
+_ATTRIBUTES = [
+    MapType,
+    OptionalType,
+    SequenceType,
+    SparseTensorAttr,
+    SparseTensorType,
+    StringTensorAttr,
+    StringType,
+]
+
+ONNX = _OnnxDialect("onnx", [], _ATTRIBUTES, [OnnxConstants()])

@@ -7,14 +7,17 @@ written `[2, 2]`, integers without their type, which is always i64.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import isfinite
 
 import numpy as np
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
+    FloatAttr,
     FunctionType,
     IntegerAttr,
+    f32,
     i64,
 )
 from xdsl.ir import Attribute, Region, SSAValue
@@ -43,10 +46,10 @@ def print_attributes(printer: Printer, attributes: Mapping[str, Attribute]) -> N
         return
     printer.print_string(" ")
     with printer.in_braces():
-        printer.print_list(attributes.items(), lambda item: _print_attribute(printer, *item))
+        printer.print_list(attributes.items(), lambda item: print_attribute(printer, *item))
 
 
-def _print_attribute(printer: Printer, name: str, value: Attribute) -> None:
+def print_attribute(printer: Printer, name: str, value: Attribute) -> None:
     printer.print_identifier_or_string_literal(name)
     printer.print_string(" = ")
     match value:
@@ -54,15 +57,28 @@ def _print_attribute(printer: Printer, name: str, value: Attribute) -> None:
             printer.print_string(str(to_python(value)))
         case DenseIntOrFPElementsAttr():
             print_dense(printer, value)
+        case DenseArrayBase(elt_type=element) if element == f32 and not _is_plain(value):
+            printer.print_attribute(ArrayAttr(FloatAttr(x, f32) for x in _floats(value)))
         case IntegerAttr(type=type_) if type_ == i64:
             printer.print_string(str(value.value.data))
         case _:
             printer.print_attribute(value)
 
 
-def print_regions(printer: Printer, names: Sequence[str], regions: Sequence[Region]) -> None:
+def _floats(value: Attribute) -> list[float]:
+    found = to_python(value)
+    assert isinstance(found, list)
+    return [float(x) for x in found]
+
+
+def _is_plain(value: Attribute) -> bool:
+    """Whether xDSL writes an array of floats in decimals: it does not read others back."""
+    return all(isfinite(x) and np.float32(f"{x:.6e}") == x for x in _floats(value))
+
+
+def print_regions(printer: Printer, regions: Mapping[str, Region]) -> None:
     """`then_branch {...} else_branch {...}`"""
-    for name, region in zip(names, regions, strict=True):
+    for name, region in regions.items():
         printer.print_string(f" {name} ")
         printer.print_region(region, print_empty_block=False)
 

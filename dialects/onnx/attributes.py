@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from xdsl.dialects.builtin import (
     ArrayAttr,
+    BytesAttr,
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
     Float32Type,
@@ -20,17 +21,17 @@ from xdsl.ir import Attribute
 from xdsl.irdl import AnyAttr, BaseAttr
 
 from dialects.onnx.call import Python
-from dialects.support.attributes import int_attribute, ints_attribute, string_attribute
+from dialects.support.attributes import int_attribute, ints_attribute
 from dialects.support.dense import from_numpy, to_numpy
 
 # Constraints of the properties, one for each kind of ONNX attribute.
 INT = IntegerAttr.constr(i64)
 INTS = DenseArrayBase.constr(i64)
 FLOAT = FloatAttr.constr(BaseAttr(Float32Type))
-STRING = BaseAttr(StringAttr)
+STRING = BaseAttr(StringAttr) | BaseAttr(BytesAttr)
 TENSOR = BaseAttr[DenseIntOrFPElementsAttr](DenseIntOrFPElementsAttr)
 FLOATS = DenseArrayBase.constr(f32)
-STRINGS = ArrayAttr.constr(BaseAttr(StringAttr))
+STRINGS = ArrayAttr.constr(STRING)
 TYPE = AnyAttr()
 TYPE_PROTO = AnyAttr()
 SPARSE_TENSOR = AnyAttr()
@@ -46,8 +47,8 @@ def to_attribute(value: object, kind: str) -> Attribute:
             return value
         case np.ndarray():
             return from_numpy(value)
-        case str():
-            return string_attribute(value)
+        case str() | bytes():
+            return text_attribute(value)
         case bool() | int() | np.integer() if kind == "FLOAT":
             return FloatAttr(float(value), f32)
         case bool() | int() | np.integer():
@@ -59,6 +60,16 @@ def to_attribute(value: object, kind: str) -> Attribute:
             return list_attribute(value, kind)
 
 
+def text_attribute(value: str | bytes) -> StringAttr | BytesAttr:
+    """A word. MLIR's text tells those of ASCII from those of any bytes, and so do we."""
+    data = value.encode() if isinstance(value, str) else value
+    return StringAttr(data.decode()) if data.isascii() else BytesAttr(data)
+
+
+def text_bytes(value: StringAttr | BytesAttr) -> bytes:
+    return value.data.encode() if isinstance(value, StringAttr) else value.data
+
+
 def list_attribute(values: Sequence[object], kind: str) -> Attribute:
     """The attribute for a list; ValueError if the kind is another one, or one of the values is."""
     if kind == "INTS" and all(isinstance(x, int | np.integer) for x in values):
@@ -66,7 +77,7 @@ def list_attribute(values: Sequence[object], kind: str) -> Attribute:
     if kind == "FLOATS" and all(isinstance(x, float | int | np.number) for x in values):
         return DenseArrayBase.from_list(f32, [float(x) for x in values])  # pyright: ignore
     if kind == "STRINGS" and all(isinstance(x, str) for x in values):
-        return ArrayAttr([StringAttr(str(x)) for x in values])
+        return ArrayAttr([text_attribute(str(x)) for x in values])
     raise ValueError(f"a value of the kind {kind} expected")
 
 
@@ -75,18 +86,22 @@ def to_python(value: Attribute) -> Python:
     match value:
         case DenseIntOrFPElementsAttr():
             return to_numpy(value)
-        case StringAttr():
-            return value.data
+        case StringAttr() | BytesAttr():
+            return _word(value)
         case IntegerAttr():
             return value.value.data
         case FloatAttr():
             return value.value.data
         case DenseArrayBase():
             return list(value.get_values())  # pyright: ignore
-        case ArrayAttr() if all(isinstance(x, StringAttr) for x in value):
-            return [x.data for x in value if isinstance(x, StringAttr)]
+        case ArrayAttr() if all(isinstance(x, StringAttr | BytesAttr) for x in value):
+            return [_word(x) for x in value if isinstance(x, StringAttr | BytesAttr)]
         case _:
             return value
+
+
+def _word(value: StringAttr | BytesAttr) -> str:
+    return text_bytes(value).decode(errors="surrogateescape")
 
 
 def python_values(properties: Mapping[str, Attribute]) -> dict[str, Python]:

@@ -21,7 +21,7 @@ from xdsl.dialects.builtin import (
     i32,
 )
 from xdsl.interfaces import HasCanonicalizationPatternsInterface, HasFolderInterface
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
@@ -134,6 +134,14 @@ class OnnxOp(
         """The attributes that are given, as Python values; an element type is an MLIR type."""
         return python_values(self.properties)
 
+    def onnx_properties(self) -> dict[str, Attribute]:
+        """The attributes that are given, as they are stored."""
+        return {name: value for name, value in self.properties.items() if name != SEGMENTS}
+
+    def named_regions(self) -> dict[str, Region]:
+        """The attributes that are graphs."""
+        return dict(zip(_region_names(type(self)), self.regions, strict=True))
+
     def call(self) -> Call:
         operands, ranks = self._operands_by_name(), ranks_of(self.result_types)
         return call_of(type(self), operands, self.properties, len(self.results), ranks)
@@ -233,9 +241,8 @@ class OnnxOp(
 
     def print(self, printer: Printer) -> None:
         assembly.print_operands(printer, self.onnx_inputs())
-        own = {name: value for name, value in self.properties.items() if name != SEGMENTS}
-        assembly.print_attributes(printer, {**own, **self.attributes})
-        assembly.print_regions(printer, _region_names(type(self)), self.regions)
+        assembly.print_attributes(printer, {**self.onnx_properties(), **self.attributes})
+        assembly.print_regions(printer, self.named_regions())
         printer.print_string(" : ")
         printer.print_function_type(self.operand_types, self.result_types)
 

@@ -1,6 +1,8 @@
-"""Types of ONNX beyond tensors: `!onnx.seq<T>` and `!onnx.opt<T>`; and the word of a type.
+"""Types of ONNX beyond tensors: `!onnx.seq<T>`, `!onnx.opt<T>`, `!onnx.map<K, T>`, `!onnx.sparse_tensor<T>`;
+and the word of a type.
 
-A word is a dtype for a tensor (`f32`), or `seq(f32)`, `optional(f32)`, `optional(seq(f32))`.
+A word is a dtype for a tensor (`f32`), or `seq(f32)`, `optional(f32)`, `optional(seq(f32))`. Maps and sparse
+tensors have none: no op of the standard domain takes them.
 """
 
 from __future__ import annotations
@@ -9,10 +11,19 @@ from xdsl.dialects.builtin import TensorType, UnrankedTensorType
 from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition
 
-from dialects.support.dtypes import StringType, by_name, name_of
+from dialects.support.dtypes import StringType, by_name, name_of, of_mlir
 from dialects.support.memo import by_identity
 
-__all__ = ["OptionalType", "SequenceType", "StringType", "unranked", "word_of"]
+__all__ = [
+    "MapType",
+    "OptionalType",
+    "SequenceType",
+    "SparseTensorType",
+    "StringType",
+    "is_value_type",
+    "unranked",
+    "word_of",
+]
 
 
 @irdl_attr_definition
@@ -29,6 +40,33 @@ class OptionalType(ParametrizedAttribute, TypeAttribute):
 
     name = "onnx.opt"
     element: Attribute
+
+
+@irdl_attr_definition
+class MapType(ParametrizedAttribute, TypeAttribute):
+    """A map from integers or strings to values of a type: `!onnx.map<i64, tensor<f32>>`."""
+
+    name = "onnx.map"
+    key: Attribute
+    value: Attribute
+
+
+@irdl_attr_definition
+class SparseTensorType(ParametrizedAttribute, TypeAttribute):
+    """A tensor that is stored without its zeros: `!onnx.sparse_tensor<tensor<?x4xf32>>`."""
+
+    name = "onnx.sparse_tensor"
+    dense: Attribute
+
+
+def is_value_type(type_: Attribute) -> bool:
+    """Whether a value of a model may be of the type."""
+    while isinstance(type_, SequenceType | OptionalType | MapType):
+        if isinstance(type_, MapType) and of_mlir(type_.key) is None:
+            return False
+        type_ = type_.value if isinstance(type_, MapType) else type_.element
+    tensor = type_.dense if isinstance(type_, SparseTensorType) else type_
+    return isinstance(tensor, TensorType | UnrankedTensorType) and of_mlir(tensor.element_type) is not None
 
 
 @by_identity

@@ -16,6 +16,7 @@ from dialects.evaluate import evaluate
 from dialects.onnx import ops
 from dialects.support.dtypes import ONNX_DTYPES
 from gradc import exporter
+from gradc.attribute_protos import fill_tensor
 from gradc.runtime import Session
 from passes.support.rewriting import simplify
 
@@ -137,7 +138,7 @@ def test_constants_of_every_type_are_exported(dtype) -> None:
     array = np.ones((3,), np.int64).astype(dtype.numpy)
     constant = ops.ConstantOp(array)
     model = onnx.TensorProto()
-    exporter._fill(model, array)  # pyright: ignore[reportPrivateUsage]
+    fill_tensor(model, array)
     np.testing.assert_array_equal(onnx.numpy_helper.to_array(model), array)
     assert dialects.onnx.values.constant_of(constant.output).tobytes() == array.tobytes()  # pyright: ignore
 

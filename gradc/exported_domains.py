@@ -1,0 +1,89 @@
+"""The domains of a model's opaque nodes, the version of each, and what a checker can be shown of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import onnx
+from onnx import GraphProto, ModelProto, NodeProto, OperatorSetIdProto
+
+from dialects.onnx.node import NodeOp
+from dialects.support.diagnostics import UnsupportedError, error_at
+from dialects.support.spelling import option
+
+UNCHECKED = "gradc.unchecked"
+"""A domain that no checker knows."""
+
+
+@dataclass
+class Domains:
+    """What opaque nodes import beside the opset that the model is written in."""
+
+    opset: int
+    versions: dict[str, int] = field(default_factory=dict)
+    unknown: set[str] = field(default_factory=set)
+    """Ops that are said to be of the standard domain, and of which the installed onnx has no schema."""
+
+    def add(self, op: NodeOp) -> str:
+        """The domain of a node; UnsupportedError where the model cannot have the node's version of it."""
+        if op.is_standard:
+            self._add_standard(op)
+            return ""
+        domain, version = op.domain.data, 1 if op.version is None else op.version.value.data
+        known = self.versions.setdefault(domain, version)
+        if known != version:
+            what = f"version of the domain {domain}"
+            expected = f"{known}, as of the nodes before: a model has one"
+            raise error_at(op, what, given=version, expected=expected, kind=UnsupportedError)
+        return domain
+
+    def _add_standard(self, op: NodeOp) -> None:
+        name = op.op_type.data
+        version = self.opset if op.version is None else op.version.value.data
+        if version == self.opset:
+            if not onnx.defs.has(name) or _revision(name, self.opset) is None:
+                self.unknown.add(name)
+            return
+        revision = _revision(name, version)
+        if revision is None or revision != _revision(name, self.opset):
+            given, expected = option("opset", self.opset), option("opset", version)
+            what = f"{name} in the form of opset {version}"
+            raise error_at(op, what, given=given, expected=expected, kind=UnsupportedError)
+
+    def imports(self) -> list[OperatorSetIdProto]:
+        return [onnx.helper.make_opsetid(*item) for item in sorted(self.versions.items())]
+
+    @contextmanager
+    def set_aside(self, model: ModelProto) -> Iterator[None]:
+        """The model with its unknown ops in a domain of which a checker does not ask for a schema."""
+        nodes = [n for n in _nodes(model.graph) if n.op_type in self.unknown] if self.unknown else []
+        for node in nodes:
+            node.domain = UNCHECKED
+        if nodes:
+            model.opset_import.append(onnx.helper.make_opsetid(UNCHECKED, 1))
+        try:
+            yield
+        finally:
+            for node in nodes:
+                node.domain = ""
+            if nodes:
+                model.opset_import.pop()
+
+
+def _revision(name: str, opset: int) -> int | None:
+    try:
+        schema = onnx.defs.get_schema(name, max_inclusive_version=opset)
+    except onnx.defs.SchemaError:
+        return None
+    return None if schema.deprecated else schema.since_version
+
+
+def _nodes(graph: GraphProto) -> Iterator[NodeProto]:
+    """All nodes of a graph and of those within it."""
+    waiting = [graph]
+    while waiting:
+        for node in waiting.pop().node:
+            yield node
+            waiting += (attribute.g for attribute in node.attribute if attribute.HasField("g"))
