@@ -438,7 +438,7 @@ class _Buffer:
 
 def _to_numpy(info: TensorInfo, value: Any) -> np.ndarray:
     dtype = dtypes.by_name(info.dtype)
-    if dtype is None:
+    if dtype is None or dtype.numpy.hasobject:  # strings
         return value.numpy()
     assert value.device_name().lower() == "cpu", value.device_name()
     shape = value.shape()

@@ -24,8 +24,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, TensorType, f32
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.dialects.builtin import ModuleOp, TensorType, UnrankedTensorType, f32
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.rewriter import InsertPoint
 
@@ -40,6 +40,7 @@ from dialects.support.documented_op import DocumentedOp
 from dialects.support.dtypes import HALVES, name_of
 from dialects.support.interfaces import set_type
 from dialects.support.shapes import shape_of
+from passes.support.captured import stem
 from passes.support.rewriting import rewrite, simplify
 from passes.target import Target, TargetPass
 
@@ -119,14 +120,16 @@ class Widen(RewritePattern):
             return cast.results[0]
         if value not in self.wide:
             cast = onnx.CastOp(value, to=f32)
-            rewriter.insert(cast, InsertPoint.before(reader))
+            block = value.owner if isinstance(value.owner, Block) else value.owner.parent
+            assert block is not None
+            rewriter.insert(cast, InsertPoint.before(stem(reader, block)))
             self.wide[value] = cast.results[0]
         return self.wide[value]
 
     def _narrow(self, result: OpResult, rewriter: PatternRewriter) -> None:
         """Make a half result f32, and a Cast of it half for all that read it."""
         half = shapes.element_type_of(result)
-        set_type(result, shapes.tensor_type(f32, shape_of(result)))
+        set_type(result, _widened(result))
         cast = onnx.CastOp(result, to=half)
         rewriter.insert(cast, InsertPoint.after(result.op))
         narrow = cast.results[0]
@@ -146,4 +149,9 @@ def _native(op: Operation, target: Target) -> bool:
 
 
 def is_half(value: SSAValue) -> bool:
-    return isinstance(value.type, TensorType) and name_of(value.type.element_type) in HALVES
+    is_tensor = isinstance(value.type, TensorType | UnrankedTensorType)
+    return is_tensor and name_of(shapes.element_type_of(value)) in HALVES
+
+
+def _widened(value: SSAValue) -> Attribute:
+    return shapes.tensor_type(f32, shape_of(value)) if shapes.has_rank(value) else UnrankedTensorType(f32)

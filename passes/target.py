@@ -7,14 +7,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
+from xdsl.dialects.builtin import TensorType, UnrankedTensorType
 from xdsl.passes import ModulePass
 
 from dialects.onnx.base import OnnxConstant, OnnxOp, opset_range
 from dialects.onnx.opsets import OLDEST, Version
+from dialects.onnx.traits import COMPOSED
 from dialects.support import shapes
 from dialects.support.diagnostics import Diagnostic, UsageError, sentence
 from dialects.support.dtypes import HALVES, name_of
-from passes.kernels import TARGETS, Kernels, narrow_integers, provider_of, shunned, symmetric_pads, word_types
+from passes.kernels import (
+    TARGETS,
+    Kernels,
+    kernel_table,
+    narrow_integers,
+    provider_of,
+    shunned,
+    symmetric_pads,
+    word_types,
+)
 from passes.support.expansions import EXPANSIONS
 
 DEFAULT_OPSET = 18
@@ -101,6 +112,13 @@ class Target:
         """Why this target cannot run this very op, None if it can."""
         return self._misses_kernel(op, variable_types(op))
 
+    def leaves_to_runtime(self, op: OnnxOp) -> bool:
+        """Whether the runtime, which has no kernel for an op of any version, writes others in its place."""
+        name = op.onnx_name()
+        if name not in COMPOSED or name in kernel_table(self.name):
+            return False
+        return name not in shunned(self.name)
+
     def lacks_form(self, op: OnnxOp) -> str | None:
         """Why this target can run an op in no form that a pass gives it, None if it can: as it is, with half
         types widened, or as what `expand-ops` writes in its place."""
@@ -179,14 +197,14 @@ def revision(op: type[OnnxOp], opset: int) -> int:
 
 
 def variable_types(op: OnnxOp) -> dict[str, str]:
-    """The dtype word of each type variable of an op."""
+    """The dtype word of each type variable of an op; the tables of kernels know those of tensors alone."""
     found = {}
     definition = op.get_irdl_definition()
     for name, _ in (*definition.operands, *definition.results):
         given = getattr(op, name)
         values = given if isinstance(given, tuple | list) else (given,)
         for value in values:
-            if value is not None:
+            if value is not None and isinstance(value.type, TensorType | UnrankedTensorType):
                 found[op.TYPES[name]] = name_of(shapes.element_type_of(value))
     return found
 

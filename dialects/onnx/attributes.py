@@ -66,6 +66,16 @@ def text_attribute(value: str | bytes) -> StringAttr | BytesAttr:
     return StringAttr(data.decode()) if data.isascii() else BytesAttr(data)
 
 
+def as_stored(value: Attribute) -> Attribute:
+    """A word, or a list of words, in the form of `text_attribute`, from a text that spells letters as they
+    are. Anything else is as it should be."""
+    if isinstance(value, StringAttr):
+        return text_attribute(value.data)
+    if isinstance(value, ArrayAttr) and any(isinstance(element, StringAttr) for element in value):
+        return ArrayAttr(map(as_stored, value))
+    return value
+
+
 def text_bytes(value: StringAttr | BytesAttr) -> bytes:
     return value.data.encode() if isinstance(value, StringAttr) else value.data
 

@@ -39,6 +39,7 @@ from xdsl.traits import ConstantLike, Pure
 from dialects.onnx import assembly, kernels, opsets, traits
 from dialects.onnx.attributes import SEGMENTS, python_values, to_attribute
 from dialects.onnx.call import Call, Python
+from dialects.onnx.control import check_control, check_regions
 from dialects.onnx.opsets import Version
 from dialects.onnx.result_types import call_of, in_order, ranks_of, result_types, types_in_schema
 from dialects.onnx.signature import OPTIONAL, Signature
@@ -187,6 +188,9 @@ class OnnxOp(
                 what = f"{self.name} has no attribute {name}"
                 raise error_at(self, what, hint=nearest(name, known))
         check_results(self)
+        if self.regions:
+            check_regions(self, self.named_regions())
+            check_control(self, self.named_regions())
 
     def fold(self) -> Sequence[SSAValue | Attribute] | None:
         """The results as constants, where they are known and not too large."""

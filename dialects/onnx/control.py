@@ -1,4 +1,4 @@
-"""The terminator of the regions of If, Loop, Scan and SequenceMap.
+"""The regions of If, Loop, Scan and SequenceMap, and their terminator.
 
 A region is a graph: its block arguments are the graph's inputs, what it yields are its outputs. It may read
 values from around it, as an ONNX graph does by name.
@@ -6,13 +6,17 @@ values from around it, as an ONNX graph does by name.
 
 from __future__ import annotations
 
-from xdsl.ir import SSAValue
+from collections.abc import Mapping
+
+from xdsl.ir import Operation, Region, SSAValue
 from xdsl.irdl import AnyAttr, IRDLOperation, irdl_op_definition, traits_def, var_operand_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import IsTerminator, Pure
 
 from dialects.onnx import assembly
+from dialects.onnx.types import SequenceType, word_of
+from dialects.support.diagnostics import error_at
 
 
 @irdl_op_definition
@@ -44,3 +48,40 @@ class YieldOp(IRDLOperation):
         types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
         given = [operand for operand in operands if operand is not None]
         return cls(*parser.resolve_operands(given, types, position))
+
+
+def check_regions(op: Operation, regions: Mapping[str, Region]) -> None:
+    """Raise unless each region is a graph: one block that ends in onnx.Yield."""
+    for name, region in regions.items():
+        if len(region.blocks) != 1 or not isinstance(region.block.last_op, YieldOp):
+            raise error_at(op, f"region {name}", expected="one block that ends in onnx.Yield")
+
+
+def check_control(op: Operation, regions: Mapping[str, Region]) -> None:
+    """Raise unless what the graphs take and yield is what the op gives them and makes of it."""
+    kind = op.name.removeprefix("onnx.")
+    for name, region in regions.items():
+        inputs, outputs = region.block.args, list(_outputs(region))
+        taken = {"If": 0, "Loop": 2 + _carried(op)}.get(kind, len(op.operands))
+        if len(inputs) != taken:
+            raise error_at(op, f"inputs of {name}", given=len(inputs), expected=taken)
+        made = outputs[1:] if kind == "Loop" else outputs
+        if len(made) != len(op.results) or (kind == "Loop" and not outputs):
+            expected = len(op.results) + (kind == "Loop")
+            raise error_at(op, f"outputs of {name}", given=len(outputs), expected=expected)
+        for index, (value, result) in enumerate(zip(made, op.results, strict=True)):
+            type_ = SequenceType(value.type) if kind == "SequenceMap" else value.type
+            if word_of(type_) != word_of(result.type):
+                what = f"type of output {index} of {name}"
+                raise error_at(op, what, given=word_of(type_), expected=word_of(result.type))
+
+
+def _outputs(region: Region) -> tuple[SSAValue, ...]:
+    last = region.block.last_op
+    return tuple(last.operands) if last is not None else ()
+
+
+def _carried(op: Operation) -> int:
+    """How many values a Loop hands from one step to the next: its operands but trip count and condition."""
+    found = getattr(op, "v_initial", ())
+    return len(found)

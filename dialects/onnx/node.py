@@ -44,7 +44,8 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 
 from dialects.onnx import assembly
-from dialects.onnx.attributes import INT, INTS, list_attribute, to_python
+from dialects.onnx.attributes import INT, INTS, as_stored, list_attribute, to_python
+from dialects.onnx.control import check_regions
 from dialects.onnx.signatures import SIGNATURES
 from dialects.onnx.tensor_attributes import SparseTensorAttr, StringTensorAttr
 from dialects.onnx.traits import DrawsNumbers
@@ -187,6 +188,7 @@ class NodeOp(IRDLOperation):
         if len(names) != len(self.regions) or len(distinct) != len(names) + len(self.given.data):
             what = f"names of the regions of {self.title}"
             raise error_at(self, what, given=names, expected="one each, and that of no attribute")
+        check_regions(self, self.named_regions())
 
     def print(self, printer: Printer) -> None:
         for word in (self.domain, self.op_type):
@@ -238,13 +240,13 @@ def _print_given(printer: Printer, name: str, value: Attribute) -> None:
 
 
 def _listed(value: Attribute) -> Attribute:
-    """A list of numbers in the form that it is stored in."""
+    """A list of numbers, or a word, in the form that it is stored in."""
     if not isinstance(value, ArrayAttr) or not len(value):
-        return value
+        return as_stored(value)
     for kind, cls in (("INTS", IntegerAttr), ("FLOATS", FloatAttr)):
         if all(isinstance(element, cls) for element in value):
             return list_attribute([to_python(element) for element in value], kind)
-    return value
+    return as_stored(value)
 
 
 def _print_region(printer: Printer, name: str, region: Region) -> None:

@@ -1,4 +1,4 @@
-"""The ONNX ops for xDSL's interpreter: values are numpy arrays."""
+"""The ONNX ops for xDSL's interpreter: values are numpy arrays, and lists of them for sequences."""
 
 from __future__ import annotations
 
@@ -6,14 +6,28 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from xdsl.interpreter import Interpreter, InterpreterFunctions, impl, register_impls
+from xdsl.interpreter import (
+    Interpreter,
+    InterpreterFunctions,
+    PythonValues,
+    ReturnedValues,
+    TerminatorValue,
+    impl,
+    impl_terminator,
+    register_impls,
+)
 from xdsl.ir import Operation
 
-from dialects.onnx import kernels
+from dialects.onnx import kernels, reference_containers, reference_control
 from dialects.onnx.base import OnnxOp
+from dialects.onnx.control import YieldOp
+from dialects.onnx.node import NodeOp
 from dialects.onnx.ops import loaded_ops
 from dialects.support import shapes
+from dialects.support.diagnostics import UnsupportedError, error_at
 from dialects.support.dtypes import of_mlir
+
+Values = tuple[Any, ...]
 
 
 def evaluate(op: OnnxOp, operands: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
@@ -26,7 +40,14 @@ def evaluate(op: OnnxOp, operands: tuple[np.ndarray, ...]) -> tuple[np.ndarray, 
 
 
 @impl(OnnxOp)
-def run(_functions: InterpreterFunctions, _: Interpreter, op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+def run(_functions: InterpreterFunctions, interpreter: Interpreter, op: Any, args: Values) -> Values:
+    name = op.onnx_name()
+    if name in reference_control.MEANINGS:
+        return reference_control.MEANINGS[name](interpreter, op, args)
+    if name in reference_containers.MEANINGS:
+        return (reference_containers.MEANINGS[name](op, args),)
+    if name == "Identity":
+        return args
     return evaluate(op, args)
 
 
@@ -39,4 +60,13 @@ class OnnxFunctions(InterpreterFunctions):
 
     @classmethod
     def _impls(cls) -> Iterable[tuple[type[Operation], Any]]:
-        return [(op, run) for op in loaded_ops()]
+        return [*super()._impls(), *((op, run) for op in loaded_ops())]
+
+    @impl_terminator(YieldOp)
+    def run_yield(self, _: Interpreter, op: YieldOp, args: Values) -> tuple[TerminatorValue, PythonValues]:
+        return ReturnedValues(args), ()
+
+    @impl(NodeOp)
+    def run_node(self, _: Interpreter, op: NodeOp, args: Values) -> Values:
+        what = f"nothing but its runtime knows what {op.title} computes"
+        raise error_at(op, what, kind=UnsupportedError)

@@ -13,6 +13,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from dialects.onnx import assembly
+from dialects.onnx.attributes import as_stored
 from dialects.support.dtypes import StringType
 
 
@@ -80,7 +81,7 @@ class StringTensorAttr(ParametrizedAttribute):
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
         with parser.in_angle_brackets():
-            words = parser.parse_attribute()
+            words = as_stored(parser.parse_attribute())
             parser.parse_punctuation(",")
             return [words, _tensor_type(parser)]
 

@@ -13,7 +13,8 @@ from xdsl.ir import Operation, SSAValue
 
 from dialects.grad.conv import GradConvOp
 from dialects.onnx import ops as onnx
-from dialects.support.shapes import shape_of
+from dialects.support.shapes import has_rank, shape_of
+from passes.support.captured import uses_by
 from passes.support.orders import (
     Order,
     compose,
@@ -34,8 +35,9 @@ Choice = dict[Operation, Order]
 class Tensor:
     """A value and all that Transposes make of it, with orders relative to the value.
 
-    `fixed` are the orders in which ops that do not move read it. `readers` are those that do, each with
-    the order in which it reads now; `followers` those for which it is not the first operand.
+    A value without a rank has the empty order. `fixed` are the orders in which ops that do not move read it.
+    `readers` are those that do, each with the order in which it reads now; `followers` those for which it is
+    not the first operand.
     """
 
     value: SSAValue
@@ -45,7 +47,7 @@ class Tensor:
 
     @property
     def given(self) -> Order:
-        return identity(len(shape_of(self.value)))
+        return identity(len(shape_of(self.value))) if has_rank(self.value) else ()
 
     def made(self, choice: Choice) -> Order:
         """The order in which it is made."""
@@ -77,8 +79,8 @@ class Family:
 
 @dataclass
 class OrderGraph:
-    """`operands` has what each op but Transposes reads, `reads` the data of each op that moves; all are in
-    the order of the function."""
+    """`operands` has what each op but Transposes reads, its regions included, `reads` the data of each op
+    that moves; all are in the order of the function."""
 
     tensors: dict[SSAValue, Tensor] = field(default_factory=dict)
     operands: dict[Operation, list[Place]] = field(default_factory=dict)
@@ -89,11 +91,11 @@ class OrderGraph:
         graph = cls()
         places: dict[SSAValue, Place] = {value: graph._add(value) for value in function.args}
         for op in function.body.block.ops:
-            if isinstance(op, onnx.TransposeOp):
+            if isinstance(op, onnx.TransposeOp) and has_rank(op.data):
                 tensor, read = places[op.data]
                 places[op.transposed] = (tensor, compose(read, _perm(op)))
                 continue
-            graph._read(op, [places[operand] for operand in op.operands])
+            graph._read(op, [places[use.operation.operands[use.index]] for use in uses_by(op)])
             places |= {value: graph._add(value) for value in op.results}
         return graph
 
@@ -139,9 +141,9 @@ class OrderGraph:
             values = [
                 written[place[0]].in_order(read, op) for place, read in zip(places, wanted, strict=True)
             ]
-            for index, value in enumerate(values):
-                if op.operands[index] is not value:
-                    op.operands[index] = value
+            for use, value in zip(list(uses_by(op)), values, strict=True):
+                if use.operation.operands[use.index] is not value:
+                    use.operation.operands[use.index] = value
             if order and order != identity(len(order)):
                 written[self.tensors[op.results[0]]].values[order] = _moved(op, order, values[:count])
                 replaced.append(op)

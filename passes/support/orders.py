@@ -19,7 +19,7 @@ from dialects.grad.resize import ResizeBackwardDynamicOp, ResizeBackwardOp
 from dialects.onnx import ops as onnx
 from dialects.support import layouts
 from dialects.support.attributes import INTS
-from dialects.support.shapes import element_type_of, shape_of, tensor_type
+from dialects.support.shapes import element_type_of, has_rank, shape_of, tensor_type
 from passes.support.rewriting import Emitter
 from passes.support.shape_math import ShapeMath
 
@@ -90,6 +90,8 @@ def _free_rank(op: Operation) -> int:
     if not isinstance(op, (*ON_AXES, *ELEMENTWISE, onnx.CastOp, onnx.PadOp)):
         return 0
     if isinstance(op, onnx.PadOp) and op.axes is not None:
+        return 0
+    if not all(map(has_rank, (*op.operands, *op.results))):
         return 0
     ranks = {len(shape_of(value)) for value in (*data_of(op), *op.results)}
     return ranks.pop() if len(ranks) == 1 and ranks <= {3, 4, 5} else 0

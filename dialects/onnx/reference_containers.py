@@ -1,0 +1,95 @@
+"""The ops on sequences and optionals in Python: a sequence is a list, an optional its value or None."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dialects.onnx.base import OnnxOp
+
+Values = tuple[Any, ...]
+
+
+def _index(value: Any) -> int:
+    return int(np.reshape(value, ()))
+
+
+def _construct(op: OnnxOp, args: Values) -> Any:
+    return list(args)
+
+
+def _empty(op: OnnxOp, args: Values) -> Any:
+    return []
+
+
+def _at(op: OnnxOp, args: Values) -> Any:
+    sequence, place = args
+    return sequence[_index(place)]
+
+
+def _insert(op: OnnxOp, args: Values) -> Any:
+    sequence = list(args[0])
+    tensor, *place = args[1:]
+    sequence.insert(_index(place[0]) if place else len(sequence), tensor)
+    return sequence
+
+
+def _erase(op: OnnxOp, args: Values) -> Any:
+    (given, *place) = args
+    sequence = list(given)
+    sequence.pop(_index(place[0]) if place else -1)
+    return sequence
+
+
+def _length(op: OnnxOp, args: Values) -> Any:
+    return np.array(len(args[0]), np.int64)
+
+
+def _concat(op: OnnxOp, args: Values) -> Any:
+    attributes: Any = op.onnx_attributes()
+    join = np.stack if attributes.get("new_axis", 0) else np.concatenate
+    return join(args[0], axis=attributes["axis"])
+
+
+def _split(op: OnnxOp, args: Values) -> Any:
+    """Into parts of one size, the last one smaller, or of the sizes that are given; one each if none are."""
+    attributes: Any = op.onnx_attributes()
+    (data, *split), axis = args, attributes.get("axis", 0)
+    size = data.shape[axis]
+    if not split:
+        parts = np.split(data, size, axis)
+        return parts if attributes.get("keepdims", 1) else [np.squeeze(part, axis) for part in parts]
+    (sizes,) = split
+    if np.ndim(sizes) == 0:
+        return np.split(data, range(_index(sizes), size, _index(sizes)), axis)
+    return np.split(data, np.cumsum(sizes)[:-1], axis)
+
+
+def _optional(op: OnnxOp, args: Values) -> Any:
+    return args[0] if args else None
+
+
+def _element(op: OnnxOp, args: Values) -> Any:
+    return args[0]
+
+
+def _has_element(op: OnnxOp, args: Values) -> Any:
+    return np.array(bool(args) and args[0] is not None)
+
+
+MEANINGS: dict[str, Callable[[OnnxOp, Values], Any]] = {
+    "ConcatFromSequence": _concat,
+    "Optional": _optional,
+    "OptionalGetElement": _element,
+    "OptionalHasElement": _has_element,
+    "SequenceAt": _at,
+    "SequenceConstruct": _construct,
+    "SequenceEmpty": _empty,
+    "SequenceErase": _erase,
+    "SequenceInsert": _insert,
+    "SequenceLength": _length,
+    "SplitToSequence": _split,
+}
+"""Each has one result."""

@@ -1,0 +1,92 @@
+"""If, Loop, Scan and SequenceMap for xDSL's interpreter: each step runs a region. Sequences are lists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count
+from typing import Any
+
+import numpy as np
+from xdsl.interpreter import Interpreter
+from xdsl.ir import SSAValue
+
+from dialects.onnx.base import OnnxOp
+from dialects.onnx.types import SequenceType
+from dialects.support import shapes
+from dialects.support.dtypes import of_mlir
+
+Values = tuple[Any, ...]
+Meaning = Callable[[Interpreter, OnnxOp, Values], Values]
+
+
+def _if(interpreter: Interpreter, op: OnnxOp, args: Values) -> Values:
+    name = "then_branch" if np.all(args[0]) else "else_branch"
+    return interpreter.run_ssacfg_region(op.named_regions()[name], (), name)
+
+
+def _loop(interpreter: Interpreter, op: OnnxOp, args: Values) -> Values:
+    given = iter(args)
+    most, going = (None if value is None else next(given) for value in op.onnx_inputs()[:2])
+    carried = tuple(given)
+    steps: list[Values] = []
+    going = True if going is None else bool(np.all(going))
+    for index in count():
+        if not going or (most is not None and index >= int(np.reshape(most, ()))):
+            break
+        inputs = (np.array(index, np.int64), np.array(going), *carried)
+        condition, *found = interpreter.run_ssacfg_region(op.regions[0], inputs, op.name)
+        going = bool(np.all(condition))
+        carried, made = tuple(found[: len(carried)]), tuple(found[len(carried) :])
+        steps.append(made)
+    kept = op.results[len(carried) :]
+    return (*carried, *(_stacked([step[i] for step in steps], value) for i, value in enumerate(kept)))
+
+
+def _stacked(parts: Sequence[np.ndarray], result: SSAValue, axis: int = 0) -> np.ndarray:
+    """What each step made side by side; of no step an empty tensor, of which unknown sizes are 0."""
+    if parts:
+        return np.stack(parts, axis)
+    dtype = of_mlir(shapes.element_type_of(result))
+    assert dtype is not None
+    known = [dim if isinstance(dim, int) else 0 for dim in shapes.shape_of(result)]
+    known[axis] = 0
+    return np.zeros(known, dtype.numpy)
+
+
+def _scan(interpreter: Interpreter, op: OnnxOp, args: Values) -> Values:
+    attributes: Any = op.onnx_attributes()
+    count = attributes["num_scan_inputs"]
+    states, scanned = args[: len(args) - count], args[len(args) - count :]
+    kept = op.results[len(states) :]
+    axes = attributes.get("scan_input_axes", [0] * count)
+    backward = attributes.get("scan_input_directions", [0] * count)
+    moved = [np.moveaxis(value, axis, 0) for value, axis in zip(scanned, axes, strict=True)]
+    inputs = [value[::-1] if back else value for value, back in zip(moved, backward, strict=True)]
+    steps: list[Values] = []
+    for index in range(len(inputs[0])):
+        each = (*states, *(np.asarray(value[index]) for value in inputs))
+        found = interpreter.run_ssacfg_region(op.regions[0], each, op.name)
+        states, made = found[: len(states)], found[len(states) :]
+        steps.append(made)
+    axes = attributes.get("scan_output_axes", [0] * len(kept))
+    reversed_ = attributes.get("scan_output_directions", [0] * len(kept))
+    columns = ([step[i] for step in steps][:: -1 if back else 1] for i, back in enumerate(reversed_))
+    outputs = (_stacked(*given) for given in zip(columns, kept, axes, strict=True))
+    return (*states, *outputs)
+
+
+def _map(interpreter: Interpreter, op: OnnxOp, args: Values) -> Values:
+    """The region on each element; what is no sequence beside the first operand is the same for all."""
+    steps = [
+        interpreter.run_ssacfg_region(op.regions[0], tuple(each), op.name) for each in _elements(op, args)
+    ]
+    return tuple([step[i] for step in steps] for i in range(len(op.results)))
+
+
+def _elements(op: OnnxOp, args: Values) -> Iterator[list[Any]]:
+    split = [isinstance(type_, SequenceType) for type_ in op.operand_types]
+    for index in range(len(args[0])):
+        yield [value[index] if its else value for value, its in zip(args, split, strict=True)]
+
+
+MEANINGS: dict[str, Meaning] = {"If": _if, "Loop": _loop, "Scan": _scan, "SequenceMap": _map}
