@@ -24,6 +24,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, SSAValue
 
+from dialects.onnx.attributes import to_attribute
 from dialects.onnx.base import OnnxOp, opset_range
 from dialects.onnx.control import YieldOp
 from dialects.onnx.node import NodeOp, kind_of_attribute
@@ -233,7 +234,7 @@ class _GraphBuilder:
                 yield name, kind, value
             return
         kinds = _attribute_kinds(op.onnx_name(), self.opset)
-        for name, value in sorted(op.onnx_properties().items()):
+        for name, value in sorted((_written_out(op) | op.onnx_properties()).items()):
             assert name in kinds, f"{op.name} has no attribute {name} at {self.opset}"
             yield name, kinds[name], value
 
@@ -278,6 +279,16 @@ def _direct_outputs(block: Block, values: Sequence[SSAValue], names: Sequence[st
         if made and not isinstance(value.owner, ConstantOp):
             found.setdefault(value, name)
     return found
+
+
+WRITTEN_OUT = {"MeanVarianceNormalization": "axes"}
+"""Attributes that are written although they have their defaults: onnx's own inference asks for them."""
+
+
+def _written_out(op: OnnxOp) -> dict[str, Attribute]:
+    name = WRITTEN_OUT.get(op.onnx_name())
+    found = (attribute for attribute in op.SIGNATURE.attributes if attribute.name == name)
+    return {attribute.name: to_attribute(attribute.default, attribute.kind) for attribute in found}
 
 
 @cache

@@ -12,14 +12,13 @@ from xdsl.passes import ModulePass
 
 from dialects.onnx.base import OnnxConstant, OnnxOp, opset_range
 from dialects.onnx.opsets import OLDEST, Version
-from dialects.onnx.traits import COMPOSED
 from dialects.support import shapes
 from dialects.support.diagnostics import Diagnostic, UsageError, sentence
 from dialects.support.dtypes import HALVES, name_of
 from passes.kernels import (
+    EXPANDED_BY_RUNTIME,
     TARGETS,
     Kernels,
-    kernel_table,
     narrow_integers,
     provider_of,
     shunned,
@@ -113,11 +112,9 @@ class Target:
         return self._misses_kernel(op, variable_types(op))
 
     def leaves_to_runtime(self, op: OnnxOp) -> bool:
-        """Whether the runtime, which has no kernel for an op of any version, writes others in its place."""
+        """Whether the runtime, which has no kernel for an op, writes others in its place."""
         name = op.onnx_name()
-        if name not in COMPOSED or name in kernel_table(self.name):
-            return False
-        return name not in shunned(self.name)
+        return name in EXPANDED_BY_RUNTIME and name not in shunned(self.name)
 
     def lacks_form(self, op: OnnxOp) -> str | None:
         """Why this target can run an op in no form that a pass gives it, None if it can: as it is, with half

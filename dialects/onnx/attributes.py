@@ -69,11 +69,13 @@ def text_attribute(value: str | bytes) -> StringAttr | BytesAttr:
 def as_stored(value: Attribute) -> Attribute:
     """A word, or a list of words, in the form of `text_attribute`, from a text that spells letters as they
     are. Anything else is as it should be."""
-    if isinstance(value, StringAttr):
-        return text_attribute(value.data)
     if isinstance(value, ArrayAttr) and any(isinstance(element, StringAttr) for element in value):
-        return ArrayAttr(map(as_stored, value))
-    return value
+        return ArrayAttr(map(_stored_word, value))
+    return _stored_word(value)
+
+
+def _stored_word(value: Attribute) -> Attribute:
+    return text_attribute(value.data) if isinstance(value, StringAttr) else value
 
 
 def text_bytes(value: StringAttr | BytesAttr) -> bytes:

@@ -61,6 +61,14 @@ _LISTED = ("SPARSE_TENSOR", "STRING", "TENSOR", "TYPE_PROTO")
 
 def kind_of_attribute(value: Attribute) -> str | None:
     """ONNX's word for the kind of attribute that a value is stored of; None if it is of none."""
+    if not isinstance(value, ArrayAttr):
+        return _kind(value)
+    kinds = {_kind(element) for element in value} or {"STRING"}
+    kind = kinds.pop() if len(kinds) == 1 else None
+    return f"{kind}S" if kind in _LISTED else None
+
+
+def _kind(value: Attribute) -> str | None:
     match value:
         case IntegerAttr(type=type_) if type_ == i64:
             return "INT"
@@ -74,10 +82,6 @@ def kind_of_attribute(value: Attribute) -> str | None:
             return "TENSOR"
         case SparseTensorAttr():
             return "SPARSE_TENSOR"
-        case ArrayAttr():
-            kinds = {kind_of_attribute(element) for element in value} or {"STRING"}
-            kind = kinds.pop() if len(kinds) == 1 else None
-            return f"{kind}S" if kind in _LISTED else None
         case _:
             return "TYPE_PROTO" if is_value_type(value) else None
 

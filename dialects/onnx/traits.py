@@ -103,20 +103,6 @@ RANDOM = frozenset((
 
 RANDOM_IN_TRAINING = frozenset(("Dropout",))
 """Random unless the operand `training_mode` is absent or false."""
-
-# What a runtime may write as other ops
-
-COMPOSED = frozenset((
-    "AffineGrid", "Attention", "Bernoulli", "BlackmanWindow", "CastLike", "CausalConvWithState", "Celu",
-    "CenterCropPad", "Clip", "DepthToSpace", "DynamicQuantizeLinear", "Elu", "Gelu", "GreaterOrEqual",
-    "GroupNormalization", "HammingWindow", "HannWindow", "HardSigmoid", "HardSwish", "LayerNormalization",
-    "LeakyRelu", "LessOrEqual", "LinearAttention", "LogSoftmax", "MeanVarianceNormalization", "Mish",
-    "NegativeLogLikelihoodLoss", "PRelu", "RMSNormalization", "Range", "ReduceL1", "ReduceL2",
-    "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare", "Relu", "RotaryEmbedding", "Selu", "SequenceMap",
-    "Shrink", "Softmax", "SoftmaxCrossEntropyLoss", "Softplus", "Softsign", "SpaceToDepth", "SwiGLU",
-    "Swish", "ThresholdedRelu",
-))
-"""ONNX defines them by other ops: a runtime that has no kernel for one writes those in its place."""
 # fmt: on
 
 

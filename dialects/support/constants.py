@@ -7,6 +7,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.traits import Pure
 
 from dialects.support import dense, shapes
 
@@ -58,6 +59,8 @@ def _makers(op: Operation) -> list[Operation] | None:
     """The ops of which all must be known for this one to be; None if it is not, whatever they are."""
     if op.name in _CONSTANT_OPS or is_static_shape(op):
         return []
+    if not op.has_trait(Pure, value_if_unregistered=False):
+        return None  # it draws numbers, or has a region, which may read anything
     makers = [operand.owner for operand in op.operands]
     found = [maker for maker in makers if isinstance(maker, Operation)]
     return found if found and len(found) == len(makers) else None

@@ -70,6 +70,13 @@ def cpu_sources() -> dict[int, str]:
     return {int(opset): source for opset, source in _table("cpu")["sources"].items()}
 
 
+EXPANDED_BY_RUNTIME = frozenset((
+    "CastLike", "CausalConvWithState", "CenterCropPad", "GroupNormalization", "HardSwish", "LinearAttention",
+    "Mish", "NegativeLogLikelihoodLoss", "SequenceMap", "SoftmaxCrossEntropyLoss",
+))  # fmt: skip
+"""Ops for which onnxruntime has no kernel, and writes the ops by which ONNX defines them."""
+
+
 def newest_opset() -> int:
     """The newest opset whose CPU kernels are known."""
     return max(cpu_sources())

@@ -40,7 +40,7 @@ BOUNDED = {
     ("passes/support/phases.py", "of"): "the spatial axes",
     ("gradc/bench/peers/onednn_graph.py", "_load"): "libraries that miss each other",
     ("gradc/documents/commands.py", "_command"): "the commands of gradc",
-    ("gradc/exporter.py", "_type_proto"): "a type in a type",
+    ("gradc/attribute_protos.py", "type_proto"): "a type in a type",
     ("gradc/json_text.py", "_finite"): "our own documents",
     ("gradc/opt_passes.py", "parse_passes"): "a pipeline of passes",
     ("gradc/printing.py", "ElidingPrinter.print_attribute"): "an attribute in an attribute",
