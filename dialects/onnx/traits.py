@@ -92,6 +92,29 @@ CREATIONS = frozenset(("Constant", "ConstantOfShape", "EyeLike", "Range"))
 SIZES = frozenset(("Shape", "Size"))
 """They look at the shape of what they read, not at its elements."""
 
+QUANTIZATION = frozenset(("DequantizeLinear", "DynamicQuantizeLinear", "QuantizeLinear"))
+"""Between numbers of few bits and others, by scales and zero points."""
+
+SAMPLINGS = frozenset(("AffineGrid", "GridSample", "MaxRoiPool", "Resize", "RoiAlign"))
+"""Of a grid of values, those between or around its places; or the places."""
+
+RECURRENT = frozenset(("GRU", "LSTM", "RNN"))
+ATTENTION = frozenset(("Attention", "CausalConvWithState", "LinearAttention", "RotaryEmbedding", "SwiGLU"))
+"""What a layer of a transformer is made of."""
+
+SPECTRA = frozenset(("BlackmanWindow", "DFT", "HammingWindow", "HannWindow", "MelWeightMatrix", "STFT"))
+LOSSES = frozenset(("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"))
+SELECTIONS = frozenset(("NonMaxSuppression", "NonZero", "TopK", "Unique"))
+"""Elements, or their places, that a comparison with others chooses."""
+
+WORDS = frozenset(("StringNormalizer", "StringSplit", "TfIdfVectorizer"))
+CONTAINERS = frozenset((
+    "ConcatFromSequence", "Optional", "OptionalGetElement", "OptionalHasElement", "SequenceAt",
+    "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength",
+    "SplitToSequence",
+))
+"""On sequences and optionals."""
+
 # What holds other graphs, and what is no function of its operands
 
 CONTROL = frozenset(("If", "Loop", "Scan", "SequenceMap"))
@@ -103,6 +126,25 @@ RANDOM = frozenset((
 
 RANDOM_IN_TRAINING = frozenset(("Dropout",))
 """Random unless the operand `training_mode` is absent or false."""
+
+# All of them
+
+KINDS: tuple[frozenset[str], ...] = (
+    FUNCTIONS, BITWISE_FUNCTIONS, TESTS, CONVERSIONS, ARITHMETIC, COMPARISONS, LOGICAL, BITWISE, CHOICES,
+    STRINGWISE, BOUNDED, REDUCTIONS, INDEX_REDUCTIONS, SCANS, ALONG_AN_AXIS, NORMALIZATIONS, POOLS,
+    GLOBAL_POOLS, PRODUCTS, VIEWS, MOVES, SCATTERS, CREATIONS, SIZES, QUANTIZATION, SAMPLINGS, RECURRENT,
+    ATTENTION, SPECTRA, LOSSES, SELECTIONS, WORDS, CONTAINERS, CONTROL, RANDOM, RANDOM_IN_TRAINING,
+)
+"""An op is of one of these, or stands below."""
+
+OF_NO_KIND: Mapping[str, str] = {
+    "Col2Im": "adds up what it moves: neither a move nor a scatter by indices",
+    "Det": "a number of each matrix",
+    "ImageDecoder": "reads a file format",
+    "MaxUnpool": "moves to places that are data, without the addition of a scatter",
+    "OneHot": "makes a tensor of an operand's values, at places that are data",
+}
+"""Op -> why no other op is like it."""
 # fmt: on
 
 

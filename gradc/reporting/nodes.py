@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType
 from xdsl.dialects.func import ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from dialects.onnx import traits
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.ops import CastOp
 from dialects.onnx.ops import ConstantOp as OnnxConstantOp
@@ -35,10 +36,7 @@ LONGEST_TOOLTIP = 300
 MOST_LINES = 4
 """Lines of attributes and constants in a box."""
 
-LAYOUT_OPS = frozenset({
-    "Concat", "DepthToSpace", "Expand", "Gather", "GatherElements", "Identity", "Pad", "Reshape", "Slice",
-    "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze",
-})  # fmt: skip
+LAYOUT_OPS = traits.VIEWS | traits.MOVES
 """ONNX ops that move values and change none."""
 
 TRIVIAL: Mapping[str, Any] = {

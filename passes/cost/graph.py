@@ -14,6 +14,7 @@ import numpy as np
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.ir import Operation, SSAValue
 
+from dialects.onnx import traits
 from dialects.onnx.attributes import SEGMENTS, python_values
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.call import Python
@@ -25,7 +26,7 @@ from dialects.support.shapes import element_type_of, shape_of
 UNKNOWN = 32
 """What stands for a size that nothing tells."""
 
-VIEWS = ("Reshape", "Squeeze", "Unsqueeze", "Identity")
+VIEWS = traits.VIEWS
 """Ops whose result shares the memory of its operand, unless it is a result of the graph."""
 
 SMALL = 64

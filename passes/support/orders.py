@@ -17,6 +17,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from dialects.grad.conv import DATA_LAYOUTS, GradConvOp, TakeWindowOp
 from dialects.grad.resize import ResizeBackwardDynamicOp, ResizeBackwardOp
 from dialects.onnx import ops as onnx
+from dialects.onnx import traits
 from dialects.support import layouts
 from dialects.support.attributes import INTS
 from dialects.support.shapes import element_type_of, has_rank, shape_of, tensor_type
@@ -30,17 +31,15 @@ ON_AXES = (ResizeBackwardOp, ResizeBackwardDynamicOp, TakeWindowOp)
 """Ops with an attribute `axes` into their first operand."""
 
 ELEMENTWISE = (
-    onnx.AbsOp,
-    onnx.AddOp,
-    onnx.DivOp,
-    onnx.MaxOp,
-    onnx.MinOp,
-    onnx.MulOp,
-    onnx.NegOp,
-    onnx.SubOp,
-    onnx.WhereOp,
+    traits.FUNCTIONS
+    | traits.BITWISE_FUNCTIONS
+    | traits.TESTS
+    | traits.BROADCASTING - frozenset(("StringConcat",))
 )
 """Ops that take any order, if all their operands are in it: sums of gradients, masks."""
+
+ON_FIRST = traits.CONVERSIONS | traits.BOUNDED | frozenset(("Pad",))
+"""Ops that take any order of their first operand, whatever the others are."""
 
 
 @lru_cache
@@ -68,7 +67,12 @@ def layout_orders(rank: int) -> list[Order]:
 
 def data_of(op: Operation) -> Sequence[SSAValue]:
     """The operands that move with an op that moves: the first, or all."""
-    return op.operands if isinstance(op, ELEMENTWISE) else op.operands[:1]
+    return op.operands if _kind(op) in ELEMENTWISE else op.operands[:1]
+
+
+def _kind(op: Operation) -> str:
+    """ONNX's name of an op of its dialect."""
+    return op.name.removeprefix("onnx.")
 
 
 def orders_of(op: Operation) -> list[Order]:
@@ -87,7 +91,7 @@ def orders_of(op: Operation) -> list[Order]:
 
 def _free_rank(op: Operation) -> int:
     """The rank of the data of an op that takes any order; 0 for others, and where layouts mean nothing."""
-    if not isinstance(op, (*ON_AXES, *ELEMENTWISE, onnx.CastOp, onnx.PadOp)):
+    if not isinstance(op, ON_AXES) and _kind(op) not in ELEMENTWISE | ON_FIRST:
         return 0
     if isinstance(op, onnx.PadOp) and op.axes is not None:
         return 0

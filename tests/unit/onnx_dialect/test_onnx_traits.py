@@ -1,0 +1,60 @@
+"""Every op is of one kind, and whatever passes write has a price."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import passes
+from dialects.onnx import ops, traits
+from passes.cost.features import rule_of
+
+FOLDER = Path(passes.__file__).parent
+
+UNPRICED = {
+    "Constant": "no node: a weight",
+}
+"""Ops that passes write and of which no price is asked -> why."""
+
+
+def test_each_op_is_classified_once() -> None:
+    found = Counter(name for kind in (*traits.KINDS, traits.OF_NO_KIND) for name in kind)
+    assert {name for name, count in found.items() if count > 1} == set()
+    assert set(found) == set(ops.op_names())
+
+
+def test_all_kinds_are_listed() -> None:
+    """Each set of the file is one of the kinds, or made of them."""
+    sets = {name: value for name, value in vars(traits).items() if isinstance(value, frozenset)}
+    apart = {name for name, value in sets.items() if value not in traits.KINDS}
+    assert apart == {"UNARY", "BROADCASTING", "POINTWISE"}
+
+
+def written(path: Path) -> Iterator[str]:
+    """The ops that a file makes: `onnx.AddOp(...)`."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        made = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+        if made and node.func.attr.endswith("Op") and node.func.attr[:-2] in ops.op_names():
+            yield node.func.attr[:-2]
+
+
+def places() -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for path in sorted(FOLDER.rglob("*.py")):
+        for name in written(path):
+            found.setdefault(name, []).append(path.relative_to(FOLDER).as_posix())
+    return found
+
+
+@pytest.mark.parametrize("name", sorted(places()))
+def test_what_passes_write_has_a_price(name: str) -> None:
+    priced = rule_of(name) is not None or name in traits.VIEWS
+    assert priced is not (name in UNPRICED), places()[name]
+
+
+def test_nothing_else_has_one() -> None:
+    assert rule_of("NonMaxSuppression") is None
