@@ -22,13 +22,14 @@ import onnx
 from onnx import AttributeProto, GraphProto, ModelProto, TensorProto, ValueInfoProto
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.ir import Attribute, Block, SSAValue, Use
 
 from dialects.onnx.attributes import to_attribute
-from dialects.onnx.base import OnnxOp, opset_range
+from dialects.onnx.base import OnnxOp, older_attributes, opset_range
 from dialects.onnx.control import YieldOp
 from dialects.onnx.node import NodeOp, kind_of_attribute
 from dialects.onnx.ops import ConstantOp
+from dialects.onnx.opsets import ATTRIBUTES_BEFORE
 from dialects.support import dense, entry
 from dialects.support.diagnostics import UnsupportedError, error_at, name_of, position_of, printable
 from dialects.support.spelling import option
@@ -189,7 +190,7 @@ class _GraphBuilder:
             graph.input.append(_value_info(name, value))
 
     def _add_initializer(self, op: ConstantOp) -> None:
-        if not op.results[0].uses:
+        if all(map(self._is_attribute, op.results[0].uses)):
             return
         hint, source = op.results[0].name_hint, name_of(op)
         name = self.tensor_names.unique(hint or (f"{source}_const" if source else "const"))
@@ -206,7 +207,7 @@ class _GraphBuilder:
             op_type=op_type,
             domain=domain,
             name=name,
-            input=[self.names[value] if value is not None else "" for value in op.onnx_inputs()],
+            input=[self.names[value] if value is not None else "" for value in self._inputs(op)],
             output=self._output_names(op),
         )
         for key, kind, value in self._attributes(op):
@@ -225,6 +226,21 @@ class _GraphBuilder:
         self._check_opset(op)
         return "", op.onnx_name()
 
+    def _older(self, op: OnnxOp | NodeOp) -> dict[str, Attribute]:
+        """The attributes that are an operand from some later opset on."""
+        if isinstance(op, NodeOp) or self.opset >= ATTRIBUTES_BEFORE.get(op.onnx_name(), ("", 0))[1]:
+            return {}
+        return older_attributes(op)
+
+    def _is_attribute(self, use: Use) -> bool:
+        """Whether an operand is written as an attribute: it is the op's last."""
+        op = use.operation
+        return isinstance(op, OnnxOp) and use.index > 0 and bool(self._older(op))
+
+    def _inputs(self, op: OnnxOp | NodeOp) -> list[SSAValue | None]:
+        inputs = op.onnx_inputs()
+        return inputs[:1] if self._older(op) else inputs
+
     def _attributes(self, op: OnnxOp | NodeOp) -> Iterator[tuple[str, str, Attribute]]:
         """Name, kind and value of each attribute that is no graph, in the order of the names."""
         if isinstance(op, NodeOp):
@@ -234,7 +250,11 @@ class _GraphBuilder:
                 yield name, kind, value
             return
         kinds = _attribute_kinds(op.onnx_name(), self.opset)
-        for name, value in sorted((_written_out(op) | op.onnx_properties()).items()):
+        older = self._older(op)
+        given = _written_out(op) | op.onnx_properties() | older
+        if older:
+            given.pop("noop_with_empty_axes", None)
+        for name, value in sorted(given.items()):
             assert name in kinds, f"{op.name} has no attribute {name} at {self.opset}"
             yield name, kinds[name], value
 

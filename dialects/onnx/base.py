@@ -58,7 +58,15 @@ from dialects.support.interfaces import InfersTypes, check_results
 from dialects.support.memo import MOST
 from dialects.support.state import State, VerifiedOnce, once_per_state
 
-__all__ = ["OnnxConstant", "OnnxOp", "Value", "constant_of", "opset_range", "required_opset"]
+__all__ = [
+    "OnnxConstant",
+    "OnnxOp",
+    "Value",
+    "constant_of",
+    "older_attributes",
+    "opset_range",
+    "required_opset",
+]
 
 Value = SSAValue | Operation
 """What a constructor takes for an operand; an operation stands for its one result."""
@@ -321,13 +329,30 @@ def required_opset(op: OnnxOp) -> int:
 @once_per_state
 def opset_range(op: OnnxOp) -> tuple[int, int | None]:
     """The opsets [first, last) in which this instance is legal; last is None where it still is."""
-    types = types_in_schema(op)
-    instance = opsets.Instance(op.onnx_name(), len(op.onnx_inputs()), op.onnx_attributes(), types)
+    types, given = types_in_schema(op), op.onnx_attributes()
+    instance = opsets.Instance(op.onnx_name(), len(op.onnx_inputs()), given, types)
     found = opsets.opset_range(instance, op.VERSIONS)
+    if found is not None and older_attributes(op):
+        own = {name: value for name, value in given.items() if name != "noop_with_empty_axes"}
+        older = opsets.opset_range(replace(instance, inputs=1, attributes=own), op.VERSIONS[:1])
+        found = found if older is None else (older[0], found[1])
     if found is None:
         what = ", ".join(f"{variable} = {dtype}" for variable, dtype in types)
         raise error_at(op, "no opset has this op", given=what, kind=UnsupportedError)
     return found
+
+
+def older_attributes(op: OnnxOp) -> dict[str, Attribute]:
+    """The constant operand that is an attribute in the oldest form of the op, if there is one.
+
+    Empty axes have two meanings, of which the older form has one: they stay an operand.
+    """
+    name, _ = opsets.ATTRIBUTES_BEFORE.get(op.onnx_name(), ("", 0))
+    operand = getattr(op, name) if name else None
+    value = None if operand is None else constant_of(operand)
+    if value is None or not value.size:
+        return {}
+    return {name: to_attribute([int(x) for x in value.reshape(-1)], "INTS")}
 
 
 _result_types = result_types  # the name is that of a parameter, too

@@ -22,6 +22,20 @@ WORDS: dict[tuple[str, str, str], int] = {
 """Words of enumerations that are younger than their attribute: schemas list names, not words."""
 
 
+ATTRIBUTES_BEFORE: dict[str, tuple[str, int]] = {
+    "ReduceL1": ("axes", 18),
+    "ReduceL2": ("axes", 18),
+    "ReduceLogSum": ("axes", 18),
+    "ReduceLogSumExp": ("axes", 18),
+    "ReduceMax": ("axes", 18),
+    "ReduceMean": ("axes", 18),
+    "ReduceMin": ("axes", 18),
+    "ReduceProd": ("axes", 18),
+    "ReduceSumSquare": ("axes", 18),
+}
+"""Op -> an operand, and the opset before which it was an attribute of that name: a constant is then one."""
+
+
 @dataclass(frozen=True)
 class Version:
     """What one schema version of an op admits.
