@@ -37,6 +37,7 @@ from gradc.collector import rare_collections
 from gradc.constants import bind_constants
 from gradc.edited import blamed_on_edits
 from gradc.notes import quoting_errors
+from gradc.opaque_nodes import blamed_on_nodes
 from gradc.printing import whole
 from gradc.recipes import CHOICE, MODEL, SESSION, Recipe
 from gradc.run_time_sizes import RunTimeSizes
@@ -207,7 +208,8 @@ class Compiled:
         if key not in self._sessions:
             options = asdict(self.options) | {"threads": count}
             recipe = Recipe(SESSION, "onnxruntime, which refuses the model", options=options, ep=provider)
-            with blamed_on_edits(self), crash.reproducer(recipe, lambda: whole(self.module)):
+            written = crash.reproducer(recipe, lambda: whole(self.module))
+            with blamed_on_edits(self), written, blamed_on_nodes(self.module):
                 self._sessions[key] = Session(self.model, ep=provider, threads=count, sizes=self._sizes)
         return self._sessions[key]
 

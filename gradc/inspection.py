@@ -8,9 +8,12 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, NoneType, TensorType
-from xdsl.ir import Operation, SSAValue, TypeAttribute
+from xdsl.ir import Attribute as MlirAttribute
+from xdsl.ir import Operation, SSAValue
 
+from dialects.onnx.attributes import python_values
 from dialects.onnx.base import OnnxOp
+from dialects.onnx.node import NodeOp
 from dialects.onnx.ops import ConstantOp
 from dialects.support import entry, shapes
 from dialects.support.attributes import documented_attributes
@@ -75,7 +78,8 @@ def inspect(source: Any, auto_pad_rule: str | None = None) -> Inspection:
     module, refused = _loaded(source, auto_pad_rule)
     InferTypesPass().apply(dialects.context(), module)
     function = entry.entry_function(module)
-    ops = [op for op in function.body.block.ops if isinstance(op, DocumentedOp | OnnxOp) or is_opaque(op)]
+    known = DocumentedOp | OnnxOp | NodeOp
+    ops = [op for op in function.body.block.ops if isinstance(op, known) or is_opaque(op)]
     ops = [op for op in ops if not isinstance(op, ConstantOp)]
     labels = _labels(module)
     return Inspection(
@@ -150,6 +154,9 @@ def _op(labels: dict[SSAValue, str], op: Operation) -> Op:
 def _attributes(op: Operation) -> Iterator[Attribute]:
     if isinstance(op, OnnxOp):
         yield from (Attribute(name, _plain(value), True) for name, value in op.onnx_attributes().items())
+    if isinstance(op, NodeOp):
+        given = {"op": op.title} | python_values(op.given.data)
+        yield from (Attribute(name, _plain(value), True) for name, value in given.items())
     if not isinstance(op, DocumentedOp):
         return
     for name in documented_attributes(type(op)):
@@ -162,7 +169,7 @@ def _plain(value: Any) -> Any:
     """Of an ONNX op's attribute: an element type by its name, an array by its values."""
     if isinstance(value, np.ndarray):
         return value.tolist()
-    return dtype_name(value) if isinstance(value, TypeAttribute) else value
+    return dtype_name(value) if isinstance(value, MlirAttribute) else value
 
 
 def as_json(found: Inspection) -> str:

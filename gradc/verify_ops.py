@@ -115,6 +115,8 @@ class _Ops:
     def __call__(self, op: Operation, args: Sequence[np.ndarray], results: Sequence[np.ndarray]) -> None:
         if not isinstance(op, DocumentedOp | OnnxOp) or constant_attribute(op.results[0]) is not None:
             return
+        if op.regions or not all(isinstance(value, np.ndarray) for value in (*args, *results)):
+            return  # what its regions read is no operand, and sequences are no inputs of a model
         if any(array.dtype.kind in "iub" for array in results):
             return
         if not all(_is_finite(array) for array in (*args, *results)):

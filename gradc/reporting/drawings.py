@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from dialects.onnx.base import OnnxOp
+from dialects.onnx.node import NodeOp
 from dialects.onnx.ops import ConstantOp
 from dialects.support.diagnostics import Diagnostic, GradcError, position_of, subject_of
 from dialects.support.documented_op import DocumentedOp
@@ -30,7 +31,7 @@ def pictures(report: Report) -> list[dict[str, Any]]:
 def _picture(module: ModuleOp | None, name: str, wrong: Sequence[Diagnostic]) -> dict[str, Any]:
     if module is None:
         return {"svg": "", "why": NOT_COMPILED.why, "note": ""}
-    ops = [op for op in module.walk() if isinstance(op, DocumentedOp | OnnxOp) or is_opaque(op)]
+    ops = [op for op in module.walk() if isinstance(op, DocumentedOp | OnnxOp | NodeOp) or is_opaque(op)]
     count = sum(not isinstance(op, ConstantOp) for op in ops)
     word = "op" if name == "before" else "node"
     found = {"svg": "", "why": "", "note": f"{count:,} {word}{'s' * (count != 1)}"}

@@ -13,7 +13,9 @@ from xdsl.dialects.func import ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from dialects.onnx import traits
+from dialects.onnx.attributes import python_values
 from dialects.onnx.base import OnnxOp
+from dialects.onnx.node import NodeOp
 from dialects.onnx.ops import CastOp
 from dialects.onnx.ops import ConstantOp as OnnxConstantOp
 from dialects.support import dtypes, entry, shapes
@@ -24,6 +26,7 @@ from dialects.support.documented_op import DocumentedOp
 from dialects.support.findings import is_opaque
 from gradc.printing import ELIDED_ABOVE
 from passes.strategies.base import STRATEGY
+from passes.support.captured import uses_by
 
 LONGEST = 36
 """Characters of a line in a box."""
@@ -120,7 +123,8 @@ class _Nodes:
 
     def _op(self, number: int, op: Operation) -> Node:
         kind = printable(kind_of(op).removeprefix("onnx."))
-        read = dict.fromkeys(self.places[value] for value in op.operands if value in self.places)
+        values = [use.operation.operands[use.index] for use in uses_by(op)]
+        read = dict.fromkeys(self.places[value] for value in values if value in self.places)
         strategy = op.attributes.get(STRATEGY)
         return Node(
             id=f"{self.name}-{number}",
@@ -204,6 +208,9 @@ def _attributes(op: Operation) -> Iterator[tuple[str, Any]]:
         return
     if isinstance(op, OnnxOp):
         yield from op.onnx_attributes().items()
+    elif isinstance(op, NodeOp):
+        yield "op", op.title
+        yield from python_values(op.given.data).items()
     elif isinstance(op, DocumentedOp):
         yield from ((name, op.value(name)) for name in documented_attributes(type(op)) if op.is_given(name))
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import textwrap
 from io import StringIO
 
@@ -15,10 +16,12 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 
 import dialects
+import gradc
 from dialects.evaluate import evaluate
 from dialects.onnx.node import NodeOp
 from dialects.support.diagnostics import GradcError, UnsupportedError
 from gradc import exporter
+from gradc.inspection import as_json, inspect
 from gradc.runtime import Session
 from passes import pipelines
 from passes.target import Target
@@ -237,3 +240,23 @@ def test_the_names_of_types() -> None:
       func.return %w : tensor<*xf32>""")  # fmt: skip
     assert parse(text_of(parse(text))).is_structurally_equivalent(parse(text))
     assert [n.op_type for n in model_of(text).graph.node] == ["ZipMap", "Op", "Op"]
+
+
+OWN = function(
+    """%y = onnx.Node "d" "Op" %a {word = "ä", numbers = [1, 2], type = tensor<2xf32>}
+        : (tensor<2x3xf32>) -> tensor<2x3xf32>
+      func.return %y : tensor<2x3xf32>""",
+    "tensor<2x3xf32>",
+)  # fmt: skip
+
+
+def test_a_node_that_the_runtime_does_not_know_is_no_fault_of_gradc() -> None:
+    compiled = gradc.compile(parse(OWN))
+    with pytest.raises(UnsupportedError, match="refuses a model with nodes that gradc does not know"):
+        compiled.run({"a": np.ones((2, 3), np.float32)})
+
+
+def test_inspection_shows_its_attributes() -> None:
+    (op,) = json.loads(as_json(inspect(parse(OWN))))["ops"]
+    given = {attribute["name"]: attribute["value"] for attribute in op["attributes"]}
+    assert given == {"op": "d.Op", "word": "ä", "numbers": [1, 2], "type": "tensor<2xf32>"}

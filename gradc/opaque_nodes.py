@@ -1,0 +1,30 @@
+"""What a runtime says of nodes of which gradc knows nothing: that is no fault of gradc's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from xdsl.dialects.builtin import ModuleOp
+
+from dialects.onnx.node import NodeOp
+from dialects.support.diagnostics import GradcError, UnsupportedError, error_at, printable
+
+LONGEST = 300
+
+
+@contextmanager
+def blamed_on_nodes(module: ModuleOp) -> Iterator[None]:
+    """An error of the runtime is one of the module's opaque nodes, if there are such."""
+    try:
+        yield
+    except GradcError:
+        raise
+    except Exception as error:
+        nodes = [op for op in module.walk() if isinstance(op, NodeOp)]
+        if not nodes:
+            raise
+        text = printable(str(error))[:LONGEST]
+        named = [op for op in nodes if f"{op.domain.data}:{op.op_type.data}" in text]
+        what = f"the runtime refuses a model with nodes that gradc does not know: {text}"
+        raise error_at((named or nodes)[0], what, kind=UnsupportedError) from None
