@@ -1,0 +1,1 @@
+"""Geometry that every dialect shares: sizes as expressions."""

@@ -1,0 +1,265 @@
+"""Sizes in a normal form: integer polynomials over names, fresh symbols, quotients, minima and maxima.
+
+A form without any of them is an int. Two forms that are written alike are one object, so `is` and `==` say
+the same, and forms that are equal have equal values at run time. The opposite does not hold: `N//2 +
+(N + 1)//2` is N, but is not found to be.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import chain
+from threading import Lock
+from typing import TypeAlias
+from weakref import WeakValueDictionary
+
+MOST_TERMS = 32
+MOST_FACTORS = 12
+DEEPEST = 8
+LARGEST = 2**62
+"""Beyond these a form is not worth its time, and a size only unknown."""
+
+
+class TooComplex(ArithmeticError):
+    """The normal form of a size has too many terms or factors, is too deep, or has too large a number."""
+
+
+@dataclass(frozen=True)
+class Name:
+    """A size that the source names: not negative, and equal wherever the name is the same."""
+
+    name: str
+
+    @property
+    def text(self) -> str:
+        if _WORD.fullmatch(self.name) and self.name not in ("min", "max"):
+            return self.name
+        return '"' + re.sub(r'(["\\])', r"\\\1", self.name) + '"'
+
+
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+@dataclass(frozen=True)
+class Fresh:
+    """A size of which no more is known than where it occurs, and that it is not negative."""
+
+    number: int
+
+    @property
+    def text(self) -> str:
+        return f"?{self.number}"
+
+
+@dataclass(frozen=True)
+class Quotient:
+    """The floor of a quotient. Where the divisor is 0, no run is defined."""
+
+    dividend: Form
+    divisor: Form
+
+    @property
+    def text(self) -> str:
+        return f"{_operand(self.dividend)}//{_operand(self.divisor)}"
+
+
+@dataclass(frozen=True)
+class Extreme:
+    """The smallest or the largest of several forms."""
+
+    function: str
+    forms: tuple[Form, ...]
+
+    @property
+    def text(self) -> str:
+        return f"{self.function}({', '.join(map(form_text, self.forms))})"
+
+
+Leaf: TypeAlias = Name | Fresh
+Atom: TypeAlias = Name | Fresh | Quotient | Extreme
+Monomial: TypeAlias = tuple[Atom, ...]
+"""A product of atoms in the order of their texts, one twice for its square; () is 1."""
+
+Terms: TypeAlias = tuple[tuple[Monomial, int], ...]
+
+
+class Size:
+    """An integer polynomial that is no int. Made by arithmetic, `name` and `fresh` only.
+
+    A size that is a name equals the name's text, so that shapes compare with what a user writes.
+    """
+
+    __slots__ = ("__weakref__", "depth", "leaves", "terms", "text")
+
+    terms: Terms
+    text: str
+    leaves: frozenset[Leaf]
+    """The names and fresh symbols that occur anywhere in it."""
+    depth: int
+
+    @property
+    def atom(self) -> Atom | None:
+        """The atom that this size is, if it is one and nothing else."""
+        ((monomial, factor), *others) = self.terms
+        return monomial[0] if not others and factor == 1 and len(monomial) == 1 else None
+
+    @property
+    def name(self) -> str | None:
+        """The name that this size is, if it is one and nothing else."""
+        atom = self.atom
+        return atom.name if isinstance(atom, Name) else None
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether any part of it is a symbol that no source names."""
+        return any(isinstance(leaf, Fresh) for leaf in self.leaves)
+
+    def __str__(self) -> str:
+        return self.name or self.text
+
+    def __repr__(self) -> str:
+        return f"<{self.text}>"
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, str) and self.name == other)
+
+    def __hash__(self) -> int:
+        return hash(self.name or self.text)
+
+    def __reduce__(self):
+        return _of_terms, (self.terms,)
+
+    def __add__(self, other: Form) -> Form:
+        return polynomial(chain(self.terms, terms_of(other)))
+
+    def __mul__(self, other: Form) -> Form:
+        return polynomial((_times(a, b), x * y) for a, x in self.terms for b, y in terms_of(other))
+
+    def __neg__(self) -> Form:
+        return self * -1
+
+    def __sub__(self, other: Form) -> Form:
+        return self + other * -1
+
+    def __rsub__(self, other: int) -> Form:
+        return self * -1 + other
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+
+Form: TypeAlias = int | Size
+
+_KNOWN: WeakValueDictionary[Terms, Size] = WeakValueDictionary()
+_LOCK = Lock()
+
+
+def name(text: str) -> Size:
+    """The size that the source calls `text`, whatever it looks like."""
+    return _of_terms((((Name(text),), 1),))
+
+
+def fresh(number: int) -> Size:
+    return _of_terms((((Fresh(number),), 1),))
+
+
+def of_atom(atom: Atom) -> Size:
+    return _of_terms((((atom,), 1),))
+
+
+def terms_of(form: Form) -> Terms:
+    if isinstance(form, Size):
+        return form.terms
+    return (((), form),) if form else ()
+
+
+def constant_of(form: Form) -> int:
+    """The number that is added to the rest of a form."""
+    return dict(terms_of(form)).get((), 0)
+
+
+def polynomial(terms: Iterable[tuple[Monomial, int]]) -> Form:
+    """The sum of terms in any order, of which several may have the same monomial."""
+    total: dict[Monomial, int] = {}
+    for monomial, factor in terms:
+        total[monomial] = total.get(monomial, 0) + factor
+    found = {monomial: factor for monomial, factor in total.items() if factor}
+    if not found.keys() - {()}:
+        return found.get((), 0)
+    return _of_terms(tuple(sorted(found.items(), key=_place)))
+
+
+def _times(a: Monomial, b: Monomial) -> Monomial:
+    return tuple(sorted((*a, *b), key=_text))
+
+
+def _text(atom: Atom) -> str:
+    return atom.text
+
+
+def _place(term: tuple[Monomial, int]) -> tuple[int, list[str]]:
+    return -len(term[0]), [atom.text for atom in term[0]]
+
+
+def _of_terms(terms: Terms) -> Size:
+    found = _KNOWN.get(terms)
+    if found is not None:
+        return found
+    made = _made(terms)
+    with _LOCK:
+        return _KNOWN.setdefault(terms, made)
+
+
+def _made(terms: Terms) -> Size:
+    atoms = [atom for monomial, _ in terms for atom in monomial]
+    inner = [form for atom in atoms for form in forms_in(atom) if isinstance(form, Size)]
+    depth = 1 + max((form.depth for form in inner), default=0)
+    factors = max(len(monomial) for monomial, _ in terms)
+    largest = max(abs(factor) for _, factor in terms)
+    if len(terms) > MOST_TERMS or factors > MOST_FACTORS or depth > DEEPEST or largest > LARGEST:
+        raise TooComplex(f"{len(terms)} terms, {factors} factors, depth {depth}")
+    size = object.__new__(Size)
+    size.terms = terms
+    size.text = _shown(terms)
+    size.depth = depth
+    own = (atom for atom in atoms if isinstance(atom, Name | Fresh))
+    size.leaves = frozenset(own).union(*(form.leaves for form in inner))
+    return size
+
+
+def forms_in(atom: Atom) -> tuple[Form, ...]:
+    """The forms that an atom is made of."""
+    if isinstance(atom, Quotient):
+        return (atom.dividend, atom.divisor)
+    return atom.forms if isinstance(atom, Extreme) else ()
+
+
+# Text
+
+
+def _shown(terms: Terms) -> str:
+    first, *others = (_term(monomial, factor) for monomial, factor in terms)
+    signed = (f" - {term[1:]}" if term.startswith("-") else f" + {term}" for term in others)
+    return first + "".join(signed)
+
+
+def _term(monomial: Monomial, factor: int) -> str:
+    if not monomial:
+        return str(factor)
+    if factor == 1 and len(monomial) == 1:
+        return monomial[0].text
+    product = "*".join(f"({a.text})" if isinstance(a, Quotient) else a.text for a in monomial)
+    return {1: product, -1: f"-{product}"}.get(factor, f"{factor}*{product}")
+
+
+def _operand(form: Form) -> str:
+    """What stands on a side of a division."""
+    bare = form >= 0 if isinstance(form, int) else isinstance(form.atom, Name | Fresh | Extreme)
+    return form_text(form) if bare else f"({form_text(form)})"
+
+
+def form_text(form: Form) -> str:
+    """The text that `size_text.parse` reads: names that are no words are quoted."""
+    return form.text if isinstance(form, Size) else str(form)
