@@ -41,8 +41,8 @@ def type_proto(type_: Attribute) -> TypeProto:
             raise AssertionError(f"type {type_} has no ONNX type")
 
 
-def _shape(type_: TensorType | UnrankedTensorType) -> shapes.Shape | None:
-    return shapes.shape_of(type_) if isinstance(type_, TensorType) else None
+def _shape(type_: TensorType | UnrankedTensorType) -> shapes.NamedShape | None:
+    return shapes.named(shapes.shape_of(type_)) if isinstance(type_, TensorType) else None
 
 
 def _element_type(type_: Attribute) -> int:

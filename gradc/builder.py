@@ -46,7 +46,7 @@ from dialects.support.diagnostics import (
 )
 from dialects.support.documented_op import Declared, DocumentedOp, build
 from dialects.support.entry import set_names
-from dialects.support.shapes import Dim, Shape
+from dialects.support.shapes import NamedShape, Shape, Written, dim_of
 from gradc.arguments import array as as_array
 from gradc.arguments import path as checked_path
 from gradc.block_state import block_of, state_of, values_of
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 Ints = Sequence[int]
 Floats = Sequence[float]
-Dims = Sequence[Dim]
+Dims = Sequence[Written]
 """Sizes; None or a name is one that only run time knows."""
 
 
@@ -75,9 +75,9 @@ class Value:
     _ssa: SSAValue = field(repr=False)
 
     @property
-    def shape(self) -> Shape:
+    def shape(self) -> NamedShape:
         """Sizes; a name or None where only run time knows one."""
-        return shapes.shape_of(self._ssa)
+        return shapes.named(shapes.shape_of(self._ssa))
 
     @property
     def dtype(self) -> str:
@@ -573,12 +573,12 @@ def _declared(cls: type[DocumentedOp], given: Sequence[Dims | None] | None, subj
     if given is None:
         return []
     if len(cls.RESULTS) == 1:
-        return [Declared(_shape(given[0], subject, "result_shape"))]
+        return [Declared(_result_shape(given[0], subject, "result_shape"))]
     if not isinstance(given, list | tuple) or len(given) != len(cls.RESULTS):
         expected = f"a list of {len(cls.RESULTS)}, of {', '.join(cls.RESULTS)}, None for any"
         raise _error("result_shapes", subject, given=repr(given), expected=expected)
     return [
-        Declared(None if shape is None else _shape(shape, subject, f"result_shapes {role}"))
+        Declared(None if shape is None else _result_shape(shape, subject, f"result_shapes {role}"))
         for role, shape in zip(cls.RESULTS, given, strict=True)
     ]
 
@@ -590,13 +590,17 @@ def _several(given: Any, subject: str, port: str) -> Sequence[Any]:
     raise _error(f"input {port}", subject, given=type(given).__name__, expected="a list of Values")
 
 
-def _shape(shape: Any, subject: str, what: str = "shape") -> Shape:
+def _shape(shape: Any, subject: str, what: str = "shape") -> NamedShape:
     if isinstance(shape, str | bytes) or not hasattr(shape, "__iter__"):
         raise _error(what, subject, given=repr(shape), expected="sizes, names and None in a tuple or list")
     return tuple(_dim(dim, subject, f"{what} axis {axis}") for axis, dim in enumerate(shape))
 
 
-def _dim(dim: Any, subject: str, what: str) -> Dim:
+def _result_shape(shape: Any, subject: str, what: str) -> Shape:
+    return tuple(map(dim_of, _shape(shape, subject, what)))
+
+
+def _dim(dim: Any, subject: str, what: str) -> int | str | None:
     if dim is None or (isinstance(dim, str) and dim):
         return dim
     size = whole_number(dim)

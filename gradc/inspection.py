@@ -132,7 +132,7 @@ def _type(value: SSAValue) -> tuple[str, list[int | str | None] | None]:
         return "?", None
     element = value.type.element_type
     known = "?" if isinstance(element, NoneType) else dtype_name(element)
-    return known, list(shapes.shape_of(value))
+    return known, list(shapes.named(shapes.shape_of(value)))
 
 
 def _tensor(labels: dict[SSAValue, str], value: SSAValue) -> Tensor:

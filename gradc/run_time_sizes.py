@@ -98,7 +98,8 @@ def specialised(
     arguments = dict(zip(entry.input_names(function), function.args, strict=True))
     known: dict[str, int] = {}
     for name, shape in given.items():
-        known |= {d: n for d, n in zip(shape_of(arguments[name]), shape, strict=True) if isinstance(d, str)}
+        named = shapes.named(shape_of(arguments[name]))
+        known |= {d: n for d, n in zip(named, shape, strict=True) if isinstance(d, str)}
         set_type(arguments[name], tensor_type(element_type_of(arguments[name]), shape))
     bind_constants(module, sizes)
     for op in list(function.body.block.ops):
@@ -126,7 +127,7 @@ def _check_names(
     op: Operation, index: int, declared: Shape, inferred: Shape, known: Mapping[str, int]
 ) -> None:
     """Dims that are declared by the name of an input's dim have its size."""
-    named = [known.get(dim, dim) if isinstance(dim, str) else dim for dim in declared]
+    named = shapes.with_sizes(declared, known)
     if not shapes.compatible(named, inferred):
         role = op.result_role(index) if isinstance(op, InfersTypes) else f"result {index}"
         raise error_at(op, f"shape of {role}", given=shapes.show(named), expected=shapes.show(inferred))

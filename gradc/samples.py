@@ -20,7 +20,7 @@ from dialects.support.dtypes import by_name
 from dialects.support.findings import Errors, together
 from dialects.support.interfaces import KnowsOperands
 from dialects.support.limits import LimitError
-from dialects.support.shapes import Dim, Shape
+from dialects.support.shapes import Dim, NamedShape, Shape
 from dialects.support.spelling import option
 from gradc.tensors import TensorInfo, tensor_info
 from passes.infer_types import with_readings
@@ -123,7 +123,7 @@ class Sizes:
             return self._given[info.name]
         return tuple(self._size(dim, axis) for axis, dim in enumerate(info.shape))
 
-    def known(self, info: TensorInfo) -> Shape:
+    def known(self, info: TensorInfo) -> NamedShape:
         """What is known of a shape: given, or by a name whose size was given elsewhere."""
         given = self._given.get(info.name, info.shape)
         return tuple(self._symbols.get(dim, dim) if isinstance(dim, str) else dim for dim in given)
@@ -132,13 +132,13 @@ class Sizes:
         """A shape that fits better than an arbitrary choice."""
         self._given.setdefault(name, tuple(shape))
 
-    def choose(self, dim: Dim, size: int) -> int:
+    def choose(self, dim: int | str | None, size: int) -> int:
         """A size for a dim: known, that of its name, else `size`, which its name then has."""
         if isinstance(dim, int):
             return dim
         return self._symbols.setdefault(dim, size) if dim else size
 
-    def _size(self, dim: Dim, axis: int) -> int:
+    def _size(self, dim: int | str | None, axis: int) -> int:
         return self.choose(dim, UNKNOWN_SIZE if axis else UNKNOWN_BATCH)
 
 
@@ -149,13 +149,13 @@ def _known_infos(module: ModuleOp, names: Mapping[BlockArgument, str]) -> list[T
     for value, told in _told(module):
         if not isinstance(value, BlockArgument) or value not in known:
             continue
-        for dim, size in zip(known[value], told, strict=True):
+        for dim, size in zip(shapes.named(known[value]), told, strict=True):
             if isinstance(dim, str) and isinstance(size, int):
                 symbols[dim] = size
         known[value] = shapes.merge(told, known[value])
     infos = [tensor_info(name, argument) for argument, name in names.items()]
     return [
-        replace(info, shape=tuple(symbols.get(d, d) if isinstance(d, str) else d for d in shape))
+        replace(info, shape=shapes.named(shapes.with_sizes(shape, symbols)))
         for info, shape in zip(infos, known.values(), strict=True)
     ]
 

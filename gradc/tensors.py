@@ -35,7 +35,7 @@ class TensorInfo:
 
     name: str
     dtype: str
-    shape: shapes.Shape
+    shape: shapes.NamedShape
 
     def __str__(self) -> str:
         return f"{self.name}: {self.dtype} {shapes.show(self.shape)}"
@@ -43,7 +43,8 @@ class TensorInfo:
 
 def tensor_info(name: str, value: SSAValue) -> TensorInfo:
     """Of a value of a module, under the name that it has at the edge."""
-    return TensorInfo(name, dtypes.name_of(shapes.element_type_of(value)), shapes.shape_of(value))
+    shape = shapes.named(shapes.shape_of(value))
+    return TensorInfo(name, dtypes.name_of(shapes.element_type_of(value)), shape)
 
 
 def onnx_number(dtype: str) -> int:
@@ -84,7 +85,7 @@ def _info(value: ValueInfoProto) -> TensorInfo:
     return TensorInfo(value.name, dtype.name if dtype else str(tensor.elem_type), dims)
 
 
-def _dim(dim: Any) -> shapes.Dim:
+def _dim(dim: Any) -> int | str | None:
     return dim.dim_value if dim.HasField("dim_value") else (dim.dim_param or None)
 
 

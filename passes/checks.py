@@ -26,7 +26,7 @@ from dialects.support.diagnostics import UnsupportedError, error_at, location, p
 from dialects.support.documented_op import DocumentedOp
 from dialects.support.entry import entry_function, input_names
 from dialects.support.interfaces import inferred_types, set_type
-from dialects.support.shapes import element_type_of, is_static, shape_of
+from dialects.support.shapes import element_type_of, is_static, named, shape_of
 from passes.infer_types import InferTypesPass
 from passes.kernels import narrow_integers
 from passes.legalize_onnx import check
@@ -89,7 +89,7 @@ class _Writer:
 
     def _named(self, what: str, value: SSAValue) -> list[Row]:
         rows = []
-        for axis, (dim, size) in enumerate(zip(shape_of(value), self._sizes[value], strict=True)):
+        for axis, (dim, size) in enumerate(zip(named(shape_of(value)), self._sizes[value], strict=True)):
             if isinstance(dim, str):
                 rows += equal(f"{dim} at axis {axis} of {what}", size, self._names.setdefault(dim, size))
         return rows

@@ -21,6 +21,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
+from dialects.geometry.forms import Size
 from dialects.support import shapes
 from dialects.support.findings import Errors
 from dialects.support.interfaces import (
@@ -97,15 +98,15 @@ def _spread(values: Sequence[SSAValue], declared: Sequence[Shape]) -> bool:
     """Give a size that a dim was found to have to all dims of the name that it was declared with; whether
     that is news."""
     sizes = {
-        name: size
+        name.name: size
         for value, before in zip(values, declared, strict=True)
         for name, size in zip(before, shape_of(value), strict=True)
-        if isinstance(name, str) and isinstance(size, int)
+        if isinstance(name, Size) and name.name is not None and isinstance(size, int)
     }
     changed = False
     for value in values if sizes else ():
         before = shape_of(value)
-        shape = tuple(sizes.get(dim, dim) if isinstance(dim, str) else dim for dim in before)
+        shape = shapes.with_sizes(before, sizes)
         if shape != before:
             set_type(value, tensor_type(element_type_of(value), shape))
             changed = True

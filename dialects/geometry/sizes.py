@@ -39,7 +39,7 @@ MOST_EXTREMES = 8
 
 
 def floordiv(a: Form, b: Form) -> Form:
-    """The floor of a/b. Where b is 0 at run time no value is defined; ZeroDivisionError if b is known to be."""
+    """The floor of a/b, which is defined where b is not 0; ZeroDivisionError for a b of 0."""
     if isinstance(b, int):
         return _by_number(a, b) if b >= 0 else _by_number(-a, -b)
     quotient, rest = _divided(a, b)

@@ -1,11 +1,13 @@
-"""Arithmetic on dims, of which some are names or unknown, and on vectors of sizes and axes."""
+"""Arithmetic on dims, of which some are expressions or unknown, and on vectors of sizes and axes."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import reduce
 from itertools import zip_longest
 
+from dialects.geometry import bounds, sizes
+from dialects.geometry.forms import Form, Size, TooComplex
 from dialects.onnx.call import Tensor
 from dialects.support.diagnostics import violation
 from dialects.support.shapes import Dim, Shape, show
@@ -17,7 +19,7 @@ TO_THE_END = 2**31 - 1
 def broadcast_dims(a: Dim, b: Dim) -> Dim:
     """The larger of two dims of which one is 1, or both of two equal ones.
 
-    A dim of unknown size against a known one other than 1 must be that size, or 1.
+    A dim of unknown size against one that is known not to be 1 must be that size, or 1.
     """
     if a == 1 or a == b:
         return b
@@ -25,9 +27,9 @@ def broadcast_dims(a: Dim, b: Dim) -> Dim:
         return a
     if isinstance(a, int) and isinstance(b, int):
         raise violation("dims do not broadcast", given=f"{a} and {b}")
-    if isinstance(a, int):
-        return a
-    return b if isinstance(b, int) else None
+    if isinstance(a, int) or isinstance(b, int):
+        return a if isinstance(a, int) else b
+    return next((dim for dim in (a, b) if is_at_least(dim, 2)), None)
 
 
 def broadcast(shapes: Sequence[Shape]) -> Shape:
@@ -70,52 +72,127 @@ def vector(tensor: Tensor, what: str, most: int = MOST_AXES) -> tuple[Dim, ...] 
     return (None,) * length if tensor.value is None else tuple(tensor.value.tolist())
 
 
-def _product(dims: Sequence[Dim]) -> tuple[int, list[str]] | None:
-    """A product as its static factor and its names, or None if a factor is unknown."""
-    if any(dim is None for dim in dims):
+def _of(function: Callable[..., Form | None], *dims: Dim) -> Dim:
+    """What a function makes of dims that are known; None if one is not, or the result is too complex."""
+    known = [dim for dim in dims if dim is not None]
+    if len(known) < len(dims):
         return None
-    factor = math.prod(dim for dim in dims if isinstance(dim, int))
-    return factor, sorted(dim for dim in dims if isinstance(dim, str))
+    try:
+        return function(*known)
+    except (TooComplex, ZeroDivisionError):
+        return None
+
+
+def add(a: Dim, b: Dim) -> Dim:
+    return _of(lambda x, y: x + y, a, b)
+
+
+def subtract(a: Dim, b: Dim) -> Dim:
+    return _of(lambda x, y: x - y, a, b)
+
+
+def multiply(a: Dim, b: Dim) -> Dim:
+    if a == 0 or b == 0:
+        return 0
+    return _of(lambda x, y: x * y, a, b)
+
+
+def product(dims: Sequence[Dim]) -> Dim:
+    return reduce(multiply, dims, 1)
+
+
+def floordiv(a: Dim, b: Dim) -> Dim:
+    return _of(sizes.floordiv, a, b)
+
+
+def ceildiv(a: Dim, b: Dim) -> Dim:
+    return _of(sizes.ceildiv, a, b)
+
+
+def mod(a: Dim, b: Dim) -> Dim:
+    return _of(sizes.mod, a, b)
+
+
+def truncated(a: Dim, b: Dim) -> Dim:
+    """ONNX's integer division, which rounds towards zero."""
+    return _of(sizes.truncated, a, b)
+
+
+def smallest(*dims: Dim) -> Dim:
+    return _of(sizes.smallest, *dims)
+
+
+def largest(*dims: Dim) -> Dim:
+    return _of(sizes.largest, *dims)
+
+
+def is_at_least(dim: Dim, least: int) -> bool:
+    """Whether a dim is proven to be no less."""
+    return dim is not None and bounds.is_at_least(dim, least)
+
+
+def is_negative(dim: Dim) -> bool:
+    """Whether a dim, or what is read as one, is proven to be below 0."""
+    return dim is not None and bounds.upper(dim) < 0
+
+
+def vanishes_with(dim: Dim, other: Dim) -> bool:
+    """Whether a dim is proven to be 0 wherever another one is."""
+    if mod(dim, other) == 0:
+        return True
+    if not isinstance(dim, Size) or not isinstance(other, Size):
+        return False
+    (factors, _), *others = other.terms
+    return not others and all(atom in monomial for atom in factors for monomial, _ in dim.terms)
 
 
 def quotient(numerator: Sequence[Dim], denominator: Sequence[Dim]) -> Dim:
     """What a product of dims is when another product divides it: a dim, or None if it is not known.
 
-    Equal names cancel. Raises GradcError where two static products do not divide.
+    Equal factors cancel, whether or not they are known to be more than 0: the division is only asked for
+    where they are. Raises GradcError where two static products do not divide.
     """
-    top, bottom = _product(numerator), _product(denominator)
-    if top is None or bottom is None:
+    top, bottom = list(numerator), []
+    for dim in denominator:
+        if dim is not None and dim in top:
+            top.remove(dim)
+        else:
+            bottom.append(dim)
+    whole, divisor = product(top), product(bottom)
+    if divisor == 0 or None in (*top, *bottom):
         return None
-    names = list(top[1])
-    for name in bottom[1]:
-        if name not in names:
-            return None
-        names.remove(name)
-    if bottom[0] == 0:
+    if isinstance(whole, int) and isinstance(divisor, int) and whole % divisor:
+        raise violation("Reshape", given=f"{whole} elements", expected=f"a multiple of {divisor}")
+    return floordiv(whole, divisor)
+
+
+def sliced(dim: Dim, start: Dim, end: Dim, step: int) -> Dim:
+    """How many positions a Slice takes of a dim that is not known, or between bounds that are not."""
+    if step < 0:
+        whole = start in (-1, TO_THE_END) and isinstance(end, int) and end <= -TO_THE_END
+        return ceildiv(dim, -step) if whole else None
+    last = _ends(dim, end)
+    if last is None or start is None:
         return None
-    if names:
-        return names[0] if len(names) == 1 and top[0] == bottom[0] else None
-    if top[0] % bottom[0]:
-        raise violation("Reshape", given=f"{top[0]} elements", expected=f"a multiple of {bottom[0]}")
-    return top[0] // bottom[0]
+    choose, ends = last
+    if is_at_least(start, 0):
+        # a start beyond the end takes nothing, whether or not it is moved to the end
+        taken = choose(*(subtract(each, start) for each in ends))
+    elif is_negative(start):
+        from_end = (subtract(each, add(dim, start)) for each in ends)
+        taken = smallest(choose(*from_end), choose(*ends))
+    else:
+        return None
+    return largest(0, ceildiv(taken, step))
 
 
-def add(a: Dim, b: Dim) -> Dim:
-    if isinstance(a, int) and isinstance(b, int):
-        return a + b
-    if a == 0:
-        return b
-    return a if b == 0 else None
-
-
-def multiply(a: Dim, b: Dim) -> Dim:
-    if isinstance(a, int) and isinstance(b, int):
-        return a * b
-    if a == 0 or b == 0:
-        return 0
-    if a == 1:
-        return b
-    return a if b == 1 else None
+def _ends(dim: Dim, end: Dim) -> tuple[Callable[..., Dim], tuple[Dim, ...]] | None:
+    """The end of a Slice as the smallest or largest of forms; None for one that may be of either sign."""
+    if isinstance(end, int) and end >= TO_THE_END:
+        return smallest, (dim,)
+    if is_at_least(end, 0):
+        return smallest, (end, dim)
+    return (largest, (add(dim, end), 0)) if is_negative(end) else None
 
 
 def slice_bounds(dim: int, start: int, end: int, step: int) -> tuple[int, int, int]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from dialects.geometry.forms import Size
 from dialects.onnx import infer_index, infer_nn, infer_reduce, traits
 from dialects.onnx.call import Call, Tensor, axes_of, axis_of
 from dialects.onnx.dims import (
@@ -20,10 +21,18 @@ from dialects.onnx.dims import (
     TO_THE_END,
     add,
     broadcast,
+    ceildiv,
     ints,
+    is_at_least,
+    largest,
+    mod,
     multiply,
+    product,
     quotient,
     slice_bounds,
+    sliced,
+    subtract,
+    vanishes_with,
     vector,
 )
 from dialects.onnx.infer_spatial import (
@@ -97,15 +106,16 @@ def range_(call: Call) -> list[Shape]:
     start, limit, delta = map(_number, bounds)
     if delta == 0:
         raise violation("delta of Range", given=0, expected="not 0")
-    if (start, delta) == (0, 1) and isinstance(limit, str):
-        return [(limit,)]
-    if not all(isinstance(bound, int | float) for bound in (start, limit, delta)):
+    if all(isinstance(bound, int | float) for bound in (start, limit, delta)):
+        return [(max(math.ceil((limit - start) / delta), 0),)]
+    if any(isinstance(bound, float) for bound in (start, limit)) or not isinstance(delta, int):
         return [(None,)]
-    return [(max(math.ceil((limit - start) / delta), 0),)]
+    way = subtract(limit, start) if delta > 0 else subtract(start, limit)
+    return [(largest(0, ceildiv(way, abs(delta))),)]
 
 
 def _number(scalar: Tensor) -> Any:
-    """As far as it is known: a number, the name of a size, or None."""
+    """As far as it is known: a number, a size, or None."""
     if scalar.value is not None:
         return scalar.value.item()
     return None if scalar.dims is None else scalar.dims[0]
@@ -221,6 +231,7 @@ def reshape(call: Call) -> list[Shape]:
         target[i] = data[i]
     if (free := target.count(-1)) > 1 or any(isinstance(d, int) and d < -1 for d in target):
         raise violation("shape of Reshape", given=show(target), expected="at most one -1")
+    target = [_wanted(dim, i, data, bool(free), copies) for i, dim in enumerate(target)]
     if free:
         at = target.index(-1)
         # A copied dim is in both products, so it cancels even if it is unknown.
@@ -232,6 +243,23 @@ def reshape(call: Call) -> list[Shape]:
     if before is not None and after is not None and math.prod(before) != math.prod(after):
         raise violation("Reshape", given=show(data), expected=f"the elements of {show(target)}")
     return [tuple(target)]
+
+
+def _wanted(dim: Dim, axis: int, data: Shape, free: bool, copies: bool) -> Dim:
+    """The size that an entry of Reshape's shape is, None where a run may read it in another way.
+
+    An entry that is computed may be a -1, but not beside one that is written so. Where it is 0, data's size
+    is copied: which is 0 as well, or the run fails, unless there is a -1, or two sizes are 0 at once, for
+    which nobody vouches.
+    """
+    if not isinstance(dim, Size) or not (free or is_at_least(dim, 0)):
+        return dim if isinstance(dim, int) else None
+    if not copies or axis >= len(data) or is_at_least(dim, 1) or vanishes_with(data[axis], dim):
+        return dim
+    elements = product(data)
+    if elements is None:
+        return dim if dim.name is not None else None
+    return dim if not free and mod(elements, dim) == 0 else None
 
 
 def slice_(call: Call) -> list[Shape]:
@@ -258,14 +286,14 @@ def slice_(call: Call) -> list[Shape]:
 def _sliced(dim: Dim, start: Dim, end: Dim, step: Dim) -> Dim:
     if step == 0:
         raise violation("steps of Slice", given=0, expected="not 0")
-    if not (isinstance(start, int) and isinstance(end, int) and isinstance(step, int)):
-        return dim if start == 0 and step == 1 and end == dim is not None else None
-    if step < 0 and end >= TO_THE_END:
+    if not isinstance(step, int):
+        return None
+    if step < 0 and isinstance(end, int) and end >= TO_THE_END:
         # The specification clamps such an end to the last index, onnxruntime takes it for "through 0".
         raise violation("end of Slice", given=f"{end} with step {step}", expected=f"at most {-TO_THE_END}")
-    if isinstance(dim, int):
+    if isinstance(dim, int) and isinstance(start, int) and isinstance(end, int):
         return len(range(*slice_bounds(dim, start, end, step)))
-    return dim if start == 0 and step == 1 and end >= TO_THE_END else None
+    return sliced(dim, start, end, step)
 
 
 def split(call: Call) -> list[Shape]:
@@ -286,11 +314,9 @@ def split(call: Call) -> list[Shape]:
 
 def equal_parts(size: Dim, count: int) -> tuple[Dim, ...]:
     """Split's rule without sizes: equal parts, rounded up, the last one what is left."""
-    if not isinstance(size, int):
-        return (size,) if count == 1 else (None,) * count
-    part = -(-size // count)
-    last = size - part * (count - 1)
-    if last < 0:
+    part = ceildiv(size, count)
+    last = subtract(size, multiply(part, count - 1))
+    if isinstance(last, int) and last < 0:
         raise violation("results of Split", given=count, expected=f"parts of a size of {size}")
     return (part,) * (count - 1) + (last,)
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import numpy as np
 
 from dialects.onnx.call import Call, Tensor, axes_of, axis_of
-from dialects.onnx.dims import broadcast, ints, multiply, vector
+from dialects.onnx.dims import add, broadcast, floordiv, multiply, product, subtract, vector
 from dialects.support.diagnostics import violation
 from dialects.support.shapes import Dim, Shape, merge, same_dim, show
 from dialects.support.state import MOST_SIZES
@@ -37,7 +36,7 @@ def non_zero(call: Call) -> list[Shape | None]:
 
 def unique(call: Call) -> list[Shape | None]:
     data, axis = call.operand(0), call.attribute("axis")
-    whole: Dim = math.prod(n) if (n := ints(data.shape)) is not None else None
+    whole = product(data.shape)
     at = None if axis is None else axis_of(axis, data.rank)
     known = few(data)
     count: Dim = None if known is None else np.unique(known, axis=at).shape[at or 0]
@@ -60,7 +59,7 @@ def compress(call: Call) -> list[Shape | None]:
 def gather_nd(call: Call) -> list[Shape | None]:
     data, indices, batch = call.operand(0), call.operand(1), call.attribute("batch_dims", 0)
     depth = indices.shape[-1] if indices.rank else None
-    if depth is None or isinstance(depth, str):
+    if not isinstance(depth, int):
         return [call.unknown("the last dim of the indices", indices)]
     if not 1 <= depth <= data.rank - batch:
         raise violation("last dim of the indices", given=depth, expected=f"1 to {data.rank - batch}")
@@ -107,14 +106,7 @@ def flatten(call: Call) -> list[Shape | None]:
     if not -data.rank <= axis <= data.rank:
         raise violation("axis", given=axis, expected=f"[{-data.rank}, {data.rank}]")
     axis = axis + data.rank if axis < 0 else axis
-    return [(_product(data.shape[:axis]), _product(data.shape[axis:]))]
-
-
-def _product(dims: Shape) -> Dim:
-    result: Dim = 1
-    for dim in dims:
-        result = multiply(result, dim)
-    return result
+    return [(product(data.shape[:axis]), product(data.shape[axis:]))]
 
 
 def space_to_depth(call: Call) -> list[Shape | None]:
@@ -125,7 +117,7 @@ def space_to_depth(call: Call) -> list[Shape | None]:
     for dim in sizes:
         if isinstance(dim, int) and dim % block:
             raise violation("sizes of SpaceToDepth", given=dim, expected=f"a multiple of {block}")
-    parts = [dim // block if isinstance(dim, int) else (dim if block == 1 else None) for dim in sizes]
+    parts = [floordiv(dim, block) for dim in sizes]
     return [(batch, multiply(channels, block * block), *parts)]
 
 
@@ -181,7 +173,7 @@ def dft(call: Call) -> list[Shape | None]:
     at = axis_of(where, data.rank)
     size: Dim = data.shape[at] if length is None else scalar_size(length)
     if one_sided and not inverse:
-        size = size // 2 + 1 if isinstance(size, int) else None
+        size = add(floordiv(size, 2), 1)
     if one_sided and inverse and length is None:
         size = None
     result = list(data.shape)
@@ -193,10 +185,8 @@ def stft(call: Call) -> list[Shape | None]:
     signal, step = call.operand(0), number(call.operand(1))
     window, given = call.optional(2), call.optional(3)
     length = number(given) if given is not None else (window.shape[0] if window is not None else None)
-    known = isinstance(length, int)
-    bins = (length // 2 + 1 if call.attribute("onesided", 1) else length) if known else None
-    whole = signal.shape[1]
-    frames = (whole - length) // step + 1 if isinstance(whole, int) and known and step else None
+    bins = add(floordiv(length, 2), 1) if call.attribute("onesided", 1) else length
+    frames = add(floordiv(subtract(signal.shape[1], length), step), 1)
     return [(signal.shape[0], frames, bins, 2)]
 
 

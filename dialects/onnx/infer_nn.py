@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from dialects.onnx.call import Call
-from dialects.onnx.dims import add, broadcast, broadcast_dims, multiply
+from dialects.onnx.dims import add, broadcast, broadcast_dims, floordiv, multiply
 from dialects.onnx.infer_spatial import average_pool, conv
 from dialects.support.diagnostics import violation
 from dialects.support.shapes import Dim, Shape, same_dim, show
@@ -108,7 +108,7 @@ def max_unpool(call: Call) -> list[Shape | None]:
     rank = len(kernel)
     strides, pads = call.attribute("strides", [1] * rank), call.attribute("pads", [0] * 2 * rank)
     spatial = [
-        (dim - 1) * strides[i] + kernel[i] - pads[i] - pads[rank + i] if isinstance(dim, int) else None
+        add(multiply(add(dim, -1), strides[i]), kernel[i] - pads[i] - pads[rank + i])
         for i, dim in enumerate(data.shape[2:])
     ]
     return [(*data.shape[:2], *spatial)]
@@ -170,19 +170,19 @@ def _unpacked(shape: Shape, heads: int | None) -> Shape:
     if len(shape) != 3 or not heads:
         return shape
     size = shape[2]
-    return (shape[0], heads, shape[1], size // heads if isinstance(size, int) else None)
+    return (shape[0], heads, shape[1], floordiv(size, heads))
 
 
 def linear_attention(call: Call) -> list[Shape | None]:
     q, k, v = (call.operand(i).shape for i in range(3))
     heads, kv_heads = call.attribute("q_num_heads"), call.attribute("kv_num_heads")
-    keys, values = (s[2] // kv_heads if isinstance(s[2], int) else None for s in (k, v))
+    keys, values = (floordiv(s[2], kv_heads) for s in (k, v))
     return [(*q[:2], multiply(heads, values)), (q[0], kv_heads, keys, values)]
 
 
 def causal_conv(call: Call) -> list[Shape | None]:
     data, taps = call.operand(0).shape, call.operand(1).shape[2]
-    return [data, (*data[:2], taps - 1 if isinstance(taps, int) else None)]
+    return [data, (*data[:2], add(taps, -1))]
 
 
 def recurrent(call: Call) -> list[Shape | None]:

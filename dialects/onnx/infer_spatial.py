@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 from dialects.onnx.call import Call, axes_of
-from dialects.onnx.dims import vector
+from dialects.onnx.dims import add, ceildiv, floordiv, multiply, product, smallest, vector
 from dialects.support.diagnostics import violation
 from dialects.support.shapes import Dim, Shape, same_dim, show, static
 
@@ -96,9 +97,9 @@ def conv(call: Call) -> list[Shape]:
     """X (N, C, x...), W (O, C/g, k...) -> Y (N, O, y...)."""
     data, weights, group = _check_ranks(call)
     channels, out = data[1], weights[0]
-    if not same_dim(channels, _times(weights[1], group)):
+    if not same_dim(channels, multiply(weights[1], group)):
         raise violation(
-            "channels of Conv", given=f"{channels} in the data", expected=_times(weights[1], group)
+            "channels of Conv", given=f"{channels} in the data", expected=multiply(weights[1], group)
         )
     if isinstance(out, int) and out % group:
         raise violation("output channels of Conv", given=out, expected=f"a multiple of {group}")
@@ -124,21 +125,22 @@ def _positions(view: Window, i: int, size: Dim, ceil: bool) -> Dim:
     """How many positions a window has along axis i: (X + pads - Ke) div s + 1."""
     stride, extent = view.strides[i], view.extent(i)
     if view.auto_pad.startswith("SAME"):
-        return -(-size // stride) if isinstance(size, int) else (size if stride == 1 else None)
+        return ceildiv(size, stride)
     if extent is None:
         return None
     slack = view.pads(i) - extent
-    if not isinstance(size, int):
-        return size if stride == 1 and slack == -1 else None
-    if size + slack < 0:
+    if isinstance(size, int) and size + slack < 0:
         raise violation(
             f"window of {extent} on spatial axis {i}", given=f"{size} + {view.pads(i)} of padding"
         )
     if not ceil:
-        return (size + slack) // stride + 1
-    count = -(-(size + slack) // stride) + 1
+        return add(floordiv(add(size, slack), stride), 1)
+    count = add(ceildiv(add(size, slack), stride), 1)
     # A window that starts in the end padding is left out.
-    return count - 1 if (count - 1) * stride >= size + view.begin[i] else count
+    if isinstance(size, int) and isinstance(count, int):
+        return count - 1 if (count - 1) * stride >= size + view.begin[i] else count
+    # no more than one does where the padding is no wider than the window
+    return smallest(count, ceildiv(add(size, view.begin[i]), stride)) if view.end[i] <= extent else None
 
 
 def conv_transpose(call: Call) -> list[Shape]:
@@ -148,7 +150,7 @@ def conv_transpose(call: Call) -> list[Shape]:
         raise violation("channels of ConvTranspose", given=data[1], expected=weights[0])
     if isinstance(weights[0], int) and weights[0] % group:
         raise violation("channels of ConvTranspose", given=weights[0], expected=f"a multiple of {group}")
-    out = _times(weights[1], group)
+    out = multiply(weights[1], group)
     _check_bias(call, out)
     view = window(call, _kernel(call, weights))
     sizes = call.attribute("output_shape")
@@ -163,22 +165,15 @@ def _spread(view: Window, i: int, size: Dim, extra: int) -> Dim:
     """s (X-1) + Ke - pads + output_padding."""
     stride, extent = view.strides[i], view.extent(i)
     if view.auto_pad.startswith("SAME"):
-        return size * stride if isinstance(size, int) else (size if stride == 1 else None)
+        # onnxruntime gives less than the specification where the stride is wider than the window
+        is_clear = isinstance(size, int) or (extent is not None and extent >= stride)
+        return multiply(size, stride) if is_clear else None
     if extent is None:
         return None
-    rest = extent - view.pads(i) + extra - stride
-    if not isinstance(size, int):
-        return size if stride == 1 and rest == 0 else None
-    result = size * stride + rest
-    if result < 1:
+    result = add(multiply(size, stride), extent - view.pads(i) + extra - stride)
+    if isinstance(result, int) and result < 1:
         raise violation(f"size of the result on spatial axis {i}", given=result, expected="1 or more")
     return result
-
-
-def _times(dim: Dim, factor: int) -> Dim:
-    if isinstance(dim, int):
-        return dim * factor
-    return dim if factor == 1 else None
 
 
 def col2im(call: Call) -> list[Shape]:
@@ -195,17 +190,13 @@ def col2im(call: Call) -> list[Shape]:
     if len(image) != len(block):
         raise violation("block_shape", given=show(block), expected=f"{len(image)} values")
     view = window(call, block)
-    sizes = static(block)
-    channels = data.shape[1]
-    if sizes is None or not isinstance(channels, int):
-        return [(data.shape[0], None, *image)]
-    taps = math.prod(sizes)
-    if channels % taps:
+    channels, taps = data.shape[1], product(block)
+    if isinstance(channels, int) and isinstance(taps, int) and channels % taps:
         raise violation("channels of Col2Im", given=channels, expected=f"a multiple of {taps}")
-    positions = static(_swept(view, image, ceil=False))
-    if positions is not None and not same_dim(data.shape[2], math.prod(positions)):
-        raise violation("columns of Col2Im", given=data.shape[2], expected=math.prod(positions))
-    return [(data.shape[0], channels // taps, *image)]
+    positions = product(_swept(view, image, ceil=False))
+    if not same_dim(data.shape[2], positions):
+        raise violation("columns of Col2Im", given=data.shape[2], expected=positions)
+    return [(data.shape[0], floordiv(channels, taps), *image)]
 
 
 def depth_to_space(call: Call) -> list[Shape]:
@@ -217,8 +208,8 @@ def depth_to_space(call: Call) -> list[Shape]:
     batch, channels, height, width = data.shape
     if isinstance(channels, int) and channels % (block * block):
         raise violation("channels", given=channels, expected=f"a multiple of {block * block}")
-    depth = channels // (block * block) if isinstance(channels, int) else None
-    return [(batch, channels if block == 1 else depth, _times(height, block), _times(width, block))]
+    depth = floordiv(channels, block * block)
+    return [(batch, depth, multiply(height, block), multiply(width, block))]
 
 
 def resize(call: Call) -> list[Shape]:
@@ -248,12 +239,18 @@ def _scaled(call: Call, axes: Sequence[int]) -> list[Dim]:
     return [_scaled_dim(data.shape[axis], float(s)) for axis, s in zip(axes, scales, strict=True)]
 
 
+MOST_PARTS = 2**10
+"""A run computes with floats, which are exact for sizes times a scale of few parts."""
+
+
 def _scaled_dim(dim: Dim, scale: float) -> Dim:
     if scale <= 0:
         raise violation("scales", given=scale, expected="more than 0")
     if isinstance(dim, int):
         return math.floor(dim * scale)
-    return dim if scale == 1 else None
+    ratio = Fraction(scale)
+    exact = ratio.denominator <= MOST_PARTS
+    return floordiv(multiply(dim, ratio.numerator), ratio.denominator) if exact else None
 
 
 def _sized(call: Call, axes: Sequence[int]) -> list[Dim]:

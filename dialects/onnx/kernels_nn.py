@@ -180,7 +180,7 @@ def _taps(call: Call, data: np.ndarray):
     assert counts is not None
     least = -np.inf if data.dtype.kind not in "biu" else np.iinfo(data.dtype).min
     flat = np.arange(data.size).reshape(data.shape)
-    for tap in itertools.product(*(range(int(k or 0)) for k in view.kernel)):
+    for tap in itertools.product(*(range(k if isinstance(k, int) else 0) for k in view.kernel)):
         inside, index = np.ones((1,) * data.ndim, bool), []
         for i in range(rank):
             at = np.arange(counts[2 + i]) * view.strides[i] + tap[i] * view.dilations[i] - view.begin[i]

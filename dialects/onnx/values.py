@@ -9,7 +9,16 @@ import numpy as np
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType, i32, i64
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
-from dialects.onnx.dims import slice_bounds
+from dialects.geometry.forms import Size
+from dialects.onnx.dims import (
+    add,
+    largest,
+    multiply,
+    slice_bounds,
+    smallest,
+    subtract,
+    truncated,
+)
 from dialects.support import shapes
 from dialects.support.dense import to_numpy
 from dialects.support.memo import by_identity
@@ -97,8 +106,11 @@ def _length(type_: Attribute) -> int | None:
 
 
 def _fits(dim: Dim, bits: int) -> bool:
-    """Whether an element is no number that integer arithmetic would wrap around."""
-    return not isinstance(dim, int) or -(2 ** (bits - 1)) <= dim < 2 ** (bits - 1)
+    """Whether an element is no number that integer arithmetic would wrap around; a product may be one beyond
+    32 bits."""
+    if isinstance(dim, Size):
+        return bits == 64 or all(len(monomial) < 2 for monomial, _ in dim.terms)
+    return dim is None or -(2 ** (bits - 1)) <= dim < 2 ** (bits - 1)
 
 
 Rule = Callable[[Operation, Known], Dims | None]
@@ -145,26 +157,21 @@ def _slice(op: Any, known: Known) -> Dims | None:
     return tuple(data[i] for i in range(*slice_bounds(len(data), start, end, step)))
 
 
-def _arithmetic(function: Callable[[int, int], int | None]) -> Rule:
+def _elementwise(function: Callable[..., Dim]) -> Rule:
+    """Of scalars and vectors, which broadcast."""
+
     def rule(op: Operation, known: Known) -> Dims | None:
-        a, b = (known[operand] for operand in op.operands)
-        if a is None or b is None:
+        given = [dims for operand in op.operands if (dims := known[operand]) is not None]
+        if len(given) < len(op.operands):
             return None
-        length = max(len(a), len(b)) if len(a) and len(b) else 0
-        a, b = (x * length if len(x) == 1 else x for x in (a, b))
-        return tuple(
-            function(x, y) if isinstance(x, int) and isinstance(y, int) else None
-            for x, y in zip(a, b, strict=True)
-        )
+        lengths = {len(dims) for dims in given} - {1} or {1}
+        if len(lengths) > 1:
+            return None
+        (length,) = lengths
+        columns = (dims * length if len(dims) == 1 else dims for dims in given)
+        return tuple(function(*row) for row in zip(*columns, strict=True))
 
     return rule
-
-
-def _divide(a: int, b: int) -> int | None:
-    """ONNX's integer division, which truncates."""
-    if b == 0:
-        return None
-    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
 def _int(op: Operation, name: str, default: int) -> int:
@@ -182,8 +189,11 @@ _RULES: dict[str, Rule] = {
     "onnx.Concat": _concat,
     "onnx.Gather": _gather,
     "onnx.Slice": _slice,
-    "onnx.Add": _arithmetic(lambda a, b: a + b),
-    "onnx.Sub": _arithmetic(lambda a, b: a - b),
-    "onnx.Mul": _arithmetic(lambda a, b: a * b),
-    "onnx.Div": _arithmetic(_divide),
+    "onnx.Add": _elementwise(add),
+    "onnx.Sub": _elementwise(subtract),
+    "onnx.Mul": _elementwise(multiply),
+    "onnx.Div": _elementwise(truncated),
+    "onnx.Max": _elementwise(largest),
+    "onnx.Min": _elementwise(smallest),
+    "onnx.Neg": _elementwise(lambda a: multiply(a, -1)),
 }

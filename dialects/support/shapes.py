@@ -1,12 +1,13 @@
 """Shapes with static, symbolic and unknown dims, and their place in tensor types.
 
-A dim is an int, a name (two dims of one name are equal at run time) or None. In a type, unknown and
-symbolic dims are both `?`; the names live in the encoding: `tensor<?x4xf32, ["N", ""]>`.
+A dim is an int, a `Size` (an expression over names; equal ones are equal at run time) or None. In a type,
+unknown and symbolic dims are both `?`; the sizes live in the encoding. A name is written as it is, whatever
+it looks like, any other size after a `=`: `tensor<?x4x?xf32, ["N", "", "=2*N + 1"]>`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from xdsl.dialects.builtin import (
@@ -19,14 +20,26 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, BlockArgument, OpResult, SSAValue
 
+from dialects.geometry.forms import Form, Size, TooComplex, form_text, name
+from dialects.geometry.size_text import NoSize, parse
+from dialects.geometry.sizes import substitute
 from dialects.support.diagnostics import Diagnostic, GradcError, violation
 from dialects.support.memo import MOST, by_identity
 
 MOST_ELEMENTS = 2**62
 """Sizes and their products are numbers of 64 bits in a model, with room for sums of two."""
 
-Dim = int | str | None
+Dim = int | Size | None
 Shape = tuple[Dim, ...]
+
+Written = int | Size | str | None
+"""A dim as it may be given: a string is a name of the source's."""
+
+NamedShape = tuple[int | str | None, ...]
+"""A shape as it is at the edge of a model: sizes, the source's names, and None for all else."""
+
+_FORM = "="
+"""What an entry of an encoding begins with that is no name, or a name that begins so."""
 
 
 class UnknownRank(GradcError):
@@ -37,22 +50,49 @@ class UnknownRank(GradcError):
         super().__init__(what if made else Diagnostic("error", str(what)), others)
 
 
-def tensor_type(element_type: Attribute, shape: Sequence[Dim]) -> TensorType:
+def tensor_type(element_type: Attribute, shape: Sequence[Written]) -> TensorType:
     """The tensor type of a shape; raises ValueError on a negative dim."""
     return _tensor_type(element_type, tuple(shape))
 
 
+def dim_of(written: Written) -> Dim:
+    """A dim that may be given as a name, of which an empty one says nothing."""
+    if not isinstance(written, str):
+        return written
+    return name(written) if written else None
+
+
 @lru_cache(MOST)
-def _tensor_type(element_type: Attribute, shape: Shape) -> TensorType:
+def _tensor_type(element_type: Attribute, shape: tuple[Written, ...]) -> TensorType:
     if any(isinstance(dim, int) and dim < 0 for dim in shape):
         raise ValueError(f"negative dim in {shape}")
     if any(isinstance(dim, int) and dim > MOST_ELEMENTS for dim in shape):
         raise violation("size", given=show(shape), expected=f"at most {MOST_ELEMENTS:,}, for 64 bits")
     dims = [dim if isinstance(dim, int) else DYNAMIC_INDEX for dim in shape]
-    if not any(isinstance(dim, str) for dim in shape):
+    entries = [_entry(dim_of(dim)) for dim in shape]
+    if not any(entries):
         return TensorType(element_type, dims)
-    names = ArrayAttr([StringAttr(dim if isinstance(dim, str) else "") for dim in shape])
-    return TensorType(element_type, dims, names)
+    return TensorType(element_type, dims, ArrayAttr(map(StringAttr, entries)))
+
+
+def _entry(dim: Dim) -> str:
+    """What an encoding says of a dim."""
+    if not isinstance(dim, Size):
+        return ""
+    is_plain = dim.name is not None and not dim.name.startswith(_FORM)
+    return str(dim) if is_plain else _FORM + form_text(dim)
+
+
+def _of_entry(entry: str) -> Dim:
+    if not entry.startswith(_FORM):
+        return dim_of(entry)
+    try:
+        form = parse(entry.removeprefix(_FORM))
+    except NoSize as error:
+        raise violation("size in an encoding", given=entry, hint=str(error)) from None
+    if isinstance(form, int):
+        raise violation("size in an encoding", given=entry, expected="an expression over names")
+    return form
 
 
 def shape_of(value: SSAValue | Attribute) -> Shape:
@@ -71,14 +111,13 @@ _VALUES = (OpResult, BlockArgument, SSAValue)
 
 @by_identity
 def _shape_of(type_: TensorType) -> Shape:
-    names = _names(type_)
     return tuple(
-        dim if dim != DYNAMIC_INDEX else (name or None)
-        for dim, name in zip(type_.get_shape(), names, strict=True)
+        dim if dim != DYNAMIC_INDEX else _of_entry(entry)
+        for dim, entry in zip(type_.get_shape(), _entries(type_), strict=True)
     )
 
 
-def _names(type_: TensorType) -> tuple[str, ...]:
+def _entries(type_: TensorType) -> tuple[str, ...]:
     rank = type_.get_num_dims()
     if isinstance(type_.encoding, NoneAttr):
         return ("",) * rank
@@ -100,35 +139,60 @@ def has_rank(value: SSAValue | Attribute) -> bool:
     return isinstance(value.type if isinstance(value, _VALUES) else value, TensorType)
 
 
-def is_static(shape: Sequence[Dim]) -> bool:
+def is_static(shape: Sequence[Written]) -> bool:
     return all(isinstance(dim, int) for dim in shape)
 
 
-def static(shape: Sequence[Dim]) -> tuple[int, ...] | None:
+def static(shape: Sequence[Written]) -> tuple[int, ...] | None:
     """The shape as ints, or None if a dim is not known at compile time."""
     return tuple(d for d in shape if isinstance(d, int)) if is_static(shape) else None
 
 
-def same_dim(a: Dim, b: Dim) -> bool:
+def same_dim(a: Written, b: Written) -> bool:
     """Whether two dims can be equal at run time: only two different ints cannot."""
     return not (isinstance(a, int) and isinstance(b, int)) or a == b
 
 
-def compatible(a: Sequence[Dim], b: Sequence[Dim]) -> bool:
+def compatible(a: Sequence[Written], b: Sequence[Written]) -> bool:
     return len(a) == len(b) and all(map(same_dim, a, b))
 
 
 def merge_dim(a: Dim, b: Dim) -> Dim:
-    """What two statements about one dim say together: a size beats a name, a name beats nothing."""
+    """What two statements about one dim say together: the one that says more, else the first.
+
+    A number says more than a name that the source gave, that more than an expression, and that more than one
+    with fresh symbols.
+    """
     assert same_dim(a, b), (a, b)
-    if isinstance(a, int) or b is None:
-        return a
-    return b if isinstance(b, int) or a is None else a
+    return min(a, b, key=_vagueness)
+
+
+def _vagueness(dim: Dim) -> int:
+    if not isinstance(dim, Size):
+        return 0 if isinstance(dim, int) else 4
+    return 3 if dim.is_fresh else (1 if dim.name is not None else 2)
 
 
 def merge(a: Sequence[Dim], b: Sequence[Dim]) -> Shape:
     return tuple(merge_dim(x, y) for x, y in zip(a, b, strict=True))
 
 
-def show(shape: Sequence[Dim]) -> str:
+def with_sizes(shape: Sequence[Dim], sizes: Mapping[str, Form]) -> Shape:
+    """The shape where names have sizes, or are other sizes."""
+    return tuple(_with_sizes(dim, sizes) for dim in shape)
+
+
+def _with_sizes(dim: Dim, sizes: Mapping[str, Form]) -> Dim:
+    try:
+        return substitute(dim, sizes) if isinstance(dim, Size) else dim
+    except (TooComplex, ZeroDivisionError):
+        return None
+
+
+def named(shape: Sequence[Dim]) -> NamedShape:
+    """The shape as it is said at the edge of a model."""
+    return tuple(dim.name if isinstance(dim, Size) else dim for dim in shape)
+
+
+def show(shape: Sequence[Written]) -> str:
     return "[" + ", ".join("?" if dim is None else str(dim) for dim in shape) + "]"

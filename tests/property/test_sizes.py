@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import operator
-import pickle
 from functools import reduce
 
 import pytest
@@ -97,7 +96,7 @@ def test_text_is_read_as_the_form_that_it_was_written_from(form: Form):
 
 @given(made())
 def test_equal_forms_are_one_object(form: Form):
-    for again in (pickle.loads(pickle.dumps(form)), copy.deepcopy(form), form + name("K") - name("K")):
+    for again in (copy.deepcopy(form), form + name("K") - name("K")):
         assert again is form or isinstance(form, int)
 
 
@@ -127,7 +126,8 @@ def test_onnx_rounds_towards_zero(a: Form, b: Form, values: dict[str, int]):
         x, y = sizes.substitute(a, values), sizes.substitute(b, values)
         if found is None or y == 0:
             return
-        assert isinstance(x, int) and isinstance(y, int)
+        assert isinstance(x, int)
+        assert isinstance(y, int)
         assert sizes.substitute(found, values) == int(abs(x) // abs(y)) * (1 if x * y >= 0 else -1)
     except (TooComplex, ZeroDivisionError):
         return
@@ -163,10 +163,13 @@ def test_text(form: Form, text: str):
 
 
 def test_a_name_is_its_text_and_nothing_else_is():
-    assert name("N") == "N" and hash(name("N")) == hash("N")
-    assert name("2*N") != 2 * N and str(name("2*N")) == "2*N"
+    assert name("N") == "N"
+    assert hash(name("N")) == hash("N")
+    assert name("2*N") != 2 * N
+    assert str(name("2*N")) == "2*N"
     assert 2 * N != "2*N"
-    assert fresh(1) != name("?1") and fresh(1) != "?1"
+    assert fresh(1) != name("?1")
+    assert fresh(1) != "?1"
     assert str(name("2*N") + 1) == '"2*N" + 1'
 
 

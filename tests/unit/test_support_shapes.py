@@ -9,11 +9,15 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, IntegerAttr, StringA
 from xdsl.parser import Parser
 
 from dialects import context
+from dialects.geometry.forms import fresh, name
+from dialects.geometry.sizes import floordiv, largest
 from dialects.support import shapes
 from dialects.support.diagnostics import GradcError
 from dialects.support.shapes import Dim, Shape
 
-DIMS = st.one_of(st.integers(0, 5), st.sampled_from(["N", "M"]), st.none())
+N, M = name("N"), name("M")
+SIZES = [N, M, 2 * N + 1, N * M, floordiv(N + 1, 2), largest(N, M), fresh(3), name("=N"), name("2*N + 1")]
+DIMS = st.one_of(st.integers(0, 5), st.sampled_from(SIZES), st.none())
 SHAPES = st.lists(DIMS, max_size=5).map(tuple)
 
 
@@ -38,6 +42,9 @@ def test_round_trip(shape: Shape):
         ((None, 4), "tensor<?x4xf32>"),
         (("N", 4), 'tensor<?x4xf32, ["N", ""]>'),
         (("N", None, "N"), 'tensor<?x?x?xf32, ["N", "", "N"]>'),
+        ((2 * N + 1, 4), 'tensor<?x4xf32, ["=2*N + 1", ""]>'),
+        (("past_sequence_length + 1",), 'tensor<?xf32, ["past_sequence_length + 1"]>'),
+        (("=N", fresh(7)), r'tensor<?x?xf32, ["=\22=N\22", "=?7"]>'),
     ],
 )
 def test_text(shape: Shape, text: str):
@@ -73,6 +80,32 @@ def test_negative_dims_are_ours(dim: int):
 def test_foreign_encodings(encoding):
     with pytest.raises(GradcError, match="expected 2 dim names"):
         shapes.shape_of(TensorType(f32, [DYNAMIC_INDEX, 4], encoding))
+
+
+@pytest.mark.parametrize("entry", ["=", "=N +", "=3", "=N N", "=1//0"])
+def test_what_is_no_size(entry: str):
+    with pytest.raises(GradcError, match="size in an encoding"):
+        shapes.shape_of(TensorType(f32, [DYNAMIC_INDEX], ArrayAttr([StringAttr(entry)])))
+
+
+def test_a_name_that_looks_like_an_expression_is_none():
+    shape = shapes.shape_of(parse('tensor<?x?xf32, ["2*N + 1", "=2*N + 1"]>'))
+    assert shape == (name("2*N + 1"), 2 * N + 1)
+    assert shape[0] != shape[1]
+    assert shapes.named(shape) == ("2*N + 1", None)
+
+
+def test_sizes_for_names():
+    assert shapes.with_sizes((N, 2 * N + M, 3, None), {"N": 4, "M": 1}) == (4, 9, 3, None)
+    assert shapes.with_sizes((N, 2 * N + M), {"M": 1}) == (N, 2 * N + 1)
+    assert shapes.with_sizes((floordiv(N, M),), {"M": 0}) == (None,)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"), [(2, N), (N, 2 * M), (2 * N, fresh(1)), (2 * N, N + fresh(1)), (fresh(1), None)]
+)
+def test_what_says_more_is_kept(a: Dim, b: Dim):
+    assert shapes.merge_dim(a, b) == shapes.merge_dim(b, a) == a
 
 
 def test_not_a_tensor():
@@ -121,7 +154,7 @@ def test_compatible():
     ],
 )
 def test_merge_dim(a: Dim, b: Dim, merged: Dim):
-    assert shapes.merge_dim(a, b) == merged
+    assert shapes.merge_dim(shapes.dim_of(a), shapes.dim_of(b)) == merged
 
 
 @given(SHAPES)
