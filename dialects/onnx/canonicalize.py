@@ -17,6 +17,7 @@ from dialects.onnx import ops
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.call import Call, axes_of
 from dialects.onnx.dims import TO_THE_END, ints, slice_bounds
+from dialects.onnx.infer import infer
 from dialects.onnx.values import constant_of
 from dialects.support import shapes
 from dialects.support.dtypes import name_of
@@ -57,6 +58,15 @@ def _fully_named(call: Call) -> bool:
     return None not in call.operand(0).shape
 
 
+def _keeps_sizes(call: Call) -> bool:
+    """Whether the inferred shape of the result, whatever is declared, is that of the first operand."""
+    return _gives(call, call.operand(0).shape)
+
+
+def _gives(call: Call, shape: shapes.Shape) -> bool:
+    return None not in shape and infer(call) == [shape]
+
+
 def _one_unknown(call: Call) -> bool:
     """As above, and one unknown dim follows from the number of elements if the rest is not zero."""
     shape = call.operand(0).shape
@@ -83,6 +93,8 @@ def _zero_pad(call: Call) -> bool:
 
 
 def _ones(call: Call) -> bool:
+    if _keeps_sizes(call):
+        return True  # an empty axis may be repeated
     repeats = ints(call.operand(1).dims)
     return repeats is not None and all(repeat == 1 for repeat in repeats)
 
@@ -101,6 +113,9 @@ def _same_sizes(call: Call) -> bool:
 
 def _full_slice(call: Call) -> bool:
     data, starts, ends = call.operand(0), ints(call.operand(1).dims), ints(call.operand(2).dims)
+    steps = _elements(call, 4, [1])
+    if steps is not None and min(steps, default=1) > 0 and _keeps_sizes(call):
+        return True  # as many positions, in their order, are all of them
     if starts is None or ends is None:
         return False
     axes = _elements(call, 3, range(len(starts)))
@@ -156,12 +171,16 @@ class TransposeOfTranspose(RewritePattern):
 
 
 class ReshapeOfReshape(RewritePattern):
-    """A Reshape to constant sizes needs only the elements, whatever shape they come in."""
+    """A Reshape to constant sizes needs only the elements, whatever shape they come in; back to the first one
+    there is nothing to do."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: ops.ReshapeOp, rewriter: PatternRewriter, /) -> None:
         inner = op.data.owner
         if not isinstance(inner, (ops.ReshapeOp, ops.SqueezeOp, ops.UnsqueezeOp)):
+            return
+        if inner.data.type == op.results[0].type and _gives(op.call(), shapes.shape_of(inner.data)):
+            rewriter.replace(op, [], [inner.data])
             return
         sizes = ints(op.call().operand(1).dims)
         # A 0 copies a size of the shape that goes away.

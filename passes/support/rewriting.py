@@ -10,22 +10,23 @@ import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp, TensorType, UnrankedTensorType
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.rewriter import Rewriter
 from xdsl.traits import Pure
 from xdsl.transforms.dead_code_elimination import is_trivially_dead
 
+from dialects.geometry.forms import Size
 from dialects.onnx.base import OnnxConstant, OnnxOp
 from dialects.onnx.ops import ConstantOp
-from dialects.onnx.values import constant_of
+from dialects.onnx.values import constant_of, dims_of
 from dialects.support import shapes
 from dialects.support.constants import constant_attribute
 from dialects.support.dense import from_numpy
 from dialects.support.documented_op import CHOICE, DocumentedOp
 from dialects.support.entry import update_function_type
 from dialects.support.interfaces import refine_results, set_type
-from dialects.support.memo import MOST
+from dialects.support.memo import MOST, by_identity
 from dialects.support.shapes import shape_of
 from passes.support.walking import Walker
 
@@ -82,10 +83,10 @@ def simplify(ctx: Context, module: ModuleOp) -> None:
     walker = Walker(_simplifications)
     while walker.walk(module):
         pass
-    refresh_function_types(module)
     for function in functions(module):
         for block in function.body.blocks:
             merge_equal(block)
+    refresh_function_types(module)
 
 
 def fold_chains(block: Block) -> None:
@@ -191,19 +192,46 @@ def _simplifications(cls: type[Operation]) -> tuple[RewritePattern, ...]:
 
 
 def merge_equal(block: Block) -> None:
-    """Of pure ops that are equal in all but location, only the first stays."""
+    """Of pure ops that are equal in all but location, or are the same sizes, only the first stays."""
     known: dict[object, Operation] = {}
+    merged = False
     for op in block.ops:
         if op.regions or not _is_pure(type(op)):
             continue
-        first = known.setdefault(_likely_equal(op), op)
-        if first is not op:
-            first = known.setdefault(_equal(first), first)
-            first = known.setdefault(_equal(op), op)
-        if first is not op:
-            for result, same in zip(op.results, first.results, strict=True):
-                result.replace_all_uses_with(same)
-            Rewriter.erase_op(op)
+        if merged and isinstance(op, OnnxOp) and any(map(_is_open, op.results)):
+            # it may read a value now whose unknown sizes have other symbols
+            refine_results(op)
+        first = _first_equal(op, known)
+        if first is op:
+            continue
+        merged = True
+        for result, same in zip(op.results, first.results, strict=True):
+            result.replace_all_uses_with(same)
+        Rewriter.erase_op(op)
+
+
+def _first_equal(op: Operation, known: dict[object, Operation]) -> Operation:
+    """The first op that is equal to this one, or computes the same sizes; itself if there is none yet."""
+    sizes = _sizes(op)
+    if sizes is not None and sizes in known:
+        return known[sizes]
+    first = known.setdefault(_likely_equal(op), op)
+    if first is not op:
+        first = known.setdefault(_equal(first), first)
+        first = known.setdefault(_equal(op), op)
+    if sizes is not None:
+        known[sizes] = first
+    return first
+
+
+def _sizes(op: Operation) -> object:
+    """The type and elements of a vector of sizes that are known expressions; None for any other op."""
+    if not isinstance(op, OnnxOp) or len(op.results) != 1:
+        return None
+    dims = dims_of(op.results[0])
+    if dims is None or None in dims or all(isinstance(dim, int) for dim in dims):
+        return None
+    return ("sizes", op.result_types, dims)
 
 
 def _likely_equal(op: Operation) -> object:
@@ -216,7 +244,16 @@ def _likely_equal(op: Operation) -> object:
 def _equal(op: Operation) -> object:
     """Equal for ops that are equal in all but location."""
     attributes = (tuple(sorted(given.items())) for given in (op.properties, op.attributes))
-    return (type(op), tuple(op.operands), op.result_types, *attributes)
+    return (type(op), tuple(op.operands), *map(_without_symbols, op.result_types), *attributes)
+
+
+@by_identity
+def _without_symbols(type_: Attribute) -> Attribute:
+    """The type without sizes of which nothing is known but where they occur."""
+    if not isinstance(type_, TensorType):
+        return type_
+    shape = [None if isinstance(dim, Size) and dim.is_fresh else dim for dim in shape_of(type_)]
+    return shapes.tensor_type(type_.element_type, shape)
 
 
 @cache

@@ -102,3 +102,29 @@ func.func @named(%x: tensor<2x3xf32>) -> (tensor<i64>, tensor<?xf32, ["N"]>) {
 // CHECK-NEXT: %r = onnx.Reshape %x, %s : (tensor<2x3xf32>, tensor<1xi64>) -> tensor<6xf32>
 // CHECK-NEXT: %c = onnx.Constant dense<6> : tensor<i64>
 // CHECK-NEXT: func.return %c, %r : tensor<i64>, tensor<6xf32>
+
+// Sizes that are the same sizes, wherever they come from: one op. What nobody can tell apart needs no op.
+func.func @sizes_of_sizes(%x: tensor<?x4x?xf32, ["N", "", "H"]>) -> (tensor<?x?xf32>, tensor<?x?x?xf32>, tensor<3xi64>) {
+  %rest = onnx.Constant dense<[0, -1]> : tensor<2xi64>
+  %s = onnx.Shape %x : (tensor<?x4x?xf32, ["N", "", "H"]>) -> tensor<3xi64>
+  %flat = onnx.Reshape %x, %rest : (tensor<?x4x?xf32, ["N", "", "H"]>, tensor<2xi64>) -> tensor<?x?xf32>
+  %back = onnx.Reshape %flat, %s : (tensor<?x?xf32>, tensor<3xi64>) -> tensor<?x?x?xf32>
+  %t = onnx.Shape %back : (tensor<?x?x?xf32>) -> tensor<3xi64>
+  %again = onnx.Expand %back, %t : (tensor<?x?x?xf32>, tensor<3xi64>) -> tensor<?x?x?xf32>
+  func.return %flat, %again, %t : tensor<?x?xf32>, tensor<?x?x?xf32>, tensor<3xi64>
+}
+// CHECK-LABEL: func.func @sizes_of_sizes(
+// CHECK-NEXT: %rest = onnx.Constant dense<[0, -1]> : tensor<2xi64>
+// CHECK-NEXT: %flat = onnx.Reshape %x, %rest : (tensor<?x4x?xf32, ["N", "", "H"]>, tensor<2xi64>) -> tensor<?x?xf32, ["N", "=4*H"]>
+// CHECK-NEXT: %t = onnx.Shape %x : (tensor<?x4x?xf32, ["N", "", "H"]>) -> tensor<3xi64>
+// CHECK-NEXT: func.return %flat, %x, %t : tensor<?x?xf32, ["N", "=4*H"]>, tensor<?x4x?xf32, ["N", "", "H"]>, tensor<3xi64>
+
+// Sizes of which nothing is known but where they occur do not keep equal ops apart.
+func.func @symbols(%x: tensor<?xf32>) -> (tensor<?xf32, ["=?1"]>, tensor<?xf32, ["=?2"]>) {
+  %a = onnx.Neg %x : (tensor<?xf32>) -> tensor<?xf32, ["=?1"]>
+  %b = onnx.Neg %x : (tensor<?xf32>) -> tensor<?xf32, ["=?2"]>
+  func.return %a, %b : tensor<?xf32, ["=?1"]>, tensor<?xf32, ["=?2"]>
+}
+// CHECK-LABEL: func.func @symbols(
+// CHECK-NEXT: %a = onnx.Neg %x : (tensor<?xf32>) -> tensor<?xf32, ["=?1"]>
+// CHECK-NEXT: func.return %a, %a : tensor<?xf32, ["=?1"]>, tensor<?xf32, ["=?1"]>
