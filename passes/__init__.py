@@ -11,6 +11,7 @@ from xdsl.passes import ModulePass
 PASS_NAMES = (
     "materialize-constants",
     "infer-types",
+    "name-sizes",
     "resolve-auto-pad",
     "canonicalize-layout",
     "legalize-types",

@@ -49,6 +49,7 @@ def from_grad(target: Target, strategy: str = "auto") -> str:
     return ",".join(
         (
             f"select-strategy{_options(target, strategy)}",
+            "name-sizes",  # so that what is computed of unknown sizes is one where it is equal
             "simplify",  # constant weights are flipped, transposed, widened at compile time
             f"expand-ops{options}",  # before the types: what is written instead may have the half type
             f"legalize-types{options}",  # what the strategies wrote in a half type

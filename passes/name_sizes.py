@@ -1,0 +1,65 @@
+"""name-sizes: a symbol for every size of which nothing is known, once per value.
+
+What is computed of such sizes is then known to be equal where it is: the sum of two tensors of one unknown
+size has that size, and its Shape need not be asked for again. A symbol that no source names is only for the
+passes: `merge_equal` looks past it, and a model does not have it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import count
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+
+from dialects.geometry.forms import Fresh, Size, fresh
+from dialects.support.findings import Errors
+from dialects.support.interfaces import InfersTypes, refine_results, set_type
+from dialects.support.shapes import element_type_of, shape_of, tensor_type
+from passes.support.rewriting import functions, refresh_function_types
+
+
+@dataclass(frozen=True)
+class NameSizesPass(ModulePass):
+    name = "name-sizes"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in functions(op):
+            _name_sizes(function)
+        refresh_function_types(op)
+
+
+def _name_sizes(function: FuncOp) -> None:
+    """Each op knows of the symbols of its operands. Values of nested regions get none: those of a loop's body
+    have another size each time."""
+    numbers = count(1 + max(_numbers(function), default=0))
+    _name(function.body.block.args, numbers)
+    errors = Errors()
+    for op in function.body.block.ops:
+        with errors.collecting():
+            if isinstance(op, InfersTypes):
+                refine_results(op)
+        _name(op.results, numbers)
+    errors.check()
+
+
+def _name(values: Iterable[SSAValue], numbers: Iterator[int]) -> None:
+    for value in values:
+        if not isinstance(value.type, TensorType) or None not in (shape := shape_of(value)):
+            continue
+        named = [fresh(next(numbers)) if dim is None else dim for dim in shape]
+        set_type(value, tensor_type(element_type_of(value), named))
+
+
+def _numbers(function: FuncOp) -> Iterable[int]:
+    """Of the symbols that are there."""
+    for block in (block for region in function.walk() for part in region.regions for block in part.blocks):
+        values = (*block.args, *(result for op in block.ops for result in op.results))
+        types = {value.type for value in values if isinstance(value.type, TensorType)}
+        dims = (dim for type_ in types for dim in shape_of(type_) if isinstance(dim, Size))
+        yield from (leaf.number for dim in dims for leaf in dim.leaves if isinstance(leaf, Fresh))
