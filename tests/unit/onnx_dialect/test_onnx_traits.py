@@ -17,6 +17,8 @@ FOLDER = Path(passes.__file__).parent
 
 UNPRICED = {
     "Constant": "no node: a weight",
+    "LayerNormalization": "the conversion of one op writes it, of which there is no other form",
+    "ReduceMean": "the same",
 }
 """Ops that passes write and of which no price is asked -> why."""
 
