@@ -19,6 +19,10 @@ from passes.support.tensors import contract
 from passes.target import Target
 
 
+LITERAL_ZEROS = 14
+"""The opset whose Reshape has `allowzero`."""
+
+
 class ResizeDynamicToMatMul(Strategy):
     """One dense MatMul per axis with a matrix that the graph computes."""
 
@@ -36,7 +40,7 @@ class ResizeDynamicToMatMul(Strategy):
         value: SSAValue = op.diff_dst
         for axis, sampling in runtime_samplings(math, op):
             matrix = emit_matrix(math, sampling, element_type_of(op.diff_dst))
-            value = contract(emit, value, axis, matrix)
+            value = contract(emit, value, axis, matrix, literal_zeros=target.opset >= LITERAL_ZEROS)
         return value
 
 

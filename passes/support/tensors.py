@@ -44,11 +44,14 @@ def added(emit: Emitter, parts: Iterable[SSAValue]) -> SSAValue:
     return total
 
 
-def reshape(emit: Emitter, value: SSAValue, sizes: Sequence[Size]) -> SSAValue:
+def reshape(
+    emit: Emitter, value: SSAValue, sizes: Sequence[Size], *, literal_zeros: bool = False
+) -> SSAValue:
     """Reshape to sizes of which some may be run-time values.
 
-    Reshape reads a 0 as "the input's size at this place". Only the batch may be 0, and it is the first
-    axis on both sides of every reshape here, so the reading is the right one.
+    Reshape reads a 0 as "the input's size at this place", unless opset 14 or newer has `literal_zeros`.
+    Of what oneDNN's ops become, only the batch may be 0, and it is the first axis on both sides of every
+    reshape here, so the reading is the right one.
     """
     if all(isinstance(size, int) for size in sizes):
         known = [size for size in sizes if isinstance(size, int)]
@@ -60,7 +63,7 @@ def reshape(emit: Emitter, value: SSAValue, sizes: Sequence[Size]) -> SSAValue:
     if 0 in [size for size in sizes if isinstance(size, int)]:
         # shape inference refuses to reshape to a 0 beside an unknown size: any empty tensor will do
         return emit(onnx.ConstantOfShapeOp(shape, value=_zero_like(value)))
-    return emit(onnx.ReshapeOp(value, shape))
+    return emit(onnx.ReshapeOp(value, shape, allowzero=1) if literal_zeros else onnx.ReshapeOp(value, shape))
 
 
 def repeat(emit: Emitter, value: SSAValue, times: Sequence[int]) -> SSAValue:
@@ -151,8 +154,11 @@ def _per_batch(emit: Emitter, matrix: SSAValue, value: SSAValue) -> SSAValue:
     return emit(onnx.SliceOp(batched, zero, present, zero))
 
 
-def contract(emit: Emitter, value: SSAValue, axis: int, matrix: SSAValue) -> SSAValue:
-    """The axis, of Y positions, times matrix (Y, X): X positions."""
+def contract(
+    emit: Emitter, value: SSAValue, axis: int, matrix: SSAValue, *, literal_zeros: bool = False
+) -> SSAValue:
+    """The axis, of Y positions, times matrix (Y, X): X positions. With `literal_zeros` any other axis may
+    be empty, else the first."""
     rank = len(shape_of(value))
     if axis == rank - 1:
         return multiply_right(emit, value, matrix)
@@ -162,5 +168,6 @@ def contract(emit: Emitter, value: SSAValue, axis: int, matrix: SSAValue) -> SSA
     outer = [size_of(emit, value, a) for a in range(axis)]
     inner = [size_of(emit, value, a) for a in range(axis + 1, rank)]
     y, x = (size_of(emit, matrix, a) for a in (0, 1))
-    flat = reshape(emit, value, [*outer, y, product(emit, inner)])
-    return reshape(emit, multiply_left(emit, transposed, flat), [*outer, x, *inner])
+    flat = reshape(emit, value, [*outer, y, product(emit, inner)], literal_zeros=literal_zeros)
+    result = multiply_left(emit, transposed, flat)
+    return reshape(emit, result, [*outer, x, *inner], literal_zeros=literal_zeros)
