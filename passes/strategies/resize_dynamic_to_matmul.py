@@ -18,7 +18,6 @@ from passes.support.shape_math import ShapeMath
 from passes.support.tensors import contract
 from passes.target import Target
 
-
 LITERAL_ZEROS = 14
 """The opset whose Reshape has `allowzero`."""
 
