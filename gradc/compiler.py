@@ -46,11 +46,11 @@ from gradc.tensors import TensorInfo, input_infos, output_infos
 from gradc.tuning.request import BUDGET, TuningRequest
 from gradc.unused import drop_unused_inputs, unused_remarks
 from passes import pipelines
-from passes.checks import write_checks
 from passes.infer_types import settle_readings
 from passes.kernels import TARGETS
+from passes.kernels.target import Target
 from passes.select_strategy import AUTO, SelectStrategyPass, find_strategy, unused_choices
-from passes.target import Target
+from passes.size_checks.writer import write_checks
 
 if TYPE_CHECKING:
     from gradc.exporter import ModelProto

@@ -27,10 +27,10 @@ from gradc.tuning.measuring import PEAK, lowered, measure_peak
 from gradc.tuning.records import Setting, Tuning, is_positive
 from gradc.tuning.stores import Cache
 from gradc.tuning.tuner import Tuner
-from passes.choice import choose, find_strategy, unused_choices
+from passes.kernels.target import Target
 from passes.strategies import strategies_of
 from passes.strategies.base import Strategy
-from passes.target import Target
+from passes.strategies.choice import choose, find_strategy, unused_choices
 
 WHY = {
     "predicted": "predicted to be fastest",

@@ -38,7 +38,7 @@ from gradc.tensors import (
     weight,
 )
 from passes import kernels
-from passes.target import DEFAULT_OPSET, check_threads
+from passes.kernels.target import DEFAULT_OPSET, check_threads
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp

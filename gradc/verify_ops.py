@@ -26,9 +26,9 @@ from dialects.support.limits import using
 from gradc.accuracy.single import alone, inputs_of
 from gradc.compiler import Compiled, compile_module
 from gradc.verify import OutputError, compare_outputs, depth, in_order, reference
-from passes.choice import AUTO
 from passes.infer_types import InferTypesPass
 from passes.strategies.base import STRATEGY
+from passes.strategies.choice import AUTO
 
 MOST_AT_ONCE = 4
 """Graphs of more ops in a row are looked at op by op: the bound of the whole is then more than so many

@@ -38,16 +38,16 @@ from dialects.support.constants import constant_value
 from dialects.support.diagnostics import UnsupportedError
 from dialects.support.documented_op import CHOICE
 from dialects.support.shapes import shape_of
-from passes.choice import AUTO, Candidate, choose, find_strategy, ranking
 from passes.cost.graph import tensor as tensor_of
 from passes.cost.work import Work
+from passes.emit.rewriting import functions, simplify
+from passes.kernels.target import Target, TargetPass
+from passes.layout import orders
+from passes.layout.order_graph import Choice, Family, OrderGraph, Tensor
+from passes.layout.orders import Order, compose, identity, inverse, orders_of
 from passes.strategies import strategies_of
 from passes.strategies.base import Strategy
-from passes.support import orders
-from passes.support.order_graph import Choice, Family, OrderGraph, Tensor
-from passes.support.orders import Order, compose, identity, inverse, orders_of
-from passes.support.rewriting import functions, simplify
-from passes.target import Target, TargetPass
+from passes.strategies.choice import AUTO, Candidate, choose, find_strategy, ranking
 
 STAY = 1e-9
 """Seconds by which another order must be better than the given one."""

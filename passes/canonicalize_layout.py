@@ -22,7 +22,7 @@ from dialects.onnx import ops as onnx
 from dialects.support import layouts
 from dialects.support.documented_op import Declared, build, documented_attributes
 from dialects.support.shapes import shape_of
-from passes.support.rewriting import Emitter, replace, rewrite, simplify
+from passes.emit.rewriting import Emitter, replace, rewrite, simplify
 
 ConvOp = ConvolutionBackwardDataOp | ConvTransposeBackwardDataOp
 

@@ -21,9 +21,9 @@ from dialects.onnx import ops as onnx
 from dialects.support import layouts
 from dialects.support.documented_op import build
 from dialects.support.shapes import element_type_of, shape_of
-from passes.support.resize import ResizeAxis, emit_resize_backward
-from passes.support.rewriting import Emitter, replace, rewrite
-from passes.support.shape_math import ShapeMath
+from passes.emit.rewriting import Emitter, replace, rewrite
+from passes.emit.shape_math import ShapeMath
+from passes.resize.backward import ResizeAxis, emit_resize_backward
 
 
 @dataclass(frozen=True)

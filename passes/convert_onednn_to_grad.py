@@ -43,12 +43,12 @@ from dialects.onednn.interpolate import InterpolateBackwardOp
 from dialects.onnx import ops as onnx
 from dialects.support import layouts
 from dialects.support.shapes import shape_of
+from passes.emit.expressions import Operators
+from passes.emit.rewriting import Emitter, replace, rewrite
+from passes.emit.shape_math import ShapeMath
+from passes.emit.templates import templates, write_alike
 from passes.onednn.rows import in_onnx
-from passes.support.expressions import Operators
-from passes.support.resize import ResizeAxis, emit_resize_backward
-from passes.support.rewriting import Emitter, replace, rewrite
-from passes.support.shape_math import ShapeMath
-from passes.support.templates import templates, write_alike
+from passes.resize.backward import ResizeAxis, emit_resize_backward
 
 _KNOWN = templates()
 

@@ -14,9 +14,9 @@ from xdsl.ir import Operation
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from dialects.onnx.base import OnnxOp
-from passes.support.expansions import EXPANSIONS
-from passes.support.rewriting import Emitter, replace, rewrite, simplify
-from passes.target import Target, TargetPass
+from passes.emit.rewriting import Emitter, replace, rewrite, simplify
+from passes.kernels.expansions import EXPANSIONS
+from passes.kernels.target import Target, TargetPass
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from dialects.support.interfaces import (
     set_type,
 )
 from dialects.support.shapes import Shape, element_type_of, shape_of, tensor_type
-from passes.support.rewriting import functions, refresh_function_types
+from passes.emit.rewriting import functions, refresh_function_types
 
 
 @dataclass(frozen=True)

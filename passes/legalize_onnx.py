@@ -22,7 +22,7 @@ from dialects.onnx.ops import ConstantOp
 from dialects.support.diagnostics import UnsupportedError, error_at
 from dialects.support.findings import Errors
 from dialects.support.spelling import option
-from passes.target import Target, TargetPass
+from passes.kernels.target import Target, TargetPass
 
 
 @dataclass(frozen=True)

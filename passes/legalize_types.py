@@ -40,9 +40,9 @@ from dialects.support.documented_op import DocumentedOp
 from dialects.support.dtypes import HALVES, name_of
 from dialects.support.interfaces import set_type
 from dialects.support.shapes import shape_of
-from passes.support.captured import stem
-from passes.support.rewriting import rewrite, simplify
-from passes.target import Target, TargetPass
+from passes.emit.captured import stem
+from passes.emit.rewriting import rewrite, simplify
+from passes.kernels.target import Target, TargetPass
 
 ACCUMULATES_IN_F32: dict[tuple[str, str], tuple[type[Operation], ...]] = {
     ("cuda", "f16"): (

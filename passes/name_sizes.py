@@ -21,7 +21,7 @@ from dialects.geometry.forms import Fresh, Size, fresh
 from dialects.support.findings import Errors
 from dialects.support.interfaces import InfersTypes, refine_results, set_type
 from dialects.support.shapes import element_type_of, shape_of, tensor_type
-from passes.support.rewriting import functions, refresh_function_types
+from passes.emit.rewriting import functions, refresh_function_types
 
 
 @dataclass(frozen=True)

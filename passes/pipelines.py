@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from passes.target import Target
+from passes.kernels.target import Target
 
 CANONICALIZE = (
     "materialize-constants",  # one constant op from here on

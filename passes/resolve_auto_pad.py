@@ -24,7 +24,7 @@ from dialects.onednn.conv_transpose import ConvTransposeBackwardDataOp
 from dialects.onednn.convolution import ConvolutionBackwardDataOp
 from dialects.support.attributes import INTS
 from dialects.support.interfaces import refine_results
-from passes.support.rewriting import refresh_function_types
+from passes.emit.rewriting import refresh_function_types
 
 
 @dataclass(frozen=True)

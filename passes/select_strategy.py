@@ -16,11 +16,11 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from dialects.support.diagnostics import Diagnostic, UnsupportedError, sentence
 from dialects.support.findings import Errors
-from passes.choice import AUTO, Candidate, candidates, choose, find_strategy, unused_choices
+from passes.emit.rewriting import rewrite
+from passes.kernels.target import Target, TargetPass
 from passes.strategies import written_ops
 from passes.strategies.base import Strategy, apply_strategy
-from passes.support.rewriting import rewrite
-from passes.target import Target, TargetPass
+from passes.strategies.choice import AUTO, Candidate, candidates, choose, find_strategy, unused_choices
 
 __all__ = ["AUTO", "Candidate", "candidates", "choose", "find_strategy", "unused_choices"]
 

@@ -23,7 +23,7 @@ from gradc.bench.calibration.problems import problems
 from gradc.files import write_whole
 from passes.cost.rates import content_of, rates_of
 from passes.cost.vector import add, parted
-from passes.target import Target
+from passes.kernels.target import Target
 
 SEED, PROBLEMS = 1, 260
 DATA = Path(__file__).parent / "calibration" / "data"

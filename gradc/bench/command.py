@@ -16,8 +16,8 @@ from gradc.bench.suite import cases_of, suite
 from gradc.crash import InternalError
 from gradc.streams import write_stdout
 from gradc.tables import look
-from passes.choice import find_strategy
-from passes.target import usable_threads
+from passes.kernels.target import usable_threads
+from passes.strategies.choice import find_strategy
 
 QUICK = "quick"
 STDOUT = "-"

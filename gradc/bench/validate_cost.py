@@ -17,7 +17,7 @@ from gradc.bench.suite import SUITES
 from gradc.bench.suite import suite as suite_cases
 from gradc.problems import Problem
 from passes.cost import rates
-from passes.target import Target
+from passes.kernels.target import Target
 
 HOPELESS = 4.0
 """A strategy with a price of so many times the least is not timed."""

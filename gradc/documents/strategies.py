@@ -12,9 +12,9 @@ from gradc.bench.run import Case
 from gradc.bench.suite import cases_of, suite
 from gradc.documents.prose import capitalized, escaped, paragraphs, table
 from gradc.documents.speed import ROOT
+from passes.kernels.target import Target
 from passes.strategies import by_name
 from passes.strategies.base import Strategy
-from passes.target import Target
 
 TARGETS = (
     Target("cpu", threads=1),

@@ -25,8 +25,8 @@ from dialects.support.diagnostics import kind_of, name_of, position_of, printabl
 from dialects.support.documented_op import DocumentedOp
 from dialects.support.findings import is_opaque
 from gradc.printing import ELIDED_ABOVE
+from passes.emit.captured import uses_by
 from passes.strategies.base import STRATEGY
-from passes.support.captured import uses_by
 
 LONGEST = 36
 """Characters of a line in a box."""

@@ -15,9 +15,9 @@ from gradc.problems import OPS, Problem
 from gradc.samples import Sizes
 from gradc.tensors import tensor_info
 from gradc.tuning.stores import AT
-from passes.choice import Candidate, candidates
 from passes.infer_types import InferTypesPass
-from passes.target import Target
+from passes.kernels.target import Target
+from passes.strategies.choice import Candidate, candidates
 
 GivenShapes = Mapping[str, Sequence[int]]
 

@@ -25,7 +25,7 @@ from gradc.samples import check_runnable
 from gradc.tuning.race import race
 from gradc.verify import RTOL, compare
 from passes import pipelines
-from passes.target import Target
+from passes.kernels.target import Target
 
 
 def lowered(problem: Problem, strategy: str, target: Target) -> ModuleOp:

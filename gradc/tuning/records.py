@@ -11,8 +11,8 @@ from typing import Any
 
 from gradc import __version__
 from gradc.machine import Machine, this_machine
+from passes.kernels.target import Target
 from passes.strategies import by_name
-from passes.target import Target
 
 
 @dataclass(frozen=True)

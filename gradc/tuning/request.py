@@ -16,7 +16,7 @@ from gradc.tuning.cases import Case
 from gradc.tuning.records import Setting
 from gradc.tuning.stores import Cache, Store, TuningFile, load_file
 from gradc.tuning.tuner import BUDGET, Progress, Tuner, no_progress
-from passes.target import Target
+from passes.kernels.target import Target
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from dialects.support.spelling import option
 from gradc.files import StrPath, write_whole
 from gradc.reading import read_bytes, unreadable
 from gradc.tuning.records import Setting, Tuning
-from passes.target import MOST_THREADS, Target
+from passes.kernels.target import MOST_THREADS, Target
 
 FOLDER_VARIABLE = "GRADC_CACHE_DIR"
 FORMAT = 1

@@ -16,8 +16,8 @@ from gradc.tuning.cases import Case, GivenShapes, cases
 from gradc.tuning.race import Clock
 from gradc.tuning.records import Tuning
 from gradc.tuning.stores import Store
+from passes.kernels.target import Target
 from passes.strategies.base import Strategy
-from passes.target import Target
 
 BUDGET = 60.0
 """Seconds that a graph is measured for, if nothing else is said."""

@@ -25,8 +25,8 @@ from passes.cost.graph import SMALL, Graph
 from passes.cost.rewrites import rewritten
 from passes.cost.sizes import SIZES, at_sizes, has_unknown
 from passes.cost.vector import LEAST, Features
-from passes.support.rewriting import Emitter
-from passes.target import Target
+from passes.emit.rewriting import Emitter
+from passes.kernels.target import Target
 
 __all__ = ["Write", "exceeds", "features_of", "price_ops", "price_written", "problem_key"]
 

@@ -20,7 +20,7 @@ from passes.cost.features import features
 from passes.cost.graph import Graph, Step, Tensor, tensor
 from passes.cost.rewrites import REORDER_INPUT, REORDER_OUTPUT, blocked_kind
 from passes.cost.vector import LEAST
-from passes.target import Target
+from passes.kernels.target import Target
 
 Sizes = tuple[int, ...]
 

@@ -18,8 +18,8 @@ from dialects.onednn.structure import JoiningOp
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.support.shapes import element_type_of, shape_of
-from passes.support.expressions import Expr, Operators
-from passes.support.shape_math import ShapeMath
+from passes.emit.expressions import Expr, Operators
+from passes.emit.shape_math import ShapeMath
 from passes.vjp import pointwise
 from passes.vjp.forward import Convention, Forward
 from passes.vjp.unbroadcast import unbroadcast

@@ -28,13 +28,13 @@ from dialects.support.memo import the_same
 from dialects.support.shapes import compatible, element_type_of, shape_of, show
 from dialects.support.spelling import option
 from passes.cost.work import Work, static_sizes
-from passes.support import budget
-from passes.support.budget import Built
-from passes.support.orders import Order, inverse, twin
-from passes.support.rewriting import Emitter, replace, rewrite
-from passes.support.templates import templates, write_alike
-from passes.support.tensors import surroundings
-from passes.target import Target, TargetPass
+from passes.emit import budget
+from passes.emit.budget import Built
+from passes.emit.rewriting import Emitter, replace, rewrite
+from passes.emit.templates import templates, write_alike
+from passes.emit.tensors import surroundings
+from passes.kernels.target import Target, TargetPass
+from passes.layout.orders import Order, inverse, twin
 
 STRATEGY = "gradc.strategy"
 """The attribute that names the strategy which emitted an op."""

@@ -26,18 +26,18 @@ from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp
 from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from dialects.support.shapes import shape_of
+from passes.conv.convolution import GradConv, no_sums, rows_apart
+from passes.conv.phases import AxisPhases, Phase, interleave_channels_last, op_phases, phases_built
+from passes.conv.weights import TapRows
+from passes.conv.windows import forward_taps, gathered, padded, phase_taps, tap_numbers
+from passes.conv.work import Windows, data_sizes, interleaved_last
 from passes.cost.work import Sizes, Work
+from passes.emit.budget import Built
+from passes.emit.rewriting import Emitter
+from passes.emit.tensors import added, multiply_right
+from passes.kernels.target import Target
 from passes.strategies.base import Strategy, no_kernel
 from passes.strategies.conv_to_phase_convs import too_many_phases
-from passes.support.budget import Built
-from passes.support.convolution import GradConv, no_sums, rows_apart
-from passes.support.convolution_work import Windows, data_sizes, interleaved_last
-from passes.support.phases import AxisPhases, Phase, interleave_channels_last, op_phases, phases_built
-from passes.support.rewriting import Emitter
-from passes.support.tensors import added, multiply_right
-from passes.support.weights import TapRows
-from passes.support.windows import forward_taps, gathered, padded, phase_taps, tap_numbers
-from passes.target import Target
 
 NEEDED = (onnx.MatMulOp, onnx.ConcatOp, onnx.PadOp, onnx.GatherOp, onnx.SliceOp, onnx.AddOp)
 

@@ -16,13 +16,13 @@ from dialects.grad.conv import ConvBackwardDataOp
 from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from dialects.support.shapes import shape_of
+from passes.conv.work import images
 from passes.cost.work import Work
+from passes.emit.budget import Built
+from passes.emit.rewriting import Emitter
+from passes.emit.tensors import reshape, size_of
+from passes.kernels.target import Target
 from passes.strategies.base import Strategy, no_kernel
-from passes.support.budget import Built
-from passes.support.convolution_work import images
-from passes.support.rewriting import Emitter
-from passes.support.tensors import reshape, size_of
-from passes.target import Target
 
 
 class ConvToCol2Im(Strategy):

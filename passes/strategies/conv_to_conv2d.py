@@ -13,10 +13,7 @@ from xdsl.ir import SSAValue
 
 from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp
 from dialects.onnx import ops as onnx
-from passes.cost.work import Work
-from passes.strategies.base import Strategy, no_kernel
-from passes.support.budget import Built
-from passes.support.convolution import (
+from passes.conv.convolution import (
     CONV_MIXES,
     GradConv,
     as_convolution,
@@ -24,9 +21,12 @@ from passes.support.convolution import (
     convolve_planes_last,
     no_convolution,
 )
-from passes.support.convolution_work import whole_convolution
-from passes.support.rewriting import Emitter
-from passes.target import Target
+from passes.conv.work import whole_convolution
+from passes.cost.work import Work
+from passes.emit.budget import Built
+from passes.emit.rewriting import Emitter
+from passes.kernels.target import Target
+from passes.strategies.base import Strategy, no_kernel
 
 
 class ConvToConv2D(Strategy):

@@ -17,12 +17,12 @@ from dialects.grad.conv import ConvBackwardDataOp
 from dialects.onnx import ops as onnx
 from dialects.onnx.dims import TO_THE_END
 from dialects.support.shapes import Dim, shape_of
+from passes.conv.convolution import CUDNN_MIXES
+from passes.conv.work import images
 from passes.cost.work import Work
+from passes.emit.rewriting import Emitter
+from passes.kernels.target import Target
 from passes.strategies.base import Strategy, no_kernel
-from passes.support.convolution import CUDNN_MIXES
-from passes.support.convolution_work import images
-from passes.support.rewriting import Emitter
-from passes.target import Target
 
 
 class ConvToConvTranspose(Strategy):

@@ -21,16 +21,16 @@ from dialects.onnx import ops as onnx
 from dialects.support.attributes import INT
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import element_type_of, tensor_type
+from passes.conv.convolution import GradConv
 from passes.cost.rewrites import BLOCK
 from passes.cost.work import Work
+from passes.emit.budget import Built
+from passes.emit.rewriting import Emitter
+from passes.kernels.target import Target
 from passes.strategies.base import Strategy, no_kernel
 from passes.strategies.conv_to_conv import ConvToConv
 from passes.strategies.conv_to_conv2d import ConvToConv2D
 from passes.strategies.conv_to_phase_convs import ConvToPhaseConvs
-from passes.support.budget import Built
-from passes.support.convolution import GradConv
-from passes.support.rewriting import Emitter
-from passes.target import Target
 
 
 class ConvToJoinedGroups(Strategy):

@@ -25,17 +25,17 @@ from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp
 from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from dialects.support.shapes import shape_of
+from passes.conv.phases import Phase, interleave_channels_first, op_phases, phases_built
+from passes.conv.weights import SwappedWeights
+from passes.conv.windows import Taps, forward_taps, padded, phase_taps, tap_numbers
+from passes.conv.work import images, interleaved_first
 from passes.cost.work import Sizes, Work
+from passes.emit.budget import Built
+from passes.emit.rewriting import Emitter
+from passes.emit.tensors import Size, multiply_left, product, reshape, size_of, take_static_window
+from passes.kernels.target import Target
 from passes.strategies.base import Strategy, no_kernel
 from passes.strategies.conv_to_phase_convs import too_many_phases
-from passes.support.budget import Built
-from passes.support.convolution_work import images, interleaved_first
-from passes.support.phases import Phase, interleave_channels_first, op_phases, phases_built
-from passes.support.rewriting import Emitter
-from passes.support.tensors import Size, multiply_left, product, reshape, size_of, take_static_window
-from passes.support.weights import SwappedWeights
-from passes.support.windows import Taps, forward_taps, padded, phase_taps, tap_numbers
-from passes.target import Target
 
 ConvOp = ConvBackwardDataOp | ConvTransposeBackwardDataOp
 

@@ -19,26 +19,15 @@ from dialects.grad.conv import ConvBackwardDataOp
 from dialects.grad.geometry import axis_letters
 from dialects.onnx import ops as onnx
 from dialects.support import shapes
-from passes.cost.work import Work
-from passes.strategies.base import Strategy, no_kernel
-from passes.support.blocks import reads_blocks
-from passes.support.budget import Built
-from passes.support.convolution import (
+from passes.conv.blocks import reads_blocks
+from passes.conv.convolution import (
     CONV_MIXES,
     Convolution,
     convolve,
     convolve_planes,
     convolve_planes_last,
 )
-from passes.support.convolution_rows import convolve_rows, no_rows, rows_built
-from passes.support.convolution_work import (
-    images,
-    interleaved_first,
-    interleaved_last,
-    one_convolution,
-    reorders,
-)
-from passes.support.phases import (
+from passes.conv.phases import (
     AxisPhases,
     Phase,
     interleave_channels_first,
@@ -46,9 +35,20 @@ from passes.support.phases import (
     op_phases,
     phases_built,
 )
-from passes.support.rewriting import Emitter
-from passes.support.weights import SwappedWeights
-from passes.target import Target
+from passes.conv.rows import convolve_rows, no_rows, rows_built
+from passes.conv.weights import SwappedWeights
+from passes.conv.work import (
+    images,
+    interleaved_first,
+    interleaved_last,
+    one_convolution,
+    reorders,
+)
+from passes.cost.work import Work
+from passes.emit.budget import Built
+from passes.emit.rewriting import Emitter
+from passes.kernels.target import Target
+from passes.strategies.base import Strategy, no_kernel
 
 MOST_PARTS = 32
 """Of more, a patch embedding has 256, the nodes are so many that compilation takes a quarter of a second, and

@@ -14,13 +14,13 @@ from xdsl.ir import SSAValue
 from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp
 from dialects.grad.geometry import axis_letters
 from dialects.onnx import ops as onnx
+from passes.conv.blocks import reads_blocks
+from passes.conv.convolution import CONV_MIXES, GradConv, as_convolution, no_convolution
+from passes.conv.rows import convolve_rows, no_rows, rows_built
+from passes.emit.budget import Built
+from passes.emit.rewriting import Emitter
+from passes.kernels.target import Target
 from passes.strategies.base import Strategy, no_kernel
-from passes.support.blocks import reads_blocks
-from passes.support.budget import Built
-from passes.support.convolution import CONV_MIXES, GradConv, as_convolution, no_convolution
-from passes.support.convolution_rows import convolve_rows, no_rows, rows_built
-from passes.support.rewriting import Emitter
-from passes.target import Target
 
 
 class ConvToRows(Strategy):

@@ -26,12 +26,12 @@ from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp
 from dialects.onnx import ops as onnx
 from dialects.support.dtypes import HALVES, name_of
 from dialects.support.shapes import element_type_of, shape_of
+from passes.conv.convolution import GradConv
+from passes.emit.budget import Built
+from passes.emit.rewriting import Emitter
+from passes.emit.tensors import added, multiply_left, product, reshape, size_of
+from passes.kernels.target import Target
 from passes.strategies.base import Strategy, no_kernel
-from passes.support.budget import Built
-from passes.support.convolution import GradConv
-from passes.support.rewriting import Emitter
-from passes.support.tensors import added, multiply_left, product, reshape, size_of
-from passes.target import Target
 
 NEEDED = (onnx.MatMulOp, onnx.SplitOp, onnx.PadOp, onnx.SliceOp, onnx.AddOp)
 

@@ -21,15 +21,15 @@ from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import element_type_of
+from passes.conv.convolution import Convolution, convolve
+from passes.conv.weights import flipped
+from passes.conv.work import images, one_convolution
 from passes.cost.work import Work
+from passes.emit.budget import Built
+from passes.emit.rewriting import Emitter
+from passes.emit.tensors import repeat
+from passes.kernels.target import Target
 from passes.strategies.base import Strategy, no_kernel
-from passes.support.budget import Built
-from passes.support.convolution import Convolution, convolve
-from passes.support.convolution_work import images, one_convolution
-from passes.support.rewriting import Emitter
-from passes.support.tensors import repeat
-from passes.support.weights import flipped
-from passes.target import Target
 
 
 class ConvToUpsampledConv(Strategy):

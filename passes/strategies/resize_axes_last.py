@@ -17,13 +17,13 @@ from dialects.grad.resize import ResizeBackwardOp
 from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from dialects.support.shapes import shape_of
+from passes.emit.budget import Built
+from passes.emit.rewriting import Emitter
+from passes.emit.tensors import reshape, size_of
+from passes.kernels.target import Target
+from passes.layout.orders import Order, inverse, twin
 from passes.strategies.base import Strategy, no_kernel
 from passes.strategies.resize_by_axis import ResizeByAxis, no_form
-from passes.support.budget import Built
-from passes.support.orders import Order, inverse, twin
-from passes.support.rewriting import Emitter
-from passes.support.tensors import reshape, size_of
-from passes.target import Target
 
 MOST_BEHIND = 16
 """Columns that a product computes at once (AVX-512, f32): with more, it needs no other order."""

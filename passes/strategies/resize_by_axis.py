@@ -1,7 +1,7 @@
 """resize-by-axis: on every axis of a resize the form that is cheapest there.
 
 The axes of a resize may differ: a short one is multiplied whole, a long one in bands, a periodic one in
-blocks. See `support.axis_forms`; prices are those of `passes.cost`.
+blocks. See `resize.axis_forms`; prices are those of `passes.cost`.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from dialects.support.shapes import shape_of, static
 from passes.cost import exceeds, price_ops
 from passes.cost.graph import tensor
 from passes.cost.work import Sizes, Work, static_sizes
-from passes.strategies.base import Strategy, no_kernel
-from passes.support import budget
-from passes.support.axis_forms import (
+from passes.emit import budget
+from passes.emit.budget import Built
+from passes.emit.rewriting import Emitter
+from passes.kernels.target import Target
+from passes.resize.axis_forms import (
     AxisForm,
     Bands,
     Blocks,
@@ -32,10 +34,8 @@ from passes.support.axis_forms import (
     axes_to_write,
     axes_with_sizes,
 )
-from passes.support.axis_forms.base import MATRIX_MIXES
-from passes.support.budget import Built
-from passes.support.rewriting import Emitter
-from passes.target import Target
+from passes.resize.axis_forms.base import MATRIX_MIXES
+from passes.strategies.base import Strategy, no_kernel
 
 FORMS: tuple[AxisForm, ...] = (
     Dense(),

@@ -9,12 +9,12 @@ from xdsl.ir import SSAValue
 from dialects.grad.resize import ResizeBackwardOp
 from dialects.grad.sampling import AxisSampling
 from passes.cost.work import Work
+from passes.emit import budget
+from passes.emit.budget import Built
+from passes.emit.rewriting import Emitter
+from passes.kernels.target import Target
+from passes.resize.axis_forms import AxisForm, Dense, axes_to_write, axes_with_sizes
 from passes.strategies.base import Strategy, no_kernel
-from passes.support import budget
-from passes.support.axis_forms import AxisForm, Dense, axes_to_write, axes_with_sizes
-from passes.support.budget import Built
-from passes.support.rewriting import Emitter
-from passes.target import Target
 
 
 class ResizeByForm(Strategy):

@@ -1,6 +1,6 @@
 """resize-dynamic-to-gathered-sum: `grad.resize_backward_dynamic` by tables computed in the graph.
 
-The tables are those of `support.axis_forms.tables`, made of the matrix of resize-dynamic-to-matmul.
+The tables are those of `resize.axis_forms.tables`, made of the matrix of resize-dynamic-to-matmul.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from xdsl.ir import SSAValue
 from dialects.grad.resize import ResizeBackwardDynamicOp
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import element_type_of
+from passes.emit.rewriting import Emitter
+from passes.emit.shape_math import ShapeMath
+from passes.kernels.target import Target
+from passes.resize.axis_forms import Tables
+from passes.resize.axis_forms.tables import weighted_sums
+from passes.resize.sampling_matrix import emit_matrix, emit_reads, runtime_samplings
 from passes.strategies.base import Strategy, no_kernel
 from passes.strategies.resize_dynamic_to_matmul import too_wide
-from passes.support.axis_forms import Tables
-from passes.support.axis_forms.tables import weighted_sums
-from passes.support.rewriting import Emitter
-from passes.support.sampling_matrix import emit_matrix, emit_reads, runtime_samplings
-from passes.support.shape_math import ShapeMath
-from passes.target import Target
 
 
 class ResizeDynamicToGatheredSum(Strategy):

@@ -10,13 +10,13 @@ from dialects.grad.resize import ResizeBackwardDynamicOp
 from dialects.onnx import ops as onnx
 from dialects.onnx.values import dims_of
 from dialects.support.shapes import Dim, element_type_of
+from passes.emit.rewriting import Emitter
+from passes.emit.shape_math import ShapeMath
+from passes.emit.tensors import contract
+from passes.kernels.target import Target
+from passes.resize.axis_forms.base import MATRIX_MIXES
+from passes.resize.sampling_matrix import NARROW_STEP, emit_matrix, runtime_samplings
 from passes.strategies.base import Strategy, no_kernel
-from passes.support.axis_forms.base import MATRIX_MIXES
-from passes.support.rewriting import Emitter
-from passes.support.sampling_matrix import NARROW_STEP, emit_matrix, runtime_samplings
-from passes.support.shape_math import ShapeMath
-from passes.support.tensors import contract
-from passes.target import Target
 
 LITERAL_ZEROS = 14
 """The opset whose Reshape has `allowzero`."""

@@ -1,11 +1,11 @@
-"""resize-to-banded-matmul: the sampling matrix without its zeros. See `support.axis_forms`."""
+"""resize-to-banded-matmul: the sampling matrix without its zeros. See `resize.axis_forms`."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
+from passes.resize.axis_forms import Bands
 from passes.strategies.resize_by_form import ResizeByForm
-from passes.support.axis_forms import Bands
 
 
 class ResizeToBandedMatMul(ResizeByForm):

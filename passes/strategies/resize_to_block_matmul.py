@@ -1,11 +1,11 @@
-"""resize-to-block-matmul: one small matrix for all periods of the sampling. See `support.axis_forms`."""
+"""resize-to-block-matmul: one small matrix for all periods of the sampling. See `resize.axis_forms`."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
+from passes.resize.axis_forms import Blocks
 from passes.strategies.resize_by_form import ResizeByForm
-from passes.support.axis_forms import Blocks
 
 
 class ResizeToBlockMatMul(ResizeByForm):

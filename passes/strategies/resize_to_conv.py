@@ -28,16 +28,16 @@ from dialects.grad.resize import ResizeBackwardOp
 from dialects.grad.sampling import AxisSampling
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import Dim, shape_of, static
+from passes.conv.convolution import CUDNN_MIXES, Convolution, convolve_planes, convolve_planes_last
+from passes.conv.work import one_convolution, reorders
 from passes.cost.work import Work
+from passes.emit.budget import Built
+from passes.emit.rewriting import Emitter
+from passes.emit.tensors import Size, product, reshape, size_of
+from passes.kernels.target import Target
+from passes.resize.axis_forms.base import as_dtype_of
+from passes.resize.folds import FOLDS_NEED, Fold, fold_axes, fold_axes_last, fold_works
 from passes.strategies.base import Strategy, no_kernel
-from passes.support.axis_forms.base import as_dtype_of
-from passes.support.budget import Built
-from passes.support.convolution import CUDNN_MIXES, Convolution, convolve_planes, convolve_planes_last
-from passes.support.convolution_work import one_convolution, reorders
-from passes.support.folds import FOLDS_NEED, Fold, fold_axes, fold_axes_last, fold_works
-from passes.support.rewriting import Emitter
-from passes.support.tensors import Size, product, reshape, size_of
-from passes.target import Target
 
 
 @dataclass(frozen=True)

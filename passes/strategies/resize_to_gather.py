@@ -1,4 +1,4 @@
-"""resize-to-gather: rows gathered tap by tap, weighted and added. See `support.axis_forms`.
+"""resize-to-gather: rows gathered tap by tap, weighted and added. See `resize.axis_forms`.
 
 Where every position reads one (forward, the resize shrinks by whole factors or more), all axes are gathered
 at once: as one axis, with the products of their weights.
@@ -15,13 +15,13 @@ from xdsl.ir import SSAValue
 from dialects.grad.resize import ResizeBackwardOp
 from dialects.support.shapes import shape_of
 from passes.cost.work import Work
+from passes.emit.budget import Built
+from passes.emit.rewriting import Emitter
+from passes.emit.tensors import reshape, size_of
+from passes.kernels.target import Target
+from passes.resize.axis_forms import Gathers
+from passes.resize.axis_forms.gathers import gathered, most_taps, tables
 from passes.strategies.resize_by_form import ResizeByForm
-from passes.support.axis_forms import Gathers
-from passes.support.axis_forms.gathers import gathered, most_taps, tables
-from passes.support.budget import Built
-from passes.support.rewriting import Emitter
-from passes.support.tensors import reshape, size_of
-from passes.target import Target
 
 
 class ResizeToGather(ResizeByForm):

@@ -1,11 +1,11 @@
-"""resize-to-gathered-sum: rows gathered by a table, weighted and summed. See `support.axis_forms`."""
+"""resize-to-gathered-sum: rows gathered by a table, weighted and summed. See `resize.axis_forms`."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
+from passes.resize.axis_forms import Tables
 from passes.strategies.resize_by_form import ResizeByForm
-from passes.support.axis_forms import Tables
 
 
 class ResizeToGatheredSum(ResizeByForm):

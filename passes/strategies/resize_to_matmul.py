@@ -1,11 +1,11 @@
-"""resize-to-matmul: per axis, a product with the sampling matrix. See `support.axis_forms`."""
+"""resize-to-matmul: per axis, a product with the sampling matrix. See `resize.axis_forms`."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
+from passes.resize.axis_forms import Dense
 from passes.strategies.resize_by_form import ResizeByForm
-from passes.support.axis_forms import Dense
 
 
 class ResizeToMatMul(ResizeByForm):

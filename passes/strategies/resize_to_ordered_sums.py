@@ -21,12 +21,12 @@ from dialects.grad.sampling import AxisSampling, parts
 from dialects.onnx import ops as onnx
 from dialects.support.memo import FEW
 from dialects.support.shapes import shape_of
+from passes.emit import budget
+from passes.emit.budget import Built
+from passes.emit.rewriting import Emitter
+from passes.emit.tensors import added, reshape, size_of
+from passes.kernels.target import Target
 from passes.strategies.base import Strategy, no_kernel
-from passes.support import budget
-from passes.support.budget import Built
-from passes.support.rewriting import Emitter
-from passes.support.tensors import added, reshape, size_of
-from passes.target import Target
 
 MOST_READ = 16
 """For a position that reads more, axis after axis takes fewer additions."""

@@ -1,4 +1,4 @@
-"""resize-to-plane-conv: a Conv of images of one channel per axis. See `support.axis_forms`."""
+"""resize-to-plane-conv: a Conv of images of one channel per axis. See `resize.axis_forms`."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import ClassVar
 
 from dialects.grad.resize import ResizeBackwardOp
 from dialects.support.shapes import shape_of
+from passes.kernels.target import Target
+from passes.resize.axis_forms import Convs
 from passes.strategies.resize_by_form import ResizeByForm
-from passes.support.axis_forms import Convs
-from passes.target import Target
 
 
 class ResizeToPlaneConv(ResizeByForm):

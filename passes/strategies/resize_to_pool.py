@@ -18,13 +18,13 @@ from dialects.grad.resize import ResizeBackwardOp
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import shape_of, static
 from passes.cost.work import Work
+from passes.emit.budget import Built
+from passes.emit.rewriting import Emitter
+from passes.emit.tensors import Size, product, reshape, size_of
+from passes.kernels.target import Target
+from passes.resize.axis_forms import Sums
+from passes.resize.axis_forms.base import as_dtype_of
 from passes.strategies.base import Strategy, no_kernel
-from passes.support.axis_forms import Sums
-from passes.support.axis_forms.base import as_dtype_of
-from passes.support.budget import Built
-from passes.support.rewriting import Emitter
-from passes.support.tensors import Size, product, reshape, size_of
-from passes.target import Target
 
 MOST_SPATIAL = 3
 """AveragePool of onnxruntime takes one to three spatial axes."""

@@ -1,11 +1,11 @@
-"""resize-to-reduce-sum: sums, where nearest enlarged by a whole factor. See `support.axis_forms`."""
+"""resize-to-reduce-sum: sums, where nearest enlarged by a whole factor. See `resize.axis_forms`."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
+from passes.resize.axis_forms import Sums
 from passes.strategies.resize_by_form import ResizeByForm
-from passes.support.axis_forms import Sums
 
 
 class ResizeToReduceSum(ResizeByForm):

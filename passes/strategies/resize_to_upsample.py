@@ -22,13 +22,13 @@ from dialects.grad.sampling import AxisSampling, parts
 from dialects.onnx import ops as onnx
 from dialects.support.memo import MOST
 from dialects.support.shapes import shape_of
+from passes.emit import budget
+from passes.emit.budget import Built
+from passes.emit.rewriting import Emitter
+from passes.emit.tensors import product, repeat, reshape, size_of
+from passes.kernels.target import Target
+from passes.resize.axis_forms.base import as_dtype_of
 from passes.strategies.base import Strategy, no_kernel
-from passes.support import budget
-from passes.support.axis_forms.base import as_dtype_of
-from passes.support.budget import Built
-from passes.support.rewriting import Emitter
-from passes.support.tensors import product, repeat, reshape, size_of
-from passes.target import Target
 
 
 class ResizeToUpsample(Strategy):

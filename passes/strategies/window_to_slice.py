@@ -9,10 +9,10 @@ from xdsl.ir import SSAValue
 from dialects.grad.conv import TakeWindowOp
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import shape_of
+from passes.emit.rewriting import Emitter
+from passes.emit.shape_math import ShapeMath
+from passes.kernels.target import Target
 from passes.strategies.base import Strategy, no_kernel
-from passes.support.rewriting import Emitter
-from passes.support.shape_math import ShapeMath
-from passes.target import Target
 
 
 class WindowToSlice(Strategy):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from passes.support.expressions import Expr, Operators
+from passes.emit.expressions import Expr, Operators
 
 
 class Zero:

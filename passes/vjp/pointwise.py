@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from dialects.onnx import ops as onnx
-from passes.support.expressions import Expr, Operators
+from passes.emit.expressions import Expr, Operators
 from passes.vjp.forward import ZERO, Forward, Gradient, Rule
 
 SATURATION = 30.0

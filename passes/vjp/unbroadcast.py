@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import Dim, Shape, shape_of
-from passes.support.expressions import Expr, Operators
+from passes.emit.expressions import Expr, Operators
 
 
 def unbroadcast(gradient: Expr, operand: Expr, e: Operators) -> Expr:

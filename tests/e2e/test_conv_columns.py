@@ -17,7 +17,7 @@ from gradc.importers.mlir_text import import_mlir
 from gradc.problems.base import Problem
 from gradc.runtime import Session
 from passes import pipelines
-from passes.target import Target
+from passes.kernels.target import Target
 
 pytest.importorskip("onnxruntime")
 

@@ -21,7 +21,7 @@ from gradc.exporter import export
 from gradc.importers.mlir_text import import_mlir
 from gradc.runtime import Session
 from passes import pipelines
-from passes.target import Target
+from passes.kernels.target import Target
 
 KERNELS = json.loads((files("passes.kernels") / "cuda.json").read_text())["kernels"]
 WORDS = {"float": "f32", "float16": "f16", "bfloat16": "bf16", "double": "f64", "int64": "s64"}

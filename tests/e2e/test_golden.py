@@ -28,7 +28,7 @@ from gradc.exporter import export
 from gradc.importers.onednn_json import import_json
 from gradc.runtime import Session
 from passes import pipelines
-from passes.target import Target
+from passes.kernels.target import Target
 
 SHARED = Path(os.environ.get("GRADC_SHARED") or Path(__file__).resolve().parents[3] / "shared")
 CASES = SHARED / "cases" / "onednn"

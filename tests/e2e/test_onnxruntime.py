@@ -16,7 +16,7 @@ from support.problems import Problem
 from gradc.compiler import Options, compile_module
 from gradc.importers.mlir_text import import_mlir
 from gradc.runtime import newest_opset
-from passes.target import Target
+from passes.kernels.target import Target
 
 pytest.importorskip("onnxruntime")
 

@@ -13,7 +13,7 @@ from gradc.exporter import export
 from gradc.problems.base import Problem
 from gradc.runtime import Session, newest_opset
 from passes import pipelines
-from passes.target import Target
+from passes.kernels.target import Target
 
 pytest.importorskip("onnxruntime")
 

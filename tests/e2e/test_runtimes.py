@@ -22,8 +22,8 @@ from support.runtimes.runner import REQUIRED, Runner, require
 
 import gradc
 from dialects.evaluate import evaluate
+from passes.kernels.target import Target
 from passes.strategies import STRATEGIES
-from passes.target import Target
 
 RUNNERS: tuple[Runner, ...] = (OnnxruntimeCpu(), OpenvinoCpu(), OnnxruntimeWeb())
 FILES = Path(__file__).resolve().parents[2] / "examples"

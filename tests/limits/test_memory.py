@@ -13,8 +13,7 @@ import gradc
 from dialects.support import limits
 from dialects.support.limits import Limits
 from gradc.problems import Problem
-from passes import choice
-from passes.strategies import base
+from passes.strategies import base, choice
 
 COMPILATIONS, TOTAL = 200, 2_000
 

@@ -13,11 +13,11 @@ from xdsl.ir import Operation
 
 from dialects.support.diagnostics import GradcError
 from gradc.problems import OPS, Problem
-from passes import choice
-from passes.choice import Ranking
 from passes.cost import exceeds, price_written
 from passes.cost.sizes import has_unknown
-from passes.target import Target
+from passes.kernels.target import Target
+from passes.strategies import choice
+from passes.strategies.choice import Ranking
 
 SPEED = Path(__file__).parents[2] / "docs" / "speed" / "ops.txt"
 

@@ -16,7 +16,7 @@ from dialects.support.entry import set_names, update_function_type
 from dialects.support.shapes import Dim, tensor_type
 from gradc.exporter import export
 from gradc.runtime import Session
-from passes.support.expansions import EXPANSIONS
+from passes.kernels.expansions import EXPANSIONS
 
 EXPAND = "expand-ops{target=cuda opset=20}"
 

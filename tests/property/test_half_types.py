@@ -17,7 +17,7 @@ from dialects.evaluate import evaluate
 from dialects.onnx.ops import CastOp
 from dialects.support.dtypes import HALVES, name_of
 from passes import pipelines
-from passes.target import Target
+from passes.kernels.target import Target
 
 HALF = ("f16", "bf16")
 

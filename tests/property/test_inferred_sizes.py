@@ -25,7 +25,7 @@ from dialects.support.diagnostics import GradcError
 from dialects.support.shapes import Shape, shape_of, tensor_type, with_sizes
 from gradc.exporter import export
 from gradc.run_time_sizes import specialised
-from passes.support.rewriting import Emitter
+from passes.emit.rewriting import Emitter
 
 runtime = pytest.importorskip("onnxruntime")
 FAILURES = tuple(

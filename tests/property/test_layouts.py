@@ -28,12 +28,12 @@ from dialects.support.entry import entry_function
 from dialects.support.shapes import shape_of
 from passes import assign_layout, pipelines
 from passes.assign_layout import INNER, INNER_SECONDS, AssignLayoutPass, Assignment, Price, Prices
-from passes.choice import Candidate
+from passes.emit.rewriting import refresh_function_types, simplify
+from passes.kernels.target import Target
+from passes.layout.order_graph import OrderGraph
+from passes.layout.orders import identity, orders_of
 from passes.strategies import by_name
-from passes.support.order_graph import OrderGraph
-from passes.support.orders import identity, orders_of
-from passes.support.rewriting import refresh_function_types, simplify
-from passes.target import Target
+from passes.strategies.choice import Candidate
 
 ALL = (*KINDS, *CANONICAL)
 BEFORE = pipelines.to_grad(Target(threads=1)).partition(",assign-layout")[0]

@@ -18,8 +18,8 @@ from dialects.onednn.base import OneDNNConvOp
 from dialects.onednn.convolution import ConvolutionBackwardDataOp
 from dialects.onnx.ops import TransposeOp
 from passes import pipelines
+from passes.kernels.target import Target
 from passes.strategies import by_name
-from passes.target import Target
 
 TARGETS = (Target(), Target("cuda"))
 

@@ -23,8 +23,8 @@ from gradc.exporter import export
 from gradc.importers.mlir_text import import_mlir
 from gradc.runtime import Session
 from passes import pipelines
+from passes.kernels.target import Target
 from passes.onednn import rows
-from passes.target import Target
 
 OPSETS = (13, 16, 18, 21)
 BACKWARD = [kind for kind in KINDS if issubclass(row_class(kind), UnaryBackwardOp)]

@@ -25,9 +25,9 @@ from gradc.exporter import export
 from gradc.problems.base import Problem as CanonicalProblem
 from gradc.runtime import Session
 from passes import pipelines
+from passes.kernels.target import Target
 from passes.strategies import STRATEGIES, by_name, strategies_of
 from passes.strategies.base import Strategy
-from passes.target import Target
 
 STRICT, LOOSE = Target(strict_ieee=True), Target()
 COMMON = 800 * EXAMPLES

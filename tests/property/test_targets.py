@@ -20,10 +20,10 @@ from dialects.onnx.opsets import OLDEST
 from dialects.support.diagnostics import UnsupportedError
 from gradc.problems.base import Problem as CanonicalProblem
 from passes import pipelines
-from passes.choice import AUTO
 from passes.kernels import TARGETS, newest_opset
+from passes.kernels.target import Target
 from passes.strategies import by_name
-from passes.target import Target
+from passes.strategies.choice import AUTO
 
 SETTINGS = tuple(itertools.product(range(OLDEST, newest_opset() + 1), (False, True)))
 """Opset and strictness."""

@@ -16,8 +16,8 @@ from dialects.support.entry import set_names, update_function_type
 from dialects.support.shapes import Shape, tensor_type
 from gradc.exporter import export
 from gradc.runtime import Session
-from passes.support.expressions import Operators
-from passes.support.rewriting import functions
+from passes.emit.expressions import Operators
+from passes.emit.rewriting import functions
 from passes.vjp.unbroadcast import unbroadcast
 
 

@@ -20,7 +20,7 @@ from dialects.onnx import ops as onnx
 from dialects.onnx import traits
 from dialects.support.entry import update_function_type
 from dialects.support.shapes import tensor_type
-from passes.support.expressions import Expr, Operators
+from passes.emit.expressions import Expr, Operators
 from passes.vjp import listed, pointwise
 from passes.vjp.forward import Forward, Zero
 

@@ -19,7 +19,7 @@ from dialects.support.entry import entry_function, input_names
 from gradc.exporter import export
 from gradc.runtime import Session
 from passes import pipelines
-from passes.target import Target
+from passes.kernels.target import Target
 
 
 @dataclass

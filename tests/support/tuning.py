@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from gradc.tuning.cases import Case
-from passes.target import Target
+from passes.kernels.target import Target
 
 
 @dataclass

@@ -15,14 +15,14 @@ from xdsl.ir import Block, Operation, SSAValue
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import tensor_type
 from gradc.problems import OPS, Problem
-from passes.choice import candidates, worst_case
 from passes.cost import features_of, price_ops, price_written, rates
 from passes.cost.graph import Graph
 from passes.cost.rewrites import rewritten
 from passes.cost.vector import ALONE
+from passes.emit.rewriting import Emitter
+from passes.kernels.target import Target
 from passes.strategies import strategies_of
-from passes.support.rewriting import Emitter
-from passes.target import Target
+from passes.strategies.choice import candidates, worst_case
 
 ONE = Target("cpu", threads=1)
 

@@ -24,14 +24,13 @@ from gradc.importers import mlir_text, onednn_json
 from gradc.printing import whole
 from gradc.recipes import Recipe
 from gradc.tuning import measuring
-from passes import choice
 from passes.canonicalize_layout import CanonicalizeLayoutPass
+from passes.emit.templates import templates
 from passes.legalize_onnx import LegalizeOnnxPass
 from passes.materialize_constants import MaterializeConstantsPass
 from passes.select_strategy import SelectStrategyPass
-from passes.strategies import base
+from passes.strategies import base, choice
 from passes.strategies.conv_to_conv_transpose import ConvToConvTranspose
-from passes.support.templates import templates
 
 PASSES = [MaterializeConstantsPass, CanonicalizeLayoutPass, SelectStrategyPass, LegalizeOnnxPass]
 

@@ -37,7 +37,7 @@ BOUNDED = {
     ("dialects/onnx/types.py", "unranked"): "a type in a type",
     ("dialects/onnx/types.py", "word_of"): "a type in a type",
     ("passes/cost/rates.py", "seconds"): "features of two kinds",
-    ("passes/support/phases.py", "of"): "the spatial axes",
+    ("passes/conv/phases.py", "of"): "the spatial axes",
     ("gradc/bench/peers/onednn_graph.py", "_load"): "libraries that miss each other",
     ("gradc/documents/commands.py", "_command"): "the commands of gradc",
     ("gradc/attribute_protos.py", "type_proto"): "a type in a type",

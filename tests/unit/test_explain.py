@@ -22,9 +22,9 @@ from gradc.tuning import cases, request, stores
 from gradc.tuning.records import Setting
 from gradc.tuning.request import TuningRequest
 from gradc.tuning.stores import FOLDER_VARIABLE
-from passes.choice import candidates
+from passes.kernels.target import Target
 from passes.strategies import STRATEGIES, strategies_of
-from passes.target import Target
+from passes.strategies.choice import candidates
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 DECODER = EXAMPLES / "decoder_backward.json"

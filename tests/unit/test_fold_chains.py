@@ -15,8 +15,8 @@ from dialects.support.diagnostics import Position, location
 from dialects.support.shapes import tensor_type
 from gradc.compiler import compile as compiled
 from gradc.printing import whole
-from passes.support import rewriting
-from passes.support.rewriting import Emitter, fold_chains, simplify
+from passes.emit import rewriting
+from passes.emit.rewriting import Emitter, fold_chains, simplify
 
 
 @pytest.fixture

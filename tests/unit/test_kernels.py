@@ -22,7 +22,7 @@ from gradc.kernel_registry import Row, as_text, cpu_kernels, extended
 from gradc.runtime import newest_opset
 from passes import kernels
 from passes.kernels import TARGETS, Kernels, cpu_sources, kernel_table, serves
-from passes.target import Target
+from passes.kernels.target import Target
 
 WORDS = {dtype.name for dtype in ONNX_DTYPES}
 NAMES = {op.onnx_name() for op in OPS}

@@ -25,11 +25,11 @@ from gradc import limits_table
 from gradc.compiler import Options, load, lower, to_gradients
 from gradc.generated import Part
 from gradc.importers import import_text
+from passes.emit.rewriting import Emitter
+from passes.kernels.target import Target
+from passes.resize.axis_forms.bands import blocks
+from passes.resize.axis_forms.gathers import most_taps, tables
 from passes.strategies import by_name
-from passes.support.axis_forms.bands import blocks
-from passes.support.axis_forms.gathers import most_taps, tables
-from passes.support.rewriting import Emitter
-from passes.target import Target
 
 ROOT = Path(__file__).resolve().parents[2]
 HUGE = 2**40

@@ -29,9 +29,9 @@ from gradc.exporter import export
 from gradc.runtime import ep_of
 from passes import pipelines
 from passes.kernels import PROVIDERS, TARGETS, kernel_table, shunned
+from passes.kernels.target import Target
+from passes.resize.sampling_matrix import NARROW_STEP
 from passes.strategies.conv_to_conv_transpose import ConvToConvTranspose
-from passes.support.sampling_matrix import NARROW_STEP
-from passes.target import Target
 
 PORTABLE = Target("portable")
 

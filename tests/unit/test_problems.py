@@ -22,7 +22,7 @@ from gradc.problems import OPS, Problem, ResizeBackwardProblem
 from gradc.problems.resize import ALIGN_CORNERS
 from gradc.verify import verify_outputs
 from passes import pipelines
-from passes.target import Target
+from passes.kernels.target import Target
 
 SPELLED = (
     "conv_backward_data,f32,NXC,diff_dst=1x64x28x28,weights=64x32x3x3,strides=2x2,pads=1x1:0x2,residue=1x0",

@@ -23,9 +23,9 @@ from gradc.printing import whole
 from gradc.reduction import graphs, search
 from gradc.reduction.ddmin import minimal
 from gradc.replay import module_of
+from passes.emit.templates import templates
 from passes.legalize_onnx import LegalizeOnnxPass
 from passes.strategies.conv_to_conv import ConvToConv
-from passes.support.templates import templates
 
 FORMATS = {"data_format": "NCX", "weights_format": "OIX"}
 

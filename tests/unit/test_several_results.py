@@ -21,9 +21,9 @@ from dialects.support.documented_op import DocumentedOp
 from dialects.support.shapes import shape_of, tensor_type
 from gradc.importers.mlir_text import import_mlir
 from gradc.importers.onednn_json import import_json
+from passes.emit.rewriting import Emitter, replace
+from passes.kernels.target import Target
 from passes.strategies.base import Strategy, StrategyFault, lower_with
-from passes.support.rewriting import Emitter, replace
-from passes.target import Target
 
 
 def tensor(identifier: int, shape: list[int]) -> dict[str, Any]:

@@ -15,10 +15,10 @@ from gradc.compiler import Options
 from gradc.problems.base import Problem
 from gradc.tuning.records import Setting
 from passes import pipelines
-from passes.choice import candidates
+from passes.kernels.target import Target
 from passes.select_strategy import SelectStrategyPass
 from passes.strategies import STRATEGIES, strategies_of
-from passes.target import Target
+from passes.strategies.choice import candidates
 
 STRICT, LOOSE = Target(strict_ieee=True), Target()
 PROBLEM = "resize_backward,f32,NCX,diff_dst=1x2x8x8,diff_src=1x2x4x4"

@@ -14,9 +14,9 @@ import gradc
 from dialects.onnx import ops as onnx
 from dialects.support.memo import Memo
 from dialects.support.shapes import tensor_type
-from passes.support import templates
-from passes.support.rewriting import Emitter
-from passes.support.templates import write_alike
+from passes.emit import templates
+from passes.emit.rewriting import Emitter
+from passes.emit.templates import write_alike
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from gradc.machine import Machine
 from gradc.tuning import records, stores
 from gradc.tuning.records import Setting, Tuning, strategies_version
 from gradc.tuning.stores import Cache, TuningFile, load_file
-from passes.target import Target
+from passes.kernels.target import Target
 
 SETTING = Setting("cpu", 18, 2, Machine("A CPU", 4, ("avx2",)), "1.31.0", "0123456789ab")
 TUNING = Tuning("fast", {"fast": 0.5, "slow": 1.25}, "somewhere")

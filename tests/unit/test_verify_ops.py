@@ -19,8 +19,8 @@ from gradc.reduction.faults import Mismatch
 from gradc.samples import random_inputs
 from gradc.verify import RTOL, verify_outputs
 from gradc.verify_ops import MOST_AT_ONCE, OpError
+from passes.emit.templates import templates
 from passes.strategies import base
-from passes.support.templates import templates
 
 CHANNELS = 7
 """Of no other test: what is remembered of strategies is remembered for good."""

@@ -19,10 +19,10 @@ from dialects.support.shapes import tensor_type
 from gradc.problems import OPS, Problem
 from passes.cost import features_of
 from passes.cost.vector import Features
+from passes.emit.rewriting import Emitter
+from passes.kernels.target import DEFAULT_OPSET, Target
 from passes.strategies import strategies_of
 from passes.strategies.base import Strategy
-from passes.support.rewriting import Emitter
-from passes.target import DEFAULT_OPSET, Target
 
 if TYPE_CHECKING:
     from gradc.exporter import ModelProto

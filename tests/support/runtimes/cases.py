@@ -26,8 +26,8 @@ from dialects.support.diagnostics import UnsupportedError
 from dialects.support.entry import entry_function, input_names
 from gradc.exporter import export
 from gradc.tensors import input_infos, output_infos
+from passes.kernels.target import Target
 from passes.strategies import STRATEGIES
-from passes.target import Target
 
 TARGETS = ("cpu", "portable")
 ALL_KINDS = (*KINDS, *CANONICAL)

@@ -18,7 +18,7 @@ from dialects.support.dtypes import ONNX_DTYPES
 from gradc import exporter
 from gradc.attribute_protos import fill_tensor
 from gradc.runtime import Session
-from passes.support.rewriting import simplify
+from passes.emit.rewriting import simplify
 
 
 def parse(text: str) -> ModuleOp:

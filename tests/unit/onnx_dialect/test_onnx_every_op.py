@@ -30,7 +30,7 @@ from dialects.support.interfaces import set_type
 from gradc import exporter
 from gradc.runtime import newest_opset
 from passes import pipelines
-from passes.target import Target
+from passes.kernels.target import Target
 
 NAMES = ops.op_names()
 

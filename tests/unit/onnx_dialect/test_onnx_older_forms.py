@@ -20,7 +20,7 @@ from dialects.support.diagnostics import UnsupportedError
 from gradc import exporter
 from gradc.runtime import Session
 from passes import pipelines
-from passes.target import Target
+from passes.kernels.target import Target
 
 
 def module(name: str) -> ModuleOp:

@@ -24,7 +24,7 @@ from gradc import exporter
 from gradc.inspection import as_json, inspect
 from gradc.runtime import Session
 from passes import pipelines
-from passes.target import Target
+from passes.kernels.target import Target
 
 TARGET = Target("cpu", 18, threads=1)
 

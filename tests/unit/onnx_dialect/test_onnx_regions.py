@@ -20,7 +20,7 @@ from dialects.support.entry import entry_function, input_names
 from gradc import exporter
 from gradc.runtime import Session
 from passes import pipelines
-from passes.target import Target
+from passes.kernels.target import Target
 
 TARGET = Target("cpu", 18, threads=1)
 

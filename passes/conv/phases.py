@@ -1,0 +1,196 @@
+"""The phases of a strided convolution gradient: which taps reach the positions x = s q + a.
+
+Per axis, diff_src[s q + a] sums over the taps k with a + pb - k d = 0 mod s, and reads
+y = q + (a + pb - k d) / s. So every phase a is a gradient of stride 1 of its own, over as many positions
+as diff_dst has, with a share of the taps: no multiplication by zero. Interleaving the phases gives diff_src.
+
+With g = gcd(s, d), taps of one phase lie s / g apart, and what they read d / g: a dilated convolution.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeGuard
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from dialects.grad.conv import ConvBackwardDataOp
+from dialects.grad.geometry import ConvAxis
+from dialects.onnx import ops as onnx
+from dialects.support.shapes import shape_of
+from passes.conv.convolution import crop
+from passes.emit.budget import Built
+from passes.emit.rewriting import Emitter
+from passes.emit.tensors import Size, product, reshape, size_of
+
+MOST_AXES = 2**10
+"""Axes of which the phases are kept: several strategies ask for those of an op."""
+
+
+@dataclass(frozen=True)
+class Phase:
+    """Taps of one phase, in the order in which they read: y = q + first + i step."""
+
+    taps: tuple[int, ...]
+    first: int
+    step: int
+
+    @property
+    def last(self) -> int:
+        return self.first + (len(self.taps) - 1) * self.step
+
+
+@dataclass(frozen=True)
+class AxisPhases:
+    """The phases of one axis, None for one that no tap reaches, and Q = ceil(X / s) positions of each."""
+
+    phases: tuple[Phase | None, ...]
+    y: int
+    x: int
+
+    @property
+    def positions(self) -> int:
+        return -(-self.x // len(self.phases))
+
+    @property
+    def reached(self) -> list[int]:
+        """The phases that taps reach."""
+        return [a for a, phase in enumerate(self.phases) if phase]
+
+    @property
+    def unreached(self) -> list[tuple[int, int]]:
+        """For each phase that taps reach, how many that none reaches go with it, before it and behind."""
+        stops = [*self.reached[1:], len(self.phases)]
+        behind = [stop - a - 1 for a, stop in zip(self.reached, stops, strict=True)]
+        return [(0 if i else self.reached[0], count) for i, count in enumerate(behind)]
+
+    def pads(self, phase: Phase) -> tuple[int, int]:
+        """What a phase's reads need before and after diff_dst; negative where they leave some of it out."""
+        return -phase.first, self.positions - 1 + phase.last - (self.y - 1)
+
+    @property
+    def widest(self) -> tuple[int, int]:
+        """The pads that serve every phase, at least 0."""
+        begins, ends = zip(*(self.pads(phase) for phase in self.phases if phase), strict=True)
+        return max(0, *begins), max(0, *ends)
+
+
+@lru_cache(MOST_AXES)
+def axis_phases(axis: ConvAxis, y: int, x: int) -> AxisPhases:
+    window = axis.window
+    step = window.dilation // math.gcd(window.stride, window.dilation)
+    reads: list[dict[int, int]] = [{} for _ in range(window.stride)]
+    for k in range(window.kernel):
+        # phase a and tap k with a + pb - k d = s offset
+        offset, a = divmod(k * window.dilation - axis.pad_begin, window.stride)
+        reads[a][-offset] = k
+    found = [Phase(tuple(r[i] for i in sorted(r)), min(r), step) if r else None for r in reads]
+    return AxisPhases(tuple(found), y, x)
+
+
+def phases_built(op: ConvBackwardDataOp, part: Built) -> Built:
+    """A part for every choice of phases that taps reach, and few nodes more; channels last also the place
+    of every position of diff_src."""
+    strides, kernel = op.value("strides"), op.weights_shape[2:]
+    parts = math.prod(map(min, strides, kernel))
+    last = op.value("layout") == "NXC" and math.prod(strides) > 1
+    sizes = [x for x in op.spatial(op.diff_src) if isinstance(x, int)] if last else []
+    constants = sum(strides) + sum(kernel) + (math.prod(sizes) if sizes else 0)
+    return Built(constants, 20 + parts * (4 + part.nodes), 2 * math.prod(strides) * part.spread)
+
+
+def op_phases(op: ConvBackwardDataOp) -> list[AxisPhases]:
+    """The phases of every axis. Only for an op of known spatial sizes."""
+    found = []
+    for axis, y, x in zip(op.axes, op.spatial(op.diff_dst), op.spatial(op.diff_src), strict=True):
+        assert isinstance(y, int)
+        assert isinstance(x, int)
+        found.append(axis_phases(axis, y, x))
+    return found
+
+
+def interleave_channels_first(
+    emit: Emitter, axes: Sequence[AxisPhases], part: Callable[[tuple[Phase, ...]], SSAValue]
+) -> SSAValue:
+    """diff_src (N, C, X..) from `part`, which gives (N, C, Q..) for a choice of one phase per axis.
+
+    The innermost axis is interleaved first: the runs that are copied are as long as can be.
+    """
+
+    def of(chosen: tuple[Phase, ...]) -> SSAValue:
+        i = len(chosen)
+        if i == len(axes):
+            return part(chosen)
+        phases = axes[i].phases
+        parts = [of((*chosen, phase)) for phase in phases if phase]
+        return _interleaved(emit, parts, axes[i], 2 + i)
+
+    value = of(())
+    return crop(emit, value, range(2, 2 + len(axes)), [axis.x for axis in axes])
+
+
+def interleave_channels_last(
+    emit: Emitter, axes: Sequence[AxisPhases], part: Callable[[tuple[Phase, ...]], SSAValue]
+) -> SSAValue:
+    """diff_src (N, X.., C) from `part`, which gives (N, Q.., C) for a choice of one phase per axis.
+
+    The parts lie one behind the other, and one Gather takes every position of diff_src from where it is:
+    rows of C, in two copies for any number of axes. Where no tap reaches it takes a row of zeros.
+    """
+    choices = list(itertools.product(*(axis.phases for axis in axes)))
+    values = [part(chosen) for chosen in choices if _all_reached(chosen)]
+    batch, *_, channels = (size_of(emit, values[0], i) for i in range(len(axes) + 2))
+    count = math.prod(axis.positions for axis in axes)
+    rows = [reshape(emit, value, [batch, count, channels]) for value in values]
+    if len(values) < len(choices):
+        rows[-1] = emit(onnx.PadOp(rows[-1], emit.ints([0, 0, 0, 0, 1, 0])))
+    joined = emit(onnx.ConcatOp(rows, axis=1)) if len(rows) > 1 else rows[0]
+    return emit(onnx.GatherOp(joined, emit.constant(_places(axes, choices, count)), axis=1))
+
+
+def _all_reached(chosen: Sequence[Phase | None]) -> TypeGuard[tuple[Phase, ...]]:
+    return all(chosen)
+
+
+def _places(axes: Sequence[AxisPhases], choices: Sequence[Sequence[Phase | None]], count: int) -> np.ndarray:
+    """Of every position of diff_src, its row among the parts' rows; zeros stand behind the last part."""
+    reached = [_all_reached(chosen) for chosen in choices]
+    zeros = sum(reached) * count
+    first = np.where(reached, (np.cumsum(reached) - 1) * count, -1)
+    first = first.reshape([len(axis.phases) for axis in axes])
+    grids = np.meshgrid(*(np.arange(axis.x) for axis in axes), indexing="ij")
+    phase = tuple(grid % len(axis.phases) for grid, axis in zip(grids, axes, strict=True))
+    row = np.zeros_like(grids[0])
+    for grid, axis in zip(grids, axes, strict=True):
+        row = row * axis.positions + grid // len(axis.phases)
+    return np.where(first[phase] < 0, zeros, first[phase] + row)
+
+
+def _interleaved(emit: Emitter, parts: Sequence[SSAValue], phases: AxisPhases, axis: int) -> SSAValue:
+    """Parts of (.., Q, ..) to (.., Q s, ..), zeros for the phases that no tap reaches.
+
+    As matrices (.. Q, ..): side by side.
+    """
+    stride = len(phases.phases)
+    if stride == 1:
+        return parts[0]
+    sizes: list[Size] = [size_of(emit, parts[0], i) for i in range(len(shape_of(parts[0])))]
+    rows, width = product(emit, sizes[: axis + 1]), product(emit, sizes[axis + 1 :])
+    assert isinstance(width, int)
+    flat = [
+        _beside_zeros(emit, reshape(emit, part, [rows, width]), before * width, after * width)
+        for part, (before, after) in zip(parts, phases.unreached, strict=True)
+    ]
+    value = emit(onnx.ConcatOp(flat, axis=1)) if len(parts) > 1 else flat[0]
+    return reshape(emit, value, [*sizes[:axis], phases.positions * stride, *sizes[axis + 1 :]])
+
+
+def _beside_zeros(emit: Emitter, matrix: SSAValue, before: int, after: int) -> SSAValue:
+    if not before and not after:
+        return matrix
+    return emit(onnx.PadOp(matrix, emit.ints([0, before, 0, after])))

@@ -1,0 +1,120 @@
+"""What the ways to write a convolution gradient cannot do without: see `passes.cost.work`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from dialects.grad.conv import ConvBackwardDataOp
+from dialects.support import layouts, shapes
+from dialects.support.shapes import shape_of
+from passes.conv.convolution import Convolution, GradConv, convolution_of
+from passes.conv.phases import AxisPhases
+from passes.conv.windows import Taps
+from passes.cost.graph import Step
+from passes.cost.rewrites import DIRECT, blocked_kind
+from passes.cost.work import Sizes, Work
+
+
+def images(op: GradConv) -> tuple[Sizes, Sizes]:
+    """The sizes of diff_dst and diff_src, channels first."""
+    data, result = (layouts.reorder(sizes, op.value("layout"), "NCX") for sizes in data_sizes(op))
+    return data, result
+
+
+def data_sizes(op: GradConv) -> tuple[Sizes, Sizes]:
+    """Those of diff_dst and diff_src, in the op's layout."""
+    data, result = (shapes.static(shape_of(value)) for value in (op.diff_dst, op.diff_src))
+    assert data is not None
+    assert result is not None
+    return data, result
+
+
+def whole_convolution(op: GradConv, work: Work, as_row: bool = False) -> None:
+    """`convolve` of what `as_convolution` gives; with `as_row`, `convolve_planes` of one axis."""
+    first, second, *kernel = op.weights_shape
+    groups = op.value("groups")
+    is_flipped = isinstance(op, ConvBackwardDataOp)
+    channels = (groups * second, first // groups) if is_flipped else (first, second)
+    one_convolution(work, *images(op), (*channels, *kernel), convolution_of(op), as_row)
+
+
+def one_convolution(
+    work: Work, data: Sizes, result: Sizes, weights: Sizes, conv: Convolution, as_row: bool = False
+) -> None:
+    """A Conv, channels first; with `as_row`, one of a single axis on images of one row."""
+    if as_row and len(conv.strides) == 1:
+        data, result, weights = ((*sizes[:2], 1, *sizes[2:]) for sizes in (data, result, weights))
+        conv = Convolution(
+            (1, *conv.strides), (1, *conv.dilations), (0, *conv.begin), (0, *conv.end), conv.groups
+        )
+    lists = {
+        "strides": list(conv.strides),
+        "dilations": list(conv.dilations),
+        "pads": [*conv.begin, *conv.end],
+    }
+    work.run("Conv", result, data, work.weights(weights), group=conv.groups, **lists)
+
+
+def reorders(work: Work, convs: Sequence[Step]) -> None:
+    """Those that Convs of the same data need, channels first, of which no result is read in blocks."""
+    kinds = [blocked_kind(step) for step in convs]
+    if any(kind not in (None, DIRECT) for kind in kinds):
+        work.reorder(data=convs[0].operand(0).shape)
+    work.reorder(*(step.result.shape for step, kind in zip(convs, kinds, strict=True) if kind))
+
+
+def interleaved_first(work: Work, axes: Sequence[AxisPhases], batch: int, channels: int) -> None:
+    """`interleave_channels_first`: a Concat for each axis and each choice of phases of the axes before it."""
+    choices, is_inner = 1, False
+    for i, axis in enumerate(axes):
+        stride, reached = len(axis.phases), len(axis.reached)
+        outer = (batch, channels, *(a.positions for a in axes[: i + 1]))
+        behind = tuple(a.positions * len(a.phases) for a in axes[i + 1 :])
+        part, whole = (math.prod(outer), math.prod(behind)), (*outer[:-1], stride * axis.positions, *behind)
+        for _ in range(choices if stride > 1 else 0):
+            for _ in range(reached):
+                work.reshape((*outer, *behind), part)
+            if reached == stride:
+                work.join(part, stride, 1)
+            if is_inner:
+                work.reshape((part[0], stride * part[1]), whole)
+        is_inner = is_inner or stride > 1
+        choices *= reached
+
+
+def interleaved_last(work: Work, axes: Sequence[AxisPhases], batch: int, channels: int) -> None:
+    """`interleave_channels_last`: one Concat, one Gather."""
+    parts, positions = math.prod(len(axis.reached) for axis in axes), [axis.positions for axis in axes]
+    part = (batch, math.prod(positions), channels)
+    for _ in range(parts):
+        work.reshape((batch, *positions, channels), part)
+    rows = work.join(part, parts, 1)
+    work.gather(rows, 1, [axis.x for axis in axes])
+
+
+@dataclass
+class Windows:
+    """`windows.gathered` of channels-last data, of which `axis` is the first spatial one; equal ones once."""
+
+    work: Work
+    data: Sizes
+    axis: int
+    seen: set[object] = field(default_factory=set)
+
+    def gathered(self, taps: Sequence[Taps], counts: Sequence[int], steps: Sequence[int]) -> Sizes:
+        *_, channels = self.data
+        sizes, outer = self.data[self.axis : -1], self.data[: self.axis]
+        firsts = tuple(tuple(first for _, first in read) for read in taps)
+        taken, positions = math.prod(map(len, taps)), math.prod(sizes)
+        # so many rows may be all, in order: then nothing is gathered
+        result = (*outer, *counts, taken * channels)
+        if firsts in self.seen or taken * math.prod(counts) == positions:
+            return result
+        rows = (*outer, positions, channels)
+        if not self.seen:
+            self.work.reshape(self.data, rows)
+        self.seen.add(firsts)
+        self.work.gather(rows, self.axis, [*counts, taken])
+        return self.work.reshape((*outer, *counts, taken, channels), result)

@@ -1,0 +1,1 @@
+"""What every pass writes with: the emitter, rewriting, arithmetic on sizes, tensors in other shapes."""

@@ -1,0 +1,176 @@
+"""Values with arithmetic: `g * (1 - y * y)` emits three ONNX ops.
+
+What a rule or a lowering of an op that works element by element reads like is its formula.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+from xdsl.dialects.builtin import i64
+from xdsl.ir import Attribute, SSAValue
+
+from dialects.onnx import ops as onnx
+from dialects.onnx.base import OnnxOp
+from dialects.support.dtypes import of_mlir
+from dialects.support.shapes import element_type_of
+from passes.emit.rewriting import Emitter
+
+Operand: TypeAlias = "Expr | float"
+
+
+@dataclass
+class Operators:
+    """Makes expressions of values, and scalars for them; equal scalars are one op.
+
+    `strict_ieee`: a product with a mask would make NaN of an inf that the mask hides, so a Where hides it.
+    """
+
+    emit: Emitter = field(default_factory=Emitter)
+    strict_ieee: bool = False
+    _scalars: dict[tuple[float, Attribute], SSAValue] = field(default_factory=dict)
+
+    def __call__(self, value: SSAValue) -> Expr:
+        return Expr(self, value)
+
+    def scalar(self, value: float, like: Expr) -> Expr:
+        """A constant of rank 0 with an expression's dtype."""
+        key = (float(value), like.dtype)
+        if key not in self._scalars:
+            dtype = of_mlir(like.dtype)
+            assert dtype is not None
+            self._scalars[key] = self.emit.constant(np.array(value, dtype.numpy))
+        return self(self._scalars[key])
+
+    def ints(self, values: Sequence[int]) -> Expr:
+        return self(self.emit.ints(values))
+
+    def keep(self, value: Expr, condition: Expr) -> Expr:
+        """The value where a condition of its shape holds, else 0."""
+        if self.strict_ieee:
+            return condition.where(value, 0)
+        return value * condition.cast(value.dtype)
+
+    def either(self, condition: Expr, yes: Expr, no: Operand) -> Expr:
+        return condition.where(yes, no)
+
+
+@dataclass(frozen=True, eq=False)
+class Expr:
+    """A value of the graph. Arithmetic on it emits ops; numbers beside it become scalars of its dtype."""
+
+    e: Operators
+    value: SSAValue
+
+    @property
+    def dtype(self) -> Attribute:
+        return element_type_of(self.value)
+
+    def apply(self, op: type[OnnxOp], *others: Operand | None, **attributes: Any) -> Expr:
+        """The result of an ONNX op whose first operand this is."""
+        given = [None if other is None else self._operand(other).value for other in others]
+        return self.e(self.e.emit(op(self.value, *given, **attributes)))
+
+    def _operand(self, other: Operand) -> Expr:
+        return other if isinstance(other, Expr) else self.e.scalar(other, self)
+
+    def _reversed(self, op: type[OnnxOp], other: Operand) -> Expr:
+        return self._operand(other).apply(op, self)
+
+    def __add__(self, other: Operand) -> Expr:
+        return self.apply(onnx.AddOp, other)
+
+    def __radd__(self, other: float) -> Expr:
+        return self._reversed(onnx.AddOp, other)
+
+    def __sub__(self, other: Operand) -> Expr:
+        return self.apply(onnx.SubOp, other)
+
+    def __rsub__(self, other: float) -> Expr:
+        return self._reversed(onnx.SubOp, other)
+
+    def __mul__(self, other: Operand) -> Expr:
+        return self.apply(onnx.MulOp, other)
+
+    def __rmul__(self, other: float) -> Expr:
+        return self._reversed(onnx.MulOp, other)
+
+    def __truediv__(self, other: Operand) -> Expr:
+        return self.apply(onnx.DivOp, other)
+
+    def __rtruediv__(self, other: float) -> Expr:
+        return self._reversed(onnx.DivOp, other)
+
+    def __neg__(self) -> Expr:
+        return self.apply(onnx.NegOp)
+
+    def __gt__(self, other: Operand) -> Expr:
+        return self.apply(onnx.GreaterOp, other)
+
+    def __ge__(self, other: Operand) -> Expr:
+        return self.apply(onnx.GreaterOrEqualOp, other)
+
+    def __lt__(self, other: Operand) -> Expr:
+        return self.apply(onnx.LessOp, other)
+
+    def __le__(self, other: Operand) -> Expr:
+        return self.apply(onnx.LessOrEqualOp, other)
+
+    def __and__(self, other: Expr) -> Expr:
+        return self.apply(onnx.AndOp, other)
+
+    def equals(self, other: Operand) -> Expr:
+        return self.apply(onnx.EqualOp, other)
+
+    def square(self) -> Expr:
+        return self * self
+
+    def cast(self, to: Attribute) -> Expr:
+        return self if to == self.dtype else self.apply(onnx.CastOp, to=to)
+
+    def as_int64(self) -> Expr:
+        return self.cast(i64)
+
+    def where(self, yes: Expr, no: Operand) -> Expr:
+        """This condition's choice between two expressions."""
+        other = no if isinstance(no, Expr) else self.e.scalar(no, yes)
+        return self.apply(onnx.WhereOp, yes, other)
+
+    def at_least(self, low: Operand) -> Expr:
+        return self.e(self.e.emit(onnx.MaxOp([self.value, self._operand(low).value])))
+
+    def at_most(self, high: Operand) -> Expr:
+        return self.e(self.e.emit(onnx.MinOp([self.value, self._operand(high).value])))
+
+    def clipped(self, low: float, high: float) -> Expr:
+        return self.apply(onnx.ClipOp, low, high)
+
+    def abs(self) -> Expr:
+        return self.apply(onnx.AbsOp)
+
+    def exp(self) -> Expr:
+        return self.apply(onnx.ExpOp)
+
+    def log(self) -> Expr:
+        return self.apply(onnx.LogOp)
+
+    def sqrt(self) -> Expr:
+        return self.apply(onnx.SqrtOp)
+
+    def erf(self) -> Expr:
+        return self.apply(onnx.ErfOp)
+
+    def tanh(self) -> Expr:
+        return self.apply(onnx.TanhOp)
+
+    def sigmoid(self) -> Expr:
+        return self.apply(onnx.SigmoidOp)
+
+    def softplus(self) -> Expr:
+        return self.apply(onnx.SoftplusOp)
+
+    def sign(self) -> Expr:
+        return self.apply(onnx.SignOp)

@@ -1,0 +1,291 @@
+"""Rewriting with locations kept, and the small builder that every lowering writes through."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp, TensorType, UnrankedTensorType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
+from xdsl.rewriter import Rewriter
+from xdsl.traits import Pure
+from xdsl.transforms.dead_code_elimination import is_trivially_dead
+
+from dialects.geometry.forms import Size
+from dialects.onnx.base import OnnxConstant, OnnxOp
+from dialects.onnx.ops import ConstantOp
+from dialects.onnx.values import constant_of, dims_of
+from dialects.support import shapes
+from dialects.support.constants import constant_attribute
+from dialects.support.dense import from_numpy
+from dialects.support.documented_op import CHOICE, DocumentedOp
+from dialects.support.entry import update_function_type
+from dialects.support.interfaces import refine_results, set_type
+from dialects.support.memo import MOST, by_identity
+from dialects.support.shapes import shape_of
+from passes.emit.walking import Walker
+
+
+@dataclass
+class Emitter:
+    """Collects new ops in order: `y = emit(onnx.AddOp(a, b))` gives the op's first result.
+
+    The other results, all but one of a Split for instance, are those of `emit.all`.
+    """
+
+    ops: list[Operation] = field(default_factory=list)
+    _vectors: dict[tuple[int, ...], OpResult] = field(default_factory=dict)
+
+    def __call__(self, op: Operation) -> OpResult:
+        return self.all(op)[0]
+
+    def all(self, op: Operation) -> Sequence[OpResult]:
+        self.ops.append(op)
+        return op.results
+
+    def constant(self, value: np.ndarray) -> OpResult:
+        return self(ConstantOp(value))
+
+    def ints(self, values: Sequence[int]) -> OpResult:
+        """An int64 vector; equal ones are one op."""
+        key = tuple(values)
+        if key not in self._vectors:
+            self._vectors[key] = self(ConstantOp(_ints(key)))
+        return self._vectors[key]
+
+
+@lru_cache(MOST)
+def _ints(values: tuple[int, ...]) -> DenseIntOrFPElementsAttr:
+    return from_numpy(np.array(values, np.int64).reshape(len(values)))
+
+
+def rewrite(
+    module: ModuleOp, patterns: Sequence[RewritePattern], ops: tuple[type[Operation], ...] = (Operation,)
+) -> bool:
+    """Apply the patterns to every op of the classes `ops`, to new and neighbouring ones too, and make
+    function types follow; whether anything changed."""
+    changed = Walker(lambda cls: patterns if issubclass(cls, ops) else ()).walk(module)
+    refresh_function_types(module)
+    return changed
+
+
+def simplify(ctx: Context, module: ModuleOp) -> None:
+    """Fold, canonicalize, and remove what is common or dead, until nothing changes. Locations are kept."""
+    del ctx
+    for function in functions(module):
+        for block in function.body.blocks:
+            fold_chains(block)
+    walker = Walker(_simplifications)
+    while walker.walk(module):
+        pass
+    for function in functions(module):
+        for block in function.body.blocks:
+            merge_equal(block)
+    refresh_function_types(module)
+
+
+def fold_chains(block: Block) -> None:
+    """What `Fold` does, for whole chains of ops on constants: only their ends become constants."""
+    known: dict[SSAValue, np.ndarray] = {}
+    folded: list[Operation] = []
+
+    def array_of(value: SSAValue) -> np.ndarray | None:
+        found = known.get(value)
+        return constant_of(value) if found is None else found
+
+    for op in block.ops:
+        if not op.operands or not isinstance(op, OnnxOp) or not _may_be_known(op, known):
+            continue
+        arrays = op.fold_arrays(array_of)
+        if arrays is not None and _are_declared(op.results, arrays):
+            known |= zip(op.results, arrays, strict=True)
+            folded.append(op)
+    inside = set(folded)
+    for op in folded:
+        for result in op.results:
+            if any(use.operation not in inside for use in result.uses):
+                _put_constant(result, known[result], op)
+    for op in reversed(folded):
+        Rewriter.erase_op(op)
+
+
+def _may_be_known(op: Operation, known: Mapping[SSAValue, np.ndarray]) -> bool:
+    return all(value in known or constant_attribute(value) is not None for value in op.operands)
+
+
+def _are_declared(results: Sequence[SSAValue], arrays: Sequence[np.ndarray]) -> bool:
+    """Of the types that the op says: no op folds before that says what the constant's will be."""
+    if len(results) != len(arrays):
+        return False
+    types = (
+        shapes.tensor_type(shapes.element_type_of(result), array.shape)
+        for result, array in zip(results, arrays, strict=True)
+    )
+    return all(type_ == result.type for type_, result in zip(types, results, strict=True))
+
+
+def _put_constant(result: SSAValue, array: np.ndarray, op: Operation) -> None:
+    """In place of the result of an op, which stays for those that are folded, too."""
+    constant = ConstantOp(array)
+    constant.location = op.location
+    constant.output.name_hint = result.name_hint
+    block = op.parent_block()
+    assert block is not None
+    block.insert_op_before(constant, op)
+    result.replace_all_uses_with(constant.output)
+
+
+class EraseDead(RewritePattern):
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        # most ops are read, and only then are traits asked
+        if not any(result.first_use for result in op.results) and is_trivially_dead(op):
+            rewriter.erase(op)
+
+
+class Fold(RewritePattern):
+    """Constants in place of an op, where `fold` gives some of the declared types."""
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        assert isinstance(op, OnnxOp)
+        folded = op.fold()
+        if folded is None:
+            return
+        values = [value for value in folded if isinstance(value, DenseIntOrFPElementsAttr)]
+        if [value.type for value in values] == [result.type for result in op.results]:
+            new = [ConstantOp(value) for value in values]
+            rewriter.replace(op, new, [constant.output for constant in new])
+
+
+class RefineTypes(RewritePattern):
+    """A size that its op could not know when it was made, and can since its operands are constants.
+
+    No op folds before its type says what the constant's will be.
+    """
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        assert isinstance(op, OnnxOp)
+        if not any(map(_is_open, op.results)):
+            return
+        if refine_results(op):
+            rewriter.notify_op_modified(op)
+            for use in (use for result in op.results for use in result.uses):
+                rewriter.notify_op_modified(use.operation)
+
+
+def _is_open(value: SSAValue) -> bool:
+    """Whether a value is a tensor of which a size is not known, or not even the rank."""
+    if shapes.has_rank(value):
+        return not shapes.is_static(shape_of(value))
+    return isinstance(value.type, UnrankedTensorType)
+
+
+@cache
+def _simplifications(cls: type[Operation]) -> tuple[RewritePattern, ...]:
+    if not issubclass(cls, OnnxOp) or issubclass(cls, OnnxConstant):
+        return (EraseDead(),)
+    return (EraseDead(), Fold(), RefineTypes(), *cls.get_canonicalization_patterns())
+
+
+def merge_equal(block: Block) -> None:
+    """Of pure ops that are equal in all but location, or are the same sizes, only the first stays."""
+    known: dict[object, Operation] = {}
+    merged = False
+    for op in block.ops:
+        if op.regions or not _is_pure(type(op)):
+            continue
+        if merged and isinstance(op, OnnxOp) and any(map(_is_open, op.results)):
+            # it may read a value now whose unknown sizes have other symbols
+            refine_results(op)
+        first = _first_equal(op, known)
+        if first is op:
+            continue
+        merged = True
+        for result, same in zip(op.results, first.results, strict=True):
+            result.replace_all_uses_with(same)
+        Rewriter.erase_op(op)
+
+
+def _first_equal(op: Operation, known: dict[object, Operation]) -> Operation:
+    """The first op that is equal to this one, or computes the same sizes; itself if there is none yet."""
+    sizes = _sizes(op)
+    if sizes is not None and sizes in known:
+        return known[sizes]
+    first = known.setdefault(_likely_equal(op), op)
+    if first is not op:
+        first = known.setdefault(_equal(first), first)
+        first = known.setdefault(_equal(op), op)
+    if sizes is not None:
+        known[sizes] = first
+    return first
+
+
+def _sizes(op: Operation) -> object:
+    """The type and elements of a vector of sizes that are known expressions; None for any other op."""
+    if not isinstance(op, OnnxOp) or len(op.results) != 1:
+        return None
+    dims = dims_of(op.results[0])
+    if dims is None or None in dims or all(isinstance(dim, int) for dim in dims):
+        return None
+    return ("sizes", op.result_types, dims)
+
+
+def _likely_equal(op: Operation) -> object:
+    """Equal for equal ops, and for few others; quicker than `_equal`, which hashes attributes in depth."""
+    value = op.properties.get("value")
+    data = value.data.data if isinstance(value, DenseIntOrFPElementsAttr) else None
+    return (type(op), tuple(op.operands), data)
+
+
+def _equal(op: Operation) -> object:
+    """Equal for ops that are equal in all but location."""
+    attributes = (tuple(sorted(given.items())) for given in (op.properties, op.attributes))
+    return (type(op), tuple(op.operands), *map(_without_symbols, op.result_types), *attributes)
+
+
+@by_identity
+def _without_symbols(type_: Attribute) -> Attribute:
+    """The type without sizes of which nothing is known but where they occur."""
+    if not isinstance(type_, TensorType):
+        return type_
+    shape = [None if isinstance(dim, Size) and dim.is_fresh else dim for dim in shape_of(type_)]
+    return shapes.tensor_type(type_.element_type, shape)
+
+
+@cache
+def _is_pure(cls: type[Operation]) -> bool:
+    return cls.has_trait(Pure, value_if_unregistered=False)
+
+
+def functions(module: ModuleOp) -> list[FuncOp]:
+    return [op for op in module.ops if isinstance(op, FuncOp) and op.body.blocks]
+
+
+def refresh_function_types(module: ModuleOp) -> None:
+    for function in functions(module):
+        update_function_type(function)
+
+
+def replace(op: Operation, rewriter: PatternRewriter, emit: Emitter, values: Sequence[SSAValue]) -> None:
+    """Put the emitted ops in place of `op`, `values` for its results.
+
+    The values inherit what the op's types knew of their shapes, and the results' names; gradients among
+    the emitted ops inherit the op's choice of a strategy.
+    """
+    if CHOICE in op.attributes:
+        for gradient in (new for new in emit.ops if isinstance(new, DocumentedOp)):
+            gradient.attributes.setdefault(CHOICE, op.attributes[CHOICE])
+    made = {result for new in emit.ops for result in new.results}
+    for value, old in zip(values, op.results, strict=True):
+        if value in made:
+            set_type(value, _merged(value, old))
+    rewriter.replace(op, emit.ops, values)
+
+
+def _merged(value: SSAValue, old: SSAValue) -> TensorType:
+    shape = shapes.merge(shape_of(value), shape_of(old))
+    return shapes.tensor_type(shapes.element_type_of(value), shape)

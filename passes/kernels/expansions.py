@@ -1,0 +1,143 @@
+"""Ops that can be written as others, for a target that has kernels of these only.
+
+A runtime registers a kernel for one schema version: when ONNX revises an op, newer models lose the kernel
+until the runtime follows. Strategies write the plain op, and `expand-ops` what stands here in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from dialects.onnx import ops as onnx
+from dialects.onnx.base import OnnxOp
+from dialects.onnx.call import axes_of
+from dialects.onnx.dims import ints
+from dialects.support.dtypes import of_mlir
+from dialects.support.shapes import Dim, element_type_of, shape_of
+from passes.emit.rewriting import Emitter
+from passes.emit.shape_math import ShapeMath
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """`needs` are ops on the dtype of the type variable `data`, `further` those on others. `write` gives the
+    results of an op in their terms, or None for one that is none of those that it knows."""
+
+    data: str
+    needs: Sequence[type[OnnxOp]]
+    write: Callable[[Emitter, OnnxOp], Sequence[SSAValue] | None]
+    further: Mapping[type[OnnxOp], str] = field(default_factory=dict)
+
+    def needed(self, dtype: str) -> Iterator[tuple[type[OnnxOp], str]]:
+        """Each op with the dtype of its tensors, for data of one dtype."""
+        yield from ((op, dtype) for op in self.needs)
+        yield from self.further.items()
+
+
+def _equal(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
+    """a = b where a >= b and b >= a: of NaN neither is true."""
+    a, b = op.operands
+    above, below = emit(onnx.GreaterOrEqualOp(a, b)), emit(onnx.GreaterOrEqualOp(b, a))
+    return [emit(onnx.AndOp(above, below))]
+
+
+def _constant_of_shape(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
+    value = op.onnx_attributes().get("value", np.zeros(1, np.float32))
+    assert isinstance(value, np.ndarray)
+    return [emit(onnx.ExpandOp(emit.constant(value.reshape(())), op.operands[0]))]
+
+
+@dataclass(frozen=True)
+class AxisPad:
+    """What is added at one end of an axis: known, or an int64 vector of one element."""
+
+    axis: int
+    known: Dim
+    entry: int
+
+
+def _pad(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+    """What a negative number takes away is cut off, then constants are joined, axis after axis."""
+    assert isinstance(op, onnx.PadOp)
+    call = op.call()
+    rank, pads = call.operand(0).rank, call.operand(1).dims
+    given = call.optional(3)
+    axes = list(range(rank)) if given is None else ints(given.dims)
+    if call.attribute("mode", "constant") != "constant" or pads is None or axes is None:
+        return None
+    begins, ends = pads[: len(axes)], pads[len(axes) :]
+    rows = list(zip(axes_of(axes, rank), begins, ends, range(len(axes)), strict=True))
+    sides = [(AxisPad(axis, begin, i), AxisPad(axis, end, len(axes) + i)) for axis, begin, end, i in rows]
+    value: SSAValue = op.data
+    fill = op.constant_value or _scalar(emit, 0, value)
+    for begin, end in sides:
+        value = _cut(emit, value, op.pads, begin, end)
+        parts = [_filled(emit, value, op.pads, begin, fill), value, _filled(emit, value, op.pads, end, fill)]
+        kept = [part for part in parts if part is not None]
+        value = emit(onnx.ConcatOp(kept, axis=begin.axis)) if len(kept) > 1 else value
+    return [value]
+
+
+def _scalar(emit: Emitter, number: float, like: SSAValue) -> SSAValue:
+    dtype = of_mlir(element_type_of(like))
+    assert dtype is not None
+    return emit.constant(np.array(number, dtype.numpy))
+
+
+def _cut(emit: Emitter, value: SSAValue, pads: SSAValue, begin: AxisPad, end: AxisPad) -> SSAValue:
+    """The axis without what negative pads take away. What is known to take nothing needs no Slice."""
+    if not any(pad.known is None or _is_negative(pad.known) for pad in (begin, end)):
+        return value
+    math = ShapeMath(emit)
+    start = math.sub(math.vector([0]), math.min(math.take(pads, [begin.entry]), 0))
+    size = math.sizes(value, [begin.axis])
+    stop = math.add(size, math.min(math.take(pads, [end.entry]), 0))
+    return emit(onnx.SliceOp(value, start, stop, emit.ints([begin.axis])))
+
+
+def _is_negative(known: Dim) -> bool:
+    return isinstance(known, int) and known < 0
+
+
+def _filled(emit: Emitter, value: SSAValue, pads: SSAValue, pad: AxisPad, fill: SSAValue) -> SSAValue | None:
+    """What is joined at one end of an axis; None if that is known to be nothing."""
+    if isinstance(pad.known, int) and pad.known <= 0:
+        return None
+    math = ShapeMath(emit)
+    sizes = [math.sizes(value, [axis]) for axis in range(len(shape_of(value)))]
+    sizes[pad.axis] = math.max(math.take(pads, [pad.entry]), 0)
+    return emit(onnx.ExpandOp(fill, math.concat(sizes)))
+
+
+def _layer_normalization(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+    """By the formula of the op's page, for data of the dtype of the statistics."""
+    assert isinstance(op, onnx.LayerNormalizationOp)
+    if element_type_of(op.X) != element_type_of(op.Mean):
+        return None
+    call = op.call()
+    rank = call.operand(0).rank
+    axes = emit.ints(range(*slice(call.attribute("axis", -1), None).indices(rank)))
+    mean = emit(onnx.ReduceMeanOp(op.X, axes, keepdims=1))
+    centred = emit(onnx.SubOp(op.X, mean))
+    variance = emit(onnx.ReduceMeanOp(emit(onnx.MulOp(centred, centred)), axes, keepdims=1))
+    epsilon = _scalar(emit, call.attribute("epsilon", 1e-5), op.X)
+    deviation = emit(onnx.SqrtOp(emit(onnx.AddOp(variance, epsilon))))
+    scaled = emit(onnx.MulOp(emit(onnx.DivOp(centred, deviation)), op.Scale))
+    shifted = scaled if op.B is None else emit(onnx.AddOp(scaled, op.B))
+    return [shifted, mean, emit(onnx.ReciprocalOp(deviation))]
+
+
+EXPANSIONS: Mapping[type[OnnxOp], Expansion] = {
+    onnx.ConstantOfShapeOp: Expansion("T2", (onnx.ExpandOp,), _constant_of_shape),
+    onnx.EqualOp: Expansion("T", (onnx.GreaterOrEqualOp,), _equal, {onnx.AndOp: "boolean"}),
+    onnx.LayerNormalizationOp: Expansion(
+        "T",
+        (onnx.ReduceMeanOp, onnx.SubOp, onnx.MulOp, onnx.AddOp, onnx.SqrtOp, onnx.DivOp, onnx.ReciprocalOp),
+        _layer_normalization,
+    ),
+    onnx.PadOp: Expansion("T", (onnx.ConcatOp, onnx.ExpandOp, onnx.SliceOp), _pad),
+}

@@ -1,0 +1,226 @@
+"""What a compilation is for: an execution provider, an opset, and a number of threads."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+
+from xdsl.dialects.builtin import TensorType, UnrankedTensorType
+from xdsl.passes import ModulePass
+
+from dialects.onnx.base import OnnxConstant, OnnxOp, opset_range
+from dialects.onnx.opsets import OLDEST, Version
+from dialects.support import shapes
+from dialects.support.diagnostics import Diagnostic, UsageError, sentence
+from dialects.support.dtypes import HALVES, name_of
+from passes.kernels import (
+    EXPANDED_BY_RUNTIME,
+    TARGETS,
+    Kernels,
+    narrow_integers,
+    provider_of,
+    shunned,
+    symmetric_pads,
+    word_types,
+)
+from passes.kernels.expansions import EXPANSIONS
+
+DEFAULT_OPSET = 18
+"""The newest at which onnxruntime's CUDA provider has kernels for everything that gradc emits."""
+
+MOST_THREADS = 4096
+"""More than any machine is known to have; each takes memory."""
+
+
+def usable_threads() -> int:
+    """The cores that this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def check_threads(what: str, threads: int) -> None:
+    """Raise UsageError, which calls the number `what`, unless a runtime could be given so many threads."""
+    if threads < 1:
+        raise UsageError(Diagnostic("error", sentence(what, threads, "1 or more")))
+    if threads > MOST_THREADS:
+        raise UsageError(Diagnostic("error", sentence(what, threads, f"{MOST_THREADS} or fewer")))
+
+
+@dataclass(frozen=True)
+class Target:
+    """What runs the model: an execution provider of onnxruntime (`cpu`, `cuda`), or the CPU provider and
+    other runtimes (`portable`); the opset that it is written in, and the threads within an op that it is
+    meant to run with. With `strict_ieee`, no form that may turn an inf into a NaN through a zero of its own.
+
+    Raises UsageError for any other word, for an opset older than gradc writes, and for no threads.
+    """
+
+    name: str = "cpu"
+    opset: int = DEFAULT_OPSET
+    threads: int = field(default_factory=usable_threads)
+    strict_ieee: bool = False
+
+    @classmethod
+    def of(
+        cls, name: str, opset: int | None = None, threads: int | None = None, strict_ieee: bool = False
+    ) -> Target:
+        """The target with the defaults in place of what is None."""
+        given = {"opset": opset, "threads": threads, "strict_ieee": strict_ieee}
+        return cls(name, **{key: value for key, value in given.items() if value is not None})
+
+    def __post_init__(self) -> None:
+        if self.name not in TARGETS:
+            text = sentence("target", self.name, f"one of {', '.join(TARGETS)}")
+            raise UsageError(Diagnostic("error", text))
+        if self.opset < OLDEST:
+            raise UsageError(Diagnostic("error", sentence("opset", self.opset, f"{OLDEST} or newer")))
+        check_threads("threads", self.threads)
+
+    @property
+    def kernels(self) -> Kernels:
+        return Kernels(self.name, self.opset)
+
+    @property
+    def provider(self) -> str:
+        """The execution provider whose types and prices hold for this target."""
+        return provider_of(self.name)
+
+    @property
+    def symmetric_pads(self) -> str | None:
+        """Why a ConvTranspose must have equal pads at both ends of an axis, None if it need not."""
+        return symmetric_pads(self.name)
+
+    @property
+    def narrow_integers(self) -> str | None:
+        """Why arithmetic on run-time sizes stays within 31 bits, None if it has all of an s64."""
+        return narrow_integers(self.name)
+
+    def lacks(self, op: type[OnnxOp], dtype: str) -> str | None:
+        """Why this target can run neither an op on tensors of one dtype nor what `expand-ops` writes in its
+        place, None if it can."""
+        return _lacks(self.name, self.opset, op, dtype)
+
+    def _lacks(self, op: type[OnnxOp], dtype: str) -> str | None:
+        reason = self._misses(op, dtype)
+        return None if reason is None or self._can_expand(op, dtype) else reason
+
+    def lacks_kernel(self, op: OnnxOp) -> str | None:
+        """Why this target cannot run this very op, None if it can."""
+        return self._misses_kernel(op, variable_types(op))
+
+    def leaves_to_runtime(self, op: OnnxOp) -> bool:
+        """Whether the runtime, which has no kernel for an op, writes others in its place."""
+        name = op.onnx_name()
+        return name in EXPANDED_BY_RUNTIME and name not in shunned(self.name)
+
+    def lacks_form(self, op: OnnxOp) -> str | None:
+        """Why this target can run an op in no form that a pass gives it, None if it can: as it is, with half
+        types widened, or as what `expand-ops` writes in its place."""
+        first, last = opset_range(op)
+        if self.opset < first or (last is not None and self.opset >= last):
+            return f"{op.onnx_name()} in this form is not of opset {self.opset}"
+        reason = None if isinstance(op, OnnxConstant) else self.lacks_kernel(op)
+        return None if reason is None or self.expands(op) or self._runs_wide(op) else reason
+
+    def expands(self, op: OnnxOp) -> bool:
+        """Whether other ops are to stand in place of this one: there are such, and it has no kernel, also not
+        where half types are widened."""
+        expansion = EXPANSIONS.get(type(op))
+        if expansion is None or self.lacks_kernel(op) is None or self._runs_wide(op):
+            return False
+        return self._can_expand(type(op), variable_types(op)[expansion.data])
+
+    def _can_expand(self, op: type[OnnxOp], dtype: str) -> bool:
+        expansion = EXPANSIONS.get(op)
+        return expansion is not None and not any(
+            self._misses(other, its) for other, its in expansion.needed(dtype)
+        )
+
+    def _runs_wide(self, op: OnnxOp) -> bool:
+        types = variable_types(op)
+        wide = {variable: "f32" if dtype in HALVES else dtype for variable, dtype in types.items()}
+        return wide != types and self._misses_kernel(op, wide) is None
+
+    def _misses(self, op: type[OnnxOp], dtype: str) -> str | None:
+        """Why there is no kernel for an op on tensors of one dtype, None if there is."""
+        if reason := self._misses_op(op):
+            return reason
+        version = schema_version(op, self.opset)
+        words = version.types.items() if version else ()
+        types = {variable: dtype for variable, known in words if dtype in known.split()}
+        if types and self.kernels.has(op.onnx_name(), revision(op, self.opset), types):
+            return None
+        return f"{op.onnx_name()} has no {dtype} kernel on {self.name} at opset {self.opset}"
+
+    def _misses_kernel(self, op: OnnxOp, types: Mapping[str, str]) -> str | None:
+        """Why there is no kernel for an op if its type variables are these, None if there is."""
+        if reason := self._misses_op(type(op)):
+            return reason
+        name, since = op.onnx_name(), revision(type(op), self.opset)
+        shown = ", ".join(sorted(set(types.values())))
+        if not self.kernels.has(name, since, types):
+            return f"{name} has no kernel for {shown} on {self.name} at opset {self.opset}"
+        attributes = op.onnx_attributes() if name in word_types(self.name) else {}
+        failing = self.kernels.failing_word(name, attributes, types)
+        return failing and f"{name} with {failing} fails for {shown} on {self.name}"
+
+    def _misses_op(self, op: type[OnnxOp]) -> str | None:
+        """Why the target does without an op, whatever its types."""
+        if reason := shunned(self.name).get(op.onnx_name()):
+            return f"{op.onnx_name()} is not {self.name}: {reason}"
+        if schema_version(op, self.opset) is None:
+            return f"{op.onnx_name()} needs opset {op.VERSIONS[0].since}, the target is {self.opset}"
+        return None
+
+
+@cache
+def _lacks(name: str, opset: int, op: type[OnnxOp], dtype: str) -> str | None:
+    """For any number of threads, strict or not: the same kernels are there."""
+    return Target(name, opset, threads=1)._lacks(op, dtype)
+
+
+def schema_version(op: type[OnnxOp], opset: int) -> Version | None:
+    """What the schema of an op admits at an opset, None if the op is younger."""
+    known = [version for version in op.VERSIONS if version.since <= opset]
+    return known[-1] if known else None
+
+
+def revision(op: type[OnnxOp], opset: int) -> int:
+    """The number of the schema that is in force at an opset, by which runtimes register kernels."""
+    return max(since for since in op.REVISIONS if since <= opset)
+
+
+def variable_types(op: OnnxOp) -> dict[str, str]:
+    """The dtype word of each type variable of an op; the tables of kernels know those of tensors alone."""
+    found = {}
+    definition = op.get_irdl_definition()
+    for name, _ in (*definition.operands, *definition.results):
+        given = getattr(op, name)
+        values = given if isinstance(given, tuple | list) else (given,)
+        for value in values:
+            if value is not None and isinstance(value.type, TensorType | UnrankedTensorType):
+                found[op.TYPES[name]] = name_of(shapes.element_type_of(value))
+    return found
+
+
+@dataclass(frozen=True)
+class TargetPass(ModulePass):
+    """A pass with the options `target`, `opset`, `threads` and `strict_ieee`.
+
+    The threads are by default the cores of this process; a number that was given is always printed.
+    """
+
+    target: str = "cpu"
+    opset: int = DEFAULT_OPSET
+    threads: int | None = None
+    strict_ieee: bool = False
+
+    def __post_init__(self) -> None:
+        _ = self.env  # refuses what is no target before any pass has run
+
+    @property
+    def env(self) -> Target:
+        return Target.of(self.target, self.opset, self.threads, self.strict_ieee)

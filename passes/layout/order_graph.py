@@ -1,0 +1,231 @@
+"""A function as tensors and the ops that could read and write them in other orders of their axes.
+
+Transposes are no ops here: what they make is the tensor that they read, in another order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation, SSAValue
+
+from dialects.grad.conv import GradConvOp
+from dialects.onnx import ops as onnx
+from dialects.support.shapes import has_rank, shape_of
+from passes.emit.captured import uses_by
+from passes.emit.rewriting import Emitter
+from passes.layout.orders import (
+    Order,
+    compose,
+    data_of,
+    identity,
+    inverse,
+    layout_orders,
+    moved,
+    orders_of,
+)
+
+Choice = dict[Operation, Order]
+"""The order of each op that moves."""
+
+
+@dataclass(eq=False)
+class Tensor:
+    """A value and all that Transposes make of it, with orders relative to the value.
+
+    A value without a rank has the empty order. `fixed` are the orders in which ops that do not move read it.
+    `readers` are those that do, each with the order in which it reads now; `followers` those for which it is
+    not the first operand.
+    """
+
+    value: SSAValue
+    fixed: set[Order] = field(default_factory=set)
+    readers: list[tuple[Operation, Order]] = field(default_factory=list)
+    followers: list[tuple[Operation, Order]] = field(default_factory=list)
+
+    @property
+    def given(self) -> Order:
+        return identity(len(shape_of(self.value))) if has_rank(self.value) else ()
+
+    def made(self, choice: Choice) -> Order:
+        """The order in which it is made."""
+        maker = self.value.owner
+        return choice.get(maker, self.given) if isinstance(maker, Operation) else self.given
+
+    def needs(self, choice: Choice, but: Operation | None = None) -> set[Order]:
+        """The orders in which it is read, but by one op."""
+        moving = (*self.readers, *self.followers)
+        return self.fixed | {compose(read, choice[op]) for op, read in moving if op is not but}
+
+
+Place = tuple[Tensor, Order]
+"""What an operand is: a tensor in an order."""
+
+
+@dataclass(eq=False)
+class Family:
+    """Ops that move and are connected by tensors, and the orders that anything of them suggests.
+
+    A convolution suggests the order of its other layout, a Transpose whatever lies between layouts; an
+    op that takes any order suggests none. `transposed` tells whether there is a Transpose among them.
+    """
+
+    ops: list[Operation] = field(default_factory=list)
+    suggested: set[Order] = field(default_factory=set)
+    transposed: bool = False
+
+
+@dataclass
+class OrderGraph:
+    """`operands` has what each op but Transposes reads, its regions included, `reads` the data of each op
+    that moves; all are in the order of the function."""
+
+    tensors: dict[SSAValue, Tensor] = field(default_factory=dict)
+    operands: dict[Operation, list[Place]] = field(default_factory=dict)
+    reads: dict[Operation, list[Place]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, function: FuncOp) -> OrderGraph:
+        graph = cls()
+        places: dict[SSAValue, Place] = {value: graph._add(value) for value in function.args}
+        for op in function.body.block.ops:
+            if isinstance(op, onnx.TransposeOp) and has_rank(op.data):
+                tensor, read = places[op.data]
+                places[op.transposed] = (tensor, compose(read, _perm(op)))
+                continue
+            graph._read(op, [places[use.operation.operands[use.index]] for use in uses_by(op)])
+            places |= {value: graph._add(value) for value in op.results}
+        return graph
+
+    def _add(self, value: SSAValue) -> Place:
+        tensor = self.tensors[value] = Tensor(value)
+        return tensor, tensor.given
+
+    def _read(self, op: Operation, places: list[Place]) -> None:
+        self.operands[op] = places
+        moving = len(data_of(op)) if orders_of(op) else 0
+        if moving:
+            self.reads[op] = places[:moving]
+        for index, (tensor, read) in enumerate(places):
+            if index < moving:
+                (tensor.followers if index else tensor.readers).append((op, read))
+            elif not isinstance(op, onnx.ShapeOp):
+                tensor.fixed.add(read)
+
+    def families(self) -> list[Family]:
+        found: dict[Tensor, Family] = {}
+        for op, places in self.reads.items():
+            tensors = [*(tensor for tensor, _ in places), self.tensors[op.results[0]]]
+            family = _joined(tensors, found)
+            family.ops.append(op)
+            if isinstance(op, GradConvOp):
+                family.suggested.update(orders_of(op))
+            if any(_is_transposed(tensor) for tensor in tensors):
+                family.transposed = True
+                family.suggested.update(layout_orders(len(tensors[0].given)))
+        return list(dict.fromkeys(found.values()))
+
+    def write(self, choice: Choice) -> None:
+        """Give each op that moves its order, in place, with no more Transposes than that takes.
+
+        Transposes that nobody reads any more are left to be swept up.
+        """
+        written = {tensor: Written(tensor, tensor.made(choice)) for tensor in self.tensors.values()}
+        replaced = []
+        for op, places in self.operands.items():
+            order = choice.get(op, ())
+            count = len(self.reads.get(op, ()))
+            wanted = [compose(read, order) for _, read in places[:count]] + [r for _, r in places[count:]]
+            values = [
+                written[place[0]].in_order(read, op) for place, read in zip(places, wanted, strict=True)
+            ]
+            for use, value in zip(list(uses_by(op)), values, strict=True):
+                if use.operation.operands[use.index] is not value:
+                    use.operation.operands[use.index] = value
+            if order and order != identity(len(order)):
+                written[self.tensors[op.results[0]]].values[order] = _moved(op, order, values[:count])
+                replaced.append(op)
+        for op in reversed(replaced):
+            for use in list(op.results[0].uses):
+                assert isinstance(use.operation, onnx.TransposeOp)
+                _erase_transposes(use.operation)
+            op.detach()
+            op.erase()
+
+
+@dataclass
+class Written:
+    """The values that a tensor is there in, by their orders."""
+
+    tensor: Tensor
+    made: Order
+    values: dict[Order, SSAValue] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.made == self.tensor.given:
+            self.values[self.made] = self.tensor.value
+
+    def in_order(self, order: Order, reader: Operation) -> SSAValue:
+        if order not in self.values:
+            perm = compose(inverse(self.made), order)
+            transpose = onnx.TransposeOp(self.values[self.made], perm=perm)
+            maker = self.tensor.value.owner
+            transpose.location = maker.location if isinstance(maker, Operation) else reader.location
+            transpose.transposed.name_hint = self.tensor.value.name_hint
+            block = reader.parent_block()
+            assert block is not None
+            block.insert_op_before(transpose, reader)
+            self.values[order] = transpose.transposed
+        return self.values[order]
+
+
+def _moved(op: Operation, order: Order, data: Sequence[SSAValue]) -> SSAValue:
+    """Put the op in another order beside itself; its new result."""
+    block, emit = op.parent_block(), Emitter()
+    assert block is not None
+    result = emit(moved(op, order, data, emit))
+    for emitted in emit.ops:
+        emitted.location = op.location
+    block.insert_ops_before(emit.ops, op)
+    result.name_hint = op.results[0].name_hint
+    return result
+
+
+def _erase_transposes(op: onnx.TransposeOp) -> None:
+    """What a replaced op gave was read by Transposes only, and these by no more than such."""
+    found = [op]
+    for transpose in found:
+        for use in transpose.transposed.uses:
+            assert isinstance(use.operation, onnx.TransposeOp)
+            found.append(use.operation)
+    for transpose in reversed(found):
+        transpose.detach()
+        transpose.erase()
+
+
+def _joined(tensors: list[Tensor], found: dict[Tensor, Family]) -> Family:
+    """One family of all the tensors; `found` has that of each tensor."""
+    known = list(dict.fromkeys(found[tensor] for tensor in tensors if tensor in found))
+    largest = max(known, key=lambda family: len(family.ops), default=Family())
+    merged = [family for family in known if family is not largest]
+    for family in merged:
+        largest.ops += family.ops
+        largest.suggested |= family.suggested
+        largest.transposed |= family.transposed
+    for tensor, family in found.items() if merged else ():
+        if family in merged:
+            found[tensor] = largest
+    found |= dict.fromkeys(tensors, largest)
+    return largest
+
+
+def _is_transposed(tensor: Tensor) -> bool:
+    reads = {read for _, read in (*tensor.readers, *tensor.followers)} | tensor.fixed
+    return not reads <= {tensor.given}
+
+
+def _perm(op: onnx.TransposeOp) -> Order:
+    rank = len(shape_of(op.data))
+    return tuple(op.onnx_attributes().get("perm", reversed(range(rank))))  # pyright: ignore

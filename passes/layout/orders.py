@@ -1,0 +1,150 @@
+"""Ops that can be written for any order of their data's axes: which they are, and how they move.
+
+An order is a permutation as Transpose takes it: axis i of a tensor in an order is axis order[i] of the
+tensor as it is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import TypeVar
+
+from xdsl.dialects.builtin import StringAttr, TensorType
+from xdsl.ir import Block, Operation, SSAValue
+
+from dialects.grad.conv import DATA_LAYOUTS, GradConvOp, TakeWindowOp
+from dialects.grad.resize import ResizeBackwardDynamicOp, ResizeBackwardOp
+from dialects.onnx import ops as onnx
+from dialects.onnx import traits
+from dialects.support import layouts
+from dialects.support.attributes import INTS
+from dialects.support.shapes import element_type_of, has_rank, shape_of, tensor_type
+from passes.emit.rewriting import Emitter
+from passes.emit.shape_math import ShapeMath
+
+Order = tuple[int, ...]
+OpT = TypeVar("OpT", bound=Operation)
+
+ON_AXES = (ResizeBackwardOp, ResizeBackwardDynamicOp, TakeWindowOp)
+"""Ops with an attribute `axes` into their first operand."""
+
+ELEMENTWISE = (
+    traits.FUNCTIONS
+    | traits.BITWISE_FUNCTIONS
+    | traits.TESTS
+    | traits.BROADCASTING - frozenset(("StringConcat",))
+)
+"""Ops that take any order, if all their operands are in it: sums of gradients, masks."""
+
+ON_FIRST = traits.CONVERSIONS | traits.BOUNDED | frozenset(("Pad",))
+"""Ops that take any order of their first operand, whatever the others are."""
+
+
+@lru_cache
+def compose(first: Order, then: Order) -> Order:
+    """The order that a tensor in order `first` has after a Transpose by `then`."""
+    return tuple(first[axis] for axis in then)
+
+
+@lru_cache
+def inverse(order: Order) -> Order:
+    return tuple(order.index(axis) for axis in range(len(order)))
+
+
+def identity(rank: int) -> Order:
+    return tuple(range(rank))
+
+
+def layout_orders(rank: int) -> list[Order]:
+    """What a Transpose between the layouts may do to a tensor of that rank; nothing to one of rank 0."""
+    if rank == 0:
+        return []
+    pairs = [(source, target) for source in DATA_LAYOUTS for target in DATA_LAYOUTS]
+    return [layouts.permutation(source, target, rank - 2) for source, target in pairs]
+
+
+def data_of(op: Operation) -> Sequence[SSAValue]:
+    """The operands that move with an op that moves: the first, or all."""
+    return op.operands if _kind(op) in ELEMENTWISE else op.operands[:1]
+
+
+def _kind(op: Operation) -> str:
+    """ONNX's name of an op of its dialect."""
+    return op.name.removeprefix("onnx.")
+
+
+def orders_of(op: Operation) -> list[Order]:
+    """The orders of its data and its result for which an op can be written, as given first.
+
+    Empty for an op that is bound to the order that it has.
+    """
+    if isinstance(op, GradConvOp):
+        given = op.value("layout")
+        return [
+            layouts.permutation(given, layout, op.spatial_rank)
+            for layout in (given, *(other for other in DATA_LAYOUTS if other != given))
+        ]
+    return list(dict.fromkeys(layout_orders(_free_rank(op))))
+
+
+def _free_rank(op: Operation) -> int:
+    """The rank of the data of an op that takes any order; 0 for others, and where layouts mean nothing."""
+    if not isinstance(op, ON_AXES) and _kind(op) not in ELEMENTWISE | ON_FIRST:
+        return 0
+    if isinstance(op, onnx.PadOp) and op.axes is not None:
+        return 0
+    if not all(map(has_rank, (*op.operands, *op.results))):
+        return 0
+    ranks = {len(shape_of(value)) for value in (*data_of(op), *op.results)}
+    return ranks.pop() if len(ranks) == 1 and ranks <= {3, 4, 5} else 0
+
+
+def reordered(value: SSAValue, order: Order) -> TensorType:
+    """The type of a tensor in another order."""
+    return tensor_type(element_type_of(value), [shape_of(value)[axis] for axis in order])
+
+
+def moved(op: OpT, order: Order, data: Sequence[SSAValue], emit: Emitter) -> OpT:
+    """The op on `data`, its `data_of` in one of its `orders_of`; so is its result then."""
+    properties, rest = dict(op.properties), list(op.operands[len(data) :])
+    if isinstance(op, GradConvOp):
+        given = op.value("layout")
+        (layout,) = (
+            layout
+            for layout in DATA_LAYOUTS
+            if layouts.permutation(given, layout, op.spatial_rank) == order and layout != given
+        )
+        properties["layout"] = StringAttr(layout)
+    elif isinstance(op, ON_AXES):
+        properties["axes"] = INTS.encode([order.index(axis) for axis in op.value("axes")])
+    elif isinstance(op, onnx.PadOp):
+        rest[0] = ShapeMath(emit).take(op.pads, [*order, *(len(order) + axis for axis in order)])
+    return type(op).create(
+        operands=[*data, *rest],
+        result_types=[reordered(op.results[0], order)],
+        properties=properties,
+        attributes=op.attributes,
+        location=op.location,
+    )
+
+
+@contextmanager
+def twin(op: OpT, order: Order, data: Sequence[SSAValue] = ()) -> Iterator[OpT]:
+    """`moved`, in no block, for as long as the context lasts.
+
+    It reads `data`, or values that are nothing but their types.
+    """
+    data = data or Block(arg_types=[reordered(value, order) for value in data_of(op)]).args
+    other = moved(op, order, data, Emitter())
+    try:
+        yield other
+    finally:
+        other.drop_all_references()
+
+
+def subsets(orders: Sequence[Order]) -> Iterator[frozenset[Order]]:
+    """All subsets, smaller ones before those that contain them."""
+    for bits in range(1 << len(orders)):
+        yield frozenset(order for i, order in enumerate(orders) if bits >> i & 1)

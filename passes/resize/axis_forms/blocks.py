@@ -1,0 +1,148 @@
+"""A sampling that repeats, every P positions to Q: one small matrix for all blocks of the axis.
+
+The axis is reshaped into blocks of m P positions, without a copy, and all are multiplied by one matrix
+(m P, 1 + m Q + 1). Its outer columns are what a block gives to its neighbours; at the ends of the axis,
+where coordinates are clamped, they fall on the first and the last position themselves. `nearest` has no
+such columns where no position is shared.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from dialects.grad.sampling import AxisSampling
+from dialects.onnx import ops as onnx
+from dialects.support.memo import FEW
+from dialects.support.shapes import shape_of
+from passes.cost.work import Sizes, Work
+from passes.emit.budget import Built
+from passes.emit.rewriting import Emitter
+from passes.emit.tensors import contract, product, reshape, size_of
+from passes.resize.axis_forms.base import MATRIX_MIXES, AxisForm, as_dtype_of
+from passes.resize.axis_forms.periods import no_period, period_sizes, three_periods
+
+WIDTH = 16
+"""Columns of the matrix to aim at: as many as the runtime's kernels compute at once (AVX-512, f32)."""
+
+
+@dataclass(frozen=True)
+class Period:
+    """Blocks of `p` positions of diff_dst to `q` of diff_src, `count` of them.
+
+    `matrix` (p, before + q + after): what a block gives to the one before it, itself, the one behind it.
+    """
+
+    p: int
+    q: int
+    count: int
+    before: int
+    after: int
+    matrix: np.ndarray
+
+
+class Blocks(AxisForm):
+    needs: ClassVar = (onnx.MatMulOp, onnx.SplitOp, onnx.SliceOp, onnx.ConcatOp, onnx.AddOp, onnx.PadOp)
+
+    def refuses(self, sampling: AxisSampling) -> str | None:
+        return no_period(sampling)
+
+    def builds(self, sampling: AxisSampling) -> Built:
+        """The matrix is read off the middle of three periods."""
+        if self.refuses(sampling):
+            return Built()
+        p, q, _ = _sizes(sampling)
+        return Built(3 * p * (q + 2), 20)
+
+    def mixes(self, sampling: AxisSampling) -> str | None:
+        return MATRIX_MIXES
+
+    def works(self, work: Work, data: Sizes, axis: int, sampling: AxisSampling) -> None:
+        period = period_of(sampling)
+        outer, behind = data[:axis], data[axis + 1 :]
+        widths = [1] * period.before + _ends(period.q) + [1] * period.after
+        flat = (math.prod(behind),) if behind else ()
+        work.contract((*outer, period.count, period.p, *flat), axis + 1, sum(widths))
+        if period.before or period.after:
+            work.split((*outer, period.count, sum(widths), *flat), axis + 1, widths)
+
+    def write(self, emit: Emitter, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
+        period = period_of(sampling)
+        rank = len(shape_of(value))
+        outer = [size_of(emit, value, a) for a in range(axis)]
+        inner = [size_of(emit, value, a) for a in range(axis + 1, rank)]
+        flat = [product(emit, inner)] if inner else []
+        blocks = reshape(emit, value, [*outer, period.count, period.p, *flat])
+        matrix = emit.constant(as_dtype_of(value, period.matrix))
+        given = contract(emit, blocks, axis + 1, matrix)
+        return reshape(emit, _added(emit, given, axis, period), [*outer, sampling.x, *inner])
+
+
+@lru_cache(FEW)
+def period_of(sampling: AxisSampling) -> Period:
+    p, q, count = _sizes(sampling)
+    three = three_periods(sampling, p, q)
+    rows = three.part(range(p, 2 * p), range(3 * q))
+    used = np.flatnonzero(rows.any(axis=0))
+    before, after = max(0, q - int(used[0])), max(0, int(used[-1]) - (2 * q - 1))
+    assert max(before, after) <= 1
+    return Period(p, q, count, before, after, rows[:, q - before : 2 * q + after])
+
+
+def _sizes(sampling: AxisSampling) -> tuple[int, int, int]:
+    """Those whose matrix is nearest to WIDTH columns. A factor further from it is never nearest."""
+    return period_sizes(sampling, 2 * WIDTH, lambda q: (abs(q + 2 - WIDTH), q))
+
+
+def _added(emit: Emitter, given: SSAValue, axis: int, period: Period) -> SSAValue:
+    """(.., count, before + q + after, ..) to (.., count, q, ..): neighbours' columns added to the ends."""
+    if not period.before and not period.after:
+        return given
+    widths = [1] * period.before + _ends(period.q) + [1] * period.after
+    split = onnx.SplitOp(given, emit.ints(widths), axis=axis + 1, results=len(widths))
+    emit.ops.append(split)
+    parts = list(split.results)
+    left = parts.pop(0) if period.before else None
+    right = parts.pop() if period.after else None
+    first = _shifted(emit, left, right, axis, (range(1), range(period.count - 1)))
+    end = period.count - 1
+    last = _shifted(emit, left, right, axis, (range(1, period.count), range(end, period.count)))
+    parts[0] = emit(onnx.AddOp(parts[0], first))
+    parts[-1] = emit(onnx.AddOp(parts[-1], last))
+    return emit(onnx.ConcatOp(parts, axis=axis + 1)) if len(parts) > 1 else parts[0]
+
+
+def _ends(q: int) -> list[int]:
+    """q as first position, middle and last."""
+    return [1] * q if q <= 2 else [1, q - 2, 1]
+
+
+def _shifted(
+    emit: Emitter, left: SSAValue | None, right: SSAValue | None, axis: int, takes: tuple[range, range]
+) -> SSAValue:
+    """What is added to one end of every block, (.., count, 1, ..): parts of the left and right columns.
+
+    First positions: block 0 has its own left column, block b the right one of block b - 1.
+    Last positions: block b has the left column of block b + 1, the last its own right one.
+    """
+    parts = [
+        _part(emit, column, axis, take)
+        for column, take in zip((left, right), takes, strict=True)
+        if column is not None
+    ]
+    if len(parts) == 2:
+        return emit(onnx.ConcatOp(parts, axis=axis))
+    rank = len(shape_of(parts[0]))
+    zeros = [0] * (2 * rank)
+    zeros[axis if left is None else rank + axis] = len(takes[0] if left is None else takes[1])
+    return emit(onnx.PadOp(parts[0], emit.ints(zeros)))
+
+
+def _part(emit: Emitter, value: SSAValue, axis: int, take: range) -> SSAValue:
+    bounds = ([take.start], [take.stop], [axis])
+    return emit(onnx.SliceOp(value, *map(emit.ints, bounds)))

@@ -1,0 +1,180 @@
+"""A sampling that repeats, every P positions to Q: a Conv of stride m P with m Q output channels.
+
+The axis is the height of images of one channel, what lies behind it their width (or it is the width, if
+nothing does). diff_src at Q b + q weighs the positions P b + first + k of diff_dst alike for every b, by
+w[q, k]: one output channel per q. onnxruntime reads such images where they are, without a reordering, and
+computes 16 channels at once; a Transpose puts the channels between the blocks.
+
+Clamped coordinates: what would fall on position -1 falls on 0, what would fall on X falls on X - 1. The few
+positions of diff_dst that do are weighed by themselves, and added to that end.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from dialects.grad.sampling import AxisSampling
+from dialects.onnx import ops as onnx
+from dialects.support.memo import FEW
+from dialects.support.shapes import shape_of
+from passes.conv.work import reorders
+from passes.cost.work import Sizes, Work
+from passes.emit.budget import Built
+from passes.emit.rewriting import Emitter
+from passes.emit.tensors import contract, product, reshape, size_of
+from passes.resize.axis_forms.base import MATRIX_MIXES, AxisForm, as_dtype_of
+from passes.resize.axis_forms.periods import no_period, period_sizes, three_periods
+
+CHANNELS = 16
+"""Output channels that a kernel computes at once: fewer take as long."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """Windows of diff_dst, the b-th beginning at p b + first, to q positions of diff_src each.
+
+    `weights` (q, K). `begin` and `end` (k, 1) are what the first and the last k positions of diff_dst add
+    to the first and the last of diff_src.
+    """
+
+    p: int
+    q: int
+    first: int
+    weights: np.ndarray
+    begin: np.ndarray
+    end: np.ndarray
+
+    @property
+    def pads(self) -> tuple[int, int]:
+        """Never negative, as a window covers its own block."""
+        return -self.first, self.first + self.weights.shape[1] - self.p
+
+
+class Convs(AxisForm):
+    needs: ClassVar = (
+        onnx.ConvOp,
+        onnx.TransposeOp,
+        onnx.SliceOp,
+        onnx.MatMulOp,
+        onnx.SplitOp,
+        onnx.AddOp,
+        onnx.ConcatOp,
+    )
+
+    def refuses(self, sampling: AxisSampling) -> str | None:
+        return no_period(sampling)
+
+    def builds(self, sampling: AxisSampling) -> Built:
+        """The weights are read off the middle of three periods, and its ends."""
+        if self.refuses(sampling):
+            return Built()
+        p, q, _ = _sizes(sampling)
+        return Built(3 * p * (q + 2), 15)
+
+    def mixes(self, sampling: AxisSampling) -> str | None:
+        return MATRIX_MIXES
+
+    def works(self, work: Work, data: Sizes, axis: int, sampling: AxisSampling) -> None:
+        window = window_of(sampling)
+        outer, behind = data[:axis], data[axis + 1 :]
+        along = 0 if behind else 1
+        kernel, stride, begin, end = [1, 1], [1, 1], [0, 0], [0, 0]
+        kernel[along], stride[along] = window.weights.shape[1], window.p
+        begin[along], end[along] = window.pads
+        plane = [sampling.y, math.prod(behind)] if behind else [1, sampling.y]
+        found = [sampling.x // window.q, math.prod(behind)] if behind else [1, sampling.x // window.q]
+        images, result = (math.prod(outer), 1, *plane), (math.prod(outer), window.q, *found)
+        weights = work.constant((window.q, 1, *kernel))
+        work.run("Conv", result, images, weights, strides=stride, pads=[*begin, *end])
+        if not along:
+            # along the width it is a part of the reorder
+            reorders(work, work.steps[-1:])
+            work.run("Transpose", [result[axis] for axis in (0, 2, 1, 3)], result, perm=[0, 2, 1, 3])
+        if window.begin.size or window.end.size:
+            whole = (*outer, sampling.x, *behind)
+            parts = [(*outer, width, *behind) for width in _ends(sampling.x)]
+            work.split(whole, axis, _ends(sampling.x))
+            work.run("Concat", whole, *parts, axis=axis)
+
+    def write(self, emit: Emitter, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
+        window = window_of(sampling)
+        rank = len(shape_of(value))
+        outer = [size_of(emit, value, a) for a in range(axis)]
+        inner = [size_of(emit, value, a) for a in range(axis + 1, rank)]
+        plane = [sampling.y, product(emit, inner)] if inner else [1, sampling.y]
+        blocks = _convolved(emit, reshape(emit, value, [product(emit, outer), 1, *plane]), window)
+        result = reshape(emit, blocks, [*outer, sampling.x, *inner])
+        return _with_ends(emit, result, value, axis, window)
+
+
+@lru_cache(FEW)
+def window_of(sampling: AxisSampling) -> Window:
+    p, q, _ = _sizes(sampling)
+    three = three_periods(sampling, p, q)
+    columns = three.part(range(3 * p), range(q, 2 * q))
+    used = np.flatnonzero(columns.any(axis=1))
+    # a window covers its own block, if with weights of 0: pads must not be negative
+    low, high = min(int(used[0]), p), max(int(used[-1]), 2 * p - 1)
+    # the first and last of three blocks are clamped as those of the axis are, the middle one is not
+    begin = three.part(range(p), range(1))[:, 0] - columns[p : 2 * p, 0]
+    last = three.part(range(2 * p, 3 * p), range(3 * q - 1, 3 * q))[:, 0]
+    end = last - columns[p : 2 * p, -1]
+    return Window(p, q, low - p, columns[low : high + 1].T, _trimmed(begin), _trimmed(end[::-1])[::-1])
+
+
+def _trimmed(weights: np.ndarray) -> np.ndarray:
+    """A column without the zeros at its end."""
+    used = np.flatnonzero(weights)
+    return weights[: int(used[-1]) + 1 if len(used) else 0, None]
+
+
+def _sizes(sampling: AxisSampling) -> tuple[int, int, int]:
+    """As many channels as are computed at once; else the fewest."""
+    return period_sizes(sampling, CHANNELS, lambda q: (max(0, q - CHANNELS), -q))
+
+
+def _convolved(emit: Emitter, images: SSAValue, window: Window) -> SSAValue:
+    """Images (N, 1, Y, I) to (N, blocks, q, I); images (N, 1, 1, Y) to (N, 1, blocks, q)."""
+    along = 1 if shape_of(images)[2] == 1 else 0
+    kernel, stride, begin, end = [1, 1], [1, 1], [0, 0], [0, 0]
+    kernel[along], stride[along] = window.weights.shape[1], window.p
+    begin[along], end[along] = window.pads
+    weights = emit.constant(as_dtype_of(images, window.weights.reshape(window.q, 1, *kernel)))
+    value = emit(onnx.ConvOp(images, weights, strides=stride, pads=[*begin, *end]))
+    return emit(onnx.TransposeOp(value, perm=[0, 2, 3, 1] if along else [0, 2, 1, 3]))
+
+
+def _with_ends(emit: Emitter, value: SSAValue, diff_dst: SSAValue, axis: int, window: Window) -> SSAValue:
+    """What the first and last positions of diff_dst add to those of the result."""
+    if not (window.begin.size or window.end.size):
+        return value
+    x, y = (shape_of(tensor)[axis] for tensor in (value, diff_dst))
+    assert isinstance(x, int)
+    assert isinstance(y, int)
+    widths = _ends(x)
+    split = onnx.SplitOp(value, emit.ints(widths), axis=axis, results=len(widths))
+    emit.ops.append(split)
+    parts: list[SSAValue] = list(split.results)
+    ends = ((0, window.begin, 0), (-1, window.end, y - len(window.end)))
+    for index, weights, start in ends:
+        if weights.size:
+            added = _weighed(emit, diff_dst, axis, range(start, start + len(weights)), weights)
+            parts[index] = emit(onnx.AddOp(parts[index], added))
+    return emit(onnx.ConcatOp(parts, axis=axis))
+
+
+def _ends(x: int) -> list[int]:
+    """x positions as the first, those between and the last."""
+    return [1, x - 2, 1] if x > 2 else [1, 1]
+
+
+def _weighed(emit: Emitter, value: SSAValue, axis: int, rows: range, weights: np.ndarray) -> SSAValue:
+    bounds = ([rows.start], [rows.stop], [axis])
+    taken = emit(onnx.SliceOp(value, *map(emit.ints, bounds)))
+    return contract(emit, taken, axis, emit.constant(as_dtype_of(value, weights)))

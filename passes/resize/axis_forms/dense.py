@@ -1,0 +1,35 @@
+"""The sampling matrix as it is: diff_src = M^T diff_dst with M (Y, X) of `AxisSampling.matrix`.
+
+The last axis is multiplied from the right, any other from the left, with what lies behind it as columns.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from xdsl.ir import SSAValue
+
+from dialects.grad.sampling import AxisSampling
+from dialects.onnx import ops as onnx
+from passes.cost.work import Sizes, Work
+from passes.emit import budget
+from passes.emit.budget import Built
+from passes.emit.rewriting import Emitter
+from passes.emit.tensors import contract
+from passes.resize.axis_forms.base import MATRIX_MIXES, AxisForm, as_dtype_of
+
+
+class Dense(AxisForm):
+    needs: ClassVar = (onnx.MatMulOp,)
+
+    def builds(self, sampling: AxisSampling) -> Built:
+        return budget.evaluated(sampling) + Built(sampling.y * sampling.x, 1)
+
+    def mixes(self, sampling: AxisSampling) -> str | None:
+        return MATRIX_MIXES
+
+    def works(self, work: Work, data: Sizes, axis: int, sampling: AxisSampling) -> None:
+        work.contract(data, axis, sampling.x)
+
+    def write(self, emit: Emitter, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
+        return contract(emit, value, axis, emit.constant(as_dtype_of(value, sampling.matrix())))

@@ -1,0 +1,130 @@
+"""What each position of diff_src reads, gathered: tap after tap, weighted, added.
+
+For axes with something behind them: Gather copies whole rows. A position that reads less than the others
+reads any row with weight 0; where all other weights are one number, a row of zeros that is added.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import ClassVar
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from dialects.grad.sampling import AxisSampling, parts
+from dialects.onnx import ops as onnx
+from dialects.support.memo import MOST
+from dialects.support.shapes import shape_of
+from passes.cost.work import Sizes, Work
+from passes.emit import budget
+from passes.emit.budget import Built
+from passes.emit.rewriting import Emitter
+from passes.emit.tensors import added
+from passes.resize.axis_forms.bands import Bands
+from passes.resize.axis_forms.base import AxisForm, as_dtype_of
+
+MOST_TAPS = 4
+"""More are read only where the matrix is too large to multiply, even in bands."""
+
+
+class Gathers(AxisForm):
+    needs: ClassVar = (onnx.GatherOp, onnx.MulOp, onnx.AddOp, onnx.PadOp)
+
+    def refuses(self, sampling: AxisSampling) -> str | None:
+        taps = most_taps(sampling)
+        if taps > MOST_TAPS and budget.is_modest(Bands().builds(sampling), sampling.x + sampling.y):
+            return f"a position reads {taps} positions, more than {MOST_TAPS}"
+        return None
+
+    def builds(self, sampling: AxisSampling) -> Built:
+        """A position and a weight for each tap of each position of the result."""
+        known = budget.evaluated(sampling)
+        if budget.is_too_much(known):
+            return known
+        taps = most_taps(sampling)
+        return known + Built(2 * taps * sampling.x, 3 * taps)
+
+    def mixes(self, sampling: AxisSampling) -> str | None:
+        _, weights = tables(sampling)
+        if weights.all() or _is_common(weights, sampling.y):
+            return None
+        return "a position that reads less than the others reads a row times 0"
+
+    def works(self, work: Work, data: Sizes, axis: int, sampling: AxisSampling) -> None:
+        taps, result = most_taps(sampling), (*data[:axis], sampling.x, *data[axis + 1 :])
+        for _ in range(taps):
+            work.gather(data, axis, [sampling.x])
+        for _ in range(taps - 1):
+            work.run("Add", result, result, result)
+
+    def write(self, emit: Emitter, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
+        return gathered(emit, value, axis, *tables(sampling))
+
+
+def gathered(
+    emit: Emitter, value: SSAValue, axis: int, positions: np.ndarray, weights: np.ndarray
+) -> SSAValue:
+    """For X positions of an axis the sum over taps of what they read, weighted; both are (taps, X), or
+    (taps, X..) where several axes are to be in place of the one."""
+    y = shape_of(value)[axis]
+    assert isinstance(y, int)
+    if _is_common(weights, y):
+        value, positions = _weighted_before(emit, value, axis, positions, weights)
+        weights = np.ones_like(weights)
+    broadcast = [*weights.shape[1:], *[1] * (len(shape_of(value)) - 1 - axis)]
+    taps = zip(positions, weights, strict=True)
+    return added(emit, (_tap(emit, value, axis, rows, factors.reshape(broadcast)) for rows, factors in taps))
+
+
+def _tap(emit: Emitter, value: SSAValue, axis: int, rows: np.ndarray, factors: np.ndarray) -> SSAValue:
+    part = emit(onnx.GatherOp(value, emit.constant(rows), axis=axis))
+    if np.all(factors == 1):
+        return part
+    return emit(onnx.MulOp(part, emit.constant(as_dtype_of(value, factors))))
+
+
+def _is_common(weights: np.ndarray, y: int) -> bool:
+    """Whether all weights but zeros are one number, and a row of zeros behind y others costs less than
+    products with zeros: it copies the y, where there would be a product for each of X positions."""
+    return bool(np.all((weights == 0) | (weights == weights.max()))) and (
+        bool(weights.all()) or y <= 2 * weights[0].size
+    )
+
+
+def _weighted_before(
+    emit: Emitter, value: SSAValue, axis: int, positions: np.ndarray, weights: np.ndarray
+) -> tuple[SSAValue, np.ndarray]:
+    """The value times its one weight, where there are fewer numbers than behind the Gathers, and with a row
+    of zeros for the positions whose weight is 0."""
+    rank, y = len(shape_of(value)), shape_of(value)[axis]
+    assert isinstance(y, int)
+    if weights.max() != 1:
+        factor = as_dtype_of(value, np.array([weights.max()]))
+        value = emit(onnx.MulOp(value, emit.constant(factor)))
+    if weights.all():
+        return value, positions
+    pads = [0] * 2 * rank
+    pads[rank + axis] = 1
+    return emit(onnx.PadOp(value, emit.ints(pads))), np.where(weights == 0, y, positions)
+
+
+@lru_cache(MOST)
+def most_taps(sampling: AxisSampling) -> int:
+    """The most positions of diff_dst that one of diff_src reads."""
+    readers = map(sampling.readers, parts(range(sampling.x)))
+    return max(1, *(int((end - first).max()) for first, end in readers))
+
+
+def tables(sampling: AxisSampling) -> tuple[np.ndarray, np.ndarray]:
+    """(taps, X) positions of diff_dst, int64, and their weights, in ascending order of position."""
+    shape = (most_taps(sampling), sampling.x)
+    positions, weights = np.zeros(shape, np.int64), np.zeros(shape)
+    for columns in parts(range(sampling.x)):
+        first, end = sampling.readers(columns)
+        for tap in range(shape[0]):
+            read = np.flatnonzero(first + tap < end)
+            rows, at = first[read] + tap, read + columns.start
+            lower, _, fraction = sampling.taps(rows)
+            positions[tap, at], weights[tap, at] = rows, np.where(lower == at, 1 - fraction, fraction)
+    return positions, weights

@@ -1,0 +1,160 @@
+"""The sampling matrix of one resized axis, computed in the graph from run-time sizes.
+
+The arithmetic is that of `sampling.AxisSampling`, in int64 until the last division, so that the matrix
+is as exact as a constant one.
+
+With a `narrow` ShapeMath no number exceeds 4 L^2 in size, for axes of up to L positions and steps of numbers
+up to L: see NARROW_STEP.
+
+Integer division in ONNX rounds towards zero. Coordinates begin at -1/2, so that is floor, then clamped
+to 0. Clamping comes after the division for another reason, too: onnxruntime's Min and Max of int64 are
+wrong for some pairs beyond 2^31 (seen with 1.31 on x86-64: low halves are compared as signed), which
+positions do not reach, but their numerators do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.dialects.builtin import f64, i1
+from xdsl.ir import Attribute, SSAValue
+
+from dialects.grad.resize import ResizeBackwardDynamicOp
+from dialects.onnx import ops as onnx
+from passes.emit.rewriting import Emitter
+from passes.emit.shape_math import ShapeMath
+
+NARROW_STEP = 1 << 14
+"""The largest number in a step that keeps the arithmetic of axes of up to as many positions in 31 bits."""
+
+
+@dataclass(frozen=True)
+class RuntimeSampling:
+    """Sizes X and Y and the step n / q as int64 vectors of one element."""
+
+    x: SSAValue
+    y: SSAValue
+    step: tuple[SSAValue, SSAValue]
+    interpolation: str
+    coordinates: str
+
+
+def runtime_samplings(math: ShapeMath, op: ResizeBackwardDynamicOp) -> Iterator[tuple[int, RuntimeSampling]]:
+    """The axes of an op, each with its sampling."""
+    for i, axis in enumerate(op.value("axes")):
+        yield (
+            axis,
+            RuntimeSampling(
+                math.take(op.input_sizes, [i]),
+                math.sizes(op.diff_dst, [axis]),
+                (math.take(op.step_numerators, [i]), math.take(op.step_denominators, [i])),
+                op.value("interpolation"),
+                op.value("coordinates"),
+            ),
+        )
+
+
+def emit_matrix(math: ShapeMath, sampling: RuntimeSampling, dtype: Attribute) -> SSAValue:
+    """M (Y, X) of the given float type."""
+    emit = math.emit
+    y = _range(emit, sampling.y)
+    n, q = sampling.step
+    if sampling.coordinates == "half_pixel":
+        odd = math.add(math.mul(y, emit.ints([2])), emit.ints([1]))
+        numerator, denominator = math.sub(math.mul(odd, n), q), math.mul(q, emit.ints([2]))
+    else:
+        numerator, denominator = math.mul(y, n), q
+    columns = emit(onnx.UnsqueezeOp(_range(emit, sampling.x), emit.ints([0])))
+    last = math.sub(sampling.x, emit.ints([1]))
+    if sampling.interpolation == "linear":
+        return _linear(math, numerator, denominator, last, columns, dtype)
+    index = _clamped(math, _rounded(math, numerator, denominator, sampling.interpolation), last)
+    return emit(onnx.CastOp(_hits(emit, columns, index), to=dtype))
+
+
+def emit_reads(math: ShapeMath, sampling: RuntimeSampling, matrix: SSAValue) -> tuple[SSAValue, SSAValue]:
+    """(X, taps) positions of diff_dst, Y where there is none, and their weights, from the matrix (Y, X).
+
+    Coordinates do not descend, so a position x is read by `count` rows that follow each other, and their
+    first is (sum of rows - (0 + 1 + .. + count - 1)) / count.
+    """
+    emit = math.emit
+    hits = math.as_int64(emit(onnx.CastOp(matrix, to=i1)))
+    zero, one = math.vector([0]), math.vector([1])
+    rows = _range(emit, sampling.y)
+    count = emit(onnx.ReduceSumOp(hits, zero, keepdims=0))
+    total = emit(onnx.ReduceSumOp(math.mul(hits, emit(onnx.UnsqueezeOp(rows, one))), zero, keepdims=0))
+    triangle = math.div(math.mul(count, math.sub(count, one)), math.vector([2]))
+    first = emit(onnx.UnsqueezeOp(math.div(math.sub(total, triangle), math.max(count, 1)), one))
+    counts = emit(onnx.UnsqueezeOp(count, one))
+    # taps, the largest count: how many of 0, 1, .. are below some count
+    below = math.as_int64(emit(onnx.LessOp(rows, counts)))
+    some = emit(onnx.MinOp([emit(onnx.ReduceSumOp(below, zero, keepdims=0)), one]))
+    taps = _range(emit, emit(onnx.ReduceSumOp(some, zero, keepdims=1)))
+    read = emit(onnx.LessOp(taps, counts))
+    positions = emit(onnx.WhereOp(read, math.add(first, taps), sampling.y))
+    columns = emit(onnx.TransposeOp(matrix, perm=[1, 0]))
+    padded = emit(onnx.PadOp(columns, math.vector([0, 0, 0, 1])))
+    return positions, emit(onnx.GatherElementsOp(padded, positions, axis=1))
+
+
+def _linear(
+    math: ShapeMath,
+    numerator: SSAValue,
+    denominator: SSAValue,
+    last: SSAValue,
+    columns: SSAValue,
+    dtype: Attribute,
+) -> SSAValue:
+    emit = math.emit
+    lower = _clamped(math, math.div(numerator, denominator), last)
+    upper = _clamped(math, math.add(lower, emit.ints([1])), last)
+    rest = math.sub(numerator, math.mul(lower, denominator))
+    parts = []
+    # both weights are quotients of integers: 1 - fraction would lose a small one where f64 runs in f32
+    for position, share in ((lower, math.sub(denominator, rest)), (upper, rest)):
+        weight = _weight(emit, share, denominator)
+        column = emit(onnx.UnsqueezeOp(emit(onnx.CastOp(weight, to=dtype)), emit.ints([1])))
+        hits = emit(onnx.CastOp(_hits(emit, columns, position), to=dtype))
+        parts.append(emit(onnx.MulOp(hits, column)))
+    return emit(onnx.AddOp(*parts))
+
+
+def _weight(emit: Emitter, share: SSAValue, whole: SSAValue) -> SSAValue:
+    """share / whole in f64, clamped to [0, 1]."""
+    quotient = emit(onnx.DivOp(emit(onnx.CastOp(share, to=f64)), emit(onnx.CastOp(whole, to=f64))))
+    zero, one = (emit.constant(np.array([v])) for v in (0.0, 1.0))
+    return emit(onnx.MinOp([emit(onnx.MaxOp([quotient, zero])), one]))
+
+
+def _rounded(math: ShapeMath, numerator: SSAValue, denominator: SSAValue, interpolation: str) -> SSAValue:
+    """floor(t + 1/2), ceil(t - 1/2) or floor(t), for t = numerator / denominator.
+
+    ceil((2n - d) / 2d) = floor((2n + d - 1) / 2d) for whole numbers, and 2n + d > 0.
+    """
+    if interpolation == "nearest_floor":
+        return math.div(numerator, denominator)
+    two = math.vector([2])
+    dividend = math.add(math.mul(numerator, two), denominator)
+    if interpolation == "nearest_half_down":
+        dividend = math.sub(dividend, math.vector([1]))
+    return math.div(dividend, math.mul(denominator, two))
+
+
+def _clamped(math: ShapeMath, value: SSAValue, high: SSAValue) -> SSAValue:
+    return math.emit(onnx.MinOp([math.max(value, 0), high]))
+
+
+def _range(emit: Emitter, size: SSAValue) -> SSAValue:
+    """0, 1, .., size - 1."""
+    zero, one = (emit.constant(np.array(v, np.int64)) for v in (0, 1))
+    limit = emit(onnx.SqueezeOp(size, emit.ints([0])))
+    return emit(onnx.RangeOp(zero, limit, one))
+
+
+def _hits(emit: Emitter, columns: SSAValue, position: SSAValue) -> SSAValue:
+    """(Y, X) booleans: whether column x is the position of row y."""
+    rows = emit(onnx.UnsqueezeOp(position, emit.ints([1])))
+    return emit(onnx.EqualOp(rows, columns))

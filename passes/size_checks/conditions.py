@@ -1,0 +1,191 @@
+"""What the verifier of each source op asks of sizes, as rows for the sizes that only run time knows.
+
+A condition is `(op, operands, math) -> rows, sizes of the result`; `operands` are the sizes of each data
+operand, and of an operand that is sizes its elements. tests/property/test_run_time_sizes.py holds the rows
+against the verifiers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from xdsl.dialects.builtin import f32, f64, i64
+
+from dialects.cann.resize import ResizeBilinearV2GradOp, UpsampleBilinear2dBackwardOp
+from dialects.grad.geometry import Window, axis_letters
+from dialects.onednn.conv_transpose import ConvTransposeBackwardDataOp
+from dialects.onednn.convolution import ConvolutionBackwardDataOp
+from dialects.onednn.interpolate import InterpolateBackwardOp
+from dialects.onnx import ops as onnx
+from dialects.support import layouts
+from dialects.support.documented_op import DocumentedOp
+from passes.emit.shape_math import ShapeMath
+from passes.size_checks.rows import UNBOUNDED, Row, Size, elements, equal, positive, row, vector_of
+
+Sizes = tuple[Size, ...]
+Found = tuple[list[Row], Sizes]
+Condition = Callable[..., Found]
+
+SIZES_PORT = {ConvolutionBackwardDataOp: 2, InterpolateBackwardOp: 2}
+"""Where an op has an operand that is sizes."""
+
+
+def _convolution(op: ConvolutionBackwardDataOp, operands: Sequence[Sizes], math: ShapeMath) -> Found:
+    problem, layout = op.problem(), op.value("data_format")
+    n, channels, *ys = layouts.reorder(operands[0], layout, "NCX")
+    rows = _data_rows("diff_dst", channels, ys, problem.out_channels)
+    xs: list[Size] = [x for x in problem.src if isinstance(x, int)]
+    if op.has_runtime_shape:
+        batch, made, *xs = layouts.reorder(operands[2], layout, "NCX")
+        rows += equal("N of dst_shape", batch, n) + equal("C of dst_shape", made, problem.in_channels)
+    else:
+        batch = layouts.reorder(op.sources()[0].shape, layout, "NCX")[0]
+        rows += equal("N of diff_src", n, batch) if isinstance(batch, int) else []
+    for axis, (letter, x, y) in enumerate(zip(axis_letters(len(ys)), xs, ys, strict=True)):
+        rows += positive(f"{letter} of diff_src", x) + _forward(op, axis, letter, x, y)
+    return rows, layouts.reorder((n, problem.in_channels, *xs), "NCX", layout)
+
+
+def _data_rows(port: str, channels: Size, spatial: Sequence[Size], wanted: int) -> list[Row]:
+    rows = equal(f"C of {port}", channels, wanted)
+    for letter, size in zip(axis_letters(len(spatial)), spatial, strict=True):
+        rows += positive(f"{letter} of {port}", size)
+    return rows
+
+
+def _forward(op: ConvolutionBackwardDataOp, axis: int, letter: str, x: Size, y: Size) -> list[Row]:
+    """The forward convolution of X gives Y: 0 <= X + p - Ke - s (Y - 1) < s for pads p.
+
+    Pads of the library's rule exist where Y = ceil(X / s), 0 <= X - 1 - s (Y - 1) < s. Those of the page's
+    are op - e for e = X - Ke - s (Y - 1) up to op, the given output_padding, and then leave op; for a larger
+    e there are none. So e < s, if op is a residue at all.
+    """
+    window = op.problem().windows[axis]
+    stride, label = window.stride, f"{letter} of diff_dst for that of diff_src"
+    terms = [(1, x), (-stride, y)]
+    if not op.is_same:
+        pads = sum(op.given_pads()[axis])
+        return row(label, terms, pads - window.extent + stride, stride - 1)
+    if op.value("auto_pad_rule") == "library":
+        return row(label, terms, stride - 1, stride - 1)
+    given = op.value("output_padding")[axis] if op.is_given("output_padding") else 0
+    if given >= stride:
+        return [Row(label, (), -1, 0)]
+    return row(label, [(-1, x), (stride, y)], window.extent - 1, UNBOUNDED)
+
+
+def _conv_transpose(op: ConvTransposeBackwardDataOp, operands: Sequence[Sizes], math: ShapeMath) -> Found:
+    problem, layout = op.problem(), op.value("data_format")
+    n, channels, *ys = layouts.reorder(operands[0], layout, "NCX")
+    rows = _data_rows("diff_dst", channels, ys, problem.out_channels)
+    pads = [0] * len(ys) if op.is_same else [sum(pair) for pair in op.given_pads()]
+    letters = axis_letters(len(ys))
+    for letter, y, window, pad in zip(letters, ys, problem.windows, pads, strict=True):
+        if not op.is_same:
+            rows += row(f"{letter} of diff_dst for the kernel", [(1, y)], pad - window.extent, UNBOUNDED)
+    xs = _convolved(op, ys, pads, math)
+    if op.is_given("output_padding"):
+        rests = _rests(op, ys, xs, pads, math)
+        for letter, rest, given in zip(letters, rests, op.value("output_padding"), strict=True):
+            rows += equal(f"{letter} of diff_dst for output_padding", rest, given)
+    return rows, layouts.reorder((n, problem.in_channels, *xs), "NCX", layout)
+
+
+def _convolved(
+    op: ConvTransposeBackwardDataOp, ys: Sequence[Size], pads: Sequence[int], math: ShapeMath
+) -> Sizes:
+    """X = (Y + p - Ke) div s + 1, or ceil(Y / s) for `same_*`."""
+    windows: Sequence[Window] = op.problem().windows
+    sums = [0 if op.is_same else pad - w.extent + 1 for pad, w in zip(pads, windows, strict=True)]
+    strides = [window.stride for window in windows]
+    if all(isinstance(y, int) for y in ys):
+        rows = zip(ys, sums, strides, strict=True)
+        return tuple((y + c - 1) // s + 1 for y, c, s in rows if isinstance(y, int))
+    above = math.add(vector_of(ys, math), math.vector([c - 1 for c in sums]))
+    return elements(math.add(math.div(above, math.vector(strides)), math.vector([1])))
+
+
+def _rests(
+    op: ConvTransposeBackwardDataOp, ys: Sequence[Size], xs: Sizes, pads: Sequence[int], math: ShapeMath
+) -> Sizes:
+    """What the windows leave of Y: Y + p - Ke - s (X - 1), which is 0 where `same_*` pads."""
+    windows = op.problem().windows
+    steps = math.mul(vector_of(xs, math), math.vector([-window.stride for window in windows]))
+    rest = [pad - window.extent + window.stride for pad, window in zip(pads, windows, strict=True)]
+    left = math.add(math.add(vector_of(ys, math), steps), math.vector(rest))
+    return elements(math.max(left, 0) if op.is_same else left)
+
+
+def _interpolate(op: InterpolateBackwardOp, operands: Sequence[Sizes], math: ShapeMath) -> Found:
+    src, dst, *sizes = operands
+    layout = op.value("data_format")
+    n = len(src) - 2
+    rows = _same_batch_and_channels("diff_dst", dst, src, layout)
+    spatial = layouts.spatial_axes(layout, n)
+    ys, letters = [dst[axis] for axis in spatial], axis_letters(n)
+    for letter, axis in zip(letters, spatial, strict=True):
+        rows += positive(f"{letter} of src", src[axis]) + positive(f"{letter} of diff_dst", dst[axis])
+    if op.is_given("sizes"):
+        told = zip(letters, ys, op.value("sizes"), strict=True)
+        rows += [found for letter, y, size in told for found in equal(f"{letter} of diff_dst", y, size)]
+    elif op.is_given("scales"):
+        rows += _scaled(op, [src[axis] for axis in spatial], ys, math)
+    for letter, given, y in zip(letters, *sizes[:1], ys, strict=True) if sizes else ():
+        rows += equal(f"{letter} of sizes", given, y)
+    return rows, src
+
+
+def _scaled(op: InterpolateBackwardOp, xs: Sequence[Size], ys: Sequence[Size], math: ShapeMath) -> list[Row]:
+    """Y is X scaled: as `scale_fits` has it, with the product in f32, or nearly so in f64."""
+    if all(isinstance(size, int) for size in (*xs, *ys)):
+        return []
+    emit, scales = math.emit, op.value("scales")
+    x, y = vector_of(xs, math), vector_of(ys, math)
+    single = emit(onnx.MulOp(emit(onnx.CastOp(x, to=f32)), emit.constant(np.array(scales, np.float32))))
+    truncated = emit(onnx.CastOp(single, to=i64))
+    exact = emit(onnx.MulOp(emit(onnx.CastOp(x, to=f64)), emit.constant(np.array(scales, np.float64))))
+    off = emit(onnx.AbsOp(emit(onnx.SubOp(exact, emit(onnx.CastOp(y, to=f64))))))
+    least = emit(onnx.CastOp(math.max(y, 1), to=f64))
+    slack = emit(onnx.MulOp(least, emit.constant(np.array([1e-3]))))
+    far = emit(onnx.CastOp(emit(onnx.GreaterOrEqualOp(off, slack)), to=i64))
+    wrong = elements(math.mul(math.sub(truncated, y), far))
+    letters = axis_letters(len(xs))
+    return [r for letter, w in zip(letters, wrong, strict=True) for r in equal(f"{letter} of scales", w, 0)]
+
+
+def _same_batch_and_channels(port: str, given: Sizes, other: Sizes, layout: str) -> list[Row]:
+    n, c = (layouts.axis_of(layout, letter, len(given) - 2) for letter in "NC")
+    rows = equal(f"N of {port}", given[n], other[n]) + equal(f"C of {port}", given[c], other[c])
+    return rows + positive(f"C of {port}", given[c])
+
+
+def _resize(op: ResizeBilinearV2GradOp, operands: Sequence[Sizes], math: ShapeMath) -> Found:
+    grads, image = operands
+    layout = op.value("format")
+    rows = _same_batch_and_channels("grads", grads, image, layout)
+    for letter, axis in zip("HW", layouts.spatial_axes(layout, 2), strict=True):
+        rows += positive(f"{letter} of grads", grads[axis])
+        rows += positive(f"{letter} of original_image", image[axis])
+    return rows, image
+
+
+def _upsample(op: UpsampleBilinear2dBackwardOp, operands: Sequence[Sizes], math: ShapeMath) -> Found:
+    (grad,), layout = operands, op.value("format")
+    batch = layouts.axis_of(layout, "N", 2)
+    made = tuple(dim if isinstance(dim, int) else grad[axis] for axis, dim in enumerate(op.input_shape()))
+    rows = _same_batch_and_channels("gradOut", grad, made, layout)
+    told = zip("HW", layouts.spatial_axes(layout, 2), op.value("outputSize"), strict=True)
+    for letter, axis, size in told:
+        rows += positive(f"{letter} of gradOut", grad[axis])
+        rows += equal(f"{letter} of gradOut", grad[axis], size) if size >= 0 else []
+    return rows, tuple(grad[batch] if axis == batch else size for axis, size in enumerate(made))
+
+
+CONDITIONS: Mapping[type[DocumentedOp], Condition] = {
+    ConvolutionBackwardDataOp: _convolution,
+    ConvTransposeBackwardDataOp: _conv_transpose,
+    InterpolateBackwardOp: _interpolate,
+    ResizeBilinearV2GradOp: _resize,
+    UpsampleBilinear2dBackwardOp: _upsample,
+}

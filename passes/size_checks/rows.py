@@ -1,0 +1,105 @@
+"""Conditions on run-time sizes, and the ONNX nodes that fail where one does not hold.
+
+A row is an affine expression of at most two sizes that must lie in [0, bound]. The rows of an op become
+one vector R in the graph, max(1 - R, R - bound + 1, 1) is a vector of ones where all hold, and to that
+shape a tensor of one element is reshaped: no runtime can do it where an entry is larger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from xdsl.ir import Operation, SSAValue
+
+from dialects.onnx import ops as onnx
+from dialects.support.shapes import shape_of
+from passes.emit.shape_math import ShapeMath
+
+UNBOUNDED = 2**30
+"""No size reaches this; two of them fit into 32 bits, which is what some runtimes keep of 64."""
+
+
+@dataclass(frozen=True)
+class Element:
+    """A size that only run time knows: one element of an int64 vector in the graph."""
+
+    vector: SSAValue
+    index: int
+
+
+Size = int | Element
+
+
+@dataclass(frozen=True)
+class Row:
+    """0 <= first[0] * first[1] + second[0] * second[1] + constant <= bound; `label` says what that is, and
+    is no part of it."""
+
+    label: str = field(compare=False)
+    terms: tuple[tuple[int, Element], ...]
+    constant: int
+    bound: int
+
+
+def row(label: str, terms: Iterable[tuple[int, Size]], constant: int = 0, bound: int = 0) -> list[Row]:
+    """The row of a sum of factors times sizes; none where all are known, and were verified."""
+    open_: dict[Element, int] = {}
+    for factor, size in terms:
+        if isinstance(size, Element):
+            open_[size] = open_.get(size, 0) + factor
+        else:
+            constant += factor * size
+    left = tuple((factor, size) for size, factor in open_.items() if factor)
+    if not left and 0 <= constant <= bound:
+        return []
+    assert len(left) <= 2, label
+    return [Row(label, left, constant, bound)]
+
+
+def equal(label: str, a: Size, b: Size) -> list[Row]:
+    return row(label, [(1, a), (-1, b)])
+
+
+def positive(label: str, size: Size) -> list[Row]:
+    return row(label, [(1, size)], -1, UNBOUNDED)
+
+
+def elements(vector: SSAValue) -> tuple[Element, ...]:
+    (length,) = shape_of(vector)
+    assert isinstance(length, int)
+    return tuple(Element(vector, index) for index in range(length))
+
+
+def vector_of(sizes: Sequence[Size], math: ShapeMath) -> SSAValue:
+    """The sizes as one vector in the graph."""
+    known = tuple(size for size in sizes if isinstance(size, int))
+    vectors = list(dict.fromkeys(size.vector for size in sizes if isinstance(size, Element)))
+    if not vectors:
+        return math.vector(known)
+    starts, count = {}, 0
+    for vector in vectors:
+        starts[vector], count = count, count + len(elements(vector))
+    indices, constants = [], iter(range(count, count + len(known)))
+    for size in sizes:
+        indices.append(starts[size.vector] + size.index if isinstance(size, Element) else next(constants))
+    parts = [*vectors, *([math.vector(known)] if known else [])]
+    whole = parts[0] if len(parts) == 1 else math.concat(parts)
+    return whole if indices == list(range(count + len(known))) else math.take(whole, indices)
+
+
+def guard(rows: Sequence[Row], math: ShapeMath) -> tuple[SSAValue, Operation]:
+    """A scalar 0 that can be computed only where all rows hold, and the op that fails where not."""
+    emit = math.emit
+    value = math.vector([row.constant for row in rows])
+    for place in range(2):
+        terms = [row.terms[place] if place < len(row.terms) else (0, 0) for row in rows]
+        if any(factor for factor, _ in terms):
+            sizes = vector_of([size for _, size in terms], math)
+            value = math.add(value, math.mul(sizes, math.vector([factor for factor, _ in terms])))
+    below = math.sub(math.vector([1]), value)
+    above = math.sub(value, math.vector([row.bound - 1 for row in rows]))
+    ones = emit(onnx.MaxOp([below, above, math.vector([1])]))
+    zero = emit(onnx.ReshapeOp(emit.constant(np.zeros(1, np.int64)), ones))
+    return emit(onnx.ReduceSumOp(zero, keepdims=0)), zero.op

@@ -1,0 +1,220 @@
+"""A model that fails at run time for sizes for which its graph would be refused.
+
+1. What the verifier of a source op asks of sizes is written, where they are unknown, as nodes on the shapes
+   of the model's inputs and on the inputs that are sizes: those of the results of source ops follow from
+   them. Dims of one name have one size.
+2. Where a condition does not hold, a Reshape of one element to an impossible shape fails. Its name says the
+   op and the conditions, in the order of the entries of that shape, which are 1 where one holds.
+3. What is left of the checks, a zero, is added to the shape to which each input of open shape is reshaped,
+   its own; where there is none, to an input of sizes. So no runtime takes the checks out, and nothing is
+   computed before: onnxruntime dies of a convolution without positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import IntegerType, ModuleOp, TensorType
+from xdsl.ir import BlockArgument, Operation, SSAValue, Use
+
+from dialects.onnx import ops as onnx
+from dialects.onnx.dims import TO_THE_END
+from dialects.support.constants import constant_value
+from dialects.support.diagnostics import UnsupportedError, error_at, location, position_of, subject_of
+from dialects.support.documented_op import DocumentedOp
+from dialects.support.entry import entry_function, input_names
+from dialects.support.interfaces import inferred_types, set_type
+from dialects.support.shapes import element_type_of, is_static, named, shape_of
+from passes.emit.rewriting import Emitter
+from passes.emit.shape_math import ShapeMath
+from passes.infer_types import InferTypesPass
+from passes.kernels import narrow_integers
+from passes.kernels.target import Target
+from passes.legalize_onnx import check
+from passes.size_checks.conditions import CONDITIONS, SIZES_PORT
+from passes.size_checks.rows import Row, Size, elements, equal, guard, positive
+
+RESHAPES = (onnx.ReshapeOp, onnx.SqueezeOp, onnx.UnsqueezeOp)
+
+
+def write_checks(module: ModuleOp, source: ModuleOp, target: Target) -> None:
+    """Put the checks of a source into the module of ONNX ops that it became, in place.
+
+    Raises UnsupportedError at an op whose sizes do not follow from the inputs', or for a kernel that the
+    target lacks.
+    """
+    inferred = source.clone()
+    InferTypesPass().apply(Context(), inferred)
+    for op in _Writer(module, inferred, narrow_integers(target.name) is not None).write():
+        check(op, target)
+
+
+class _Writer:
+    def __init__(self, module: ModuleOp, source: ModuleOp, narrow: bool):
+        function, self._source = entry_function(module), entry_function(source)
+        self._block = function.body.block
+        self._uses = {argument: list(argument.uses) for argument in self._block.args}
+        inputs = dict(zip(input_names(function), self._block.args, strict=True))
+        names = zip(input_names(self._source), self._source.args, strict=True)
+        self._values: dict[SSAValue, SSAValue] = {value: inputs[name] for name, value in names}
+        self._emit = Emitter()
+        self._math = ShapeMath(self._emit, narrow=narrow)
+        self._sizes: dict[SSAValue, tuple[Size, ...]] = {}
+        self._names: dict[str, Size] = {}
+        self._zeros: list[SSAValue] = []
+        self._held: set[Row] = set()
+
+    def write(self) -> Sequence[Operation]:
+        """The ops that were put into the module."""
+        for name, value in zip(input_names(self._source), self._source.args, strict=True):
+            self._sizes[value] = self._input_sizes(self._values[value])
+            self._guard(None, self._named(name, value))
+        for op in self._source.body.block.ops:
+            if isinstance(op, DocumentedOp):
+                self._check(op)
+        gated = _gated(self._uses) if self._zeros else ()
+        if not gated:
+            return ()
+        self._insert(gated)
+        return self._emit.ops
+
+    def _input_sizes(self, value: SSAValue) -> tuple[Size, ...]:
+        shape = shape_of(value)
+        if is_static(shape):
+            return tuple(dim for dim in shape if isinstance(dim, int))
+        found = elements(self._emit(onnx.ShapeOp(value)))
+        return tuple(dim if isinstance(dim, int) else size for dim, size in zip(shape, found, strict=True))
+
+    def _named(self, what: str, value: SSAValue) -> list[Row]:
+        rows = []
+        for axis, (dim, size) in enumerate(zip(named(shape_of(value)), self._sizes[value], strict=True)):
+            if isinstance(dim, str):
+                rows += equal(f"{dim} at axis {axis} of {what}", size, self._names.setdefault(dim, size))
+        return rows
+
+    def _check(self, op: DocumentedOp) -> None:
+        operands = [self._operand_sizes(op, index) for index in range(len(op.operands))]
+        if all(isinstance(size, int) for sizes in operands for size in sizes):
+            for result, inferred in zip(op.results, inferred_types(op), strict=True):
+                assert inferred is not None
+                self._sizes[result] = tuple(d for d in shape_of(inferred) if isinstance(d, int))
+            return
+        if type(op) not in CONDITIONS:
+            raise error_at(op, "no check is known for run-time sizes of this op", kind=UnsupportedError)
+        (result,), (role,) = op.results, op.RESULTS
+        rows, self._sizes[result] = CONDITIONS[type(op)](op, operands, self._math)
+        for axis, (dim, size) in enumerate(zip(shape_of(result), self._sizes[result], strict=True)):
+            rows += equal(f"axis {axis} of {role}", size, dim) if isinstance(dim, int) else []
+        self._guard(op, rows + self._named(role, result))
+        # What an op makes is as legal as what it is given: no axis is empty, except perhaps the batch.
+        self._held |= {row for size in self._sizes[result] for row in positive("", size)}
+
+    def _operand_sizes(self, op: DocumentedOp, index: int) -> tuple[Size, ...]:
+        """The sizes of a data operand; of one that is sizes its elements."""
+        value = op.operands[index]
+        if SIZES_PORT.get(type(op)) == index:
+            constant = constant_value(value)
+            if constant is not None:
+                return tuple(constant.ravel().tolist())
+            return elements(self._math.as_int64(self._computed(op, value)))
+        if value in self._sizes:
+            return self._sizes[value]
+        if constant_value(value) is None:
+            raise self._unknown(op, value)
+        return tuple(dim for dim in shape_of(value) if isinstance(dim, int))
+
+    def _computed(self, reader: DocumentedOp, value: SSAValue) -> SSAValue:
+        """The sizes that ops of the source compute, computed here as well."""
+        pending, found = [value], dict[Operation, None]()
+        while pending:
+            owner = pending.pop().owner
+            if not isinstance(owner, Operation):
+                continue
+            if isinstance(owner, DocumentedOp):
+                raise self._unknown(reader, owner.results[0])
+            found[owner] = None
+            pending += owner.operands
+        for op in self._source.body.block.ops:
+            if op in found and op.results[0] not in self._values:
+                copy = op.clone(self._values)
+                self._emit.ops.append(copy)
+                self._values |= dict(zip(op.results, copy.results, strict=True))
+        return self._values[value]
+
+    def _unknown(self, reader: DocumentedOp, value: SSAValue):
+        assert isinstance(value.owner, Operation)
+        return error_at(
+            reader,
+            "a check of sizes that do not follow from the inputs' alone",
+            given=f"those of what {subject_of(value.owner)} makes",
+            expected="inputs, and what gradient ops make of them",
+            kind=UnsupportedError,
+        )
+
+    def _guard(self, op: Operation | None, rows: Sequence[Row]) -> None:
+        rows = [row for row in dict.fromkeys(rows) if row not in self._held]
+        if not rows:
+            return
+        self._held |= set(rows)
+        what = "inputs" if op is None else subject_of(op)
+        name = f"{what}: sizes contradict where this shape is not 1: {', '.join(row.label for row in rows)}"
+        zero, failing = guard(rows, self._math)
+        failing.location = location(name, None if op is None else position_of(op))
+        self._zeros.append(zero)
+
+    def _insert(self, gated: Sequence[BlockArgument]) -> None:
+        zero = self._zeros[0]
+        for other in self._zeros[1:]:
+            zero = self._math.add(zero, other)
+        values = [(argument, self._tied(argument, zero)) for argument in gated]
+        self._drop_dead([value for _, value in values])
+        begin = self._block.first_op
+        assert begin is not None
+        self._block.insert_ops_before(self._emit.ops, begin)
+        for argument, value in values:
+            for use in self._uses[argument]:
+                use.operation.operands[use.index] = value
+
+    def _drop_dead(self, read: Sequence[SSAValue]) -> None:
+        kept: list[Operation] = []
+        for op in reversed(self._emit.ops):
+            if any(result.uses or result in read for result in op.results):
+                kept.append(op)
+            else:
+                op.erase()
+        self._emit.ops = kept[::-1]
+
+    def _tied(self, value: BlockArgument, zero: SSAValue) -> SSAValue:
+        """The value, which now depends on the zero. A Slice copies it: a Reshape is not for one of static
+        shape, nor before another Reshape to one, with which a runtime fuses it."""
+        type_ = value.type
+        assert isinstance(type_, TensorType)
+        if isinstance(type_.element_type, IntegerType):
+            return self._emit(onnx.AddOp(value, self._emit(onnx.CastOp(zero, to=type_.element_type))))
+        if is_static(shape_of(value)) or any(map(_is_reshaped, self._uses[value])):
+            start = self._math.add(self._math.vector([0]), zero)
+            found = onnx.SliceOp(value, start, self._math.vector([TO_THE_END]), self._math.vector([0]))
+        else:
+            shape = self._math.add(self._emit(onnx.ShapeOp(value)), zero)
+            found = onnx.ReshapeOp(value, shape)
+        set_type(self._emit(found), type_)
+        return found.results[0]
+
+
+def _gated(uses: Mapping[BlockArgument, Sequence[Use]]) -> Sequence[BlockArgument]:
+    """The inputs that are to wait for the checks: those of open shape; else sizes, else the smallest."""
+    read = [argument for argument, found in uses.items() if found]
+    sizes = [a for a in read if isinstance(element_type_of(a), IntegerType) and len(shape_of(a)) == 1]
+    data = [argument for argument in read if argument not in sizes]
+    open_ = [argument for argument in data if not is_static(shape_of(argument))]
+    return open_ or sizes[:1] or sorted(filter(shape_of, data), key=_elements)[:1]
+
+
+def _elements(value: SSAValue) -> int:
+    return prod(dim for dim in shape_of(value) if isinstance(dim, int))
+
+
+def _is_reshaped(use: Use) -> bool:
+    return isinstance(use.operation, RESHAPES) and is_static(shape_of(use.operation.results[0]))

@@ -1,0 +1,289 @@
+"""Which strategy writes an op: the candidates with their costs, and the one that is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Operation, SSAValue
+
+from dialects.onnx.base import OnnxOp
+from dialects.support import limits, spelling
+from dialects.support.constants import constant_attribute
+from dialects.support.diagnostics import (
+    Diagnostic,
+    UnsupportedError,
+    UsageError,
+    diagnostic_at,
+    error_at,
+    nearest,
+    sentence,
+)
+from dialects.support.documented_op import CHOICE
+from dialects.support.limits import Limits
+from dialects.support.memo import Memo, the_same
+from dialects.support.spelling import option
+from dialects.support.state import call_state
+from passes.cost import exceeds, price_written, problem_key
+from passes.cost.graph import Constants, live
+from passes.cost.sizes import TYPICAL, has_unknown
+from passes.emit.rewriting import Emitter
+from passes.kernels.target import Target
+from passes.strategies import by_name, strategies_of
+from passes.strategies.base import Strategy, written
+
+AUTO = "auto"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A strategy for an op: its cost in seconds, or the reason why it does not apply."""
+
+    strategy: Strategy
+    cost: float | None
+    refusal: str | None
+
+
+MOST_KNOWN = 4096
+"""Problems of which is remembered what is known: a graph has many ops of few kinds."""
+
+Surroundings = tuple[Limits, spelling.Place]
+"""What refusals depend on, and their words, besides the problem."""
+
+_known: dict[object, Ranking] = {}
+
+_seen = Memo(MOST_KNOWN)
+"""The same by the identity of types and attributes: equal problems of one process mostly share theirs."""
+
+
+@dataclass
+class Ranking:
+    """What is known of the strategies for one problem. The methods take any op that is this problem.
+
+    What a strategy writes is priced when it may be the answer: what takes longer than another one's price by
+    `Strategy.least_price` is not written. Where sizes are unknown, all are.
+    """
+
+    target: Target
+    refusals: dict[Strategy, str | None]
+    bounds: dict[Strategy, float] = field(default_factory=dict)
+    prices: dict[Strategy, float] = field(default_factory=dict)
+    """Of those that were written, and can be run."""
+
+    is_settled: bool = False
+    """Whether it is known that some strategy can be run, or else what is slower than others was asked for."""
+
+    @classmethod
+    def of(cls, op: Operation, target: Target) -> Ranking:
+        return cls(target, {strategy: strategy.refusal(op, target) for strategy in strategies_of(op)})
+
+    def candidates(self, op: Operation) -> list[Candidate]:
+        """All of them, those that apply first, the cheapest first of all."""
+        self._settle(op)
+        costs = {strategy: self.price(op, strategy) for strategy in self.refusals}
+        found = [Candidate(s, costs[s], refusal) for s, refusal in self.refusals.items()]
+        return sorted(found, key=lambda c: (c.cost is None, c.cost))
+
+    def refusal(self, op: Operation, strategy: Strategy) -> str | None:
+        """Why a strategy does not apply; None if it does."""
+        if strategy.strict_only:
+            self._settle(op)
+        self.price(op, strategy)
+        return self.refusals[strategy]
+
+    def price(self, op: Operation, strategy: Strategy) -> float | None:
+        """None, and a refusal, for one that does not apply, or whose ops the target cannot run."""
+        if self.refusals[strategy] is None and strategy not in self.prices:
+            self._price(op, self.applicable() if has_unknown(op) else [strategy])
+        return self.prices.get(strategy)
+
+    def _price(self, op: Operation, strategies: Sequence[Strategy]) -> None:
+        found = {strategy: self._written(op, strategy) for strategy in strategies}
+        known = {strategy: prices for strategy, prices in found.items() if self.refusals[strategy] is None}
+        self.prices |= zip(known, worst_case(list(known.values())), strict=True)
+
+    def _written(self, op: Operation, strategy: Strategy) -> tuple[float, ...]:
+        """The prices of what it writes; it is refused from now on if the target cannot run that."""
+
+        def write(op: Operation, target: Target, emit: Emitter) -> Sequence[SSAValue]:
+            values = written(strategy, op, target, emit)
+            self.refusals[strategy] = unrunnable(emit.ops, values, target)
+            return values
+
+        return price_written(write, op, self.target)
+
+    def applicable(self) -> list[Strategy]:
+        """As far as is known: what is not written yet may turn out not to run."""
+        return [strategy for strategy, refusal in self.refusals.items() if refusal is None]
+
+    def _settle(self, op: Operation) -> None:
+        if not self.is_settled:
+            self.cheapest(op)
+
+    def cheapest(self, op: Operation, among: Callable[[Strategy], bool] = lambda _: True) -> Candidate | None:
+        """Of those that apply; of equal prices the first."""
+        best = self._cheapest(op, lambda _: True) if not self.is_settled else None
+        if best is None and not self.is_settled:
+            slow = [strategy for strategy in self.refusals if strategy.strict_only]
+            self.refusals |= {s: s.refusal(op, self.target, alone=True) for s in slow}
+        self.is_settled = True
+        if best is None or not among(best.strategy):
+            best = self._cheapest(op, among)
+        return best
+
+    def _cheapest(self, op: Operation, among: Callable[[Strategy], bool]) -> Candidate | None:
+        best: tuple[float, int, Strategy] | None = None
+        for bound, index, strategy in self._by_bound(op, among):
+            if best is not None and exceeds(bound, best[0]):
+                break
+            price = self.price(op, strategy)
+            if price is not None and (best is None or (price, index) < best[:2]):
+                best = (price, index, strategy)
+        return None if best is None else Candidate(best[2], best[0], None)
+
+    def is_any_below(self, op: Operation, seconds: float, among: Callable[[Strategy], bool]) -> bool:
+        """Whether one that applies costs less than that."""
+        self._settle(op)
+        for bound, _, strategy in self._by_bound(op, among):
+            if exceeds(bound, seconds):
+                return False
+            price = self.price(op, strategy)
+            if price is not None and price < seconds:
+                return True
+        return False
+
+    def _by_bound(
+        self, op: Operation, among: Callable[[Strategy], bool]
+    ) -> list[tuple[float, int, Strategy]]:
+        """Least prices, or prices where they are known, in their order."""
+        asked = [(i, s) for i, s in enumerate(self.refusals) if self.refusals[s] is None and among(s)]
+        if has_unknown(op):
+            return [(0.0, i, s) for i, s in asked]
+        for _, strategy in asked:
+            if strategy not in self.bounds:
+                self.bounds[strategy] = strategy.least_price(op, self.target)
+        return sorted((self.prices.get(s, self.bounds[s]), i, s) for i, s in asked)
+
+
+def find_strategy(name: str) -> Strategy | None:
+    """The strategy of a name (dashes or underscores), None for `auto`; UsageError if there is none."""
+    spelled = name.replace("_", "-")
+    if spelled == AUTO:
+        return None
+    if found := by_name().get(spelled):
+        return found
+    known = [AUTO, *by_name()]
+    text = sentence(option("strategy"), name, f"one of {', '.join(known)}", nearest(spelled, known))
+    raise UsageError(Diagnostic("error", text))
+
+
+def _surroundings() -> Surroundings:
+    return limits.current(), spelling.current()
+
+
+def candidates(op: Operation, target: Target) -> list[Candidate]:
+    """Every strategy that knows this kind of op, those that apply first, the cheapest first of all."""
+    return ranking(op, target).candidates(op)
+
+
+def ranking(op: Operation, target: Target) -> Ranking:
+    """What is known of the problem that an op is."""
+    state = call_state(type(op), op.operands, op.properties)
+    if state is None:
+        return _of_problem(op, target)
+    constant = (constant_attribute(operand) is not None for operand in op.operands)
+    key = (*state, *op.result_types, *constant, the_same((target, *_surroundings())))
+    return _seen.get(key, lambda: _of_problem(op, target))
+
+
+def _of_problem(op: Operation, target: Target) -> Ranking:
+    key = (problem_key(op, target), _surroundings())
+    if key not in _known:
+        if len(_known) >= MOST_KNOWN:
+            _known.clear()
+        _known[key] = Ranking.of(op, target)
+    return _known[key]
+
+
+def unrunnable(ops: Sequence[Operation], values: Sequence[SSAValue], target: Target) -> str | None:
+    """Why the target cannot run one of the ops that make some values, None if it can run all. What is made of
+    constants alone is computed before."""
+    constant = Constants(ops)
+    for op in live(ops, values):
+        assert isinstance(op, OnnxOp)
+        if not all(map(constant, op.results)) and (reason := target.lacks_form(op)):
+            return reason
+    return None
+
+
+def worst_case(prices: Sequence[Sequence[float]]) -> list[float]:
+    """One cost for each candidate from its prices at one or more sizes: its worst ratio to the best at
+    those sizes, times the best at typical ones. At one size that is the price."""
+    if all(len(at_size) == 1 for at_size in prices):
+        return [price for (price,) in prices]
+    best = [min(at_size) for at_size in zip(*prices, strict=True)]
+    typical = best[min(TYPICAL, len(best) - 1)]
+    return [max(p / b for p, b in zip(given, best, strict=True)) * typical for given in prices]
+
+
+def choose(op: Operation, forced: Strategy | None, target: Target) -> Strategy:
+    """The strategy for an op; UnsupportedError, with the reasons, where none applies."""
+    if forced is not None and isinstance(op, forced.ops):
+        refusal = ranking(op, target).refusal(op, forced)
+        if refusal is None:
+            return forced
+        raise _refused(op, {forced: refusal}, forced, target)
+    if (chosen := _chosen(op)) is not None and _why_unused(chosen, op, target) is None:
+        return chosen
+    known = ranking(op, target)
+    if (found := known.cheapest(op)) is not None:
+        return found.strategy
+    raise _refused(op, known.refusals, forced, target)
+
+
+def _chosen(op: Operation) -> Strategy | None:
+    """The strategy that the op's attribute names; GradcError if there is none of that name."""
+    named = op.attributes.get(CHOICE)
+    if named is None:
+        return None
+    assert isinstance(named, StringAttr)
+    known = by_name()
+    if named.data not in known:
+        what, hint = f"attribute {CHOICE}", nearest(named.data, known)
+        raise error_at(op, what, given=named.data, expected=f"one of {', '.join(known)}", hint=hint)
+    return known[named.data]
+
+
+def _why_unused(chosen: Strategy, op: Operation, target: Target) -> str | None:
+    if not isinstance(op, chosen.ops):
+        return f"it does not know {op.name}"
+    return ranking(op, target).refusal(op, chosen)
+
+
+def unused_choices(module: ModuleOp, target: Target) -> Iterator[Diagnostic]:
+    """A remark on every canonical gradient whose `gradc.choice` names a strategy that does not apply.
+
+    An op that only one strategy knows, such as the window cut from a chosen gradient, has no choice.
+    """
+    for op in module.walk():
+        if CHOICE not in op.attributes or len(strategies_of(op)) < 2:
+            continue
+        chosen = _chosen(op)
+        assert chosen is not None
+        if reason := _why_unused(chosen, op, target):
+            what = f"the chosen strategy {chosen.name} does not apply: {reason}; gradc chooses"
+            yield diagnostic_at(op, "remark", what)
+
+
+def _refused(
+    op: Operation, refusals: Mapping[Strategy, str | None], forced: Strategy | None, target: Target
+) -> UnsupportedError:
+    if forced is not None and list(refusals) == [forced]:
+        what = f"strategy {forced.name} does not apply: {refusals[forced]}"
+    else:
+        reasons = "; ".join(f"{strategy.name}: {refusal}" for strategy, refusal in refusals.items())
+        what = f"no strategy applies on {target.name}: {reasons}"
+    error = error_at(op, what, kind=UnsupportedError)
+    assert isinstance(error, UnsupportedError)
+    return error

@@ -1,1 +1,0 @@
-"""What several passes need; nothing here is a pass."""
