@@ -28,10 +28,10 @@ types: setup
 generated: setup
 	$(VENV)/bin/python -m dialects.onnx.schema
 	$(VENV)/bin/python -m dialects.onednn.stubs
-	$(VENV)/bin/python -m gradc.documents.row_methods
-	$(VENV)/bin/python -m gradc.kernel_registry > passes/kernels/cpu.json.new
+	$(VENV)/bin/python -m gradc.upkeep.documents.row_methods
+	$(VENV)/bin/python -m gradc.upkeep.kernel_registry > passes/kernels/cpu.json.new
 	mv passes/kernels/cpu.json.new passes/kernels/cpu.json
-	$(VENV)/bin/python -m gradc.documents
+	$(VENV)/bin/python -m gradc.upkeep.documents
 
 # build/docs/index.html
 docs: setup

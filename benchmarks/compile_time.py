@@ -31,11 +31,11 @@ from typing import Any
 import numpy as np
 
 import gradc
-from gradc import progress
 from gradc.bench.report import about
-from gradc.builder import Value
-from gradc.files import write_whole
-from gradc.tables import look, table
+from gradc.builder.graph import Value
+from gradc.files.writing import write_whole
+from gradc.terminal import progress
+from gradc.terminal.tables import look, table
 
 SMALLEST, SHAPES = 8, 50
 WINDOW: dict[str, Any] = {

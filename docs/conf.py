@@ -9,7 +9,9 @@ from pathlib import Path
 import numpy.typing
 
 import gradc
-from gradc import builder, compiler, runtime
+from gradc.builder import graph as builder
+from gradc.compiler import driver as compiler
+from gradc.runtime import session as runtime
 
 sys.path.insert(0, str(Path(__file__).parent))
 

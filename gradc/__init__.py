@@ -21,9 +21,9 @@ if TYPE_CHECKING:
         UsageError,
     )
     from dialects.support.limits import Limits
-    from gradc.builder import Graph
-    from gradc.compiler import Compiled, compile
-    from gradc.crash import InternalError
+    from gradc.builder.graph import Graph
+    from gradc.compiler.driver import Compiled, compile
+    from gradc.faults.crash import InternalError
     from gradc.reporting.collect import report
     from gradc.reporting.data import Report
 
@@ -45,16 +45,16 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Compiled": "gradc.compiler",
+    "Compiled": "gradc.compiler.driver",
     "Diagnostic": "dialects.support.diagnostics",
     "GradcError": "dialects.support.diagnostics",
-    "Graph": "gradc.builder",
-    "InternalError": "gradc.crash",
+    "Graph": "gradc.builder.graph",
+    "InternalError": "gradc.faults.crash",
     "Limits": "dialects.support.limits",
     "Report": "gradc.reporting.data",
     "UnsupportedError": "dialects.support.diagnostics",
     "UsageError": "dialects.support.diagnostics",
-    "compile": "gradc.compiler",
+    "compile": "gradc.compiler.driver",
     "report": "gradc.reporting.collect",
 }
 

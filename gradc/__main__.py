@@ -1,6 +1,6 @@
 """`python -m gradc`: the `gradc` command, where its script is not on the path."""
 
-from gradc.cli import main
+from gradc.cli.main import main
 
 if __name__ == "__main__":
     main()

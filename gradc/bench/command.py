@@ -6,16 +6,17 @@ import sys
 from collections.abc import Sequence
 
 from dialects.support.diagnostics import Diagnostic, GradcError, UsageError, sentence
-from gradc import files, progress, voice
 from gradc.bench import report as reports
 from gradc.bench.peers import NONE, PEERS, check_names, open_peer
 from gradc.bench.peers.base import NotAvailable, Peer
 from gradc.bench.report import Report
 from gradc.bench.run import ALL, GRADC, Case, Outcome, Result, Settings, run_case
 from gradc.bench.suite import cases_of, suite
-from gradc.crash import InternalError
-from gradc.streams import write_stdout
-from gradc.tables import look
+from gradc.faults.crash import InternalError
+from gradc.files import writing as files
+from gradc.terminal import progress, voice
+from gradc.terminal.streams import write_stdout
+from gradc.terminal.tables import look
 from passes.kernels.target import usable_threads
 from passes.strategies.choice import find_strategy
 

@@ -9,12 +9,12 @@ from math import exp, log
 from typing import Any
 
 from gradc import __version__
+from gradc.base.machine import this_machine
 from gradc.bench.floors import CLOSE, Group, Target
 from gradc.bench.run import Outcome, Result, Settings
-from gradc.json_text import json_text
-from gradc.machine import this_machine
-from gradc.runtime import runtime_version
-from gradc.tables import BAD, PLAIN, POOR, Look, table
+from gradc.files.json_text import json_text
+from gradc.runtime.session import runtime_version
+from gradc.terminal.tables import BAD, PLAIN, POOR, Look, table
 
 NUMBERS = (0, 1, 2, 3, 4)
 WIDTH = 500

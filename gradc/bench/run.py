@@ -12,12 +12,12 @@ from xdsl.ir import Operation
 
 from dialects.support.diagnostics import UnsupportedError
 from gradc.bench.floors import Group, Target, group_of, target_of
-from gradc.bench.measure import Samples, alternate, quartiles
 from gradc.bench.peers.base import Contestant, NotSupported, Peer
 from gradc.bench.truth import Truth, truth
-from gradc.compiler import Compiled, Options, compile_module
+from gradc.checking.verify import OutputError
+from gradc.compiler.driver import Compiled, Options, compile_module
 from gradc.problems import OPS, Problem
-from gradc.verify import OutputError
+from gradc.tuning.measure import Samples, alternate, quartiles
 from passes.strategies import strategies_of
 from passes.strategies.base import STRATEGY
 

@@ -22,13 +22,13 @@ import passes
 from dialects.support import dtypes, entry, shapes
 from dialects.support.diagnostics import Diagnostic, Position, UsageError, nearest, violation
 from dialects.support.limits import check, check_tensor
-from gradc.bench.calibration.problems import problems
 from gradc.bench.floors import group_of
+from gradc.bench.random_problems import problems
 from gradc.bench.run import Case
-from gradc.compiler import load
-from gradc.constants import bind_constants
+from gradc.compiler.driver import load
+from gradc.files.reading import near, read_bytes
+from gradc.graph.constants import bind_constants
 from gradc.problems import KINDS, OPS, Problem
-from gradc.reading import near, read_bytes
 from passes import pipelines
 
 SUITES = ("quick", "full")

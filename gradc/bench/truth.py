@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from dialects.evaluate import evaluate
+from gradc.checking.verify import RTOL, OutputError, compare
 from gradc.problems import ConvBackwardDataProblem, ConvTransposeBackwardDataProblem, Problem
-from gradc.verify import RTOL, OutputError, compare
 
 CHANNELS = 4
 """How many channels of the result are computed: the reference is slow and obvious."""

@@ -10,10 +10,10 @@ from pathlib import Path
 from xdsl.dialects.builtin import ModuleOp
 
 from dialects.support.diagnostics import Diagnostic, GradcError, Position, violation
-from gradc import crash
+from gradc.faults import crash
+from gradc.files.reading import read_bytes, shown, unreadable
 from gradc.importers.text import decode
-from gradc.reading import read_bytes, shown, unreadable
-from gradc.streams import STDIN_NAME, read_stdin
+from gradc.terminal.streams import STDIN_NAME, read_stdin
 
 STDIN = "-"
 

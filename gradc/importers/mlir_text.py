@@ -36,8 +36,8 @@ from dialects.support.diagnostics import (
 )
 from dialects.support.entry import NAME, entry_function, return_op
 from dialects.support.findings import Finding, is_opaque
+from gradc.graph.checks import check_graph, short
 from gradc.importers.mlir_unknown import opaque_op, refusal
-from gradc.importers.modules import check_graph, short
 from gradc.importers.text import Places, check_commas, check_nesting, decode
 
 TEXT_ERRORS = (

@@ -34,8 +34,8 @@ from dialects.support.documented_op import Declared, DocumentedOp, build, check_
 from dialects.support.entry import set_names
 from dialects.support.findings import Errors, together
 from dialects.support.shapes import Shape
+from gradc.graph.checks import check_sizes
 from gradc.importers import json_positions
-from gradc.importers.modules import check_sizes
 from gradc.importers.onednn_document import UNDEF, Document, Node, Tensor, kinds_refused, read_document
 
 SOURCE_ID = "source.id"

@@ -12,16 +12,16 @@ from typing import Any, Protocol
 from xdsl.dialects.builtin import ModuleOp
 
 from dialects.support.diagnostics import Diagnostic, GradcError, UsageError, sentence
-from gradc.compiler import Compiled, Options
-from gradc.crash import heading, one_line
-from gradc.exporter import export
-from gradc.files import write_whole
-from gradc.printing import whole
-from gradc.recipes import PASSES, Recipe
-from gradc.replay import fault_of
-from gradc.samples import random_inputs
-from gradc.verify import OutputError
-from gradc.verify_ops import verify
+from gradc.checking.samples import random_inputs
+from gradc.checking.verify import OutputError
+from gradc.compiler.driver import Compiled, Options
+from gradc.faults.crash import heading, one_line
+from gradc.faults.recipes import PASSES, Recipe
+from gradc.files.writing import write_whole
+from gradc.graph.printing import whole
+from gradc.insight.verify_ops import verify
+from gradc.model.exporter import export
+from gradc.reduction.replay import fault_of
 
 PLACE = "{}"
 

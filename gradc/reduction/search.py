@@ -13,8 +13,8 @@ from dialects.support import shapes
 from dialects.support.attributes import documented_attributes
 from dialects.support.documented_op import DocumentedOp
 from dialects.support.dtypes import HALVES, name_of
-from gradc.importers.modules import check_graph
-from gradc.printing import whole
+from gradc.graph.checks import check_graph
+from gradc.graph.printing import whole
 from gradc.reduction import graphs, sizes
 from gradc.reduction.ddmin import minimal
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from dialects.support.diagnostics import printable
-from gradc.explain import WHY, Explanation, GradientReport, Source, StrategyReport
+from gradc.insight.explain import WHY, Explanation, GradientReport, Source, StrategyReport
 from gradc.reporting.data import Missing
-from gradc.reporting.numbers import amount, time
+from gradc.terminal.numbers import amount, time
 
 LONGEST = 8.0
 """A bar is cut where it is as many times as long as that of the best: one slow strategy would make

@@ -16,7 +16,7 @@ from typing import Literal
 
 from xdsl.dialects.builtin import ModuleOp
 
-from gradc.printing import elided
+from gradc.graph.printing import elided
 
 Mark = Literal["same", "added", "removed"]
 Pair = tuple[int, int]
@@ -65,7 +65,7 @@ def changes(before: ModuleOp | None, after: ModuleOp) -> tuple[Line, ...]:
 
 
 def text_changes(before: str | None, after: str) -> tuple[Line, ...]:
-    """`changes` for the texts of modules, as `gradc.printing.elided` gives them."""
+    """`changes` for the texts of modules, as `gradc.graph.printing.elided` gives them."""
     new = after.strip().splitlines()
     if before is None:
         return tuple(_plain("same", line) for line in new)

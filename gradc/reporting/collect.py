@@ -16,18 +16,19 @@ from dialects.onnx.ops import ConstantOp
 from dialects.support.diagnostics import GradcError, UsageError, kind_of
 from dialects.support.documented_op import DocumentedOp
 from dialects.support.limits import Limits, using
-from gradc import __version__, files
-from gradc.compiler import AUTO, Compiled, Options, compile_module, constants_of, load
-from gradc.constants import bind_constants
-from gradc.doctor import installed_version
-from gradc.explain import Explanation, explain
-from gradc.machine import this_machine
-from gradc.notes import quoting_errors
+from gradc import __version__
+from gradc.base.machine import this_machine
+from gradc.compiler.driver import AUTO, Compiled, Options, compile_module, constants_of, load
+from gradc.files import writing as files
+from gradc.graph.constants import bind_constants
+from gradc.insight.doctor import installed_version
+from gradc.insight.explain import Explanation, explain
 from gradc.reporting.data import NOT_COMPILED, Missing, Model, Report, Run, Settings
 from gradc.reporting.pointing import pointed
 from gradc.reporting.request import Request
 from gradc.reporting.running import run
 from gradc.reporting.watching import Watch
+from gradc.terminal.notes import quoting_errors
 from gradc.tuning.request import BUDGET, TuningRequest
 from gradc.tuning.tuner import Progress, Tuner, no_progress
 

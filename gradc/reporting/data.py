@@ -10,17 +10,17 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from dialects.support.diagnostics import Diagnostic, GradcError, printable
-from gradc import arguments
-from gradc.accuracy import report as accuracy
-from gradc.explain import Explanation
-from gradc.files import StrPath, write_whole
-from gradc.json_text import json_text
+from gradc.base import arguments
+from gradc.checking.verify import OutputError
+from gradc.files.json_text import json_text
+from gradc.files.writing import StrPath, write_whole
+from gradc.graph.tensors import TensorInfo
+from gradc.insight import accuracy as accuracy
+from gradc.insight.explain import Explanation
 from gradc.reporting.changes import Line
-from gradc.tensors import TensorInfo
-from gradc.verify import OutputError
 
 if TYPE_CHECKING:
-    from gradc.compiler import Compiled
+    from gradc.compiler.driver import Compiled
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ class Report:
         return f"<Report of {printable(self.title)}: {', '.join([*parts, self.verdict])}>"
 
     def _repr_html_(self) -> str:
-        from gradc.reporting.frames import framed
+        from gradc.drawing.frames import framed
 
         return framed(self)
 

@@ -14,9 +14,9 @@ from dialects.onnx.ops import ConstantOp
 from dialects.support.diagnostics import Diagnostic, GradcError, position_of, subject_of
 from dialects.support.documented_op import DocumentedOp
 from dialects.support.findings import is_opaque
+from gradc.drawing.picture import picture
 from gradc.reporting.data import NOT_COMPILED, Array, Missing, Report
 from gradc.reporting.heat import HeatMap, NoMap, error_map, heat_map
-from gradc.reporting.picture import picture
 
 MOST_ARRAYS = 12
 

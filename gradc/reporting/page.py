@@ -14,14 +14,14 @@ from typing import Any
 from dialects.support import shapes
 from dialects.support.diagnostics import Diagnostic, UnsupportedError, printable
 from dialects.support.spelling import option
-from gradc.accuracy.errors import ULPS_OF_RESULT, ULPS_OF_TERMS
-from gradc.accuracy.report import Row
-from gradc.extras import install
+from gradc.base.extras import install
+from gradc.checking.errors import ULPS_OF_RESULT, ULPS_OF_TERMS
+from gradc.insight.accuracy import Row
 from gradc.reporting import drawings
 from gradc.reporting.bars import gradients
 from gradc.reporting.changes import Line, Stretch, folded
 from gradc.reporting.data import NOT_COMPILED, Missing, Model, PassRecord, Report, Run
-from gradc.reporting.numbers import number, size, time
+from gradc.terminal.numbers import number, size, time
 
 PACKAGE = "gradc.reporting"
 SECTIONS = (

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dialects.support.diagnostics import Diagnostic
-from gradc.builder import Graph
-from gradc.notes import WIDTH
-from gradc.quoting import quote
+from gradc.builder.graph import Graph
 from gradc.reporting.data import Remark
 from gradc.reporting.request import Request
+from gradc.terminal.notes import WIDTH
+from gradc.terminal.quoting import quote
 
 STDIN = "<stdin>"
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from gradc import arguments
-from gradc.compiler import Options
-from gradc.files import read_npz
-from gradc.runtime import checked_ep
+from gradc.base import arguments
+from gradc.compiler.driver import Options
+from gradc.files.writing import read_npz
+from gradc.runtime.session import checked_ep
 from gradc.tuning.request import BUDGET, TuningRequest
 
 FLAGS = ("target", "opset", "strategy", "auto_pad_rule", "strict", "threads", "strict_ieee")

@@ -12,15 +12,15 @@ from dialects.support import entry
 from dialects.support.attributes import documented_attributes
 from dialects.support.diagnostics import GradcError
 from dialects.support.documented_op import DocumentedOp
-from gradc.accuracy import report as accuracy
-from gradc.compiler import Compiled
+from gradc.checking.samples import random_inputs
+from gradc.checking.verify import reference
+from gradc.compiler.driver import Compiled
+from gradc.graph.tensors import as_dtype
+from gradc.insight import accuracy as accuracy
+from gradc.insight.verify_ops import verify
 from gradc.reporting.data import Array, Missing, Run
-from gradc.reporting.numbers import amount
 from gradc.reporting.request import Request
-from gradc.samples import random_inputs
-from gradc.tensors import as_dtype
-from gradc.verify import reference
-from gradc.verify_ops import verify
+from gradc.terminal.numbers import amount
 
 MOST_OPS = 60
 MOST_FLOPS = 5 * 10**9

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import ModuleOp
 
-from gradc.compiler import Stage
-from gradc.printing import elided
+from gradc.compiler.driver import Stage
+from gradc.graph.printing import elided
 from gradc.reporting.changes import changes
 from gradc.reporting.data import Missing, PassRecord
 

@@ -11,9 +11,9 @@ from xdsl.ir import Operation
 import dialects
 from dialects.support import entry, shapes
 from dialects.support.interfaces import set_type
+from gradc.checking.samples import Sizes
+from gradc.graph.tensors import tensor_info
 from gradc.problems import OPS, Problem
-from gradc.samples import Sizes
-from gradc.tensors import tensor_info
 from gradc.tuning.stores import AT
 from passes.infer_types import InferTypesPass
 from passes.kernels.target import Target

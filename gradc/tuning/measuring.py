@@ -18,12 +18,12 @@ from dialects.onnx import ops as onnx
 from dialects.support import dtypes, shapes
 from dialects.support.diagnostics import violation
 from dialects.support.entry import set_names, update_function_type
-from gradc.exporter import export
+from gradc.checking.samples import check_runnable
+from gradc.checking.verify import RTOL, compare
+from gradc.model.exporter import export
 from gradc.problems import Problem
-from gradc.runtime import Bound, Session, ep_of
-from gradc.samples import check_runnable
+from gradc.runtime.session import Bound, Session, ep_of
 from gradc.tuning.race import race
-from gradc.verify import RTOL, compare
 from passes import pipelines
 from passes.kernels.target import Target
 

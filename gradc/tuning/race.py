@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 
-from gradc.bench.measure import settled
+from gradc.tuning.measure import settled
 
 Clock = Callable[[], float]
 

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from gradc import __version__
-from gradc.machine import Machine, this_machine
+from gradc.base.machine import Machine, this_machine
 from passes.kernels.target import Target
 from passes.strategies import by_name
 
@@ -62,7 +62,7 @@ class Setting:
     @classmethod
     def of(cls, target: Target) -> Setting:
         """The setting of a measurement here and now. UnsupportedError without onnxruntime."""
-        from gradc.runtime import runtime_version
+        from gradc.runtime.session import runtime_version
 
         opset, threads = target.opset, target.threads
         machine, runtime, strategies = this_machine(), runtime_version(), strategies_version()

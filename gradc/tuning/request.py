@@ -9,9 +9,9 @@ from typing import Any
 
 from dialects.support.diagnostics import Diagnostic, UsageError, sentence
 from dialects.support.spelling import option
-from gradc import arguments
-from gradc.files import StrPath
-from gradc.runtime import check_provider, ep_of
+from gradc.base import arguments
+from gradc.files.writing import StrPath
+from gradc.runtime.session import check_provider, ep_of
 from gradc.tuning.cases import Case
 from gradc.tuning.records import Setting
 from gradc.tuning.stores import Cache, Store, TuningFile, load_file

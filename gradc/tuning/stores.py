@@ -19,8 +19,8 @@ from platformdirs import user_cache_dir
 
 from dialects.support.diagnostics import Diagnostic, GradcError, violation
 from dialects.support.spelling import option
-from gradc.files import StrPath, write_whole
-from gradc.reading import read_bytes, unreadable
+from gradc.files.reading import read_bytes, unreadable
+from gradc.files.writing import StrPath, write_whole
 from gradc.tuning.records import Setting, Tuning
 from passes.kernels.target import MOST_THREADS, Target
 

@@ -3,7 +3,7 @@
     graph      what of a candidate runs, as plain data
     rewrites   what the runtime makes of it before it runs
     features*  what the time of each kind of node depends on
-    rates      seconds per unit of each feature, as data; `python -m gradc.bench.calibrate` measures them
+    rates      seconds per unit of each feature, as data; `python -m gradc.upkeep.calibrate` measures them
     roofline   for targets without measurements
     sizes      unknown sizes: the same ops at several sizes
 

@@ -12,7 +12,7 @@ pytest.importorskip("sybil", reason="pip install -e '.[dev]' brings sybil")
 
 from support.pages import ROOT, pages
 
-import gradc.cli
+import gradc.cli.main
 
 INLINE = re.compile(r"`(gradc(?:-opt)?(?: [^`]*)?)`")
 COMMENTED = re.compile(r"^(gradc \w+) [^#\n]*# (.*)$", re.MULTILINE)
@@ -24,7 +24,7 @@ def options_of(words: list[str]) -> set[str]:
     program, *rest = words
     if program == "gradc-opt":
         return set(re.findall(r"--?[a-z-]+", run_opt("--help").out))
-    command: click.Command = gradc.cli.cli
+    command: click.Command = gradc.cli.main.cli
     context = click.Context(command)
     while isinstance(command, click.Group) and rest and re.fullmatch(r"[a-z]+", rest[0]):
         found = command.get_command(context, rest.pop(0))

@@ -12,7 +12,7 @@ pytest.importorskip("sybil", reason="pip install -e '.[dev]' brings sybil")
 
 from support.pages import ROOT
 
-from gradc.explain import WHY
+from gradc.insight.explain import WHY
 from passes import STRATEGY_NAMES
 
 HEADING = "## What gradc chose\n"

@@ -28,14 +28,14 @@ from support.documents import (
 )
 
 import gradc
-import gradc.cli
-from gradc.compiler import Options
+import gradc.cli.main
+from gradc.compiler.driver import Options
 from passes.canonicalize_layout import CanonicalizeLayoutPass
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
-COMMANDS = tuple(gradc.cli.cli.commands)
-WRITING = [name for name, command in gradc.cli.cli.commands.items() if "output" in str(command.params)]
+COMMANDS = tuple(gradc.cli.main.cli.commands)
+WRITING = [name for name, command in gradc.cli.main.cli.commands.items() if "output" in str(command.params)]
 DOCUMENTS = {
     "conv": CONV,
     "conv_transpose": CONV_TRANSPOSE,
@@ -48,7 +48,7 @@ PASSES = list(dict.fromkeys(re.findall(r"([a-z0-9-]+)(?:\{[^}]*\})?(?:,|$)", Opt
 
 
 def spawned(*args: object, **options) -> subprocess.CompletedProcess:
-    command = [sys.executable, "-m", "gradc.cli", *map(str, args)]
+    command = [sys.executable, "-m", "gradc.cli.main", *map(str, args)]
     return subprocess.run(command, cwd=ROOT, capture_output=True, check=False, **options)
 
 
@@ -116,8 +116,8 @@ class TestHelp:
     @pytest.mark.parametrize("args", [["--help"], ["compile", "--help"], ["run", "--help"], ["--version"]])
     def test_help_imports_nothing_heavy(self, args):
         code = (
-            "import sys, gradc.cli\n"
-            "try: gradc.cli.main(sys.argv[1:])\n"
+            "import sys, gradc.cli.main\n"
+            "try: gradc.cli.main.main(sys.argv[1:])\n"
             "finally: print('\\n', *sorted(sys.modules))\n"
         )
         done = subprocess.run(
@@ -146,7 +146,7 @@ class TestHelp:
 
     @pytest.mark.parametrize("command", COMMANDS)
     def test_help_names_no_option_that_the_command_lacks(self, command):
-        parameters = gradc.cli.cli.commands[command].params
+        parameters = gradc.cli.main.cli.commands[command].params
         own = {name for parameter in parameters for name in parameter.opts}
         told = " ".join(filter(None, (getattr(parameter, "help", "") for parameter in parameters)))
         assert set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", told)) <= own
@@ -264,7 +264,7 @@ class TestEmitMlir:
         assert (result.code, result.out) == (0, "")
         compiled, again = gradc.compile(document), gradc.compile(text)
         assert (again.inputs, again.outputs) == (compiled.inputs, compiled.outputs)
-        fed = gradc.samples.random_inputs(compiled.source, 0)
+        fed = gradc.checking.samples.random_inputs(compiled.source, 0)
         want, got = compiled.run(fed), again.run(fed)
         for name, array in want.items():
             np.testing.assert_allclose(got[name], array, atol=1e-5)
@@ -352,7 +352,7 @@ class TestRun:
     def test_the_target_follows_the_provider(self, conv, monkeypatch):
         asked = []
         monkeypatch.setattr(
-            "gradc.commands.run_compiled", lambda c, *_: asked.append(c.options.target) or ({}, [])
+            "gradc.cli.commands.run_compiled", lambda c, *_: asked.append(c.options.target) or ({}, [])
         )
         for options in ([], ["--ep", "cuda"], ["--ep", "cuda", "--target", "cpu"], ["--target", "cuda"]):
             run_gradc("run", conv, *options)
@@ -379,7 +379,7 @@ class TestRun:
         assert result.line.startswith("error: --shape of grads: given [2, 4, 9, 8], expected [N, 3, ?, ?]")
 
     def test_a_missing_provider_says_what_to_install(self, conv):
-        if "CUDAExecutionProvider" in gradc.runtime.available_providers():
+        if "CUDAExecutionProvider" in gradc.runtime.session.available_providers():
             pytest.skip("there is one")
         result = run_gradc("run", conv, "--ep", "cuda")
         assert result.code == 3
@@ -527,7 +527,7 @@ class TestExitCodes:
         def interrupt(*_):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr("gradc.commands.random_inputs", interrupt)
+        monkeypatch.setattr("gradc.cli.commands.random_inputs", interrupt)
         result = run_gradc("run", conv)
         assert (result.code, result.out) == (130, "")
         assert "Traceback" not in result.err
@@ -536,7 +536,7 @@ class TestExitCodes:
         def fail(*_):
             raise MemoryError("8 TB")
 
-        monkeypatch.setattr("gradc.commands.random_inputs", fail)
+        monkeypatch.setattr("gradc.cli.commands.random_inputs", fail)
         result = run_gradc("run", conv)
         assert (result.code, result.line) == (3, "error: not enough memory: 8 TB")
 
@@ -552,7 +552,7 @@ class TestFiles:
         def fail(*_):
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr("gradc.files.os.replace", fail)
+        monkeypatch.setattr("gradc.files.writing.os.replace", fail)
         result = run_gradc("compile", conv, "-o", out)
         assert result.code == 4
         assert result.line == f"error: cannot write {out}: No space left on device"
@@ -574,7 +574,7 @@ class TestProcess:
         """Nothing is said to nobody: the pipe is closed before the first byte."""
         command, *options = args
         process = subprocess.Popen(
-            [sys.executable, "-m", "gradc.cli", command, EXAMPLES / "resize_dynamic.mlir", *options],
+            [sys.executable, "-m", "gradc.cli.main", command, EXAMPLES / "resize_dynamic.mlir", *options],
             cwd=ROOT,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -600,7 +600,7 @@ class TestProcess:
         command, *options = args
         with open("/dev/full", "wb") as full:
             done = subprocess.run(
-                [sys.executable, "-m", "gradc.cli", command, EXAMPLES / "resize_dynamic.mlir", *options],
+                [sys.executable, "-m", "gradc.cli.main", command, EXAMPLES / "resize_dynamic.mlir", *options],
                 cwd=ROOT,
                 stdout=full,
                 stderr=subprocess.PIPE,

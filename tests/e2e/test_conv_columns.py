@@ -11,11 +11,11 @@ from dialects.evaluate import evaluate
 from dialects.support.diagnostics import GradcError, UnsupportedError
 from dialects.support.entry import entry_function, input_names
 from dialects.support.shapes import shape_of
-from gradc.compiler import Options, compile_module
-from gradc.exporter import export
+from gradc.compiler.driver import Options, compile_module
 from gradc.importers.mlir_text import import_mlir
+from gradc.model.exporter import export
 from gradc.problems.base import Problem
-from gradc.runtime import Session
+from gradc.runtime.session import Session
 from passes import pipelines
 from passes.kernels.target import Target
 

@@ -17,9 +17,9 @@ from support.problems import Problem
 from dialects.evaluate import evaluate
 from dialects.support.diagnostics import UnsupportedError
 from dialects.support.entry import entry_function, input_names
-from gradc.exporter import export
 from gradc.importers.mlir_text import import_mlir
-from gradc.runtime import Session
+from gradc.model.exporter import export
+from gradc.runtime.session import Session
 from passes import pipelines
 from passes.kernels.target import Target
 

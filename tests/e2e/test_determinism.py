@@ -15,10 +15,10 @@ from support.generate import seeded
 from support.specials import pattern
 
 import gradc
-from gradc.accuracy.cases import Bound, cases
-from gradc.accuracy.errors import ULPS_OF_TERMS, errors
-from gradc.compiler import Options, compile_module, load
-from gradc.printing import whole
+from gradc.checking.errors import ULPS_OF_TERMS, errors
+from gradc.compiler.driver import Options, compile_module, load
+from gradc.graph.printing import whole
+from gradc.upkeep.accuracy.cases import Bound, cases
 
 pytest.importorskip("onnxruntime")
 

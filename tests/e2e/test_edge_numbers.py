@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from gradc.compiler import Compiled, Options, compile_module
+from gradc.compiler.driver import Compiled, Options, compile_module
 from gradc.problems.base import Problem
 from passes.strategies import STRATEGIES
 

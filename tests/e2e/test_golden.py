@@ -24,9 +24,9 @@ from support.pipeline import apply
 from dialects.evaluate import evaluate
 from dialects.onednn import ROW_KINDS
 from dialects.support.entry import entry_function, input_names, output_names
-from gradc.exporter import export
 from gradc.importers.onednn_json import import_json
-from gradc.runtime import Session
+from gradc.model.exporter import export
+from gradc.runtime.session import Session
 from passes import pipelines
 from passes.kernels.target import Target
 

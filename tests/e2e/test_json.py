@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from support.cli import Result, run_gradc, run_opt
 
-from gradc.json_text import json_text
-from gradc.opt_passes import PIPELINES
+from gradc.compiler.pipeline_text import PIPELINES
+from gradc.files.json_text import json_text
 from passes import PASS_NAMES, all_passes
 
 ROOT = Path(__file__).resolve().parents[2]

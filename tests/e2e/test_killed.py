@@ -14,8 +14,8 @@ import pytest
 from support import killing
 
 import gradc
-from gradc import files
-from gradc.atomic import HIDDEN
+from gradc.files import writing as files
+from gradc.files.atomic import HIDDEN
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 

@@ -13,9 +13,9 @@ from support.generate import KINDS, problems, seeded
 from support.pipeline import Expected, lowered
 from support.problems import Problem
 
-from gradc.compiler import Options, compile_module
+from gradc.compiler.driver import Options, compile_module
 from gradc.importers.mlir_text import import_mlir
-from gradc.runtime import newest_opset
+from gradc.runtime.session import newest_opset
 from passes.kernels.target import Target
 
 pytest.importorskip("onnxruntime")

@@ -12,7 +12,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from gradc.bench.truth import truth
-from gradc.compiler import Options, compile_module
+from gradc.compiler.driver import Options, compile_module
 from gradc.importers.mlir_text import import_mlir
 from gradc.problems import Problem
 

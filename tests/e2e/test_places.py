@@ -14,7 +14,7 @@ from support.cli import Result, run_gradc
 from support.documents import CONV, text_of
 
 import gradc
-from gradc import files
+from gradc.files import writing as files
 
 WEIGHTS = np.ones((64, 64, 3, 3), np.float32)
 """147 kB: a model with them does not fit where CONV does."""
@@ -51,7 +51,7 @@ def run(*args: str, limit: int, **environment: str) -> Result:
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
     done = subprocess.run(
-        [sys.executable, "-m", "gradc.cli", *args],
+        [sys.executable, "-m", "gradc.cli.main", *args],
         env=os.environ | environment,
         capture_output=True,
         preexec_fn=limited,

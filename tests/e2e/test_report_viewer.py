@@ -17,8 +17,8 @@ from xdsl.parser import Parser
 import gradc
 from dialects import context
 from dialects.support import entry
-from gradc.compiler import Options, compile_module, load
-from gradc.reporting.picture import picture
+from gradc.compiler.driver import Options, compile_module, load
+from gradc.drawing.picture import picture
 
 ROOT = Path(__file__).resolve().parents[2]
 REPORTING = ROOT / "gradc" / "reporting"

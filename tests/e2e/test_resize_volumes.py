@@ -9,9 +9,9 @@ from support.pipeline import apply
 from dialects.evaluate import evaluate
 from dialects.support.entry import entry_function, input_names
 from dialects.support.shapes import shape_of
-from gradc.exporter import export
+from gradc.model.exporter import export
 from gradc.problems.base import Problem
-from gradc.runtime import Session, newest_opset
+from gradc.runtime.session import Session, newest_opset
 from passes import pipelines
 from passes.kernels.target import Target
 

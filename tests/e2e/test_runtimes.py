@@ -56,7 +56,7 @@ def test_case(runner: Runner, case: Case):
 @pytest.mark.parametrize("file", ["conv_backward.mlir", "decoder_backward.json"])
 def test_examples(runner: Runner, file: str, target: str):
     compiled = gradc.compile(FILES / file, target=target)
-    source = gradc.compiler.load(FILES / file)
+    source = gradc.compiler.driver.load(FILES / file)
     draw = np.random.default_rng(7)
     feeds = {info.name: draw.standard_normal(info.shape).astype(np.float32) for info in compiled.inputs}
     want = evaluate(source, list(feeds.values()))

@@ -138,7 +138,7 @@ class TestTerminal:
         assert "error" in said
 
     def test_streams_are_judged_separately(self, bad):
-        command = [sys.executable, "-m", "gradc.cli", "explain", str(GRAPH), "--strict"]
+        command = [sys.executable, "-m", "gradc.cli.main", "explain", str(GRAPH), "--strict"]
         with terminal(100) as (stream, said):
             done = subprocess.run(command, cwd=ROOT, stderr=stream, stdout=subprocess.PIPE, check=False)
         assert "\x1b[" not in done.stdout.decode()

@@ -17,11 +17,11 @@ from fuzz.process import prepare
 INSTRUMENTED = (
     "dialects",
     "passes",
-    "gradc.compiler",
-    "gradc.constants",
-    "gradc.files",
+    "gradc.compiler.driver",
+    "gradc.graph.constants",
+    "gradc.files.writing",
     "gradc.importers",
-    "gradc.inspection",
+    "gradc.insight.inspection",
     "gradc.problems",
     "gradc.tuning",
 )

@@ -27,8 +27,8 @@ from fuzz.targets import TARGETS
 from fuzz.targets.base import Target, is_small
 from fuzz.targets.json_document import JsonTarget
 from fuzz.worker import step
-from gradc.compiler import load
-from gradc.runtime import Session
+from gradc.compiler.driver import load
+from gradc.runtime.session import Session
 
 pytest.importorskip("onnxruntime")
 

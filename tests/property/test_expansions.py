@@ -14,8 +14,8 @@ from dialects.onnx import ops
 from dialects.onnx.base import OnnxOp
 from dialects.support.entry import set_names, update_function_type
 from dialects.support.shapes import Dim, tensor_type
-from gradc.exporter import export
-from gradc.runtime import Session
+from gradc.model.exporter import export
+from gradc.runtime.session import Session
 from passes.kernels.expansions import EXPANSIONS
 
 EXPAND = "expand-ops{target=cuda opset=20}"

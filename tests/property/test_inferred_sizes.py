@@ -23,8 +23,8 @@ from dialects.geometry.forms import name
 from dialects.onnx import ops as onnx
 from dialects.support.diagnostics import GradcError
 from dialects.support.shapes import Shape, shape_of, tensor_type, with_sizes
-from gradc.exporter import export
-from gradc.run_time_sizes import specialised
+from gradc.graph.run_time_sizes import specialised
+from gradc.model.exporter import export
 from passes.emit.rewriting import Emitter
 
 runtime = pytest.importorskip("onnxruntime")

@@ -19,9 +19,9 @@ from dialects.onednn.families import UnaryBackwardOp
 from dialects.onednn.row import BackwardRow
 from dialects.onednn.row_classes import KINDS, row_class
 from dialects.support.diagnostics import UnsupportedError
-from gradc.exporter import export
 from gradc.importers.mlir_text import import_mlir
-from gradc.runtime import Session
+from gradc.model.exporter import export
+from gradc.runtime.session import Session
 from passes import pipelines
 from passes.kernels.target import Target
 from passes.onednn import rows

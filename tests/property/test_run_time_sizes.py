@@ -11,7 +11,7 @@ from support.generate import seeded
 from support.generator import BATCH, SPATIAL
 
 import gradc
-from gradc.runtime import Session
+from gradc.runtime.session import Session
 
 pytest.importorskip("onnxruntime")
 

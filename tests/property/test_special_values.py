@@ -21,9 +21,9 @@ from xdsl.dialects.builtin import ModuleOp
 import gradc
 from dialects.evaluate import evaluate
 from dialects.support.entry import entry_function, input_names
-from gradc.exporter import export
+from gradc.model.exporter import export
 from gradc.problems.base import Problem as CanonicalProblem
-from gradc.runtime import Session
+from gradc.runtime.session import Session
 from passes import pipelines
 from passes.kernels.target import Target
 from passes.strategies import STRATEGIES, by_name, strategies_of

@@ -14,8 +14,8 @@ from dialects.evaluate import evaluate
 from dialects.onnx import ops as onnx
 from dialects.support.entry import set_names, update_function_type
 from dialects.support.shapes import Shape, tensor_type
-from gradc.exporter import export
-from gradc.runtime import Session
+from gradc.model.exporter import export
+from gradc.runtime.session import Session
 from passes.emit.expressions import Operators
 from passes.emit.rewriting import functions
 from passes.vjp.unbroadcast import unbroadcast

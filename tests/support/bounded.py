@@ -24,7 +24,7 @@ def gradc_within(*arguments: object, memory: int = MEMORY, seconds: float = 600)
     """Raises TimeoutExpired where `seconds` do not suffice; without memory the process ends by itself."""
     paths = (str(ROOT), os.environ.get("PYTHONPATH", ""))
     done = subprocess.run(
-        [sys.executable, "-m", "gradc.cli", *map(str, arguments)],
+        [sys.executable, "-m", "gradc.cli.main", *map(str, arguments)],
         capture_output=True,
         text=True,
         timeout=seconds,

@@ -11,11 +11,11 @@ from io import BytesIO, TextIOWrapper
 from typing import Any
 from unittest import mock
 
-import gradc.cli
-import gradc.opt
+import gradc.cli.main
+import gradc.cli.opt
 from dialects.support.diagnostics import Diagnostic, Position
-from gradc.quoting import quote
-from gradc.terminal import WIDTH
+from gradc.terminal.console import WIDTH
+from gradc.terminal.quoting import quote
 
 QUOTED = re.compile(r" *\d* \|")
 
@@ -53,11 +53,11 @@ def quoted_below(line: str) -> list[str]:
 
 
 def run_gradc(*args: object, stdin: bytes = b"") -> Result:
-    return _run(lambda: gradc.cli.main(list(map(str, args))), stdin)
+    return _run(lambda: gradc.cli.main.main(list(map(str, args))), stdin)
 
 
 def run_opt(*args: object, stdin: bytes = b"") -> Result:
-    return _run(lambda: gradc.opt.main(list(map(str, args))), stdin)
+    return _run(lambda: gradc.cli.opt.main(list(map(str, args))), stdin)
 
 
 def _run(main: Callable[[], Any], stdin: bytes) -> Result:

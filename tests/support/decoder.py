@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from dialects.onednn.interpolate import InterpolateBackwardOp
 from dialects.support.documented_op import CHOICE
-from gradc.compiler import load
+from gradc.compiler.driver import load
 
 DECODER = Path(__file__).resolve().parents[2] / "examples" / "decoder_backward.json"
 

@@ -114,13 +114,13 @@ def _stream(number: int, is_closed: bool) -> Any:
 
 if __name__ == "__main__":
     import gradc.bench.command
-    import gradc.cli
-    import gradc.commands
-    import gradc.explain
-    import gradc.inspection
-    import gradc.opt
-    import gradc.reduction.command
-    import gradc.reporting.command
+    import gradc.cli.commands
+    import gradc.cli.main
+    import gradc.cli.opt
+    import gradc.cli.reduce_command
+    import gradc.cli.report_command
+    import gradc.insight.explain
+    import gradc.insight.inspection
     import gradc.tuning.measuring
 
     given = serve()
@@ -129,5 +129,5 @@ if __name__ == "__main__":
         sys.argv = [given["program"], *given["args"]]
         surround(given)
         signal.alarm(SECONDS)
-        main = {"gradc": gradc.cli.main, "gradc-opt": gradc.opt.main}[given["program"]]
+        main = {"gradc": gradc.cli.main.main, "gradc-opt": gradc.cli.opt.main}[given["program"]]
         sys.exit(main())

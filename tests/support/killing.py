@@ -18,7 +18,8 @@ import sys
 import time
 from pathlib import Path
 
-from gradc import cli, files
+from gradc.cli import main as cli
+from gradc.files import writing as files
 
 
 def child(arguments: list[str], turn: int) -> int:

@@ -16,8 +16,8 @@ import dialects
 import passes
 from dialects.evaluate import evaluate
 from dialects.support.entry import entry_function, input_names
-from gradc.exporter import export
-from gradc.runtime import Session
+from gradc.model.exporter import export
+from gradc.runtime.session import Session
 from passes import pipelines
 from passes.kernels.target import Target
 

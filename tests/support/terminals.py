@@ -57,7 +57,7 @@ def on_terminal(
     known = {name: value for name, value in os.environ.items() if name not in PLAIN}
     paths = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH", ""))))
     given = known | {"TERM": "xterm-256color", "PYTHONPATH": paths} | environment
-    command = [sys.executable, "-m", "gradc.cli", *map(str, arguments)]
+    command = [sys.executable, "-m", "gradc.cli.main", *map(str, arguments)]
     with terminal(columns) as (stream, said):
         process = subprocess.Popen(command, stdout=stream, stderr=stream, stdin=subprocess.DEVNULL, env=given)
         code = process.wait(timeout=120)

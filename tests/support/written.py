@@ -14,7 +14,7 @@ from support.pipeline import Expected
 from support.problem_documents import constants_of, document_of, feeds_of, outputs_of
 from support.problems import Problem
 
-from gradc.compiler import Compiled, Options, compile_module
+from gradc.compiler.driver import Compiled, Options, compile_module
 from gradc.importers.onednn_json import import_document
 
 Arrays = dict[str, np.ndarray]

@@ -12,13 +12,13 @@ from support.problems import random_array
 
 import gradc
 from dialects.support.dtypes import FLOATS
-from gradc.accuracy import table
-from gradc.accuracy.__main__ import main
-from gradc.accuracy.cases import Bound, cases
-from gradc.accuracy.errors import ABSOLUTE, MEASURES, OF_TERMS, ULPS_OF_RESULT, ULPS_OF_TERMS, errors, ulp
-from gradc.accuracy.exact import exact, magnitudes
-from gradc.accuracy.report import report
-from gradc.samples import random_inputs
+from gradc.checking.errors import ABSOLUTE, MEASURES, OF_TERMS, ULPS_OF_RESULT, ULPS_OF_TERMS, errors, ulp
+from gradc.checking.exact import exact, magnitudes
+from gradc.checking.samples import random_inputs
+from gradc.insight.accuracy import report
+from gradc.upkeep.accuracy import table
+from gradc.upkeep.accuracy.__main__ import main
+from gradc.upkeep.accuracy.cases import Bound, cases
 from passes.strategies import STRATEGIES
 
 PAGE = Path(__file__).parents[2] / "docs" / "accuracy.md"
@@ -117,7 +117,7 @@ class TestTable:
         rows = table.rows_of(PAGE.read_text(encoding="utf-8"))
         listed = [(f"grad.{op}", strategy) for op, strategy, _, _ in rows]
         wanted = sorted((op.name, s.name) for s in STRATEGIES for op in s.ops)
-        owed = "owed: a problem in PROBLEMS of gradc/accuracy/cases.py, then python -m gradc.accuracy"
+        owed = "owed: a problem in PROBLEMS of gradc/upkeep/accuracy/cases.py, then gradc.upkeep.accuracy"
         assert sorted(listed) == wanted, owed
         for _, strategy, terms, refused in rows:
             shown = dict(zip(FLOATS, refused, strict=True))

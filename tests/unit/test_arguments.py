@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import gradc
-from gradc.builder import Graph
-from gradc.row_methods import RowMethods
+from gradc.builder.graph import Graph
+from gradc.builder.row_methods import RowMethods
 
 WRONG: Mapping[str, Any] = {
     "None": None,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gradc import atomic
+from gradc.files import atomic
 
 LEFT = ".gradc-0123456789abcdef.tmp"
 
@@ -110,7 +110,7 @@ def test_a_link_that_is_called_like_a_hidden_file_is_not_followed(tmp_path):
 KILLED_WHILE_HIDDEN = """
 import os, signal, sys
 from pathlib import Path
-from gradc import atomic
+from gradc.files import atomic
 atomic._open_nameless = lambda folder: None
 with atomic.draft(Path(sys.argv[1])) as draft:
     draft.file.write(b"half")

@@ -14,18 +14,19 @@ from support.documents import CONV, INTERPOLATE, changed, document, text_of, two
 
 from dialects.support import shapes
 from dialects.support.diagnostics import GradcError, UnsupportedError
-from gradc.bench import command, markdown, run
-from gradc.bench.calibration.problems import problems
+from gradc.bench import command, run
 from gradc.bench.floors import CONV as CONV_TARGETS
 from gradc.bench.floors import group_of, target_of
-from gradc.bench.measure import ROUNDS, Samples
 from gradc.bench.peers import base
 from gradc.bench.peers.base import Contestant, NotSupported, Peer
+from gradc.bench.random_problems import problems
 from gradc.bench.report import Report, as_data, as_json, as_text, geometric_mean, group_means
 from gradc.bench.run import GRADC, Case, Outcome, Result, Settings, run_case
 from gradc.bench.suite import DRAWN_CASES, SUITES, cases_of, cases_of_text, suite
 from gradc.problems import KINDS, Problem
-from gradc.tables import Look
+from gradc.terminal.tables import Look
+from gradc.tuning.measure import ROUNDS, Samples
+from gradc.upkeep.documents import markdown
 
 SMALL = "conv_backward_data,f32,NCX,diff_dst=1x4x5x5,weights=4x3x3x3"
 NXC = SMALL.replace("NCX", "NXC")

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradc.bench import measure
-from gradc.bench.measure import LEAST, LONG, MOST, ROUNDS, Samples, alternate, quartiles
+from gradc.tuning import measure
+from gradc.tuning.measure import LEAST, LONG, MOST, ROUNDS, Samples, alternate, quartiles
 
 
 @dataclass

@@ -20,10 +20,10 @@ from dialects.support.diagnostics import GradcError, name_of, position_of
 from dialects.support.documented_op import DocumentedOp
 from dialects.support.dtypes import DTYPES
 from dialects.support.entry import entry_function, input_names, output_names
-from gradc.builder import Graph, Value
+from gradc.builder.graph import Graph, Value
+from gradc.graph.printing import placed
 from gradc.importers.mlir_text import import_mlir
 from gradc.importers.onednn_json import import_json
-from gradc.printing import placed
 
 WINDOW: dict[str, Any] = {
     "strides": (2, 2),
@@ -123,7 +123,7 @@ def test_sizes_as_input_and_as_attribute():
 def test_every_source_op_has_a_method_with_its_attributes():
     for kind, op in source_ops().items():
         method = op.name.partition(".")[2]
-        assert hasattr(Graph, method), f"owed: Graph.{method} in gradc/builder.py"
+        assert hasattr(Graph, method), f"owed: Graph.{method} in gradc/builder/graph.py"
         parameters = inspect.signature(getattr(Graph, method)).parameters
         assert set(documented_attributes(op)) <= set(parameters), kind
         assert {port.removesuffix("_i") for port in op.PORTS} <= set(parameters), kind

@@ -2,10 +2,10 @@
 
 import pytest
 
-from gradc.bench import calibrate
-from gradc.bench.calibration.measurements import Measurements
-from gradc.bench.calibration.model import RUN
-from gradc.bench.calibration.nodes import nodes
+from gradc.upkeep import calibrate
+from gradc.upkeep.calibration.measurements import Measurements
+from gradc.upkeep.calibration.model import RUN
+from gradc.upkeep.calibration.nodes import nodes
 from passes.cost.rates import rates_of
 from passes.cost.vector import DISTANT, NEAR, dot, parted, traffic
 

@@ -10,8 +10,8 @@ import pytest
 from support.cli import run_gradc
 
 import gradc
-from gradc.compiler import Options
-from gradc.runtime import Session, newest_opset
+from gradc.compiler.driver import Options
+from gradc.runtime.session import Session, newest_opset
 from passes.kernels import TARGETS
 
 pytest.importorskip("onnxruntime")

@@ -33,9 +33,9 @@ from xdsl.parser import Parser
 import dialects
 import gradc
 from dialects.evaluate import evaluate
-from gradc.compiler import load
-from gradc.exporter import check
-from gradc.printing import whole
+from gradc.compiler.driver import load
+from gradc.graph.printing import whole
+from gradc.model.exporter import check
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 WINDOW = {"strides": [2, 2], "pads_begin": [1, 1], "pads_end": [1, 1], "dilations": [1, 1]}

@@ -13,9 +13,9 @@ import pytest
 from support.cli import run_gradc
 
 from dialects.support.limits import names
-from gradc import completion, opt
-from gradc.cli import cli
-from gradc.opt_passes import PIPELINES
+from gradc.cli import completion, opt
+from gradc.cli.main import cli
+from gradc.compiler.pipeline_text import PIPELINES
 from gradc.problems import KINDS
 from passes import PASS_NAMES, STRATEGY_NAMES, all_passes
 
@@ -93,7 +93,7 @@ def test_it_imports_little():
     """A shell waits: neither numpy nor onnx is needed to list commands and options."""
     script = (
         "import sys\n"
-        "from gradc.cli import main\n"
+        "from gradc.cli.main import main\n"
         "try: main()\n"
         "finally: print({'numpy', 'onnx', 'xdsl', 'rich'} & set(sys.modules), file=sys.stderr)\n"
     )
@@ -132,7 +132,7 @@ class TestScripts:
     def test_in_bash(self, tmp_path: Path, program: str, line: str, expected: str):
         (tmp_path / "completion").write_text(run_gradc("completion", "bash").out)
         command = tmp_path / "gradc"
-        command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m gradc.cli "$@"\n')
+        command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m gradc.cli.main "$@"\n')
         command.chmod(0o755)
         function = f"_{program.replace('-', '_')}_completion"
         count = len(line.split()) - 1

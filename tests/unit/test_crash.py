@@ -18,11 +18,13 @@ import gradc
 from dialects.onnx import ops
 from dialects.support.entry import entry_function
 from dialects.support.memo import Memo
-from gradc import crash, exporter, samples
-from gradc.compiler import load
+from gradc.checking import samples
+from gradc.compiler.driver import load
+from gradc.faults import crash
+from gradc.faults.recipes import Recipe
+from gradc.graph.printing import whole
 from gradc.importers import mlir_text, onednn_json
-from gradc.printing import whole
-from gradc.recipes import Recipe
+from gradc.model import exporter
 from gradc.tuning import measuring
 from passes.canonicalize_layout import CanonicalizeLayoutPass
 from passes.emit.templates import templates
@@ -178,7 +180,7 @@ class TestPasses:
 
 def _before(name: str) -> str:
     """The pass before one in the pipeline; a word that is none for the first pass."""
-    from gradc.compiler import Options
+    from gradc.compiler.driver import Options
 
     names = re.findall(r"([a-z0-9-]+)(?:\{[^}]*\})?(?:,|$)", Options().pipeline)
     index = names.index(name)
@@ -199,7 +201,7 @@ class TestElsewhere:
         path = tmp_path / "conv.json"
         path.write_text(text_of(CONV), encoding="utf-8")
         monkeypatch.setattr(samples, "random_inputs", fails)
-        monkeypatch.setattr("gradc.commands.random_inputs", fails)
+        monkeypatch.setattr("gradc.cli.commands.random_inputs", fails)
         result = run_gradc("run", path)
         assert result.code == 70
         assert result.line.startswith("internal error: ValueError: no such luck at all; this is a fault")

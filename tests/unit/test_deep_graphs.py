@@ -18,8 +18,8 @@ from support.cli import run_gradc
 import gradc
 from dialects.support.constants import is_known
 from dialects.support.entry import entry_function
+from gradc.graph.printing import whole
 from gradc.importers import import_file
-from gradc.printing import whole
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = [path for layer in ("dialects", "passes", "gradc") for path in sorted((ROOT / layer).rglob("*.py"))]
@@ -39,11 +39,11 @@ BOUNDED = {
     ("passes/cost/rates.py", "seconds"): "features of two kinds",
     ("passes/conv/phases.py", "of"): "the spatial axes",
     ("gradc/bench/peers/onednn_graph.py", "_load"): "libraries that miss each other",
-    ("gradc/documents/commands.py", "_command"): "the commands of gradc",
-    ("gradc/attribute_protos.py", "type_proto"): "a type in a type",
-    ("gradc/json_text.py", "_finite"): "our own documents",
-    ("gradc/opt_passes.py", "parse_passes"): "a pipeline of passes",
-    ("gradc/printing.py", "ElidingPrinter.print_attribute"): "an attribute in an attribute",
+    ("gradc/upkeep/documents/commands.py", "_command"): "the commands of gradc",
+    ("gradc/model/attribute_protos.py", "type_proto"): "a type in a type",
+    ("gradc/files/json_text.py", "_finite"): "our own documents",
+    ("gradc/compiler/pipeline_text.py", "parse_passes"): "a pipeline of passes",
+    ("gradc/graph/printing.py", "ElidingPrinter.print_attribute"): "an attribute in an attribute",
 }
 """What calls itself, and over what: nothing that a larger graph makes deeper."""
 

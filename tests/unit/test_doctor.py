@@ -9,7 +9,9 @@ import onnxruntime
 import pytest
 from support.cli import run_gradc
 
-from gradc import doctor, extras, machine, runtime
+from gradc.base import extras, machine
+from gradc.insight import doctor
+from gradc.runtime import session as runtime
 
 
 def without(monkeypatch, *missing: str, also: dict[str, str] | None = None) -> None:

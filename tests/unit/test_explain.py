@@ -14,9 +14,9 @@ from xdsl.dialects.builtin import StringAttr
 
 import gradc
 from dialects.support.documented_op import CHOICE
-from gradc import explain as explaining
-from gradc.compiler import Options, compile_module, load, to_gradients
-from gradc.explain import Explanation, GradientReport, as_json, as_text, explain
+from gradc.compiler.driver import Options, compile_module, load, to_gradients
+from gradc.insight import explain as explaining
+from gradc.insight.explain import Explanation, GradientReport, as_json, as_text, explain
 from gradc.problems import Problem
 from gradc.tuning import cases, request, stores
 from gradc.tuning.records import Setting

@@ -19,8 +19,9 @@ import dialects
 from dialects.onnx import ops
 from dialects.support import dtypes, entry, shapes
 from dialects.support.diagnostics import GradcError, Position, UnsupportedError, location
-from gradc import exporter, files
-from gradc.runtime import Session, newest_opset
+from gradc.files import writing as files
+from gradc.model import exporter
+from gradc.runtime.session import Session, newest_opset
 
 
 def parse(text: str) -> ModuleOp:
@@ -331,7 +332,7 @@ def test_bytes_do_not_depend_on_the_process(tmp_path):
         import hashlib
         import dialects
         from xdsl.parser import Parser
-        from gradc.exporter import export
+        from gradc.model.exporter import export
         module = Parser(dialects.context(), {textwrap.dedent(CHAIN)!r}).parse_module()
         model = export(module, opset=18, metadata={{k: k for k in {{"b", "a", "c"}}}})
         print(hashlib.sha256(model.SerializeToString(deterministic=True)).hexdigest())

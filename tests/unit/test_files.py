@@ -14,8 +14,10 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from dialects.support.diagnostics import GradcError
-from gradc import atomic, files, tensors
-from gradc.runtime import Session
+from gradc.files import atomic
+from gradc.files import writing as files
+from gradc.graph import tensors
+from gradc.runtime.session import Session
 
 
 def names(folder):

@@ -17,7 +17,7 @@ from dialects.support.diagnostics import Position, kind_of
 from dialects.support.findings import MOST_ERRORS, Finding, by_kind
 from gradc.importers.mlir_text import import_mlir
 from gradc.importers.onednn_json import import_document, import_json
-from gradc.inspection import inspect
+from gradc.insight.inspection import inspect
 from gradc.reporting.data import as_json
 
 MIXED = """func.func @main(%x: tensor<1x2x3x3xf32>, %dy: tensor<1x2x6x6xf32>) -> tensor<1x2x3x3xf32> {

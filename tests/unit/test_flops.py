@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dialects.grad.resize import ResizeBackwardOp
-from gradc.flops import flops
 from gradc.problems import Problem
+from gradc.problems.flops import flops
 
 
 @settings(deadline=None, max_examples=30)

@@ -13,8 +13,8 @@ import dialects
 from dialects.onnx import ops as onnx
 from dialects.support.diagnostics import Position, location
 from dialects.support.shapes import tensor_type
-from gradc.compiler import compile as compiled
-from gradc.printing import whole
+from gradc.compiler.driver import compile as compiled
+from gradc.graph.printing import whole
 from passes.emit import rewriting
 from passes.emit.rewriting import Emitter, fold_chains, simplify
 

@@ -10,7 +10,7 @@ from support.documents import CONV, CONV_TRANSPOSE, INTERPOLATE, RESIZE, UPSAMPL
 import gradc
 from dialects import source_ops
 from dialects.support.attributes import documented_attributes
-from gradc.inspection import as_json, as_text, inspect
+from gradc.insight.inspection import as_json, as_text, inspect
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 DOCUMENTS = [CONV, CONV_TRANSPOSE, INTERPOLATE, RESIZE, UPSAMPLE]
@@ -87,10 +87,10 @@ class TestGraph:
         assert len(graph.ops) == 1
 
     def test_the_graph_is_left_alone(self):
-        module = gradc.compiler.load(CONV)
-        before = gradc.printing.whole(module)
+        module = gradc.compiler.driver.load(CONV)
+        before = gradc.graph.printing.whole(module)
         inspect(module)
-        assert gradc.printing.whole(module) == before
+        assert gradc.graph.printing.whole(module) == before
 
 
 class TestCommand:

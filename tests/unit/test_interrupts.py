@@ -12,8 +12,9 @@ from support.terminals import terminal
 
 from dialects.support import limits
 from dialects.support.limits import Limits
-from gradc import atomic, progress, voice
 from gradc.bench.peers import onednn_graph
+from gradc.files import atomic
+from gradc.terminal import progress, voice
 
 
 def test_limits():
@@ -25,7 +26,9 @@ def test_limits():
 
 
 def test_the_form_of_what_is_said():
-    for line in entered_interrupted(lambda: voice.speaking(voice.JSON), "gradc/voice.py", "during.py"):
+    for line in entered_interrupted(
+        lambda: voice.speaking(voice.JSON), "gradc/terminal/voice.py", "during.py"
+    ):
         assert not voice.is_json(), line
     with voice.speaking(voice.JSON):
         assert voice.is_json()
@@ -34,7 +37,7 @@ def test_the_form_of_what_is_said():
 def test_the_bar(monkeypatch: pytest.MonkeyPatch):
     with terminal() as (stream, _):
         monkeypatch.setattr(sys, "stderr", stream)
-        for line in entered_interrupted(progress.bar, "gradc/progress.py", "during.py"):
+        for line in entered_interrupted(progress.bar, "gradc/terminal/progress.py", "during.py"):
             assert progress._bar.get() is None, line
 
 
@@ -44,7 +47,7 @@ def test_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nameless: bool):
     if not nameless:
         monkeypatch.setattr(atomic, "_open_nameless", lambda folder: None)
     monkeypatch.setattr(atomic, "sweep", lambda *_: None)
-    for line in entered_interrupted(lambda: atomic.draft(tmp_path), "gradc/atomic.py"):
+    for line in entered_interrupted(lambda: atomic.draft(tmp_path), "gradc/files/atomic.py"):
         assert not os.listdir(tmp_path), line
 
 

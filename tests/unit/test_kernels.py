@@ -17,9 +17,9 @@ from xdsl.dialects.builtin import TensorType, f16, f32
 from dialects.onnx import ops
 from dialects.onnx.ops import OPS
 from dialects.support.dtypes import ONNX_DTYPES
-from gradc import kernel_registry
-from gradc.kernel_registry import Row, as_text, cpu_kernels, extended
-from gradc.runtime import newest_opset
+from gradc.runtime.session import newest_opset
+from gradc.upkeep import kernel_registry
+from gradc.upkeep.kernel_registry import Row, as_text, cpu_kernels, extended
 from passes import kernels
 from passes.kernels import TARGETS, Kernels, cpu_sources, kernel_table, serves
 from passes.kernels.target import Target

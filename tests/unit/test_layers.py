@@ -17,15 +17,8 @@ MAY_IMPORT = {
     "gradc": {*ARRAYS, "dialects", "passes", "gradc", "click", "platformdirs", "rich"},
 }
 PEERS = "gradc/bench/peers/"
-ONNX = (
-    "dialects/onnx/schema.py",
-    "gradc/attribute_protos.py",
-    "gradc/exported_domains.py",
-    "gradc/exporter.py",
-    "gradc/importers/",
-    PEERS,
-)
-RUNTIME = ("gradc/runtime.py",)
+ONNX = ("dialects/onnx/schema.py", "gradc/model/", PEERS)
+RUNTIME = ("gradc/runtime/session.py",)
 FILES = [path for layer in MAY_IMPORT for path in sorted((ROOT / layer).rglob("*.py"))]
 
 

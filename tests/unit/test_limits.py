@@ -21,10 +21,10 @@ from dialects.grad.sampling import AxisSampling, scale_step
 from dialects.support import limits
 from dialects.support.diagnostics import GradcError, UnsupportedError, UsageError
 from dialects.support.limits import LimitError, Limits
-from gradc import limits_table
-from gradc.compiler import Options, load, lower, to_gradients
-from gradc.generated import Part
+from gradc.compiler.driver import Options, load, lower, to_gradients
 from gradc.importers import import_text
+from gradc.upkeep import limits_table
+from gradc.upkeep.generated import Part
 from passes.emit.rewriting import Emitter
 from passes.kernels.target import Target
 from passes.resize.axis_forms.bands import blocks

@@ -11,9 +11,9 @@ import pytest
 from support.reports import HOSTILE, chain, hostile
 
 import gradc
-from gradc import notebook
-from gradc.extras import install
-from gradc.reporting import layout, page
+from gradc.base.extras import install
+from gradc.drawing import layout, notebook
+from gradc.reporting import page
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 DECODER = EXAMPLES / "decoder_backward.json"
@@ -118,7 +118,7 @@ class TestIPython:
         assert "      |     ^~~~~~~~" in shown
         assert "did you mean same_upper" in shown
         assert "Traceback" not in shown
-        assert "gradc/compiler.py" not in shown
+        assert "gradc/compiler/driver.py" not in shown
 
     def test_other_errors_keep_theirs(self, shell, capsys):
         shell.run_cell("1 / 0")

@@ -9,8 +9,8 @@ from support.documents import CONV, INTERPOLATE, RESIZE, text_of, two_convolutio
 
 from dialects.grad.conv import ConvBackwardDataOp
 from dialects.support.entry import return_op
-from gradc.observe import Observers, PrintIR
-from gradc.printing import elided, whole
+from gradc.graph.printing import elided, whole
+from gradc.insight.observe import Observers, PrintIR
 from passes.convert_onednn_to_grad import ConvertOneDNNToGradPass
 from passes.infer_types import InferTypesPass
 
@@ -76,7 +76,7 @@ class TestCheck:
     def test_a_pass_that_makes_nan(self, conv, tmp_path, monkeypatch):
         ones = np.ones((1, 2, 5, 5), np.float32)
         results = iter([(ones,), (ones * np.float32(np.nan),)])
-        monkeypatch.setattr("gradc.observe.reference", lambda *_: next(results))
+        monkeypatch.setattr("gradc.insight.observe.reference", lambda *_: next(results))
         result = run_gradc("compile", conv, "-o", tmp_path / "out.onnx", "--check")
         assert result.code == 1
         assert "pass materialize-constants changed the meaning" in result.line
@@ -118,7 +118,7 @@ class TestPrintIR:
         assert "dense<...>" in result.err
 
     def test_an_unchanged_module_is_not_said_again(self):
-        from gradc.compiler import Stage, load
+        from gradc.compiler.driver import Stage, load
 
         said = []
         module = load(CONV)
@@ -151,8 +151,8 @@ class TestText:
         from xdsl.parser import Parser
 
         import dialects
-        from gradc.compiler import load
-        from gradc.constants import bind_constants
+        from gradc.compiler.driver import load
+        from gradc.graph.constants import bind_constants
 
         module = load(CONV)
         bind_constants(module, {"t1": np.arange(72, dtype=np.float32).reshape(4, 2, 3, 3)})

@@ -15,7 +15,7 @@ from support.cli import quoted_below
 
 import gradc
 from dialects.support.diagnostics import UsageError
-from gradc import opt
+from gradc.cli import opt
 from passes import all_passes, pipelines
 from passes.kernels.target import Target
 
@@ -257,7 +257,7 @@ def test_cold_start(source: Path):
     """Neither onnx nor onnxruntime is imported, not even to lower a graph."""
     script = (
         "import sys\n"
-        "from gradc.opt import main\n"
+        "from gradc.cli.opt import main\n"
         f"code = main([{str(source)!r}, '-p', 'lower'])\n"
         "print(code, sorted({'onnx', 'onnxruntime', 'torch', 'rich', 'click'} & set(sys.modules)), "
         "file=sys.stderr)\n"

@@ -24,9 +24,9 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.kernels import KERNELS
 from dialects.onnx.kernels_pointwise import elementwise
 from dialects.support.diagnostics import UnsupportedError
-from gradc.cli_options import source_options
-from gradc.exporter import export
-from gradc.runtime import ep_of
+from gradc.cli.options import source_options
+from gradc.model.exporter import export
+from gradc.runtime.session import ep_of
 from passes import pipelines
 from passes.kernels import PROVIDERS, TARGETS, kernel_table, shunned
 from passes.kernels.target import Target

@@ -18,9 +18,9 @@ from dialects.evaluate import evaluate
 from dialects.support.diagnostics import GradcError, Position
 from dialects.support.entry import entry_function, input_names
 from dialects.support.shapes import shape_of
+from gradc.checking.verify import verify_outputs
 from gradc.problems import OPS, Problem, ResizeBackwardProblem
 from gradc.problems.resize import ALIGN_CORNERS
-from gradc.verify import verify_outputs
 from passes import pipelines
 from passes.kernels.target import Target
 
@@ -114,7 +114,7 @@ def test_the_document_means_the_same(text: str):
     if document is None:
         assert isinstance(problem, ResizeBackwardProblem)
         return
-    module = gradc.compiler.load(document)  # pyright: ignore[reportAttributeAccessIssue]
+    module = gradc.compiler.driver.load(document)  # pyright: ignore[reportAttributeAccessIssue]
     fed = problem.feeds(seed=5) | problem.constants(seed=5)
     arrays = {"t0": fed["diff_dst"], "t1": fed.get("weights")}
     if isinstance(problem, ResizeBackwardProblem):

@@ -14,9 +14,9 @@ from support.terminals import terminal
 import gradc
 from dialects.evaluate import evaluate
 from dialects.support.entry import entry_function, input_names
-from gradc import progress, voice
+from gradc.checking.samples import random_inputs
 from gradc.importers import import_file
-from gradc.samples import random_inputs
+from gradc.terminal import progress, voice
 
 ROOT = Path(__file__).resolve().parents[2]
 

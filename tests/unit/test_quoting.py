@@ -12,11 +12,11 @@ from rich.cells import cell_len
 from support.documents import CONV, attrs, changed, first_op, ports, text_of
 
 from dialects.support.diagnostics import Diagnostic, GradcError, Position
-from gradc import reading
-from gradc.builder import Graph
+from gradc.builder.graph import Graph
+from gradc.files import reading
 from gradc.importers import import_file
 from gradc.importers.onednn_json import import_json
-from gradc.quoting import GUTTER, quote
+from gradc.terminal.quoting import GUTTER, quote
 
 
 @pytest.fixture

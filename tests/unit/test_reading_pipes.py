@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dialects.support.diagnostics import GradcError
-from gradc import reading
+from gradc.files import reading
 
 
 @pytest.fixture

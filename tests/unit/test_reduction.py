@@ -17,12 +17,12 @@ import gradc
 from dialects.grad.conv import ConvBackwardDataOp
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import shape_of
-from gradc import exporter
-from gradc.compiler import load
-from gradc.printing import whole
+from gradc.compiler.driver import load
+from gradc.graph.printing import whole
+from gradc.model import exporter
 from gradc.reduction import graphs, search
 from gradc.reduction.ddmin import minimal
-from gradc.replay import module_of
+from gradc.reduction.replay import module_of
 from passes.emit.templates import templates
 from passes.legalize_onnx import LegalizeOnnxPass
 from passes.strategies.conv_to_conv import ConvToConv

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.examples import examples
 
-from gradc.compiler import Options, compile_module, load
-from gradc.printing import elided
+from gradc.compiler.driver import Options, compile_module, load
+from gradc.graph.printing import elided
 from gradc.reporting.changes import VALUE, Line, changes, folded, text_changes
 
 DECODER = Path(__file__).resolve().parents[2] / "examples" / "decoder_backward.json"

@@ -17,10 +17,10 @@ from support.tuning import Bench
 
 import gradc
 from dialects.support.diagnostics import Diagnostic
-from gradc import runtime
 from gradc.reporting import running, watching
 from gradc.reporting.data import Missing, Model, Report, Run, as_json
-from gradc.runtime import Session
+from gradc.runtime import session as runtime
+from gradc.runtime.session import Session
 from gradc.tuning import request
 from gradc.tuning.stores import FOLDER_VARIABLE
 
@@ -127,7 +127,7 @@ class TestTimes:
     def test_tuning_measures_once_and_the_report_shows_it(self, monkeypatch):
         bench = Bench(lambda name: 0.001 if name == "conv-to-col2im" else 0.002)
         monkeypatch.setattr(request, "_measure", bench)
-        monkeypatch.setattr("gradc.explain.measure_peak", lambda target: 1e11)
+        monkeypatch.setattr("gradc.insight.explain.measure_peak", lambda target: 1e11)
         found = gradc.report(chain(2), tune=True)
         assert not isinstance(found.explanation, Missing)
         (gradient,) = found.explanation.gradients

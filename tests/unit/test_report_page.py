@@ -15,11 +15,12 @@ from support.reports import chain, hostile
 from support.tuning import Bench
 
 import gradc
-from gradc import runtime
-from gradc.extras import install
-from gradc.reporting import layout, page
+from gradc.base.extras import install
+from gradc.drawing import layout
+from gradc.reporting import page
 from gradc.reporting.bars import LONGEST, gradients
-from gradc.reporting.numbers import amount, number, size, time
+from gradc.runtime import session as runtime
+from gradc.terminal.numbers import amount, number, size, time
 from gradc.tuning import request
 from gradc.tuning.stores import FOLDER_VARIABLE
 
@@ -191,7 +192,7 @@ class TestContent:
 
     def test_measured_and_predicted_times(self, monkeypatch):
         monkeypatch.setattr(request, "_measure", Bench(lambda name: 0.001))
-        monkeypatch.setattr("gradc.explain.measure_peak", lambda target: 1e11)
+        monkeypatch.setattr("gradc.insight.explain.measure_peak", lambda target: 1e11)
         text = said(gradc.report(chain(1), tune=True).html())
         assert "measured on this machine" in text
         assert "1 ms measured" in text

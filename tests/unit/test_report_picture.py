@@ -19,12 +19,12 @@ from xdsl.parser import Parser
 from dialects import context
 from dialects.support import entry
 from dialects.support.diagnostics import Position, UnsupportedError, UsageError, location, name_of
-from gradc.builder import Graph
-from gradc.compiler import Options, compile_module, load
-from gradc.reporting import layout
-from gradc.reporting.nodes import LONGEST, Node, cut, nodes, source_of
-from gradc.reporting.picture import picture
-from gradc.reporting.references import edges_of, with_references
+from gradc.builder.graph import Graph
+from gradc.compiler.driver import Options, compile_module, load
+from gradc.drawing import layout
+from gradc.drawing.nodes import LONGEST, Node, cut, nodes, source_of
+from gradc.drawing.picture import picture
+from gradc.drawing.references import edges_of, with_references
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = [ROOT / "examples" / name for name in ("decoder_backward.json", "resize_dynamic.mlir")]
@@ -34,9 +34,9 @@ HOSTILE = "</title></svg><script>alert(1)</script>\"'&\x1b[31m\u202e" + "x" * 10
 
 DRAW = """
 import sys
-from gradc.compiler import load
-from gradc.reporting.picture import picture
-from gradc.reporting.references import edges_of, with_references
+from gradc.compiler.driver import load
+from gradc.drawing.picture import picture
+from gradc.drawing.references import edges_of, with_references
 sys.stdout.buffer.write(picture(load(sys.argv[1]), "g").encode())
 """
 

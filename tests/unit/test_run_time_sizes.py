@@ -11,8 +11,8 @@ import pytest
 from support.cli import run_gradc
 
 import gradc
-from gradc import run_time_sizes
-from gradc.runtime import Session
+from gradc.graph import run_time_sizes
+from gradc.runtime.session import Session
 
 pytest.importorskip("onnxruntime")
 

@@ -16,8 +16,11 @@ from onnx import TensorProto, helper, numpy_helper
 
 from dialects.support import dtypes
 from dialects.support.diagnostics import GradcError, UnsupportedError, UsageError
-from gradc import exporter, files, runtime, tensors
-from gradc.runtime import Session, TensorInfo
+from gradc.files import writing as files
+from gradc.graph import tensors
+from gradc.model import exporter
+from gradc.runtime import session as runtime
+from gradc.runtime.session import Session, TensorInfo
 from passes import kernels
 
 CUDA = "CUDAExecutionProvider" in onnxruntime.get_available_providers()

@@ -14,13 +14,13 @@ from xdsl.dialects.builtin import ModuleOp
 import gradc
 from dialects.support import limits, spelling
 from dialects.support.spelling import Place
-from gradc.explain import as_text, explain
+from gradc.insight.explain import as_text, explain
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("dialects", "passes", "gradc")
 COMMANDS = re.compile(
-    r"gradc/(.*/)?(cli.*|completion|opt|voice|command|commands|__main__)\.py"
-    r"|gradc/(documents|reduction|bench)/.*|gradc/(kernel_registry|accuracy/__main__|reporting/request)\.py"
+    r"gradc/cli/.*|gradc/(.*/)?(voice|command|__main__)\.py"
+    r"|gradc/(upkeep|reduction|bench)/.*|gradc/reporting/request\.py"
     r"|dialects/onnx/schema\.py|dialects/onednn/stubs\.py|dialects/support/spelling\.py"
 )
 """What only command lines reach, and what spells options."""
@@ -112,11 +112,11 @@ def test_reasons_are_remembered_for_each_place(conv):
     """Python first: the words of a refusal must not be kept for a command line in the same process."""
 
     def explained(module: ModuleOp) -> str:
-        from gradc.compiler import Options
+        from gradc.compiler.driver import Options
 
         return as_text(explain(module, Options(), {}))
 
-    from gradc.compiler import load
+    from gradc.compiler.driver import load
 
     said = explained(load(conv))
     shown = run_gradc("explain", conv).out

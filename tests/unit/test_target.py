@@ -5,8 +5,8 @@ import os
 import pytest
 
 from dialects.support.diagnostics import UsageError
-from gradc.compiler import Options
-from gradc.runtime import Session
+from gradc.compiler.driver import Options
+from gradc.runtime.session import Session
 from passes import pipelines
 from passes.kernels.target import DEFAULT_OPSET, MOST_THREADS, Target, usable_threads
 from passes.select_strategy import SelectStrategyPass

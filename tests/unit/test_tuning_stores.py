@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dialects.support.diagnostics import GradcError
-from gradc import files
-from gradc.machine import Machine
+from gradc.base.machine import Machine
+from gradc.files import writing as files
 from gradc.tuning import records, stores
 from gradc.tuning.records import Setting, Tuning, strategies_version
 from gradc.tuning.stores import Cache, TuningFile, load_file
@@ -245,7 +245,7 @@ class TestCache:
         script = (
             "import sys\n"
             "from pathlib import Path\n"
-            "from gradc.machine import Machine\n"
+            "from gradc.base.machine import Machine\n"
             "from gradc.tuning.records import Setting, Tuning\n"
             "from gradc.tuning.stores import Cache\n"
             f"cache = Cache({SETTING!r}, Path(sys.argv[1]))\n"

@@ -13,9 +13,9 @@ from support.examples import examples
 
 import gradc
 from dialects.evaluate import evaluate
-from gradc.runtime import Session
-from gradc.samples import random_inputs
-from gradc.verify import RTOL, bounds, compare, may_overflow_within, reference, verify_outputs
+from gradc.checking.samples import random_inputs
+from gradc.checking.verify import RTOL, bounds, compare, may_overflow_within, reference, verify_outputs
+from gradc.runtime.session import Session
 
 HALVES = {"bf16": ml_dtypes.bfloat16, "f16": np.float16}
 WINDOW = {"strides": [1, 1], "pads_begin": [1, 1], "pads_end": [1, 1], "dilations": [1, 1]}

@@ -14,11 +14,11 @@ import gradc
 from dialects.onnx import ops as onnx
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import element_type_of, shape_of
-from gradc import verify_ops
+from gradc.checking.samples import random_inputs
+from gradc.checking.verify import RTOL, verify_outputs
+from gradc.insight import verify_ops
+from gradc.insight.verify_ops import MOST_AT_ONCE, OpError
 from gradc.reduction.faults import Mismatch
-from gradc.samples import random_inputs
-from gradc.verify import RTOL, verify_outputs
-from gradc.verify_ops import MOST_AT_ONCE, OpError
 from passes.emit.templates import templates
 from passes.strategies import base
 

@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 
 from dialects.support import layouts, shapes
+from gradc.base.extras import install
 from gradc.bench.peers.base import Contestant, NotAvailable, NotSupported, Peer, check_static
-from gradc.extras import install
+from gradc.graph.tensors import onnx_number
 from gradc.problems import (
     ConvBackwardDataProblem,
     ConvTransposeBackwardDataProblem,
     Problem,
     ResizeBackwardProblem,
 )
-from gradc.runtime import Session
-from gradc.tensors import onnx_number
+from gradc.runtime.session import Session
 
 ROUNDING = {
     "nearest_half_up": "round_prefer_ceil",

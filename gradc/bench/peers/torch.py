@@ -10,8 +10,8 @@ import ml_dtypes
 import numpy as np
 
 from dialects.support import shapes
+from gradc.base.extras import install
 from gradc.bench.peers.base import Contestant, NotAvailable, NotSupported, Peer, check_static
-from gradc.extras import install
 from gradc.problems import (
     ConvBackwardDataProblem,
     ConvTransposeBackwardDataProblem,

@@ -21,11 +21,11 @@ from dialects.support.diagnostics import GradcError
 from dialects.support.documented_op import DocumentedOp
 from dialects.support.dtypes import HALVES
 from fuzz.oracle import Finding, Verdict, judge
-from gradc.compiler import Compiled, Options, compile_module, load
-from gradc.inspection import as_json, as_text, inspect
-from gradc.run_time_sizes import RunTimeSizes
-from gradc.samples import random_inputs
-from gradc.verify import OutputError, reference, verify_outputs
+from gradc.checking.samples import random_inputs
+from gradc.checking.verify import OutputError, reference, verify_outputs
+from gradc.compiler.driver import Compiled, Options, compile_module, load
+from gradc.graph.run_time_sizes import RunTimeSizes
+from gradc.insight.inspection import as_json, as_text, inspect
 
 MOST_ELEMENTS = 300_000
 """Tensors of a module larger than this, before or after lowering, are read and not compiled or run.

@@ -23,9 +23,9 @@ from fuzz import words
 from fuzz.mutate import documents, json_tree, mlir_tokens
 from fuzz.oracle import Finding, check_placed
 from fuzz.targets.base import Target, checked, is_small
-from gradc.compiler import Options, compile_module, load
-from gradc.printing import whole
-from gradc.runtime import newest_opset
+from gradc.compiler.driver import Options, compile_module, load
+from gradc.graph.printing import whole
+from gradc.runtime.session import newest_opset
 
 TARGETS = ("cpu", "cpu", "portable", "cuda")
 OLDEST = 13

@@ -9,7 +9,7 @@ import numpy as np
 from onnx import ModelProto
 from support.runtimes.runner import Feeds
 
-from gradc.runtime import Session
+from gradc.runtime.session import Session
 
 
 class OnnxruntimeCpu:

@@ -10,7 +10,7 @@ from onnx import TensorProto, helper
 from support.cli import run_gradc
 
 from dialects.support.diagnostics import GradcError
-from gradc.importers.compiled_model import checked_path
+from gradc.model.foreign import checked_path
 
 WEIGHTS = np.arange(300, dtype=np.float32)
 WHERE = {"location": "w.data", "offset": "0", "length": "1200"}

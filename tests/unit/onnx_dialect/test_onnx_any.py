@@ -15,9 +15,9 @@ import dialects
 from dialects.evaluate import evaluate
 from dialects.onnx import ops
 from dialects.support.dtypes import ONNX_DTYPES
-from gradc import exporter
-from gradc.attribute_protos import fill_tensor
-from gradc.runtime import Session
+from gradc.model import exporter
+from gradc.model.attribute_protos import fill_tensor
+from gradc.runtime.session import Session
 from passes.emit.rewriting import simplify
 
 

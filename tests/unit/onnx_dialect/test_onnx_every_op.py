@@ -27,7 +27,7 @@ from dialects.onnx.kernels import KERNELS
 from dialects.support import entry
 from dialects.support.diagnostics import GradcError, UnsupportedError
 from dialects.support.interfaces import set_type
-from gradc import exporter
+from gradc.model import exporter
 from gradc.runtime import newest_opset
 from passes import pipelines
 from passes.kernels.target import Target

@@ -17,8 +17,8 @@ from dialects.onnx.ops import op_names
 from dialects.onnx.opsets import ATTRIBUTES_BEFORE, OLDEST
 from dialects.onnx.schema import versions
 from dialects.support.diagnostics import UnsupportedError
-from gradc import exporter
-from gradc.runtime import Session
+from gradc.model import exporter
+from gradc.runtime.session import Session
 from passes import pipelines
 from passes.kernels.target import Target
 

@@ -20,9 +20,9 @@ import gradc
 from dialects.evaluate import evaluate
 from dialects.onnx.node import NodeOp
 from dialects.support.diagnostics import GradcError, UnsupportedError
-from gradc import exporter
-from gradc.inspection import as_json, inspect
-from gradc.runtime import Session
+from gradc.insight.inspection import as_json, inspect
+from gradc.model import exporter
+from gradc.runtime.session import Session
 from passes import pipelines
 from passes.kernels.target import Target
 

@@ -14,7 +14,7 @@ from xdsl.parser import Parser
 import dialects
 from dialects.onnx import traits
 from dialects.support.constants import is_known
-from gradc import exporter
+from gradc.model import exporter
 from passes import pipelines
 from passes.kernels.target import Target
 

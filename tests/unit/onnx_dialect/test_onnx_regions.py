@@ -17,8 +17,8 @@ import dialects
 from dialects.evaluate import evaluate
 from dialects.support.diagnostics import GradcError
 from dialects.support.entry import entry_function, input_names
-from gradc import exporter
-from gradc.runtime import Session
+from gradc.model import exporter
+from gradc.runtime.session import Session
 from passes import pipelines
 from passes.kernels.target import Target
 

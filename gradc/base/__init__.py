@@ -1,0 +1,1 @@
+"""What everything else may ask: arguments of functions, the machine, what is installed."""

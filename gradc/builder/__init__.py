@@ -1,0 +1,1 @@
+"""Source graphs from Python: `gradc.Graph`."""

@@ -1,0 +1,1 @@
+"""Whether results are right: sample inputs, the numpy reference, errors against it."""

@@ -1,0 +1,309 @@
+"""Random inputs for a graph, from a seed, with sizes for its dynamic dims that make sense."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import BlockArgument, Operation, SSAValue
+
+from dialects.cann.resize import ResizeBilinearV2GradOp
+from dialects.onednn.base import OneDNNConvOp
+from dialects.onednn.convolution import ConvolutionBackwardDataOp
+from dialects.onednn.interpolate import InterpolateBackwardOp
+from dialects.support import entry, layouts, limits, shapes
+from dialects.support.diagnostics import diagnostic_at, nearest, violation
+from dialects.support.dtypes import by_name
+from dialects.support.findings import Errors, together
+from dialects.support.interfaces import KnowsOperands
+from dialects.support.limits import LimitError
+from dialects.support.shapes import Dim, NamedShape, Shape
+from dialects.support.spelling import option
+from gradc.graph.tensors import TensorInfo, tensor_info
+from passes.infer_types import with_readings
+
+UNKNOWN_BATCH, UNKNOWN_SIZE, UNKNOWN_IMAGE_SIZE = 2, 12, 7
+"""What an unknown dim is in a sample: the first of a tensor, any other, and that of a resize's result."""
+
+
+def random_inputs(
+    module: ModuleOp, seed: int, given_shapes: Mapping[str, Sequence[int]] | None = None
+) -> dict[str, np.ndarray]:
+    """Input name -> array: normally distributed floats, and sizes that fit where an input is a size.
+
+    Weights are scaled so that a chain of ops keeps its magnitude, which a half type could not hold.
+    `given_shapes` fixes the shapes of named inputs. Raises GradcError if one does not fit.
+    """
+    module = with_readings(module)
+    function = entry.entry_function(module)
+    names = entry.input_names(function)
+    arguments = dict(zip(function.args, names, strict=True))
+    infos = _known_infos(module, arguments)
+    sizes = Sizes(infos, given_shapes or {})
+    _fit_convolutions(module, arguments, sizes)
+    _fit_resizes(module, arguments, sizes)
+    found = _drawn(infos, sizes, seed)
+    for name, argument in zip(names, function.args, strict=True):
+        found[name] = _tamed(argument, found[name])
+        if (wanted := _wanted_sizes(argument, names, function.args, found)) is not None:
+            found[name] = wanted
+    return found
+
+
+def random_model_inputs(
+    infos: Sequence[TensorInfo], seed: int, given_shapes: Mapping[str, Sequence[int]] | None = None
+) -> dict[str, np.ndarray]:
+    """`random_inputs` for a model of which only the inputs are known."""
+    sizes = Sizes(infos, given_shapes or {})
+    return _drawn(infos, sizes, seed)
+
+
+def check_runnable(module: ModuleOp) -> None:
+    """Raise LimitError where a tensor is larger than what gradc runs a graph with."""
+    for op in module.walk():
+        for value in op.results:
+            shape = shapes.shape_of(value)
+            count = math.prod(dim for dim in shape if isinstance(dim, int))
+            if count > limits.current().tensor_elements:
+                what = f"elements of a tensor {shapes.show(shape)} of a graph that is to run"
+                text = limits.too_large("tensor-elements", count, what)
+                raise LimitError(diagnostic_at(op, "error", text))
+
+
+def _drawn(infos: Sequence[TensorInfo], sizes: Sizes, seed: int) -> dict[str, np.ndarray]:
+    total = sum(math.prod(sizes.shape(info)) for info in infos)
+    limits.check("input-elements", total, "elements of the random inputs")
+    rng = np.random.default_rng(seed)
+    return {info.name: _random(info, sizes.shape(info), rng) for info in infos}
+
+
+class Sizes:
+    """The concrete shape of each input: given, known, or chosen; equal names get equal sizes."""
+
+    def __init__(self, infos: Sequence[TensorInfo], given: Mapping[str, Sequence[int]]):
+        names = [info.name for info in infos]
+        expected = f"one of {', '.join(names)}"
+        unknown = [
+            violation(option("shapes"), given=name, expected=expected, hint=nearest(name, names))
+            for name in given
+            if name not in names
+        ]
+        if unknown:
+            raise together(unknown)
+        self._given = {name: tuple(shape) for name, shape in given.items()}
+        self._symbols: dict[str, int] = {}
+        errors = Errors()
+        for info in infos:
+            errors.attempt(self._learn, info)
+        errors.check()
+
+    def _learn(self, info: TensorInfo) -> None:
+        given = self._given.get(info.name)
+        if given is None:
+            return
+        if not shapes.compatible(given, info.shape):
+            raise violation(
+                f"{option('shapes')} of {info.name}",
+                given=list(given),
+                expected=shapes.show(info.shape),
+            )
+        for dim, size in zip(info.shape, given, strict=True):
+            if isinstance(dim, str) and self._symbols.setdefault(dim, size) != size:
+                raise violation(
+                    f"{option('shapes')} of {info.name}, dim {dim}",
+                    given=size,
+                    expected=self._symbols[dim],
+                )
+
+    def shape(self, info: TensorInfo) -> tuple[int, ...]:
+        if info.name in self._given:
+            return self._given[info.name]
+        return tuple(self._size(dim, axis) for axis, dim in enumerate(info.shape))
+
+    def known(self, info: TensorInfo) -> NamedShape:
+        """What is known of a shape: given, or by a name whose size was given elsewhere."""
+        given = self._given.get(info.name, info.shape)
+        return tuple(self._symbols.get(dim, dim) if isinstance(dim, str) else dim for dim in given)
+
+    def prefer(self, name: str, shape: Sequence[int]) -> None:
+        """A shape that fits better than an arbitrary choice."""
+        self._given.setdefault(name, tuple(shape))
+
+    def choose(self, dim: int | str | None, size: int) -> int:
+        """A size for a dim: known, that of its name, else `size`, which its name then has."""
+        if isinstance(dim, int):
+            return dim
+        return self._symbols.setdefault(dim, size) if dim else size
+
+    def _size(self, dim: int | str | None, axis: int) -> int:
+        return self.choose(dim, UNKNOWN_SIZE if axis else UNKNOWN_BATCH)
+
+
+def _known_infos(module: ModuleOp, names: Mapping[BlockArgument, str]) -> list[TensorInfo]:
+    """The inputs, with the sizes that the ops which read them tell, and those for all dims of a name."""
+    known = {argument: shapes.shape_of(argument) for argument in names}
+    symbols: dict[str, int] = {}
+    for value, told in _told(module):
+        if not isinstance(value, BlockArgument) or value not in known:
+            continue
+        for dim, size in zip(shapes.named(known[value]), told, strict=True):
+            if isinstance(dim, str) and isinstance(size, int):
+                symbols[dim] = size
+        known[value] = shapes.merge(told, known[value])
+    infos = [tensor_info(name, argument) for argument, name in names.items()]
+    return [
+        replace(info, shape=shapes.named(shapes.with_sizes(shape, symbols)))
+        for info, shape in zip(infos, known.values(), strict=True)
+    ]
+
+
+def _told(module: ModuleOp) -> Iterator[tuple[SSAValue, Shape]]:
+    for op in module.walk():
+        if isinstance(op, KnowsOperands):
+            yield from op.operand_shapes()
+
+
+def _fit_convolutions(module: ModuleOp, names: Mapping[BlockArgument, str], sizes: Sizes) -> None:
+    """Where diff_src is known and diff_dst is not, only one size of diff_dst fits."""
+    for op in module.walk():
+        if not isinstance(op, ConvolutionBackwardDataOp) or op.diff_dst not in names:
+            continue
+        assert isinstance(op.diff_dst, BlockArgument)
+        info = tensor_info(names[op.diff_dst], op.diff_dst)
+        problem = op.problem()
+        spatial = [
+            _forward_size(window, x, y, pads)
+            for window, x, y, pads in zip(
+                problem.windows, problem.src, problem.dst, problem.pads, strict=True
+            )
+        ]
+        if all(size is not None for size in spatial):
+            batch, *_ = op.channels_first(op.diff_dst)
+            full = (batch, problem.out_channels, *spatial)
+            known = [d if isinstance(d, int) else UNKNOWN_BATCH for d in full]
+            sizes.prefer(info.name, layouts.reorder(known, "NCX", op.value("data_format")))
+
+
+def _fit_resizes(module: ModuleOp, names: Mapping[BlockArgument, str], sizes: Sizes) -> None:
+    """A resize from a size to itself would prove little: unknown image sizes differ from the others."""
+    for op in module.walk():
+        if isinstance(op, InterpolateBackwardOp):
+            donor, layout = op.src, op.value("data_format")
+        elif isinstance(op, ResizeBilinearV2GradOp):
+            donor, layout = op.original_image, op.value("format")
+        else:
+            continue
+        if not isinstance(donor, BlockArgument):
+            continue
+        info = tensor_info(names[donor], donor)
+        spatial = layouts.spatial_axes(layout, len(info.shape) - 2)
+        scales = _deciding_scales(op, spatial)
+        chosen = [
+            sizes.choose(
+                dim,
+                _image_size(op, axis, scales) if axis in spatial else UNKNOWN_SIZE if axis else UNKNOWN_BATCH,
+            )
+            for axis, dim in enumerate(info.shape)
+        ]
+        sizes.prefer(info.name, chosen)
+        if scales and isinstance(op, InterpolateBackwardOp) and isinstance(op.diff_dst, BlockArgument):
+            _fit_scales(tensor_info(names[op.diff_dst], op.diff_dst), chosen, scales, sizes)
+
+
+def _deciding_scales(op: Operation, spatial: Sequence[int]) -> dict[int, float]:
+    """The scales that alone tie Y to X, by axis."""
+    if not isinstance(op, InterpolateBackwardOp) or op.is_given("sizes") or not op.is_given("scales"):
+        return {}
+    return dict(zip(spatial, op.value("scales"), strict=True))
+
+
+def _image_size(op: Operation, axis: int, scales: Mapping[int, float]) -> int:
+    if axis not in scales or not isinstance(op, InterpolateBackwardOp):
+        return UNKNOWN_IMAGE_SIZE
+    y = shapes.shape_of(op.diff_dst)[axis]
+    return max(1, round(y / scales[axis])) if isinstance(y, int) else UNKNOWN_IMAGE_SIZE
+
+
+def _fit_scales(info: TensorInfo, src: Sequence[int], scales: Mapping[int, float], sizes: Sizes) -> None:
+    """Y is what the scales make of X."""
+    shape = [
+        sizes.choose(dim, max(1, int(np.float32(size * np.float32(scales.get(axis, 1.0))))))
+        for axis, (dim, size) in enumerate(zip(info.shape, src, strict=True))
+    ]
+    sizes.prefer(info.name, shape)
+
+
+def _forward_size(window, x: Dim, y: Dim, pads) -> int | None:
+    if isinstance(y, int):
+        return y
+    if not isinstance(x, int):
+        return None
+    return -(-x // window.stride) if pads is None else window.output_size(x, *pads)
+
+
+def _random(info: TensorInfo, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+    dtype = by_name(info.dtype)
+    if dtype is None or dtype.numpy.hasobject:
+        raise violation(f"input {info.name}", given=info.dtype, expected="a dtype that gradc has")
+    if np.issubdtype(dtype.numpy, np.integer) or dtype.name == "boolean":
+        return rng.integers(0, 2, shape).astype(dtype.numpy)
+    return rng.standard_normal(shape).astype(np.float32).astype(dtype.numpy)
+
+
+def _tamed(argument: BlockArgument, array: np.ndarray) -> np.ndarray:
+    """An array over the square root of the number of terms of which, as weights, it makes a sum."""
+    for use in argument.uses:
+        op = use.operation
+        if isinstance(op, OneDNNConvOp) and use.index == 1:
+            channels = layouts.axis_of(op.value("weights_format"), "I", array.ndim - 2)
+            terms = array.size // (array.shape[channels] * op.value("groups"))
+            return (array.astype(np.float32) / np.float32(max(terms, 1) ** 0.5)).astype(array.dtype)
+    return array
+
+
+def _wanted_sizes(
+    argument: BlockArgument,
+    names: Sequence[str],
+    arguments: Sequence[BlockArgument],
+    found: Mapping[str, np.ndarray],
+) -> np.ndarray | None:
+    """What a size input should say, for the first op that reads it as one."""
+    arrays = {a: found[n] for n, a in zip(names, arguments, strict=True)}
+    for use in argument.uses:
+        wanted = _size_value(use.operation, use.index, arrays)
+        if wanted is not None:
+            return np.array(wanted, np.int32)
+    return None
+
+
+def _size_value(
+    op: Operation, index: int, arrays: Mapping[BlockArgument, np.ndarray]
+) -> Sequence[int] | None:
+    if index != 2:
+        return None
+    if isinstance(op, InterpolateBackwardOp) and op.diff_dst in arrays:
+        shape = arrays[op.diff_dst].shape  # pyright: ignore[reportArgumentType]
+        return [d for d in op.spatial(shape) if isinstance(d, int)]
+    if isinstance(op, ConvolutionBackwardDataOp):
+        return _natural_shape(op, arrays)
+    return None
+
+
+def _natural_shape(
+    op: ConvolutionBackwardDataOp, arrays: Mapping[BlockArgument, np.ndarray]
+) -> Sequence[int] | None:
+    """The shape of diff_src without residue; X = s Y for `same_*`, which every rule admits."""
+    if op.diff_dst not in arrays:
+        return None
+    shape = arrays[op.diff_dst].shape  # pyright: ignore[reportArgumentType]
+    batch, _, *spatial = layouts.reorder(shape, op.value("data_format"), "NCX")
+    problem = op.problem()
+    sizes = [
+        window.stride * y if pads is None else window.input_size(y, *pads, 0)
+        for window, y, pads in zip(problem.windows, spatial, problem.pads, strict=True)
+    ]
+    full = (batch, problem.in_channels, *sizes)
+    return layouts.reorder(full, "NCX", op.value("data_format"))

@@ -1,0 +1,232 @@
+"""Hold a compiled model against the numpy reference of its source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import ml_dtypes
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+
+from dialects.evaluate import Watch, evaluate
+from dialects.support import entry, shapes
+from dialects.support.documented_op import DocumentedOp
+from dialects.support.dtypes import HALVES, by_name, name_of, of_numpy
+from gradc.checking.exact import exact, magnitudes
+from gradc.compiler.driver import Compiled
+from gradc.graph.tensors import TensorInfo, checked_inputs, tensor_info
+from gradc.terminal import progress
+
+RTOL = {"f32": 3e-5, "bf16": 2.0**-7, "f16": 2.0**-10, "f64": 1e-12}
+"""Largest error over the largest magnitude of an output, per op on the way to it. For the half types,
+one unit in the last place: an op's exact result is rounded once by the reference and once, after an
+f32 accumulation, by the model. A number of p significant bits has units of up to 2^(1-p) of it."""
+
+
+CANCELLED = 1 / 32
+"""Where the result of one op is smaller than this part of the sum of the magnitudes of its terms, they
+cancel, and what is left of them is mostly their roundings. Errors are then over that part of the sum."""
+
+
+@dataclass(frozen=True)
+class OutputError:
+    """How far an output is from the reference; both errors are over the largest magnitude of it, or of
+    what CANCELLED says.
+
+    `finite` is the part of the reference's elements that are finite: the others are held to be the same
+    inf or NaN, and say nothing about roundings.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    worst: float
+    typical: float
+    rtol: float
+    finite: float = 1.0
+
+    @property
+    def ok(self) -> bool:
+        return self.worst <= self.rtol
+
+    @property
+    def verdict(self) -> str:
+        if not self.ok:
+            return "FAILED"
+        if self.finite == 0.0:
+            return "ok, but nothing is finite"
+        return "ok" if self.finite == 1.0 else f"ok, {self.finite:.1%} is finite"
+
+
+def verify_outputs(
+    compiled: Compiled,
+    inputs: Mapping[str, np.ndarray],
+    outputs: Mapping[str, np.ndarray],
+    rtol: float | None = None,
+) -> list[OutputError]:
+    """One row per output. A wrong shape or dtype, or a NaN the reference lacks, is an infinite error.
+
+    `rtol` replaces the bound of every output.
+    """
+    fed = in_order(compiled, inputs)
+    return compare_outputs(compiled, fed, outputs, reference(compiled.source, fed), rtol)
+
+
+def compare_outputs(
+    compiled: Compiled,
+    fed: Sequence[np.ndarray],
+    outputs: Mapping[str, np.ndarray],
+    expected: Sequence[np.ndarray],
+    rtol: float | None = None,
+) -> list[OutputError]:
+    """`verify_outputs`, for who has the reference's outputs for these inputs."""
+    function = entry.entry_function(compiled.source)
+    limits = bounds(compiled.source) if rtol is None else [rtol] * len(expected)
+    names, within = entry.output_names(function), may_overflow_within(compiled.source)
+    given = list(zip(names, expected, limits, within, strict=True))
+    rows = [compare(name, outputs[name], want, limit, inner) for name, want, limit, inner in given]
+    if rtol is None and not all(row.ok for row in rows):
+        return _second_look(compiled.source, fed, outputs, [want.dtype for want in expected], rows)
+    return rows
+
+
+def in_order(compiled: Compiled, inputs: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+    """The inputs as the source takes them; GradcError where one is missing, unknown or of a wrong shape.
+
+    One that the model does not have may be missing where its shape is known, by the names of dims, too.
+    """
+    function = entry.entry_function(compiled.source)
+    names = entry.input_names(function)
+    model = {info.name: info for info in compiled.inputs}
+    declared = [tensor_info(name, argument) for name, argument in zip(names, function.args, strict=True)]
+    known = [model.get(info.name) or info for info in declared]
+    arrays = checked_inputs(declared, {**_stand_ins(compiled.dropped_inputs, known, inputs), **inputs})
+    return [arrays[name] for name in names]
+
+
+def _stand_ins(
+    dropped: Sequence[str], infos: Sequence[TensorInfo], inputs: Mapping[str, np.ndarray]
+) -> dict[str, np.ndarray]:
+    """Zeros for inputs whose values change nothing, where their sizes are known."""
+    if not dropped:
+        return {}
+    read = [info for info in infos if info.name in inputs]
+    arrays = checked_inputs(read, {info.name: inputs[info.name] for info in read})
+    sizes = {
+        dim: size
+        for info in read
+        for dim, size in zip(info.shape, arrays[info.name].shape, strict=True)
+        if isinstance(dim, str)
+    }
+    found = {}
+    for info in infos:
+        dtype = by_name(info.dtype)
+        shape = shapes.static([sizes.get(dim) if isinstance(dim, str) else dim for dim in info.shape])
+        if info.name in dropped and dtype is not None and shape is not None:
+            found[info.name] = np.zeros(shape, dtype.numpy)
+    return found
+
+
+def _second_look(
+    source: ModuleOp,
+    inputs: Sequence[np.ndarray],
+    outputs: Mapping[str, np.ndarray],
+    dtypes: Sequence[np.dtype],
+    rows: Sequence[OutputError],
+) -> list[OutputError]:
+    """Rows anew for what is right and far from the reference all the same.
+
+    1. One op whose terms cancel: see CANCELLED.
+    2. Several ops of half type: the reference rounds between them, the model need not. It is right,
+       too, if it is near what comes out without.
+    """
+    found = []
+    unrounded, sums = exact(source, inputs), magnitudes(source, inputs)
+    seen = zip(rows, dtypes, _outputs(source), unrounded, sums, strict=True)
+    for row, word, (dtype, depth), value, terms in seen:
+        got = outputs[row.name]
+        with np.errstate(over="ignore", invalid="ignore"):
+            want = value.astype(word)
+        if row.ok or (depth > 1 and dtype not in HALVES):
+            found.append(row)
+        elif depth > 1:
+            again = compare(row.name, got, want, row.rtol)
+            found.append(again if again.ok else row)
+        else:
+            found.append(compare(row.name, got, want, row.rtol, least_scale=CANCELLED * terms))
+    return found
+
+
+def reference(
+    module: ModuleOp, inputs: Sequence[np.ndarray], watch: Watch | None = None
+) -> tuple[np.ndarray, ...]:
+    """The module executed with numpy; a half type may overflow, in the model as well."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return evaluate(module, inputs, progress.show, watch)
+
+
+def depth(source: ModuleOp) -> int:
+    """How many ops in a row lead to an output, at most."""
+    return max((ops for _, ops in _outputs(source)), default=0)
+
+
+def bounds(source: ModuleOp) -> list[float]:
+    """The bound on the error of each output of a source module: RTOL times the ops in a row."""
+    return [RTOL.get(dtype, 0.0) * max(depth, 1) for dtype, depth in _outputs(source)]
+
+
+def may_overflow_within(source: ModuleOp) -> list[bool]:
+    """For each output whether the reference stores a half type on the way to it, where the model, which
+    keeps f32 from op to op, need not overflow."""
+    return [dtype in HALVES and depth > 1 for dtype, depth in _outputs(source)]
+
+
+def _outputs(source: ModuleOp) -> list[tuple[str, int]]:
+    """The dtype of each output, and how many ops in a row lead to it."""
+    function = entry.entry_function(source)
+    depth: dict[SSAValue, int] = {}
+    for op in function.body.block.ops:
+        before = max((depth.get(operand, 0) for operand in op.operands), default=0)
+        depth.update(dict.fromkeys(op.results, before + isinstance(op, DocumentedOp)))
+    values = entry.return_op(function).arguments
+    return [(name_of(shapes.element_type_of(value)), depth.get(value, 0)) for value in values]
+
+
+def compare(
+    name: str,
+    got: np.ndarray,
+    want: np.ndarray,
+    rtol: float,
+    overflows_within: bool = False,
+    least_scale: np.ndarray | float = 0.0,
+) -> OutputError:
+    """How far `got` is from `want`; with `overflows_within`, where `want` is finite.
+
+    Errors are over the largest magnitude of `want`, and over no less than `least_scale`.
+    """
+    dtype = of_numpy(want.dtype)
+    assert dtype is not None
+    if got.shape != want.shape or got.dtype != want.dtype:
+        return OutputError(name, dtype.name, got.shape, np.inf, np.inf, rtol)
+    compared = np.isfinite(want) if overflows_within else np.ones(want.shape, bool)
+    scales = np.broadcast_to(least_scale, want.shape)[compared]
+    worst, typical = _errors(got[compared], want[compared], scales)
+    finite = float(np.isfinite(want.astype(np.float64)).mean()) if want.size else 1.0
+    return OutputError(name, dtype.name, got.shape, worst, typical, rtol, finite)
+
+
+def _errors(got: np.ndarray, want: np.ndarray, least_scale: np.ndarray) -> tuple[float, float]:
+    """Over no less than the smallest normal number: denormal ones have few digits to agree in."""
+    normal = float(ml_dtypes.finfo(want.dtype).smallest_normal) if want.dtype.kind not in "iub" else 1.0
+    got, want = got.astype(np.float64), want.astype(np.float64)
+    finite = np.isfinite(want)
+    if not np.array_equal(got[~finite], want[~finite], equal_nan=True) or not np.isfinite(got[finite]).all():
+        return np.inf, np.inf
+    largest = float(np.abs(want[finite]).max(initial=0.0))
+    terms = np.nan_to_num(least_scale[finite], nan=0.0, posinf=0.0)
+    difference = np.abs(got[finite] - want[finite]) / np.maximum(max(largest or 1.0, normal), terms)
+    if difference.size == 0:
+        return 0.0, 0.0
+    return float(difference.max()), float(np.sqrt((difference**2).mean()))

@@ -1,0 +1,1 @@
+"""The commands `gradc` and `gradc-opt`."""

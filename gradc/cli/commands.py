@@ -1,0 +1,256 @@
+"""What the commands of the command line do, free of how they are spelled."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from io import BytesIO
+from math import isfinite
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+from dialects.support.diagnostics import Diagnostic, UsageError, sentence, violation
+from gradc.checking.samples import random_inputs, random_model_inputs
+from gradc.checking.verify import OutputError
+from gradc.compiler.driver import Compiled, Observer, Options, compile_module, load, lower
+from gradc.files import writing as files
+from gradc.files.json_text import json_text
+from gradc.graph.constants import bind_constants
+from gradc.graph.printing import whole
+from gradc.graph.unused import unused_remarks
+from gradc.insight import accuracy as accuracy
+from gradc.insight import summaries, verify_ops
+from gradc.insight.accuracy import Report
+from gradc.insight.observe import Timing
+from gradc.insight.verify_ops import OpError
+from gradc.runtime.session import Session
+from gradc.terminal import progress, voice
+from gradc.terminal.numbers import size
+from gradc.terminal.streams import write_stdout
+from gradc.terminal.tables import BAD, PLAIN, Look, table
+from gradc.tuning.tuner import Tuner
+
+STDOUT = "-"
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Where the inputs of a run come from: an .npz file, else a seed and shapes for unknown dims."""
+
+    file: str | None = None
+    seed: int = 0
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+    def of_compiled(self, compiled: Compiled) -> dict[str, np.ndarray]:
+        if self.file is not None:
+            return files.read_npz(self.file)
+        return random_inputs(compiled.source, self.seed, self.shapes)
+
+
+def compile_to(
+    source: str,
+    output: str | None,
+    options: Options,
+    constants: str | None,
+    emit: str,
+    stop_after: str | None,
+    observer: Observer,
+    tuner: Tuner | None,
+) -> Compiled | None:
+    """Compile, tell the remarks, and write the model, which is returned, or the IR."""
+    if stop_after is None and emit == "onnx":
+        found = _compiled(source, options, constants, observer, tuner)
+        voice.tell(*found.remarks)
+        _write_model(found, output)
+        return found
+    module = load_bound(source, options, constants)
+    voice.tell(*lower(module, options, observer, stop_after, tuner))
+    text = whole(module)
+    if output is None or output == STDOUT:
+        write_stdout(text.encode())
+    else:
+        files.write_whole(output, text.encode())
+    return None
+
+
+def compiled(source: str, options: Options, constants: str | None) -> Compiled:
+    """Compile a source to run it here, and tell the remarks, besides those on how a model is fed."""
+    found = _compiled(source, options, constants)
+    about_feeding = set(unused_remarks(found.module))
+    voice.tell(*(remark for remark in found.remarks if remark not in about_feeding))
+    return found
+
+
+def _compiled(
+    source: str,
+    options: Options,
+    constants: str | None,
+    observer: Observer | None = None,
+    tuner: Tuner | None = None,
+) -> Compiled:
+    with progress.bar():
+        return compile_module(load(source, options.auto_pad_rule), options, constants, observer, tuner)
+
+
+def load_bound(source: str, options: Options, constants: str | None) -> ModuleOp:
+    """The module of a source, with the constants of an .npz file in place of inputs."""
+    module = load(source, options.auto_pad_rule)
+    if constants is not None:
+        bind_constants(module, files.read_npz(constants))
+    return module
+
+
+def _write_model(compiled: Compiled, output: str | None) -> None:
+    assert output is not None
+    if output != STDOUT:
+        compiled.save(output)
+        return
+    if files.weight_bytes(compiled.model) > files.PROTO_LIMIT:
+        raise violation("a model with more than 2 GB of weights needs files", hint="-o OUT.onnx")
+    write_stdout(compiled.model.SerializeToString(deterministic=True))
+
+
+def write_arrays(output: str, arrays: Mapping[str, np.ndarray]) -> None:
+    """An .npz file, or its bytes on stdout."""
+    if output != STDOUT:
+        files.write_npz(output, arrays)
+        return
+    archive = BytesIO()
+    files.write_archive(archive, arrays)
+    write_stdout(archive.getvalue())
+
+
+def run_compiled(
+    compiled: Compiled, inputs: Inputs, ep: Any, threads: int | None
+) -> tuple[dict[str, np.ndarray], dict[str, int]]:
+    """The outputs, and how many nodes each provider took."""
+    session = compiled.session(ep, threads)
+    return session.run(inputs.of_compiled(compiled)), _placement(session)
+
+
+def run_model(
+    path: str, inputs: Inputs, ep: Any, threads: int | None
+) -> tuple[dict[str, np.ndarray], dict[str, int]]:
+    session = Session(path, ep=ep, threads=threads)
+    fed = _random_inputs(session, inputs) if inputs.file is None else files.read_npz(inputs.file)
+    return session.run(fed), _placement(session)
+
+
+def _random_inputs(session: Session, inputs: Inputs) -> dict[str, np.ndarray]:
+    """Those that fit the graph, where the model carries it."""
+    if session.graph is None:
+        return random_model_inputs(session.inputs, inputs.seed, inputs.shapes)
+    drawn = random_inputs(session.graph, inputs.seed, inputs.shapes)
+    return {info.name: drawn[info.name] for info in session.inputs if info.name in drawn}
+
+
+def _placement(session: Session) -> dict[str, int]:
+    """Which provider took how many nodes; empty where there is only one that could."""
+    if len(session.providers) < 2:
+        return {}
+    return dict(sorted(Counter(session.placement().values()).items()))
+
+
+def compile_json(compiled: Compiled, output: str | None, timing: Timing | None) -> str:
+    passes = None if timing is None else timing.rows
+    return json_text(summaries.of_compiled(compiled, output, passes))
+
+
+def describe_model(compiled: Compiled, output: str | None) -> str:
+    """One line: the file, how many nodes and bytes, and what it runs on."""
+    target, count = compiled.options.resolved(), len(compiled.model.graph.node)
+    nodes = "1 node" if count == 1 else f"{count:,} nodes"
+    written = " ".join(size(files.model_bytes(compiled.model)))
+    where = "stdout" if output == STDOUT else output
+    return f"{where}: {nodes}, {written}, opset {target.opset}, target {target.name}"
+
+
+def run_json(results: Mapping[str, np.ndarray], placement: Mapping[str, int], output: str | None) -> str:
+    return json_text(summaries.of_run(results, placement, output))
+
+
+def describe_placement(placement: Mapping[str, int]) -> str:
+    return "placement: " + ", ".join(f"{count} nodes on {name}" for name, count in placement.items())
+
+
+def describe(results: Mapping[str, np.ndarray]) -> Iterator[str]:
+    """A line per output: name, dtype, shape and range."""
+    for name, array in results.items():
+        shape = "x".join(map(str, array.shape)) or "scalar"
+        line = f"{name}: {array.dtype} {shape}"
+        if found := summaries.range_of(array):
+            line += "".join(f", {what} {value:.6g}" for what, value in found.items())
+        yield line
+
+
+def verify(
+    compiled: Compiled, inputs: Inputs, ep: Any, threads: int | None, rtol: float | None, wants_report: bool
+) -> tuple[list[OutputError], Report | None]:
+    """A row per output, and behind them those of ops; the errors against float64 where they are wanted."""
+    if rtol is not None and not rtol >= 0:
+        raise UsageError(Diagnostic("error", sentence("--rtol", rtol, "a number >= 0")))
+    with progress.bar():
+        fed = inputs.of_compiled(compiled)
+        outputs = compiled.run(fed, ep, threads)
+        rows = verify_ops.verify(compiled, fed, outputs, rtol, ep, threads)
+        return rows, accuracy.report(compiled, fed, outputs, ep, threads) if wants_report else None
+
+
+def verify_table(rows: Sequence[OutputError], report: Report | None, look: Look = PLAIN) -> str:
+    ops = [row for row in rows if isinstance(row, OpError)]
+    parts = [_table("output", [row for row in rows if not isinstance(row, OpError)], look)]
+    parts += [_table("op alone", ops, look)] if ops else []
+    parts += [accuracy.as_text(report, look)] if report is not None else []
+    return "\n\n".join(parts)
+
+
+def _table(what: str, rows: Sequence[OutputError], look: Look) -> str:
+    header = (what, "dtype", "shape", "worst error", "typical", "bound", "")
+    wrong = {index: BAD for index, row in enumerate(rows) if not row.ok}
+    return table(header, [_cells(row) for row in rows], (3, 4, 5), look, wrong)
+
+
+def _cells(row: OutputError) -> tuple[str, ...]:
+    shape = "x".join(map(str, row.shape)) or "scalar"
+    errors = (f"{row.worst:.3g}", f"{row.typical:.3g}", f"{row.rtol:.3g}")
+    if not isinstance(row, OpError):
+        return (row.name, row.dtype, shape, *errors, row.verdict)
+    name = f"{row.place}: {row.name}" if row.place else row.name
+    said = f"{row.verdict} ({row.strategy})" if row.strategy else row.verdict
+    return (name, row.dtype, shape, *(("", "", "") if row.unchecked else errors), said)
+
+
+def verify_json(rows: Sequence[OutputError], report: Report | None) -> str:
+    """A list of outputs and, behind them, ops; with a report an object that has it as `verified`, and the
+    report's two lists. `op` is where an op is and by what it was written, null for an output.
+
+    JSON has no infinity: an error that is not finite is null.
+    """
+    found = [
+        {
+            "name": row.name,
+            "dtype": row.dtype,
+            "shape": list(row.shape),
+            "worst": row.worst if isfinite(row.worst) else None,
+            "typical": row.typical if isfinite(row.typical) else None,
+            "rtol": row.rtol if isfinite(row.rtol) else None,
+            "finite": row.finite,
+            "ok": row.ok,
+            "op": _op_data(row),
+        }
+        for row in rows
+    ]
+    if report is None:
+        return json_text(found)
+    parts = {"outputs": report.outputs, "ops": report.ops}
+    lists = {name: [accuracy.as_data(row) for row in part] for name, part in parts.items()}
+    return json_text({"verified": found} | lists)
+
+
+def _op_data(row: OutputError) -> dict[str, str | None] | None:
+    if not isinstance(row, OpError):
+        return None
+    return {name: getattr(row, name) or None for name in ("place", "strategy", "unchecked")}

@@ -1,0 +1,144 @@
+"""What a shell may offer at the cursor, by click's protocol; and the scripts that ask for it.
+
+Words are looked up when a shell asks, and what knows them is imported then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+import click
+from click.shell_completion import CompletionItem, get_completion_class
+
+SHELLS = ("bash", "zsh", "fish")
+VARIABLE, OPT_VARIABLE = "_GRADC_COMPLETE", "_GRADC_OPT_COMPLETE"
+
+Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+
+
+def offering(words: Callable[[], Iterable[str]], ending: str = "") -> Complete:
+    """Those of `words()` that go on as what is typed, each with an ending."""
+
+    def complete(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+        return [CompletionItem(word + ending) for word in words() if word.startswith(typed)]
+
+    return complete
+
+
+def listing(words: Callable[[], Iterable[str]]) -> Complete:
+    """The same for a list with commas between."""
+
+    def complete(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+        before, comma, last = typed.rpartition(",")
+        return [CompletionItem(before + comma + word) for word in words() if word.startswith(last)]
+
+    return complete
+
+
+def a_file(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Left to the shell."""
+    return [CompletionItem(typed, type="file")]
+
+
+def a_case(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+    """A problem begins with its kind; anything else is a file."""
+    return offering(_kinds, ",")(context, parameter, typed) or a_file(context, parameter, typed)
+
+
+def _strategies() -> Iterable[str]:
+    from passes import STRATEGY_NAMES
+
+    return ("auto", *STRATEGY_NAMES)
+
+
+def _passes() -> Iterable[str]:
+    from passes import PASS_NAMES
+
+    return PASS_NAMES
+
+
+def _all_passes() -> Iterable[str]:
+    from gradc.compiler.pipeline_text import PIPELINES
+    from passes import PASS_NAMES, STRATEGY_NAMES
+
+    return (*PIPELINES, *PASS_NAMES, *STRATEGY_NAMES)
+
+
+def _limits() -> Iterable[str]:
+    from dialects.support.limits import names
+
+    return names()
+
+
+def _kinds() -> Iterable[str]:
+    from gradc.problems.kinds import KINDS
+
+    return KINDS
+
+
+def _peers() -> Iterable[str]:
+    from gradc.bench.peers import NONE, PEERS
+
+    return (*PEERS, NONE)
+
+
+a_strategy = offering(_strategies)
+a_raced_strategy = offering(lambda: (*_strategies(), "all"))
+a_pass = offering(_passes)
+a_pipeline = listing(_all_passes)
+a_limit = offering(_limits, "=")
+peers_of = listing(_peers)
+
+
+def script(shell: str, command: click.Command) -> str:
+    """What a shell reads to complete the options of gradc and of gradc-opt.
+
+    gradc answers for gradc-opt as well: it starts faster. fish splits what it is told at every comma, and
+    lists of passes have some.
+    """
+    kind = get_completion_class(shell)
+    assert kind is not None
+    own = kind(command, {}, "gradc", VARIABLE).source()
+    other = kind(opt_command(), {}, "gradc-opt", OPT_VARIABLE).source()
+    other = other.replace(" $1)", " ${1%-opt})").replace(" gradc-opt)", " gradc)")
+    return f"{own}\n{other}".replace('string split ","', 'string split -m 1 ","')
+
+
+def opt_command() -> click.Command:
+    """The options of gradc-opt as a shell should offer them; argparse, which reads them, cannot say."""
+    options: list[click.Parameter] = [
+        click.Option(["-p", "--passes"], shell_complete=a_pipeline),
+        click.Option(["-t", "--target"], type=click.Choice(["mlir", "elided"])),
+        click.Option(["-o", "--output-file"], shell_complete=a_file),
+        click.Option(["--limit"], shell_complete=a_limit, multiple=True),
+        click.Option(["--diagnostics"], type=click.Choice(["text", "json"])),
+        *(click.Option([flag], is_flag=True) for flag in OPT_FLAGS),
+        click.Argument(["input"], shell_complete=a_file, required=False),
+    ]
+    return click.Command("gradc-opt", params=options)
+
+
+OPT_FLAGS = (
+    "--allow-unregistered-dialect",
+    "--disable-verify",
+    "--json",
+    "--list-passes",
+    "--parsing-diagnostics",
+    "--print-between-passes",
+    "--print-debuginfo",
+    "--print-op-generic",
+    "--replay",
+    "--split-input-file",
+    "--time-passes",
+    "--verify-diagnostics",
+)
+
+
+def answer(command: click.Command, environment: Mapping[str, str]) -> int | None:
+    """Complete for a shell that asks; None if none does."""
+    from click.shell_completion import shell_complete
+
+    for asked, name, variable in ((command, "gradc", VARIABLE), (None, "gradc-opt", OPT_VARIABLE)):
+        if instruction := environment.get(variable):
+            return shell_complete(asked or opt_command(), {}, name, variable, instruction)
+    return None

@@ -1,0 +1,49 @@
+"""How a command of the command line ends when it does not end well: one error, and an exit code."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+
+from gradc.terminal import voice
+from gradc.terminal.streams import silence
+
+EXIT_CHECK_FAILED = 1
+EXIT_UNSUPPORTED = 3
+EXIT_BAD_INPUT = 4
+EXIT_INTERRUPTED = 130
+
+
+class ReaderGone(Exception):
+    """Nobody reads stdout any more. click would make it exit code 1, which is ours for a failed check."""
+
+
+@contextlib.contextmanager
+def one_line_errors() -> Iterator[None]:
+    """What a command raises, as one error on stderr and an exit code.
+
+    What the operating system refuses and is not caught further down concerns stdin or stdout.
+    """
+    try:
+        yield
+    except (ReaderGone, BrokenPipeError):
+        silence(sys.stdout)
+        sys.exit(0)
+    except OSError as error:
+        silence(sys.stdout)
+        where = f": {error.filename!r}" if error.filename else ""
+        voice.fail_with(f"error: {error.strerror or error}{where}", EXIT_BAD_INPUT)
+        sys.exit(EXIT_BAD_INPUT)
+    except MemoryError as error:
+        voice.fail_with(f"error: not enough memory: {error}", EXIT_UNSUPPORTED)
+        sys.exit(EXIT_UNSUPPORTED)
+    except Exception as error:
+        code = getattr(error, "exit_code", None)
+        if code is None:
+            from gradc.faults.crash import unexpected
+
+            error = unexpected(error)
+            code = error.exit_code
+        voice.fail(error, code)
+        sys.exit(code)

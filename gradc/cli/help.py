@@ -1,0 +1,171 @@
+"""How the commands of the command line present themselves: sections, examples, suggestions."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from io import StringIO
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from gradc.cli.completion import offering
+from gradc.cli.errors import EXIT_INTERRUPTED, ReaderGone
+from gradc.terminal import voice
+from gradc.terminal.voice import FORMS, OPTION
+
+SECTIONS = {
+    "Compile and run": ("compile", "run", "verify"),
+    "See what happens": ("inspect", "explain", "report"),
+    "Measure": ("bench",),
+    "Find out what is wrong": ("doctor", "reduce"),
+    "Shell and help": ("completion", "help"),
+}
+OTHERS = "Other commands"
+
+READ = ("source", "constants", "inputs")
+"""The parameters that name a file to read."""
+
+
+class Word(click.Choice):
+    """One of a few words; for another one that is near one of them, a hint."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            self.fail(_with_hint(error.message, str(value), list(map(str, self.choices))), param, ctx)
+
+
+class Command(click.Command):
+    """A command that says what it says to programs as well, and whose help ends with an example."""
+
+    def __init__(self, *args: Any, example: str = "", **options: Any):
+        super().__init__(*args, **options)
+        self.example = example
+        self.params.append(_diagnostics())
+
+    def invoke(self, ctx: click.Context) -> Any:
+        _keep_what_is_read(ctx.params)
+        return super().invoke(ctx)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        if self.example:
+            with formatter.section("Example"):
+                formatter.write_text(self.example)
+
+
+def _keep_what_is_read(given: Mapping[str, Any]) -> None:
+    """Raise UsageError for an -o that is a file which the command reads: that would be the end of it."""
+    output = given.get("output")
+    if not output or not os.path.isfile(output):
+        return
+    for name in READ:
+        path = given.get(name)
+        if path and os.path.isfile(path) and os.path.samefile(path, output):
+            raise click.UsageError(f"-o {output}: the command reads that file, and would write over it.")
+
+
+def _diagnostics() -> click.Option:
+    """What stderr has; `voice.form_of` has read it before options are parsed."""
+    return click.Option(
+        [OPTION],
+        type=Word(FORMS),
+        default=FORMS[0],
+        show_default=True,
+        expose_value=False,
+        help="What stderr holds: text, or JSON objects for programs.",
+    )
+
+
+class Group(click.Group):
+    """Commands in sections, and the nearest one where there is none of that name."""
+
+    command_class = Command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise ReaderGone from error
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        name = args[0]
+        if name.startswith("-") or self.get_command(ctx, name) is not None:
+            return super().resolve_command(ctx, args)
+        what = f"No such command '{name}'."
+        if os.path.exists(name):
+            return ctx.fail(f"{what} To compile that file: gradc compile {name} -o FILE.onnx")
+        return ctx.fail(_with_hint(what, name, self.list_commands(ctx)))
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        left = {name: self.commands[name] for name in self.list_commands(ctx)}
+        sections = {title: [n for n in names if n in left] for title, names in SECTIONS.items()}
+        known = {name for names in sections.values() for name in names}
+        sections[OTHERS] = [name for name in left if name not in known]
+        width = max(map(len, left))
+        for title, names in sections.items():
+            rows = [(f"{name:<{width}}", left[name].get_short_help_str(120)) for name in names]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
+
+
+def _commands(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+    """The names that a shell may offer after `help`."""
+    group = _group(context)
+    return offering(lambda: group.list_commands(context))(context, parameter, typed)
+
+
+def _group(context: click.Context) -> click.Group:
+    assert context.parent is not None
+    group = context.parent.command
+    assert isinstance(group, click.Group)
+    return group
+
+
+@click.command(cls=Command, name="help", example="gradc help compile")
+@click.argument("command", required=False, metavar="[COMMAND]", shell_complete=_commands)
+@click.pass_context
+def help_command(context: click.Context, command: str | None) -> None:
+    """Show what a command does and takes, or all commands: as --help does."""
+    group, above = _group(context), context.parent
+    assert above is not None
+    if command is None:
+        click.echo(group.get_help(above))
+        return
+    found = group.resolve_command(above, [command])[1]
+    assert found is not None
+    with click.Context(found, info_name=command, parent=above) as inner:
+        click.echo(found.get_help(inner))
+
+
+def _with_hint(what: str, word: str, known: list[str]) -> str:
+    from dialects.support.diagnostics import nearest
+
+    hint = nearest(word, known)
+    return f"{what} {hint[0].upper()}{hint[1:]}" if hint else what
+
+
+@contextmanager
+def usage_errors() -> Iterator[None]:
+    """What click raises, as one error on stderr that shows the usage, too, and an exit code."""
+    try:
+        yield
+    except click.ClickException as error:
+        voice.fail_with(_usage(error), error.exit_code)
+        sys.exit(error.exit_code)
+    except click.Abort:
+        sys.exit(EXIT_INTERRUPTED)
+
+
+def _usage(error: click.ClickException) -> str:
+    """A program is told what is wrong, a person how the command is used as well."""
+    if voice.is_json():
+        return error.format_message()
+    shown = StringIO()
+    error.show(shown)
+    return shown.getvalue().rstrip("\n")

@@ -1,0 +1,434 @@
+"""The `gradc` command. Each command imports what it needs when it runs, so that help is quick.
+
+Exit codes: 0 ok, 1 a check failed, 2 usage, 3 unsupported, 4 bad input, 70 our fault.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dialects.support import spelling
+from gradc import __version__
+from gradc.cli import completion
+from gradc.cli.completion import a_case, a_file, a_pass, a_raced_strategy, peers_of
+from gradc.cli.errors import EXIT_CHECK_FAILED, one_line_errors
+from gradc.cli.help import Group, Word, help_command, usage_errors
+from gradc.cli.options import (
+    AS_JSON,
+    AUTO_PAD_RULE,
+    COMPILED_THREADS,
+    LIMITS,
+    MEASURE_PEAK,
+    QUIET,
+    RTOL,
+    SOURCE,
+    Tuning,
+    input_options,
+    inputs_of,
+    options_of,
+    source_options,
+    source_options_beside_ep,
+    tuning_options,
+)
+from gradc.cli.reduce import reduce
+from gradc.cli.report import report
+from gradc.terminal import progress, streams, voice
+from gradc.terminal.console import has_style
+from gradc.terminal.tables import look
+
+if TYPE_CHECKING:
+    from gradc.compiler.driver import Compiled
+
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """The console script; always ends in SystemExit."""
+    streams.prepare()
+    if (code := completion.answer(cli, os.environ)) is not None:
+        sys.exit(code)
+    with (
+        voice.speaking(voice.form_of(sys.argv[1:] if args is None else args)),
+        one_line_errors(),
+        usage_errors(),
+        spelling.using(spelling.Place.COMMAND_LINE),
+    ):
+        code = cli.main(args, prog_name="gradc", standalone_mode=False)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        sys.exit(code)
+
+
+@click.group(cls=Group, context_settings=CONTEXT)
+@click.version_option(__version__, "-V", "--version", prog_name="gradc")
+def cli() -> None:
+    """Compile gradient op graphs (oneDNN Graph JSON, MLIR text) to plain ONNX."""
+
+
+@cli.command(
+    name="compile", example="gradc compile graph.json -o graph.onnx", options_metavar="-o OUT [OPTIONS]"
+)
+@SOURCE
+@click.option(
+    "-o",
+    "--output",
+    metavar="OUT",
+    shell_complete=a_file,
+    help="File to write; - for stdout.  [required for a model; default for IR: -]",
+)
+@source_options
+@COMPILED_THREADS
+@click.option(
+    "--emit",
+    type=Word(["onnx", "mlir"]),
+    default="onnx",
+    show_default=True,
+    help="What to write: a model, or the IR that it is made of.",
+)
+@click.option(
+    "--stop-after",
+    metavar="PASS",
+    shell_complete=a_pass,
+    help="Write the IR after this pass (implies --emit mlir).",
+)
+@click.option("--print-ir-after-all", is_flag=True, help="Print the IR after each pass.")
+@click.option("--print-ir-after-change", is_flag=True, help="The same, for passes that change it.")
+@click.option("--timing", is_flag=True, help="Print the time of each pass.")
+@click.option("--check", is_flag=True, help="Execute the IR before and after each pass and compare.")
+@click.option(
+    "--checked",
+    is_flag=True,
+    help="The model itself fails for run-time sizes that the graph cannot have.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print what was compiled, as JSON.")
+@click.option("--drop-unused-inputs", is_flag=True, help="Leave out inputs of which the model reads nothing.")
+@tuning_options
+@QUIET
+@LIMITS
+def compile_command(
+    source: str,
+    output: str | None,
+    emit: str,
+    stop_after: str | None,
+    print_ir_after_all: bool,
+    print_ir_after_change: bool,
+    timing: bool,
+    check: bool,
+    as_json: bool,
+    tune: bool,
+    tuning_file: str | None,
+    tune_budget: float,
+    shapes: tuple[str, ...],
+    constants: str | None,
+    **given: Any,
+) -> None:
+    """Compile the graph IN (- for stdin) to ONNX."""
+    from gradc.cli import commands
+    from gradc.insight.observe import Check, Observers, PrintIR, Timing
+
+    if stop_after is None and emit == "onnx" and output is None:
+        raise click.UsageError("Missing option '-o' / '--output': where the model goes ('-' for stdout).")
+    if as_json and (stop_after is not None or emit != "onnx" or output == commands.STDOUT):
+        raise click.UsageError("--json is about a model that is written to a file: -o FILE.onnx.")
+    if given["checked"] and (stop_after is not None or emit != "onnx"):
+        raise click.UsageError("--checked is about a model, and IR is to be written.")
+    tuning = Tuning(tune, tuning_file, tune_budget, shapes)
+    tuning.request.check_shapes_are_used()
+    options = tuning.options(given)
+    observers = Observers()
+    if print_ir_after_all or print_ir_after_change:
+        observers.add(PrintIR(voice.note, only_changes=not print_ir_after_all))
+    if check:
+        observers.add(Check(voice.note))
+    timer = Timing() if timing else None
+    if timer:
+        observers.add(timer)
+    with tuning.tuner(options) as tuner:
+        found = commands.compile_to(source, output, options, constants, emit, stop_after, observers, tuner)
+    if as_json and found is not None:
+        _print(commands.compile_json(found, output, timer))
+        return
+    if timer:
+        voice.note(timer.table(look(sys.stderr)))
+    if found is not None:
+        voice.report(commands.describe_model(found, output))
+
+
+@cli.command(example="gradc run graph.json --inputs in.npz -o out.npz")
+@SOURCE
+@click.option(
+    "-o",
+    "--output",
+    metavar="NPZ",
+    shell_complete=a_file,
+    help="Write the outputs to this .npz file; - for stdout.",
+)
+@AS_JSON
+@source_options_beside_ep
+@input_options
+@QUIET
+@LIMITS
+def run(
+    source: str,
+    output: str | None,
+    as_json: bool,
+    inputs: str | None,
+    seed: int,
+    shapes: tuple[str, ...],
+    ep: Any,
+    threads: int | None,
+    constants: str | None,
+    **given: Any,
+) -> None:
+    """Run IN, a graph or a compiled .onnx, on onnxruntime."""
+    from gradc.cli import commands
+
+    if as_json and output == commands.STDOUT:
+        raise click.UsageError("--json and -o - both write to stdout.")
+    fed = inputs_of(inputs, seed, shapes)
+    if source.lower().endswith(".onnx"):
+        _refuse_source_options(source)
+        results, placed = commands.run_model(source, fed, ep, threads)
+    else:
+        compiled = _compiled(source, given, constants, ep, threads)
+        results, placed = commands.run_compiled(compiled, fed, ep, threads)
+    if as_json:
+        _print(commands.run_json(results, placed, output))
+    else:
+        if placed:
+            voice.mention(commands.describe_placement(placed))
+        for line in commands.describe(results):
+            (voice.note if output == commands.STDOUT else _print)(line)
+    if output:
+        commands.write_arrays(output, results)
+    if inputs is None and not as_json:
+        voice.mention(f"on random inputs, --seed {seed}; --inputs takes others from an .npz file")
+
+
+@cli.command(example="gradc verify graph.json --report")
+@SOURCE
+@RTOL
+@AS_JSON
+@click.option("--report", is_flag=True, help="Errors against float64 of every output and op, in ulps, too.")
+@source_options_beside_ep
+@input_options
+@QUIET
+@LIMITS
+def verify(
+    source: str,
+    rtol: float | None,
+    as_json: bool,
+    report: bool,
+    inputs: str | None,
+    seed: int,
+    shapes: tuple[str, ...],
+    ep: Any,
+    threads: int | None,
+    constants: str | None,
+    **given: Any,
+) -> None:
+    """Compile and run the graph IN, and hold it against the numpy reference.
+
+    Prints the errors of each output over its largest magnitude: the worst one, the typical one (the root
+    of their mean square), and the bound, up to which roundings explain the worst; in graphs of several
+    ops also which op is off. Exit code 1 where a bound is exceeded.
+    """
+    from gradc.cli import commands
+
+    fed = inputs_of(inputs, seed, shapes)
+    compiled = _compiled(source, given, constants, ep, threads)
+    rows, errors = commands.verify(compiled, fed, ep, threads, rtol, report)
+    if as_json:
+        _print(commands.verify_json(rows, errors))
+    else:
+        _print(commands.verify_table(rows, errors, look(sys.stdout)))
+    if not all(row.ok for row in rows):
+        sys.exit(EXIT_CHECK_FAILED)
+
+
+@cli.command(example="gradc inspect graph.json")
+@SOURCE
+@AS_JSON
+@AUTO_PAD_RULE
+@QUIET
+@LIMITS
+def inspect(source: str, as_json: bool, auto_pad_rule: str | None) -> None:
+    """Show the ops of the graph IN: shapes, dtypes, attributes after defaults, what is supported."""
+    from gradc.insight import inspection
+
+    with progress.bar():
+        found = inspection.inspect(source, auto_pad_rule)
+    _print(
+        inspection.as_json(found)
+        if as_json
+        else inspection.as_text(_without_remarks_if_quiet(found), look(sys.stdout))
+    )
+
+
+@cli.command(example="gradc explain graph.json --tune")
+@SOURCE
+@AS_JSON
+@MEASURE_PEAK
+@source_options
+@COMPILED_THREADS
+@tuning_options
+@QUIET
+@LIMITS
+def explain(
+    source: str,
+    as_json: bool,
+    measure_peak: bool,
+    tune: bool,
+    tuning_file: str | None,
+    tune_budget: float,
+    shapes: tuple[str, ...],
+    constants: str | None,
+    **given: Any,
+) -> None:
+    """Show how each gradient of the graph IN can be written, what that costs, and what is chosen."""
+    from gradc.cli import commands
+    from gradc.insight import explain as explaining
+
+    tuning = Tuning(tune, tuning_file, tune_budget, shapes)
+    options = tuning.options(given)
+    with tuning.tuner(options) as tuner:
+        module = commands.load_bound(source, options, constants)
+        found = explaining.explain(module, options, tuning.request.shapes, tuner, measure_peak)
+    _print(
+        explaining.as_json(found)
+        if as_json
+        else explaining.as_text(_without_remarks_if_quiet(found), look(sys.stdout))
+    )
+
+
+@cli.command(example="gradc doctor")
+@AS_JSON
+def doctor(as_json: bool) -> None:
+    """Show versions and execution providers, what is missing and how to get it."""
+    from gradc.insight import doctor as clinic
+
+    found = clinic.examine()
+    _print(clinic.as_json(found) if as_json else clinic.as_text(found, look(sys.stdout)))
+
+
+@cli.command(example="gradc bench graph.json --strategy all --json times.json")
+@click.argument("cases", nargs=-1, metavar="[PROBLEM|FILE]...", shell_complete=a_case)
+@click.option(
+    "--suite",
+    type=Word(["quick", "full", "drawn", "none"]),
+    help="Built-in cases, or random ones: drawn.  [default: quick, or none beside arguments]",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0),
+    metavar="N",
+    default=0,
+    show_default=True,
+    help="Of the data, and of drawn cases.",
+)
+@click.option(
+    "--threads", type=click.IntRange(1), metavar="N", help="Of each contestant.  [default: all cores]"
+)
+@click.option(
+    "--strategy",
+    metavar="NAME",
+    default="auto",
+    show_default=True,
+    shell_complete=a_raced_strategy,
+    help="auto, the name of one, or all.",
+)
+@click.option(
+    "--peers",
+    metavar="NAMES",
+    shell_complete=peers_of,
+    help="torch,onednn,onnx-ad or none.  [default: all installed]",
+)
+@click.option(
+    "--budget",
+    type=click.FloatRange(0),
+    default=0.1,
+    show_default=True,
+    metavar="SECONDS",
+    help="For each contestant in each case, beyond the least number of runs.",
+)
+@click.option(
+    "--json",
+    "json_path",
+    metavar="FILE",
+    shell_complete=a_file,
+    help="Write all that was measured; - prints it in place of the table.",
+)
+@click.option(
+    "--plot", "plot_path", metavar="FILE", shell_complete=a_file, help="Write a picture, .png or .svg."
+)
+@LIMITS
+def bench(
+    cases: tuple[str, ...],
+    suite: str | None,
+    seed: int,
+    threads: int | None,
+    strategy: str,
+    peers: str | None,
+    budget: float,
+    json_path: str | None,
+    plot_path: str | None,
+) -> None:
+    """Time compiled gradients against other implementations of the same problems.
+
+    PROBLEM is a problem string; FILE has one per line, or is a graph (oneDNN JSON, MLIR text). Prints
+    how many times as fast as the best peer each is; exit code 1 where a result of gradc is wrong.
+    """
+    from gradc.bench import command
+
+    settings = command.settings(threads, strategy, budget, seed)
+    if not command.bench(cases, suite, settings, peers, json_path, plot_path):
+        sys.exit(EXIT_CHECK_FAILED)
+
+
+@cli.command(name="completion", example='eval "$(gradc completion bash)"')
+@click.argument("shell", type=Word(completion.SHELLS))
+def completion_command(shell: str) -> None:
+    """Print what makes SHELL complete the commands, options and names of gradc and gradc-opt."""
+    _print(completion.script(shell, cli))
+
+
+cli.add_command(help_command)
+cli.add_command(reduce)
+cli.add_command(report)
+
+
+def _print(text: str) -> None:
+    """On stdout. click takes colours out in a pipe, unless it is told that they are wanted."""
+    click.echo(text, color=has_style(sys.stdout) or None)
+
+
+def _without_remarks_if_quiet(found: Any) -> Any:
+    """Of an Inspection or an Explanation. JSON has them all the same: a program leaves out what it likes."""
+    return replace(found, remarks=[]) if voice.is_quiet() else found
+
+
+def _refuse_source_options(source: str) -> None:
+    """A compiled model has been compiled: an option that says how would be ignored."""
+    context = click.get_current_context()
+    for parameter in source_options(lambda: None).__click_params__:
+        if context.get_parameter_source(parameter.name) is not click.core.ParameterSource.DEFAULT:
+            raise click.UsageError(f"{parameter.opts[0]} is for graphs; {source} is a compiled model.")
+
+
+def _compiled(
+    source: str, given: dict[str, Any], constants: str | None, ep: str | None, threads: int | None
+) -> Compiled:
+    from gradc.cli import commands
+
+    options = options_of(given | {"threads": threads}, ep)
+    return commands.compiled(source, options, constants)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,274 @@
+"""gradc-opt: xdsl-opt with gradc's dialects, passes and pipelines.
+
+    gradc-opt graph.mlir -p infer-types,resolve-auto-pad
+    gradc-opt graph.json -p 'lower{target=cuda opset=20}'
+    gradc-opt --replay gradc-crash-0123456789ab.mlir
+
+A user's mistake is one line on stderr, `file:line:col: error: ...`, and the line that it quotes. Exit
+codes: 0, 2 usage, 3 unsupported, 4 bad input; with `--verify-diagnostics` the line goes to stdout and the
+code is 0.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from io import BytesIO
+from typing import IO
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.targets.mlir import MLIRTarget
+from xdsl.utils.target import Target as OutputTarget
+from xdsl.xdsl_opt_main import xDSLOptMain
+
+from dialects import context
+from dialects.support import limits, spelling
+from dialects.support.diagnostics import (
+    Diagnostic,
+    GradcError,
+    UsageError,
+    nearest,
+)
+from gradc import __version__
+from gradc.cli.errors import one_line_errors
+from gradc.compiler.pipeline_text import PIPELINES, parse_passes, usage
+from gradc.files.reading import read_bytes, shown, unreadable
+from gradc.files.writing import write_whole
+from gradc.graph.checks import verify
+from gradc.graph.printing import elided
+from gradc.importers import FORMS, form_of_suffix, importer
+from gradc.importers.mlir_text import PlacingParser
+from gradc.importers.text import decode
+from gradc.terminal import streams, voice
+from gradc.terminal.streams import STDIN_NAME, read_stdin, write_stdout
+from passes import all_passes
+
+STDIN = STDOUT = "-"
+
+HELP = {
+    "input_file": "file to read; - for stdin, the default",
+    "--frontend": "how to read the input; the default is by the end of its name, else mlir",
+    "--disable-verify": "verify neither MLIR text that is read nor the module between passes",
+    "--allow-unregistered-dialect": "read ops of unknown dialects, in their generic form",
+    "--no-implicit-module": "refuse MLIR text that is not in a builtin.module",
+    "--target": "what to print: mlir; elided: without the elements of large constants, for people",
+    "--output-file": "file to write; - for stdout, the default",
+    "--passes": "passes with commas between, in their order; --list-passes lists them",
+    "--print-between-passes": "print the IR between each two passes, to stdout",
+    "--time-passes": "print the time of each pass, to stdout",
+    "--verify-diagnostics": "print what is wrong with the input to stdout, and end with exit code 0",
+    "--parsing-diagnostics": "the same as --verify-diagnostics",
+    "--split-input-file": "read, transform and print the parts between lines of // ----- one by one",
+    "--print-op-generic": "print ops in their generic form",
+    "--print-no-properties": "print properties among the attributes, with --print-op-generic",
+    "--print-debuginfo": "print the places of ops",
+    "--syntax-highlight": "print with colours",
+    "--version": "show the versions of gradc and xDSL, and stop",
+}
+"""What xDSL's own options do here. It has one more, of which the check of arguments says why not."""
+
+OF_MLIR = ("print_op_generic", "print_no_properties", "print_debuginfo", "syntax_highlight")
+"""Options on how `-t mlir` prints."""
+
+
+@dataclass(frozen=True)
+class ElidedTarget(OutputTarget):
+    """`-t elided`: MLIR without the elements of large constants, for people."""
+
+    name = "elided"
+
+    def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
+        output.write(elided(module))
+
+
+class GradcOpt(xDSLOptMain):
+    """Raises GradcError for a user's mistake, on construction and in `run`."""
+
+    version_format = f"gradc-opt, version {__version__}, on xDSL {{xdsl_version}}"
+
+    def __init__(self, description: str, args: Sequence[str] | None = None):
+        super().__init__(description, args)
+        self._check_arguments()
+
+    def register_all_dialects(self) -> None:
+        self.ctx = context()
+
+    def register_all_passes(self) -> None:
+        self.available_passes.update(all_passes())
+
+    def register_all_targets(self) -> None:
+        self.available_targets.update({"mlir": lambda: MLIRTarget, "elided": lambda: ElidedTarget})
+
+    def register_all_frontends(self) -> None:
+        self.available_frontends.update({form: partial(self._import, form) for form in FORMS})
+        self.available_frontends["mlir"] = self._parse_mlir
+
+    def register_all_arguments(self, arg_parser: argparse.ArgumentParser) -> None:
+        super().register_all_arguments(arg_parser)
+        for action in arg_parser._actions:
+            name = action.option_strings[-1] if action.option_strings else action.dest
+            action.help = HELP.get(name, action.help if name == "--help" else argparse.SUPPRESS)
+            if name == "--target":
+                action.choices = tuple(self.available_targets)
+        arg_parser.add_argument(
+            "--replay",
+            action="store_true",
+            help="repeat what a crash reproducer holds; exit code 70 if it fails",
+        )
+        arg_parser.add_argument(
+            limits.OPTION,
+            action="append",
+            default=[],
+            metavar="NAME=N",
+            help="raise or lower a limit: ops=1M, file-bytes=2G; docs/limits.md lists them",
+        )
+        arg_parser.add_argument(
+            voice.OPTION, choices=voice.FORMS, default=voice.TEXT, help="what stderr holds: text, or JSON"
+        )
+        arg_parser.add_argument("--list-passes", action="store_true", help="list what -p takes, and stop")
+        arg_parser.add_argument("--json", action="store_true", help="with --list-passes: as JSON")
+        arg_parser.epilog = f"-p takes the named pipelines {', '.join(PIPELINES)} as well"
+        # one line; argparse would print the whole usage
+        arg_parser.error = lambda message: usage(message + _nearest(arg_parser, message))
+
+    def _check_arguments(self) -> None:
+        """Refuse what would otherwise be ignored."""
+        if self.args.shrink:
+            usage("--shrink: no pass raises what it waits for; gradc reduce makes failing graphs small")
+        if self.args.json and not self.args.list_passes:
+            usage("--json: it is about --list-passes")
+        if self.args.target == ElidedTarget.name and (said := [n for n in OF_MLIR if getattr(self.args, n)]):
+            usage(f"--{said[0].replace('_', '-')}: it is about -t mlir, and -t elided is given")
+
+    def setup_pipeline(self) -> None:
+        passes = parse_passes(self.args.passes, self.available_passes)
+        self.args.passes = ",".join(str(pass_.spec()) for pass_ in passes)
+        super().setup_pipeline()
+
+    def get_input_stream(self) -> tuple[IO[bytes], str]:
+        path = self.args.input_file
+        if path in (None, STDIN):
+            return BytesIO(read_stdin()), "mlir"
+        try:
+            return BytesIO(read_bytes(path)), form_of_suffix(path) or "mlir"
+        except OSError as error:
+            raise unreadable(path, error) from None
+
+    def get_input_name(self) -> str:
+        return STDIN_NAME if self.args.input_file in (None, STDIN) else shown(self.args.input_file)
+
+    def run(self) -> None:
+        with limits.using(limits.parse(self.args.limit)):
+            self._run()
+
+    def _run(self) -> None:
+        chunks, extension = self.prepare_input()
+        texts = []
+        for stream, offset in chunks:
+            with stream:
+                texts.append(self._text(stream, extension, offset))
+        text = "// -----\n".join(texts)
+        if self.args.output_file in (None, STDOUT):
+            write_stdout(text.encode())
+        else:
+            write_whole(self.args.output_file, text.encode())
+
+    def _text(self, stream: IO[bytes], extension: str, offset: int) -> str:
+        """What a chunk of the input becomes; its diagnostic where that was asked for."""
+        try:
+            module = self.parse_chunk(stream, extension, offset)
+            assert module is not None
+            self.apply_passes(module)
+        except GradcError as error:
+            if self.args.verify_diagnostics or self.args.parsing_diagnostics:
+                return f"{error}\n"
+            raise
+        return self.output_resulting_program(module)
+
+    def parse_chunk(self, chunk: IO[bytes], file_extension: str, start_offset: int = 0) -> ModuleOp | None:
+        """A chunk from further down is read below as many empty lines, so that its places are right."""
+        return super().parse_chunk(BytesIO(b"\n" * start_offset + chunk.read()), file_extension)
+
+    def _parse_mlir(self, stream: IO[bytes]) -> ModuleOp:
+        file = self.get_input_name()
+        parser = PlacingParser(file)
+        parser.ctx.allow_unregistered = self.ctx.allow_unregistered
+        module = parser.read(decode(stream.read(), file), not self.args.no_implicit_module)
+        if not self.args.disable_verify:
+            with parser.placing():
+                verify(module)
+        return module
+
+    def _import(self, form: str, stream: IO[bytes]) -> ModuleOp:
+        file = self.get_input_name()
+        return importer(form)(decode(stream.read(), file), file, None)
+
+
+def _nearest(parser: argparse.ArgumentParser, message: str) -> str:
+    """A hint for the unknown option, or the word that is none of a few, that a message of argparse names."""
+    option = re.search(r"unrecognized arguments: .*?(--[\w-]+)", message)
+    choice = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
+    hint = ""
+    if option is not None:
+        hint = nearest(option[1], [word for action in parser._actions for word in action.option_strings])
+    elif choice is not None:
+        hint = nearest(choice[1], re.findall(r"[\w-]+", choice[2]))
+    return f"; {hint}" if hint else ""
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """The exit code."""
+    streams.prepare()
+    form = voice.form_of(sys.argv[1:] if args is None else args)
+    with voice.speaking(form), spelling.using(spelling.Place.PASSES):
+        try:
+            with one_line_errors():
+                return _flushed(_main(args))
+        except SystemExit as ended:
+            return int(ended.code or 0)
+
+
+def _flushed(code: int) -> int:
+    """What cannot be written to stdout is an error as long as there is somebody to tell."""
+    if sys.stdout is not None:
+        sys.stdout.flush()
+    return code
+
+
+def _main(args: Sequence[str] | None) -> int:
+    try:
+        opt = GradcOpt("gradc's dialects and passes", args)
+    except SystemExit as ended:  # --help, --version
+        return int(ended.code or 0)
+    if opt.args.list_passes:
+        _list_passes(opt.args.json)
+    elif opt.args.replay:
+        return _replay(opt.args.input_file)
+    else:
+        opt.run()
+    return 0
+
+
+def _list_passes(as_json: bool) -> None:
+    from gradc.cli import opt_listing
+    from gradc.terminal.tables import look
+
+    found = opt_listing.listed()
+    print(opt_listing.as_json(found) if as_json else opt_listing.as_text(found, look(sys.stdout)))
+
+
+def _replay(path: str | None) -> int:
+    from gradc.reduction.replay import replay
+
+    if path in (None, STDIN):
+        raise UsageError(Diagnostic("error", "--replay: name the file"))
+    return replay(path, voice.note)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,271 @@
+"""Options that several commands of the command line share, and what their values mean."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gradc.cli.completion import a_file, a_limit, a_strategy
+from gradc.cli.help import Word
+
+if TYPE_CHECKING:
+    from gradc.cli.commands import Inputs
+    from gradc.compiler.driver import Options
+    from gradc.tuning.request import TuningRequest
+    from gradc.tuning.tuner import Tuner
+
+SHAPE = "--shape"
+
+SOURCE = click.argument("source", metavar="IN", shell_complete=a_file)
+"""The graph, or what stands for one."""
+
+AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+AUTO_PAD_RULE = click.option(
+    "--auto-pad-rule",
+    type=Word(["documented", "library"]),
+    help="How same_* pads are computed, for every op.",
+)
+
+
+def _set_limits(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> None:
+    """The limits of a command, for as long as it runs; a shell that completes it runs nothing."""
+    if context.resilient_parsing:
+        return
+    from dialects.support import limits
+
+    context.with_resource(limits.using(limits.parse(given)))
+
+
+LIMITS = click.option(
+    "--limit",
+    multiple=True,
+    metavar="NAME=N",
+    expose_value=False,
+    callback=_set_limits,
+    shell_complete=a_limit,
+    help="Raise or lower a limit: ops=1M, file-bytes=2G; docs/limits.md lists them.",
+)
+
+
+def _keep_quiet(context: click.Context, parameter: click.Parameter, given: bool) -> None:
+    from gradc.terminal import voice
+
+    if given and not context.resilient_parsing:
+        context.with_resource(voice.keeping_quiet())
+
+
+QUIET = click.option(
+    "-q",
+    "--quiet",
+    is_flag=True,
+    expose_value=False,
+    callback=_keep_quiet,
+    help="No remarks and warnings, only errors and what was asked for.",
+)
+
+
+def _threads(purpose: str) -> Any:
+    help = f"Threads within an op, {purpose}.  [default: the cores]"
+    return click.option("--threads", type=click.IntRange(1), metavar="N", help=help)
+
+
+THREADS = _threads("to optimise for and to run with")
+COMPILED_THREADS = _threads("to optimise for")
+"""The same where nothing is run."""
+
+
+def source_options(command: Any) -> Any:
+    """The options of every command that compiles its input and runs nothing."""
+    return _source_options(command, "cpu")
+
+
+def source_options_beside_ep(command: Any) -> Any:
+    """The same for a command that has --ep as well."""
+    return _source_options(command, "cpu, or what --ep says")
+
+
+def _source_options(command: Any, default_target: str) -> Any:
+    for option in reversed(
+        (
+            click.option(
+                "--target",
+                type=Word(["cpu", "cuda", "portable"]),
+                help="Execution provider that the model is for; portable: other runtimes as well as the CPU."
+                f"  [default: {default_target}]",
+            ),
+            click.option("--opset", type=int, metavar="N", help="ONNX opset, 13 and newer.  [default: 18]"),
+            click.option(
+                "--constants",
+                metavar="NPZ",
+                shell_complete=a_file,
+                help="Values of inputs that are constants, by name (t<ID> for JSON).",
+            ),
+            click.option(
+                "--strategy",
+                metavar="NAME",
+                default="auto",
+                show_default=True,
+                shell_complete=a_strategy,
+                help="Force one lowering by name.",
+            ),
+            AUTO_PAD_RULE,
+            click.option("--strict", is_flag=True, help="Contradictions are errors, not remarks."),
+            click.option(
+                "--strict-ieee",
+                is_flag=True,
+                help="Only lowerings that make no NaN of an inf through a zero of their own; slower.",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def _shapes(purpose: str) -> Any:
+    return click.option(
+        SHAPE,
+        "shapes",
+        multiple=True,
+        metavar="NAME=2x4x8x8",
+        help=f"Shape of an input with unknown dims, {purpose}.",
+    )
+
+
+SEED = click.option(
+    "--seed",
+    type=click.IntRange(0),
+    metavar="N",
+    default=0,
+    show_default=True,
+    help="Seed of random inputs.",
+)
+
+EP = click.option(
+    "--ep",
+    type=Word(["cpu", "cuda"]),
+    help="Execution provider to run on.  [default: that of --target]",
+)
+
+RTOL = click.option(
+    "--rtol",
+    type=float,
+    help="Bound on the worst error, over the largest magnitude of an output.  [default: by dtype and depth]",
+)
+
+MEASURE_PEAK = click.option(
+    "--measure-peak", is_flag=True, help="Measure what this machine can do, if that is not known (a second)."
+)
+
+
+def input_options(command: Any) -> Any:
+    """The options of every command that runs a model, and measures nothing."""
+    return _input_options(command, "to run with")
+
+
+def measured_input_options(command: Any) -> Any:
+    """The same for a command that also has `measuring_options`."""
+    return _input_options(command, "to run with and to measure at")
+
+
+def _input_options(command: Any, shapes_are: str) -> Any:
+    inputs = click.option(
+        "--inputs",
+        metavar="NPZ",
+        shell_complete=a_file,
+        help="Inputs by name (t<ID> for JSON), in place of random ones.",
+    )
+    for option in reversed((inputs, SEED, _shapes(shapes_are), EP, THREADS)):
+        command = option(command)
+    return command
+
+
+def tuning_options(command: Any) -> Any:
+    """The options of the commands that choose strategies by measurement, and run nothing else."""
+    return measuring_options(_shapes("to measure at")(command))
+
+
+def measuring_options(command: Any) -> Any:
+    """How strategies are chosen by measurement."""
+    for option in reversed(
+        (
+            click.option("--tune", is_flag=True, help="Choose strategies by measuring them on this machine."),
+            click.option(
+                "--tuning-file",
+                metavar="JSON",
+                shell_complete=a_file,
+                help="Use the measurements of this file; with --tune, keep them there.",
+            ),
+            click.option(
+                "--tune-budget",
+                type=click.FloatRange(0),
+                default=60.0,
+                show_default=True,
+                metavar="SECONDS",
+                help="Stop measuring after so long.",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """The values of `tuning_options`."""
+
+    tune: bool
+    file: str | None
+    budget: float
+    shapes: tuple[str, ...]
+
+    @cached_property
+    def request(self) -> TuningRequest:
+        from gradc.tuning.request import TuningRequest
+
+        return TuningRequest(self.tune, self.file, self.budget, shapes_of(self.shapes))
+
+    def options(self, given: dict[str, Any]) -> Options:
+        return options_of(given | {"threads": self.request.threads(given["threads"])})
+
+    @contextlib.contextmanager
+    def tuner(self, options: Options) -> Iterator[Tuner | None]:
+        """The tuner, with a bar on the terminal for as long as the context lasts."""
+        from gradc.terminal import progress
+
+        with progress.bar(patience=0 if self.tune else progress.PATIENCE) as show:
+            yield self.request.tuner(options.resolved(), show)
+
+
+def inputs_of(file: str | None, seed: int, shapes: tuple[str, ...]) -> Inputs:
+    """The values of `input_options` that say what a model is fed."""
+    from gradc.cli.commands import Inputs
+
+    if file is not None and shapes:
+        raise click.UsageError(
+            f"--inputs {file} and {SHAPE} {shapes[0]}: the file's inputs have their shapes."
+        )
+    return Inputs(file, seed, shapes_of(shapes))
+
+
+def options_of(given: dict[str, Any], ep: str | None = None) -> Options:
+    from gradc.compiler.driver import Options
+
+    given["target"] = given["target"] or ep or "cpu"
+    return Options(**given)
+
+
+def shapes_of(given: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
+    found = {}
+    for entry in given:
+        name, _, sizes = entry.rpartition("=")
+        dims = sizes.split("x") if sizes else []
+        if not name or not all(dim.isdecimal() for dim in dims):
+            raise click.UsageError(f"{SHAPE} {entry}: expected NAME=2x4x8x8.")
+        found[name] = tuple(map(int, dims))
+    return found

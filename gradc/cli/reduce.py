@@ -1,0 +1,98 @@
+"""The `gradc reduce` command."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from gradc.cli.completion import a_file, a_pipeline
+from gradc.cli.help import Command
+from gradc.cli.options import EP, LIMITS, SEED, SOURCE, THREADS, options_of, source_options_beside_ep
+from gradc.files.json_text import json_text
+from gradc.terminal import voice
+
+
+@click.command(cls=Command, example="gradc reduce graph.json -o small.mlir")
+@SOURCE
+@click.option(
+    "-o",
+    "--output",
+    metavar="OUT",
+    default="-",
+    shell_complete=a_file,
+    help="MLIR file to write.  [default: stdout]",
+)
+@click.option(
+    "-p",
+    "--pipeline",
+    metavar="PASSES",
+    shell_complete=a_pipeline,
+    help="Passes that fail, as for gradc-opt.",
+)
+@click.option(
+    "--interesting", metavar="COMMAND", help="Keep what this ends with exit code 0 for; {} is the file."
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0, min_open=True),
+    metavar="N",
+    default=60.0,
+    show_default=True,
+    help="For each call of COMMAND; one that takes longer does not count.",
+)
+@click.option(
+    "--tests",
+    type=click.IntRange(1),
+    metavar="N",
+    default=2000,
+    show_default=True,
+    help="Try at most so many graphs.",
+)
+@SEED
+@EP
+@click.option("--json", "as_json", is_flag=True, help="Print what was found, as JSON.")
+@source_options_beside_ep
+@THREADS
+@LIMITS
+def reduce(
+    source: str,
+    output: str,
+    pipeline: str | None,
+    interesting: str | None,
+    seconds: float,
+    tests: int,
+    seed: int,
+    ep: str | None,
+    as_json: bool,
+    constants: str | None,
+    **given: Any,
+) -> None:
+    """Shrink IN, a graph or a crash reproducer, to a small graph that still fails in the same way.
+
+    It fails if compiling it or loading the model is an internal error, or if gradc verify finds wrong
+    numbers; with -p, if a pass of these fails; with --interesting, if COMMAND ends with exit code 0.
+    """
+    from gradc.cli import reduce_command as command
+
+    if as_json and output == "-":
+        raise click.UsageError("--json prints to stdout: say where the graph goes with -o FILE.")
+    named = {"seed": seed or None, "ep": ep, **given, "strategy": _unless(given["strategy"], "auto")}
+    again = [word for name, value in named.items() if value for word in _option(name, value)]
+    options = options_of(dict(given), ep)
+    request = command.Request(
+        source, options, constants, pipeline, interesting, seed, ep, seconds, tests, tuple(again)
+    )
+    found = command.reduce(request, output, voice.note)
+    if as_json:
+        click.echo(json_text(found))
+
+
+def _unless(value: Any, default: Any) -> Any:
+    return None if value == default else value
+
+
+def _option(name: str, value: Any) -> list[str]:
+    """An option as it is written on the command line."""
+    option = "--" + name.replace("_", "-")
+    return [option] if value is True else [option, str(value)]

@@ -1,0 +1,156 @@
+"""What `gradc reduce` does, free of how its options are spelled."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+
+from dialects.support.diagnostics import UnsupportedError, violation
+from gradc.cli.commands import STDOUT, load_bound
+from gradc.compiler.driver import Options
+from gradc.faults import recipes
+from gradc.faults.crash import one_line
+from gradc.faults.recipes import IMPORT, MODEL, PASSES, SESSION, Recipe
+from gradc.files.reading import shown
+from gradc.files.writing import write_whole
+from gradc.graph.printing import whole
+from gradc.reduction import graphs
+from gradc.reduction.faults import Command, Crash, Failure, Mismatch
+from gradc.reduction.replay import fault_of, module_of, read_text
+from gradc.reduction.search import Search
+from gradc.terminal import progress
+from gradc.terminal.streams import write_stdout
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be reduced: a source, or a crash reproducer, which needs no more than itself.
+
+    `pipeline` are passes that fail, `interesting` a command; without both the graph is compiled and
+    verified. `again` are the options of that, as they were given.
+    """
+
+    source: str
+    options: Options
+    constants: str | None = None
+    pipeline: str | None = None
+    interesting: str | None = None
+    seed: int = 0
+    ep: Any = None
+    seconds: float = 60.0
+    tests: int = 2000
+    again: tuple[str, ...] = ()
+
+
+def reduce(request: Request, output: str, say: Say) -> dict[str, Any]:
+    """Write the smallest failing graph that is found, and tell with `say` what it shows; for programs, too.
+
+    Raises GradcError where the graph does not fail.
+    """
+    module, failure = _failing(request)
+    say(f"{shown(request.source)}: {failure}")
+    search = Search(module, failure.holds, request.tests)
+
+    def result() -> str:
+        return f"{_size(module)} -> {_size(search.best)}, {search.tests} tests"
+
+    with progress.bar():
+        search.progress = lambda: progress.show(search.tests, request.tests, result())
+        search.run()
+    text = f"{failure.heading()}// gradc reduce: {result()}\n{whole(search.best)}"
+    if output == STDOUT:
+        write_stdout(text.encode())
+    else:
+        write_whole(output, text.encode())
+    say(result())
+    if search.tests >= request.tests:
+        say(f"stopped after {request.tests} tests (--tests)")
+    return {
+        "source": request.source,
+        "output": output,
+        "failure": str(failure),
+        "before": _sizes(module),
+        "after": _sizes(search.best),
+        "tests": search.tests,
+        "finished": search.tests < request.tests,
+    }
+
+
+def _sizes(module: ModuleOp) -> dict[str, int]:
+    """Ops, and elements of inputs: what people see of it."""
+    return {"ops": len(graphs.operations(module)), "elements": graphs.size(module)}
+
+
+def _size(module: ModuleOp) -> str:
+    count, elements = _sizes(module).values()
+    return f"{count} op{'' if count == 1 else 's'} on {elements} elements"
+
+
+def _failing(request: Request) -> tuple[ModuleOp, Failure]:
+    text = "" if request.source.endswith((".json", STDOUT)) else read_text(request.source)
+    if recipes.has_recipe(text):
+        return _of_reproducer(request, *recipes.read(text, request.source))
+    module = load_bound(request.source, request.options, request.constants)
+    if request.interesting is not None:
+        return module, _held(module, Command(request.interesting, request.seconds), request.source)
+    if request.pipeline is not None:
+        recipe = Recipe(PASSES, "", pipeline=request.pipeline)
+        return module, _crash(module, recipe) or _no_failure(request, f"-p {request.pipeline}")
+    return module, _of_compilation(module, request)
+
+
+def _of_reproducer(request: Request, recipe: Recipe, body: str) -> tuple[ModuleOp, Failure]:
+    if recipe.stage == IMPORT and request.interesting is None:
+        hint = "a reducer of texts can take its place, with gradc-opt --replay as the test"
+        raise violation(f"the fault of {request.source} is in the importer: there is no graph", hint=hint)
+    module = module_of(body, request.source)
+    if request.interesting is not None:
+        return module, _held(module, Command(request.interesting, request.seconds), request.source)
+    return module, _crash(module, recipe) or _no_failure(request, "its recipe")
+
+
+def _of_compilation(module: ModuleOp, request: Request) -> Failure:
+    """How a compilation, loading the model, or its results go wrong."""
+    options = asdict(request.options)
+    model = Recipe(MODEL, "the exporter", pipeline=request.options.pipeline, options=options)
+    if (crash := _crash(module, model)) is not None:
+        return crash
+    session = replace(
+        model, stage=SESSION, step="onnxruntime, which refuses the model", ep=request.ep or "cpu"
+    )
+    command = shlex.join(["gradc", "verify", "THIS_FILE", *request.again])
+    mismatch = Mismatch(request.options, request.seed, request.ep, command)
+    try:
+        crash = _crash(module, session)
+    except UnsupportedError:
+        return _no_failure(request, "gradc compile; without onnxruntime it cannot be verified")
+    if crash is not None:
+        return crash
+    rows = mismatch.rows(module.clone())
+    return mismatch if not all(row.ok for row in rows) else _no_failure(request, "gradc verify")
+
+
+def _crash(module: ModuleOp, recipe: Recipe) -> Crash | None:
+    """The internal error that a recipe leads to; GradcError where the module is refused."""
+    found = fault_of(module.clone(), recipe)
+    if found is None:
+        return None
+    seen = replace(recipe, step=found.step, error=type(found.error).__name__)
+    return Crash(seen, one_line(found.error))
+
+
+def _held(module: ModuleOp, failure: Command, source: str) -> Command:
+    if failure.holds(module.clone()):
+        return failure
+    raise violation(f"{source} is not interesting: exit code of {failure.command}", expected=0)
+
+
+def _no_failure(request: Request, what: str) -> Any:
+    hint = "--interesting 'COMMAND {}' says what else counts"
+    raise violation(f"{request.source} does not fail with {what}: there is nothing to keep", hint=hint)

@@ -1,0 +1,94 @@
+"""The `gradc report` command."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from gradc.cli.completion import a_file
+from gradc.cli.help import Command
+from gradc.cli.options import (
+    LIMITS,
+    MEASURE_PEAK,
+    RTOL,
+    SOURCE,
+    Tuning,
+    measured_input_options,
+    measuring_options,
+    source_options_beside_ep,
+)
+from gradc.terminal import voice
+
+
+@click.command(
+    cls=Command, example="gradc report graph.json -o report.html", options_metavar="-o HTML [OPTIONS]"
+)
+@SOURCE
+@click.option(
+    "-o",
+    "--output",
+    metavar="HTML",
+    shell_complete=a_file,
+    help="Page to write; - for stdout.  [required, but for --json]",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print what the page shows, as JSON.")
+@click.option("--no-run", is_flag=True, help="Do not run and verify the model.")
+@RTOL
+@MEASURE_PEAK
+@source_options_beside_ep
+@measured_input_options
+@measuring_options
+@LIMITS
+def report(
+    source: str,
+    output: str | None,
+    as_json: bool,
+    no_run: bool,
+    rtol: float | None,
+    measure_peak: bool,
+    inputs: str | None,
+    seed: int,
+    shapes: tuple[str, ...],
+    ep: Any,
+    tune: bool,
+    tuning_file: str | None,
+    tune_budget: float,
+    constants: str | None,
+    **given: Any,
+) -> None:
+    """Show all that gradc does with the graph IN on one page.
+
+    The graph before and after, the IR after each pass, the strategies with their times, remarks, the
+    error against the reference, and gradients as images. The page is one file and asks for nothing from
+    any network. A graph that does not compile has a page as well; the exit code is that of compile.
+    """
+    if output is None and not as_json:
+        raise click.UsageError("Missing option '-o' / '--output': where the page goes ('-' for stdout).")
+    if output == "-" and as_json:
+        raise click.UsageError("-o - and --json both write to stdout.")
+    from dialects.support.diagnostics import GradcError
+    from gradc.cli import report_command as command
+    from gradc.reporting.request import Request
+
+    tuning = Tuning(tune, tuning_file, tune_budget, shapes)
+    given["target"] = given["target"] or ep
+    request = Request(
+        source=source,
+        options=tuning.options(given),
+        tuning=tuning.request,
+        constants=constants,
+        inputs=inputs,
+        seed=seed,
+        ep=ep,
+        rtol=rtol,
+        run=not no_run,
+        measure_peak=measure_peak,
+    )
+    found = command.report(request, output, as_json)
+    if found.failure is not None:
+        first, *others = (remark.diagnostic for remark in found.failures)
+        voice.fail(GradcError(first, others), found.exit_code)
+    if found.exit_code:
+        sys.exit(found.exit_code)

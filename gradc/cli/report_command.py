@@ -1,0 +1,30 @@
+"""What `gradc report` does, free of how it is spelled."""
+
+from __future__ import annotations
+
+from gradc.cli import commands
+from gradc.files.writing import write_whole
+from gradc.reporting import page
+from gradc.reporting.collect import collect
+from gradc.reporting.data import Report, as_json
+from gradc.reporting.request import Request
+from gradc.terminal import progress
+from gradc.terminal.streams import write_stdout
+
+
+def report(request: Request, output: str | None, wants_json: bool) -> Report:
+    """Collect, and write the page to `output` (`-`: stdout) and the data to stdout, as is wanted.
+
+    What it takes to make a page is looked for first: collecting may take long.
+    """
+    if output is not None:
+        page.check_available()
+    with progress.bar(patience=0 if request.tuning.tune else progress.PATIENCE) as show:
+        found = collect(request, show)
+    if output == commands.STDOUT:
+        write_stdout(found.html().encode())
+    elif output is not None:
+        write_whole(output, found.html().encode())
+    if wants_json:
+        write_stdout(f"{as_json(found)}\n".encode())
+    return found

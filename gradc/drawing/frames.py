@@ -1,0 +1,44 @@
+"""Reports and pictures in a notebook, each in a frame of its own, so that no style leaks either way."""
+
+from __future__ import annotations
+
+from html import escape
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import ModuleOp
+
+from dialects.support.diagnostics import GradcError
+
+if TYPE_CHECKING:
+    from gradc.reporting.data import Report
+
+STYLES = ("tokens.css", "viewer.css")
+
+
+def framed(report: Report) -> str:
+    """The page; without what it takes to make one, what to install."""
+    try:
+        return _frame(report.html(), f"report of {report.title}", "46rem")
+    except GradcError as error:
+        return f"<p>{escape(str(error))}</p>"
+
+
+def drawn(module: ModuleOp, name: str) -> str:
+    """The graph of a module as a picture; '' where it cannot be drawn."""
+    from gradc.drawing.picture import picture
+
+    try:
+        svg = picture(module, name)
+    except GradcError:
+        return ""
+    style = "".join(files("gradc.reporting").joinpath(file).read_text("utf-8") for file in STYLES)
+    page = f'<!doctype html><meta charset="utf-8"><style>{style}</style><div class="drawn">{svg}</div>'
+    return _frame(page, "the graph", "26rem")
+
+
+def _frame(page: str, title: str, height: str) -> str:
+    return (
+        f'<iframe srcdoc="{escape(page)}" title="{escape(title)}" sandbox="allow-scripts" '
+        f'style="width:100%;height:{height};border:0"></iframe>'
+    )

@@ -1,0 +1,1 @@
+"""When gradc itself fails: crash files, and how they say what led there."""

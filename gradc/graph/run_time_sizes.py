@@ -1,0 +1,160 @@
+"""Held before a run: the sizes that a run brings, against the graph.
+
+A graph may leave sizes to run time: dims of its inputs, and what an input of sizes says. Each set of them
+makes it another graph, without unknown sizes, which is inferred and verified as if it had been written
+so: what a static graph is refused for, a run is refused for, in the same words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+
+import numpy as np
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerType, ModuleOp, TensorType
+from xdsl.ir import Operation, SSAValue
+
+from dialects.onnx.base import OnnxConstant, OnnxOp
+from dialects.onnx.ops import ConstantOp
+from dialects.support import entry, shapes
+from dialects.support.constants import constant_value
+from dialects.support.diagnostics import GradcError, error_at
+from dialects.support.interfaces import InfersTypes, collect_remarks, refine_results, set_type
+from dialects.support.limits import Limits, using
+from dialects.support.shapes import Shape, element_type_of, shape_of, tensor_type
+from dialects.support.state import MOST_SIZES
+from gradc.graph.checks import verify
+from gradc.graph.constants import bind_constants
+from gradc.graph.tensors import TensorInfo, check_names, checked_inputs, tensor_info
+
+MOST_CHECKED = 2**10
+"""Sets of sizes that are kept before all are dropped."""
+
+
+class RunTimeSizes:
+    """What the inputs of a run say of the sizes of a source module, each set of sizes checked once.
+
+    `strict` makes contradictions that are remarks otherwise errors, as in a compilation, under whose
+    `limits` the graph is.
+    """
+
+    def __init__(self, source: ModuleOp, strict: bool = False, limits: Limits | None = None):
+        self.source, self._strict, self._limits = source, strict, limits
+        function = entry.entry_function(source)
+        arguments = dict(zip(entry.input_names(function), function.args, strict=True))
+        self._open = [name for name, value in arguments.items() if not shapes.is_static(shape_of(value))]
+        self._sizes = [name for name, value in arguments.items() if _may_be_sizes(value)]
+        self._infos = [tensor_info(name, value) for name, value in arguments.items()]
+        self._checked: set[object] = set()
+
+    @property
+    def are_open(self) -> bool:
+        """Whether any size is left to run time."""
+        return bool(self._open or self._sizes)
+
+    def checked_inputs(
+        self, infos: Sequence[TensorInfo], inputs: Mapping[str, np.ndarray]
+    ) -> dict[str, np.ndarray]:
+        """The arrays in the order of a model's inputs, which are among the graph's unless it was edited.
+
+        Raises GradcError for an input that does not fit, and, located at an op of the source, where the
+        graph cannot have these sizes.
+        """
+        check_names(infos, inputs)
+        known = [info for info in self._infos if info.name in inputs]
+        self.check(checked_inputs(known, {info.name: inputs[info.name] for info in known}))
+        return checked_inputs(infos, inputs)
+
+    def check(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Raise GradcError, located at an op of the source, where the graph cannot have the arrays' sizes."""
+        given = {name: arrays[name].shape for name in self._open if name in arrays}
+        sizes = {n: arrays[n] for n in self._sizes if n in arrays and arrays[n].size <= MOST_SIZES}
+        key = (*given.items(), *((name, array.tobytes()) for name, array in sizes.items()))
+        if not key or key in self._checked:
+            return
+        self._check(given, sizes)
+        if len(self._checked) >= MOST_CHECKED:
+            self._checked.clear()
+        self._checked.add(key)
+
+    def _check(self, given: Mapping[str, tuple[int, ...]], sizes: Mapping[str, np.ndarray]) -> None:
+        with using(self._limits):
+            module = specialised(self.source, given, sizes)
+        remarks = collect_remarks(list(module.walk())) if self._strict else ()
+        for remark in remarks:
+            if remark.strict:
+                raise GradcError(remark.with_severity("error"))
+
+
+def specialised(
+    source: ModuleOp, given: Mapping[str, tuple[int, ...]], sizes: Mapping[str, np.ndarray]
+) -> ModuleOp:
+    """The source with the given shapes of inputs, and the inputs of `sizes` as constants, verified.
+
+    Raises GradcError where that is no legal graph.
+    """
+    module = source.clone()
+    function = entry.entry_function(module)
+    arguments = dict(zip(entry.input_names(function), function.args, strict=True))
+    known: dict[str, int] = {}
+    for name, shape in given.items():
+        named = shapes.named(shape_of(arguments[name]))
+        known |= {d: n for d, n in zip(named, shape, strict=True) if isinstance(d, str)}
+        set_type(arguments[name], tensor_type(element_type_of(arguments[name]), shape))
+    bind_constants(module, sizes)
+    for op in list(function.body.block.ops):
+        _refine(op, known)
+    entry.update_function_type(function)
+    verify(module)
+    return module
+
+
+def _refine(op: Operation, known: Mapping[str, int]) -> None:
+    """The op's results with all that its operands tell by now, as constants if they are sizes."""
+    tensors = {i: shape_of(r) for i, r in enumerate(op.results) if isinstance(r.type, TensorType)}
+    if isinstance(op, InfersTypes):
+        try:
+            refine_results(op)
+        except GradcError as error:
+            raise error.located(op) from None
+    for index, declared in tensors.items():
+        _check_names(op, index, declared, shape_of(op.results[index]), known)
+    if isinstance(op, OnnxOp) and not isinstance(op, OnnxConstant) and any(map(_may_be_sizes, op.results)):
+        _fold(op)
+
+
+def _check_names(
+    op: Operation, index: int, declared: Shape, inferred: Shape, known: Mapping[str, int]
+) -> None:
+    """Dims that are declared by the name of an input's dim have its size."""
+    named = shapes.with_sizes(declared, known)
+    if not shapes.compatible(named, inferred):
+        role = op.result_role(index) if isinstance(op, InfersTypes) else f"result {index}"
+        raise error_at(op, f"shape of {role}", given=shapes.show(named), expected=shapes.show(inferred))
+
+
+def _fold(op: OnnxOp) -> None:
+    values = [v for v in op.fold() or () if isinstance(v, DenseIntOrFPElementsAttr)]
+    if [value.type for value in values] != [result.type for result in op.results]:
+        return
+    block = op.parent_block()
+    assert block is not None
+    for result, value in zip(op.results, values, strict=True):
+        constant = ConstantOp(value)
+        constant.location = op.location
+        block.insert_op_before(constant, op)
+        result.replace_all_uses_with(constant.output)
+
+
+def _may_be_sizes(value: SSAValue) -> bool:
+    """Whether inference may read the value's elements: a few integers that something uses."""
+    is_tensor = isinstance(value.type, TensorType)
+    if (
+        not is_tensor
+        or not isinstance(element_type_of(value), IntegerType)
+        or constant_value(value) is not None
+    ):
+        return False
+    shape = shape_of(value)
+    fewest = prod(dim for dim in shape if isinstance(dim, int))
+    return len(shape) < 2 and fewest <= MOST_SIZES and bool(value.uses)

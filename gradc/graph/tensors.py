@@ -1,0 +1,167 @@
+"""The named tensors at a model's edge: what they are, and whether given arrays fit them.
+
+Nothing here imports onnx or onnxruntime: models are read through the fields of the proto itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import ml_dtypes
+import numpy as np
+from xdsl.ir import SSAValue
+
+from dialects.support import dtypes, shapes
+from dialects.support.diagnostics import Diagnostic, GradcError, nearest, sentence, violation
+from dialects.support.findings import Errors, together
+from gradc.base.arguments import array
+
+if TYPE_CHECKING:
+    from gradc.model.exporter import ModelProto, TensorProto, ValueInfoProto
+
+
+_BY_RUNTIME = {d.onnx: d.name for d in dtypes.ONNX_DTYPES}
+
+
+@dataclass(frozen=True)
+class TensorInfo:
+    """A model's input or output. A dim is a size, a name (equal names, equal sizes) or None.
+
+    `dtype` is oneDNN's word (`f32`, `bf16`, `s32`, ...), or the foreign word of a type that gradc
+    does not have.
+    """
+
+    name: str
+    dtype: str
+    shape: shapes.NamedShape
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.dtype} {shapes.show(self.shape)}"
+
+
+def tensor_info(name: str, value: SSAValue) -> TensorInfo:
+    """Of a value of a module, under the name that it has at the edge."""
+    shape = shapes.named(shapes.shape_of(value))
+    return TensorInfo(name, dtypes.name_of(shapes.element_type_of(value)), shape)
+
+
+def onnx_number(dtype: str) -> int:
+    """The TensorProto.DataType of a dtype's word; KeyError for a word that gradc does not have."""
+    known = dtypes.by_name(dtype)
+    if known is None:
+        raise KeyError(dtype)
+    return known.number
+
+
+def dtype_of_runtime(word: str) -> str:
+    """`tensor(bfloat16)` -> `bf16`; types unknown to gradc keep onnxruntime's spelling."""
+    return _BY_RUNTIME.get(word.removeprefix("tensor(").removesuffix(")"), word)
+
+
+def input_infos(model: ModelProto) -> list[TensorInfo]:
+    """The graph's inputs without those that only name an initializer."""
+    weights = {tensor.name for tensor in model.graph.initializer}
+    return [_info(value) for value in model.graph.input if value.name not in weights]
+
+
+def output_infos(model: ModelProto) -> list[TensorInfo]:
+    return [_info(value) for value in model.graph.output]
+
+
+def weight(tensor: TensorProto) -> tuple[TensorInfo, np.ndarray]:
+    """An initializer of a model that gradc wrote, and its content."""
+    dtype = dtypes.by_number(tensor.data_type)
+    assert dtype is not None
+    info = TensorInfo(tensor.name, dtype.name, tuple(tensor.dims))
+    return info, np.frombuffer(tensor.raw_data, dtype.numpy).reshape(tensor.dims)
+
+
+def _info(value: ValueInfoProto) -> TensorInfo:
+    tensor = value.type.tensor_type
+    dims = tuple(_dim(dim) for dim in tensor.shape.dim)
+    dtype = dtypes.by_number(tensor.elem_type)
+    return TensorInfo(value.name, dtype.name if dtype else str(tensor.elem_type), dims)
+
+
+def _dim(dim: Any) -> int | str | None:
+    return dim.dim_value if dim.HasField("dim_value") else (dim.dim_param or None)
+
+
+def as_dtype(array: np.ndarray, dtype: str) -> np.ndarray:
+    """The array, viewed as bfloat16 if it is one that went through an .npz file (numpy's `V2`)."""
+    if dtype == "bf16" and array.dtype == np.dtype("V2"):
+        return array.view(ml_dtypes.bfloat16)
+    return array
+
+
+def checked_inputs(infos: Sequence[TensorInfo], given: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The given arrays in the order of the infos; GradcError if one is missing, unknown or misfit."""
+    check_names(infos, given)
+    arrays = {i.name: as_dtype(_array(i, given[i.name]), i.dtype) for i in infos}
+    errors = Errors()
+    for info in infos:
+        errors.attempt(_check_array, info, arrays[info.name])
+    errors.check()
+    _check_symbols(infos, arrays)
+    return arrays
+
+
+def check_names(infos: Sequence[TensorInfo], given: Iterable[str]) -> None:
+    """Raise GradcError where an input is missing or unknown."""
+    given = tuple(given)
+    known = [info.name for info in infos]
+    expected = ", ".join(known) or "no inputs"
+    errors = [
+        violation("unknown input", given=name, expected=expected, hint=nearest(name, known))
+        for name in given
+        if name not in known
+    ]
+    if errors:
+        raise together(errors)
+    missing = [str(info) for info in infos if info.name not in given]
+    if missing:
+        raise violation("missing inputs", expected="; ".join(missing))
+
+
+def _array(info: TensorInfo, given: Any) -> np.ndarray:
+    try:
+        return array(given)
+    except ValueError as error:
+        raise _misfit(info, f"no array: {error}") from None
+
+
+def _check_array(info: TensorInfo, array: np.ndarray) -> None:
+    expected = dtypes.by_name(info.dtype)
+    if expected is None:
+        raise _misfit(info, f"gradc cannot feed dtype {info.dtype}")
+    if array.dtype != expected.numpy:
+        word = dtypes.of_numpy(array.dtype)
+        given = word.name if word else array.dtype
+        raise _misfit(info, "dtype", given, info.dtype, f"numpy's {expected.numpy.name}")
+    if array.ndim != len(info.shape):
+        raise _misfit(info, f"rank of shape {shapes.show(array.shape)}", array.ndim, len(info.shape))
+    if not shapes.compatible(array.shape, info.shape):
+        raise _misfit(info, "shape", shapes.show(array.shape), shapes.show(info.shape))
+
+
+def _check_symbols(infos: Sequence[TensorInfo], arrays: Mapping[str, np.ndarray]) -> None:
+    """Every dim of one name has one size; the first that is met decides."""
+    seen: dict[str, tuple[int, str]] = {}
+    for info in infos:
+        for axis, dim in enumerate(info.shape):
+            if not isinstance(dim, str):
+                continue
+            size = arrays[info.name].shape[axis]
+            expected, where = seen.setdefault(dim, (size, f'axis {axis} of "{info.name}"'))
+            if size != expected:
+                what = f"dim {dim} at axis {axis}"
+                raise _misfit(info, what, size, f"{expected} as at {where}")
+
+
+def _misfit(
+    info: TensorInfo, what: str, given: object = None, expected: object = None, hint: str = ""
+) -> GradcError:
+    text = sentence(what, given, expected, hint)
+    return GradcError(Diagnostic("error", text, f'input "{info.name}"'))

@@ -1,0 +1,289 @@
+"""Why each gradient of a graph is written as it is: its strategies, what they cost, what was chosen."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import asdict, dataclass, replace
+from math import prod
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Attribute, Operation
+
+from dialects.grad.conv import TakeWindowOp
+from dialects.onnx.base import OnnxOp
+from dialects.onnx.ops import ConstantOp
+from dialects.support import shapes
+from dialects.support.diagnostics import Diagnostic, UnsupportedError, diagnostic_at, name_of, position_of
+from dialects.support.documented_op import CHOICE
+from gradc.compiler.driver import Options, to_gradients
+from gradc.files.json_text import json_text
+from gradc.problems import OPS
+from gradc.problems.flops import flops
+from gradc.terminal.tables import GOOD, PLAIN, REMARK, Look, table
+from gradc.tuning.cases import Case, GivenShapes, cases
+from gradc.tuning.measuring import PEAK, lowered, measure_peak
+from gradc.tuning.records import Setting, Tuning, is_positive
+from gradc.tuning.stores import Cache
+from gradc.tuning.tuner import Tuner
+from passes.kernels.target import Target
+from passes.strategies import strategies_of
+from passes.strategies.base import Strategy
+from passes.strategies.choice import choose, find_strategy, unused_choices
+
+WHY = {
+    "predicted": "predicted to be fastest",
+    "measured": "measured to be fastest",
+    "named": f"named by the op's attribute {CHOICE}",
+    "forced": "forced for all ops that it can write",
+    "layout": "fastest of those that keep the layout of its neighbours",
+}
+"""Why a strategy is chosen, and what people are told."""
+
+
+@dataclass(frozen=True)
+class StrategyReport:
+    """Seconds of a run, predicted and measured; or the reason why the strategy does not apply."""
+
+    name: str
+    predicted: float | None
+    measured: float | None
+    refusal: str | None
+
+
+@dataclass(frozen=True)
+class Source:
+    """An op: its name and position in the source, '' where that has none."""
+
+    name: str
+    position: str
+
+
+@dataclass(frozen=True)
+class GradientReport:
+    """The ops of one problem, which are all written alike.
+
+    `why` is one of WHY; without a choice, it is the reason.
+    `nodes` counts what the choice becomes, for this problem by itself, and `constant_elements` those of
+    its constants, weights that the problem knows included. `peak_fraction` is the gradient's
+    flops over the time measured for it, as a part of what this machine can do.
+    """
+
+    problem: str
+    ops: list[Source]
+    strategies: list[StrategyReport]
+    choice: str | None
+    why: str
+    nodes: dict[str, int]
+    constant_elements: int
+    flops: int | None
+    peak_fraction: float | None
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """`peak_flops` is what a matrix product of f32 reaches here, in flops a second, if it was measured."""
+
+    target: str
+    opset: int
+    threads: int
+    peak_flops: float | None
+    gradients: list[GradientReport]
+    remarks: list[str]
+
+
+def explain(
+    module: ModuleOp,
+    options: Options,
+    shapes: GivenShapes,
+    tuner: Tuner | None = None,
+    wants_peak: bool = False,
+) -> Explanation:
+    """Explain a source module, which is changed. Raises GradcError for one that is no valid graph.
+
+    Measurements are the tuner's; without one, those that the cache has are shown, and change no choice.
+    `shapes` fixes shapes of inputs by name: the sizes of measurements, and of flops.
+    """
+    naming = {op.location for op in module.walk() if CHOICE in op.attributes}
+    remarks = list(to_gradients(module, options))
+    target, forced = options.resolved(), find_strategy(options.strategy)
+    found = cases(module, target, shapes)
+    named = {op: op.attributes[CHOICE] for case in found for op in case.ops if CHOICE in op.attributes}
+    cache = _cache(target)
+    tunings, said = _stored(found, cache) if tuner is None else tuner.tune(module, target, forced)
+    peak = None if cache is None else _peak(target, wants_peak, tunings, cache)
+    view = _View(target, forced, named, naming, tunings, tuner is not None, peak)
+    gradients = [view.gradient(part) for case in found for part in _by_name(case, named)]
+    unknown = [op for op in module.walk() if strategies_of(op) and type(op) not in (*OPS, TakeWindowOp)]
+    lines = [str(remark) for remark in (*remarks, *said, *unused_choices(module, target))]
+    lines += [str(diagnostic_at(op, "remark", _NO_PROBLEM.format(op.name))) for op in unknown]
+    return Explanation(target.name, target.opset, target.threads, peak, gradients, lines)
+
+
+_NO_PROBLEM = "gradc/problems has no kind for {}: it compiles, and can be neither explained nor timed"
+
+
+def _cache(target: Target) -> Cache | None:
+    """The cache of this machine; None without onnxruntime, on which no measurement can have been made."""
+    try:
+        return Cache(Setting.of(target))
+    except UnsupportedError:
+        return None
+
+
+def _stored(found: Sequence[Case], cache: Cache | None) -> tuple[dict[str, Tuning], list[Diagnostic]]:
+    if cache is None:
+        return {}, []
+    tunings = {case.key: tuning for case in found if (tuning := cache.read(case.key))}
+    return tunings, list(cache.remarks())
+
+
+def _peak(target: Target, wanted: bool, tunings: Mapping[str, Tuning], cache: Cache) -> float | None:
+    """What this machine can do, where it is wanted, or there are times of this machine to compare."""
+    here = any(tuning.measured_on == str(cache.setting) for tuning in tunings.values())
+    if not (wanted or here):
+        return None
+    known = cache.read_value(PEAK, _positive)
+    if known is None:
+        known = measure_peak(target)
+        cache.write_value(PEAK, known)
+    return known
+
+
+def _positive(value: Any) -> float:
+    if not is_positive(value):
+        raise ValueError("expected flops a second")
+    return float(value)
+
+
+def _by_name(case: Case, named: Mapping[Operation, Attribute]) -> list[Case]:
+    """The case, apart where the source names different strategies for its ops."""
+    groups: dict[Attribute | None, list[Operation]] = {}
+    for op in case.ops:
+        groups.setdefault(named.get(op), []).append(op)
+    return [replace(case, ops=ops) for ops in groups.values()]
+
+
+@dataclass(frozen=True)
+class _View:
+    """What the report of a gradient takes: the strategies that ops name, and where the source has such ops.
+    `tuned` tells tunings that decide from those that are shown."""
+
+    target: Target
+    forced: Strategy | None
+    named: Mapping[Operation, Attribute]
+    naming: Set[Attribute]
+    tunings: Mapping[str, Tuning]
+    tuned: bool
+    peak: float | None
+
+    def gradient(self, case: Case) -> GradientReport:
+        choice, why = self._choice(case)
+        tuning = self.tunings.get(case.key)
+        seconds = tuning.seconds if tuning else {}
+        work = None if case.sizes is None else flops(case.sizes)
+        nodes, constants = _written(case, choice, self.target) if choice else ({}, 0)
+        taken = seconds.get(choice) if choice else None
+        return GradientReport(
+            problem=str(case.problem),
+            ops=[Source(name_of(op), str(position_of(op) or "")) for op in case.ops],
+            strategies=[
+                StrategyReport(c.strategy.name, c.cost, seconds.get(c.strategy.name), c.refusal)
+                for c in case.candidates
+            ],
+            choice=choice,
+            why=why,
+            nodes=nodes,
+            constant_elements=constants,
+            flops=work,
+            peak_fraction=work / taken / self.peak if work and taken and self.peak else None,
+        )
+
+    def _choice(self, case: Case) -> tuple[str | None, str]:
+        op = case.ops[0]
+        try:
+            choice = choose(op, self.forced, self.target).name
+        except UnsupportedError as error:
+            return None, error.diagnostic.message
+        if self.forced is not None and isinstance(op, self.forced.ops):
+            return choice, "forced"
+        if self.named.get(op) == StringAttr(choice):
+            return choice, "named" if op.location in self.naming else "layout"
+        return choice, "measured" if self.tuned and case.key in self.tunings else "predicted"
+
+
+def _written(case: Case, strategy: str, target: Target) -> tuple[dict[str, int], int]:
+    """How many nodes of each kind the problem becomes, and the elements of their constants."""
+    ops = [op for op in lowered(case.problem, strategy, target).walk() if isinstance(op, OnnxOp)]
+    constants = [op for op in ops if isinstance(op, ConstantOp)]
+    nodes = Counter(op.onnx_name() for op in ops if not isinstance(op, ConstantOp))
+    elements = sum(prod(shapes.static(shapes.shape_of(op.output)) or ()) for op in constants)
+    return dict(nodes.most_common()), elements
+
+
+def as_json(found: Explanation) -> str:
+    return json_text(asdict(found))
+
+
+def as_text(found: Explanation, look: Look = PLAIN) -> str:
+    return "\n".join(_lines(found, look))
+
+
+def _lines(found: Explanation, look: Look) -> Iterator[str]:
+    peak = f", peak {_amount(found.peak_flops)}flop/s" if found.peak_flops else ""
+    threads = "1 thread" if found.threads == 1 else f"{found.threads} threads"
+    yield f"target {found.target}, opset {found.opset}, {threads}{peak}"
+    for gradient in found.gradients:
+        yield ""
+        yield look.styled(gradient.problem, "bold")
+        yield from (f"  {line}" for line in _described(gradient, replace(look, width=look.width - 2)))
+    if found.remarks:
+        yield ""
+        yield from (look.styled(remark, REMARK) for remark in found.remarks)
+
+
+def _described(gradient: GradientReport, look: Look) -> Iterator[str]:
+    for op in gradient.ops:
+        yield " ".join(filter(None, (f'"{op.name}"' if op.name else "", op.position))) or "no position"
+    yield from _table(gradient, look).splitlines()
+    if gradient.choice is None:
+        yield gradient.why
+        return
+    nodes = ", ".join(f"{count} {kind}" for kind, count in gradient.nodes.items())
+    built = f"; {gradient.constant_elements:,} elements of constants" if gradient.constant_elements else ""
+    yield f"{gradient.choice} ({WHY[gradient.why]}): {nodes or 'no nodes'}{built}"
+    if gradient.flops:
+        part = gradient.peak_fraction
+        yield f"{_amount(gradient.flops)}flop" + (f", {part:.0%} of the peak" if part is not None else "")
+
+
+def _table(gradient: GradientReport, look: Look) -> str:
+    measured = any(row.measured is not None for row in gradient.strategies)
+    header = ("", "strategy", "predicted", "measured", "")
+    rows = [
+        (
+            "*" if row.name == gradient.choice else "",
+            row.name,
+            _time(row.predicted),
+            _time(row.measured),
+            row.refusal or "",
+        )
+        for row in gradient.strategies
+    ]
+    columns = [0, 1, 2, 3, 4] if measured else [0, 1, 2, 4]
+    shown = [[row[column] for column in columns] for row in (header, *rows)]
+    chosen = {i: GOOD for i, row in enumerate(gradient.strategies) if row.name == gradient.choice}
+    return table(shown[0], shown[1:], (2, 3) if measured else (2,), look, chosen)
+
+
+def _time(seconds: float | None) -> str:
+    return "" if seconds is None else f"{seconds * 1e3:.3f} ms"
+
+
+def _amount(number: float) -> str:
+    """With the prefix that leaves one to three digits before the point: `1.23 G`."""
+    for prefix, unit in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if number >= unit:
+            return f"{number / unit:.3g} {prefix}"
+    return f"{number:.3g} "

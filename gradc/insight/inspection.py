@@ -1,0 +1,209 @@
+"""What is in a graph: ops, shapes, dtypes, attributes after defaults, and what gradc makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp, NoneType, TensorType
+from xdsl.ir import Attribute as MlirAttribute
+from xdsl.ir import Operation, SSAValue
+
+from dialects.onnx.attributes import python_values
+from dialects.onnx.base import OnnxOp
+from dialects.onnx.node import NodeOp
+from dialects.onnx.ops import ConstantOp
+from dialects.support import entry, shapes
+from dialects.support.attributes import documented_attributes
+from dialects.support.diagnostics import GradcError, UnsupportedError, kind_of, name_of, position_of
+from dialects.support.documented_op import DocumentedOp
+from dialects.support.dtypes import name_of as dtype_name
+from dialects.support.findings import is_opaque
+from dialects.support.interfaces import collect_remarks
+from gradc.compiler.driver import Options, compile_module, load
+from gradc.files.json_text import json_text
+from gradc.terminal.tables import BAD, GOOD, PLAIN, REMARK, Look
+from passes.infer_types import InferTypesPass
+
+
+@dataclass(frozen=True)
+class Tensor:
+    name: str
+    dtype: str
+    shape: list[int | str | None] | None
+    """Sizes; a name or None where only run time knows one. None for a rank that nothing tells."""
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """`given` tells a value that the source states from a documented default."""
+
+    name: str
+    value: Any
+    given: bool
+
+
+@dataclass(frozen=True)
+class Op:
+    kind: str
+    name: str
+    position: str
+    inputs: list[Tensor]
+    outputs: list[Tensor]
+    attributes: list[Attribute]
+    understood: bool = True
+    """False for an op that gradc does not compile."""
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """`ops` are those of the source, ONNX's besides constants among them, and those that are not understood.
+
+    `refusal` says why the graph does not compile with default options, '' if it does.
+    """
+
+    inputs: list[Tensor]
+    outputs: list[Tensor]
+    ops: list[Op]
+    remarks: list[str]
+    refusal: str
+
+
+def inspect(source: Any, auto_pad_rule: str | None = None) -> Inspection:
+    """Raises GradcError for a source that is no valid graph."""
+    import dialects
+
+    module, refused = _loaded(source, auto_pad_rule)
+    InferTypesPass().apply(dialects.context(), module)
+    function = entry.entry_function(module)
+    known = DocumentedOp | OnnxOp | NodeOp
+    ops = [op for op in function.body.block.ops if isinstance(op, known) or is_opaque(op)]
+    ops = [op for op in ops if not isinstance(op, ConstantOp)]
+    labels = _labels(module)
+    return Inspection(
+        inputs=[_tensor(labels, value) for value in function.args],
+        outputs=[
+            Tensor(name, *_type(value))
+            for name, value in zip(
+                entry.output_names(function), entry.return_op(function).arguments, strict=True
+            )
+        ],
+        ops=[_op(labels, op) for op in ops],
+        remarks=[str(remark) for remark in collect_remarks(ops)],
+        refusal=refused or _refusal(module),
+    )
+
+
+def _loaded(source: Any, auto_pad_rule: str | None) -> tuple[ModuleOp, str]:
+    """The module, and why it is refused for ops that gradc does not compile, '' if it is not."""
+    try:
+        return load(source, auto_pad_rule), ""
+    except UnsupportedError as error:
+        if error.graph is None:
+            raise
+        return error.graph, str(error)
+
+
+def _refusal(module: ModuleOp) -> str:
+    try:
+        compile_module(module.clone(), Options())
+    except GradcError as error:
+        return str(error)
+    return ""
+
+
+def _labels(module: ModuleOp) -> dict[SSAValue, str]:
+    """A name for every value: the public one of inputs and outputs, else its own or a number."""
+    function = entry.entry_function(module)
+    labels: dict[SSAValue, str] = dict(zip(function.args, entry.input_names(function), strict=True))
+    returned = zip(entry.return_op(function).arguments, entry.output_names(function), strict=True)
+    labels |= {value: name for value, name in returned if value not in labels}
+    values = (result for op in module.walk() for result in op.results)
+    for number, value in enumerate(v for v in values if v not in labels):
+        labels[value] = value.name_hint or f"%{number}"
+    return labels
+
+
+def _type(value: SSAValue) -> tuple[str, list[int | str | None] | None]:
+    """The dtype `?` and a shape of None where an op that is not understood leaves them open."""
+    if not isinstance(value.type, TensorType):
+        return "?", None
+    element = value.type.element_type
+    known = "?" if isinstance(element, NoneType) else dtype_name(element)
+    return known, list(shapes.named(shapes.shape_of(value)))
+
+
+def _tensor(labels: dict[SSAValue, str], value: SSAValue) -> Tensor:
+    return Tensor(labels[value], *_type(value))
+
+
+def _op(labels: dict[SSAValue, str], op: Operation) -> Op:
+    return Op(
+        kind=kind_of(op),
+        name=name_of(op),
+        position=str(position_of(op) or ""),
+        inputs=[_tensor(labels, value) for value in op.operands],
+        outputs=[_tensor(labels, value) for value in op.results],
+        attributes=list(_attributes(op)),
+        understood=not is_opaque(op),
+    )
+
+
+def _attributes(op: Operation) -> Iterator[Attribute]:
+    if isinstance(op, OnnxOp):
+        yield from (Attribute(name, _plain(value), True) for name, value in op.onnx_attributes().items())
+    if isinstance(op, NodeOp):
+        given = {"op": op.title} | python_values(op.given.data)
+        yield from (Attribute(name, _plain(value), True) for name, value in given.items())
+    if not isinstance(op, DocumentedOp):
+        return
+    for name in documented_attributes(type(op)):
+        value = op.value(name)
+        if value is not None:
+            yield Attribute(name, list(value) if isinstance(value, tuple) else value, op.is_given(name))
+
+
+def _plain(value: Any) -> Any:
+    """Of an ONNX op's attribute: an element type by its name, an array by its values."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return dtype_name(value) if isinstance(value, MlirAttribute) else value
+
+
+def as_json(found: Inspection) -> str:
+    return json_text(asdict(found))
+
+
+def as_text(found: Inspection, look: Look = PLAIN) -> str:
+    return "\n".join(_lines(found, look))
+
+
+def _lines(found: Inspection, look: Look) -> Iterator[str]:
+    yield from (f"input   {_line(tensor)}" for tensor in found.inputs)
+    yield from (f"output  {_line(tensor)}" for tensor in found.outputs)
+    for op in found.ops:
+        yield ""
+        heading = " ".join(filter(None, (op.kind, f'"{op.name}"' if op.name else "", op.position)))
+        yield look.styled(*((heading, "bold") if op.understood else (f"{heading}  (not compiled)", BAD)))
+        yield from (f"  in   {_line(tensor)}" for tensor in op.inputs)
+        yield from (f"  out  {_line(tensor)}" for tensor in op.outputs)
+        for attribute in op.attributes:
+            default = "" if attribute.given else look.styled("  (default)", "dim")
+            yield f"  {attribute.name} = {_shown(attribute.value)}{default}"
+    yield ""
+    yield from (look.styled(remark, REMARK) for remark in found.remarks)
+    if found.refusal:
+        yield look.styled(f"supported: no, {found.refusal}", BAD)
+    else:
+        yield look.styled("supported: yes", GOOD)
+
+
+def _shown(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _line(tensor: Tensor) -> str:
+    shape = "of unknown rank" if tensor.shape is None else shapes.show(tensor.shape)
+    return f"{tensor.name}: {tensor.dtype} {shape}"

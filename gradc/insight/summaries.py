@@ -1,0 +1,74 @@
+"""What `--json` of the commands that compile and run says, as plain data."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dialects.support.diagnostics import name_of, position_of
+from dialects.support.dtypes import of_numpy
+from gradc.compiler.driver import Compiled
+from gradc.graph.tensors import TensorInfo
+from passes.strategies.base import STRATEGY
+
+
+def of_compiled(
+    compiled: Compiled, output: str | None, passes: Sequence[tuple[str, float]] | None
+) -> dict[str, Any]:
+    """A compiled graph: its edge, its nodes by kind, how its ops are written, what was remarked.
+
+    `passes` are names and seconds, in order.
+    """
+    target = compiled.options.resolved()
+    return {
+        "output": output,
+        "target": target.name,
+        "opset": target.opset,
+        "threads": target.threads,
+        "inputs": [_info(info) for info in compiled.inputs],
+        "outputs": [_info(info) for info in compiled.outputs],
+        "nodes": dict(Counter(node.op_type for node in compiled.model.graph.node).most_common()),
+        "strategies": _strategies(compiled),
+        "remarks": [remark.as_data() for remark in compiled.remarks],
+        "passes": None if passes is None else [{"name": name, "seconds": s} for name, s in passes],
+    }
+
+
+def _info(info: TensorInfo) -> dict[str, Any]:
+    return {"name": info.name, "dtype": info.dtype, "shape": list(info.shape)}
+
+
+def _strategies(compiled: Compiled) -> list[dict[str, Any]]:
+    """Each strategy of each source op once, in the order of the model."""
+    found = {
+        (name_of(op), str(position_of(op) or ""), op.attributes[STRATEGY].data)  # pyright: ignore
+        for op in compiled.module.walk()
+        if STRATEGY in op.attributes
+    }
+    keys = ("op", "position", "strategy")
+    return [dict(zip(keys, values, strict=True)) for values in sorted(found)]
+
+
+def of_run(
+    results: Mapping[str, np.ndarray], placement: Mapping[str, int], output: str | None
+) -> dict[str, Any]:
+    """The outputs of a run, and how many nodes each execution provider took."""
+    outputs = [_of_array(name, array) for name, array in results.items()]
+    return {"output": output, "outputs": outputs, "placement": dict(placement)}
+
+
+def _of_array(name: str, array: np.ndarray) -> dict[str, Any]:
+    dtype = of_numpy(array.dtype)
+    found = {"name": name, "dtype": dtype.name if dtype else str(array.dtype), "shape": list(array.shape)}
+    return found | (range_of(array) or dict.fromkeys(("min", "max", "mean")))
+
+
+def range_of(array: np.ndarray) -> dict[str, float] | None:
+    """None for an array without elements."""
+    if not array.size:
+        return None
+    values = array.astype(np.float64)
+    return {"min": float(values.min()), "max": float(values.max()), "mean": float(values.mean())}

@@ -1,0 +1,198 @@
+"""Hold each op of a compiled graph against the reference, where the whole of it says too little.
+
+The bound on an output grows with the ops in a row that lead to it, since each of them rounds: what is
+1 % off passes behind hundreds. So each op of a deep graph is compiled alone as well, by the strategies that
+the graph was written with, and run on what the reference gives its operands: within the bound of one op.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Attribute, Operation
+
+import dialects
+from dialects.onnx.base import OnnxOp
+from dialects.support import entry
+from dialects.support.constants import constant_attribute, is_known
+from dialects.support.diagnostics import GradcError, position_of, subject_of
+from dialects.support.documented_op import DocumentedOp
+from dialects.support.dtypes import of_numpy
+from dialects.support.limits import using
+from gradc.checking.single import alone, inputs_of
+from gradc.checking.verify import OutputError, compare_outputs, depth, in_order, reference
+from gradc.compiler.driver import Compiled, compile_module
+from passes.infer_types import InferTypesPass
+from passes.strategies.base import STRATEGY
+from passes.strategies.choice import AUTO
+
+MOST_AT_ONCE = 4
+"""Graphs of more ops in a row are looked at op by op: the bound of the whole is then more than so many
+times that of an op."""
+
+MOST_NAMED = 10
+"""Wrong ops that are told of, the worst first."""
+
+MOST_KEPT = 64
+"""Compiled ops that are kept for others that are alike."""
+
+
+@dataclass(frozen=True)
+class OpError(OutputError):
+    """How far an op is from the reference, on the reference's operands. `name` is its subject; `unchecked`
+    is why it could not be looked at alone."""
+
+    place: str = ""
+    strategy: str = ""
+    unchecked: str = ""
+
+    @property
+    def verdict(self) -> str:
+        return f"not checked alone: {self.unchecked}" if self.unchecked else super().verdict
+
+
+def verify(
+    compiled: Compiled,
+    inputs: Mapping[str, np.ndarray],
+    outputs: Mapping[str, np.ndarray],
+    rtol: float | None = None,
+    ep: Any = None,
+    threads: int | None = None,
+) -> list[OutputError]:
+    """A row per output, as `verify_outputs` has them, and behind these the ops that are off.
+
+    The ops are looked at if there are more than MOST_AT_ONCE in a row, or an output is off and there are
+    several; not if `rtol` replaces the bounds. If all are right, the worst is there to tell how right, and
+    whichever could not be looked at.
+    """
+    fed = in_order(compiled, inputs)
+    ops = depth(compiled.source)
+    looks = rtol is None and ops > MOST_AT_ONCE
+    expected, errors = _with_ops(compiled, fed, ep, threads) if looks else (None, [])
+    expected = reference(compiled.source, fed) if expected is None else expected
+    rows = compare_outputs(compiled, fed, outputs, expected, rtol)
+    if rtol is None and not looks and ops > 1 and not all(row.ok for row in rows):
+        _, errors = _with_ops(compiled, fed, ep, threads)
+    return [*rows, *_telling(errors)]
+
+
+def _telling(errors: Sequence[OpError]) -> list[OpError]:
+    """Those that are off, or the worst; and those that could not be looked at."""
+    unchecked = [error for error in errors if error.unchecked]
+    checked = sorted(
+        (error for error in errors if not error.unchecked),
+        key=lambda error: error.worst / error.rtol,
+        reverse=True,
+    )
+    wrong = [error for error in checked if not error.ok]
+    return [*(wrong or checked[:1])[:MOST_NAMED], *unchecked[:MOST_NAMED]]
+
+
+def _with_ops(
+    compiled: Compiled, fed: Sequence[np.ndarray], ep: Any, threads: int | None
+) -> tuple[tuple[np.ndarray, ...], list[OpError]]:
+    """The reference's outputs, and the errors of the ops, in one go through the source."""
+    module = compiled.source.clone()
+    InferTypesPass().apply(dialects.context(), module)
+    ops = _Ops(compiled, ep, threads)
+    with using(compiled.options.limits):
+        return reference(module, fed, ops), ops.errors
+
+
+class _Ops:
+    """What is called after each op of the reference."""
+
+    def __init__(self, compiled: Compiled, ep: Any, threads: int | None) -> None:
+        self.errors: list[OpError] = []
+        self._options, self._ep, self._threads = compiled.options, ep, threads
+        self._strategies = _strategies(compiled)
+        self._kept: dict[object, Compiled] = {}
+
+    def __call__(self, op: Operation, args: Sequence[np.ndarray], results: Sequence[np.ndarray]) -> None:
+        if not isinstance(op, DocumentedOp | OnnxOp) or constant_attribute(op.results[0]) is not None:
+            return
+        if op.regions or not all(isinstance(value, np.ndarray) for value in (*args, *results)):
+            return  # what its regions read is no operand, and sequences are no inputs of a model
+        if any(array.dtype.kind in "iub" for array in results):
+            return
+        if not all(_is_finite(array) for array in (*args, *results)):
+            self._leave(op, results, "the reference has inf or NaN there")
+            return
+        given = dict(zip(op.operands, args, strict=True))
+        inputs = inputs_of(op)
+        arrays, known = [given[value] for value in inputs], [is_known(value) for value in inputs]
+        free = [array for array, fixed in zip(arrays, known, strict=True) if not fixed]
+        found: list[OpError] = []
+        reasons: list[str] = []
+        for strategy in self._strategies.get(op.location, (self._options.spelled_strategy,)):
+            try:
+                single = self._single(op, arrays, known, strategy)
+                found.append(self._error(op, single, free, results))
+            except GradcError as error:
+                reasons.append(error.diagnostic.message)
+        self.errors += found
+        if not found:
+            self._leave(op, results, reasons[0])
+
+    def _leave(self, op: Operation, results: Sequence[np.ndarray], why: str) -> None:
+        dtype = of_numpy(results[0].dtype)
+        assert dtype is not None
+        row = OutputError("", dtype.name, results[0].shape, 0.0, 0.0, np.inf)
+        self.errors.append(_of_op(op, row, unchecked=why))
+
+    def _single(
+        self, op: Operation, given: Sequence[np.ndarray], known: Sequence[bool], strategy: str
+    ) -> Compiled:
+        """The op compiled alone; one for all that are alike. Raises GradcError where it cannot be.
+
+        What is known of the operands `given` at compile time is so here.
+        """
+        constants = {f"operand{i}": array for i, array in enumerate(given) if known[i]}
+        key = (*_state(op), strategy, *((name, array.tobytes()) for name, array in constants.items()))
+        if key not in self._kept:
+            if len(self._kept) >= MOST_KEPT:
+                self._kept.pop(next(iter(self._kept)))
+            options = replace(self._options, strategy=strategy, drop_unused_inputs=False, checked=False)
+            self._kept[key] = compile_module(alone(op), options, constants)
+        return self._kept[key]
+
+    def _error(
+        self, op: Operation, single: Compiled, free: Sequence[np.ndarray], results: Sequence[np.ndarray]
+    ) -> OpError:
+        names = entry.input_names(entry.entry_function(single.source))
+        got = single.session(self._ep, self._threads).run(dict(zip(names, free, strict=True)))
+        worst = max(compare_outputs(single, free, got, results), key=lambda row: row.worst)
+        strategy = single.options.spelled_strategy
+        return _of_op(op, worst, "" if strategy == AUTO else strategy)
+
+
+def _of_op(op: Operation, row: OutputError, strategy: str = "", unchecked: str = "") -> OpError:
+    place = position_of(op)
+    named = replace(row, name=subject_of(op))
+    return OpError(**vars(named), place=str(place or ""), strategy=strategy, unchecked=unchecked)
+
+
+def _strategies(compiled: Compiled) -> dict[Attribute, tuple[str, ...]]:
+    """The strategies that wrote the nodes of each place of the source."""
+    found: dict[Attribute, dict[str, None]] = {}
+    for op in compiled.module.walk():
+        if isinstance(name := op.attributes.get(STRATEGY), StringAttr):
+            found.setdefault(op.location, {})[name.data] = None
+    return {place: tuple(names) for place, names in found.items()}
+
+
+def _state(op: Operation) -> Iterator[object]:
+    """Equal for ops that mean the same of the same operands."""
+    first = {value: index for index, value in reversed(list(enumerate(op.operands)))}
+    constants = (constant_attribute(value) for value in op.operands)
+    yield from (op.name, op.operand_types, op.result_types, tuple(sorted(op.properties.items())))
+    yield tuple(first[value] for value in op.operands)
+    yield tuple(constants)
+
+
+def _is_finite(array: np.ndarray) -> bool:
+    return array.dtype.kind in "iub" or bool(np.isfinite(array.astype(np.float64)).all())

@@ -1,0 +1,1 @@
+"""ONNX models: written, saved, and looked at before a runtime opens one."""

@@ -1,0 +1,330 @@
+"""From a function of onnx ops to a ModelProto: checked, the same bytes every time.
+
+Names. Inputs and outputs have the function's public names. A node is called after its location's
+name, else its op type; a tensor after its value's name hint, else its node and `_out`. Clashes get
+a number: `conv0`, `conv0_1`.
+
+Provenance. A node's `metadata_props` hold `gradc.op` (the source op's name) and `gradc.source`
+(`file:line:col`, without folders: the bytes must not depend on where the file lies). NodeProto has
+that field since IR version 10. The model's `ir_version` is nevertheless the smallest that the opset
+needs (8 for opset 18), because a runtime refuses versions newer than its own, while a reader of
+protobuf skips a field that it does not know.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+
+import onnx
+from onnx import AttributeProto, GraphProto, ModelProto, TensorProto, ValueInfoProto
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Block, SSAValue, Use
+
+from dialects.onnx.attributes import to_attribute
+from dialects.onnx.base import OnnxOp, older_attributes, opset_range
+from dialects.onnx.control import YieldOp
+from dialects.onnx.node import NodeOp, kind_of_attribute
+from dialects.onnx.ops import ConstantOp
+from dialects.onnx.opsets import ATTRIBUTES_BEFORE
+from dialects.support import dense, entry
+from dialects.support.diagnostics import UnsupportedError, error_at, name_of, position_of, printable
+from dialects.support.spelling import option
+from gradc.files.writing import weight_bytes, without_weights
+from gradc.model.attribute_protos import fill_attribute, fill_tensor, type_proto
+from gradc.model.exported_domains import Domains
+
+__all__ = ["ModelProto", "TensorProto", "ValueInfoProto", "check", "export", "identity_model", "newest_opset"]
+
+CHECKED_BYTES = 2**26
+"""Weights beyond this are left out of the checks: the checker has to serialise what it checks."""
+
+
+def newest_opset() -> int:
+    """The newest opset of the installed onnx."""
+    return onnx.defs.onnx_opset_version()
+
+
+def export(module: ModuleOp, *, opset: int, metadata: Mapping[str, str]) -> ModelProto:
+    """The module's one function as a model.
+
+    Every op is of the onnx dialect. Raises UnsupportedError at an op that the opset does not have in
+    this form.
+    """
+    opsets = [onnx.helper.make_opsetid("", opset)]
+    model = ModelProto(
+        ir_version=onnx.helper.find_min_ir_version_for(opsets),
+        opset_import=opsets,
+        producer_name="gradc",
+        producer_version=_own_version(),
+    )
+    builder = _GraphBuilder(entry.entry_function(module), opset, model.graph)
+    builder.build()
+    model.opset_import.extend(builder.domains.imports())
+    for key, value in sorted(metadata.items()):
+        model.metadata_props.add(key=key, value=value)
+    with builder.domains.set_aside(model):
+        check(model)
+    return model
+
+
+def identity_model(opset: int) -> bytes:
+    """A serialised model of one Identity, for asking a runtime whether it takes an opset."""
+    x, y = (onnx.helper.make_tensor_value_info(n, TensorProto.FLOAT, [1]) for n in "xy")
+    graph = onnx.helper.make_graph([onnx.helper.make_node("Identity", ["x"], ["y"])], "g", [x], [y])
+    opsets = [onnx.helper.make_opsetid("", opset)]
+    ir_version = onnx.helper.find_min_ir_version_for(opsets)
+    model = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=ir_version)
+    return model.SerializeToString()
+
+
+def check(model: ModelProto, limit: int = CHECKED_BYTES) -> None:
+    """Assert that onnx's checker and its strict shape inference accept the model.
+
+    Of a model with more than `limit` bytes of weights a stand-in is checked, in which the larger
+    weights are inputs of the same type.
+    """
+    checked = _with_weights_as_inputs(model, limit)
+    try:
+        if all(map(_has_rank, (*model.graph.input, *model.graph.output))):
+            onnx.checker.check_model(checked)  # wants a rank at the edge, which runtimes do without
+        onnx.shape_inference.infer_shapes(checked, check_type=True, strict_mode=True, data_prop=True)
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
+        raise AssertionError(f"the exported model is not valid: {error}") from error
+
+
+def _has_rank(info: ValueInfoProto) -> bool:
+    return not info.type.HasField("tensor_type") or info.type.tensor_type.HasField("shape")
+
+
+def _with_weights_as_inputs(model: ModelProto, limit: int) -> ModelProto:
+    if weight_bytes(model) <= limit:
+        return model
+    copy = without_weights(model)
+    for tensor in model.graph.initializer:
+        if len(tensor.raw_data) <= limit // 1024:
+            copy.graph.initializer.append(tensor)
+        else:
+            info = onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims)
+            copy.graph.input.append(info)
+    return copy
+
+
+def _own_version() -> str:
+    try:
+        return version("gradc")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+class _Names:
+    """Names given out, each once."""
+
+    def __init__(self, taken: Sequence[str] = ()):
+        self._taken = set(taken)
+        self._counts: dict[str, int] = {}
+
+    def unique(self, wish: str) -> str:
+        name = wish
+        while name in self._taken:
+            self._counts[wish] = self._counts.get(wish, 0) + 1
+            name = f"{wish}_{self._counts[wish]}"
+        self._taken.add(name)
+        return name
+
+
+class _GraphBuilder:
+    """One walk over a function's ops and those of their regions, which fills graphs in place.
+
+    No graph or weight is made on the side and then put in: that copies, and copying ends at 2 GiB. The
+    names of a graph hold in the graphs within it, so all names of a model differ.
+    """
+
+    def __init__(self, function: FuncOp, opset: int, graph: GraphProto):
+        self.function = function
+        self.opset = opset
+        self.inputs = entry.input_names(function)
+        self.outputs = entry.output_names(function)
+        self.node_names = _Names()
+        self.tensor_names = _Names((*self.inputs, *self.outputs))
+        self.names: dict[SSAValue, str] = dict(zip(function.args, self.inputs, strict=True))
+        self.domains = Domains(opset)
+        self.main = graph
+        self.graph = graph
+        self.waiting: list[tuple[GraphProto, Block]] = []
+        graph.name = function.sym_name.data
+
+    def build(self) -> None:
+        returned = entry.return_op(self.function)
+        if not returned.arguments:
+            raise error_at(self.function, "the function returns nothing")
+        self._fill(self.main, self.function.body.block, self.inputs, self.outputs)
+        while self.waiting:
+            graph, block = self.waiting.pop()
+            inputs = [self.tensor_names.unique(value.name_hint or f"{graph.name}_in") for value in block.args]
+            self.names |= zip(block.args, inputs, strict=True)
+            terminator = block.last_op
+            assert isinstance(terminator, YieldOp)
+            wishes = (value.name_hint or f"{graph.name}_out" for value in terminator.operands)
+            self._fill(graph, block, inputs, [self.tensor_names.unique(wish) for wish in wishes])
+
+    def _fill(self, graph: GraphProto, block: Block, inputs: Sequence[str], outputs: Sequence[str]) -> None:
+        self.graph = graph
+        returned = block.last_op
+        assert returned is not None
+        graph_outputs = _direct_outputs(block, returned.operands, outputs)
+        for op in block.ops:
+            if op is returned:
+                break
+            assert isinstance(op, OnnxOp | NodeOp), f"{op.name} is not an op of the onnx dialect"
+            if isinstance(op, ConstantOp):
+                self._add_initializer(op)
+            else:
+                self._add_node(op, graph_outputs)
+        for name, value in zip(outputs, returned.operands, strict=True):
+            self._add_output(name, value)
+        for name, value in zip(inputs, block.args, strict=True):
+            graph.input.append(_value_info(name, value))
+
+    def _add_initializer(self, op: ConstantOp) -> None:
+        if all(map(self._is_attribute, op.results[0].uses)):
+            return
+        hint, source = op.results[0].name_hint, name_of(op)
+        name = self.tensor_names.unique(hint or (f"{source}_const" if source else "const"))
+        self.names[op.results[0]] = name
+        fill_tensor(self.graph.initializer.add(name=name), dense.to_numpy(op.value))
+
+    def _add_node(self, op: OnnxOp | NodeOp, graph_outputs: Mapping[SSAValue, str]) -> None:
+        domain, op_type = self._kind(op)
+        name = self.node_names.unique(name_of(op) or op_type)
+        for result in op.results:
+            wish = result.name_hint or f"{name}_out"
+            self.names[result] = graph_outputs.get(result) or self.tensor_names.unique(wish)
+        node = self.graph.node.add(
+            op_type=op_type,
+            domain=domain,
+            name=name,
+            input=[self.names[value] if value is not None else "" for value in self._inputs(op)],
+            output=self._output_names(op),
+        )
+        for key, kind, value in self._attributes(op):
+            fill_attribute(node.attribute.add(name=key), kind, value)
+        for key, region in sorted(op.named_regions().items()):
+            graph = node.attribute.add(name=key, type=AttributeProto.GRAPH).g
+            graph.name = f"{name}_{key}"
+            self.waiting.append((graph, region.block))
+        for key, value in _provenance(op):
+            node.metadata_props.add(key=key, value=value)
+
+    def _kind(self, op: OnnxOp | NodeOp) -> tuple[str, str]:
+        """The domain and the name of an op that the opset has in this form."""
+        if isinstance(op, NodeOp):
+            return self.domains.add(op), op.op_type.data
+        self._check_opset(op)
+        return "", op.onnx_name()
+
+    def _older(self, op: OnnxOp | NodeOp) -> dict[str, Attribute]:
+        """The attributes that are an operand from some later opset on."""
+        if isinstance(op, NodeOp) or self.opset >= ATTRIBUTES_BEFORE.get(op.onnx_name(), ("", 0))[1]:
+            return {}
+        return older_attributes(op)
+
+    def _is_attribute(self, use: Use) -> bool:
+        """Whether an operand is written as an attribute: it is the op's last."""
+        op = use.operation
+        return isinstance(op, OnnxOp) and use.index > 0 and bool(self._older(op))
+
+    def _inputs(self, op: OnnxOp | NodeOp) -> list[SSAValue | None]:
+        inputs = op.onnx_inputs()
+        return inputs[:1] if self._older(op) else inputs
+
+    def _attributes(self, op: OnnxOp | NodeOp) -> Iterator[tuple[str, str, Attribute]]:
+        """Name, kind and value of each attribute that is no graph, in the order of the names."""
+        if isinstance(op, NodeOp):
+            for name, value in sorted(op.given.data.items()):
+                kind = kind_of_attribute(value)
+                assert kind is not None, value
+                yield name, kind, value
+            return
+        kinds = _attribute_kinds(op.onnx_name(), self.opset)
+        older = self._older(op)
+        given = _written_out(op) | op.onnx_properties() | older
+        if older:
+            given.pop("noop_with_empty_axes", None)
+        for name, value in sorted(given.items()):
+            assert name in kinds, f"{op.name} has no attribute {name} at {self.opset}"
+            yield name, kinds[name], value
+
+    def _output_names(self, op: OnnxOp | NodeOp) -> list[str]:
+        """One a result, "" for one that is left out, or optional and read by nobody; such ones at the end
+        are not named at all."""
+        unread = op.unread_results()
+        names = ["" if result in unread else self.names[result] for result in op.results]
+        while len(names) > 1 and not names[-1]:
+            names.pop()
+        return names
+
+    def _check_opset(self, op: OnnxOp) -> None:
+        first, end = opset_range(op)
+        if first <= self.opset and (end is None or self.opset < end):
+            return
+        raise error_at(
+            op,
+            f"{op.name} with these types and attributes",
+            given=option("opset", self.opset),
+            expected=f"{option('opset')} {first}{' or newer' if end is None else f' to {end - 1}'}",
+            kind=UnsupportedError,
+        )
+
+    def _add_output(self, name: str, value: SSAValue) -> None:
+        self.graph.output.append(_value_info(name, value))
+        source = self.names[value]
+        if source != name:
+            node = self.node_names.unique("Identity")
+            self.graph.node.add(op_type="Identity", name=node, input=[source], output=[name])
+
+
+def _direct_outputs(block: Block, values: Sequence[SSAValue], names: Sequence[str]) -> dict[SSAValue, str]:
+    """The results that can have an output's name themselves.
+
+    An input, a constant, a value from around the graph, and one returned before cannot: an Identity copies
+    them.
+    """
+    found: dict[SSAValue, str] = {}
+    for name, value in zip(names, values, strict=True):
+        made = isinstance(value.owner, OnnxOp | NodeOp) and value.owner.parent_block() is block
+        if made and not isinstance(value.owner, ConstantOp):
+            found.setdefault(value, name)
+    return found
+
+
+WRITTEN_OUT = {"MeanVarianceNormalization": "axes"}
+"""Attributes that are written although they have their defaults: onnx's own inference asks for them."""
+
+
+def _written_out(op: OnnxOp) -> dict[str, Attribute]:
+    name = WRITTEN_OUT.get(op.onnx_name())
+    found = (attribute for attribute in op.SIGNATURE.attributes if attribute.name == name)
+    return {attribute.name: to_attribute(attribute.default, attribute.kind) for attribute in found}
+
+
+@cache
+def _attribute_kinds(op_type: str, opset: int) -> dict[str, str]:
+    schema = onnx.defs.get_schema(op_type, max_inclusive_version=opset)
+    kinds = {name: attribute.type for name, attribute in schema.attributes.items()}
+    return {name: str(kind).rpartition(".")[2] for name, kind in kinds.items()}
+
+
+def _provenance(op: OnnxOp | NodeOp) -> Iterator[tuple[str, str]]:
+    if name := name_of(op):
+        yield "gradc.op", name
+    if position := position_of(op):
+        file = printable(re.split(r"[\\/]", position.file)[-1])
+        yield "gradc.source", f"{file}:{position.line}:{position.column}"
+
+
+def _value_info(name: str, value: SSAValue) -> ValueInfoProto:
+    return onnx.helper.make_value_info(name, type_proto(value.type))

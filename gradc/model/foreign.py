@@ -1,0 +1,108 @@
+"""What must hold of a file with a compiled model before a runtime opens it.
+
+A tensor of an ONNX model may lie in another file, which the model names. A model from a stranger could
+name any file of the machine; so each such name is held against the folder of the model first.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath, PureWindowsPath
+
+from google.protobuf.message import DecodeError, Message
+from onnx import ModelProto, TensorProto
+
+from dialects.support.diagnostics import GradcError, violation
+from gradc.files.reading import opened, unreadable
+
+LARGEST = 2**31 - 1
+"""Bytes of a protobuf message."""
+
+
+def checked_path(path: str | os.PathLike[str]) -> Path:
+    """Where a model's file really lies; every tensor outside of it is within a file of that folder.
+
+    Raises GradcError, one line with the path and the tensor, for a file that cannot be read or is no
+    model, and for external data that is missing, elsewhere, or shorter than the model says.
+    """
+    name, real = os.fspath(path), Path(os.path.realpath(path))
+    for tensor in _external_tensors(_read(name)):
+        try:
+            _check(tensor, real.parent)
+        except GradcError as error:
+            message = error.diagnostic.message
+            raise violation(f'cannot load {name}: tensor "{tensor.name}": {message}') from None
+    return real
+
+
+def _read(name: str) -> ModelProto:
+    try:
+        with opened(name, regular=True) as file:
+            if os.fstat(file.fileno()).st_size > LARGEST:
+                raise violation(f"cannot load {name}: it is larger than the 2 GiB that a model can have")
+            return ModelProto.FromString(file.read())
+    except OSError as error:
+        raise unreadable(name, error) from error
+    except DecodeError:
+        raise violation(f"cannot load {name}: it is not an ONNX model") from None
+
+
+def _external_tensors(message: Message) -> Iterator[TensorProto]:
+    """The tensors with external data, wherever a model can have some: a walk over all its parts."""
+    pending = [message]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, TensorProto):
+            if part.external_data or part.data_location == TensorProto.EXTERNAL:
+                yield part
+            continue
+        for field, value in part.ListFields():
+            if field.type == field.TYPE_MESSAGE:
+                pending += [value] if isinstance(value, Message) else value
+
+
+def _check(tensor: TensorProto, folder: Path) -> None:
+    keys = [entry.key for entry in tensor.external_data]
+    twice = next((key for key in keys if keys.count(key) > 1), None)
+    if twice is not None:
+        raise violation(f"external data: {twice} is given twice")
+    given = {entry.key: entry.value for entry in tensor.external_data}
+    size = _size_of(_data_path(given.get("location", ""), folder), given.get("location", ""))
+    offset, length = (_number(key, given.get(key, "0")) for key in ("offset", "length"))
+    if offset + length > size:
+        expected = f"an end within the {size} bytes of the file"
+        raise violation("external data", given=f"offset {offset}, length {length}", expected=expected)
+
+
+def _data_path(location: str, folder: Path) -> Path:
+    """The file behind a location; it may be in a folder below the model's, by no link out of it."""
+    expected = "a file in the model's folder"
+    parts = (*PurePosixPath(location).parts, *PureWindowsPath(location).parts)
+    rooted = PurePosixPath(location).is_absolute() or PureWindowsPath(location).anchor
+    if not location or rooted or ".." in parts or "\0" in location:
+        raise violation(
+            "external data location", given=repr(location), expected="a file in the model's folder"
+        )
+    path = Path(os.path.realpath(folder / location))
+    if not path.is_relative_to(folder):
+        given = f"{location!r}, a link to {path}"
+        raise violation("external data location", given=given, expected=expected)
+    return path
+
+
+def _size_of(path: Path, location: str) -> int:
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise violation(f"cannot read external data {location!r}: {error.strerror}") from None
+    if not stat.S_ISREG(found.st_mode):
+        raise violation(f"external data {location!r} is no regular file")
+    return found.st_size
+
+
+def _number(key: str, text: str) -> int:
+    if not (text.isascii() and text.isdecimal()) or len(text) > 19:
+        raise violation(f"external data {key}", given=repr(text), expected="a number, 0 or more")
+    return int(text)

@@ -1,0 +1,172 @@
+"""Repeat what a crash reproducer holds: `gradc-opt --replay FILE`."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+import dialects
+from dialects.support.diagnostics import Diagnostic, GradcError, violation
+from dialects.support.limits import Limits, using
+from gradc.compiler.driver import Options, choose
+from gradc.compiler.pipeline_text import parse_passes
+from gradc.faults import recipes
+from gradc.faults.crash import NOT_OURS, one_line
+from gradc.faults.recipes import CHOICE, IMPORT, MODEL, SESSION, Recipe
+from gradc.files.reading import read_bytes, shown, unreadable
+from gradc.files.writing import StrPath
+from gradc.importers.text import decode
+from gradc.tuning.records import Tuning
+from gradc.tuning.request import TuningRequest
+from gradc.tuning.stores import Store
+
+EXIT_NOT_REPRODUCED, EXIT_REPRODUCED = 0, 70
+
+
+@dataclass(frozen=True)
+class Fault:
+    """An internal error, seen again: where, and the exception."""
+
+    step: str
+    error: Exception
+
+    @property
+    def kind(self) -> tuple[str, str]:
+        """What is the same of two sightings of one fault."""
+        return (self.step, type(self.error).__name__)
+
+    def __str__(self) -> str:
+        return f"internal error in {self.step}: {type(self.error).__name__}: {one_line(self.error)}"
+
+
+def replay(path: StrPath, say: Callable[[str], None]) -> int:
+    """Repeat a reproducer, and say with `say` what came of it; the exit code, 70 if the fault is still there.
+
+    Raises GradcError for a file that is no reproducer, and for what the repetition finds to be a user's
+    mistake.
+    """
+    recipe, body = recipes.read(read_text(path), str(path))
+    with using(_limits_of(recipe)):
+        found = fault_of_text(recipe, body, str(path))
+    if found is None:
+        say(f"not reproduced: {recipe.step} ends without an error")
+        return EXIT_NOT_REPRODUCED
+    say("".join(traceback.format_exception(found.error)).rstrip())
+    same = found.kind == (recipe.step, recipe.error)
+    verdict = "reproduced" if same else f"another fault than {recipe.error} in {recipe.step}"
+    say(f"{verdict}: {found}")
+    return EXIT_REPRODUCED
+
+
+def read_text(path: StrPath) -> str:
+    """The text of a file; GradcError that names it."""
+    try:
+        return decode(read_bytes(path), shown(path))
+    except OSError as error:
+        raise unreadable(path, error) from None
+
+
+def fault_of_text(recipe: Recipe, body: str, file: str) -> Fault | None:
+    """What the recipe makes of a source or a module's text."""
+    if recipe.stage != IMPORT:
+        return fault_of(module_of(body, file), recipe)
+    return _fault("the importer", lambda: _import(recipe, body, file))
+
+
+def _import(recipe: Recipe, body: str, file: str) -> None:
+    from gradc.importers import FORMS, importer
+
+    if recipe.form not in FORMS:
+        raise violation("form of the recipe", given=recipe.form, expected=f"one of {', '.join(FORMS)}")
+    importer(recipe.form)(body, file, options_of(recipe).auto_pad_rule)
+
+
+def module_of(text: str, file: str) -> ModuleOp:
+    from gradc.importers.mlir_text import import_mlir
+
+    return import_mlir(text, file)
+
+
+def fault_of(module: ModuleOp, recipe: Recipe) -> Fault | None:
+    """The internal error that a module leads to, None where there is none. The module is changed.
+
+    Raises GradcError where the passes refuse the module.
+    """
+    found = _fault_in_passes(module, passes_of(recipe))
+    if found is not None or recipe.stage not in (CHOICE, MODEL, SESSION):
+        return found
+    return _fault(recipe.step, lambda: _repeat(module, recipe))
+
+
+def passes_of(recipe: Recipe) -> Sequence[ModulePass]:
+    import passes
+
+    return parse_passes(recipe.pipeline, passes.all_passes()) if recipe.pipeline else []
+
+
+def _fault_in_passes(module: ModuleOp, pipeline: Sequence[ModulePass]) -> Fault | None:
+    for pass_ in pipeline:
+        found = _fault(f"pass {pass_.name}", lambda pass_=pass_: _apply(pass_, module))
+        if found is not None:
+            return found
+    return None
+
+
+def _apply(pass_: ModulePass, module: ModuleOp) -> None:
+    pass_.apply(dialects.context(), module)
+    module.verify()
+
+
+def _repeat(module: ModuleOp, recipe: Recipe) -> None:
+    """The last step of a recipe, after the passes."""
+    from gradc.model.exporter import export
+    from gradc.runtime.session import Session
+
+    options = options_of(recipe)
+    if recipe.stage == CHOICE:
+        tuner = TuningRequest(tune=recipe.tune).tuner(options.resolved(), store=Forgetful())
+        choose(module, options, tuner)
+        return
+    model = export(module, opset=options.resolved().opset, metadata={})
+    if recipe.stage == SESSION:
+        Session(model, ep=recipe.ep, threads=options.threads)  # pyright: ignore[reportArgumentType]
+
+
+def options_of(recipe: Recipe) -> Options:
+    """Raises GradcError for options that no compilation has."""
+    try:
+        return Options(**{**recipe.options, "limits": _limits_of(recipe)})
+    except TypeError as error:
+        raise GradcError(Diagnostic("error", f"options of the recipe: {error}")) from None
+
+
+def _limits_of(recipe: Recipe) -> Limits | None:
+    """Those in force when the file was written; None where it tells none."""
+    try:
+        return Limits(**recipe.limits) if recipe.limits else None
+    except (TypeError, GradcError) as error:
+        raise violation(f"limits of the recipe: {error}") from None
+
+
+def _fault(step: str, action: Callable[[], None]) -> Fault | None:
+    try:
+        action()
+    except NOT_OURS:
+        raise
+    except Exception as error:
+        return Fault(step, error)
+    return None
+
+
+class Forgetful(Store):
+    """Keeps no measurement: each replay measures, and leaves nothing behind."""
+
+    def read(self, problem: str) -> Tuning | None:
+        return None
+
+    def write(self, problem: str, tuning: Tuning) -> None:
+        pass

@@ -1,0 +1,457 @@
+"""Models on onnxruntime. The only importer of onnxruntime, which is imported when first needed."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import numpy as np
+
+from dialects.onnx.opsets import OLDEST as OLDEST_OPSET
+from dialects.support import dtypes
+from dialects.support.diagnostics import (
+    Diagnostic,
+    GradcError,
+    UnsupportedError,
+    UsageError,
+    sentence,
+    violation,
+)
+from dialects.support.spelling import option
+from gradc.base import arguments
+from gradc.base.extras import install
+from gradc.files import writing as files
+from gradc.graph.tensors import (
+    TensorInfo,
+    checked_inputs,
+    dtype_of_runtime,
+    input_infos,
+    onnx_number,
+    output_infos,
+    weight,
+)
+from passes import kernels
+from passes.kernels.target import DEFAULT_OPSET, check_threads
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from gradc.graph.run_time_sizes import RunTimeSizes
+    from gradc.model.exporter import ModelProto
+
+__all__ = [
+    "DEFAULT_OPSET",
+    "OLDEST_OPSET",
+    "Session",
+    "TensorInfo",
+    "check_opset",
+    "input_infos",
+    "newest_opset",
+    "output_infos",
+    "released_opset",
+]
+
+Ep = Literal["cpu", "cuda"]
+
+_FATAL = 4  # onnxruntime's log severity: its errors reach us as exceptions, printing them is ours
+_RECORD = "session.record_ep_graph_assignment_info"
+
+
+def check_opset(opset: int) -> None:
+    """Raise UsageError unless gradc can emit the opset and the installed packages know it."""
+    newest = newest_opset()
+    if not OLDEST_OPSET <= opset <= newest:
+        expected = f"{OLDEST_OPSET} to {newest} (the newest that gradc and the installed packages have)"
+        raise UsageError(Diagnostic("error", sentence(option("opset"), opset, expected)))
+
+
+def checked_opset(given: Any) -> int | None:
+    """An opset as an argument, None where none is given."""
+    if given is None:
+        return None
+    check_opset(opset := arguments.whole("opset", given))
+    return opset
+
+
+def checked_threads(given: Any) -> int | None:
+    """A number of threads as an argument, None where none is given."""
+    if given is None:
+        return None
+    check_threads(option("threads"), count := arguments.whole("threads", given, 1))
+    return count
+
+
+def checked_ep(given: Any) -> Ep:
+    """An execution provider as an argument."""
+    return cast("Ep", arguments.word("ep", given, tuple(_PROVIDERS)))
+
+
+def newest_opset() -> int:
+    """The newest opset that gradc knows the kernels of and the installed packages have."""
+    return min(kernels.newest_opset(), released_opset())
+
+
+@functools.cache
+def released_opset() -> int:
+    """The newest opset that the installed onnx has and the installed onnxruntime has released.
+
+    onnxruntime knows opsets that are still being written, and does not say which: it refuses a
+    model of such an opset (unless ALLOW_RELEASED_ONNX_OPSET_ONLY=0 tells it not to). So it is asked,
+    with one tiny model per opset. Without onnxruntime, onnx alone decides.
+    """
+    from gradc.model import exporter  # imports onnx
+
+    candidates = range(exporter.newest_opset(), OLDEST_OPSET - 1, -1)
+    try:
+        runtime = _onnxruntime()
+    except UnsupportedError:
+        return candidates[0]
+    return next(o for o in candidates if _accepts(runtime, exporter.identity_model(o)))
+
+
+def _accepts(runtime: Any, model: bytes) -> bool:
+    try:
+        runtime.InferenceSession(model, _options(runtime, None), providers=[_PROVIDERS["cpu"]])
+    except Exception:
+        return False
+    return True
+
+
+class Session:
+    """A model, ready to run. Nothing in it changes after it is made.
+
+    `ep` is where it runs: `cpu` (default) or `cuda`. On CUDA, f32 products are f32, not TF32.
+    `threads` is the number of threads within an op, by default onnxruntime's choice. Weights beyond
+    what one protobuf message holds are handed over in memory. What a run brings is held against
+    `sizes`, by default those that the model carries.
+    Raises UnsupportedError where onnxruntime, the provider or a kernel is missing, and GradcError
+    for a file that is not there or is no model.
+    """
+
+    def __init__(
+        self,
+        model: ModelProto | files.StrPath,
+        *,
+        ep: Ep | None = None,
+        threads: int | None = None,
+        sizes: RunTimeSizes | None = None,
+    ):
+        runtime = _onnxruntime()
+        provider = _provider(runtime, "cpu" if ep is None else ep)
+        threads = checked_threads(threads)
+        self._runtime = runtime
+        self._weights: dict[str, Any] = {}
+        self._session = _load(runtime, model, _options(runtime, threads), provider, self._weights)
+        _check_provider(self._session, provider)
+        self.inputs = tuple(map(_info, self._session.get_inputs()))
+        self.outputs = tuple(map(_info, self._session.get_outputs()))
+        self._sizes = sizes or _carried_sizes(self._session)
+
+    @property
+    def providers(self) -> tuple[str, ...]:
+        """The execution providers, in the order in which they are asked to take a node."""
+        return tuple(self._session.get_providers())
+
+    @property
+    def graph(self) -> ModuleOp | None:
+        """The graph that runs are held against, None where there is none."""
+        return None if self._sizes is None else self._sizes.source
+
+    def run(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The outputs by name, each an array over onnxruntime's own buffer.
+
+        Contiguous inputs are not copied. bfloat16 is ml_dtypes' on both sides; an input of it may
+        also be numpy's `V2`. Raises GradcError that names the input that is missing or does not fit,
+        or the op that cannot have these sizes, and for what onnxruntime refuses at run time.
+        """
+        arrays = self._checked(inputs)
+        feeds = {i.name: _ort_value(self._runtime, i, arrays[i.name]) for i in self.inputs}
+        names = [info.name for info in self.outputs]
+        try:
+            values = self._session.run_with_ort_values(names, feeds)
+        except Exception as error:
+            raise violation(f"onnxruntime cannot run the model: {_one_line(error)}") from error
+        return {i.name: _to_numpy(i, v) for i, v in zip(self.outputs, values, strict=True)}
+
+    def _checked(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        if self._sizes is None:
+            return checked_inputs(self.inputs, inputs)
+        return self._sizes.checked_inputs(self.inputs, inputs)
+
+    def bound(self, inputs: Mapping[str, np.ndarray]) -> Bound:
+        """A run on these inputs and no others, for timing. Raises GradcError as `run` does."""
+        arrays = self._checked(inputs)
+        device = "cuda" if self.providers[0] == _PROVIDERS["cuda"] else "cpu"
+        binding = self._session.io_binding()
+        for info in self.inputs:
+            binding.bind_ortvalue_input(info.name, _ort_value(self._runtime, info, arrays[info.name], device))
+        for info in self.outputs:
+            binding.bind_output(info.name, device)
+        bound = Bound(self._session, binding, self.outputs)
+        try:
+            bound()
+        except Exception as error:
+            raise violation(f"onnxruntime cannot run the model: {_one_line(error)}") from error
+        for info, value in zip(self.outputs, binding.get_outputs(), strict=True):
+            binding.bind_ortvalue_output(info.name, value)
+        return bound
+
+    def __repr__(self) -> str:
+        inputs, outputs = (", ".join(map(str, side)) for side in (self.inputs, self.outputs))
+        return f"<gradc.runtime.session.Session {inputs} -> {outputs}; {', '.join(self.providers)}>"
+
+    def placement(self) -> dict[str, str]:
+        """The execution provider of each node, by the node's name (its op type if it has none).
+
+        It is what the graph partitioner decided, so no run is needed; nodes that were folded into
+        constants or fused are absent or appear under the fused node's name, and copies between
+        devices are not nodes. Raises UnsupportedError where onnxruntime is too old to tell.
+        """
+        if not hasattr(self._session, "get_provider_graph_assignment_info"):
+            version = self._runtime.__version__
+            text = f"onnxruntime {version} does not tell where nodes go; install a newer one"
+            raise UnsupportedError(Diagnostic("error", text))
+        placed: dict[str, str] = {}
+        for part in self._session.get_provider_graph_assignment_info():
+            for node in part.get_nodes():
+                placed[_unused(node.name or node.op_type, placed)] = part.ep_name
+        return placed
+
+
+@dataclass(frozen=True, eq=False)
+class Bound:
+    """A call is a run and nothing else: inputs and outputs are in place, on the device, since a first.
+
+    No RunOptions: onnxruntime 1.31 looks in them for a WebGPU graph by an exception, 30 to 40 us a run.
+    """
+
+    _session: Any
+    _binding: Any
+    _outputs: tuple[TensorInfo, ...]
+
+    def __call__(self) -> None:
+        self._session.run_with_iobinding(self._binding)
+        self._binding.synchronize_outputs()
+
+    def results(self) -> dict[str, np.ndarray]:
+        """Copies of the outputs of the last run, by name."""
+        values = self._binding.get_outputs()
+        pairs = zip(self._outputs, values, strict=True)
+        return {info.name: _to_numpy(info, _on_cpu(value)).copy() for info, value in pairs}
+
+
+def _on_cpu(value: Any) -> Any:
+    return value if value.device_name().lower() == "cpu" else type(value).ortvalue_from_numpy(value.numpy())
+
+
+_PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
+
+
+def ep_of(target: str) -> Ep:
+    """Where the models for a target run."""
+    return "cuda" if kernels.provider_of(target) == "cuda" else "cpu"
+
+
+def check_provider(ep: str) -> None:
+    """Raise UnsupportedError unless the installed onnxruntime has an execution provider."""
+    _provider(_onnxruntime(), ep)
+
+
+def runtime_version() -> str:
+    return _onnxruntime().__version__
+
+
+def available_providers() -> list[str]:
+    """The execution providers that the installed onnxruntime was built with."""
+    return list(_onnxruntime().get_available_providers())
+
+
+def registered_kernels(provider: str) -> list[Any]:
+    """onnxruntime's kernel definitions of the standard domain, from its own registry."""
+    _onnxruntime()
+    state: Any = import_module("onnxruntime.capi.onnxruntime_pybind11_state")
+    return [k for k in state.get_all_opkernel_def() if k.provider == provider and k.domain in ("", "ai.onnx")]
+
+
+def _onnxruntime() -> Any:
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # else importing it leaves files in $HOME and /tmp
+    try:
+        import onnxruntime
+    except ImportError as error:
+        text = f"onnxruntime cannot be imported ({error}); {install('cpu')}"
+        raise UnsupportedError(Diagnostic("error", text)) from error
+    return onnxruntime
+
+
+def _cuda_hint() -> str:
+    why = "onnxruntime and onnxruntime-gpu cannot both be installed"
+    return f"pip uninstall onnxruntime, then {install('cuda')} ({why})"
+
+
+def _provider(runtime: Any, ep: str) -> str:
+    provider = _PROVIDERS[checked_ep(ep)]
+    if provider not in runtime.get_available_providers():
+        raise UnsupportedError(
+            Diagnostic("error", f"the installed onnxruntime has no {provider}; {_cuda_hint()}")
+        )
+    return provider
+
+
+def _options(runtime: Any, threads: int | None) -> Any:
+    options = runtime.SessionOptions()
+    options.log_severity_level = _FATAL
+    options.add_session_config_entry(_RECORD, "1")
+    if threads is not None:
+        options.intra_op_num_threads = threads
+    return options
+
+
+def _load(
+    runtime: Any, model: ModelProto | files.StrPath, options: Any, provider: str, kept: dict[str, Any]
+) -> Any:
+    make = functools.partial(_make_session, runtime, options=options, provider=provider)
+    if isinstance(model, str | os.PathLike):
+        from gradc.model.foreign import checked_path  # imports onnx
+
+        path = checked_path(model)
+        with _refusals(f"onnxruntime cannot load {os.fspath(model)}", GradcError):
+            return make(_source_of(path))
+    with _refusals("onnxruntime cannot load the model", None):
+        return make(_serialised(runtime, model, options, kept))
+
+
+def _source_of(path: Path) -> str | bytes:
+    """What onnxruntime reads a model from: its path, the content where the path is no text."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return path.read_bytes()
+    return str(path)
+
+
+def _serialised(runtime: Any, model: ModelProto, options: Any, kept: dict[str, Any]) -> bytes:
+    """The bytes of a model. Weights beyond what one message holds are handed over in memory: `kept`
+    holds them, which must live as long as the session."""
+    if files.weight_bytes(model) <= files.PROTO_LIMIT:
+        return model.SerializeToString()
+    slim, large = files.parted(model)
+    for pointer, tensor in large:
+        files.point(pointer, "memory", 0, len(tensor.raw_data))
+        kept[tensor.name] = _ort_value(runtime, *weight(tensor))
+    options.add_external_initializers(list(kept), list(kept.values()))
+    return slim.SerializeToString()
+
+
+def _carried_sizes(session: Any) -> RunTimeSizes | None:
+    carried = session.get_modelmeta().custom_metadata_map
+    if not carried:
+        return None
+    from gradc.runtime.carried_graph import sizes_of
+
+    return sizes_of(carried)
+
+
+def _make_session(runtime: Any, source: str | bytes, *, options: Any, provider: str) -> Any:
+    if provider == _PROVIDERS["cpu"]:
+        return runtime.InferenceSession(source, options, providers=[provider])
+    _preload(runtime)
+    # TF32 keeps ten bits of the mantissa: a gradient in it is not the f32 that was asked for.
+    cuda = (provider, {"use_tf32": "0"})
+    return runtime.InferenceSession(source, options, providers=[cuda, _PROVIDERS["cpu"]])
+
+
+def _preload(runtime: Any) -> None:
+    """Load the CUDA libraries of the nvidia wheels; what it prints is for stdout's owner to decide."""
+    if hasattr(runtime, "preload_dlls"):
+        with contextlib.redirect_stdout(io.StringIO()):
+            runtime.preload_dlls()
+
+
+def _check_provider(session: Any, provider: str) -> None:
+    """onnxruntime falls back to the CPU without an error where CUDA does not start."""
+    if provider not in session.get_providers():
+        hint = 'its CUDA and cuDNN libraries: pip install "onnxruntime-gpu[cuda,cudnn]"'
+        text = f"{provider} did not start; it needs an NVIDIA GPU with its driver, and {hint}"
+        raise UnsupportedError(Diagnostic("error", text))
+
+
+@contextlib.contextmanager
+def _refusals(what: str, kind: type[GradcError] | None) -> Iterator[None]:
+    """onnxruntime's errors as ours: a missing kernel is UnsupportedError, the rest is `kind`.
+
+    A model that we built and that does not load is our own fault: with kind None it stays as is.
+    """
+    try:
+        yield
+    except GradcError:
+        raise
+    except Exception as error:
+        if type(error).__name__ == "NotImplemented":
+            kind = UnsupportedError
+        if kind is None:
+            raise
+        raise kind(Diagnostic("error", f"{what}: {_one_line(error)}")) from error
+
+
+def _one_line(error: Exception) -> str:
+    """The message without onnxruntime's error code and the place in its sources."""
+    text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", str(error))
+    return " ".join(re.sub(r"/\S*onnxruntime\S*:\d+ .*?\) ", "", text).split())
+
+
+def _info(arg: Any) -> TensorInfo:
+    shape = tuple(dim if isinstance(dim, int) else (dim or None) for dim in arg.shape)
+    return TensorInfo(arg.name, dtype_of_runtime(arg.type), shape)
+
+
+def _ort_value(runtime: Any, info: TensorInfo, array: np.ndarray, device: str = "cpu") -> Any:
+    """An OrtValue over the array's own buffer, which it keeps alive; a copy on another device."""
+    data = np.asarray(array, order="C")
+    if info.dtype != "bf16":
+        return runtime.OrtValue.ortvalue_from_numpy(data, device)
+    number = onnx_number(info.dtype)
+    return runtime.OrtValue.ortvalue_from_numpy_with_onnx_type(data.view(np.uint16), number)
+
+
+class _Buffer:
+    """An OrtValue's memory by numpy's array interface; the arrays over it keep it alive.
+
+    The runtime's own `.numpy()` knows no bfloat16, so all types are read as bytes.
+    """
+
+    def __init__(self, value: Any, nbytes: int):
+        self.value = value
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": (nbytes,),
+            "typestr": "|u1",
+            "data": (value.data_ptr(), False),
+        }
+
+
+def _to_numpy(info: TensorInfo, value: Any) -> np.ndarray:
+    dtype = dtypes.by_name(info.dtype)
+    if dtype is None or dtype.numpy.hasobject:  # strings
+        return value.numpy()
+    assert value.device_name().lower() == "cpu", value.device_name()
+    shape = value.shape()
+    nbytes = int(np.prod(shape)) * dtype.numpy.itemsize
+    if nbytes == 0:
+        return np.empty(shape, dtype.numpy)
+    return np.asarray(_Buffer(value, nbytes)).view(dtype.numpy).reshape(shape)
+
+
+def _unused(name: str, taken: Mapping[str, str]) -> str:
+    count, candidate = 0, name
+    while candidate in taken:
+        count += 1
+        candidate = f"{name}_{count}"
+    return candidate

@@ -1,0 +1,1 @@
+"""Standard streams: diagnostics, tables, progress, as text for people or as JSON."""

@@ -1,0 +1,116 @@
+"""Tables: plain in a pipe, with rules and a little colour on a terminal and as wide as that is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from io import StringIO
+from typing import TYPE_CHECKING, Any, TextIO
+
+from gradc.terminal.console import WIDTH, console, has_style
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+GOOD, POOR, BAD = "green", "yellow", "red"
+"""Styles of rows: what was chosen or holds, what is below what was wanted, what is wrong."""
+
+REMARK = "cyan"
+
+LEAST = 16
+"""Columns of the terminal to which a column of long cells may shrink."""
+
+GAP = 2
+"""Between columns."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """How text for a stream is drawn; with `colours`, rich's name of what the stream can show, in colours
+    and with rules. `plain_style` leaves bold and the like (NO_COLOR)."""
+
+    width: int = WIDTH
+    colours: Any = None
+    plain_style: bool = False
+
+    def console(self, stream: TextIO) -> Console:
+        from rich.console import Console
+
+        return Console(
+            file=stream,
+            width=self.width,
+            color_system=self.colours,
+            no_color=self.plain_style,
+            force_terminal=self.colours is not None,
+            markup=False,
+            highlight=False,
+            emoji=False,
+        )
+
+    def styled(self, text: str, style: str) -> str:
+        """The text with its colour, where there are any."""
+        if self.colours is None:
+            return text
+        stream = StringIO()
+        self.console(stream).print(text, style=style, end="", soft_wrap=True)
+        return stream.getvalue()
+
+
+PLAIN = Look()
+
+
+def look(stream: TextIO | None) -> Look:
+    """That of a stream: plain in a pipe, as wide as it is on a terminal."""
+    if not has_style(stream):
+        return PLAIN
+    seen = console(stream)
+    return Look(seen.width, seen.color_system, seen.no_color)
+
+
+def table(
+    header: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    numbers: Sequence[int] = (),
+    look: Look = PLAIN,
+    styles: Mapping[int, str] | None = None,
+) -> str:
+    """Columns aligned, those listed in `numbers` right. `styles` are those of rows, by index.
+
+    With colours the header has a rule, and long cells are wrapped so far as that leaves words to read; a
+    terminal that is narrower yet wraps the lines. Without, what is wider than the look is cut.
+    """
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    rows, styled = list(rows), look.colours is not None
+    grid = Table(
+        box=SIMPLE_HEAD if styled and any(header) else None,
+        show_edge=False,
+        pad_edge=False,
+        show_header=any(header),
+        padding=(0, 1 if styled else 2, 0, 0),
+        header_style="bold",
+        border_style="dim",
+    )
+    least = 0
+    for index, name in enumerate(header):
+        is_number = index in numbers
+        title = name.replace(" ", "\n") if styled and is_number else name
+        width = _width([*title.split("\n"), *(row[index] for row in rows)])
+        wraps = styled and not is_number and width > LEAST
+        least += GAP + (LEAST if wraps else width)
+        justify = "right" if is_number else "left"
+        grid.add_column(title, justify=justify, no_wrap=not wraps, overflow="fold" if wraps else "ellipsis")
+    for index, row in enumerate(rows):
+        grid.add_row(*row, style=(styles or {}).get(index, ""))
+    if styled:
+        look = replace(look, width=max(look.width, least))
+    stream = StringIO()
+    look.console(stream).print(grid)
+    return "\n".join(line.rstrip() for line in stream.getvalue().strip("\n").splitlines())
+
+
+def _width(cells: Iterable[str]) -> int:
+    from rich.cells import cell_len
+
+    return max(map(cell_len, cells))

@@ -1,0 +1,188 @@
+"""What gradc says on stderr: errors, remarks and notes, as text for people or as JSON for programs.
+
+Text is the diagnostic's line and the quoted line of the source below it, with colours on a terminal.
+JSON (`--diagnostics json`) is one object a line, always with the same keys.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from dialects.support.during import during
+from gradc.terminal.console import console, has_style, is_terminal, width_of
+from gradc.terminal.streams import heard_or_not
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from dialects.support.diagnostics import Diagnostic
+
+OPTION = "--diagnostics"
+TEXT, JSON = FORMS = ("text", "json")
+
+STYLES = {"error": "bold red", "internal error": "bold red", "warning": "bold magenta", "remark": "bold cyan"}
+
+_SEVERITY = re.compile(
+    r"^(?:(?P<place>\S.*?:\d+:\d+): )?(?P<severity>internal error|[Ee]rror|warning|remark)\b", re.MULTILINE
+)
+_CARET = re.compile(r"^ +\| +(?P<caret>\^~*)$", re.MULTILINE)
+_GUTTER = re.compile(r"^ *\d* \|", re.MULTILINE)
+
+_form: ContextVar[str] = ContextVar("form", default=TEXT)
+_quiet: ContextVar[bool] = ContextVar("quiet", default=False)
+
+
+def form_of(arguments: Sequence[str]) -> str:
+    """The form that a command line asks for. It is looked for before options are read: those may be wrong."""
+    asked = f"{OPTION}={JSON}" in arguments or (OPTION, JSON) in pairwise(arguments)
+    return JSON if asked else TEXT
+
+
+@contextmanager
+def speaking(form: str) -> Iterator[None]:
+    """All that is said in this context has that form."""
+    with during(_form, form):
+        yield
+
+
+@contextmanager
+def keeping_quiet() -> Iterator[None]:
+    """In this context only errors are said, and what was asked for."""
+    token = _quiet.set(True)
+    try:
+        yield
+    finally:
+        _quiet.reset(token)
+
+
+def is_quiet() -> bool:
+    return _quiet.get()
+
+
+def is_json() -> bool:
+    return _form.get() == JSON
+
+
+def note(text: str) -> None:
+    """What is no diagnostic, and was asked for: measurements, checks, what was done."""
+    if is_json():
+        _write(_object("note", text))
+    else:
+        _write(text)
+
+
+def mention(text: str) -> None:
+    """What is no diagnostic, and nobody asked for."""
+    if not is_quiet():
+        note(text)
+
+
+def report(text: str) -> None:
+    """What was done, for a person who watches: nothing in a pipe."""
+    if is_terminal(sys.stderr) and not is_json() and not is_quiet():
+        _write(text)
+
+
+def tell(*diagnostics: Diagnostic) -> None:
+    """Remarks and warnings. Those in a row on one place share the quoted line."""
+    if is_quiet():
+        return
+    for said, following in pairwise((*diagnostics, None)):
+        assert said is not None
+        if is_json():
+            _write(_of_diagnostic(said, None))
+        else:
+            shared = following is not None and following.position == said.position
+            _show(str(said), "" if shared else _quoted(said))
+
+
+def fail(error: BaseException, exit_code: int) -> None:
+    """The error that ends the command; `Diagnostic`s have a place, other errors are their text."""
+    diagnostics: Sequence[Diagnostic] = getattr(error, "diagnostics", ())
+    if not diagnostics:
+        fail_with(str(error), exit_code)
+    for diagnostic in diagnostics:
+        if is_json():
+            _write(_of_diagnostic(diagnostic, exit_code))
+        else:
+            _show(str(diagnostic), _quoted(diagnostic))
+
+
+def fail_with(text: str, exit_code: int) -> None:
+    """`text` as a line of its own that begins with the severity."""
+    if is_json():
+        _write(_object("error", text.removeprefix("error: "), exit_code))
+    else:
+        _show(text, "")
+
+
+def _quoted(diagnostic: Diagnostic) -> str:
+    if diagnostic.position is None:
+        return ""
+    from gradc.terminal.quoting import quote
+
+    return quote(diagnostic, width_of(sys.stderr))
+
+
+def _of_diagnostic(diagnostic: Diagnostic, exit_code: int | None) -> str:
+    return json.dumps(diagnostic.as_data() | {"exit_code": exit_code})
+
+
+def _object(severity: str, message: str, exit_code: int | None = None) -> str:
+    """The same keys for what is no Diagnostic; there may be none of its class, which takes time to load."""
+    unknown = dict.fromkeys(("subject", "file", "line", "column"))
+    return json.dumps({"severity": severity, "message": message, **unknown, "exit_code": exit_code})
+
+
+def _show(line: str, quoted: str) -> None:
+    if not has_style(sys.stderr):
+        _write(f"{line}\n{quoted}".rstrip("\n"))
+        return
+    _before_writing()
+    out = console(sys.stderr)
+    with heard_or_not(sys.stderr):
+        out.print(_coloured_line(line), soft_wrap=True)
+        if quoted:
+            out.print(_coloured_quote(quoted), soft_wrap=True)
+
+
+def _coloured_line(line: str) -> Text:
+    from rich.text import Text
+
+    text = Text(line)
+    found = _SEVERITY.search(line)
+    if found is not None:
+        text.stylize("bold", *found.span("place"))
+        text.stylize(STYLES[found["severity"].lower()], *found.span("severity"))
+    return text
+
+
+def _coloured_quote(quoted: str) -> Text:
+    from rich.text import Text
+
+    text = Text(quoted)
+    text.highlight_regex(_GUTTER, "dim")
+    for found in _CARET.finditer(quoted):
+        text.stylize("bold green", *found.span("caret"))
+    return text
+
+
+def _write(text: str) -> None:
+    _before_writing()
+    if sys.stderr is not None:
+        with heard_or_not(sys.stderr):
+            print(text, file=sys.stderr, flush=True)
+
+
+def _before_writing() -> None:
+    """A bar that is shown would be written across."""
+    from gradc.terminal.progress import hide
+
+    hide()

@@ -1,0 +1,181 @@
+"""Small models to time: ONNX ops on run-time inputs."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp, f32
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from dialects.support.entry import update_function_type
+from dialects.support.shapes import tensor_type
+from gradc.problems import OPS, Problem
+from passes.cost import features_of
+from passes.cost.vector import Features
+from passes.emit.rewriting import Emitter
+from passes.kernels.target import DEFAULT_OPSET, Target
+from passes.strategies import strategies_of
+from passes.strategies.base import Strategy
+
+if TYPE_CHECKING:
+    from gradc.model.exporter import ModelProto
+
+RUN = "run"
+"""The feature of a run as such."""
+
+Build = Callable[[Emitter, Sequence[SSAValue]], SSAValue]
+
+
+class Model(ABC):
+    """`kind` groups models whose fit is reported together; `name` tells one from another of its kind."""
+
+    @property
+    @abstractmethod
+    def kind(self) -> str: ...
+
+    @property
+    @abstractmethod
+    def name(self) -> str: ...
+
+    @property
+    def label(self) -> str:
+        """Another one for every other model, so that what was measured of it can be found again."""
+        return f"{self.kind} {self.name} {self.facts.digest}"
+
+    @cached_property
+    def facts(self) -> Facts:
+        """The ops themselves are not kept: a calibration has thousands of models."""
+        return facts(self.written())
+
+    @abstractmethod
+    def written(self) -> Written:
+        """The ops."""
+
+    @abstractmethod
+    def proto(self) -> ModelProto: ...
+
+    @abstractmethod
+    def feeds(self) -> list[np.ndarray]:
+        """Random inputs, in order."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """Ops and their results. `owner` keeps alive what the ops read."""
+
+    ops: list[Operation]
+    results: Sequence[SSAValue]
+    owner: object
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the cost model counts in ops, and a word that is another for other ops."""
+
+    features: Features
+    digest: str
+
+
+def facts(written: Written) -> Facts:
+    """Constants count in the digest by their types."""
+    lines = [f"{op.name} {op.operand_types} {op.result_types} {_attributes(op)}" for op in written.ops]
+    digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:8]
+    return Facts(features_of(written.ops, written.results) | {RUN: 1.0}, digest)
+
+
+def _attributes(op: Operation) -> str:
+    if op.name == "onnx.Constant":
+        return ""
+    return " ".join(f"{name}={value}" for name, value in sorted(op.properties.items()))
+
+
+@dataclass(frozen=True)
+class NodeModel(Model):
+    """What `build` makes of inputs of these shapes, in f32."""
+
+    of: str
+    called: str
+    shapes: tuple[tuple[int, ...], ...]
+    build: Build
+
+    @property
+    def kind(self) -> str:
+        return self.of
+
+    @property
+    def name(self) -> str:
+        return self.called
+
+    def written(self) -> Written:
+        block = Block(arg_types=[tensor_type(f32, shape) for shape in self.shapes])
+        emit = Emitter()
+        return Written(emit.ops, [self.build(emit, block.args)], block)
+
+    def proto(self) -> ModelProto:
+        from gradc.model.exporter import export
+
+        block = Block(arg_types=[tensor_type(f32, shape) for shape in self.shapes])
+        emit = Emitter()
+        result = self.build(emit, block.args)
+        block.add_ops([*emit.ops, ReturnOp(result)])
+        function = FuncOp("main", ([], []), Region(block))
+        update_function_type(function)
+        return export(ModuleOp([function]), opset=DEFAULT_OPSET, metadata={})
+
+    def feeds(self) -> list[np.ndarray]:
+        rng = np.random.default_rng(0)
+        return [rng.standard_normal(shape).astype(np.float32) for shape in self.shapes]
+
+
+@dataclass(frozen=True)
+class CandidateModel(Model):
+    """A problem in the form that a strategy gives it."""
+
+    problem: Problem
+    strategy: Strategy
+    target: Target
+
+    @property
+    def kind(self) -> str:
+        return self.strategy.name
+
+    @property
+    def name(self) -> str:
+        return str(self.problem)
+
+    def written(self) -> Written:
+        module = self.problem.module()
+        emit = Emitter()
+        results = self.strategy.write(canonical_op(module), self.target, emit)
+        return Written(emit.ops, results, module)
+
+    def proto(self) -> ModelProto:
+        from gradc.compiler.driver import Options, compile_module
+
+        target = self.target
+        options = Options(target.name, target.opset, self.strategy.name, threads=target.threads)
+        return compile_module(self.problem.module(), options).model
+
+    def feeds(self) -> list[np.ndarray]:
+        return list(self.problem.feeds().values())
+
+
+def canonical_op(module: ModuleOp) -> Operation:
+    (op,) = (op for op in module.walk() if type(op) in OPS)
+    return op
+
+
+def candidates(problem: Problem, target: Target) -> Iterator[CandidateModel]:
+    """A model for every strategy that writes the problem."""
+    module = problem.module()
+    op = canonical_op(module)
+    for strategy in strategies_of(op):
+        if strategy.refusal(op, target) is None:
+            yield CandidateModel(problem, strategy, target)

@@ -1,0 +1,47 @@
+"""Which page has which parts. What makes a part is imported when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from dialects import source_kinds
+
+Content = Callable[[], str]
+
+
+def pages() -> Mapping[str, Mapping[str, Content]]:
+    """Path of a page, from the root of the repository -> name of a part -> what makes it."""
+    from dialects.onednn.row_classes import FAMILIES, KINDS
+    from gradc.upkeep import limits_table, support_table
+    from gradc.upkeep.documents import commands, families, markdown, mixed, op_page, speed, strategies
+
+    parts_of_ops = {
+        "op": op_page.formula,
+        "attributes": op_page.attributes,
+        "canonical form": op_page.canonical,
+        "strategies": op_page.strategies,
+    }
+    suites = [speed.report(f"docs/speed/{name}.json") for name in speed.SUITES]
+    return {
+        "README.md": {"support table": support_table.dtypes_and_ranks},
+        "docs/limits.md": {"limits": limits_table.table},
+        "docs/benchmarks.md": {
+            "benchmark": partial(markdown.table, suites),
+            "compile time": speed.compile_times,
+        },
+        "docs/cost_model.md": {"choice": speed.choice},
+        "docs/mixed_graphs.md": {"onnx ops": mixed.onnx_ops, "forms": mixed.forms},
+        "docs/strategies.md": {"strategies": strategies.page},
+        "docs/reference/cli.md": {
+            "gradc": commands.gradc_commands,
+            "gradc-opt": commands.opt_command,
+            "passes": commands.passes,
+        },
+        **{
+            f"docs/ops/{kind}.md": {name: partial(part, kind) for name, part in parts_of_ops.items()}
+            for kind in source_kinds()
+            if kind not in KINDS
+        },
+        "docs/ops/rows.md": {name: partial(families.family, name) for name in FAMILIES},
+    }

@@ -1,0 +1,95 @@
+"""The pictures of docs/speed: `python -m gradc.upkeep.documents.plots`, with matplotlib.
+
+Of each suite the ratios, as `gradc bench --plot` draws them. Of each op its measured strategies: a row for
+each problem, a mark for each strategy at its time; a ring is around what gradc takes by itself. There colours
+and greys are legible on white and on black, and nothing is behind them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from importlib import import_module
+from io import BytesIO
+from typing import Any
+
+from dialects import source_ops
+from gradc.bench.plot import plot
+from gradc.files.writing import write_whole
+from gradc.upkeep.documents import speed
+from gradc.upkeep.documents.speed import Race
+
+GREY = "#808890"
+COLOURS = ("#3b82d0", "#e0701f", "#2fa05a", "#d64550", "#9467bd", "#a07050", "#d66cb5", "#8a9a20", "#20a5b5")
+MARKS = "osD^vPX<>"
+ROW = 0.3
+"""Inches."""
+
+
+def names_of(races: Sequence[Race]) -> list[str]:
+    """The strategies that were timed, in the order of their registration."""
+    return list(dict.fromkeys(name for race in races for name in race.seconds))
+
+
+def fingerprint(races: Sequence[Race]) -> str:
+    """What a picture is made from; it is in the picture, so that a stale one is found without drawing."""
+    text = json.dumps([[race.title, race.layout, race.chosen, race.seconds] for race in races])
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def draw(kind: str, races: Sequence[Race]) -> bytes:
+    """An SVG; the same numbers give the same bytes."""
+    import_module("matplotlib").rcParams.update(
+        {"svg.fonttype": "none", "svg.hashsalt": "gradc", "font.family": "sans-serif", "font.size": 9}
+    )
+    figure: Any = import_module("matplotlib.figure").Figure(
+        figsize=(9, 1.4 + ROW * len(races)), layout="constrained"
+    )
+    axes: Any = figure.subplots()
+    names = names_of(races)
+    for number, name in enumerate(names):
+        _marks(axes, name, COLOURS[number % len(COLOURS)], MARKS[number % len(MARKS)], races)
+    for row, race in enumerate(races):
+        if race.chosen in race.seconds:
+            axes.plot(
+                race.seconds[race.chosen] * 1e3, row, "o", color="none", markeredgecolor=GREY, markersize=13
+            )
+    _frame(axes, races)
+    legend = figure.legend(loc="outside lower center", ncols=4, frameon=False)
+    for text in legend.get_texts():
+        text.set_color(GREY)
+    buffer = BytesIO()
+    metadata = {"Date": None, "Creator": None, "Title": f"{kind}: the time of each strategy"}
+    metadata["Identifier"] = fingerprint(races)
+    figure.savefig(buffer, format="svg", transparent=True, metadata=metadata)
+    return buffer.getvalue()
+
+
+def _marks(axes: Any, name: str, colour: str, mark: str, races: Sequence[Race]) -> None:
+    points = [(race.seconds[name] * 1e3, row) for row, race in enumerate(races) if name in race.seconds]
+    axes.plot(*zip(*points, strict=True), mark, color=colour, markersize=6, label=name, markeredgewidth=0)
+
+
+def _frame(axes: Any, races: Sequence[Race]) -> None:
+    axes.set_xscale("log")
+    axes.set_yticks(range(len(races)), [f"{race.title}, {race.layout}" for race in races])
+    axes.invert_yaxis()
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.set_xlabel("milliseconds, logarithmic; the ring is the choice of gradc", color=GREY)
+    axes.grid(axis="both", color=GREY, alpha=0.25, linewidth=0.6)
+    axes.tick_params(colors=GREY, which="both")
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+
+
+def main() -> None:
+    for suite in speed.SUITES:
+        plot(speed.report(f"docs/speed/{suite}.json"), str(speed.ROOT / f"docs/speed/{suite}.svg"))
+    races = speed.races(speed.report(speed.STRATEGIES))
+    for kind in source_ops():
+        write_whole(speed.ROOT / f"docs/speed/{kind}.svg", draw(kind, races[kind]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,40 @@
+"""Small graphs of the ops that are rows, made from what their classes declare."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dialects.onednn.families import ReductionOp, RowOp
+from dialects.onednn.row_classes import row_class
+from dialects.support.attributes import AttributeSpec, documented_attributes
+from gradc.builder.graph import Graph, Value
+
+SIZE = 3
+SOME_VALUE = {"f32": 0.5, "s64": 1, "bool": True, "s64[]": [0], "f32[]": [0.5]}
+
+
+def probe(kind: str, dtype: str, rank: int, dynamic: bool) -> Graph:
+    """A graph of one op on tensors of some rank, their sizes known or only at run time."""
+    cls, g = row_class(kind), Graph()
+    shape: list[Any] = [f"S{axis}" if dynamic else SIZE for axis in range(rank)]
+    documented = documented_attributes(cls)
+    ports = [port for port in cls.PORTS if port not in documented]
+    required = {name: _some(d.spec) for name, d in documented.items() if d.required}
+    if issubclass(cls, ReductionOp):
+        required["axes"] = [0]
+    operands: list[Any] = [_input(g, cls, port, dtype, shape) for port in ports]
+    if cls.is_variadic():
+        operands[-1] = [operands[-1], _input(g, cls, "src_1", dtype, shape)]
+    results = getattr(g, cls.ROW.method)(*operands, **required)
+    for role, result in zip(cls.RESULTS, results if isinstance(results, tuple) else (results,), strict=True):
+        g.output(result, role)
+    return g
+
+
+def _input(g: Graph, cls: type[RowOp], port: str, dtype: str, shape: Sequence[Any]) -> Value:
+    return g.input(port, cls.port_dtype(port, dtype), cls.port_shape(port, tuple(shape)))
+
+
+def _some(spec: AttributeSpec) -> Any:
+    return spec.words[0] if spec.words else SOME_VALUE[spec.tag]
