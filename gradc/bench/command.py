@@ -13,7 +13,7 @@ from gradc.bench.report import Report
 from gradc.bench.run import ALL, GRADC, Case, Outcome, Result, Settings, run_case
 from gradc.bench.suite import cases_of, suite
 from gradc.faults.crash import InternalError
-from gradc.files import writing as files
+from gradc.files import writing
 from gradc.terminal import progress, voice
 from gradc.terminal.streams import write_stdout
 from gradc.terminal.tables import look
@@ -104,7 +104,7 @@ def write_json(path: str, text: str) -> None:
     if path == STDOUT:
         write_stdout(f"{text}\n".encode())
     else:
-        files.write_whole(path, text.encode())
+        writing.write_whole(path, text.encode())
 
 
 def _opened(names: str | None, threads: int) -> tuple[list[Peer], dict[str, str]]:

@@ -16,7 +16,7 @@ from dialects.support.diagnostics import Diagnostic, UsageError, sentence, viola
 from gradc.checking.samples import random_inputs, random_model_inputs
 from gradc.checking.verify import OutputError
 from gradc.compiler.driver import Compiled, Observer, Options, compile_module, load, lower
-from gradc.files import writing as files
+from gradc.files import npz, writing
 from gradc.files.json_text import json_text
 from gradc.graph.constants import bind_constants
 from gradc.graph.printing import whole
@@ -26,6 +26,7 @@ from gradc.insight import summaries, verify_ops
 from gradc.insight.accuracy import Report
 from gradc.insight.observe import Timing
 from gradc.insight.verify_ops import OpError
+from gradc.model import saving
 from gradc.runtime.session import Session
 from gradc.terminal import progress, voice
 from gradc.terminal.numbers import size
@@ -46,7 +47,7 @@ class Inputs:
 
     def of_compiled(self, compiled: Compiled) -> dict[str, np.ndarray]:
         if self.file is not None:
-            return files.read_npz(self.file)
+            return npz.read_npz(self.file)
         return random_inputs(compiled.source, self.seed, self.shapes)
 
 
@@ -72,7 +73,7 @@ def compile_to(
     if output is None or output == STDOUT:
         write_stdout(text.encode())
     else:
-        files.write_whole(output, text.encode())
+        writing.write_whole(output, text.encode())
     return None
 
 
@@ -99,7 +100,7 @@ def load_bound(source: str, options: Options, constants: str | None) -> ModuleOp
     """The module of a source, with the constants of an .npz file in place of inputs."""
     module = load(source, options.auto_pad_rule)
     if constants is not None:
-        bind_constants(module, files.read_npz(constants))
+        bind_constants(module, npz.read_npz(constants))
     return module
 
 
@@ -108,7 +109,7 @@ def _write_model(compiled: Compiled, output: str | None) -> None:
     if output != STDOUT:
         compiled.save(output)
         return
-    if files.weight_bytes(compiled.model) > files.PROTO_LIMIT:
+    if saving.weight_bytes(compiled.model) > saving.PROTO_LIMIT:
         raise violation("a model with more than 2 GB of weights needs files", hint="-o OUT.onnx")
     write_stdout(compiled.model.SerializeToString(deterministic=True))
 
@@ -116,10 +117,10 @@ def _write_model(compiled: Compiled, output: str | None) -> None:
 def write_arrays(output: str, arrays: Mapping[str, np.ndarray]) -> None:
     """An .npz file, or its bytes on stdout."""
     if output != STDOUT:
-        files.write_npz(output, arrays)
+        npz.write_npz(output, arrays)
         return
     archive = BytesIO()
-    files.write_archive(archive, arrays)
+    npz.write_archive(archive, arrays)
     write_stdout(archive.getvalue())
 
 
@@ -135,7 +136,7 @@ def run_model(
     path: str, inputs: Inputs, ep: Any, threads: int | None
 ) -> tuple[dict[str, np.ndarray], dict[str, int]]:
     session = Session(path, ep=ep, threads=threads)
-    fed = _random_inputs(session, inputs) if inputs.file is None else files.read_npz(inputs.file)
+    fed = _random_inputs(session, inputs) if inputs.file is None else npz.read_npz(inputs.file)
     return session.run(fed), _placement(session)
 
 
@@ -163,7 +164,7 @@ def describe_model(compiled: Compiled, output: str | None) -> str:
     """One line: the file, how many nodes and bytes, and what it runs on."""
     target, count = compiled.options.resolved(), len(compiled.model.graph.node)
     nodes = "1 node" if count == 1 else f"{count:,} nodes"
-    written = " ".join(size(files.model_bytes(compiled.model)))
+    written = " ".join(size(saving.model_bytes(compiled.model)))
     where = "stdout" if output == STDOUT else output
     return f"{where}: {nodes}, {written}, opset {target.opset}, target {target.name}"
 

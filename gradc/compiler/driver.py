@@ -41,8 +41,9 @@ from gradc.faults.recipes import CHOICE, MODEL, SESSION, Recipe
 from gradc.graph.constants import bind_constants
 from gradc.graph.printing import whole
 from gradc.graph.run_time_sizes import RunTimeSizes
-from gradc.graph.tensors import TensorInfo, input_infos, output_infos
+from gradc.graph.tensors import TensorInfo
 from gradc.graph.unused import drop_unused_inputs, unused_remarks
+from gradc.model.tensors import input_infos, output_infos
 from gradc.runtime.carried_graph import metadata
 from gradc.terminal import progress
 from gradc.terminal.notes import quoting_errors
@@ -161,7 +162,7 @@ class Compiled:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model, whole or not at all; weights beyond 2 GB go to a `.data` file beside it."""
-        from gradc.files.writing import save_model
+        from gradc.model.saving import save_model
 
         with blamed_on_edits(self):
             save_model(self.model, arguments.path("path", path))
@@ -366,7 +367,7 @@ def compile_module(
 def constants_of(given: Any) -> Mapping[str, Any]:
     if not isinstance(given, str | os.PathLike):
         return _by_name("constants", given)
-    from gradc.files.writing import read_npz
+    from gradc.files.npz import read_npz
 
     return read_npz(arguments.path("constants", given))
 

@@ -22,7 +22,7 @@ from dialects.onnx.attributes import text_bytes, to_python
 from dialects.onnx.tensor_attributes import SparseTensorAttr, StringTensorAttr
 from dialects.onnx.types import MapType, OptionalType, SequenceType, SparseTensorType
 from dialects.support import dense, dtypes, shapes
-from gradc.graph.tensors import onnx_number
+from gradc.model.tensors import onnx_number
 
 
 def type_proto(type_: Attribute) -> TypeProto:

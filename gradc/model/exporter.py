@@ -33,9 +33,9 @@ from dialects.onnx.opsets import ATTRIBUTES_BEFORE
 from dialects.support import dense, entry
 from dialects.support.diagnostics import UnsupportedError, error_at, name_of, position_of, printable
 from dialects.support.spelling import option
-from gradc.files.writing import weight_bytes, without_weights
 from gradc.model.attribute_protos import fill_attribute, fill_tensor, type_proto
 from gradc.model.exported_domains import Domains
+from gradc.model.saving import weight_bytes, without_weights
 
 __all__ = ["ModelProto", "TensorProto", "ValueInfoProto", "check", "export", "identity_model", "newest_opset"]
 

@@ -19,10 +19,10 @@ from dialects.support.limits import Limits, using
 from gradc import __version__
 from gradc.base.machine import this_machine
 from gradc.compiler.driver import AUTO, Compiled, Options, compile_module, constants_of, load
-from gradc.files import writing as files
 from gradc.graph.constants import bind_constants
 from gradc.insight.doctor import installed_version
 from gradc.insight.explain import Explanation, explain
+from gradc.model import saving
 from gradc.reporting.data import NOT_COMPILED, Missing, Model, Report, Run, Settings
 from gradc.reporting.pointing import pointed
 from gradc.reporting.request import Request
@@ -193,5 +193,5 @@ def nodes_by_kind(module: ModuleOp) -> Mapping[str, int]:
 
 
 def _model(compiled: Compiled) -> Model:
-    weights, size = files.weight_bytes(compiled.model), files.model_bytes(compiled.model)
+    weights, size = saving.weight_bytes(compiled.model), saving.model_bytes(compiled.model)
     return Model(compiled.inputs, compiled.outputs, nodes_by_kind(compiled.module), size, weights)

@@ -13,7 +13,7 @@ import numpy as np
 
 from gradc.base import arguments
 from gradc.compiler.driver import Options
-from gradc.files.writing import read_npz
+from gradc.files.npz import read_npz
 from gradc.runtime.session import checked_ep
 from gradc.tuning.request import BUDGET, TuningRequest
 

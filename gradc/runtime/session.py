@@ -28,16 +28,10 @@ from dialects.support.diagnostics import (
 from dialects.support.spelling import option
 from gradc.base import arguments
 from gradc.base.extras import install
-from gradc.files import writing as files
-from gradc.graph.tensors import (
-    TensorInfo,
-    checked_inputs,
-    dtype_of_runtime,
-    input_infos,
-    onnx_number,
-    output_infos,
-    weight,
-)
+from gradc.files import writing
+from gradc.graph.tensors import TensorInfo, checked_inputs
+from gradc.model import saving
+from gradc.model.tensors import dtype_of_runtime, input_infos, onnx_number, output_infos, weight
 from passes import kernels
 from passes.kernels.target import DEFAULT_OPSET, check_threads
 
@@ -138,7 +132,7 @@ class Session:
 
     def __init__(
         self,
-        model: ModelProto | files.StrPath,
+        model: ModelProto | writing.StrPath,
         *,
         ep: Ep | None = None,
         threads: int | None = None,
@@ -315,7 +309,7 @@ def _options(runtime: Any, threads: int | None) -> Any:
 
 
 def _load(
-    runtime: Any, model: ModelProto | files.StrPath, options: Any, provider: str, kept: dict[str, Any]
+    runtime: Any, model: ModelProto | writing.StrPath, options: Any, provider: str, kept: dict[str, Any]
 ) -> Any:
     make = functools.partial(_make_session, runtime, options=options, provider=provider)
     if isinstance(model, str | os.PathLike):
@@ -340,11 +334,11 @@ def _source_of(path: Path) -> str | bytes:
 def _serialised(runtime: Any, model: ModelProto, options: Any, kept: dict[str, Any]) -> bytes:
     """The bytes of a model. Weights beyond what one message holds are handed over in memory: `kept`
     holds them, which must live as long as the session."""
-    if files.weight_bytes(model) <= files.PROTO_LIMIT:
+    if saving.weight_bytes(model) <= saving.PROTO_LIMIT:
         return model.SerializeToString()
-    slim, large = files.parted(model)
+    slim, large = saving.parted(model)
     for pointer, tensor in large:
-        files.point(pointer, "memory", 0, len(tensor.raw_data))
+        saving.point(pointer, "memory", 0, len(tensor.raw_data))
         kept[tensor.name] = _ort_value(runtime, *weight(tensor))
     options.add_external_initializers(list(kept), list(kept.values()))
     return slim.SerializeToString()

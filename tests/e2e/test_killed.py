@@ -14,8 +14,9 @@ import pytest
 from support import killing
 
 import gradc
-from gradc.files import writing as files
+from gradc.files import npz
 from gradc.files.atomic import HIDDEN
+from gradc.model import saving
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 
@@ -34,7 +35,7 @@ def arguments(tmp_path) -> list[str]:
     graph.output(graph.convolution_backward_data(dy, w, (1, 256, 4, 4), **window, **formats), "dx")
     (tmp_path / "g.mlir").write_text(str(graph.module()))
     for i, fill in enumerate(FILL):
-        files.write_npz(tmp_path / f"w{i}.npz", {"w": np.full((256, 256, 3, 3), fill, np.float32)})
+        npz.write_npz(tmp_path / f"w{i}.npz", {"w": np.full((256, 256, 3, 3), fill, np.float32)})
     (tmp_path / "models").mkdir()
     places = [str(tmp_path / name) for name in ("g.mlir", "w{i}.npz", "models/m.onnx")]
     return ["compile", places[0], "--constants", places[1], "-o", places[2], "--strategy", "conv-to-conv"]
@@ -64,14 +65,14 @@ def fill_of(folder: Path) -> float:
 
 
 def test_a_new_model_is_whole_or_not_there(arguments, tmp_path):
-    for left in kill(arguments, tmp_path, files.PROTO_LIMIT, fresh=True):
+    for left in kill(arguments, tmp_path, saving.PROTO_LIMIT, fresh=True):
         assert names(left) <= {"m.onnx"}
         if names(left):
             assert fill_of(left) in FILL
 
 
 def test_a_model_that_is_replaced_is_the_old_or_the_new_one(arguments, tmp_path):
-    for left in kill(arguments, tmp_path, files.PROTO_LIMIT, fresh=False):
+    for left in kill(arguments, tmp_path, saving.PROTO_LIMIT, fresh=False):
         assert fill_of(left) in FILL
         assert all(HIDDEN.fullmatch(name) for name in names(left) - {"m.onnx"})
     assert names(tmp_path / "models") == {"m.onnx"}

@@ -14,7 +14,7 @@ from support.cli import Result, run_gradc
 from support.documents import CONV, text_of
 
 import gradc
-from gradc.files import writing as files
+from gradc.files import npz
 
 WEIGHTS = np.ones((64, 64, 3, 3), np.float32)
 """147 kB: a model with them does not fit where CONV does."""
@@ -38,7 +38,7 @@ def large(tmp_path) -> list[str]:
     formats = {"data_format": "NCX", "weights_format": "OIX"}
     g.output(g.convolution_backward_data(dy, w, (1, 64, 4, 4), **window, **formats), "dx")
     (tmp_path / "g.mlir").write_text(str(g.module()))
-    files.write_npz(tmp_path / "w.npz", {"w": WEIGHTS})
+    npz.write_npz(tmp_path / "w.npz", {"w": WEIGHTS})
     (tmp_path / "out").mkdir()
     return [str(tmp_path / "g.mlir"), "--constants", str(tmp_path / "w.npz")]
 

@@ -6,7 +6,7 @@ import pytest
 from support.documents import CONV, CONV_TRANSPOSE, two_convolutions
 
 import gradc
-from gradc.files.writing import write_npz
+from gradc.files.npz import write_npz
 
 WINDOW = {"strides": [2, 2], "pads_begin": [1, 1], "pads_end": [1, 1], "dilations": [1, 1]}
 NCX = {"data_format": "NCX", "weights_format": "OIX"}

@@ -19,8 +19,7 @@ import dialects
 from dialects.onnx import ops
 from dialects.support import dtypes, entry, shapes
 from dialects.support.diagnostics import GradcError, Position, UnsupportedError, location
-from gradc.files import writing as files
-from gradc.model import exporter
+from gradc.model import exporter, saving
 from gradc.runtime.session import Session, newest_opset
 
 
@@ -316,7 +315,7 @@ class TestCheck:
         w = np.arange(1200, dtype=np.float32).reshape(400, 3)
         x = TensorType(dtypes.DTYPES[0].mlir, [2, 400])
         model = export(module_of([x], lambda x: [ops.MatMulOp(x, ops.ConstantOp(w))]))
-        files.save_model(model, tmp_path / "m.onnx", limit=1000)
+        saving.save_model(model, tmp_path / "m.onnx", limit=1000)
         (data,) = tmp_path.glob("m.onnx.*.data")
         assert data.stat().st_size == w.nbytes
         session = Session(tmp_path / "m.onnx")

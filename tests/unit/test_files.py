@@ -14,9 +14,9 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from dialects.support.diagnostics import GradcError
-from gradc.files import atomic
-from gradc.files import writing as files
+from gradc.files import atomic, npz, writing
 from gradc.graph import tensors
+from gradc.model import saving
 from gradc.runtime.session import Session
 
 
@@ -56,8 +56,8 @@ def run(path, rows: int) -> np.ndarray:
 
 class TestWriteWhole:
     def test_writes_and_leaves_nothing_else(self, tmp_path):
-        files.write_whole(tmp_path / "a", b"one")
-        files.write_whole(tmp_path / "a", b"two")
+        writing.write_whole(tmp_path / "a", b"one")
+        writing.write_whole(tmp_path / "a", b"two")
         assert (tmp_path / "a").read_bytes() == b"two"
         assert names(tmp_path) == ["a"]
 
@@ -65,7 +65,7 @@ class TestWriteWhole:
     def test_new_file_has_the_umasks_permissions(self, tmp_path, umask, mode):
         before = os.umask(umask)
         try:
-            files.write_whole(tmp_path / "a", b"")
+            writing.write_whole(tmp_path / "a", b"")
         finally:
             os.umask(before)
         assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == mode
@@ -73,18 +73,18 @@ class TestWriteWhole:
     def test_existing_file_keeps_its_permissions(self, tmp_path):
         (tmp_path / "a").write_bytes(b"old")
         (tmp_path / "a").chmod(0o640)
-        files.write_whole(tmp_path / "a", b"new")
+        writing.write_whole(tmp_path / "a", b"new")
         assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o640
 
     def test_a_link_stays_a_link(self, tmp_path):
         (tmp_path / "link").symlink_to("real")
         (tmp_path / "real").write_bytes(b"old")
-        files.write_whole(tmp_path / "link", b"new")
+        writing.write_whole(tmp_path / "link", b"new")
         assert (tmp_path / "link").is_symlink()
         assert (tmp_path / "real").read_bytes() == b"new"
 
     def test_a_device_is_written_to_and_not_replaced(self):
-        files.write_whole("/dev/null", b"x")
+        writing.write_whole("/dev/null", b"x")
         assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
 
     @pytest.mark.parametrize("function", ["fsync", "replace"])
@@ -94,14 +94,14 @@ class TestWriteWhole:
         path.write_bytes(b"old")
         monkeypatch.setattr(os, function, fail_with(code))
         with pytest.raises(GradcError) as error:
-            files.write_whole(path, b"new")
+            writing.write_whole(path, b"new")
         assert str(error.value) == f"error: cannot write {path}: {os.strerror(code)}"
         assert path.read_bytes() == b"old"
         assert names(tmp_path) == ["a"]
 
     def test_interrupt_leaves_nothing(self, tmp_path):
         def interrupted():
-            with files.whole_file(tmp_path / "a") as file:
+            with writing.whole_file(tmp_path / "a") as file:
                 file.write(b"half")
                 raise KeyboardInterrupt
 
@@ -111,30 +111,30 @@ class TestWriteWhole:
 
     def test_missing_folder(self, tmp_path):
         with pytest.raises(GradcError, match=r"cannot write .*/no/a: there is no folder .*/no$"):
-            files.write_whole(tmp_path / "no" / "a", b"")
+            writing.write_whole(tmp_path / "no" / "a", b"")
         assert names(tmp_path) == []
 
     def test_path_is_a_folder(self, tmp_path):
         with pytest.raises(GradcError, match="it is a folder"):
-            files.write_whole(tmp_path, b"")
+            writing.write_whole(tmp_path, b"")
 
     def test_long_name(self, tmp_path):
         with pytest.raises(GradcError, match="File name too long"):
-            files.write_whole(tmp_path / ("a" * 300), b"")
+            writing.write_whole(tmp_path / ("a" * 300), b"")
         assert names(tmp_path) == []
 
 
 class TestSaveModel:
     def test_one_file_below_the_limit(self, tmp_path):
         model = matmul_model(300, 2.0)
-        files.save_model(model, tmp_path / "m.onnx")
+        saving.save_model(model, tmp_path / "m.onnx")
         assert names(tmp_path) == ["m.onnx"]
         assert onnx.load(tmp_path / "m.onnx") == model
 
     def test_external_data_above_the_limit(self, tmp_path):
         model = matmul_model(300, 2.0)
         before = model.SerializeToString()
-        files.save_model(model, tmp_path / "m.onnx", limit=1000)
+        saving.save_model(model, tmp_path / "m.onnx", limit=1000)
         assert model.SerializeToString() == before
         digest = hashlib.sha256(data_of(tmp_path).read_bytes()).hexdigest()[:16]
         assert names(tmp_path) == ["m.onnx", f"m.onnx.{digest}.data"]
@@ -148,14 +148,14 @@ class TestSaveModel:
     def test_external_data_moves_with_its_model(self, tmp_path, monkeypatch):
         (tmp_path / "a").mkdir()
         monkeypatch.chdir(tmp_path)
-        files.save_model(matmul_model(300, 1.0), "a/m.onnx", limit=0)
+        saving.save_model(matmul_model(300, 1.0), "a/m.onnx", limit=0)
         (tmp_path / "a").rename(tmp_path / "b")
         np.testing.assert_array_equal(run(tmp_path / "b" / "m.onnx", 300)[0], [300, 301, 302, 303])
 
     def test_every_external_tensor_is_aligned(self, tmp_path):
         model = matmul_model(300, 1.0)
         model.graph.initializer.append(numpy_helper.from_array(np.full(600, 7, np.int16), "z"))
-        files.save_model(model, tmp_path / "m.onnx", limit=0)
+        saving.save_model(model, tmp_path / "m.onnx", limit=0)
         slim = onnx.load(tmp_path / "m.onnx", load_external_data=False)
         offsets = [int(e.value) for t in slim.graph.initializer for e in t.external_data if e.key == "offset"]
         assert offsets == [0, 8192]
@@ -166,30 +166,30 @@ class TestSaveModel:
         others = ["m.onnx.data", "m.onnx.0123456789abcdeF.data", "n.onnx.0123456789abcdef.data"]
         for name in others:
             (tmp_path / name).write_bytes(b"")
-        files.save_model(matmul_model(300, 1.0), path, limit=0)
+        saving.save_model(matmul_model(300, 1.0), path, limit=0)
         first = set(names(tmp_path))
-        files.save_model(matmul_model(300, 2.0), path, limit=0)
+        saving.save_model(matmul_model(300, 2.0), path, limit=0)
         assert len(first) == 5
         assert len(first & set(names(tmp_path))) == 4
-        files.save_model(matmul_model(300, 1.0), path, limit=0)
+        saving.save_model(matmul_model(300, 1.0), path, limit=0)
         assert set(names(tmp_path)) == first
-        files.save_model(matmul_model(300, 1.0), path)
+        saving.save_model(matmul_model(300, 1.0), path)
         assert names(tmp_path) == sorted(["m.onnx", *others])
 
     def test_data_that_another_process_is_about_to_use_stays(self, tmp_path):
         path = tmp_path / "m.onnx"
         with atomic.draft(tmp_path) as theirs:
             theirs.publish(tmp_path / "m.onnx.0123456789abcdef.data")
-            files.save_model(matmul_model(300, 1.0), path, limit=0)
+            saving.save_model(matmul_model(300, 1.0), path, limit=0)
             assert len(names(tmp_path)) == 3
-        files.save_model(matmul_model(300, 1.0), path, limit=0)
+        saving.save_model(matmul_model(300, 1.0), path, limit=0)
         assert len(names(tmp_path)) == 2
 
     def test_a_link_to_a_model(self, tmp_path):
         for folder in "ab":
             (tmp_path / folder).mkdir()
         (tmp_path / "a" / "link.onnx").symlink_to("../b/m.onnx")
-        files.save_model(matmul_model(300, 1.0), tmp_path / "a" / "link.onnx", limit=0)
+        saving.save_model(matmul_model(300, 1.0), tmp_path / "a" / "link.onnx", limit=0)
         assert names(tmp_path / "a") == ["link.onnx"]
         assert len(names(tmp_path / "b")) == 2
         assert Session(tmp_path / "a" / "link.onnx").run({"x": np.ones((2, 300), "f")})["y"][0, 0] == 300
@@ -199,7 +199,7 @@ class TestSaveModel:
     def test_both_files_or_none(self, tmp_path, monkeypatch, existing, failing_call):
         path = tmp_path / "m.onnx"
         if existing:
-            files.save_model(matmul_model(300, 1.0), path, limit=0)
+            saving.save_model(matmul_model(300, 1.0), path, limit=0)
         before = names(tmp_path)
         real, calls = atomic.Draft.publish, []
 
@@ -211,19 +211,19 @@ class TestSaveModel:
 
         monkeypatch.setattr(atomic.Draft, "publish", publish)
         with pytest.raises(GradcError, match=r"cannot write .*m\.onnx: Input/output error"):
-            files.save_model(matmul_model(300, 2.0), path, limit=0)
+            saving.save_model(matmul_model(300, 2.0), path, limit=0)
         assert names(tmp_path) == before
         if existing:
             assert run(path, 300)[0, 0] == 300
 
     def test_two_files_need_a_folder(self):
         with pytest.raises(GradcError, match="cannot write /dev/null: weights beyond 2 GB need"):
-            files.save_model(matmul_model(300, 1.0), "/dev/null", limit=0)
+            saving.save_model(matmul_model(300, 1.0), "/dev/null", limit=0)
 
     def test_missing_folder(self, tmp_path):
         for limit in (0, 10**9):
             with pytest.raises(GradcError, match="there is no folder"):
-                files.save_model(matmul_model(300, 1.0), tmp_path / "no" / "m.onnx", limit=limit)
+                saving.save_model(matmul_model(300, 1.0), tmp_path / "no" / "m.onnx", limit=limit)
         assert names(tmp_path) == []
 
 
@@ -237,8 +237,8 @@ class TestNpz:
             "bf": np.array([[1.5, -2], [0, 3]], ml_dtypes.bfloat16),
             "transposed": np.arange(6.0).reshape(2, 3).T,
         }
-        files.write_npz(tmp_path / "a.npz", arrays)
-        back = files.read_npz(tmp_path / "a.npz")
+        npz.write_npz(tmp_path / "a.npz", arrays)
+        back = npz.read_npz(tmp_path / "a.npz")
         assert list(back) == list(arrays)
         back["bf"] = tensors.as_dtype(back["bf"], "bf16")
         for name, array in arrays.items():
@@ -253,35 +253,35 @@ class TestNpz:
 
     def test_numpy_reads_it_and_bytes_repeat(self, tmp_path):
         for name in "ab":
-            files.write_npz(tmp_path / name, {"x": np.arange(3)})
+            npz.write_npz(tmp_path / name, {"x": np.arange(3)})
         assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
         np.testing.assert_array_equal(np.load(tmp_path / "a")["x"], [0, 1, 2])
 
     def test_reads_what_numpy_wrote(self, tmp_path):
         np.savez_compressed(tmp_path / "a.npz", x=np.arange(3), b=np.ones(2, ml_dtypes.bfloat16))
-        back = files.read_npz(tmp_path / "a.npz")
+        back = npz.read_npz(tmp_path / "a.npz")
         np.testing.assert_array_equal(back["x"], [0, 1, 2])
         np.testing.assert_array_equal(tensors.as_dtype(back["b"], "bf16").astype(float), [1, 1])
 
     def test_missing_file(self, tmp_path):
         with pytest.raises(GradcError, match=r"cannot read .*a\.npz: No such file or directory"):
-            files.read_npz(tmp_path / "a.npz")
+            npz.read_npz(tmp_path / "a.npz")
 
     def test_folder(self, tmp_path):
         with pytest.raises(GradcError, match="Is a directory"):
-            files.read_npz(tmp_path)
+            npz.read_npz(tmp_path)
 
     @pytest.mark.parametrize("content", [b"", b"hello", b"PK\x03\x04 truncated"])
     def test_not_an_archive(self, tmp_path, content):
         (tmp_path / "a.npz").write_bytes(content)
         with pytest.raises(GradcError, match=r"cannot read .*a\.npz: ") as error:
-            files.read_npz(tmp_path / "a.npz")
+            npz.read_npz(tmp_path / "a.npz")
         assert "pickle" not in str(error.value)
 
     def test_an_npy_file_is_no_npz(self, tmp_path):
         np.save(tmp_path / "a.npy", np.arange(3))
         with pytest.raises(GradcError, match=r"not an \.npz file"):
-            files.read_npz(tmp_path / "a.npy")
+            npz.read_npz(tmp_path / "a.npy")
 
     @pytest.mark.parametrize(
         "header",
@@ -299,7 +299,7 @@ class TestNpz:
         with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
             archive.writestr("w.npy", data)
         with pytest.raises(GradcError, match=r'cannot read array "w" of .*a\.npz: ') as caught:
-            files.read_npz(tmp_path / "a.npz")
+            npz.read_npz(tmp_path / "a.npz")
         assert len(str(caught.value)) < 1000
 
     @pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
@@ -314,7 +314,7 @@ class TestNpz:
         for at in range(4, len(data)):
             (tmp_path / "b.npz").write_bytes(data[:at] + bytes([data[at] ^ 0x51]) + data[at + 1 :])
             try:
-                files.read_npz(tmp_path / "b.npz")
+                npz.read_npz(tmp_path / "b.npz")
             except GradcError:
                 refused += 1
         assert refused > len(data) // 2
@@ -322,13 +322,13 @@ class TestNpz:
     def test_pickled_objects_are_refused(self, tmp_path):
         np.savez(tmp_path / "a.npz", good=np.arange(2), bad=np.array([{}], object))
         with pytest.raises(GradcError, match=r'array "bad" of .*a\.npz: .*[Pp]ickle'):
-            files.read_npz(tmp_path / "a.npz")
+            npz.read_npz(tmp_path / "a.npz")
 
     def test_member_that_is_no_array(self, tmp_path):
         with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
             archive.writestr("readme.txt", "hello")
         with pytest.raises(GradcError, match=r'"readme.txt" of .*: it is not an array'):
-            files.read_npz(tmp_path / "a.npz")
+            npz.read_npz(tmp_path / "a.npz")
 
     def test_damaged_member(self, tmp_path):
         np.savez_compressed(tmp_path / "a.npz", x=np.arange(1000))
@@ -336,4 +336,4 @@ class TestNpz:
         data[len(data) // 2] ^= 0xFF
         (tmp_path / "a.npz").write_bytes(bytes(data))
         with pytest.raises(GradcError, match=r"cannot read .*a\.npz"):
-            files.read_npz(tmp_path / "a.npz")
+            npz.read_npz(tmp_path / "a.npz")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dialects.support.diagnostics import GradcError
-from gradc.files.writing import read_npz
+from gradc.files.npz import read_npz
 
 ROOT = Path(__file__).resolve().parents[2]
 OURS = ("dialects", "passes", "gradc", "benchmarks", "examples", "docs")

@@ -16,9 +16,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from dialects.support import dtypes
 from dialects.support.diagnostics import GradcError, UnsupportedError, UsageError
-from gradc.files import writing as files
-from gradc.graph import tensors
-from gradc.model import exporter
+from gradc.model import exporter, saving, tensors
 from gradc.runtime import session as runtime
 from gradc.runtime.session import Session, TensorInfo
 from passes import kernels
@@ -243,7 +241,7 @@ class TestLoading:
         w = numpy_helper.from_array(np.arange(800, dtype=np.float32).reshape(400, 2), "w")
         node = helper.make_node("MatMul", ["x", "w"], ["y"])
         model = model_of([node], [("x", 1, ["N", 400])], [("y", 1, ["N", 2])], [w])
-        files.save_model(model, tmp_path / "m.onnx", limit=100)
+        saving.save_model(model, tmp_path / "m.onnx", limit=100)
         x = np.ones((3, 400), np.float32)
         y = Session(tmp_path / "m.onnx").run({"x": x})["y"]
         np.testing.assert_array_equal(y, x @ np.arange(800, dtype=np.float32).reshape(400, 2))
@@ -254,7 +252,7 @@ class TestLoading:
         w = numpy_helper.from_array(values.astype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype), "w")
         nodes = [helper.make_node("Cast", ["w"], ["v"], to=1), helper.make_node("MatMul", ["x", "v"], ["y"])]
         model = model_of(nodes, [("x", 1, ["N", 600])], [("y", 1, ["N", 2])], [w])
-        monkeypatch.setattr(files, "PROTO_LIMIT", 100)
+        monkeypatch.setattr(saving, "PROTO_LIMIT", 100)
         monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
         monkeypatch.chdir(tmp_path)
         session = Session(model)
@@ -279,7 +277,7 @@ class TestLoading:
         w = numpy_helper.from_array(np.ones((400, 2), np.float32), "w")
         node = helper.make_node("MatMul", ["x", "w"], ["y"])
         model = model_of([node], [("x", 1, ["N", 400])], [("y", 1, ["N", 2])], [w])
-        files.save_model(model, tmp_path / "m.onnx", limit=100)
+        saving.save_model(model, tmp_path / "m.onnx", limit=100)
         (data,) = tmp_path.glob("*.data")
         data.unlink()
         with pytest.raises(GradcError, match=r'cannot load .*m\.onnx: tensor "w": .*: No such file'):

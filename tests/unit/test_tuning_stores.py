@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from dialects.support.diagnostics import GradcError
 from gradc.base.machine import Machine
-from gradc.files import writing as files
+from gradc.files import writing
 from gradc.tuning import records, stores
 from gradc.tuning.records import Setting, Tuning, strategies_version
 from gradc.tuning.stores import Cache, TuningFile, load_file
@@ -192,7 +192,7 @@ class TestCache:
 
     def test_read_only(self, cache, monkeypatch):
         def refuses(path: Any, data: bytes) -> None:
-            with files.whole_file(path):
+            with writing.whole_file(path):
                 raise PermissionError(13, "Permission denied")
 
         monkeypatch.setattr(stores, "write_whole", refuses)

@@ -9,7 +9,7 @@ import numpy as np
 from dialects.support import layouts, shapes
 from gradc.base.extras import install
 from gradc.bench.peers.base import Contestant, NotAvailable, NotSupported, Peer, check_static
-from gradc.graph.tensors import onnx_number
+from gradc.model.tensors import onnx_number
 from gradc.problems import (
     ConvBackwardDataProblem,
     ConvTransposeBackwardDataProblem,

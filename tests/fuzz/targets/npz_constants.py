@@ -15,7 +15,7 @@ from fuzz.mutate import archives, octets
 from fuzz.oracle import check_names_file
 from fuzz.targets.base import Target, checked
 from gradc.compiler.driver import Options, compile_module, load
-from gradc.files.writing import read_npz
+from gradc.files.npz import read_npz
 
 NAMES = ("t0", "t1", "t9")
 """diff_dst, weights, and what the graph has not."""

@@ -24,8 +24,8 @@ from xdsl.dialects.builtin import ModuleOp
 from dialects.cann.resize import ResizeBilinearV2GradOp
 from dialects.support.diagnostics import UnsupportedError
 from dialects.support.entry import entry_function, input_names
-from gradc.graph.tensors import input_infos, output_infos
 from gradc.model.exporter import export
+from gradc.model.tensors import input_infos, output_infos
 from passes.kernels.target import Target
 from passes.strategies import STRATEGIES
 

@@ -28,7 +28,7 @@ from dialects.support import entry
 from dialects.support.diagnostics import GradcError, UnsupportedError
 from dialects.support.interfaces import set_type
 from gradc.model import exporter
-from gradc.runtime import newest_opset
+from gradc.runtime.session import newest_opset
 from passes import pipelines
 from passes.kernels.target import Target
 

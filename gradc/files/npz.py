@@ -1,0 +1,133 @@
+"""Arrays in .npz files, read with errors that name the file and the array."""
+
+from __future__ import annotations
+
+import lzma
+import math
+import os
+import struct
+import tokenize
+import zipfile
+import zlib
+from collections.abc import Mapping
+from io import BytesIO
+from typing import BinaryIO
+
+import numpy as np
+
+from dialects.support import limits
+from dialects.support.diagnostics import violation
+from gradc.files.reading import opened, unreadable
+from gradc.files.writing import StrPath, is_special, whole_file, write_whole
+
+LONGEST = 300
+"""Characters of another library's message that a diagnostic quotes: numpy's may hold a whole header."""
+
+
+def read_npz(path: StrPath) -> dict[str, np.ndarray]:
+    """The arrays of an .npz file by name; nothing pickled is loaded.
+
+    bfloat16 comes back as numpy's `V2`, see `gradc.graph.tensors.as_dtype`. Raises GradcError naming the
+    path, and the array where one is at fault.
+    """
+    name = os.fspath(path)
+    try:
+        with opened(path, regular=True) as file:
+            _check_magic(name, file)
+            _check_sizes(name, file)
+            with np.load(file, allow_pickle=False) as archive:
+                return {key: _member(name, archive, key) for key in archive.files}
+    except OSError as error:
+        raise unreadable(path, error) from error
+    except UNREADABLE as error:
+        raise violation(f"cannot read {name}: {_reason(error)}") from error
+
+
+UNREADABLE = (
+    ArithmeticError,
+    EOFError,
+    LookupError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+    lzma.LZMAError,
+    struct.error,
+    tokenize.TokenError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+"""What zipfile and numpy raise for an archive that is no good, besides OSError."""
+
+
+def _reason(error: Exception) -> str:
+    text = str(error) or type(error).__name__
+    return text if len(text) <= LONGEST else text[:LONGEST] + "..."
+
+
+def _check_magic(path: str, file: BinaryIO) -> None:
+    """numpy takes whatever is no archive for a pickle, and says only that."""
+    if file.read(4) not in (b"PK\x03\x04", b"PK\x05\x06"):
+        raise violation(f"cannot read {path}: it is not an .npz file", hint="see numpy.savez")
+    file.seek(0)
+
+
+def _check_sizes(path: str, file: BinaryIO) -> None:
+    """Hold what the archive unpacks to, and what its arrays claim to be, against the limit.
+
+    A small file may unpack to any size, and an array of a few bytes may claim any shape.
+    """
+    with zipfile.ZipFile(file) as archive:
+        limits.check("npz-bytes", sum(info.file_size for info in archive.infolist()), f"bytes in {path}")
+        for info in archive.infolist():
+            _check_claim(path, archive, info)
+    file.seek(0)
+
+
+def _check_claim(path: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> None:
+    """What is no array is none of the limit's business: reading it tells what it is."""
+    try:
+        with archive.open(info) as member:
+            version = np.lib.format.read_magic(member)
+            first = version == (1, 0)
+            read = np.lib.format.read_array_header_1_0 if first else np.lib.format.read_array_header_2_0
+            shape, _, dtype = read(member)
+    except UNREADABLE:
+        return
+    claimed = math.prod(shape) * dtype.itemsize
+    if claimed > info.file_size:
+        array = info.filename.removesuffix(".npy")
+        what = f'array "{array}" of {path}: a shape {list(shape)} of {claimed:,} bytes'
+        raise violation(what, given=f"{info.file_size:,} bytes in the file")
+
+
+def _member(path: str, archive: Mapping[str, np.ndarray], key: str) -> np.ndarray:
+    try:
+        array = archive[key]
+    except UNREADABLE as error:
+        raise violation(f'cannot read array "{key}" of {path}: {_reason(error)}') from error
+    if not isinstance(array, np.ndarray):
+        raise violation(f'cannot read "{key}" of {path}: it is not an array')
+    return array
+
+
+def write_npz(path: StrPath, arrays: Mapping[str, np.ndarray]) -> None:
+    """Write arrays under their names (any names), atomically and the same bytes every time.
+
+    bfloat16 is stored as numpy's `V2`. numpy.savez would refuse an array that is called `file`.
+    """
+    if is_special(path):  # a device does not know where in an archive it is
+        archive = BytesIO()
+        write_archive(archive, arrays)
+        write_whole(path, archive.getvalue())
+        return
+    with whole_file(path) as file:
+        write_archive(file, arrays)
+
+
+def write_archive(file: BinaryIO, arrays: Mapping[str, np.ndarray]) -> None:
+    """The bytes of `write_npz`."""
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        for name, array in arrays.items():
+            with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
