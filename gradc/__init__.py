@@ -21,13 +21,12 @@ if TYPE_CHECKING:
         UsageError,
     )
     from dialects.support.limits import Limits
+    from gradc.base.version import __version__
     from gradc.builder.graph import Graph
     from gradc.compiler.driver import Compiled, compile
     from gradc.faults.crash import InternalError
     from gradc.reporting.collect import report
     from gradc.reporting.data import Report
-
-__version__ = "0.1.0"
 
 __all__ = [
     "Compiled",
@@ -45,6 +44,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "__version__": "gradc.base.version",
     "Compiled": "gradc.compiler.driver",
     "Diagnostic": "dialects.support.diagnostics",
     "GradcError": "dialects.support.diagnostics",

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from math import exp, log
 from typing import Any
 
-from gradc import __version__
 from gradc.base.machine import this_machine
+from gradc.base.version import __version__
 from gradc.bench.floors import CLOSE, Group, Target
 from gradc.bench.run import Outcome, Result, Settings
 from gradc.files.json_text import json_text

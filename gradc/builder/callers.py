@@ -9,7 +9,6 @@ import numpy as np
 import xdsl
 
 import dialects
-import gradc
 import passes
 from dialects.support.diagnostics import Position
 
@@ -38,7 +37,8 @@ def _folder(file: str | None) -> str:
     return os.path.join(os.path.dirname(file), "")
 
 
-OURS = tuple(_folder(package.__file__) for package in (gradc, passes, dialects, xdsl, np))
+GRADC = _folder(os.path.dirname(__file__))
+OURS = (GRADC, *(_folder(package.__file__) for package in (passes, dialects, xdsl, np)))
 PYTHONS = (_folder(os.__file__), "<frozen ", "<__array_function__")
 INSTALLED = tuple(os.path.join(PYTHONS[0], name, "") for name in ("site-packages", "dist-packages"))
 """Folders within Python's own, of code that may be the user's."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dialects.support import spelling
-from gradc import __version__
+from gradc.base.version import __version__
 from gradc.cli import completion
 from gradc.cli.completion import a_case, a_file, a_pass, a_raced_strategy, peers_of
 from gradc.cli.errors import EXIT_CHECK_FAILED, one_line_errors

@@ -34,7 +34,7 @@ from dialects.support.diagnostics import (
     UsageError,
     nearest,
 )
-from gradc import __version__
+from gradc.base.version import __version__
 from gradc.cli.errors import one_line_errors
 from gradc.compiler.pipeline_text import PIPELINES, parse_passes, usage
 from gradc.files.reading import read_bytes, shown, unreadable

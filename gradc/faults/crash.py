@@ -23,6 +23,8 @@ from xdsl.passes import ModulePass
 
 import dialects
 from dialects.support.diagnostics import GradcError
+from gradc.base.installed import PACKAGES, RUNTIMES, installed_version
+from gradc.base.version import __version__
 from gradc.faults.recipes import IMPORT, PASSES, Recipe
 from gradc.files.writing import write_whole
 from gradc.graph.printing import whole
@@ -162,9 +164,6 @@ def _folders(faults: list[str]) -> Iterator[Path]:
 
 
 def versions() -> str:
-    from gradc import __version__
-    from gradc.insight.doctor import PACKAGES, RUNTIMES, installed_version
-
     found = {"gradc": __version__} | {name: installed_version(name) for name in (*PACKAGES, *RUNTIMES)}
     packages = [f"{name} {version}" for name, version in found.items() if version]
     return ", ".join([*packages, f"Python {platform.python_version()}", platform.platform()])

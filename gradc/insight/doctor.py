@@ -5,16 +5,14 @@ from __future__ import annotations
 import platform
 import sys
 from dataclasses import asdict, dataclass
-from importlib.metadata import PackageNotFoundError, version
 
-from gradc import __version__
 from gradc.base.extras import install
+from gradc.base.installed import PACKAGES, RUNTIMES, installed_version
 from gradc.base.machine import this_machine
+from gradc.base.version import __version__
 from gradc.files.json_text import json_text
 from gradc.terminal.tables import PLAIN, POOR, Look
 
-PACKAGES = ("onnx", "xdsl", "numpy", "ml_dtypes", "click", "platformdirs", "rich")
-RUNTIMES = ("onnxruntime", "onnxruntime-gpu")
 REPORT = ("jinja2", "pillow", "pygraphviz")
 """What `gradc report` needs besides."""
 
@@ -41,14 +39,6 @@ def examine() -> list[Finding]:
 
 def _python_advice() -> str:
     return "" if sys.version_info >= (3, 11) else "gradc needs Python 3.11 or newer"
-
-
-def installed_version(name: str) -> str | None:
-    """The version of an installed package."""
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
 
 
 def _package(name: str) -> Finding:

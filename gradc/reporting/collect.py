@@ -16,11 +16,11 @@ from dialects.onnx.ops import ConstantOp
 from dialects.support.diagnostics import GradcError, UsageError, kind_of
 from dialects.support.documented_op import DocumentedOp
 from dialects.support.limits import Limits, using
-from gradc import __version__
+from gradc.base.installed import installed_version
 from gradc.base.machine import this_machine
+from gradc.base.version import __version__
 from gradc.compiler.driver import AUTO, Compiled, Options, compile_module, constants_of, load
 from gradc.graph.constants import bind_constants
-from gradc.insight.doctor import installed_version
 from gradc.insight.explain import Explanation, explain
 from gradc.model import saving
 from gradc.reporting.data import NOT_COMPILED, Missing, Model, Report, Run, Settings

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from gradc import __version__
 from gradc.base.machine import Machine, this_machine
+from gradc.base.version import __version__
 from passes.kernels.target import Target
 from passes.strategies import by_name
 

@@ -9,7 +9,7 @@ import onnxruntime
 import pytest
 from support.cli import run_gradc
 
-from gradc.base import extras, machine
+from gradc.base import extras, installed, machine
 from gradc.insight import doctor
 from gradc.runtime import session as runtime
 
@@ -25,7 +25,7 @@ def without(monkeypatch, *missing: str, also: dict[str, str] | None = None) -> N
             raise PackageNotFoundError(name)
         return version(name)
 
-    monkeypatch.setattr(doctor, "version", asked)
+    monkeypatch.setattr(installed, "version", asked)
 
 
 def report() -> dict[str, tuple[str, str]]:

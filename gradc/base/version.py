@@ -1,0 +1,3 @@
+"""The version of gradc."""
+
+__version__ = "0.1.0"
