@@ -1,4 +1,4 @@
-"""Hold a compiled model against the numpy reference of its source."""
+"""Hold what a model gives against the numpy reference of the graph that it was compiled from."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from dialects.support import entry, shapes
 from dialects.support.documented_op import DocumentedOp
 from dialects.support.dtypes import HALVES, by_name, name_of, of_numpy
 from gradc.checking.exact import exact, magnitudes
-from gradc.compiler.driver import Compiled
 from gradc.graph.tensors import TensorInfo, checked_inputs, tensor_info
 from gradc.terminal import progress
 
@@ -61,7 +60,8 @@ class OutputError:
 
 
 def verify_outputs(
-    compiled: Compiled,
+    source: ModuleOp,
+    model_inputs: Sequence[TensorInfo],
     inputs: Mapping[str, np.ndarray],
     outputs: Mapping[str, np.ndarray],
     rtol: float | None = None,
@@ -70,39 +70,42 @@ def verify_outputs(
 
     `rtol` replaces the bound of every output.
     """
-    fed = in_order(compiled, inputs)
-    return compare_outputs(compiled, fed, outputs, reference(compiled.source, fed), rtol)
+    fed = in_order(source, model_inputs, inputs)
+    return compare_outputs(source, fed, outputs, reference(source, fed), rtol)
 
 
 def compare_outputs(
-    compiled: Compiled,
+    source: ModuleOp,
     fed: Sequence[np.ndarray],
     outputs: Mapping[str, np.ndarray],
     expected: Sequence[np.ndarray],
     rtol: float | None = None,
 ) -> list[OutputError]:
     """`verify_outputs`, for who has the reference's outputs for these inputs."""
-    function = entry.entry_function(compiled.source)
-    limits = bounds(compiled.source) if rtol is None else [rtol] * len(expected)
-    names, within = entry.output_names(function), may_overflow_within(compiled.source)
+    function = entry.entry_function(source)
+    limits = bounds(source) if rtol is None else [rtol] * len(expected)
+    names, within = entry.output_names(function), may_overflow_within(source)
     given = list(zip(names, expected, limits, within, strict=True))
     rows = [compare(name, outputs[name], want, limit, inner) for name, want, limit, inner in given]
     if rtol is None and not all(row.ok for row in rows):
-        return _second_look(compiled.source, fed, outputs, [want.dtype for want in expected], rows)
+        return _second_look(source, fed, outputs, [want.dtype for want in expected], rows)
     return rows
 
 
-def in_order(compiled: Compiled, inputs: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+def in_order(
+    source: ModuleOp, model_inputs: Sequence[TensorInfo], inputs: Mapping[str, np.ndarray]
+) -> list[np.ndarray]:
     """The inputs as the source takes them; GradcError where one is missing, unknown or of a wrong shape.
 
     One that the model does not have may be missing where its shape is known, by the names of dims, too.
     """
-    function = entry.entry_function(compiled.source)
+    function = entry.entry_function(source)
     names = entry.input_names(function)
-    model = {info.name: info for info in compiled.inputs}
+    model = {info.name: info for info in model_inputs}
     declared = [tensor_info(name, argument) for name, argument in zip(names, function.args, strict=True)]
     known = [model.get(info.name) or info for info in declared]
-    arrays = checked_inputs(declared, {**_stand_ins(compiled.dropped_inputs, known, inputs), **inputs})
+    dropped = [name for name in names if name not in model]
+    arrays = checked_inputs(declared, {**_stand_ins(dropped, known, inputs), **inputs})
     return [arrays[name] for name in names]
 
 

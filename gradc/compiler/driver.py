@@ -6,6 +6,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -164,7 +165,7 @@ class Compiled:
         """Write the model, whole or not at all; weights beyond 2 GB go to a `.data` file beside it."""
         from gradc.model.saving import save_model
 
-        with blamed_on_edits(self):
+        with self._blamed_on_edits():
             save_model(self.model, arguments.path("path", path))
 
     def run(
@@ -194,7 +195,7 @@ class Compiled:
             check_runnable(self.source)
             given = _by_name("inputs", inputs)
             self._sizes.checked_inputs(self.inputs, self._read(given))
-            arrays = in_order(self, given)
+            arrays = in_order(self.source, self.inputs, given)
             self._sizes.check(dict(zip(entry.input_names(function), arrays, strict=True)))
             expected = reference(self.source, arrays)
         return dict(zip(entry.output_names(function), expected, strict=True))
@@ -212,7 +213,7 @@ class Compiled:
             options = asdict(self.options) | {"threads": count}
             recipe = Recipe(SESSION, "onnxruntime, which refuses the model", options=options, ep=provider)
             written = crash.reproducer(recipe, lambda: whole(self.module))
-            with blamed_on_edits(self), written, blamed_on_nodes(self.module):
+            with self._blamed_on_edits(), written, blamed_on_nodes(self.module):
                 self._sessions[key] = Session(self.model, ep=provider, threads=count, sizes=self._sizes)
         return self._sessions[key]
 
@@ -226,7 +227,7 @@ class Compiled:
     def _repr_html_(self) -> str:
         from gradc.drawing.notebook import compiled_html
 
-        return compiled_html(self)
+        return compiled_html(self.module, self.inputs, self.outputs, self.options.resolved(), self.remarks)
 
     def __getstate__(self) -> dict[str, Any]:
         """What it takes to be the same elsewhere: sessions are made anew there."""
@@ -236,6 +237,9 @@ class Compiled:
     def __setstate__(self, state: dict[str, Any]) -> None:
         modules = {name: restored(state[name]) for name in ("source", "module")}
         self.__dict__.update(state | modules)
+
+    def _blamed_on_edits(self) -> AbstractContextManager[None]:
+        return blamed_on_edits(self.model, self.module, self.options.resolved().opset)
 
     @cached_property
     def _sizes(self) -> RunTimeSizes:

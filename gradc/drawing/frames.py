@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from html import escape
 from importlib.resources import files
-from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
 
 from dialects.support.diagnostics import GradcError
 
-if TYPE_CHECKING:
-    from gradc.reporting.data import Report
-
 STYLES = ("tokens.css", "viewer.css")
 
 
-def framed(report: Report) -> str:
-    """The page; without what it takes to make one, what to install."""
+def framed(page: Callable[[], str], title: str) -> str:
+    """A page; without what it takes to make one, what to install."""
     try:
-        return _frame(report.html(), f"report of {report.title}", "46rem")
+        return _frame(page(), title, "46rem")
     except GradcError as error:
         return f"<p>{escape(str(error))}</p>"
 
@@ -32,7 +29,7 @@ def drawn(module: ModuleOp, name: str) -> str:
         svg = picture(module, name)
     except GradcError:
         return ""
-    style = "".join(files("gradc.reporting").joinpath(file).read_text("utf-8") for file in STYLES)
+    style = "".join(files("gradc.drawing").joinpath(file).read_text("utf-8") for file in STYLES)
     page = f'<!doctype html><meta charset="utf-8"><style>{style}</style><div class="drawn">{svg}</div>'
     return _frame(page, "the graph", "26rem")
 

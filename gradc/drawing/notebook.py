@@ -9,9 +9,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from itertools import chain
-from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation, SSAValue
 
 from dialects.onnx.base import OnnxOp
@@ -19,9 +18,7 @@ from dialects.onnx.ops import ConstantOp
 from dialects.support import dtypes, shapes
 from dialects.support.diagnostics import Diagnostic, name_of
 from gradc.graph.tensors import TensorInfo, tensor_info
-
-if TYPE_CHECKING:
-    from gradc.compiler.driver import Compiled
+from passes.kernels.target import Target
 
 DRAWN = 60
 """Nodes up to which a compiled graph is drawn: more are for a report."""
@@ -38,19 +35,24 @@ STYLE = """
 """
 
 
-def compiled_html(compiled: Compiled) -> str:
-    """Its edge, its nodes by kind, the strategy of each gradient, what should be known, a picture."""
+def compiled_html(
+    module: ModuleOp,
+    inputs: Sequence[TensorInfo],
+    outputs: Sequence[TensorInfo],
+    target: Target,
+    remarks: Iterable[Diagnostic],
+) -> str:
+    """Of a compiled graph its edge, its nodes by kind, the strategies, what should be known, a picture."""
     from gradc.drawing.frames import drawn
 
-    nodes = [op for op in compiled.module.walk() if isinstance(op, OnnxOp) and not isinstance(op, ConstantOp)]
-    target = compiled.options.resolved()
-    picture = drawn(compiled.module, "model") if len(nodes) <= DRAWN else ""
+    nodes = [op for op in module.walk() if isinstance(op, OnnxOp) and not isinstance(op, ConstantOp)]
+    picture = drawn(module, "model") if len(nodes) <= DRAWN else ""
     parts = (
         f"<p><strong>{len(nodes)} ONNX nodes</strong> for {target.name}, opset {target.opset}: "
         f"{_counts(Counter(op.onnx_name() for op in nodes))}</p>",
-        _edge(compiled.inputs, compiled.outputs),
+        _edge(inputs, outputs),
         _table(("gradient", "strategy", "nodes"), _strategies(nodes)),
-        *map(_remark, compiled.remarks),
+        *map(_remark, remarks),
         picture,
     )
     return _shown(parts)

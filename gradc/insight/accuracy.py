@@ -51,7 +51,7 @@ def report(
 ) -> Report:
     """`outputs` are what the compiled graph made of `inputs`; its ops are compiled and run on `ep`."""
     function = entry.entry_function(compiled.source)
-    fed = in_order(compiled, inputs)
+    fed = in_order(compiled.source, compiled.inputs, inputs)
     got = [outputs[name] for name in entry.output_names(function)]
     rows = _rows(entry.output_names(function), got, compiled.source, fed)
     gradients = [op for op in function.body.block.ops if isinstance(op, DocumentedOp)]

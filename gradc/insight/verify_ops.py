@@ -69,12 +69,12 @@ def verify(
     several; not if `rtol` replaces the bounds. If all are right, the worst is there to tell how right, and
     whichever could not be looked at.
     """
-    fed = in_order(compiled, inputs)
+    fed = in_order(compiled.source, compiled.inputs, inputs)
     ops = depth(compiled.source)
     looks = rtol is None and ops > MOST_AT_ONCE
     expected, errors = _with_ops(compiled, fed, ep, threads) if looks else (None, [])
     expected = reference(compiled.source, fed) if expected is None else expected
-    rows = compare_outputs(compiled, fed, outputs, expected, rtol)
+    rows = compare_outputs(compiled.source, fed, outputs, expected, rtol)
     if rtol is None and not looks and ops > 1 and not all(row.ok for row in rows):
         _, errors = _with_ops(compiled, fed, ep, threads)
     return [*rows, *_telling(errors)]
@@ -165,7 +165,7 @@ class _Ops:
     ) -> OpError:
         names = entry.input_names(entry.entry_function(single.source))
         got = single.session(self._ep, self._threads).run(dict(zip(names, free, strict=True)))
-        worst = max(compare_outputs(single, free, got, results), key=lambda row: row.worst)
+        worst = max(compare_outputs(single.source, free, got, results), key=lambda row: row.worst)
         strategy = single.options.spelled_strategy
         return _of_op(op, worst, "" if strategy == AUTO else strategy)
 

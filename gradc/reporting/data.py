@@ -176,7 +176,7 @@ class Report:
     def _repr_html_(self) -> str:
         from gradc.drawing.frames import framed
 
-        return framed(self)
+        return framed(self.html, f"report of {self.title}")
 
 
 def _counted(count: int, word: str) -> str:

@@ -24,6 +24,7 @@ from gradc.reporting.data import NOT_COMPILED, Missing, Model, PassRecord, Repor
 from gradc.terminal.numbers import number, size, time
 
 PACKAGE = "gradc.reporting"
+DRAWING = "gradc.drawing"
 SECTIONS = (
     ("summary", "Summary"),
     ("remarks", "Remarks"),
@@ -39,8 +40,8 @@ SECTIONS = (
 def page(report: Report) -> str:
     """The HTML. Raises UnsupportedError where the packages of the extra `report` are not installed."""
     environment = _environment()
-    style = "".join(map(_asset, ("tokens.css", "page.css", "viewer.css")))
-    script = "".join(map(_asset, ("viewer.js", "page.js")))
+    style = _asset(DRAWING, "tokens.css") + _asset(PACKAGE, "page.css") + _asset(DRAWING, "viewer.css")
+    script = _asset(DRAWING, "viewer.js") + _asset(PACKAGE, "page.js")
     safe = import_module("markupsafe").Markup
     pictures = [drawing | {"svg": safe(drawing["svg"])} for drawing in drawings.pictures(report)]
     images, images_missing = drawings.images(report)
@@ -112,8 +113,8 @@ def _visible(value: Any) -> Any:
     return "\n".join(map(printable, value.split("\n")))
 
 
-def _asset(name: str) -> str:
-    return files(PACKAGE).joinpath(name).read_text("utf-8")
+def _asset(package: str, name: str) -> str:
+    return files(package).joinpath(name).read_text("utf-8")
 
 
 def _policy(script: str) -> str:

@@ -21,7 +21,7 @@ from gradc.compiler.driver import Options, compile_module, load
 from gradc.drawing.picture import picture
 
 ROOT = Path(__file__).resolve().parents[2]
-REPORTING = ROOT / "gradc" / "reporting"
+DRAWING = ROOT / "gradc" / "drawing"
 WIDE = {"width": 1200, "height": 900, "deviceScaleFactor": 1, "mobile": False}
 PHONE = {"width": 360, "height": 780, "deviceScaleFactor": 2, "mobile": True}
 HOSTILE = (
@@ -86,8 +86,8 @@ def page_of(modules: dict[str, ModuleOp]) -> str:
     viewers = "".join(
         f'<div class="viewer">{picture(module, name)}</div>' for name, module in modules.items()
     )
-    style = (REPORTING / "viewer.css").read_text(encoding="utf-8")
-    script = (REPORTING / "viewer.js").read_text(encoding="utf-8")
+    style = (DRAWING / "viewer.css").read_text(encoding="utf-8")
+    script = (DRAWING / "viewer.js").read_text(encoding="utf-8")
     return (
         '<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
         '<link rel="icon" href="data:,">'

@@ -100,7 +100,7 @@ def test_the_module_compiles_to_the_right_numbers(text: str):
     problem = Problem.parse(text)
     compiled = gradc.compile(problem.module())
     fed = problem.feeds()
-    assert all(row.ok for row in verify_outputs(compiled, fed, compiled.run(fed)))
+    assert all(row.ok for row in verify_outputs(compiled.source, compiled.inputs, fed, compiled.run(fed)))
     for name, array in fed.items():
         info = next(info for info in compiled.inputs if info.name == name)
         assert array.ndim == len(info.shape)

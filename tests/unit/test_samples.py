@@ -170,7 +170,7 @@ def test_samples_satisfy_every_op(graphs):
     def check(graph, seed):
         compiled = gradc.compile(graph)
         fed = random_inputs(compiled.source, seed)
-        assert all(row.ok for row in verify_outputs(compiled, fed, compiled.run(fed)))
+        assert all(row.ok for row in verify_outputs(compiled.source, compiled.inputs, fed, compiled.run(fed)))
 
     check()
 

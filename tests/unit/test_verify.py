@@ -164,14 +164,14 @@ class TestBounds:
     def test_chains_of_half_types_pass(self, dtype, seed):
         compiled = gradc.compile(chain(6, dtype))
         fed = random_inputs(compiled.source, seed)
-        assert all(row.ok for row in verify_outputs(compiled, fed, compiled.run(fed)))
+        assert all(row.ok for row in verify_outputs(compiled.source, compiled.inputs, fed, compiled.run(fed)))
 
     def test_a_chain_that_overflows_within(self):
         """The reference stores f16 between the ops; the model does not."""
         compiled = gradc.compile(chain(6, "f16"))
         drawn = random_inputs(compiled.source, 0)
         fed = {name: array * array.dtype.type(100) for name, array in drawn.items()}
-        (row,) = verify_outputs(compiled, fed, compiled.run(fed))
+        (row,) = verify_outputs(compiled.source, compiled.inputs, fed, compiled.run(fed))
         assert row.ok
         (want,) = reference(compiled.source, list(fed.values()))
         assert not np.isfinite(want).all()
@@ -210,20 +210,20 @@ class TestBounds:
         for seed in range(12):
             compiled, fed = self.cancelling(length, dtype, seed)
             got = compiled.run(fed)
-            assert all(row.ok for row in verify_outputs(compiled, fed, got))
+            assert all(row.ok for row in verify_outputs(compiled.source, compiled.inputs, fed, got))
             (want,) = reference(compiled.source, [fed["dy"], fed["w"]])
             far += not compare("dx", got["dx"], want, bounds(compiled.source)[0]).ok
             off = np.abs(want.astype(np.float64)).max() + (10.0 if dtype == "f32" else 0.0)
             wrong = {"dx": (got["dx"].astype(np.float64) + off).astype(want.dtype)}
-            assert not all(row.ok for row in verify_outputs(compiled, fed, wrong))
+            assert not all(row.ok for row in verify_outputs(compiled.source, compiled.inputs, fed, wrong))
         assert far
 
     def test_denormals(self):
         compiled = gradc.compile(chain(1))
         fed = {"dy": np.full((1, 3, 6, 6), 1e-45, np.float32), "w": np.full((3, 3, 3, 3), 0.4, np.float32)}
-        assert all(row.ok for row in verify_outputs(compiled, fed, compiled.run(fed)))
+        assert all(row.ok for row in verify_outputs(compiled.source, compiled.inputs, fed, compiled.run(fed)))
         far = {"dx": compiled.run(fed)["dx"] + np.float32(1e-42)}
-        assert not all(row.ok for row in verify_outputs(compiled, fed, far))
+        assert not all(row.ok for row in verify_outputs(compiled.source, compiled.inputs, fed, far))
 
     @pytest.mark.parametrize("dtype", HALVES)
     def test_the_reference_is_rounded_once(self, dtype):
@@ -240,5 +240,5 @@ def test_npz_inputs_of_bfloat16(tmp_path):
     compiled = gradc.compile(graph)
     fed = random_inputs(compiled.source, 0)
     raw = {name: array.view("V2") for name, array in fed.items()}
-    (row,) = verify_outputs(compiled, raw, compiled.run(raw))
+    (row,) = verify_outputs(compiled.source, compiled.inputs, raw, compiled.run(raw))
     assert row.ok

@@ -75,7 +75,7 @@ def rows_of(compiled: gradc.Compiled) -> tuple[bool, list[OpError]]:
     outputs = compiled.run(fed)
     rows = verify_ops.verify(compiled, fed, outputs)
     whole = [row for row in rows if not isinstance(row, OpError)]
-    assert whole == verify_outputs(compiled, fed, outputs)
+    assert whole == verify_outputs(compiled.source, compiled.inputs, fed, outputs)
     return all(row.ok for row in whole), [row for row in rows if isinstance(row, OpError)]
 
 

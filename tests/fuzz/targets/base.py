@@ -106,7 +106,7 @@ def checked(compiled: Compiled, given: Arrays | None = None) -> str:
         raise Finding(f"run: {error}") from None
     if given is None and not _is_static(compiled.source) and not _as_declared(compiled.source, results):
         return "random inputs that do not fit the declared results"
-    wrong = [row for row in verify_outputs(compiled, fed, results) if not row.ok]
+    wrong = [row for row in verify_outputs(compiled.source, compiled.inputs, fed, results) if not row.ok]
     wrong = [row for row in wrong if not _is_cancellation(compiled, fed, results, row)]
     if wrong:
         worst = ", ".join(f"{row.name} {row.worst:.3g} > {row.rtol:.3g}" for row in wrong)
