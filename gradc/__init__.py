@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gradc.compiler.driver import Compiled, compile
     from gradc.faults.crash import InternalError
     from gradc.reporting.collect import report
-    from gradc.reporting.data import Report
+    from gradc.reporting.report import Report
 
 __all__ = [
     "Compiled",
@@ -51,7 +51,7 @@ _HOMES = {
     "Graph": "gradc.builder.graph",
     "InternalError": "gradc.faults.crash",
     "Limits": "dialects.support.limits",
-    "Report": "gradc.reporting.data",
+    "Report": "gradc.reporting.report",
     "UnsupportedError": "dialects.support.diagnostics",
     "UsageError": "dialects.support.diagnostics",
     "compile": "gradc.compiler.driver",

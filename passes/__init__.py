@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from importlib import import_module
 from typing import TypeVar
-
-from xdsl.passes import ModulePass
 
 PASS_NAMES = (
     "materialize-constants",
@@ -61,12 +58,6 @@ is chosen."""
 T = TypeVar("T")
 
 
-def all_passes() -> dict[str, Callable[[], type[ModulePass]]]:
-    """Every pass by name, imported when it is asked for."""
-    passes = {name: lambda name=name: class_of("passes", name, ModulePass) for name in PASS_NAMES}
-    return passes | {name: lambda name=name: _strategy_pass(name) for name in STRATEGY_NAMES}
-
-
 def class_of(package: str, name: str, base: type[T]) -> type[T]:
     """The class with that `name` in the file of that name; LookupError says what is not there."""
     module = import_module(f"{package}.{name.replace('-', '_')}")
@@ -74,10 +65,3 @@ def class_of(package: str, name: str, base: type[T]) -> type[T]:
         if isinstance(found, type) and issubclass(found, base) and vars(found).get("name") == name:
             return found
     raise LookupError(f'{module.__file__} has no {base.__name__} with name = "{name}"')
-
-
-def _strategy_pass(name: str) -> type[ModulePass]:
-    from passes.strategies import by_name
-    from passes.strategies.base import pass_of
-
-    return pass_of(type(by_name()[name]))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from gradc.problems import Problem
+from gradc.problems import Problem, parse_problem
 
 MOST_PRODUCTS = 4e8
 """Multiplications of a convolution."""
@@ -32,7 +32,7 @@ def problems(seed: int, count: int) -> Iterator[Problem]:
         if text is None or text in found:
             continue
         found.add(text)
-        yield Problem.parse(text)
+        yield parse_problem(text)
 
 
 def _size(rng: np.random.Generator, low: float, high: float) -> int:

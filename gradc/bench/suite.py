@@ -18,7 +18,6 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import PassPipeline
 
 import dialects
-import passes
 from dialects.support import dtypes, entry, shapes
 from dialects.support.diagnostics import Diagnostic, Position, UsageError, nearest, violation
 from dialects.support.limits import check, check_tensor
@@ -28,8 +27,9 @@ from gradc.bench.run import Case
 from gradc.compiler.driver import load
 from gradc.files.reading import near, read_bytes
 from gradc.graph.constants import bind_constants
-from gradc.problems import KINDS, OPS, Problem
+from gradc.problems import KINDS, OPS, Problem, parse_problem, problem_of
 from passes import pipelines
+from passes.registry import all_passes
 
 SUITES = ("quick", "full")
 DRAWN, DRAWN_CASES = "drawn", 60
@@ -82,7 +82,7 @@ def _alternatives(text: str, place: Position | None) -> Iterator[Problem]:
         name, equals, value = field.rpartition("=")
         fields.append([name + equals + choice for choice in value.split("|")])
     check("ops", prod(map(len, fields)), "problems of one line")
-    return (Problem.parse(",".join(chosen), place) for chosen in product(*fields))
+    return (parse_problem(",".join(chosen), place) for chosen in product(*fields))
 
 
 def _cases_of_file(path: str) -> list[Case]:
@@ -103,9 +103,9 @@ def problems_of_source(path: str) -> list[Problem]:
     module = load(path)
     bind_constants(module, _declared_constants(path, module))
     spec = ",".join((*pipelines.CANONICALIZE, *pipelines.LOWER))
-    for pass_ in PassPipeline.parse_spec(passes.all_passes(), spec).passes:
+    for pass_ in PassPipeline.parse_spec(all_passes(), spec).passes:
         pass_.apply(dialects.context(), module)
-    found = [Problem.of(op) for op in module.walk() if type(op) in OPS]
+    found = [problem_of(op) for op in module.walk() if type(op) in OPS]
     if not found:
         raise violation(f"{path} has no gradient op")
     return found

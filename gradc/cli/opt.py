@@ -46,7 +46,7 @@ from gradc.importers.mlir_text import PlacingParser
 from gradc.importers.text import decode
 from gradc.terminal import streams, voice
 from gradc.terminal.streams import STDIN_NAME, read_stdin, write_stdout
-from passes import all_passes
+from passes.registry import all_passes
 
 STDIN = STDOUT = "-"
 

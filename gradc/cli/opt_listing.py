@@ -10,7 +10,8 @@ from typing import Any
 from gradc.compiler.pipeline_text import PIPELINES
 from gradc.files.json_text import json_text
 from gradc.terminal.tables import PLAIN, Look, table
-from passes import PASS_NAMES, all_passes
+from passes import PASS_NAMES
+from passes.registry import all_passes
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ from gradc.cli import commands
 from gradc.files.writing import write_whole
 from gradc.reporting import page
 from gradc.reporting.collect import collect
-from gradc.reporting.data import Report, as_json
+from gradc.reporting.data import as_json
+from gradc.reporting.report import Report
 from gradc.reporting.request import Request
 from gradc.terminal import progress
 from gradc.terminal.streams import write_stdout

@@ -16,7 +16,6 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass, PassPipeline
 
 import dialects
-import passes
 from dialects.onednn.convolution import ConvolutionBackwardDataOp
 from dialects.support import entry
 from dialects.support.attributes import documented_attributes
@@ -53,6 +52,7 @@ from passes import pipelines
 from passes.infer_types import settle_readings
 from passes.kernels import TARGETS
 from passes.kernels.target import Target
+from passes.registry import all_passes
 from passes.select_strategy import AUTO, SelectStrategyPass, find_strategy, unused_choices
 from passes.size_checks.writer import write_checks
 
@@ -409,14 +409,14 @@ def _settle_unused_inputs(module: ModuleOp, options: Options) -> tuple[Diagnosti
 
 
 def _passes(options: Options) -> tuple[ModulePass, ...]:
-    return PassPipeline.parse_spec(passes.all_passes(), options.pipeline).passes
+    return PassPipeline.parse_spec(all_passes(), options.pipeline).passes
 
 
 def to_gradients(module: ModuleOp, options: Options) -> tuple[Diagnostic, ...]:
     """`lower` up to where strategies are selected."""
     spec = pipelines.to_grad(options.resolved(), options.spelled_strategy)
     _write_names_down(module)
-    pipeline = PassPipeline.parse_spec(passes.all_passes(), spec).passes
+    pipeline = PassPipeline.parse_spec(all_passes(), spec).passes
     return _run(module, pipeline, options, start=module.clone())
 
 

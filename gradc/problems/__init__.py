@@ -16,7 +16,7 @@ implies), `steps` X / Y.
 
 from gradc.problems.base import Problem
 from gradc.problems.conv import ConvBackwardDataProblem, ConvTransposeBackwardDataProblem
-from gradc.problems.kinds import KINDS, OPS
+from gradc.problems.kinds import KINDS, OPS, parse_problem, problem_of
 from gradc.problems.resize import ResizeBackwardDynamicProblem, ResizeBackwardProblem
 
 __all__ = [
@@ -27,4 +27,6 @@ __all__ = [
     "Problem",
     "ResizeBackwardDynamicProblem",
     "ResizeBackwardProblem",
+    "parse_problem",
+    "problem_of",
 ]

@@ -11,14 +11,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Region, SSAValue
 
-from dialects.grad.conv import DATA_LAYOUTS
 from dialects.onnx.ops import ConstantOp
 from dialects.support import layouts, limits, shapes
-from dialects.support.diagnostics import GradcError, Position
 from dialects.support.documented_op import DocumentedOp, build
-from dialects.support.dtypes import FLOATS, by_name, name_of
+from dialects.support.dtypes import by_name, name_of
 from dialects.support.entry import set_names, update_function_type
 from dialects.support.shapes import Dim, Shape
 from gradc.problems.text import Fields, show_shape
@@ -40,33 +38,6 @@ class Problem(ABC):
     layout: str
     diff_dst: Shape
 
-    @staticmethod
-    def parse(text: str, place: Position | None = None) -> Problem:
-        """The problem of a string; GradcError for any other string.
-
-        `place` is where the string begins in a file: errors then point at the field at fault.
-        """
-        from gradc.problems.kinds import KINDS
-
-        fields = Fields(text, place)
-        kind = KINDS[fields.word(0, "kind", tuple(KINDS))]
-        dtype = fields.word(1, "dtype", FLOATS)
-        layout = fields.word(2, "layout", DATA_LAYOUTS)
-        fields.check_names(3, ("diff_dst", *kind.FIELDS))
-        problem = kind.read(fields, dtype, layout)
-        try:
-            _ = problem.diff_src
-        except GradcError as error:
-            raise fields.error(error.diagnostic.message) from None
-        return problem
-
-    @staticmethod
-    def of(op: Operation) -> Problem:
-        """The problem of a verified canonical gradient op (one of `kinds.OPS`)."""
-        from gradc.problems.kinds import OPS
-
-        return OPS[type(op)].of_op(op)
-
     def __str__(self) -> str:
         fields = {"diff_dst": show_shape(self.diff_dst)} | self._fields()
         return ",".join((self.KIND, self.dtype, self.layout, *(f"{k}={v}" for k, v in fields.items())))
@@ -79,7 +50,7 @@ class Problem(ABC):
     @classmethod
     @abstractmethod
     def of_op(cls, op: Any) -> Self:
-        """`of`, for an op of the class's kind."""
+        """The problem of a verified op of the class's kind."""
 
     @abstractmethod
     def _fields(self) -> dict[str, str]:
@@ -100,12 +71,6 @@ class Problem(ABC):
     @abstractmethod
     def feeds(self, seed: int = 0) -> dict[str, np.ndarray]:
         """Random values of the run-time inputs by name, with sizes for those that are `?`."""
-
-    def document(self) -> dict[str, Any] | None:
-        """The oneDNN Graph document of the same gradient, None where oneDNN has none."""
-        from gradc.problems.documents import document
-
-        return document(self)
 
     def module(self, seed: int = 0) -> ModuleOp:
         """A verified module with the one op, its run-time operands as inputs, `diff_src` as output."""

@@ -18,7 +18,7 @@ Attributes = dict[str, tuple[str, Any]]
 """Name -> type word and value."""
 
 
-def document(problem: Problem) -> dict[str, Any] | None:
+def document_of(problem: Problem) -> dict[str, Any] | None:
     """A document of one op: tensor 0 is diff_dst, 1 the weights or src, 2 diff_src; None if there is none.
 
     There is none for f64, for steps and coordinate rules that InterpolateBackward lacks, for sizes of

@@ -1,4 +1,4 @@
-"""The kinds of problems, by name and by canonical op."""
+"""The kinds of problems, by name and by canonical op: the problem of a string, and that of an op."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ from collections.abc import Mapping
 
 from xdsl.ir import Operation
 
+from dialects.grad.conv import DATA_LAYOUTS
+from dialects.support.diagnostics import GradcError, Position
+from dialects.support.dtypes import FLOATS
 from gradc.problems.base import Problem
 from gradc.problems.conv import ConvBackwardDataProblem, ConvTransposeBackwardDataProblem
 from gradc.problems.resize import ResizeBackwardDynamicProblem, ResizeBackwardProblem
+from gradc.problems.text import Fields
 
 KINDS: Mapping[str, type[Problem]] = {
     cls.KIND: cls
@@ -20,3 +24,26 @@ KINDS: Mapping[str, type[Problem]] = {
     )
 }
 OPS: Mapping[type[Operation], type[Problem]] = {cls.OP: cls for cls in KINDS.values()}
+
+
+def parse_problem(text: str, place: Position | None = None) -> Problem:
+    """The problem of a string; GradcError for any other string.
+
+    `place` is where the string begins in a file: errors then point at the field at fault.
+    """
+    fields = Fields(text, place)
+    kind = KINDS[fields.word(0, "kind", tuple(KINDS))]
+    dtype = fields.word(1, "dtype", FLOATS)
+    layout = fields.word(2, "layout", DATA_LAYOUTS)
+    fields.check_names(3, ("diff_dst", *kind.FIELDS))
+    problem = kind.read(fields, dtype, layout)
+    try:
+        _ = problem.diff_src
+    except GradcError as error:
+        raise fields.error(error.diagnostic.message) from None
+    return problem
+
+
+def problem_of(op: Operation) -> Problem:
+    """The problem of a verified canonical gradient op, one of OPS."""
+    return OPS[type(op)].of_op(op)

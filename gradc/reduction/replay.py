@@ -23,6 +23,7 @@ from gradc.importers.text import decode
 from gradc.tuning.records import Tuning
 from gradc.tuning.request import TuningRequest
 from gradc.tuning.stores import Store
+from passes.registry import all_passes
 
 EXIT_NOT_REPRODUCED, EXIT_REPRODUCED = 0, 70
 
@@ -103,9 +104,8 @@ def fault_of(module: ModuleOp, recipe: Recipe) -> Fault | None:
 
 
 def passes_of(recipe: Recipe) -> Sequence[ModulePass]:
-    import passes
 
-    return parse_passes(recipe.pipeline, passes.all_passes()) if recipe.pipeline else []
+    return parse_passes(recipe.pipeline, all_passes()) if recipe.pipeline else []
 
 
 def _fault_in_passes(module: ModuleOp, pipeline: Sequence[ModulePass]) -> Fault | None:

@@ -23,8 +23,9 @@ from gradc.compiler.driver import AUTO, Compiled, Options, compile_module, const
 from gradc.graph.constants import bind_constants
 from gradc.insight.explain import Explanation, explain
 from gradc.model import saving
-from gradc.reporting.data import NOT_COMPILED, Missing, Model, Report, Run, Settings
+from gradc.reporting.data import NOT_COMPILED, Missing, Model, Run, Settings
 from gradc.reporting.pointing import pointed
+from gradc.reporting.report import Report
 from gradc.reporting.request import Request
 from gradc.reporting.running import run
 from gradc.reporting.watching import Watch

@@ -10,10 +10,8 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from dialects.support.diagnostics import Diagnostic, GradcError, printable
-from gradc.base import arguments
 from gradc.checking.verify import OutputError
 from gradc.files.json_text import json_text
-from gradc.files.writing import StrPath, write_whole
 from gradc.graph.tensors import TensorInfo
 from gradc.insight import accuracy as accuracy
 from gradc.insight.explain import Explanation
@@ -108,12 +106,8 @@ class Run:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Report:
-    """What gradc did with a graph; each part that could not be had says why.
-
-    `failure` is why the graph does not compile. `source` and `result` are the modules before and after
-    the pipeline, `compiled` what can be saved and run.
-    """
+class Contents:
+    """What a report says of a graph, however it is shown."""
 
     title: str
     repeat: tuple[str, ...]
@@ -154,16 +148,6 @@ class Report:
             return "not verified"
         return "verified" if self.run.ok else "failed verification"
 
-    def save(self, path: StrPath) -> None:
-        """Write the page, whole or not at all. UnsupportedError without the `report` extra."""
-        write_whole(arguments.path("path", path), self.html().encode())
-
-    def html(self) -> str:
-        """The page: one file that needs no other."""
-        from gradc.reporting.page import page
-
-        return page(self)
-
     def __repr__(self) -> str:
         """`<Report of graph.json: target cpu, 5 gradients, 15 ONNX nodes, verified>`."""
         parts = [f"target {self.settings.target}"]
@@ -173,17 +157,12 @@ class Report:
             parts.append(_counted(sum(self.model.nodes.values()), "ONNX node"))
         return f"<Report of {printable(self.title)}: {', '.join([*parts, self.verdict])}>"
 
-    def _repr_html_(self) -> str:
-        from gradc.drawing.frames import framed
-
-        return framed(self.html, f"report of {self.title}")
-
 
 def _counted(count: int, word: str) -> str:
     return f"{count:,} {word}{'s' * (count != 1)}"
 
 
-def as_json(report: Report) -> str:
+def as_json(report: Contents) -> str:
     """All but the modules and the values of tensors; a part that is missing is `{"missing": why}`."""
     found = {
         "title": report.title,

@@ -15,13 +15,13 @@ from dialects.support.diagnostics import Diagnostic, GradcError, position_of, su
 from dialects.support.documented_op import DocumentedOp
 from dialects.support.findings import is_opaque
 from gradc.drawing.picture import picture
-from gradc.reporting.data import NOT_COMPILED, Array, Missing, Report
+from gradc.reporting.data import NOT_COMPILED, Array, Contents, Missing
 from gradc.reporting.heat import HeatMap, NoMap, error_map, heat_map
 
 MOST_ARRAYS = 12
 
 
-def pictures(report: Report) -> list[dict[str, Any]]:
+def pictures(report: Contents) -> list[dict[str, Any]]:
     """The source and the model; `svg`, or `why` there is none."""
     sides = (("before", "Source", report.source), ("after", "Model", report.result))
     wrong = [failure.diagnostic for failure in report.failures]
@@ -49,7 +49,7 @@ def _is_culprit(op: Operation, wrong: Sequence[Diagnostic]) -> bool:
     return any(d.position == place if place and d.position else d.subject == subject for d in wrong)
 
 
-def images(report: Report) -> tuple[list[dict[str, Any]], str]:
+def images(report: Contents) -> tuple[list[dict[str, Any]], str]:
     """The gradients that are images, and what outputs are off by; and why others are none."""
     if isinstance(report.run, Missing):
         return [], report.run.why

@@ -20,7 +20,7 @@ from gradc.insight.accuracy import Row
 from gradc.reporting import drawings
 from gradc.reporting.bars import gradients
 from gradc.reporting.changes import Line, Stretch, folded
-from gradc.reporting.data import NOT_COMPILED, Missing, Model, PassRecord, Report, Run
+from gradc.reporting.data import NOT_COMPILED, Contents, Missing, Model, PassRecord, Run
 from gradc.terminal.numbers import number, size, time
 
 PACKAGE = "gradc.reporting"
@@ -37,7 +37,7 @@ SECTIONS = (
 )
 
 
-def page(report: Report) -> str:
+def page(report: Contents) -> str:
     """The HTML. Raises UnsupportedError where the packages of the extra `report` are not installed."""
     environment = _environment()
     style = _asset(DRAWING, "tokens.css") + _asset(PACKAGE, "page.css") + _asset(DRAWING, "viewer.css")
@@ -65,7 +65,7 @@ def page(report: Report) -> str:
     )
 
 
-def _says_something(report: Report, section: str) -> bool:
+def _says_something(report: Contents, section: str) -> bool:
     """A graph that does not compile has fewer sections; where nothing ran there is one reason, not two."""
     match section:
         case "remarks":
@@ -127,7 +127,7 @@ def _shape(dims: shapes.Shape) -> str:
     return " × ".join("?" if dim is None else str(dim) for dim in dims) or "scalar"
 
 
-def _lede(report: Report) -> str:
+def _lede(report: Contents) -> str:
     settings = report.settings
     threads = f"{settings.threads} thread" + ("s" if settings.threads > 1 else "")
     return f"target {settings.target} · opset {settings.opset} · {threads}"
@@ -144,7 +144,7 @@ class Tile:
     mood: str = ""
 
 
-def _tiles(report: Report) -> Iterator[Tile]:
+def _tiles(report: Contents) -> Iterator[Tile]:
     count = sum(report.ops.values())
     if count:
         yield Tile("gradients", str(count), note=f"of {len(report.ops)} kind" + "s" * (len(report.ops) > 1))
@@ -162,7 +162,7 @@ def _tiles(report: Report) -> Iterator[Tile]:
         yield _verdict(report.run)
 
 
-def _time(report: Report) -> Iterator[Tile]:
+def _time(report: Contents) -> Iterator[Tile]:
     """The sum over the gradients of what the chosen strategies take, measured where all were.
 
     The nodes between them and what the runtime takes for a call are not in it.
@@ -197,7 +197,7 @@ def _verdict(run: Run) -> Tile:
     return Tile("worst error", number(worst.worst), note=note, mood="good" if run.ok else "bad")
 
 
-def _passes(report: Report) -> dict[str, Any]:
+def _passes(report: Contents) -> dict[str, Any]:
     if isinstance(report.passes, Missing):
         return {"passes": None, "total": 0}
     shown = [_pass(record) for record in report.passes]

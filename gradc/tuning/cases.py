@@ -13,7 +13,7 @@ from dialects.support import entry, shapes
 from dialects.support.interfaces import set_type
 from gradc.checking.samples import Sizes
 from gradc.graph.tensors import tensor_info
-from gradc.problems import OPS, Problem
+from gradc.problems import OPS, Problem, problem_of
 from gradc.tuning.stores import AT
 from passes.infer_types import InferTypesPass
 from passes.kernels.target import Target
@@ -67,8 +67,8 @@ def cases(module: ModuleOp, target: Target, given: GivenShapes) -> list[Case]:
     gradients, sized = _gradients(module), _gradients(_with_shapes(module, given))
     found: dict[tuple[str, str], Case] = {}
     for op, twin in zip(gradients, sized, strict=True):
-        problem = Problem.of(op)
-        sizes = _sizes(problem, Problem.of(twin))
+        problem = problem_of(op)
+        sizes = _sizes(problem, problem_of(twin))
         identity = (str(problem), str(sizes))
         if identity not in found:
             found[identity] = Case(problem, sizes, tuple(candidates(op, target)))

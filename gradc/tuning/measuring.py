@@ -13,7 +13,6 @@ from xdsl.ir import Block, Region
 from xdsl.passes import PassPipeline
 
 import dialects
-import passes
 from dialects.onnx import ops as onnx
 from dialects.support import dtypes, shapes
 from dialects.support.diagnostics import violation
@@ -26,13 +25,14 @@ from gradc.runtime.session import Bound, Session, ep_of
 from gradc.tuning.race import race
 from passes import pipelines
 from passes.kernels.target import Target
+from passes.registry import all_passes
 
 
 def lowered(problem: Problem, strategy: str, target: Target) -> ModuleOp:
     """The problem in ONNX, written with a strategy that does not refuse it."""
     module = problem.module()
     ctx = dialects.context()
-    for pass_ in PassPipeline.parse_spec(passes.all_passes(), pipelines.from_grad(target, strategy)).passes:
+    for pass_ in PassPipeline.parse_spec(all_passes(), pipelines.from_grad(target, strategy)).passes:
         pass_.apply(ctx, module)
     module.verify()
     return module

@@ -14,6 +14,7 @@ from dialects.support.shapes import shape_of
 from gradc.compiler.driver import Options, compile_module
 from gradc.importers.mlir_text import import_mlir
 from gradc.model.exporter import export
+from gradc.problems import parse_problem
 from gradc.problems.base import Problem
 from gradc.runtime.session import Session
 from passes import pipelines
@@ -54,7 +55,7 @@ ROWS = (
     ],
 )
 def test_rare_problems(strategy: str, text: str, weights: str):
-    problem = Problem.parse(text if weights == "constant" else f"{text},weights_are=input")
+    problem = parse_problem(text if weights == "constant" else f"{text},weights_are=input")
     got, wanted = _results(problem, strategy)
     np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-5)
 
@@ -63,7 +64,7 @@ def test_rows_of_padding_alone_are_refused():
     """Phase 1 of the first axis has one tap, and that reads one row behind the only one of diff_dst."""
     text = "conv_backward_data,f32,NXC,diff_dst=1x2x1x3,weights=2x2x4x2,strides=4x1,pads=1x0:0x0,residue=0x0"
     with pytest.raises(UnsupportedError, match="read nothing but padding"):
-        compile_module(Problem.parse(text).module(), Options(strategy="conv-nxc-to-row-sums", threads=1))
+        compile_module(parse_problem(text).module(), Options(strategy="conv-nxc-to-row-sums", threads=1))
 
 
 MANY_PHASES = (
@@ -77,7 +78,7 @@ MANY_PHASES = (
 @pytest.mark.parametrize("text", MANY_PHASES)
 def test_a_float64_stride_is_written_however_many_phases_it_has(text: str):
     """onnxruntime has no f64 ConvTranspose, which is what f32 ones of so many phases are written as."""
-    got, wanted = _results(Problem.parse(text), "auto")
+    got, wanted = _results(parse_problem(text), "auto")
     np.testing.assert_allclose(got, wanted, rtol=1e-12, atol=1e-12)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from gradc.compiler.driver import Compiled, Options, compile_module
+from gradc.problems import parse_problem
 from gradc.problems.base import Problem
 from passes.strategies import STRATEGIES
 
@@ -40,9 +41,9 @@ def compiled(dtype: str, strategy: str) -> Iterator[tuple[Problem, Compiled]]:
     (kind,) = (s for s in STRATEGIES if s.name == strategy)
     options = Options(strategy=strategy, threads=2, strict_ieee=kind.strict_only)
     for text in PROBLEMS:
-        problem = Problem.parse(text.replace("DTYPE", dtype))
+        problem = parse_problem(text.replace("DTYPE", dtype))
         (op,) = (op for op in problem.module().walk() if isinstance(op, problem.OP))
-        wide = Problem.parse(text.replace("DTYPE", "f32"))
+        wide = parse_problem(text.replace("DTYPE", "f32"))
         (asked,) = (op for op in wide.module().walk() if isinstance(op, wide.OP))
         if isinstance(op, kind.ops) and not kind().refusal(asked, options.resolved()):
             yield problem, compile_module(problem.module(), options)

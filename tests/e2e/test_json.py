@@ -12,7 +12,8 @@ from support.cli import Result, run_gradc, run_opt
 
 from gradc.compiler.pipeline_text import PIPELINES
 from gradc.files.json_text import json_text
-from passes import PASS_NAMES, all_passes
+from passes import PASS_NAMES
+from passes.registry import all_passes
 
 ROOT = Path(__file__).resolve().parents[2]
 GRAPH = ROOT / "examples" / "conv_backward.mlir"

@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 from gradc.bench.truth import truth
 from gradc.compiler.driver import Options, compile_module
 from gradc.importers.mlir_text import import_mlir
-from gradc.problems import Problem
+from gradc.problems import parse_problem
 
 onnxruntime = pytest.importorskip("onnxruntime")
 
@@ -33,7 +33,7 @@ def nodes(module: ModuleOp, strategy: str, directory: Path) -> list[onnx.NodePro
 
 
 def kinds(text: str, strategy: str, directory: Path) -> list[str]:
-    return [node.op_type for node in nodes(Problem.parse(text).module(), strategy, directory)]
+    return [node.op_type for node in nodes(parse_problem(text).module(), strategy, directory)]
 
 
 SHARED = [
@@ -91,7 +91,7 @@ FOLDED = [
 )
 def test_wide_channels_last_are_right(strategy: str, text: str):
     """Random problems of other tests rarely have the channels that these forms need."""
-    problem = Problem.parse(text)
+    problem = parse_problem(text)
     compiled = compile_module(problem.module(), Options(strategy=strategy, threads=1))
     (got,) = compiled.run(dict(problem.feeds(0))).values()
     assert truth(problem, 0).error(strategy, got, peer=False).ok

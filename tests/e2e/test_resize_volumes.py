@@ -10,6 +10,7 @@ from dialects.evaluate import evaluate
 from dialects.support.entry import entry_function, input_names
 from dialects.support.shapes import shape_of
 from gradc.model.exporter import export
+from gradc.problems import parse_problem
 from gradc.problems.base import Problem
 from gradc.runtime.session import Session, newest_opset
 from passes import pipelines
@@ -33,7 +34,7 @@ RULES = ("", "coordinates=corner", "interpolation=nearest_half_up", "interpolati
 @pytest.mark.parametrize("layout", ["NCX", "NXC"])
 @pytest.mark.parametrize("sizes", SIZES)
 def test_volumes(sizes: str, layout: str, rule: str):
-    problem = Problem.parse(",".join(filter(None, ["resize_backward", "f32", layout, SIZES[sizes], rule])))
+    problem = parse_problem(",".join(filter(None, ["resize_backward", "f32", layout, SIZES[sizes], rule])))
     (want,), feeds = _reference(problem)
     for opset in (13, Target().opset, newest_opset()):
         target = Target("cpu", opset)

@@ -12,7 +12,7 @@ import pytest
 import gradc
 from dialects.support import limits
 from dialects.support.limits import Limits
-from gradc.problems import Problem
+from gradc.problems import parse_problem
 from passes.strategies import base, choice
 
 COMPILATIONS, TOTAL = 200, 2_000
@@ -72,6 +72,6 @@ def test_what_is_kept_is_not_kept_for_each_target_and_limit(monkeypatch: pytest.
     text = "conv_backward_data,f32,NCX,diff_dst=1x4x7x5,weights=4x4x3x3,pads=1x1:1x1"
     for number in range(6):
         with limits.using(Limits(nodes=10_000 + number)):
-            gradc.compile(Problem.parse(text).module(), threads=1 + number)
+            gradc.compile(parse_problem(text).module(), threads=1 + number)
     assert len(base._written._kept) <= 4
     assert len(choice._seen._kept) <= 4

@@ -12,7 +12,7 @@ from support.problem_texts import texts, usual_texts
 from xdsl.ir import Operation
 
 from dialects.support.diagnostics import GradcError
-from gradc.problems import OPS, Problem
+from gradc.problems import OPS, parse_problem
 from passes.cost import exceeds, price_written
 from passes.cost.sizes import has_unknown
 from passes.kernels.target import Target
@@ -33,7 +33,7 @@ TARGETS = (
 
 def gradient(text: str) -> tuple[Operation, object]:
     """The op, and the module that it is in."""
-    module = Problem.parse(text).module()
+    module = parse_problem(text).module()
     (op,) = (op for op in module.walk() if type(op) in OPS)
     return op, module
 

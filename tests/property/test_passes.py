@@ -13,12 +13,12 @@ from support.problems import Node, Problem
 from xdsl.dialects.builtin import ModuleOp
 
 import dialects
-import passes
 from dialects.onednn.base import OneDNNConvOp
 from dialects.onednn.convolution import ConvolutionBackwardDataOp
 from dialects.onnx.ops import TransposeOp
 from passes import pipelines
 from passes.kernels.target import Target
+from passes.registry import all_passes
 from passes.strategies import by_name
 
 TARGETS = (Target(), Target("cuda"))
@@ -64,7 +64,7 @@ def test_other_orders_give_the_same_numbers(problem: Problem, order: list[str]):
     expected.check_module(module, ",".join(order))
 
 
-@pytest.mark.parametrize("name", passes.all_passes())
+@pytest.mark.parametrize("name", all_passes())
 def test_each_pass_by_itself(name: str):
     """On source ops and on canonical ones, whatever of them the pass knows.
 

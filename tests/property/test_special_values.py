@@ -22,7 +22,7 @@ import gradc
 from dialects.evaluate import evaluate
 from dialects.support.entry import entry_function, input_names
 from gradc.model.exporter import export
-from gradc.problems.base import Problem as CanonicalProblem
+from gradc.problems import parse_problem
 from gradc.runtime.session import Session
 from passes import pipelines
 from passes.kernels.target import Target
@@ -96,7 +96,7 @@ def same_patterns(seed: int, module: ModuleOp, execute=on_runtime) -> bool:
     return True
 
 
-gradc_problem = CanonicalProblem.parse
+gradc_problem = parse_problem
 
 
 def special(seed: int) -> bool:

@@ -18,7 +18,7 @@ from dialects.evaluate import evaluate
 from dialects.grad.resize import ResizeBackwardDynamicOp, ResizeBackwardOp
 from dialects.onnx.opsets import OLDEST
 from dialects.support.diagnostics import UnsupportedError
-from gradc.problems.base import Problem as CanonicalProblem
+from gradc.problems import parse_problem
 from passes import pipelines
 from passes.kernels import TARGETS, newest_opset
 from passes.kernels.target import Target
@@ -101,7 +101,7 @@ def test_a_strict_linear_resize_of_two_axes(opset: int, coordinates: str, layout
     """Every axis has a form, also from opset 19 on, where CUDA has no Pad."""
     target = Target("cuda", opset, threads=1, strict_ieee=True)
     for dst, src in map(str.split, SIZES):
-        problem = CanonicalProblem.parse(
+        problem = parse_problem(
             f"resize_backward,f32,{layout},diff_dst={dst},diff_src={src},coordinates={coordinates}"
         )
         data = list(problem.feeds().values())

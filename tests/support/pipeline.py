@@ -13,13 +13,13 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.passes import ModulePass, PassPipeline
 
 import dialects
-import passes
 from dialects.evaluate import evaluate
 from dialects.support.entry import entry_function, input_names
 from gradc.model.exporter import export
 from gradc.runtime.session import Session
 from passes import pipelines
 from passes.kernels.target import Target
+from passes.registry import all_passes
 
 
 @dataclass
@@ -60,7 +60,7 @@ class Expected:
 
 
 def passes_of(spec: str) -> tuple[ModulePass, ...]:
-    return PassPipeline.parse_spec(passes.all_passes(), spec).passes
+    return PassPipeline.parse_spec(all_passes(), spec).passes
 
 
 def apply(module: ModuleOp, spec: str) -> ModuleOp:

@@ -17,7 +17,7 @@ from dialects.support.diagnostics import UsageError
 from gradc.bench.peers import PEERS, check_names, open_peer
 from gradc.bench.peers.base import NotAvailable, NotSupported, Peer
 from gradc.bench.truth import truth
-from gradc.problems import Problem
+from gradc.problems import parse_problem
 
 SEED = 2
 CORES = os.sched_getaffinity(0)
@@ -56,7 +56,7 @@ def test_typical_problems(peer: Peer, kind: str):
     for text in TYPICAL:
         if peer.name == "onnx-ad" and kind.startswith("bf16"):
             continue
-        problem = Problem.parse(text.format(kind))
+        problem = parse_problem(text.format(kind))
         contestant = peer.prepare(problem, SEED)
         assert contestant.name == peer.name
         contestant.run()
@@ -74,7 +74,7 @@ def test_typical_problems(peer: Peer, kind: str):
 def test_random_problems(peer: Peer, data):
     # bf16 convolutions of some thin shapes are wrong in oneDNN, and so in torch
     text = data.draw(texts(most=6, dtypes=("f32", "f16"), unknown=False))
-    problem = Problem.parse(text)
+    problem = parse_problem(text)
     assume(problem.diff_dst[0] != 0)
     try:
         contestant = peer.prepare(problem, SEED)
@@ -94,7 +94,7 @@ def test_what_is_refused(peer: Peer):
         "resize_backward,f32,NCX,diff_dst=1x4x8x8,diff_src=1x4x4x4,steps=1/3x1/3",
     ):
         with pytest.raises(NotSupported) as caught:
-            peer.prepare(Problem.parse(text), SEED)
+            peer.prepare(parse_problem(text), SEED)
         reasons[str(caught.value)] += 1
     assert reasons["sizes that are empty or that only run time knows"] == 3
 
@@ -116,7 +116,7 @@ def test_names():
 @given(texts(most=7, unknown=False))
 @settings(deadline=None, max_examples=80)
 def test_the_truth_is_a_part_of_the_reference(text: str):
-    problem = Problem.parse(text)
+    problem = parse_problem(text)
     assume(problem.diff_dst[0] != 0)
     (whole,) = evaluate(problem.module(SEED), list(problem.feeds(SEED).values()))
     found = truth(problem, SEED)

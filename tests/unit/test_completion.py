@@ -17,7 +17,8 @@ from gradc.cli import completion, opt
 from gradc.cli.main import cli
 from gradc.compiler.pipeline_text import PIPELINES
 from gradc.problems import KINDS
-from passes import PASS_NAMES, STRATEGY_NAMES, all_passes
+from passes import PASS_NAMES, STRATEGY_NAMES
+from passes.registry import all_passes
 
 ROOT = Path(__file__).resolve().parents[2]
 

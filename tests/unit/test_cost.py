@@ -14,7 +14,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import tensor_type
-from gradc.problems import OPS, Problem
+from gradc.problems import OPS, parse_problem
 from passes.cost import features_of, price_ops, price_written, rates
 from passes.cost.graph import Graph
 from passes.cost.rewrites import rewritten
@@ -29,7 +29,7 @@ ONE = Target("cpu", threads=1)
 
 def canonical(text: str) -> tuple[Operation, object]:
     """The op of a problem, and the module that it is in."""
-    module = Problem.parse(text).module()
+    module = parse_problem(text).module()
     (op,) = (op for op in module.walk() if type(op) in OPS)
     return op, module
 

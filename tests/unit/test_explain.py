@@ -17,7 +17,7 @@ from dialects.support.documented_op import CHOICE
 from gradc.compiler.driver import Options, compile_module, load, to_gradients
 from gradc.insight import explain as explaining
 from gradc.insight.explain import Explanation, GradientReport, as_json, as_text, explain
-from gradc.problems import Problem
+from gradc.problems import parse_problem
 from gradc.tuning import cases, request, stores
 from gradc.tuning.records import Setting
 from gradc.tuning.request import TuningRequest
@@ -80,7 +80,7 @@ class TestGradients:
         names = [op.name for gradient in found.gradients for op in gradient.ops]
         assert sorted(names) == ["conv1", "conv2", "head", "up1", "up2"]
         for gradient in found.gradients:
-            assert str(Problem.parse(gradient.problem)) == gradient.problem
+            assert str(parse_problem(gradient.problem)) == gradient.problem
             assert all(str(DECODER) in op.position for op in gradient.ops)
 
     def test_the_same_problem_is_explained_once(self):
@@ -90,7 +90,7 @@ class TestGradients:
 
     def test_every_strategy_that_knows_it_is_there(self):
         for gradient in explained(DECODER).gradients:
-            (op,) = (op for op in Problem.parse(gradient.problem).module().walk() if op.name[:5] == "grad.")
+            (op,) = (op for op in parse_problem(gradient.problem).module().walk() if op.name[:5] == "grad.")
             known = {strategy.name for strategy in STRATEGIES if isinstance(op, strategy.ops)}
             assert {row.name for row in gradient.strategies} == known
             assert all((row.predicted is None) == (row.refusal is not None) for row in gradient.strategies)
@@ -120,7 +120,7 @@ class TestGradients:
 class TestChoice:
     def test_predicted(self):
         found = only(explained(conv(), threads=2))
-        (op, *_) = (op for op in Problem.parse(found.problem).module().walk() if op.name[:5] == "grad.")
+        (op, *_) = (op for op in parse_problem(found.problem).module().walk() if op.name[:5] == "grad.")
         assert (found.choice, found.why) == (candidates(op, Target(threads=2))[0].strategy.name, "predicted")
 
     def test_forced(self):

@@ -24,7 +24,7 @@ from filecheck.parser import Parser
 from dialects import DIALECTS
 from dialects.onednn import NAMES as ROW_NAMES
 from gradc.cli import opt
-from passes import all_passes
+from passes.registry import all_passes
 
 ROOT = Path(__file__).parents[1] / "filecheck"
 FILES = sorted(ROOT.rglob("*.mlir"))

@@ -18,7 +18,8 @@ from support.tuning import Bench
 import gradc
 from dialects.support.diagnostics import Diagnostic
 from gradc.reporting import running, watching
-from gradc.reporting.data import Missing, Model, Report, Run, as_json
+from gradc.reporting.data import Missing, Model, Run, as_json
+from gradc.reporting.report import Report
 from gradc.runtime import session as runtime
 from gradc.runtime.session import Session
 from gradc.tuning import request

@@ -12,7 +12,7 @@ import gradc
 from dialects.evaluate import evaluate
 from dialects.support.diagnostics import UnsupportedError
 from gradc.compiler.driver import Options
-from gradc.problems.base import Problem
+from gradc.problems import parse_problem
 from gradc.tuning.records import Setting
 from passes import pipelines
 from passes.kernels.target import Target
@@ -32,7 +32,7 @@ def document(tmp_path):
 
 
 def gradient():
-    (op,) = (op for op in Problem.parse(PROBLEM).module().walk() if strategies_of(op))
+    (op,) = (op for op in parse_problem(PROBLEM).module().walk() if strategies_of(op))
     return op
 
 
@@ -53,7 +53,7 @@ def test_the_passes_that_choose_and_convert_are_told():
 
 
 def test_the_model_says_how_it_was_made():
-    compiled = gradc.compile(Problem.parse(PROBLEM).module(), strict_ieee=True)
+    compiled = gradc.compile(parse_problem(PROBLEM).module(), strict_ieee=True)
     (pipeline,) = (p.value for p in compiled.model.metadata_props if p.key == "gradc.pipeline")
     assert "strict_ieee=true" in pipeline
 
@@ -67,7 +67,7 @@ def test_what_mixes_is_refused_with_the_reason():
     assert refused["resize-to-matmul"].startswith("not strict IEEE: a product with the sampling matrix")
     assert "resize-to-gathered-sum" not in refused
     with pytest.raises(UnsupportedError, match="strategy resize-to-matmul does not apply: not strict IEEE"):
-        gradc.compile(Problem.parse(PROBLEM).module(), strategy="resize-to-matmul", strict_ieee=True)
+        gradc.compile(parse_problem(PROBLEM).module(), strategy="resize-to-matmul", strict_ieee=True)
 
 
 def test_what_is_only_for_the_strict_is_no_candidate_otherwise():
@@ -81,7 +81,7 @@ def test_what_is_only_for_the_strict_is_no_candidate_otherwise():
 
 
 def test_what_is_slow_is_a_candidate_where_nothing_else_applies():
-    problem = Problem.parse("conv_backward_data,f64,NCX,diff_dst=?x4x?x?,weights=4x2x3x3,strides=2x2")
+    problem = parse_problem("conv_backward_data,f64,NCX,diff_dst=?x4x?x?,weights=4x2x3x3,strides=2x2")
     (op,) = (op for op in problem.module().walk() if strategies_of(op))
     for target in (Target(), Target("cuda", 22), Target("portable")):
         assert [c.strategy.name for c in candidates(op, target) if c.refusal is None] == ["conv-to-tap-sums"]
@@ -114,7 +114,7 @@ def test_a_kernel_of_many_taps_has_a_form(kernel: str, target: str, kind: str):
     taps = [int(size) for size in kernel.split("x")]
     pads = "x".join(str(size // 2) for size in taps)
     sizes = "x".join("5" for _ in taps) if kind == "conv_backward_data" else "x".join("10" for _ in taps)
-    problem = Problem.parse(f"{kind},f32,NCX,diff_dst=1x2x{sizes},weights=2x2x{kernel},pads={pads}:{pads}")
+    problem = parse_problem(f"{kind},f32,NCX,diff_dst=1x2x{sizes},weights=2x2x{kernel},pads={pads}:{pads}")
     data = list(problem.feeds().values())
     spec = pipelines.lower(Target(target, strict_ieee=True), "conv-to-tap-sums")
     (got,), (want,) = evaluate(apply(problem.module(), spec), data), evaluate(problem.module(), data)

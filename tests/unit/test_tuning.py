@@ -20,7 +20,7 @@ import gradc
 from dialects.support.diagnostics import Diagnostic, violation
 from dialects.support.documented_op import CHOICE
 from dialects.support.entry import entry_function, return_op, set_names, update_function_type
-from gradc.problems import OPS, Problem
+from gradc.problems import OPS, Problem, parse_problem, problem_of
 from gradc.tuning import measuring
 from gradc.tuning.cases import Case, cases
 from gradc.tuning.measuring import measure
@@ -58,7 +58,7 @@ def tuner(bench: Bench | None, store: Store | None = None, **options: Any) -> Tu
 
 def module_of(*problems: str) -> ModuleOp:
     """The canonical ops of several problems in one function."""
-    module, *others = (Problem.parse(problem).module() for problem in problems)
+    module, *others = (parse_problem(problem).module() for problem in problems)
     block = entry_function(module).body.block
     for other in others:
         taken = entry_function(other).body.block
@@ -235,7 +235,7 @@ class TestStored:
         ],
     )
     def test_a_choice_that_cannot_be_used(self, problem, choice, reason):
-        problem = str(Problem.parse(problem))
+        problem = str(parse_problem(problem))
         stored = Memory({problem: Tuning(choice, {choice: 1.0}, "")})
         module = module_of(problem)
         _, remarks = tuner(None, stored).tune(module, TARGET)
@@ -294,7 +294,7 @@ class TestSizes:
         assert remarks == []
         assert choices(module) != [None]
         (op,) = gradients(module)
-        assert Problem.of(op) == Problem.parse(UNKNOWN), "what is compiled knows no more than before"
+        assert problem_of(op) == parse_problem(UNKNOWN), "what is compiled knows no more than before"
 
     @pytest.mark.parametrize(
         ("shapes", "message"),
@@ -318,7 +318,7 @@ class TestMeasuring:
 
     @pytest.mark.parametrize("text", [CONV, RESIZE, CONV.replace("NCX", "NXC"), CONV + ",weights_are=input"])
     def test_every_candidate_has_a_time(self, text):
-        problem = Problem.parse(text)
+        problem = parse_problem(text)
         (case,) = cases(problem.module(), TARGET, {})
         found = measure(problem, problem, case.applicable, Target(threads=1), deadline=0.0)
         assert set(found) == set(case.applicable)
@@ -329,18 +329,18 @@ class TestMeasuring:
         assert 1e6 < measuring.measure_peak(Target(threads=1)) < 1e15
 
     def test_unknown_sizes_stay_unknown_in_what_is_measured(self):
-        sizes = Problem.parse(UNKNOWN.replace("?x4x?x?", "2x4x5x5"))
-        assert set(measure(Problem.parse(UNKNOWN), sizes, ["conv-to-conv-transpose"], TARGET, 0.0))
+        sizes = parse_problem(UNKNOWN.replace("?x4x?x?", "2x4x5x5"))
+        assert set(measure(parse_problem(UNKNOWN), sizes, ["conv-to-conv-transpose"], TARGET, 0.0))
 
     def test_a_wrong_candidate_is_no_candidate(self, monkeypatch):
         right = measuring.lowered
 
         def wrong(problem: Problem, strategy: str, target: Target) -> ModuleOp:
-            other = Problem.parse(CONV.replace("pads=1x1:1x1", "pads=0x2:2x0"))
+            other = parse_problem(CONV.replace("pads=1x1:1x1", "pads=0x2:2x0"))
             return right(other if strategy == "conv-to-matmul" else problem, strategy, target)
 
         monkeypatch.setattr(measuring, "lowered", wrong)
-        problem = Problem.parse(CONV)
+        problem = parse_problem(CONV)
         with pytest.raises(gradc.GradcError, match="strategies conv-to-conv and conv-to-matmul disagree by"):
             measure(problem, problem, ["conv-to-conv", "conv-to-matmul"], TARGET)
 

@@ -12,6 +12,7 @@ from gradc.problems import (
     Problem,
     ResizeBackwardProblem,
 )
+from gradc.problems.documents import document_of
 
 
 class OnednnPeer(Peer):
@@ -29,7 +30,7 @@ class OnednnPeer(Peer):
     def prepare(self, problem: Problem, seed: int) -> Contestant:
         check_static(problem)
         reason = _refusal(problem)
-        document = problem.document()
+        document = document_of(problem)
         if reason or document is None:
             raise NotSupported(reason or "oneDNN has no such op")
         arrays = problem.feeds(seed) | problem.constants(seed)

@@ -13,7 +13,7 @@ import gradc.cli.main
 from gradc.cli.opt import GradcOpt
 from gradc.compiler.pipeline_text import PIPELINES
 from gradc.upkeep.documents.prose import capitalized, escaped, paragraphs, table
-from passes import all_passes
+from passes.registry import all_passes
 from passes.strategies import by_name
 
 HEADER = ("option", "what it does")

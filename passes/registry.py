@@ -1,0 +1,22 @@
+"""Every pass by its name: the files of this folder, and a pass of each strategy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from xdsl.passes import ModulePass
+
+from passes import PASS_NAMES, STRATEGY_NAMES, class_of
+
+
+def all_passes() -> dict[str, Callable[[], type[ModulePass]]]:
+    """Every pass by name, imported when it is asked for."""
+    passes = {name: lambda name=name: class_of("passes", name, ModulePass) for name in PASS_NAMES}
+    return passes | {name: lambda name=name: _strategy_pass(name) for name in STRATEGY_NAMES}
+
+
+def _strategy_pass(name: str) -> type[ModulePass]:
+    from passes.strategies import by_name
+    from passes.strategies.base import pass_of
+
+    return pass_of(type(by_name()[name]))
