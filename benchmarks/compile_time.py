@@ -32,7 +32,7 @@ import numpy as np
 
 import gradc
 from gradc.bench.report import about
-from gradc.builder.graph import Value
+from gradc.builder.base import Value
 from gradc.files.writing import write_whole
 from gradc.terminal import progress
 from gradc.terminal.tables import look, table

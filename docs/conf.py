@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy.typing
 
 import gradc
-from gradc.builder import graph as builder
+from gradc.builder import base as builder
 from gradc.compiler import driver as compiler
 from gradc.runtime import session as runtime
 

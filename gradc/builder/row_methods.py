@@ -2,45 +2,21 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Never
+from collections.abc import Sequence
+from typing import Any, Never
 
-if TYPE_CHECKING:
-    from gradc.builder.graph import Dims, Ints, Operand, Value
+from gradc.builder.base import Dims, GraphBuilder, Ints, Value
 
 REQUIRED: Any = None
 """The default of what must be given: the op itself says that it is missing, in its own words."""
 
 
-class RowMethods(ABC):
+class RowMethods(GraphBuilder):
     """A method per op.
 
     `name` is the op's in messages. `result_shape` declares the result of an op, `result_shapes` those of an
     op that has several, None for one of which nothing is known.
     """
-
-    @abstractmethod
-    def _row(
-        self,
-        kind: str,
-        operands: Sequence[Operand],
-        attributes: Mapping[str, Any],
-        name: str | None,
-        result_shape: Dims | None,
-    ) -> Value:
-        """An op of a kind. Of the attributes, None is not given, and a Value is an input in its place."""
-
-    @abstractmethod
-    def _row_results(
-        self,
-        kind: str,
-        operands: Sequence[Operand],
-        attributes: Mapping[str, Any],
-        name: str | None,
-        result_shapes: Sequence[Dims | None] | None,
-    ) -> Sequence[Value]:
-        """An op of a kind of several results."""
 
     def abs(
         self,

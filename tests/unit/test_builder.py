@@ -20,7 +20,8 @@ from dialects.support.diagnostics import GradcError, name_of, position_of
 from dialects.support.documented_op import DocumentedOp
 from dialects.support.dtypes import DTYPES
 from dialects.support.entry import entry_function, input_names, output_names
-from gradc.builder.graph import Graph, Value
+from gradc.builder.base import Value
+from gradc.builder.graph import Graph
 from gradc.graph.printing import placed
 from gradc.importers.mlir_text import import_mlir
 from gradc.importers.onednn_json import import_json

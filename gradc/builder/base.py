@@ -1,0 +1,415 @@
+"""A source graph under construction: values, names, outputs, how an op is added. `graph.py` has the ops."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from dialects import source_ops
+from dialects.cann.resize import CannResizeOp
+from dialects.onednn.base import OneDNNOp
+from dialects.onednn.row_classes import row_class
+from dialects.support import dense, dtypes, shapes
+from dialects.support.attributes import documented_attributes, whole_number
+from dialects.support.diagnostics import (
+    MIXED_GRAPHS,
+    Diagnostic,
+    GradcError,
+    Position,
+    location,
+    nearest,
+    sentence,
+)
+from dialects.support.documented_op import Declared, DocumentedOp, build
+from dialects.support.entry import set_names
+from dialects.support.shapes import NamedShape, Shape, Written, dim_of
+from gradc.base.arguments import array as as_array
+from gradc.base.arguments import path as checked_path
+from gradc.builder.block_state import block_of, state_of, values_of
+from gradc.builder.callers import caller
+from gradc.graph.tensors import TensorInfo, tensor_info
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Ints = Sequence[int]
+Floats = Sequence[float]
+Dims = Sequence[Written]
+"""Sizes; None or a name is one that only run time knows."""
+
+
+Operand: TypeAlias = "Value | Sequence[Value] | None"
+"""Of an op: a tensor, those of a port that takes any number of them, or None for one that is not given."""
+
+
+@dataclass(frozen=True, eq=False)
+class Value:
+    """A tensor of a graph."""
+
+    _graph: GraphBuilder = field(repr=False)
+    _ssa: SSAValue = field(repr=False)
+
+    @property
+    def shape(self) -> NamedShape:
+        """Sizes; a name or None where only run time knows one."""
+        return shapes.named(shapes.shape_of(self._ssa))
+
+    @property
+    def dtype(self) -> str:
+        """oneDNN's word: f32, bf16, f16, s32, ..."""
+        return dtypes.name_of(shapes.element_type_of(self._ssa))
+
+    def __repr__(self) -> str:
+        return f"Value({self.dtype} {shapes.show(self.shape)})"
+
+    def __reduce__(self):
+        return (GraphBuilder._value, (self._graph, values_of(self._graph._block).index(self._ssa)))
+
+
+class GraphBuilder:
+    """A graph under construction; `module()` gives what has been built so far."""
+
+    def __init__(self, name: str = "main"):
+        if not isinstance(name, str) or not name:
+            raise _error("name of the graph", given=repr(name), expected="a string that is not empty")
+        self._name = name
+        self._position = caller()
+        self._block = Block()
+        self._inputs: list[str] = []
+        self._outputs: dict[str, SSAValue] = {}
+        self._op_names: dict[SSAValue, str] = {}
+
+    if not TYPE_CHECKING:  # a checker would take any name for an attribute
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise AttributeError(_no_such_op(name))
+
+    def input(self, name: str, dtype: npt.DTypeLike, shape: Dims) -> Value:
+        """A tensor that is given at run time.
+
+        `dtype` is oneDNN's word or anything that numpy takes for a dtype; a dim of `shape` is a size, a
+        name (equal names are equal sizes) or None.
+        """
+        subject = f'input "{name}"'
+        self._check_name(name, self._inputs, subject)
+        type_ = shapes.tensor_type(_dtype(dtype, subject).mlir, _shape(shape, subject))
+        argument = self._block.insert_arg(type_, len(self._block.args))
+        _hint(argument, name)
+        self._inputs.append(name)
+        return Value(self, argument)
+
+    def constant(self, array: npt.ArrayLike, name: str | None = None) -> Value:
+        """A tensor known now: weights, or the values of `dst_shape` and `sizes`."""
+        from dialects.onnx.ops import ConstantOp
+
+        try:
+            op = ConstantOp(dense.from_numpy(as_array(array)))
+        except (GradcError, ValueError) as error:
+            message = error.diagnostic.message if isinstance(error, GradcError) else str(error)
+            raise _error(message, f'constant "{name}"' if name else "constant") from None
+        self._check_op_name(name, "constant")
+        op.location = location(name or "", caller())
+        (value,) = self._add(op, name)
+        return value
+
+    def output(self, value: Value, name: str | None = None) -> None:
+        """Make a value an output. Without a name it has that of its op, else `result<i>`."""
+        ssa = self._operand(value, "output", "value")
+        if name is None:
+            name = self._default_output(ssa)
+        subject = f'output "{name}"'
+        self._check_name(name, self._outputs, subject)
+        self._outputs[name] = ssa
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the graph as MLIR text, which every command reads."""
+        from gradc.files.writing import write_whole
+        from gradc.graph.printing import whole
+
+        write_whole(checked_path("path", path), whole(self.module()).encode())
+
+    def module(self) -> ModuleOp:
+        """A verified copy of the graph; the graph can go on growing."""
+        module = self.unverified_module()
+        module.verify()
+        return module
+
+    def unverified_module(self) -> ModuleOp:
+        """`module`, for who verifies it anyway."""
+        if not self._outputs:
+            expected = "at least one g.output(value)"
+            raise _error("the graph has no outputs", expected=expected, otherwise=self._position)
+        for name in self._outputs:
+            if name in self._inputs:
+                what = "the name is that of an input"
+                raise _error(what, f'output "{name}"', given=name, otherwise=self._position)
+        return self._copied()
+
+    def _copied(self) -> ModuleOp:
+        copies: dict[SSAValue, SSAValue] = {}
+        region, copy = Region(self._block), Region()
+        region.clone_into(copy, value_mapper=copies)
+        region.detach_block(self._block)
+        returned = [copies[value] for value in self._outputs.values()]
+        last = ReturnOp(*returned)
+        copy.block.add_op(last)
+        types = (list(copy.block.arg_types), [value.type for value in returned])
+        function = FuncOp(self._name, types, copy)
+        set_names(function, self._inputs, list(self._outputs))
+        module = ModuleOp([function])
+        for op in (last, function, module):
+            op.location = location(position=self._position)
+        return module
+
+    def __getstate__(self) -> dict[str, Any]:
+        number = {value: index for index, value in enumerate(values_of(self._block))}
+        return self.__dict__ | {
+            "_block": state_of(self._block),
+            "_inputs": list(self._inputs),
+            "_outputs": {name: number[value] for name, value in self._outputs.items()},
+            "_op_names": {number[value]: name for value, name in self._op_names.items()},
+        }
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        vars(self).update(state)
+        self._block = block_of(state["_block"])
+        values = values_of(self._block)
+        self._outputs = {name: values[number] for name, number in state["_outputs"].items()}
+        self._op_names = {values[number]: name for number, name in state["_op_names"].items()}
+
+    def _value(self, number: int) -> Value:
+        return Value(self, values_of(self._block)[number])
+
+    def __repr__(self) -> str:
+        """The inputs, the outputs so far, and how many ops there are."""
+        edges = map(self._edge, (self._arguments, self._outputs))
+        sides = [", ".join(map(str, edge)) or "nothing" for edge in edges]
+        count = len(self._block.ops)
+        return f"<gradc.Graph {' -> '.join(sides)}; {count} op{'s' * (count != 1)}>"
+
+    def __str__(self) -> str:
+        """What has been built so far, as MLIR text for people: large constants without their elements."""
+        from gradc.graph.printing import elided
+
+        return elided(self._copied())
+
+    @property
+    def _arguments(self) -> dict[str, SSAValue]:
+        return dict(zip(self._inputs, self._block.args, strict=True))
+
+    @staticmethod
+    def _edge(values: Mapping[str, SSAValue]) -> list[TensorInfo]:
+        return [tensor_info(name, value) for name, value in values.items()]
+
+    def _repr_html_(self) -> str:
+        from gradc.drawing.notebook import graph_html
+
+        return graph_html(self._arguments, self._outputs, self._block.ops)
+
+    def _row(
+        self,
+        kind: str,
+        operands: Sequence[Operand],
+        attributes: Mapping[str, Any],
+        name: str | None,
+        result_shape: Dims | None,
+    ) -> Value:
+        """An op of a kind. Of the attributes, None is not given, and a Value is an input in its place."""
+        inputs = [value for value in attributes.values() if isinstance(value, Value)]
+        given = {key: value for key, value in attributes.items() if not isinstance(value, Value)}
+        return self._build(row_class(kind), [*operands, *inputs], given, {}, name, result_shape)
+
+    def _row_results(
+        self,
+        kind: str,
+        operands: Sequence[Operand],
+        attributes: Mapping[str, Any],
+        name: str | None,
+        result_shapes: Sequence[Dims | None] | None,
+    ) -> Sequence[Value]:
+        return self._build_all(row_class(kind), operands, attributes, name, result_shapes)
+
+    def _build(
+        self,
+        cls: type[OneDNNOp | CannResizeOp],
+        operands: Sequence[Operand],
+        documented: Mapping[str, Any],
+        others: Mapping[str, Any],
+        name: str | None,
+        result_shape: Dims | None,
+    ) -> Value:
+        """None stands for a documented argument that is not given."""
+        given = {key: value for key, value in documented.items() if value is not None} | dict(others)
+        shapes_given = None if result_shape is None else (result_shape,)
+        (result,) = self._build_all(cls, operands, given, name, shapes_given)
+        return result
+
+    def _build_all(
+        self,
+        cls: type[OneDNNOp | CannResizeOp],
+        operands: Sequence[Operand],
+        attributes: Mapping[str, Any],
+        name: str | None,
+        result_shapes: Sequence[Dims | None] | None,
+    ) -> Sequence[Value]:
+        """All results of an op. A documented attribute of None is not given."""
+        self._check_op_name(name, cls.KIND)
+        subject = f'{cls.KIND} "{name}"' if name else cls.KIND
+        known = documented_attributes(cls)
+        op = build(
+            cls,
+            self._operands(cls, operands, subject),
+            {name: value for name, value in attributes.items() if value is not None or name not in known},
+            declared=_declared(cls, result_shapes, subject),
+            location=location(name or "", caller()),
+        )
+        return self._add(op, name)
+
+    def _operands(
+        self, cls: type[OneDNNOp | CannResizeOp], operands: Sequence[Operand], subject: str
+    ) -> list[SSAValue]:
+        """Those before the first that is not given; behind it none may be."""
+        given = list(takewhile(lambda operand: operand is not None, operands))
+        if any(operand is not None for operand in operands[len(given) :]):
+            raise _error(
+                f"input {cls.port(len(given))} is missing", subject, hint="an input behind it is given"
+            )
+        if cls.is_variadic() and given:
+            given = [*given[:-1], *_several(given[-1], subject, cls.PORTS[-1])]
+        return [self._operand(v, subject, f"input {cls.port(i)}") for i, v in enumerate(given)]
+
+    def _operand(self, value: Any, subject: str, role: str) -> SSAValue:
+        if not isinstance(value, Value):
+            hint = "g.constant(array) makes one of an array"
+            raise _error(
+                role, subject, given=type(value).__name__, expected="a Value of this graph", hint=hint
+            )
+        if value._graph is not self:
+            raise _error(role, subject, given="a Value of another graph", expected="one of this graph")
+        return value._ssa
+
+    def _add(self, op: Operation, name: str | None) -> Sequence[Value]:
+        """The op's results. The first has the op's name, others that and their own."""
+        self._block.add_op(op)
+        if name:
+            others = [f"{name}_{role}" for role in getattr(op, "RESULTS", ())[1:]]
+            for result, hint in zip(op.results, (name, *others), strict=True):
+                _hint(result, hint)
+                self._op_names[result] = hint
+        return [Value(self, result) for result in op.results]
+
+    def _default_output(self, value: SSAValue) -> str:
+        wanted = self._op_names.get(value, "")
+        taken = {*self._outputs, *self._inputs}
+        if wanted and wanted not in taken:
+            return wanted
+        return next(n for i in range(len(taken) + 1) if (n := f"result{len(self._outputs) + i}") not in taken)
+
+    def _check_op_name(self, name: Any, subject: str) -> None:
+        if name is not None:
+            self._check_name(name, (), subject)
+
+    def _check_name(self, name: Any, taken: Sequence[str] | Mapping[str, Any], subject: str) -> None:
+        if not isinstance(name, str) or not name:
+            raise _error("name", subject, given=repr(name), expected="a string that is not empty")
+        if name in taken:
+            raise _error("the name is taken", subject, given=name, expected="another one")
+
+
+def _error(
+    what: str,
+    subject: str = "",
+    given: object = None,
+    expected: object = None,
+    hint: str = "",
+    otherwise: Position | None = None,
+) -> GradcError:
+    """Placed at the caller's line, or `otherwise` where nobody of the user's calls."""
+    place = caller() or otherwise
+    return GradcError(Diagnostic("error", sentence(what, given, expected, hint), subject, place))
+
+
+def _no_such_op(name: str) -> str:
+    """What to say to somebody who asks a Graph for an op that it does not have."""
+    if name.startswith("_"):
+        return f"gradc.Graph has no attribute {name}"
+    ops = [cls.name.partition(".")[2] for cls in source_ops().values()]
+    hint = nearest(name, ops) or f"{MIXED_GRAPHS} shows what MLIR text takes beside gradients"
+    return f"gradc.Graph has no op {name}: expected one of {', '.join(ops)}; {hint}"
+
+
+def _hint(value: SSAValue, name: str) -> None:
+    if SSAValue.is_valid_name(name):
+        value.name_hint = name
+
+
+def _dtype(dtype: Any, subject: str) -> dtypes.DType:
+    """The table's entry for oneDNN's word, a numpy dtype or its name."""
+    word = dtype.lower() if isinstance(dtype, str) else ""
+    for entry in dtypes.DTYPES:
+        if word in (entry.name, entry.numpy.name):
+            return entry
+    found = None if isinstance(dtype, str) or dtype is None else _of_numpy(dtype)
+    if found is None:
+        names = [entry.name for entry in dtypes.DTYPES]
+        expected = f"one of {', '.join(names)}"
+        raise _error("dtype", subject, given=dtype, expected=expected, hint=nearest(word, names))
+    return found
+
+
+def _of_numpy(dtype: Any) -> dtypes.DType | None:
+    try:
+        found = dtypes.of_numpy(np.dtype(dtype))
+    except TypeError:
+        return None
+    return found if found in dtypes.DTYPES else None
+
+
+def _declared(cls: type[DocumentedOp], given: Sequence[Dims | None] | None, subject: str) -> list[Declared]:
+    """What the shapes that are given for the results declare of them."""
+    if given is None:
+        return []
+    if len(cls.RESULTS) == 1:
+        return [Declared(_result_shape(given[0], subject, "result_shape"))]
+    if not isinstance(given, list | tuple) or len(given) != len(cls.RESULTS):
+        expected = f"a list of {len(cls.RESULTS)}, of {', '.join(cls.RESULTS)}, None for any"
+        raise _error("result_shapes", subject, given=repr(given), expected=expected)
+    return [
+        Declared(None if shape is None else _result_shape(shape, subject, f"result_shapes {role}"))
+        for role, shape in zip(cls.RESULTS, given, strict=True)
+    ]
+
+
+def _several(given: Any, subject: str, port: str) -> Sequence[Any]:
+    """The operands of a port that takes any number of them."""
+    if isinstance(given, list | tuple):
+        return given
+    raise _error(f"input {port}", subject, given=type(given).__name__, expected="a list of Values")
+
+
+def _shape(shape: Any, subject: str, what: str = "shape") -> NamedShape:
+    if isinstance(shape, str | bytes) or not hasattr(shape, "__iter__"):
+        raise _error(what, subject, given=repr(shape), expected="sizes, names and None in a tuple or list")
+    return tuple(_dim(dim, subject, f"{what} axis {axis}") for axis, dim in enumerate(shape))
+
+
+def _result_shape(shape: Any, subject: str, what: str) -> Shape:
+    return tuple(map(dim_of, _shape(shape, subject, what)))
+
+
+def _dim(dim: Any, subject: str, what: str) -> int | str | None:
+    if dim is None or (isinstance(dim, str) and dim):
+        return dim
+    size = whole_number(dim)
+    if size is not None and 0 <= size < 2**63:
+        return size
+    expected = "a size, or a name or None for one that only run time knows"
+    raise _error(what, subject, given=repr(dim), expected=expected)
