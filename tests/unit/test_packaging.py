@@ -5,9 +5,11 @@ from __future__ import annotations
 import importlib.util
 import re
 import tomllib
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+from setuptools import find_packages
 
 import gradc
 
@@ -15,6 +17,7 @@ ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 RELATIVE = re.compile(r"\]\((?!https?:|#)")
+LAYERS = ("dialects", "passes", "gradc")
 URL = "https://example.org/gradc"
 
 
@@ -31,6 +34,22 @@ def setup():
 def test_one_version():
     assert PROJECT["project"]["version"] == gradc.__version__
     assert f"\n## {gradc.__version__}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_what_is_packed():
+    """Every package but those of upkeep, which nothing that is packed imports: test_rooms.py."""
+    packed = set(find_packages(str(ROOT), **PROJECT["tool"]["setuptools"]["packages"]["find"]))
+    folders = [path.parent for layer in LAYERS for path in (ROOT / layer).rglob("__init__.py")]
+    ours = {".".join(folder.relative_to(ROOT).parts) for folder in folders}
+    assert {"gradc", "gradc.cli", "gradc.bench.peers", "passes.resize.axis_forms", "dialects.onnx"} <= packed
+    assert ours - packed == {name for name in ours if name.startswith("gradc.upkeep")} != set()
+    assert packed <= ours
+
+
+def test_what_is_run_is_packed():
+    for name, target in PROJECT["project"]["scripts"].items():
+        module, _, function = target.partition(":")
+        assert callable(getattr(import_module(module), function)), name
 
 
 @pytest.mark.parametrize("package", ["dialects", "passes", "gradc"])
