@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
-import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -18,32 +17,25 @@ from dialects.cann.resize import CannResizeOp
 from dialects.onednn.base import OneDNNOp
 from dialects.onednn.row_classes import row_class
 from dialects.support import dense, dtypes, shapes
-from dialects.support.attributes import documented_attributes, whole_number
+from dialects.support.attributes import documented_attributes
 from dialects.support.diagnostics import (
     MIXED_GRAPHS,
-    Diagnostic,
     GradcError,
-    Position,
     location,
     nearest,
-    sentence,
 )
-from dialects.support.documented_op import Declared, DocumentedOp, build
+from dialects.support.documented_op import build
 from dialects.support.entry import set_names
-from dialects.support.shapes import NamedShape, Shape, Written, dim_of
+from dialects.support.shapes import NamedShape
 from gradc.base.arguments import array as as_array
 from gradc.base.arguments import path as checked_path
+from gradc.builder.arguments import Dims, declared_shapes, given_dtype, given_shape, misuse, several
 from gradc.builder.block_state import block_of, state_of, values_of
 from gradc.builder.callers import caller
 from gradc.graph.tensors import TensorInfo, tensor_info
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-Ints = Sequence[int]
-Floats = Sequence[float]
-Dims = Sequence[Written]
-"""Sizes; None or a name is one that only run time knows."""
 
 
 Operand: TypeAlias = "Value | Sequence[Value] | None"
@@ -79,7 +71,7 @@ class GraphBuilder:
 
     def __init__(self, name: str = "main"):
         if not isinstance(name, str) or not name:
-            raise _error("name of the graph", given=repr(name), expected="a string that is not empty")
+            raise misuse("name of the graph", given=repr(name), expected="a string that is not empty")
         self._name = name
         self._position = caller()
         self._block = Block()
@@ -100,7 +92,7 @@ class GraphBuilder:
         """
         subject = f'input "{name}"'
         self._check_name(name, self._inputs, subject)
-        type_ = shapes.tensor_type(_dtype(dtype, subject).mlir, _shape(shape, subject))
+        type_ = shapes.tensor_type(given_dtype(dtype, subject).mlir, given_shape(shape, subject))
         argument = self._block.insert_arg(type_, len(self._block.args))
         _hint(argument, name)
         self._inputs.append(name)
@@ -114,7 +106,7 @@ class GraphBuilder:
             op = ConstantOp(dense.from_numpy(as_array(array)))
         except (GradcError, ValueError) as error:
             message = error.diagnostic.message if isinstance(error, GradcError) else str(error)
-            raise _error(message, f'constant "{name}"' if name else "constant") from None
+            raise misuse(message, f'constant "{name}"' if name else "constant") from None
         self._check_op_name(name, "constant")
         op.location = location(name or "", caller())
         (value,) = self._add(op, name)
@@ -146,11 +138,11 @@ class GraphBuilder:
         """`module`, for who verifies it anyway."""
         if not self._outputs:
             expected = "at least one g.output(value)"
-            raise _error("the graph has no outputs", expected=expected, otherwise=self._position)
+            raise misuse("the graph has no outputs", expected=expected, otherwise=self._position)
         for name in self._outputs:
             if name in self._inputs:
                 what = "the name is that of an input"
-                raise _error(what, f'output "{name}"', given=name, otherwise=self._position)
+                raise misuse(what, f'output "{name}"', given=name, otherwise=self._position)
         return self._copied()
 
     def _copied(self) -> ModuleOp:
@@ -268,7 +260,7 @@ class GraphBuilder:
             cls,
             self._operands(cls, operands, subject),
             {name: value for name, value in attributes.items() if value is not None or name not in known},
-            declared=_declared(cls, result_shapes, subject),
+            declared=declared_shapes(cls, result_shapes, subject),
             location=location(name or "", caller()),
         )
         return self._add(op, name)
@@ -279,21 +271,21 @@ class GraphBuilder:
         """Those before the first that is not given; behind it none may be."""
         given = list(takewhile(lambda operand: operand is not None, operands))
         if any(operand is not None for operand in operands[len(given) :]):
-            raise _error(
+            raise misuse(
                 f"input {cls.port(len(given))} is missing", subject, hint="an input behind it is given"
             )
         if cls.is_variadic() and given:
-            given = [*given[:-1], *_several(given[-1], subject, cls.PORTS[-1])]
+            given = [*given[:-1], *several(given[-1], subject, cls.PORTS[-1])]
         return [self._operand(v, subject, f"input {cls.port(i)}") for i, v in enumerate(given)]
 
     def _operand(self, value: Any, subject: str, role: str) -> SSAValue:
         if not isinstance(value, Value):
             hint = "g.constant(array) makes one of an array"
-            raise _error(
+            raise misuse(
                 role, subject, given=type(value).__name__, expected="a Value of this graph", hint=hint
             )
         if value._graph is not self:
-            raise _error(role, subject, given="a Value of another graph", expected="one of this graph")
+            raise misuse(role, subject, given="a Value of another graph", expected="one of this graph")
         return value._ssa
 
     def _add(self, op: Operation, name: str | None) -> Sequence[Value]:
@@ -319,22 +311,9 @@ class GraphBuilder:
 
     def _check_name(self, name: Any, taken: Sequence[str] | Mapping[str, Any], subject: str) -> None:
         if not isinstance(name, str) or not name:
-            raise _error("name", subject, given=repr(name), expected="a string that is not empty")
+            raise misuse("name", subject, given=repr(name), expected="a string that is not empty")
         if name in taken:
-            raise _error("the name is taken", subject, given=name, expected="another one")
-
-
-def _error(
-    what: str,
-    subject: str = "",
-    given: object = None,
-    expected: object = None,
-    hint: str = "",
-    otherwise: Position | None = None,
-) -> GradcError:
-    """Placed at the caller's line, or `otherwise` where nobody of the user's calls."""
-    place = caller() or otherwise
-    return GradcError(Diagnostic("error", sentence(what, given, expected, hint), subject, place))
+            raise misuse("the name is taken", subject, given=name, expected="another one")
 
 
 def _no_such_op(name: str) -> str:
@@ -349,67 +328,3 @@ def _no_such_op(name: str) -> str:
 def _hint(value: SSAValue, name: str) -> None:
     if SSAValue.is_valid_name(name):
         value.name_hint = name
-
-
-def _dtype(dtype: Any, subject: str) -> dtypes.DType:
-    """The table's entry for oneDNN's word, a numpy dtype or its name."""
-    word = dtype.lower() if isinstance(dtype, str) else ""
-    for entry in dtypes.DTYPES:
-        if word in (entry.name, entry.numpy.name):
-            return entry
-    found = None if isinstance(dtype, str) or dtype is None else _of_numpy(dtype)
-    if found is None:
-        names = [entry.name for entry in dtypes.DTYPES]
-        expected = f"one of {', '.join(names)}"
-        raise _error("dtype", subject, given=dtype, expected=expected, hint=nearest(word, names))
-    return found
-
-
-def _of_numpy(dtype: Any) -> dtypes.DType | None:
-    try:
-        found = dtypes.of_numpy(np.dtype(dtype))
-    except TypeError:
-        return None
-    return found if found in dtypes.DTYPES else None
-
-
-def _declared(cls: type[DocumentedOp], given: Sequence[Dims | None] | None, subject: str) -> list[Declared]:
-    """What the shapes that are given for the results declare of them."""
-    if given is None:
-        return []
-    if len(cls.RESULTS) == 1:
-        return [Declared(_result_shape(given[0], subject, "result_shape"))]
-    if not isinstance(given, list | tuple) or len(given) != len(cls.RESULTS):
-        expected = f"a list of {len(cls.RESULTS)}, of {', '.join(cls.RESULTS)}, None for any"
-        raise _error("result_shapes", subject, given=repr(given), expected=expected)
-    return [
-        Declared(None if shape is None else _result_shape(shape, subject, f"result_shapes {role}"))
-        for role, shape in zip(cls.RESULTS, given, strict=True)
-    ]
-
-
-def _several(given: Any, subject: str, port: str) -> Sequence[Any]:
-    """The operands of a port that takes any number of them."""
-    if isinstance(given, list | tuple):
-        return given
-    raise _error(f"input {port}", subject, given=type(given).__name__, expected="a list of Values")
-
-
-def _shape(shape: Any, subject: str, what: str = "shape") -> NamedShape:
-    if isinstance(shape, str | bytes) or not hasattr(shape, "__iter__"):
-        raise _error(what, subject, given=repr(shape), expected="sizes, names and None in a tuple or list")
-    return tuple(_dim(dim, subject, f"{what} axis {axis}") for axis, dim in enumerate(shape))
-
-
-def _result_shape(shape: Any, subject: str, what: str) -> Shape:
-    return tuple(map(dim_of, _shape(shape, subject, what)))
-
-
-def _dim(dim: Any, subject: str, what: str) -> int | str | None:
-    if dim is None or (isinstance(dim, str) and dim):
-        return dim
-    size = whole_number(dim)
-    if size is not None and 0 <= size < 2**63:
-        return size
-    expected = "a size, or a name or None for one that only run time knows"
-    raise _error(what, subject, given=repr(dim), expected=expected)

@@ -22,7 +22,8 @@ from dialects.onednn import (
     InterpolateBackwardOp,
 )
 from dialects.support.attributes import unknown_dims
-from gradc.builder.base import Dims, Floats, Ints, Value
+from gradc.builder.arguments import Dims, Floats, Ints
+from gradc.builder.base import Value
 from gradc.builder.row_methods import REQUIRED, RowMethods
 
 

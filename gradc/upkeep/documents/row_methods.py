@@ -27,7 +27,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Never
 
-from gradc.builder.base import Dims, GraphBuilder, Ints, Value
+from gradc.builder.arguments import Dims, Ints
+from gradc.builder.base import GraphBuilder, Value
 
 REQUIRED: Any = None
 """The default of what must be given: the op itself says that it is missing, in its own words."""
