@@ -10,7 +10,7 @@ import numpy.typing
 
 import gradc
 from gradc.builder import base as builder
-from gradc.compiler import driver as compiler
+from gradc.compiler import compiled as compiler
 from gradc.runtime import session as runtime
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from dialects.support.limits import Limits
     from gradc.base.version import __version__
     from gradc.builder.graph import Graph
-    from gradc.compiler.driver import Compiled, compile
+    from gradc.compiler.compiled import Compiled
+    from gradc.compiler.driver import compile
     from gradc.faults.crash import InternalError
     from gradc.reporting.collect import report
     from gradc.reporting.report import Report
@@ -45,7 +46,7 @@ __all__ = [
 
 _HOMES = {
     "__version__": "gradc.base.version",
-    "Compiled": "gradc.compiler.driver",
+    "Compiled": "gradc.compiler.compiled",
     "Diagnostic": "dialects.support.diagnostics",
     "GradcError": "dialects.support.diagnostics",
     "Graph": "gradc.builder.graph",

@@ -15,7 +15,9 @@ from gradc.bench.floors import Group, Target, group_of, target_of
 from gradc.bench.peers.base import Contestant, NotSupported, Peer
 from gradc.bench.truth import Truth, truth
 from gradc.checking.verify import OutputError
-from gradc.compiler.driver import Compiled, Options, compile_module
+from gradc.compiler.compiled import Compiled
+from gradc.compiler.driver import compile_module
+from gradc.compiler.options import Options
 from gradc.problems import OPS, Problem
 from gradc.tuning.measure import Samples, alternate, quartiles
 from passes.strategies import strategies_of

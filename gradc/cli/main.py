@@ -43,7 +43,7 @@ from gradc.terminal.console import has_style
 from gradc.terminal.tables import look
 
 if TYPE_CHECKING:
-    from gradc.compiler.driver import Compiled
+    from gradc.compiler.compiled import Compiled
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 

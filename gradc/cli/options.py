@@ -15,7 +15,7 @@ from gradc.cli.help import Word
 
 if TYPE_CHECKING:
     from gradc.cli.commands import Inputs
-    from gradc.compiler.driver import Options
+    from gradc.compiler.options import Options
     from gradc.tuning.request import TuningRequest
     from gradc.tuning.tuner import Tuner
 
@@ -254,7 +254,7 @@ def inputs_of(file: str | None, seed: int, shapes: tuple[str, ...]) -> Inputs:
 
 
 def options_of(given: dict[str, Any], ep: str | None = None) -> Options:
-    from gradc.compiler.driver import Options
+    from gradc.compiler.options import Options
 
     given["target"] = given["target"] or ep or "cpu"
     return Options(**given)

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from dialects.support.diagnostics import UnsupportedError, violation
 from gradc.cli.commands import STDOUT, load_bound
-from gradc.compiler.driver import Options
+from gradc.compiler.options import Options
 from gradc.faults import recipes
 from gradc.faults.crash import one_line
 from gradc.faults.recipes import IMPORT, MODEL, PASSES, SESSION, Recipe

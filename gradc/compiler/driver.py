@@ -6,19 +6,14 @@ import json
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, fields
-from functools import cached_property
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass, PassPipeline
 
 import dialects
-from dialects.onednn.convolution import ConvolutionBackwardDataOp
 from dialects.support import entry
-from dialects.support.attributes import documented_attributes
 from dialects.support.diagnostics import (
     Diagnostic,
     GradcError,
@@ -27,89 +22,30 @@ from dialects.support.diagnostics import (
     sentence,
 )
 from dialects.support.findings import together
-from dialects.support.flat import flat, restored
 from dialects.support.interfaces import collect_remarks
 from dialects.support.limits import Limits, using
 from dialects.support.spelling import option
 from gradc.base import arguments
 from gradc.base.collector import rare_collections
-from gradc.checking.samples import check_runnable
-from gradc.compiler.edited import blamed_on_edits
-from gradc.compiler.opaque_nodes import blamed_on_nodes
+from gradc.compiler.compiled import Compiled, by_name
+from gradc.compiler.options import Options
 from gradc.faults import crash
-from gradc.faults.recipes import CHOICE, MODEL, SESSION, Recipe
+from gradc.faults.recipes import CHOICE, MODEL, Recipe
 from gradc.graph.constants import bind_constants
 from gradc.graph.printing import whole
-from gradc.graph.run_time_sizes import RunTimeSizes
-from gradc.graph.tensors import TensorInfo
 from gradc.graph.unused import drop_unused_inputs, unused_remarks
-from gradc.model.tensors import input_infos, output_infos
 from gradc.runtime.carried_graph import metadata
 from gradc.terminal import progress
 from gradc.terminal.notes import quoting_errors
 from gradc.tuning.request import BUDGET, TuningRequest
 from passes import pipelines
 from passes.infer_types import settle_readings
-from passes.kernels import TARGETS
-from passes.kernels.target import Target
 from passes.registry import all_passes
 from passes.select_strategy import AUTO, SelectStrategyPass, find_strategy, unused_choices
 from passes.size_checks.writer import write_checks
 
 if TYPE_CHECKING:
-    from gradc.model.exporter import ModelProto
-    from gradc.runtime.session import Ep, Session
     from gradc.tuning.tuner import Tuner
-
-
-AUTO_PAD_RULES = documented_attributes(ConvolutionBackwardDataOp)["auto_pad_rule"].spec.words
-
-
-FLAGS = ("strict", "strict_ieee", "drop_unused_inputs", "checked")
-"""The options that are True or False."""
-
-
-@dataclass(frozen=True)
-class Options:
-    """What a compilation is asked for. Raises UsageError for a value that no graph could accept."""
-
-    target: str = "cpu"
-    opset: int | None = None
-    strategy: str = AUTO
-    auto_pad_rule: str | None = None
-    strict: bool = False
-    threads: int | None = None
-    limits: Limits | None = None
-    strict_ieee: bool = False
-    drop_unused_inputs: bool = False
-    checked: bool = False
-
-    def __post_init__(self) -> None:
-        from gradc.runtime.session import checked_opset, checked_threads
-
-        arguments.word("target", self.target, TARGETS)
-        if self.auto_pad_rule is not None:
-            arguments.word("auto_pad_rule", self.auto_pad_rule, AUTO_PAD_RULES)
-        if not isinstance(self.strategy, str):
-            raise arguments.refused("strategy", self.strategy, "auto or the name of a strategy")
-        find_strategy(self.strategy)
-        if not isinstance(self.limits, Limits | None):
-            raise arguments.refused("limits", self.limits, "a gradc.Limits")
-        plain = {name: arguments.flag(name, getattr(self, name)) for name in FLAGS}
-        numbers = {"opset": checked_opset(self.opset), "threads": checked_threads(self.threads)}
-        for name, value in (plain | numbers).items():
-            object.__setattr__(self, name, value)
-
-    def resolved(self) -> Target:
-        return Target.of(self.target, self.opset, self.threads, self.strict_ieee)
-
-    @property
-    def pipeline(self) -> str:
-        return pipelines.lower(self.resolved(), self.spelled_strategy)
-
-    @property
-    def spelled_strategy(self) -> str:
-        return self.strategy.replace("_", "-")
 
 
 def _usage(what: str, given: object, expected: str, hint: str = "") -> UsageError:
@@ -129,125 +65,6 @@ class Stage:
 
 
 Observer = Callable[[Stage], None]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Compiled:
-    """A compiled graph: `model` is the ONNX model, `remarks` what the reader should know."""
-
-    model: ModelProto
-    remarks: tuple[Diagnostic, ...]
-    source: ModuleOp
-    """The source module with constants bound: what the model means."""
-
-    module: ModuleOp
-    """The module of ONNX ops from which the model was written."""
-
-    options: Options
-
-    @cached_property
-    def inputs(self) -> tuple[TensorInfo, ...]:
-        """Name, dtype and shape of each input, in order."""
-        return tuple(input_infos(self.model))
-
-    @cached_property
-    def outputs(self) -> tuple[TensorInfo, ...]:
-        return tuple(output_infos(self.model))
-
-    @cached_property
-    def dropped_inputs(self) -> tuple[str, ...]:
-        """The inputs of the graph that the model does not have, because it would read nothing of them."""
-        kept = {info.name for info in self.inputs}
-        names = entry.input_names(entry.entry_function(self.source))
-        return tuple(name for name in names if name not in kept)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model, whole or not at all; weights beyond 2 GB go to a `.data` file beside it."""
-        from gradc.model.saving import save_model
-
-        with self._blamed_on_edits():
-            save_model(self.model, arguments.path("path", path))
-
-    def run(
-        self,
-        inputs: Mapping[str, np.ndarray],
-        ep: Ep | None = None,
-        threads: int | None = None,
-    ) -> dict[str, np.ndarray]:
-        """The outputs by name, on onnxruntime; bfloat16 in and out is ml_dtypes'.
-
-        An input of the graph that was left out of the model may be given all the same.
-        `ep` defaults to the target's execution provider, `threads` to what the model was compiled for.
-        Raises GradcError, as a compilation does, for sizes that the graph cannot have.
-        """
-        return self.session(ep, threads).run(self._read(_by_name("inputs", inputs)))
-
-    def _read(self, given: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """What is given, without what the model does not have."""
-        return {name: array for name, array in given.items() if name not in self.dropped_inputs}
-
-    def reference(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """What the outputs should be, by name: the source executed with numpy, slowly and exactly."""
-        from gradc.checking.verify import in_order, reference
-
-        function = entry.entry_function(self.source)
-        with using(self.options.limits):
-            check_runnable(self.source)
-            given = _by_name("inputs", inputs)
-            self._sizes.checked_inputs(self.inputs, self._read(given))
-            arrays = in_order(self.source, self.inputs, given)
-            self._sizes.check(dict(zip(entry.input_names(function), arrays, strict=True)))
-            expected = reference(self.source, arrays)
-        return dict(zip(entry.output_names(function), expected, strict=True))
-
-    def session(self, ep: Ep | None = None, threads: int | None = None) -> Session:
-        """The onnxruntime session that `run` uses; made once per provider and thread count."""
-        from gradc.runtime.session import Session, checked_ep, checked_threads, ep_of
-
-        with using(self.options.limits):
-            check_runnable(self.module)
-        provider = ep_of(self.options.target) if ep is None else checked_ep(ep)
-        count = checked_threads(threads) or self.options.resolved().threads
-        key = (provider, count)
-        if key not in self._sessions:
-            options = asdict(self.options) | {"threads": count}
-            recipe = Recipe(SESSION, "onnxruntime, which refuses the model", options=options, ep=provider)
-            written = crash.reproducer(recipe, lambda: whole(self.module))
-            with self._blamed_on_edits(), written, blamed_on_nodes(self.module):
-                self._sessions[key] = Session(self.model, ep=provider, threads=count, sizes=self._sizes)
-        return self._sessions[key]
-
-    def __repr__(self) -> str:
-        edge = f"{', '.join(map(str, self.inputs))} -> {', '.join(map(str, self.outputs))}"
-        target = self.options.resolved()
-        count = len(self.model.graph.node)
-        nodes = "1 node" if count == 1 else f"{count} nodes"
-        return f"<gradc.Compiled {edge}; {nodes}, {target.name}, opset {target.opset}>"
-
-    def _repr_html_(self) -> str:
-        from gradc.drawing.notebook import compiled_html
-
-        return compiled_html(self.module, self.inputs, self.outputs, self.options.resolved(), self.remarks)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """What it takes to be the same elsewhere: sessions are made anew there."""
-        state = {entry.name: getattr(self, entry.name) for entry in fields(self)}
-        return state | {"source": flat(self.source), "module": flat(self.module)}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        modules = {name: restored(state[name]) for name in ("source", "module")}
-        self.__dict__.update(state | modules)
-
-    def _blamed_on_edits(self) -> AbstractContextManager[None]:
-        return blamed_on_edits(self.model, self.module, self.options.resolved().opset)
-
-    @cached_property
-    def _sizes(self) -> RunTimeSizes:
-        return RunTimeSizes(self.source, self.options.strict, self.options.limits)
-
-    @cached_property
-    def _sessions(self) -> dict[tuple[str, int], Session]:
-        return {}
 
 
 @quoting_errors()
@@ -370,14 +187,10 @@ def compile_module(
 
 def constants_of(given: Any) -> Mapping[str, Any]:
     if not isinstance(given, str | os.PathLike):
-        return _by_name("constants", given)
+        return by_name("constants", given)
     from gradc.files.npz import read_npz
 
     return read_npz(arguments.path("constants", given))
-
-
-def _by_name(what: str, given: Any) -> Mapping[str, Any]:
-    return arguments.mapping(what, given, "a mapping from names to arrays")
 
 
 def lower(

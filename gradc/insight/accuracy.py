@@ -20,7 +20,8 @@ from gradc.checking.errors import MEASURES, Errors, errors
 from gradc.checking.exact import exact, magnitudes
 from gradc.checking.single import alone, inputs_of
 from gradc.checking.verify import in_order, reference
-from gradc.compiler.driver import Compiled, compile_module
+from gradc.compiler.compiled import Compiled
+from gradc.compiler.driver import compile_module
 from gradc.terminal.tables import PLAIN, Look, table
 
 

@@ -17,7 +17,8 @@ from dialects.onnx.ops import ConstantOp
 from dialects.support import shapes
 from dialects.support.diagnostics import Diagnostic, UnsupportedError, diagnostic_at, name_of, position_of
 from dialects.support.documented_op import CHOICE
-from gradc.compiler.driver import Options, to_gradients
+from gradc.compiler.driver import to_gradients
+from gradc.compiler.options import Options
 from gradc.files.json_text import json_text
 from gradc.problems import OPS
 from gradc.problems.flops import flops

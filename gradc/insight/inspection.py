@@ -22,7 +22,8 @@ from dialects.support.documented_op import DocumentedOp
 from dialects.support.dtypes import name_of as dtype_name
 from dialects.support.findings import is_opaque
 from dialects.support.interfaces import collect_remarks
-from gradc.compiler.driver import Options, compile_module, load
+from gradc.compiler.driver import compile_module, load
+from gradc.compiler.options import Options
 from gradc.files.json_text import json_text
 from gradc.terminal.tables import BAD, GOOD, PLAIN, REMARK, Look
 from passes.infer_types import InferTypesPass

@@ -10,7 +10,7 @@ import numpy as np
 
 from dialects.support.diagnostics import name_of, position_of
 from dialects.support.dtypes import of_numpy
-from gradc.compiler.driver import Compiled
+from gradc.compiler.compiled import Compiled
 from gradc.graph.tensors import TensorInfo
 from passes.strategies.base import STRATEGY
 

@@ -25,7 +25,8 @@ from dialects.support.dtypes import of_numpy
 from dialects.support.limits import using
 from gradc.checking.single import alone, inputs_of
 from gradc.checking.verify import OutputError, compare_outputs, depth, in_order, reference
-from gradc.compiler.driver import Compiled, compile_module
+from gradc.compiler.compiled import Compiled
+from gradc.compiler.driver import compile_module
 from passes.infer_types import InferTypesPass
 from passes.strategies.base import STRATEGY
 from passes.strategies.choice import AUTO

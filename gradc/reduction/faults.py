@@ -14,7 +14,8 @@ from xdsl.dialects.builtin import ModuleOp
 from dialects.support.diagnostics import Diagnostic, GradcError, UsageError, sentence
 from gradc.checking.samples import random_inputs
 from gradc.checking.verify import OutputError
-from gradc.compiler.driver import Compiled, Options
+from gradc.compiler.compiled import Compiled
+from gradc.compiler.options import Options
 from gradc.faults.crash import heading, one_line
 from gradc.faults.recipes import PASSES, Recipe
 from gradc.files.writing import write_whole

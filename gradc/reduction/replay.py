@@ -12,7 +12,8 @@ from xdsl.passes import ModulePass
 import dialects
 from dialects.support.diagnostics import Diagnostic, GradcError, violation
 from dialects.support.limits import Limits, using
-from gradc.compiler.driver import Options, choose
+from gradc.compiler.driver import choose
+from gradc.compiler.options import Options
 from gradc.compiler.pipeline_text import parse_passes
 from gradc.faults import recipes
 from gradc.faults.crash import NOT_OURS, one_line

@@ -19,7 +19,9 @@ from dialects.support.limits import Limits, using
 from gradc.base.installed import installed_version
 from gradc.base.machine import this_machine
 from gradc.base.version import __version__
-from gradc.compiler.driver import AUTO, Compiled, Options, compile_module, constants_of, load
+from gradc.compiler.compiled import Compiled
+from gradc.compiler.driver import AUTO, compile_module, constants_of, load
+from gradc.compiler.options import Options
 from gradc.graph.constants import bind_constants
 from gradc.insight.explain import Explanation, explain
 from gradc.model import saving

@@ -18,7 +18,7 @@ from gradc.insight.explain import Explanation
 from gradc.reporting.changes import Line
 
 if TYPE_CHECKING:
-    from gradc.compiler.driver import Compiled
+    from gradc.compiler.compiled import Compiled
 
 
 @dataclass(frozen=True)

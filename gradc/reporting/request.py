@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gradc.base import arguments
-from gradc.compiler.driver import Options
+from gradc.compiler.options import Options
 from gradc.files.npz import read_npz
 from gradc.runtime.session import checked_ep
 from gradc.tuning.request import BUDGET, TuningRequest

@@ -14,7 +14,7 @@ from dialects.support.diagnostics import GradcError
 from dialects.support.documented_op import DocumentedOp
 from gradc.checking.samples import random_inputs
 from gradc.checking.verify import reference
-from gradc.compiler.driver import Compiled
+from gradc.compiler.compiled import Compiled
 from gradc.graph.tensors import as_dtype
 from gradc.insight import accuracy as accuracy
 from gradc.insight.verify_ops import verify

@@ -29,7 +29,7 @@ from support.documents import (
 
 import gradc
 import gradc.cli.main
-from gradc.compiler.driver import Options
+from gradc.compiler.options import Options
 from passes.canonicalize_layout import CanonicalizeLayoutPass
 
 ROOT = Path(__file__).parents[2]

@@ -11,7 +11,8 @@ from dialects.evaluate import evaluate
 from dialects.support.diagnostics import GradcError, UnsupportedError
 from dialects.support.entry import entry_function, input_names
 from dialects.support.shapes import shape_of
-from gradc.compiler.driver import Options, compile_module
+from gradc.compiler.driver import compile_module
+from gradc.compiler.options import Options
 from gradc.importers.mlir_text import import_mlir
 from gradc.model.exporter import export
 from gradc.problems import parse_problem

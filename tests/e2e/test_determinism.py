@@ -16,7 +16,8 @@ from support.specials import pattern
 
 import gradc
 from gradc.checking.errors import ULPS_OF_TERMS, errors
-from gradc.compiler.driver import Options, compile_module, load
+from gradc.compiler.driver import compile_module, load
+from gradc.compiler.options import Options
 from gradc.graph.printing import whole
 from gradc.upkeep.accuracy.cases import Bound, cases
 

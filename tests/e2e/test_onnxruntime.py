@@ -13,7 +13,8 @@ from support.generate import KINDS, problems, seeded
 from support.pipeline import Expected, lowered
 from support.problems import Problem
 
-from gradc.compiler.driver import Options, compile_module
+from gradc.compiler.driver import compile_module
+from gradc.compiler.options import Options
 from gradc.importers.mlir_text import import_mlir
 from gradc.runtime.session import newest_opset
 from passes.kernels.target import Target

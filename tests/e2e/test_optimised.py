@@ -12,7 +12,8 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from gradc.bench.truth import truth
-from gradc.compiler.driver import Options, compile_module
+from gradc.compiler.driver import compile_module
+from gradc.compiler.options import Options
 from gradc.importers.mlir_text import import_mlir
 from gradc.problems import parse_problem
 

@@ -17,7 +17,8 @@ from xdsl.parser import Parser
 import gradc
 from dialects import context
 from dialects.support import entry
-from gradc.compiler.driver import Options, compile_module, load
+from gradc.compiler.driver import compile_module, load
+from gradc.compiler.options import Options
 from gradc.drawing.picture import picture
 
 ROOT = Path(__file__).resolve().parents[2]

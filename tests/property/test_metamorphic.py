@@ -28,7 +28,8 @@ from dialects.support.diagnostics import GradcError
 from dialects.support.dtypes import by_name
 from dialects.support.entry import entry_function, input_names, return_op
 from dialects.support.shapes import shape_of
-from gradc.compiler.driver import Options, compile_module
+from gradc.compiler.driver import compile_module
+from gradc.compiler.options import Options
 from gradc.graph.run_time_sizes import RunTimeSizes
 
 pytest.importorskip("onnxruntime")

@@ -10,7 +10,7 @@ import pytest
 from support.cli import run_gradc
 
 import gradc
-from gradc.compiler.driver import Options
+from gradc.compiler.options import Options
 from gradc.runtime.session import Session, newest_opset
 from passes.kernels import TARGETS
 

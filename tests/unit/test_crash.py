@@ -180,7 +180,7 @@ class TestPasses:
 
 def _before(name: str) -> str:
     """The pass before one in the pipeline; a word that is none for the first pass."""
-    from gradc.compiler.driver import Options
+    from gradc.compiler.options import Options
 
     names = re.findall(r"([a-z0-9-]+)(?:\{[^}]*\})?(?:,|$)", Options().pipeline)
     index = names.index(name)

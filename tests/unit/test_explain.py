@@ -14,7 +14,8 @@ from xdsl.dialects.builtin import StringAttr
 
 import gradc
 from dialects.support.documented_op import CHOICE
-from gradc.compiler.driver import Options, compile_module, load, to_gradients
+from gradc.compiler.driver import compile_module, load, to_gradients
+from gradc.compiler.options import Options
 from gradc.insight import explain as explaining
 from gradc.insight.explain import Explanation, GradientReport, as_json, as_text, explain
 from gradc.problems import parse_problem

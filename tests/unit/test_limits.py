@@ -21,7 +21,8 @@ from dialects.grad.sampling import AxisSampling, scale_step
 from dialects.support import limits
 from dialects.support.diagnostics import GradcError, UnsupportedError, UsageError
 from dialects.support.limits import LimitError, Limits
-from gradc.compiler.driver import Options, load, lower, to_gradients
+from gradc.compiler.driver import load, lower, to_gradients
+from gradc.compiler.options import Options
 from gradc.importers import import_text
 from gradc.upkeep import limits_table
 from gradc.upkeep.generated import Part

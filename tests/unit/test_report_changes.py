@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.examples import examples
 
-from gradc.compiler.driver import Options, compile_module, load
+from gradc.compiler.driver import compile_module, load
+from gradc.compiler.options import Options
 from gradc.graph.printing import elided
 from gradc.reporting.changes import VALUE, Line, changes, folded, text_changes
 

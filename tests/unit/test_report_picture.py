@@ -20,7 +20,8 @@ from dialects import context
 from dialects.support import entry
 from dialects.support.diagnostics import Position, UnsupportedError, UsageError, location, name_of
 from gradc.builder.graph import Graph
-from gradc.compiler.driver import Options, compile_module, load
+from gradc.compiler.driver import compile_module, load
+from gradc.compiler.options import Options
 from gradc.drawing import layout
 from gradc.drawing.nodes import LONGEST, Node, cut, nodes, source_of
 from gradc.drawing.picture import picture

@@ -112,7 +112,7 @@ def test_reasons_are_remembered_for_each_place(conv):
     """Python first: the words of a refusal must not be kept for a command line in the same process."""
 
     def explained(module: ModuleOp) -> str:
-        from gradc.compiler.driver import Options
+        from gradc.compiler.options import Options
 
         return as_text(explain(module, Options(), {}))
 

@@ -11,7 +11,7 @@ from support.pipeline import apply
 import gradc
 from dialects.evaluate import evaluate
 from dialects.support.diagnostics import UnsupportedError
-from gradc.compiler.driver import Options
+from gradc.compiler.options import Options
 from gradc.problems import parse_problem
 from gradc.tuning.records import Setting
 from passes import pipelines

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from dialects.support.diagnostics import UsageError
-from gradc.compiler.driver import Options
+from gradc.compiler.options import Options
 from gradc.runtime.session import Session
 from passes import pipelines
 from passes.kernels.target import DEFAULT_OPSET, MOST_THREADS, Target, usable_threads

@@ -20,7 +20,8 @@ from gradc.builder.graph import Graph
 from gradc.checking.errors import Errors, errors
 from gradc.checking.exact import exact, magnitudes
 from gradc.checking.samples import random_inputs
-from gradc.compiler.driver import Options, compile_module, to_gradients
+from gradc.compiler.driver import compile_module, to_gradients
+from gradc.compiler.options import Options
 from gradc.upkeep.support_table import PROBES
 from passes.strategies import strategies_of
 

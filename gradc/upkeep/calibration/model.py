@@ -157,7 +157,8 @@ class CandidateModel(Model):
         return Written(emit.ops, results, module)
 
     def proto(self) -> ModelProto:
-        from gradc.compiler.driver import Options, compile_module
+        from gradc.compiler.driver import compile_module
+        from gradc.compiler.options import Options
 
         target = self.target
         options = Options(target.name, target.opset, self.strategy.name, threads=target.threads)

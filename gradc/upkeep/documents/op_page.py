@@ -11,7 +11,8 @@ from dialects import source_ops
 from dialects.support.diagnostics import GradcError
 from dialects.support.documented_op import DocumentedOp
 from gradc.builder.graph import Graph
-from gradc.compiler.driver import Options, to_gradients
+from gradc.compiler.driver import to_gradients
+from gradc.compiler.options import Options
 from gradc.upkeep.documents import speed
 from gradc.upkeep.documents.markdown import about_run
 from gradc.upkeep.documents.prose import OpText, escaped, op_text, paragraphs, table

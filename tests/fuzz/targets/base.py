@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from zlib import crc32
 
 import numpy as np
+from gradc.compiler.compiled import Compiled
 from support.compare import allowed_error
 from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr, IntegerAttr, ModuleOp, TensorType
 
@@ -23,7 +24,8 @@ from dialects.support.dtypes import HALVES
 from fuzz.oracle import Finding, Verdict, judge
 from gradc.checking.samples import random_inputs
 from gradc.checking.verify import OutputError, reference, verify_outputs
-from gradc.compiler.driver import Compiled, Options, compile_module, load
+from gradc.compiler.driver import compile_module, load
+from gradc.compiler.options import Options
 from gradc.graph.run_time_sizes import RunTimeSizes
 from gradc.insight.inspection import as_json, as_text, inspect
 

@@ -23,7 +23,8 @@ from fuzz import words
 from fuzz.mutate import documents, json_tree, mlir_tokens
 from fuzz.oracle import Finding, check_placed
 from fuzz.targets.base import Target, checked, is_small
-from gradc.compiler.driver import Options, compile_module, load
+from gradc.compiler.driver import compile_module, load
+from gradc.compiler.options import Options
 from gradc.graph.printing import whole
 from gradc.runtime.session import newest_opset
 

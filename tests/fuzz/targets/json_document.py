@@ -15,7 +15,7 @@ from dialects.support.diagnostics import GradcError
 from fuzz.mutate import documents, json_tree, octets
 from fuzz.oracle import check_placed
 from fuzz.targets.base import Target, run_source
-from gradc.compiler.driver import Options
+from gradc.compiler.options import Options
 
 WRITTEN = (CONV, CONV_TRANSPOSE, INTERPOLATE, RESIZE, UPSAMPLE, two_convolutions())
 

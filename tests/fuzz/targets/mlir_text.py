@@ -13,7 +13,8 @@ from dialects.support.diagnostics import GradcError
 from fuzz.mutate import mlir_tokens, octets
 from fuzz.oracle import check_placed
 from fuzz.targets.base import Target, run_source
-from gradc.compiler.driver import Options, lower
+from gradc.compiler.driver import lower
+from gradc.compiler.options import Options
 from gradc.graph.printing import whole
 
 DTYPES = ("f32", "f16", "bf16", "f64")

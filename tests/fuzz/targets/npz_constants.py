@@ -14,7 +14,8 @@ from dialects.support.diagnostics import GradcError
 from fuzz.mutate import archives, octets
 from fuzz.oracle import check_names_file
 from fuzz.targets.base import Target, checked
-from gradc.compiler.driver import Options, compile_module, load
+from gradc.compiler.driver import compile_module, load
+from gradc.compiler.options import Options
 from gradc.files.npz import read_npz
 
 NAMES = ("t0", "t1", "t9")

@@ -18,7 +18,8 @@ from fuzz.mutate import json_tree, octets
 from fuzz.oracle import Finding, check_names_file
 from fuzz.targets.base import Target, checked
 from gradc.base.machine import Machine
-from gradc.compiler.driver import Options, compile, compile_module, load, to_gradients
+from gradc.compiler.driver import compile, compile_module, load, to_gradients
+from gradc.compiler.options import Options
 from gradc.tuning.cases import Case, cases
 from gradc.tuning.records import Setting, Tuning
 from gradc.tuning.stores import Cache

@@ -1,0 +1,158 @@
+"""A compiled graph: the model, and how it is saved, run and shown."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass, fields
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+from dialects.support import entry
+from dialects.support.diagnostics import (
+    Diagnostic,
+)
+from dialects.support.flat import flat, restored
+from dialects.support.limits import using
+from gradc.base import arguments
+from gradc.checking.samples import check_runnable
+from gradc.compiler.edited import blamed_on_edits
+from gradc.compiler.opaque_nodes import blamed_on_nodes
+from gradc.compiler.options import Options
+from gradc.faults import crash
+from gradc.faults.recipes import SESSION, Recipe
+from gradc.graph.printing import whole
+from gradc.graph.run_time_sizes import RunTimeSizes
+from gradc.graph.tensors import TensorInfo
+from gradc.model.tensors import input_infos, output_infos
+
+if TYPE_CHECKING:
+    from gradc.model.exporter import ModelProto
+    from gradc.runtime.session import Ep, Session
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Compiled:
+    """A compiled graph: `model` is the ONNX model, `remarks` what the reader should know."""
+
+    model: ModelProto
+    remarks: tuple[Diagnostic, ...]
+    source: ModuleOp
+    """The source module with constants bound: what the model means."""
+
+    module: ModuleOp
+    """The module of ONNX ops from which the model was written."""
+
+    options: Options
+
+    @cached_property
+    def inputs(self) -> tuple[TensorInfo, ...]:
+        """Name, dtype and shape of each input, in order."""
+        return tuple(input_infos(self.model))
+
+    @cached_property
+    def outputs(self) -> tuple[TensorInfo, ...]:
+        return tuple(output_infos(self.model))
+
+    @cached_property
+    def dropped_inputs(self) -> tuple[str, ...]:
+        """The inputs of the graph that the model does not have, because it would read nothing of them."""
+        kept = {info.name for info in self.inputs}
+        names = entry.input_names(entry.entry_function(self.source))
+        return tuple(name for name in names if name not in kept)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model, whole or not at all; weights beyond 2 GB go to a `.data` file beside it."""
+        from gradc.model.saving import save_model
+
+        with self._blamed_on_edits():
+            save_model(self.model, arguments.path("path", path))
+
+    def run(
+        self,
+        inputs: Mapping[str, np.ndarray],
+        ep: Ep | None = None,
+        threads: int | None = None,
+    ) -> dict[str, np.ndarray]:
+        """The outputs by name, on onnxruntime; bfloat16 in and out is ml_dtypes'.
+
+        An input of the graph that was left out of the model may be given all the same.
+        `ep` defaults to the target's execution provider, `threads` to what the model was compiled for.
+        Raises GradcError, as a compilation does, for sizes that the graph cannot have.
+        """
+        return self.session(ep, threads).run(self._read(by_name("inputs", inputs)))
+
+    def _read(self, given: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """What is given, without what the model does not have."""
+        return {name: array for name, array in given.items() if name not in self.dropped_inputs}
+
+    def reference(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """What the outputs should be, by name: the source executed with numpy, slowly and exactly."""
+        from gradc.checking.verify import in_order, reference
+
+        function = entry.entry_function(self.source)
+        with using(self.options.limits):
+            check_runnable(self.source)
+            given = by_name("inputs", inputs)
+            self._sizes.checked_inputs(self.inputs, self._read(given))
+            arrays = in_order(self.source, self.inputs, given)
+            self._sizes.check(dict(zip(entry.input_names(function), arrays, strict=True)))
+            expected = reference(self.source, arrays)
+        return dict(zip(entry.output_names(function), expected, strict=True))
+
+    def session(self, ep: Ep | None = None, threads: int | None = None) -> Session:
+        """The onnxruntime session that `run` uses; made once per provider and thread count."""
+        from gradc.runtime.session import Session, checked_ep, checked_threads, ep_of
+
+        with using(self.options.limits):
+            check_runnable(self.module)
+        provider = ep_of(self.options.target) if ep is None else checked_ep(ep)
+        count = checked_threads(threads) or self.options.resolved().threads
+        key = (provider, count)
+        if key not in self._sessions:
+            options = asdict(self.options) | {"threads": count}
+            recipe = Recipe(SESSION, "onnxruntime, which refuses the model", options=options, ep=provider)
+            written = crash.reproducer(recipe, lambda: whole(self.module))
+            with self._blamed_on_edits(), written, blamed_on_nodes(self.module):
+                self._sessions[key] = Session(self.model, ep=provider, threads=count, sizes=self._sizes)
+        return self._sessions[key]
+
+    def __repr__(self) -> str:
+        edge = f"{', '.join(map(str, self.inputs))} -> {', '.join(map(str, self.outputs))}"
+        target = self.options.resolved()
+        count = len(self.model.graph.node)
+        nodes = "1 node" if count == 1 else f"{count} nodes"
+        return f"<gradc.Compiled {edge}; {nodes}, {target.name}, opset {target.opset}>"
+
+    def _repr_html_(self) -> str:
+        from gradc.drawing.notebook import compiled_html
+
+        return compiled_html(self.module, self.inputs, self.outputs, self.options.resolved(), self.remarks)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What it takes to be the same elsewhere: sessions are made anew there."""
+        state = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        return state | {"source": flat(self.source), "module": flat(self.module)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        modules = {name: restored(state[name]) for name in ("source", "module")}
+        self.__dict__.update(state | modules)
+
+    def _blamed_on_edits(self) -> AbstractContextManager[None]:
+        return blamed_on_edits(self.model, self.module, self.options.resolved().opset)
+
+    @cached_property
+    def _sizes(self) -> RunTimeSizes:
+        return RunTimeSizes(self.source, self.options.strict, self.options.limits)
+
+    @cached_property
+    def _sessions(self) -> dict[tuple[str, int], Session]:
+        return {}
+
+
+def by_name(what: str, given: Any) -> Mapping[str, Any]:
+    return arguments.mapping(what, given, "a mapping from names to arrays")

@@ -1,0 +1,63 @@
+"""What a compilation is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dialects.onednn.convolution import ConvolutionBackwardDataOp
+from dialects.support.attributes import documented_attributes
+from dialects.support.limits import Limits
+from gradc.base import arguments
+from passes import pipelines
+from passes.kernels import TARGETS
+from passes.kernels.target import Target
+from passes.select_strategy import AUTO, find_strategy
+
+AUTO_PAD_RULES = documented_attributes(ConvolutionBackwardDataOp)["auto_pad_rule"].spec.words
+
+
+FLAGS = ("strict", "strict_ieee", "drop_unused_inputs", "checked")
+"""The options that are True or False."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a compilation is asked for. Raises UsageError for a value that no graph could accept."""
+
+    target: str = "cpu"
+    opset: int | None = None
+    strategy: str = AUTO
+    auto_pad_rule: str | None = None
+    strict: bool = False
+    threads: int | None = None
+    limits: Limits | None = None
+    strict_ieee: bool = False
+    drop_unused_inputs: bool = False
+    checked: bool = False
+
+    def __post_init__(self) -> None:
+        from gradc.runtime.session import checked_opset, checked_threads
+
+        arguments.word("target", self.target, TARGETS)
+        if self.auto_pad_rule is not None:
+            arguments.word("auto_pad_rule", self.auto_pad_rule, AUTO_PAD_RULES)
+        if not isinstance(self.strategy, str):
+            raise arguments.refused("strategy", self.strategy, "auto or the name of a strategy")
+        find_strategy(self.strategy)
+        if not isinstance(self.limits, Limits | None):
+            raise arguments.refused("limits", self.limits, "a gradc.Limits")
+        plain = {name: arguments.flag(name, getattr(self, name)) for name in FLAGS}
+        numbers = {"opset": checked_opset(self.opset), "threads": checked_threads(self.threads)}
+        for name, value in (plain | numbers).items():
+            object.__setattr__(self, name, value)
+
+    def resolved(self) -> Target:
+        return Target.of(self.target, self.opset, self.threads, self.strict_ieee)
+
+    @property
+    def pipeline(self) -> str:
+        return pipelines.lower(self.resolved(), self.spelled_strategy)
+
+    @property
+    def spelled_strategy(self) -> str:
+        return self.strategy.replace("_", "-")
