@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 import pytest
-from gradc.compiler.compiled import Compiled
 
+from gradc.compiler.compiled import Compiled
 from gradc.compiler.driver import compile_module
 from gradc.compiler.options import Options
 from gradc.problems import parse_problem

@@ -9,12 +9,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from gradc.compiler.compiled import Compiled
 from support.documents import Doc, encoded
 from support.pipeline import Expected
 from support.problem_documents import constants_of, document_of, feeds_of, outputs_of
 from support.problems import Problem
 
+from gradc.compiler.compiled import Compiled
 from gradc.compiler.driver import compile_module
 from gradc.compiler.options import Options
 from gradc.importers.onednn_json import import_document

@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 from zlib import crc32
 
 import numpy as np
-from gradc.compiler.compiled import Compiled
 from support.compare import allowed_error
 from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr, IntegerAttr, ModuleOp, TensorType
 
@@ -24,6 +23,7 @@ from dialects.support.dtypes import HALVES
 from fuzz.oracle import Finding, Verdict, judge
 from gradc.checking.samples import random_inputs
 from gradc.checking.verify import OutputError, reference, verify_outputs
+from gradc.compiler.compiled import Compiled
 from gradc.compiler.driver import compile_module, load
 from gradc.compiler.options import Options
 from gradc.graph.run_time_sizes import RunTimeSizes
