@@ -47,6 +47,25 @@ BOUNDED = {
 }
 """What calls itself, and over what: nothing that a larger graph makes deeper."""
 
+SIZES_IN_SIZES = {
+    "bounds": ("_lower", "_of_atom", "_of_quotient", "_relaxed", "interval", "lower", "upper"),
+    "size_text": (
+        "_Reader._extreme",
+        "_Reader._factor",
+        "_Reader._operand",
+        "_Reader._product",
+        "_Reader.sum",
+    ),
+    "sizes": ("_by_number", "_lone_quotient", "_mapped", "_mapped_atom", "floordiv"),
+}
+"""The same for size expressions, of which `forms.DEEPEST` says how deep they may be."""
+
+BOUNDED |= {
+    (f"dialects/geometry/{file}.py", name): "a size in a size"
+    for file, names in SIZES_IN_SIZES.items()
+    for name in names
+}
+
 Functions = dict[str, set[str]]
 """The functions and methods of a file, each with those that it refers to."""
 
