@@ -80,12 +80,12 @@ def simplify(ctx: Context, module: ModuleOp) -> None:
     for function in functions(module):
         for block in function.body.blocks:
             fold_chains(block)
-    walker = Walker(_simplifications)
-    while walker.walk(module):
-        pass
-    for function in functions(module):
-        for block in function.body.blocks:
-            merge_equal(block)
+    walker, changed = Walker(_simplifications), True
+    while changed:
+        while walker.walk(module):
+            pass
+        blocks = [block for function in functions(module) for block in function.body.blocks]
+        changed = any([merge_equal(block) for block in blocks])
     refresh_function_types(module)
 
 
@@ -191,23 +191,26 @@ def _simplifications(cls: type[Operation]) -> tuple[RewritePattern, ...]:
     return (EraseDead(), Fold(), RefineTypes(), *cls.get_canonicalization_patterns())
 
 
-def merge_equal(block: Block) -> None:
-    """Of pure ops that are equal in all but location, or are the same sizes, only the first stays."""
+def merge_equal(block: Block) -> bool:
+    """Of pure ops that are equal in all but location, or are the same sizes, only the first stays; whether
+    that may have left something to simplify."""
     known: dict[object, Operation] = {}
-    merged = False
+    merged = news = False
     for op in block.ops:
         if op.regions or not _is_pure(type(op)):
             continue
         if merged and isinstance(op, OnnxOp) and any(map(_is_open, op.results)):
             # it may read a value now whose unknown sizes have other symbols
-            refine_results(op)
+            news |= refine_results(op)
         first = _first_equal(op, known)
         if first is op:
             continue
         merged = True
+        news |= first.name != op.name or list(first.operands) != list(op.operands)
         for result, same in zip(op.results, first.results, strict=True):
             result.replace_all_uses_with(same)
         Rewriter.erase_op(op)
+    return news
 
 
 def _first_equal(op: Operation, known: dict[object, Operation]) -> Operation:
