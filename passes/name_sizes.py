@@ -7,6 +7,7 @@ passes: `merge_equal` looks past it, and a model does not have it.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import count
@@ -30,7 +31,8 @@ class NameSizesPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in functions(op):
-            _name_sizes(function)
+            if not _is_known(function):
+                _name_sizes(function)
         refresh_function_types(op)
 
 
@@ -42,17 +44,29 @@ def _name_sizes(function: FuncOp) -> None:
     errors = Errors()
     for op in function.body.block.ops:
         with errors.collecting():
-            if isinstance(op, InfersTypes):
+            if isinstance(op, InfersTypes) and any(map(_is_open, op.results)):
                 refine_results(op)
         _name(op.results, numbers)
     errors.check()
 
 
+def _is_known(function: FuncOp) -> bool:
+    """Whether no value has a size of which nothing is known. Values share their types, mostly."""
+    block = function.body.block
+    values = itertools.chain(block.args, *(op.results for op in block.ops))
+    types = {id(value.type): value for value in values}
+    return not any(map(_is_open, types.values()))
+
+
+def _is_open(value: SSAValue) -> bool:
+    return isinstance(value.type, TensorType) and None in shape_of(value)
+
+
 def _name(values: Iterable[SSAValue], numbers: Iterator[int]) -> None:
     for value in values:
-        if not isinstance(value.type, TensorType) or None not in (shape := shape_of(value)):
+        if not _is_open(value):
             continue
-        named = [fresh(next(numbers)) if dim is None else dim for dim in shape]
+        named = [fresh(next(numbers)) if dim is None else dim for dim in shape_of(value)]
         set_type(value, tensor_type(element_type_of(value), named))
 
 

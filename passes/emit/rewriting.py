@@ -85,7 +85,7 @@ def simplify(ctx: Context, module: ModuleOp) -> None:
         while walker.walk(module):
             pass
         blocks = [block for function in functions(module) for block in function.body.blocks]
-        changed = any([merge_equal(block) for block in blocks])
+        changed = sum(map(merge_equal, blocks)) > 0
     refresh_function_types(module)
 
 
