@@ -20,7 +20,7 @@ from dialects.support import dtypes, shapes
 from dialects.support.attributes import FLAG, INTS, AttributeSpec, documented_attributes, word
 from dialects.support.constants import constant_value
 from dialects.support.diagnostics import Diagnostic, GradcError
-from dialects.support.shapes import Dim, Shape, element_type_of, shape_of, tensor_type
+from dialects.support.shapes import Dim, NamedShape, Shape, element_type_of, shape_of, tensor_type
 
 AUTO_BROADCAST = word("none", "numpy", default="numpy")
 USE_DST = FLAG.with_default(True)
@@ -58,7 +58,7 @@ class RowOp(OneDNNOp, ABC):
         return dtype
 
     @classmethod
-    def port_shape(cls, port: str, shape: Shape) -> Shape:
+    def port_shape(cls, port: str, shape: NamedShape) -> NamedShape:
         """A shape that a port may have beside data of a shape."""
         del port
         return shape

@@ -15,7 +15,7 @@ from dialects.onednn.families import RowOp
 from dialects.onednn.row import Row
 from dialects.support import dtypes, shapes
 from dialects.support.attributes import FLAG, FLOAT, INT
-from dialects.support.shapes import Shape, element_type_of, shape_of, tensor_type
+from dialects.support.shapes import NamedShape, element_type_of, shape_of, tensor_type
 
 
 class LayerNormalizationOp(RowOp, ABC):
@@ -59,7 +59,7 @@ class LayerNormalizationOp(RowOp, ABC):
         return dtype if port == "src" or dtype == "f64" else "f32"
 
     @classmethod
-    def port_shape(cls, port: str, shape: Shape) -> Shape:
+    def port_shape(cls, port: str, shape: NamedShape) -> NamedShape:
         return shape if port == "src" else shape[-1:]
 
     def required_results(self) -> int:

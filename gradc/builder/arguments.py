@@ -17,12 +17,12 @@ from dialects.support.diagnostics import (
     sentence,
 )
 from dialects.support.documented_op import Declared, DocumentedOp
-from dialects.support.shapes import NamedShape, Shape, Written, dim_of
+from dialects.support.shapes import NamedShape, Shape, dim_of
 from gradc.builder.callers import caller
 
 Ints = Sequence[int]
 Floats = Sequence[float]
-Dims = Sequence[Written]
+Dims = Sequence[int | str | None]
 """Sizes; None or a name is one that only run time knows."""
 
 

@@ -18,18 +18,15 @@ func.func @cut_and_filled(%x: tensor<?x3xf16, ["N", ""]>) -> tensor<?x4xf16> {
 }
 // CHECK-LABEL: func.func @cut_and_filled(
 // CHECK-NEXT: %one = onnx.Constant dense<1.000000e+00> : tensor<f16>
-// CHECK-NEXT: %y = onnx.Constant dense<0> : tensor<1xi64>
-// CHECK-NEXT: %y_1 = onnx.Constant dense<1.000000e+00> : tensor<1x3xf16>
-// CHECK-NEXT: %y_2 = onnx.Concat %y_1, %x {axis = 0} : (tensor<1x3xf16>, tensor<?x3xf16, ["N", ""]>) -> tensor<?x3xf16, ["=N + 1", ""]>
-// CHECK-NEXT: %y_3 = onnx.Constant dense<1> : tensor<1xi64>
-// CHECK-NEXT: %y_4 = onnx.Constant dense<3> : tensor<1xi64>
-// CHECK-NEXT: %y_5 = onnx.Slice %y_2, %y_3, %y_4, %y_3 : (tensor<?x3xf16, ["=N + 1", ""]>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<?x2xf16, ["=N + 1", ""]>
-// CHECK-NEXT: %y_6 = onnx.Shape %y_5 : (tensor<?x2xf16, ["=N + 1", ""]>) -> tensor<2xi64>
-// CHECK-NEXT: %y_7 = onnx.Gather %y_6, %y {axis = 0} : (tensor<2xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %y_8 = onnx.Constant dense<2> : tensor<1xi64>
-// CHECK-NEXT: %y_9 = onnx.Expand %one, %y_6 : (tensor<f16>, tensor<2xi64>) -> tensor<?x2xf16, ["=N + 1", ""]>
-// CHECK-NEXT: %y_10 = onnx.Concat %y_5, %y_9 {axis = 1} : (tensor<?x2xf16, ["=N + 1", ""]>, tensor<?x2xf16, ["=N + 1", ""]>) -> tensor<?x4xf16, ["=N + 1", ""]>
-// CHECK-NEXT: func.return %y_10 : tensor<?x4xf16, ["=N + 1", ""]>
+// CHECK-NEXT: %y = onnx.Constant dense<1.000000e+00> : tensor<1x3xf16>
+// CHECK-NEXT: %y_1 = onnx.Concat %y, %x {axis = 0} : (tensor<1x3xf16>, tensor<?x3xf16, ["N", ""]>) -> tensor<?x3xf16, ["=N + 1", ""]>
+// CHECK-NEXT: %y_2 = onnx.Constant dense<1> : tensor<1xi64>
+// CHECK-NEXT: %y_3 = onnx.Constant dense<3> : tensor<1xi64>
+// CHECK-NEXT: %y_4 = onnx.Slice %y_1, %y_2, %y_3, %y_2 : (tensor<?x3xf16, ["=N + 1", ""]>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<?x2xf16, ["=N + 1", ""]>
+// CHECK-NEXT: %y_5 = onnx.Shape %y_4 : (tensor<?x2xf16, ["=N + 1", ""]>) -> tensor<2xi64>
+// CHECK-NEXT: %y_6 = onnx.Expand %one, %y_5 : (tensor<f16>, tensor<2xi64>) -> tensor<?x2xf16, ["=N + 1", ""]>
+// CHECK-NEXT: %y_7 = onnx.Concat %y_4, %y_6 {axis = 1} : (tensor<?x2xf16, ["=N + 1", ""]>, tensor<?x2xf16, ["=N + 1", ""]>) -> tensor<?x4xf16, ["=N + 1", ""]>
+// CHECK-NEXT: func.return %y_7 : tensor<?x4xf16, ["=N + 1", ""]>
 
 func.func @of_run_time(%x: tensor<4xf32>, %pads: tensor<2xi64>) -> tensor<?xf32> {
   %y = onnx.Pad %x, %pads : (tensor<4xf32>, tensor<2xi64>) -> tensor<?xf32>
