@@ -41,7 +41,7 @@ class CanonicalizeConvLayout(RewritePattern):
     def match_and_rewrite(self, op: ConvOp, rewriter: PatternRewriter) -> None:
         target = "OIX" if isinstance(op, ConvolutionBackwardDataOp) else "IOX"
         page_weights = isinstance(op, ConvTransposeBackwardDataOp) and op.problem().documented_weights
-        if op.value("weights_format") == target and not page_weights:
+        if op.weights_format == target and not page_weights:
             return
         emit = Emitter()
         weights = _canonical_weights(op, target, page_weights, emit)
@@ -58,9 +58,9 @@ class CanonicalizeConvLayout(RewritePattern):
 
 def _canonical_weights(op: ConvOp, target: str, page_weights: bool, emit: Emitter) -> SSAValue:
     n = len(shape_of(op.weights)) - 2
-    perm = layouts.permutation(op.value("weights_format"), target, n)
+    perm = layouts.permutation(op.weights_format, target, n)
     weights = emit(onnx.TransposeOp(op.weights, perm=perm))
-    return _library_weights(weights, op.value("groups"), emit) if page_weights else weights
+    return _library_weights(weights, op.groups, emit) if page_weights else weights
 
 
 def _library_weights(weights: SSAValue, groups: int, emit: Emitter) -> SSAValue:

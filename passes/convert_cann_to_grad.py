@@ -41,15 +41,15 @@ class ConvertUpsample(RewritePattern):
     def match_and_rewrite(self, op: UpsampleBilinear2dBackwardOp, rewriter: PatternRewriter) -> None:
         emit = Emitter()
         image = _image(op, emit)
-        corners = op.value("alignCorners")
+        corners = op.alignCorners
         resized = build(
             ResizeBilinearV2GradOp,
             (op.grad_out, image),
             {
                 "align_corners": corners,
                 "half_pixel_centers": not corners,
-                "scales": (op.value("scalesH"), op.value("scalesW")),
-                "format": op.value("format"),
+                "scales": (op.scalesH, op.scalesW),
+                "format": op.format,
             },
         )
         replace(op, rewriter, emit, [emit(resized)])
@@ -58,10 +58,10 @@ class ConvertUpsample(RewritePattern):
 def _image(op: UpsampleBilinear2dBackwardOp, emit: Emitter) -> SSAValue:
     """A tensor of inputSize with gradOut's batch: nothing reads its values, so it is never made."""
     math = ShapeMath(emit)
-    batch = layouts.axis_of(op.value("format"), "N", 2)
+    batch = layouts.axis_of(op.format, "N", 2)
     sizes = [
         math.sizes(op.grad_out, [axis]) if axis == batch else math.vector([dim])
-        for axis, dim in enumerate(op.value("inputSize"))
+        for axis, dim in enumerate(op.inputSize)
     ]
     zeros = emit(onnx.ConstantOfShapeOp(math.concat(sizes)))
     return emit(onnx.CastOp(zeros, to=element_type_of(op.grad_out)))
@@ -72,7 +72,7 @@ class ConvertResize(RewritePattern):
     def match_and_rewrite(self, op: ResizeBilinearV2GradOp, rewriter: PatternRewriter) -> None:
         emit = Emitter()
         image = shape_of(op.original_image)
-        spatial = layouts.spatial_axes(op.value("format"), 2)
+        spatial = layouts.spatial_axes(op.format, 2)
         axes = [ResizeAxis(axis, image[axis], step) for axis, step in zip(spatial, op.steps(), strict=True)]
         value = emit_resize_backward(emit, op.grads, axes, op.rule(), op.original_image)
         dtype = element_type_of(op.original_image)

@@ -72,7 +72,7 @@ class ConvertOneDNNToGradPass(ModulePass):
 class ConvertConvolution(RewritePattern):
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: ConvolutionBackwardDataOp, rewriter: PatternRewriter) -> None:
-        if op.value("weights_format") != "OIX":
+        if op.weights_format != "OIX":
             return
         emit = Emitter()
         values = write_alike(op, _KNOWN, emit, lambda emit: [_convolution(op, emit)])
@@ -88,7 +88,7 @@ def _convolution(op: ConvolutionBackwardDataOp, emit: Emitter) -> SSAValue:
 
 
 def _spatial_axes(op: OneDNNConvOp) -> tuple[int, ...]:
-    return layouts.spatial_axes(op.value("data_format"), len(op.value("strides")))
+    return layouts.spatial_axes(op.data_format, len(op.strides))
 
 
 def _conv_axes(windows: Sequence[Window], pads: Sequence[Pads]) -> list[ConvAxis]:
@@ -102,7 +102,7 @@ def _static(op: ConvolutionBackwardDataOp, problem: ConvolutionBackwardDataProbl
         if isinstance(x, int)
     ]
     axes = _conv_axes(problem.windows, pads)
-    layout = op.value("data_format")
+    layout = op.data_format
     return conv_backward_data(op.diff_dst, op.weights, axes, residue, problem.groups, layout)
 
 
@@ -113,7 +113,7 @@ def _windowed(
     n = len(problem.windows)
     math = ShapeMath(emit)
     axes = _conv_axes(problem.windows, [(0, 0)] * n)
-    layout, spatial = op.value("data_format"), _spatial_axes(op)
+    layout, spatial = op.data_format, _spatial_axes(op)
     full = emit(conv_backward_data(op.diff_dst, op.weights, axes, [0] * n, problem.groups, layout))
     if op.dst_shape_input is not None:
         shape = math.as_int64(op.dst_shape_input)
@@ -134,11 +134,11 @@ def _pads_begin(
     if not op.is_same:
         return math.vector([begin for begin, _ in op.given_pads()])
     windows = problem.windows
-    if op.value("auto_pad_rule") == "library":
+    if op.auto_pad_rule == "library":
         total = _library_total(windows, size, math)
     else:
         y = math.sizes(op.diff_dst, _spatial_axes(op))
-        padding = op.value("output_padding") or (0,) * len(windows)
+        padding = op.output_padding or (0,) * len(windows)
         # s (Y - 1) + Ke - X + output_padding, clamped
         constants = [w.full_size(0) + p for w, p in zip(windows, padding, strict=True)]
         span = math.add(math.mul(y, math.vector([w.stride for w in windows])), math.vector(constants))
@@ -157,7 +157,7 @@ def _library_total(windows: Sequence[Window], size: SSAValue, math: ShapeMath) -
 def _begin_of(total: SSAValue, op: OneDNNConvOp, math: ShapeMath) -> SSAValue:
     """The begin's share of a total: the smaller half if the odd one goes to the end."""
     less = math.div(total, math.vector([2]))
-    odd_at_end = (op.value("auto_pad") == "same_upper") == (op.value("auto_pad_rule") == "library")
+    odd_at_end = (op.auto_pad == "same_upper") == (op.auto_pad_rule == "library")
     return less if odd_at_end else math.sub(total, less)
 
 
@@ -168,7 +168,7 @@ class ConvertConvTranspose(RewritePattern):
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: ConvTransposeBackwardDataOp, rewriter: PatternRewriter) -> None:
         problem = op.problem()
-        if op.value("weights_format") != "IOX" or problem.documented_weights:
+        if op.weights_format != "IOX" or problem.documented_weights:
             return
         emit = Emitter()
         values = write_alike(
@@ -179,7 +179,7 @@ class ConvertConvTranspose(RewritePattern):
     def _written(
         self, op: ConvTransposeBackwardDataOp, problem: ConvTransposeBackwardDataProblem, emit: Emitter
     ) -> SSAValue:
-        windows, groups, layout = problem.windows, problem.groups, op.value("data_format")
+        windows, groups, layout = problem.windows, problem.groups, op.data_format
         pads = [pad for pad in problem.pads if pad is not None]
         diff_dst: SSAValue = op.diff_dst
         if known := len(pads) == len(problem.pads):
@@ -237,7 +237,7 @@ class ConvertInterpolate(RewritePattern):
 
 def _resize(op: InterpolateBackwardOp, emit: Emitter) -> SSAValue:
     src = shape_of(op.src)
-    spatial = layouts.spatial_axes(op.value("data_format"), len(src) - 2)
+    spatial = layouts.spatial_axes(op.data_format, len(src) - 2)
     axes = [ResizeAxis(axis, src[axis]) for axis in spatial]
     return emit_resize_backward(emit, op.diff_dst, axes, op.rule(), op.src)
 

@@ -21,8 +21,8 @@ class CannFunctions(InterpreterFunctions):
         self, interpreter: Interpreter, op: ResizeBilinearV2GradOp, args: tuple[Any, ...]
     ):
         grads, image = args
-        mode = _mode(op.value("align_corners"), op.value("half_pixel_centers"))
-        result = _backward(op, grads, image.shape, mode, op.value("scales"))
+        mode = _mode(op.align_corners, op.half_pixel_centers)
+        result = _backward(op, grads, image.shape, mode, op.scales)
         return (result.astype(image.dtype),)
 
     @impl(UpsampleBilinear2dBackwardOp)
@@ -30,9 +30,9 @@ class CannFunctions(InterpreterFunctions):
         self, interpreter: Interpreter, op: UpsampleBilinear2dBackwardOp, args: tuple[Any, ...]
     ):
         (grad_out,) = args
-        corners = op.value("alignCorners")
-        scales = (op.value("scalesH"), op.value("scalesW"))
-        result = _backward(op, grad_out, op.value("inputSize"), _mode(corners, not corners), scales)
+        corners = op.alignCorners
+        scales = (op.scalesH, op.scalesW)
+        result = _backward(op, grad_out, op.inputSize, _mode(corners, not corners), scales)
         return (result.astype(grad_out.dtype),)
 
 
@@ -44,7 +44,7 @@ def _mode(align_corners: bool, half_pixel_centers: bool) -> str:
 
 def _backward(op: CannResizeOp, grads: np.ndarray, shape: Any, mode: str, scales: Any) -> np.ndarray:
     axes = []
-    for axis, scale in zip(layouts.spatial_axes(op.value("format"), 2), scales, strict=True):
+    for axis, scale in zip(layouts.spatial_axes(op.format, 2), scales, strict=True):
         x, y = shape[axis], grads.shape[axis]
         if scale > 0 and mode != "align_corners":
             coordinate = resize.scale_coordinate(mode, scale)

@@ -60,18 +60,18 @@ class CannResizeOp(DocumentedOp, Remarks, KnowsOperands, ABC):
                 expected=4,
                 hint="for 1-D and 3-D data use oneDNN's InterpolateBackward",
             )
-        for letter, dim in zip(self.value("format"), shape, strict=True):
+        for letter, dim in zip(self.format, shape, strict=True):
             if dim == 0 and letter != "N":
                 raise self.error(f"{port} axis {letter}", given=0, expected="a positive size")
         return dtype
 
     def spatial(self, shape: Shape) -> tuple[Dim, ...]:
         """(H, W) of a shape in the op's format."""
-        return tuple(shape[axis] for axis in layouts.spatial_axes(self.value("format"), 2))
+        return tuple(shape[axis] for axis in layouts.spatial_axes(self.format, 2))
 
     def check_batch_and_channels(self, names: tuple[str, str], first: Shape, second: Shape) -> None:
         for letter in "NC":
-            axis = layouts.axis_of(self.value("format"), letter, 2)
+            axis = layouts.axis_of(self.format, letter, 2)
             if not shapes.same_dim(first[axis], second[axis]):
                 raise self.error(
                     f"axis {letter} (axis {axis} of {self.value('format')}) differs",
@@ -164,7 +164,7 @@ class ResizeBilinearV2GradOp(CannResizeOp):
 
     def operand_shapes(self) -> Iterator[tuple[SSAValue, Shape]]:
         self.check()
-        yield from agreed(self.grads, self.original_image, self.value("format"))
+        yield from agreed(self.grads, self.original_image, self.format)
 
     def check(self) -> None:
         """All checks C1..C6."""
@@ -177,13 +177,13 @@ class ResizeBilinearV2GradOp(CannResizeOp):
                 expected=f"{grads} and {grads}",
                 hint="only f32 grads go with an image of another dtype",
             )
-        if self.value("align_corners") and self.value("half_pixel_centers"):
+        if self.align_corners and self.half_pixel_centers:
             raise self.error(
                 "align_corners and half_pixel_centers are both true", expected="at most one of them"
             )
-        if len(self.value("scales")) != 2:
-            raise self.error("length of scales", given=len(self.value("scales")), expected="2 (H, W)")
-        for scale in self.value("scales"):
+        if len(self.scales) != 2:
+            raise self.error("length of scales", given=len(self.scales), expected="2 (H, W)")
+        for scale in self.scales:
             self.check_scale("scales", scale)
         shapes_ = (shape_of(self.grads), shape_of(self.original_image))
         self.check_batch_and_channels(("grads", "original_image"), *shapes_)
@@ -196,20 +196,20 @@ class ResizeBilinearV2GradOp(CannResizeOp):
             )
 
     def rule(self) -> ResizeRule:
-        if self.value("align_corners"):
+        if self.align_corners:
             return ResizeRule("linear", "align_corners")
-        mode = "half_pixel" if self.value("half_pixel_centers") else "asymmetric"
+        mode = "half_pixel" if self.half_pixel_centers else "asymmetric"
         return ResizeRule("linear", mode)
 
     def steps(self) -> tuple[Fraction | None, ...]:
         """The user's step per axis (H, W), None where the sizes give it."""
-        if self.value("align_corners"):
+        if self.align_corners:
             return (None, None)
-        return tuple(scale_step(s) if s > 0 else None for s in self.value("scales"))
+        return tuple(scale_step(s) if s > 0 else None for s in self.scales)
 
     def remarks(self) -> Iterator[Diagnostic]:
         sizes = (self.spatial(shape_of(self.original_image)), self.spatial(shape_of(self.grads)))
-        corners = self.value("align_corners")
+        corners = self.align_corners
         yield from self.scale_remarks(("scales", "scales"), self.value("scales"), sizes, corners)
 
 
@@ -249,19 +249,19 @@ class UpsampleBilinear2dBackwardOp(CannResizeOp):
     def infer_result_types(self) -> tuple[TensorType, ...]:
         self.check()
         sizes = self.input_shape()
-        batch = layouts.axis_of(self.value("format"), "N", 2)
+        batch = layouts.axis_of(self.format, "N", 2)
         known = shape_of(self.grad_out)[batch]
         shape = tuple(known if axis == batch else dim for axis, dim in enumerate(sizes))
         return (tensor_type(element_type_of(self.grad_out), shape),)
 
     def input_shape(self) -> Shape:
-        return tuple(None if dim == DYNAMIC_INDEX else dim for dim in self.value("inputSize"))
+        return tuple(None if dim == DYNAMIC_INDEX else dim for dim in self.inputSize)
 
     def operand_shapes(self) -> Iterator[tuple[SSAValue, Shape]]:
         self.check()
         told: list[Dim] = list(self.input_shape())
-        spatial = layouts.spatial_axes(self.value("format"), 2)
-        for axis, size in zip(spatial, self.value("outputSize"), strict=True):
+        spatial = layouts.spatial_axes(self.format, 2)
+        for axis, size in zip(spatial, self.outputSize, strict=True):
             told[axis] = None if size == DYNAMIC_INDEX else size
         yield self.grad_out, tuple(told)
 
@@ -272,12 +272,12 @@ class UpsampleBilinear2dBackwardOp(CannResizeOp):
             if len(self.value(name)) != count:
                 raise self.error(f"length of {name}", given=len(self.value(name)), expected=count)
         grad = shape_of(self.grad_out)
-        rows = zip("HW", self.value("outputSize"), self.spatial(grad), strict=True)
+        rows = zip("HW", self.outputSize, self.spatial(grad), strict=True)
         for letter, given, y in rows:
             if not shapes.same_dim(None if given == DYNAMIC_INDEX else given, y):
                 raise self.error(f"outputSize axis {letter}", given=given, expected=f"{y}, that of gradOut")
         sizes = self.input_shape()
-        for letter, dim in zip(self.value("format"), sizes, strict=True):
+        for letter, dim in zip(self.format, sizes, strict=True):
             if (dim is None and letter != "N") or (isinstance(dim, int) and dim < (letter != "N")):
                 raise self.error(f"inputSize axis {letter}", given=dim, expected="a positive size")
         self._check_order(sizes, grad)
@@ -294,5 +294,5 @@ class UpsampleBilinear2dBackwardOp(CannResizeOp):
 
     def remarks(self) -> Iterator[Diagnostic]:
         sizes = (self.spatial(self.input_shape()), self.spatial(shape_of(self.grad_out)))
-        scales = (self.value("scalesH"), self.value("scalesW"))
-        yield from self.scale_remarks(("scalesH", "scalesW"), scales, sizes, self.value("alignCorners"))
+        scales = (self.scalesH, self.scalesW)
+        yield from self.scale_remarks(("scalesH", "scalesW"), scales, sizes, self.alignCorners)

@@ -56,12 +56,12 @@ class GradConvOp(DocumentedOp, KnowsOperands):
     @property
     def channels(self) -> Dim:
         """The channels of diff_dst."""
-        return layouts.reorder(shape_of(self.diff_dst), self.value("layout"), "NCX")[1]
+        return layouts.reorder(shape_of(self.diff_dst), self.layout, "NCX")[1]
 
     @property
     def spatial_axes(self) -> tuple[int, ...]:
         """Where the spatial axes of diff_dst and diff_src lie."""
-        return layouts.spatial_axes(self.value("layout"), self.spatial_rank)
+        return layouts.spatial_axes(self.layout, self.spatial_rank)
 
     def spatial(self, value: SSAValue) -> Shape:
         """The spatial sizes of diff_dst or diff_src."""
@@ -82,10 +82,10 @@ class GradConvOp(DocumentedOp, KnowsOperands):
     def axes(self) -> tuple[ConvAxis, ...]:
         return conv_axes(
             self.weights_shape[2:],
-            self.value("strides"),
-            self.value("dilations"),
-            self.value("pads_begin"),
-            self.value("pads_end"),
+            self.strides,
+            self.dilations,
+            self.pads_begin,
+            self.pads_end,
         )
 
     @property
@@ -114,10 +114,10 @@ class GradConvOp(DocumentedOp, KnowsOperands):
         """C3: channels of diff_dst match the weights, groups divide them."""
         if not shapes.same_dim(given, expected):
             raise violation("channels of diff_dst", given=given, expected=expected)
-        if self.value("groups") < 1 or self.weights_shape[0] % self.value("groups"):
+        if self.groups < 1 or self.weights_shape[0] % self.groups:
             raise violation(
                 "groups",
-                given=self.value("groups"),
+                given=self.groups,
                 expected=f"a divisor of {self.weights_shape[0]}",
             )
 
@@ -128,14 +128,14 @@ class GradConvOp(DocumentedOp, KnowsOperands):
 
     def operand_shapes(self) -> Iterator[tuple[SSAValue, Shape]]:
         shape = (None, self.out_channels, *(None,) * self.spatial_rank)
-        yield self.diff_dst, layouts.reorder(shape, "NCX", self.value("layout"))
+        yield self.diff_dst, layouts.reorder(shape, "NCX", self.layout)
 
     def typed(self, channels: Dim, spatial: Sequence[Dim]) -> tuple[TensorType, ...]:
         """The type of diff_src in the op's layout. C6: the dtypes of diff_dst and weights are equal."""
         data, weights = (name_of(element_type_of(value)) for value in (self.diff_dst, self.weights))
         if data != weights:
             raise violation("dtypes of diff_dst and weights", given=f"{data} and {weights}", expected="equal")
-        shape = layouts.reorder((self.batch, channels, *spatial), "NCX", self.value("layout"))
+        shape = layouts.reorder((self.batch, channels, *spatial), "NCX", self.layout)
         return (tensor_type(element_type_of(self.diff_dst), shape),)
 
 
@@ -169,7 +169,7 @@ class ConvBackwardDataOp(GradConvOp):
         self.check_lists(("strides", "dilations", "pads_begin", "pads_end", "residue"))
         self.check_channels(self.channels, self.out_channels)
         sizes = []
-        rows = zip(self.axes, self.spatial(self.diff_dst), self.value("residue"), strict=True)
+        rows = zip(self.axes, self.spatial(self.diff_dst), self.residue, strict=True)
         for letter, (axis, y, r) in zip(axis_letters(self.spatial_rank), rows, strict=True):
             if r >= axis.window.stride:
                 raise violation(f"residue axis {letter}", given=r, expected=f"< stride {axis.window.stride}")
@@ -177,7 +177,7 @@ class ConvBackwardDataOp(GradConvOp):
             if isinstance(x, int) and x < 1:
                 raise violation(f"diff_src axis {letter}", given=x, expected="a positive size")
             sizes.append(x)
-        return self.typed(self.weights_shape[1] * self.value("groups"), sizes)
+        return self.typed(self.weights_shape[1] * self.groups, sizes)
 
 
 @documented_op
@@ -198,7 +198,7 @@ class ConvTransposeBackwardDataOp(GradConvOp):
 
     @property
     def out_channels(self) -> int:
-        return self.weights_shape[1] * self.value("groups")
+        return self.weights_shape[1] * self.groups
 
     def infer_result_types(self) -> tuple[TensorType, ...]:
         return self.checked(self._infer)
@@ -246,7 +246,7 @@ class TakeWindowOp(DocumentedOp):
 
     def _infer(self) -> tuple[TensorType, ...]:
         shape = list(shape_of(self.data))
-        axes = self.value("axes")
+        axes = self.axes
         check_distinct(axes, len(shape))
         for port in (self.begin, self.size):
             if not shapes.compatible(shape_of(port), (len(axes),)):

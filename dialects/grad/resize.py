@@ -53,7 +53,7 @@ class ResizeBackwardOp(DocumentedOp):
     def samplings(self) -> tuple[AxisSampling, ...]:
         """One sampling per entry of `axes`. Only for verified ops."""
         lists = (tuple(self.value(name)) for name in _AXIS_LISTS)
-        rule = (self.value("interpolation"), self.value("coordinates"))
+        rule = (self.interpolation, self.coordinates)
         return _samplings(shape_of(self.diff_dst), *rule, *lists)
 
     def infer_result_types(self) -> tuple[TensorType, ...]:
@@ -119,7 +119,7 @@ class ResizeBackwardDynamicOp(DocumentedOp):
     def _infer(self) -> tuple[TensorType, ...]:
         shape = list(shape_of(self.diff_dst))
         _check_axes(self, ("axes",), len(shape))
-        axes = self.value("axes")
+        axes = self.axes
         for port in self.operands[1:]:
             if not shapes.compatible(shape_of(port), (len(axes),)):
                 raise violation(

@@ -144,7 +144,7 @@ class OneDNNConvOp(OneDNNOp, KnowsOperands, ABC):
     def operand_shapes(self) -> Iterator[tuple[SSAValue, Shape]]:
         diff_dst = self.operands[0]
         shape = (None, self.out_channels, *(None,) * (len(shape_of(diff_dst)) - 2))
-        yield diff_dst, layouts.reorder(shape, "NCX", self.value("data_format"))
+        yield diff_dst, layouts.reorder(shape, "NCX", self.data_format)
 
     def normalise(self) -> None:
         super().normalise()
@@ -154,15 +154,15 @@ class OneDNNConvOp(OneDNNOp, KnowsOperands, ABC):
 
     @property
     def is_same(self) -> bool:
-        return self.value("auto_pad").startswith("same")
+        return self.auto_pad.startswith("same")
 
     def channels_first(self, value: SSAValue) -> Shape:
         """The shape of a data tensor, in NCX order."""
-        return layouts.reorder(shape_of(value), self.value("data_format"), "NCX")
+        return layouts.reorder(shape_of(value), self.data_format, "NCX")
 
     def format_hint(self, value: SSAValue, channels: int) -> str:
         """What to say where a data tensor has other than the wanted channels."""
-        other = "NXC" if self.value("data_format") == "NCX" else "NCX"
+        other = "NXC" if self.data_format == "NCX" else "NCX"
         shape = shape_of(value)
         fits = shape[layouts.axis_of(other, "C", len(shape) - 2)] == channels
         guess = f"did you mean data_format {other}?" if fits else ""
@@ -176,8 +176,8 @@ class OneDNNConvOp(OneDNNOp, KnowsOperands, ABC):
         self._check_list("pads_end", spatial_rank, 0)
         if self.is_given("output_padding"):
             self._check_list("output_padding", spatial_rank, 0)
-        if self.value("groups") < 1:
-            raise self.error("groups", given=self.value("groups"), expected="a positive value")
+        if self.groups < 1:
+            raise self.error("groups", given=self.groups, expected="a positive value")
 
     def _check_list(self, name: str, spatial_rank: int, low: int, hint: str = "") -> None:
         values = self.value(name)
@@ -208,7 +208,7 @@ class OneDNNConvOp(OneDNNOp, KnowsOperands, ABC):
         return static
 
     def divides(self, channels: int, what: str) -> None:
-        groups = self.value("groups")
+        groups = self.groups
         if channels % groups:
             divisors = ", ".join(str(d) for d in range(1, channels + 1) if channels % d == 0)
             raise self.error(
@@ -219,18 +219,18 @@ class OneDNNConvOp(OneDNNOp, KnowsOperands, ABC):
             )
 
     def windows(self, kernel: Sequence[int]) -> tuple[Window, ...]:
-        strides, dilations = self.value("strides"), self.value("dilations")
+        strides, dilations = self.strides, self.dilations
         return tuple(Window(k, s, d) for k, s, d in zip(kernel, strides, dilations, strict=True))
 
     def given_pads(self) -> list[tuple[int, int]]:
         """The pads where `auto_pad` is `none` (as given) or `valid` (zero)."""
-        if self.value("auto_pad") == "valid":
-            return [(0, 0)] * len(self.value("pads_begin"))
-        return list(zip(self.value("pads_begin"), self.value("pads_end"), strict=True))
+        if self.auto_pad == "valid":
+            return [(0, 0)] * len(self.pads_begin)
+        return list(zip(self.pads_begin, self.pads_end, strict=True))
 
     def open_rule_remark(self, letter: str) -> Diagnostic:
         """Where the two rules differ for some sizes, and only run time knows which these are."""
-        rule = self.value("auto_pad_rule")
+        rule = self.auto_pad_rule
         other = "library" if rule == "documented" else "documented"
         return self.remark(
             f"auto_pad {self.value('auto_pad')} axis {letter}: the pads follow at run time from the {rule} "
@@ -238,8 +238,8 @@ class OneDNNConvOp(OneDNNOp, KnowsOperands, ABC):
         )
 
     def ignored_pads_remark(self) -> Iterator[Diagnostic]:
-        given = (*self.value("pads_begin"), *self.value("pads_end"))
-        if self.value("auto_pad") != "none" and any(given):
+        given = (*self.pads_begin, *self.pads_end)
+        if self.auto_pad != "none" and any(given):
             yield self.remark(
                 f"pads_begin {list(self.value('pads_begin'))} and pads_end {list(self.value('pads_end'))} "
                 f"are ignored: auto_pad is {self.value('auto_pad')}"

@@ -92,7 +92,7 @@ class ConvTransposeBackwardDataOp(OneDNNConvOp, HasReadings):
         problem = self.problem()
         channels = None if self.is_open else problem.in_channels
         shape = (problem.batch, channels, *problem.src)
-        shape = layouts.reorder(shape, "NCX", self.value("data_format"))
+        shape = layouts.reorder(shape, "NCX", self.data_format)
         return (tensor_type(element_type_of(self.diff_dst), shape),)
 
     @once_per_state
@@ -100,13 +100,13 @@ class ConvTransposeBackwardDataOp(OneDNNConvOp, HasReadings):
         """All checks C1..C7, and the numbers that they leave."""
         self.check_same_dtype([("diff_dst", self.diff_dst), ("weights", self.weights)])
         n = self.check_rank("diff_dst", self.diff_dst)
-        self.check_sizes("diff_dst", shape_of(self.diff_dst), self.value("data_format"))
+        self.check_sizes("diff_dst", shape_of(self.diff_dst), self.data_format)
         self.check_lists(n)
         static = self.static_weights(self.weights, n)
-        first, second, *kernel = layouts.reorder(static, self.value("weights_format"), "IOX")
+        first, second, *kernel = layouts.reorder(static, self.weights_format, "IOX")
         batch, channels, *dst = self.channels_first(self.diff_dst)
         documented = self._is_documented(channels, first, second, kernel)
-        groups = self.value("groups")
+        groups = self.groups
         in_channels = first * groups if documented else first
         out_channels = second if documented else second * groups
         self.divides(in_channels, "C, the I of weights,")
@@ -130,7 +130,7 @@ class ConvTransposeBackwardDataOp(OneDNNConvOp, HasReadings):
         do: they are C. Without both, that groups divide the channels may leave one reading; else it is
         the library's, and a remark says so.
         """
-        groups = self.value("groups")
+        groups = self.groups
         if groups > 1 and not isinstance(channels, int):
             documented = self._declared_reading(first)
             readings = self._possible_readings(first, second)
@@ -152,22 +152,22 @@ class ConvTransposeBackwardDataOp(OneDNNConvOp, HasReadings):
 
     def _possible_readings(self, first: int, second: int) -> tuple[bool, bool]:
         """Whether groups divide the channels in the library's layout, and in the page's."""
-        groups = self.value("groups")
+        groups = self.groups
         return first % groups == 0, second % groups == 0
 
     def _declared_reading(self, first: int) -> bool | None:
         """Whether the declared channels of diff_src say the page's layout; None where they say nothing."""
-        declared, groups = self._declared_channels(), self.value("groups")
+        declared, groups = self._declared_channels(), self.groups
         return {first: False, first * groups: True}.get(declared) if isinstance(declared, int) else None
 
     @property
     def is_open(self) -> bool:
         """Whether nothing tells the two weights layouts apart: they are then read as the library does."""
         static = self.static_weights(self.weights, len(shape_of(self.diff_dst)) - 2)
-        first, second, *_ = layouts.reorder(static, self.value("weights_format"), "IOX")
+        first, second, *_ = layouts.reorder(static, self.weights_format, "IOX")
         channels = self.channels_first(self.diff_dst)[1]
         told = isinstance(channels, int) or self._declared_reading(first) is not None
-        return self.value("groups") > 1 and not told and all(self._possible_readings(first, second))
+        return self.groups > 1 and not told and all(self._possible_readings(first, second))
 
     def settle(self) -> bool:
         if not self.is_open:
@@ -176,12 +176,12 @@ class ConvTransposeBackwardDataOp(OneDNNConvOp, HasReadings):
         self.attributes[SETTLED] = StringAttr("library")
         for value, channels in ((self.diff_dst, problem.out_channels), (self.diff_src, problem.in_channels)):
             shape = list(shape_of(value))
-            shape[layouts.axis_of(self.value("data_format"), "C", len(problem.windows))] = channels
+            shape[layouts.axis_of(self.data_format, "C", len(problem.windows))] = channels
             set_type(value, tensor_type(element_type_of(value), shape))
         return True
 
     def _no_reading(self, first: int, second: int, kernel: Sequence[int]) -> GradcError:
-        groups, shape = self.value("groups"), self._in_weights_format((first, second, *kernel))
+        groups, shape = self.groups, self._in_weights_format((first, second, *kernel))
         return self.error(
             "groups",
             given=groups,
@@ -190,7 +190,7 @@ class ConvTransposeBackwardDataOp(OneDNNConvOp, HasReadings):
         )
 
     def _reading_error(self, channels: int, first: int, documented: bool) -> GradcError:
-        groups = self.value("groups")
+        groups = self.groups
         said = [f"the library's layout (C, O/groups, ...), C = {first}"]
         said.append(f"the page's layout (C/groups, O, ...), C = {first * groups}")
         told, given = reversed(said) if documented else said
@@ -201,11 +201,11 @@ class ConvTransposeBackwardDataOp(OneDNNConvOp, HasReadings):
         )
 
     def _channel_error(self, channels: int, first: int, second: int, kernel: Sequence[int]) -> GradcError:
-        groups = self.value("groups")
+        groups = self.groups
         library = self._in_weights_format((first, channels // groups, *kernel))
         given = f"{second} (weights {show(self.weights)} read as {self.value('weights_format')})"
         if groups == 1:
-            data = self.value("data_format")
+            data = self.data_format
             axis = layouts.axis_of(data, "C", len(kernel))
             expected = f"{channels}, the channels of diff_dst {show(self.diff_dst)} ({data}: axis {axis})"
         else:
@@ -219,11 +219,11 @@ class ConvTransposeBackwardDataOp(OneDNNConvOp, HasReadings):
 
     def _declared_channels(self) -> Dim:
         declared = shape_of(self.diff_src)
-        data = self.value("data_format")
+        data = self.data_format
         return declared[layouts.axis_of(data, "C", len(declared) - 2)] if len(declared) > 2 else None
 
     def _in_weights_format(self, shape: tuple[int, ...]) -> str:
-        return shapes.show(layouts.reorder(shape, "IOX", self.value("weights_format")))
+        return shapes.show(layouts.reorder(shape, "IOX", self.weights_format))
 
     def axis_pads(self, windows: Sequence[Window], dst: Sequence[Dim], axis: int) -> Pads | None:
         if not self.is_same:
@@ -231,7 +231,7 @@ class ConvTransposeBackwardDataOp(OneDNNConvOp, HasReadings):
         y = dst[axis]
         if not isinstance(y, int):
             return None
-        return same_pads_forward(windows[axis], y, self.value("auto_pad"), self.value("auto_pad_rule"))
+        return same_pads_forward(windows[axis], y, self.auto_pad, self.auto_pad_rule)
 
     def _axis_size(self, letter: str, window: Window, y: Dim, pads: Pads | None) -> Dim:
         if pads is None or not isinstance(y, int):
@@ -299,14 +299,14 @@ class ConvTransposeBackwardDataOp(OneDNNConvOp, HasReadings):
                 )
 
     def _in_data_format(self, shape: tuple[Dim, ...]) -> tuple[Dim, ...]:
-        return layouts.reorder(shape, "NCX", self.value("data_format"))
+        return layouts.reorder(shape, "NCX", self.data_format)
 
     def remarks(self) -> Iterator[Diagnostic]:
         yield from self.ignored_pads_remark()
         problem = self.problem()
         if problem.documented_weights:
             given = self.static_weights(self.weights, len(problem.windows))
-            _, channels, *kernel = layouts.reorder(given, self.value("weights_format"), "IOX")
+            _, channels, *kernel = layouts.reorder(given, self.weights_format, "IOX")
             shape = (problem.in_channels, channels // problem.groups, *kernel)
             yield self.remark(
                 f"weights {show(self.weights)} are in the page's layout (C/groups, O, ...); the library, "
@@ -328,7 +328,7 @@ class ConvTransposeBackwardDataOp(OneDNNConvOp, HasReadings):
     def _rule_remarks(self, problem: ConvTransposeBackwardDataProblem) -> Iterator[Diagnostic]:
         if not self.is_same or self.states_rule:
             return
-        rule, word_ = self.value("auto_pad_rule"), self.value("auto_pad")
+        rule, word_ = self.auto_pad_rule, self.auto_pad
         other = "library" if rule == "documented" else "documented"
         rows = zip(axis_letters(len(problem.dst)), problem.windows, problem.dst, problem.pads, strict=True)
         for letter, window, y, pads in rows:

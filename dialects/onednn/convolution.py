@@ -108,7 +108,7 @@ class ConvolutionBackwardDataOp(OneDNNConvOp):
     def infer_result_types(self) -> tuple[TensorType, ...]:
         problem = self.problem()
         shape = (problem.batch, problem.in_channels, *problem.src)
-        shape = layouts.reorder(shape, "NCX", self.value("data_format"))
+        shape = layouts.reorder(shape, "NCX", self.data_format)
         return (tensor_type(element_type_of(self.diff_dst), shape),)
 
     @property
@@ -126,7 +126,7 @@ class ConvolutionBackwardDataOp(OneDNNConvOp):
             raise self._channel_error(channels, out_channels, kernel, per_group)
         self.divides(out_channels, "O of weights")
         source = self._source(n)
-        in_channels = per_group * self.value("groups")
+        in_channels = per_group * self.groups
         src: tuple[Dim, ...] = (None,) * n
         if source is not None:
             src = self._check_source(source, batch, in_channels, per_group)
@@ -135,14 +135,14 @@ class ConvolutionBackwardDataOp(OneDNNConvOp):
         for letter, window, x, y, pad in zip(axis_letters(n), windows, src, dst, pads, strict=True):
             self._check_axis(letter, window, x, y, pad)
         return ConvolutionBackwardDataProblem(
-            batch, out_channels, in_channels, self.value("groups"), windows, src, tuple(dst), pads
+            batch, out_channels, in_channels, self.groups, windows, src, tuple(dst), pads
         )
 
     def _check_ports(self) -> int:
         ports = [("diff_dst", self.diff_dst), ("weights", self.weights)]
         self.check_same_dtype(ports)
         n = self.check_rank("diff_dst", self.diff_dst)
-        self.check_sizes("diff_dst", shape_of(self.diff_dst), self.value("data_format"))
+        self.check_sizes("diff_dst", shape_of(self.diff_dst), self.data_format)
         self.check_lists(n)
         if self.dst_shape_input is not None:
             self.check_shape_input("dst_shape", self.dst_shape_input, n + 2)
@@ -150,12 +150,12 @@ class ConvolutionBackwardDataOp(OneDNNConvOp):
 
     def _weights_oix(self, n: int) -> tuple[int, ...]:
         static = self.static_weights(self.weights, n)
-        return layouts.reorder(static, self.value("weights_format"), "OIX")
+        return layouts.reorder(static, self.weights_format, "OIX")
 
     def _channel_error(
         self, channels: Dim, out_channels: int, kernel: Sequence[int], per_group: int
     ) -> GradcError:
-        data, weights = self.value("data_format"), self.value("weights_format")
+        data, weights = self.data_format, self.weights_format
         axis = layouts.axis_of(data, "C", len(kernel))
         return self.error(
             "weights O",
@@ -177,7 +177,7 @@ class ConvolutionBackwardDataOp(OneDNNConvOp):
             shape = tuple(None if d == DYNAMIC_INDEX else d for d in dims)
             found.append(ShapeSource("the dst_shape attribute", shape))
         declared = shape_of(self.diff_src)
-        spatial = layouts.spatial_axes(self.value("data_format"), max(len(declared) - 2, 0))
+        spatial = layouts.spatial_axes(self.data_format, max(len(declared) - 2, 0))
         if all(isinstance(declared[axis], int) for axis in spatial):
             found.append(ShapeSource("the declared result type", declared))
         return found
@@ -220,7 +220,7 @@ class ConvolutionBackwardDataOp(OneDNNConvOp):
     def _check_source(
         self, source: ShapeSource, batch: Dim, in_channels: int, per_group: int
     ) -> tuple[Dim, ...]:
-        n, channels, *spatial = layouts.reorder(source.shape, self.value("data_format"), "NCX")
+        n, channels, *spatial = layouts.reorder(source.shape, self.data_format, "NCX")
         for letter, x in zip(axis_letters(len(spatial)), spatial, strict=True):
             if not isinstance(x, int) or x < 1:
                 given = "unknown" if x is None else x
@@ -237,7 +237,7 @@ class ConvolutionBackwardDataOp(OneDNNConvOp):
     def _source_channel_error(
         self, source: ShapeSource, channels: Dim, in_channels: int, per_group: int
     ) -> GradcError:
-        groups = self.value("groups")
+        groups = self.groups
         hints = [self.default_note("data_format", "weights_format")]
         if isinstance(channels, int) and channels % groups == 0 and groups > 1:
             wanted = f"{channels}/{groups} = {channels // groups}"
@@ -268,9 +268,9 @@ class ConvolutionBackwardDataOp(OneDNNConvOp):
             return None
         padding = self.value("output_padding")[axis] if self.is_given("output_padding") else 0
         known_y = y if isinstance(y, int) else None
-        rule = rule or self.value("auto_pad_rule")
+        rule = rule or self.auto_pad_rule
         try:
-            return same_pads_backward(window, x, known_y, padding, self.value("auto_pad"), rule)
+            return same_pads_backward(window, x, known_y, padding, self.auto_pad, rule)
         except GradcError as error:
             raise self.error(f"axis {letter}: {error.diagnostic.message}") from None
 
@@ -308,7 +308,7 @@ class ConvolutionBackwardDataOp(OneDNNConvOp):
                 yield self.open_rule_remark(letter)
 
     def _open_residue_remark(self, axis: int, letter: str) -> Iterator[Diagnostic]:
-        if not self.is_given("output_padding") or (self.is_same and self.value("auto_pad_rule") != "library"):
+        if not self.is_given("output_padding") or (self.is_same and self.auto_pad_rule != "library"):
             return
         if given := self.value("output_padding")[axis]:
             yield self.remark(
@@ -331,7 +331,7 @@ class ConvolutionBackwardDataOp(OneDNNConvOp):
             yield self.remark(
                 f"the dst_shape attribute {attribute} is ignored: the dst_shape input precedes it"
             )
-        elif tuple(value.ravel()) != self.value("dst_shape"):
+        elif tuple(value.ravel()) != self.dst_shape:
             yield self.remark(
                 f"the dst_shape input {value.tolist()} precedes the dst_shape attribute {attribute}"
             )
@@ -360,7 +360,7 @@ class ConvolutionBackwardDataOp(OneDNNConvOp):
     ) -> Iterator[Diagnostic]:
         if not self.is_same or self.states_rule:
             return
-        rule = self.value("auto_pad_rule")
+        rule = self.auto_pad_rule
         other = "library" if rule == "documented" else "documented"
         try:
             alternative = self.pads_of_axis(axis, letter, window, x, y, other)

@@ -85,22 +85,22 @@ class InterpolateBackwardOp(OneDNNOp, KnowsOperands):
     def operand_shapes(self) -> Iterator[tuple[SSAValue, Shape]]:
         """N and C are those of the other, and the spatial sizes of diff_dst those of `sizes`."""
         self.check()
-        yield from agreed(self.src, self.diff_dst, self.value("data_format"))
-        spatial = layouts.spatial_axes(self.value("data_format"), len(shape_of(self.src)) - 2)
+        yield from agreed(self.src, self.diff_dst, self.data_format)
+        spatial = layouts.spatial_axes(self.data_format, len(shape_of(self.src)) - 2)
         told = dict(zip(spatial, self._known_sizes() or (), strict=False))
         yield self.diff_dst, tuple(told.get(axis) for axis in range(len(shape_of(self.src))))
 
     def _known_sizes(self) -> Sequence[int] | None:
         if self.is_given("sizes"):
-            return self.value("sizes")
+            return self.sizes
         value = None if self.sizes_input is None else constant_value(self.sizes_input)
         return None if value is None else value.ravel().tolist()
 
     def rule(self) -> ResizeRule:
-        coordinate_mode = self.value("coordinate_transformation_mode")
-        if self.value("mode") != "nearest":
+        coordinate_mode = self.coordinate_transformation_mode
+        if self.mode != "nearest":
             return ResizeRule("linear", coordinate_mode)
-        match self.value("nearest_rounding"):
+        match self.nearest_rounding:
             case "pytorch_nearest":
                 return ResizeRule("nearest_floor", "asymmetric")
             case "onnx_prefer_floor":
@@ -116,7 +116,7 @@ class InterpolateBackwardOp(OneDNNOp, KnowsOperands):
             given = f"src {show(self.src)}, diff_dst {show(self.diff_dst)}"
             raise self.error("ranks differ", given=given, expected="equal ranks")
         for port, value in (("src", self.src), ("diff_dst", self.diff_dst)):
-            self.check_sizes(port, shape_of(value), self.value("data_format"))
+            self.check_sizes(port, shape_of(value), self.data_format)
         self._check_batch_and_channels(n)
         self._check_result()
         dst = self.spatial(shape_of(self.diff_dst))
@@ -129,11 +129,11 @@ class InterpolateBackwardOp(OneDNNOp, KnowsOperands):
                 "the size of diff_dst is not given",
                 expected="one of: the sizes attribute, the scales attribute, the sizes input",
             )
-        if self.value("nearest_rounding") == "pytorch_nearest":
+        if self.nearest_rounding == "pytorch_nearest":
             self._check_pytorch_nearest()
 
     def _check_pytorch_nearest(self) -> None:
-        if self.value("coordinate_transformation_mode") == "align_corners":
+        if self.coordinate_transformation_mode == "align_corners":
             raise self.error(
                 "nearest_rounding pytorch_nearest has a coordinate rule of its own",
                 given="coordinate_transformation_mode align_corners",
@@ -141,11 +141,11 @@ class InterpolateBackwardOp(OneDNNOp, KnowsOperands):
             )
 
     def spatial(self, shape: Sequence[Dim]) -> tuple[Dim, ...]:
-        axes = layouts.spatial_axes(self.value("data_format"), len(shape) - 2)
+        axes = layouts.spatial_axes(self.data_format, len(shape) - 2)
         return tuple(shape[axis] for axis in axes)
 
     def _check_batch_and_channels(self, n: int) -> None:
-        names = named_axes(self.value("data_format"), n)
+        names = named_axes(self.data_format, n)
         rows = zip(names, shape_of(self.src), shape_of(self.diff_dst), strict=True)
         for index, (name, x, y) in enumerate(rows):
             if name in "NC" and not shapes.same_dim(x, y):
@@ -220,7 +220,7 @@ class InterpolateBackwardOp(OneDNNOp, KnowsOperands):
 
     def remarks(self) -> Iterator[Diagnostic]:
         n = len(shape_of(self.src)) - 2
-        mode = self.value("mode")
+        mode = self.mode
         if mode in ("bilinear", "trilinear") and RANK_WORDS[n] != mode:
             yield self.warning(
                 f"mode {mode} on a tensor of rank {n + 2}: it has {n} spatial axes, for which the word is "
@@ -233,7 +233,7 @@ class InterpolateBackwardOp(OneDNNOp, KnowsOperands):
                 "given: sizes wins",
                 strict=True,
             )
-        corners = self.value("coordinate_transformation_mode") == "align_corners"
+        corners = self.coordinate_transformation_mode == "align_corners"
         if mode == "nearest" and corners and not self.is_given("nearest_rounding"):
             yield self.remark(
                 "nearest with align_corners: the page leaves the rounding open; coordinates are rounded "

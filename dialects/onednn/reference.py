@@ -39,10 +39,10 @@ class OneDNNFunctions(InterpreterFunctions):
             diff_dst,
             weights,
             src,
-            op.value("strides"),
-            op.value("dilations"),
+            op.strides,
+            op.dilations,
             [pb for pb, _ in pads],
-            op.value("groups"),
+            op.groups,
         )
         return (_from_ncx(op, result).astype(args[0].dtype),)
 
@@ -52,7 +52,7 @@ class OneDNNFunctions(InterpreterFunctions):
     ):
         diff_dst, weights = _canonical(op, args[0], args[1], "IOX")
         if op.problem().documented_weights:
-            weights = library_weights(weights, op.value("groups"))
+            weights = library_weights(weights, op.groups)
         windows = op.windows(weights.shape[2:])
         pads = _known([op.axis_pads(windows, diff_dst.shape[2:], axis) for axis in range(len(windows))])
         rows = zip(windows, diff_dst.shape[2:], pads, strict=True)
@@ -60,10 +60,10 @@ class OneDNNFunctions(InterpreterFunctions):
             diff_dst,
             weights,
             [window.output_size(y, *pad) for window, y, pad in rows],
-            op.value("strides"),
-            op.value("dilations"),
+            op.strides,
+            op.dilations,
             [pb for pb, _ in pads],
-            op.value("groups"),
+            op.groups,
         )
         return (_from_ncx(op, result).astype(args[0].dtype),)
 
@@ -74,7 +74,7 @@ class OneDNNFunctions(InterpreterFunctions):
         src, diff_dst = args[:2]
         rule = op.rule()
         axes = []
-        for axis in layouts.spatial_axes(op.value("data_format"), src.ndim - 2):
+        for axis in layouts.spatial_axes(op.data_format, src.ndim - 2):
             x, y = src.shape[axis], diff_dst.shape[axis]
             coordinate = resize.size_coordinate(rule.coordinate_mode, x, y)
             axes.append(resize.Axis(axis, x, coordinate, rule.interpolation))
@@ -121,17 +121,17 @@ def library_weights(weights: np.ndarray, groups: int) -> np.ndarray:
 
 def _canonical(op: OneDNNConvOp, diff_dst: np.ndarray, weights: np.ndarray, weights_layout: str):
     n = diff_dst.ndim - 2
-    data = layouts.permutation(op.value("data_format"), "NCX", n)
+    data = layouts.permutation(op.data_format, "NCX", n)
     kernel = layouts.permutation(op.value("weights_format"), weights_layout, n)
     return diff_dst.transpose(data), weights.transpose(kernel)
 
 
 def _from_ncx(op: OneDNNConvOp, result: np.ndarray) -> np.ndarray:
-    return result.transpose(layouts.permutation("NCX", op.value("data_format"), result.ndim - 2))
+    return result.transpose(layouts.permutation("NCX", op.data_format, result.ndim - 2))
 
 
 def _src_sizes(op: ConvolutionBackwardDataOp, args: tuple[Any, ...]) -> tuple[int, ...]:
     if op.has_runtime_shape:
-        return tuple(layouts.reorder(args[2].tolist(), op.value("data_format"), "NCX")[2:])
+        return tuple(layouts.reorder(args[2].tolist(), op.data_format, "NCX")[2:])
     src = op.problem().src
     return tuple(x for x in src if isinstance(x, int))

@@ -184,16 +184,16 @@ def _fit_convolutions(module: ModuleOp, names: Mapping[BlockArgument, str], size
             batch, *_ = op.channels_first(op.diff_dst)
             full = (batch, problem.out_channels, *spatial)
             known = [d if isinstance(d, int) else UNKNOWN_BATCH for d in full]
-            sizes.prefer(info.name, layouts.reorder(known, "NCX", op.value("data_format")))
+            sizes.prefer(info.name, layouts.reorder(known, "NCX", op.data_format))
 
 
 def _fit_resizes(module: ModuleOp, names: Mapping[BlockArgument, str], sizes: Sizes) -> None:
     """A resize from a size to itself would prove little: unknown image sizes differ from the others."""
     for op in module.walk():
         if isinstance(op, InterpolateBackwardOp):
-            donor, layout = op.src, op.value("data_format")
+            donor, layout = op.src, op.data_format
         elif isinstance(op, ResizeBilinearV2GradOp):
-            donor, layout = op.original_image, op.value("format")
+            donor, layout = op.original_image, op.format
         else:
             continue
         if not isinstance(donor, BlockArgument):
@@ -259,7 +259,7 @@ def _tamed(argument: BlockArgument, array: np.ndarray) -> np.ndarray:
         op = use.operation
         if isinstance(op, OneDNNConvOp) and use.index == 1:
             channels = layouts.axis_of(op.value("weights_format"), "I", array.ndim - 2)
-            terms = array.size // (array.shape[channels] * op.value("groups"))
+            terms = array.size // (array.shape[channels] * op.groups)
             return (array.astype(np.float32) / np.float32(max(terms, 1) ** 0.5)).astype(array.dtype)
     return array
 
@@ -299,11 +299,11 @@ def _natural_shape(
     if op.diff_dst not in arrays:
         return None
     shape = arrays[op.diff_dst].shape  # pyright: ignore[reportArgumentType]
-    batch, _, *spatial = layouts.reorder(shape, op.value("data_format"), "NCX")
+    batch, _, *spatial = layouts.reorder(shape, op.data_format, "NCX")
     problem = op.problem()
     sizes = [
         window.stride * y if pads is None else window.input_size(y, *pads, 0)
         for window, y, pads in zip(problem.windows, spatial, problem.pads, strict=True)
     ]
     full = (batch, problem.in_channels, *sizes)
-    return layouts.reorder(full, "NCX", op.value("data_format"))
+    return layouts.reorder(full, "NCX", op.data_format)

@@ -62,13 +62,13 @@ class ConvProblem(Problem):
 
     @classmethod
     def _of(cls, op: Any) -> dict[str, Any]:
-        layout = op.value("layout")
+        layout = op.layout
         known = is_known(op.weights)
         lists = ("strides", "pads_begin", "pads_end", "dilations")
         return data_of(op.diff_dst, layout) | {
             "weights": op.weights_shape,
             **{name: tuple(op.value(name)) for name in lists},
-            "groups": op.value("groups"),
+            "groups": op.groups,
             "weights_are": WEIGHTS_ARE[0] if known else WEIGHTS_ARE[1],
         }
 
@@ -132,7 +132,7 @@ class ConvBackwardDataProblem(ConvProblem):
 
     @classmethod
     def _of(cls, op: Any) -> dict[str, Any]:
-        return super()._of(op) | {"residue": tuple(op.value("residue"))}
+        return super()._of(op) | {"residue": tuple(op.residue)}
 
     def _fields(self) -> dict[str, str]:
         return super()._fields() | unless(self.residue, (0,) * self.spatial_rank, "residue")

@@ -92,8 +92,8 @@ class ResizeBackwardProblem(_AxesProblem):
     @classmethod
     def of_op(cls, op: Any) -> Self:
         found, order = _axes_of(op)
-        steps = zip(op.value("step_numerators"), op.value("step_denominators"), strict=True)
-        sizes, ratios = op.value("input_sizes"), [Fraction(n, q) for n, q in steps]
+        steps = zip(op.step_numerators, op.step_denominators, strict=True)
+        sizes, ratios = op.input_sizes, [Fraction(n, q) for n, q in steps]
         return cls(**found, input_sizes=tuple(sizes[i] for i in order), steps=tuple(ratios[i] for i in order))
 
     @property
@@ -166,7 +166,7 @@ def _axes_of(op: Any) -> tuple[dict[str, Any], list[int]]:
     The op knows positions only. Those from the second to the last but one are NXC's spatial axes; any
     other choice is read as NCX, where spatial axes are the rest.
     """
-    given = op.value("axes")
+    given = op.axes
     order = sorted(range(len(given)), key=lambda i: given[i])
     positions = [given[i] for i in order]
     rank = len(shapes.shape_of(op.diff_dst))

@@ -26,9 +26,9 @@ def reads_blocks(op: ConvBackwardDataOp | ConvTransposeBackwardDataOp, target: T
     dtype = name_of(element_type_of(op.diff_dst))
     if target.provider != "cpu" or dtype != "f32" or target.lacks(onnx.AveragePoolOp, dtype):
         return False
-    if op.value("layout") != "NXC" or not is_known(op.weights) or not (isinstance(batch, int) and batch):
+    if op.layout != "NXC" or not is_known(op.weights) or not (isinstance(batch, int) and batch):
         return False
-    groups, (first, second, *_) = op.value("groups"), op.weights_shape
+    groups, (first, second, *_) = op.groups, op.weights_shape
     fill_blocks = first // groups % BLOCK == 0 and second % BLOCK == 0
     is_depthwise = (first, second) == (groups, 1)
     return (

@@ -72,18 +72,18 @@ def no_sums(op: GradConv) -> str | None:
 def as_convolution(emit: Emitter, op: GradConv) -> tuple[SSAValue, Convolution]:
     """Weights (C, O / g, K...) and geometry of the convolution of diff_dst that the op is."""
     is_flipped = isinstance(op, ConvBackwardDataOp)
-    weights = flipped(emit, op.weights, op.value("groups")) if is_flipped else op.weights
+    weights = flipped(emit, op.weights, op.groups) if is_flipped else op.weights
     return weights, convolution_of(op)
 
 
 def convolution_of(op: GradConv) -> Convolution:
     """The geometry of the convolution of diff_dst that the op is."""
-    begin, end = op.value("pads_begin"), op.value("pads_end")
+    begin, end = op.pads_begin, op.pads_end
     if isinstance(op, ConvBackwardDataOp):
         begin = [axis.window.extent - 1 - axis.pad_begin for axis in op.axes]
         end = [axis.window.extent - 1 - axis.pad_end for axis in op.axes]
-    strides, dilations = tuple(op.value("strides")), tuple(op.value("dilations"))
-    return Convolution(strides, dilations, tuple(begin), tuple(end), op.value("groups"))
+    strides, dilations = tuple(op.strides), tuple(op.dilations)
+    return Convolution(strides, dilations, tuple(begin), tuple(end), op.groups)
 
 
 def convolve(emit: Emitter, data: SSAValue, weights: SSAValue, conv: Convolution) -> SSAValue:

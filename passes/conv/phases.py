@@ -96,9 +96,9 @@ def axis_phases(axis: ConvAxis, y: int, x: int) -> AxisPhases:
 def phases_built(op: ConvBackwardDataOp, part: Built) -> Built:
     """A part for every choice of phases that taps reach, and few nodes more; channels last also the place
     of every position of diff_src."""
-    strides, kernel = op.value("strides"), op.weights_shape[2:]
+    strides, kernel = op.strides, op.weights_shape[2:]
     parts = math.prod(map(min, strides, kernel))
-    last = op.value("layout") == "NXC" and math.prod(strides) > 1
+    last = op.layout == "NXC" and math.prod(strides) > 1
     sizes = [x for x in op.spatial(op.diff_src) if isinstance(x, int)] if last else []
     constants = sum(strides) + sum(kernel) + (math.prod(sizes) if sizes else 0)
     return Built(constants, 20 + parts * (4 + part.nodes), 2 * math.prod(strides) * part.spread)

@@ -19,7 +19,7 @@ from passes.cost.work import Sizes, Work
 
 def images(op: GradConv) -> tuple[Sizes, Sizes]:
     """The sizes of diff_dst and diff_src, channels first."""
-    data, result = (layouts.reorder(sizes, op.value("layout"), "NCX") for sizes in data_sizes(op))
+    data, result = (layouts.reorder(sizes, op.layout, "NCX") for sizes in data_sizes(op))
     return data, result
 
 
@@ -34,7 +34,7 @@ def data_sizes(op: GradConv) -> tuple[Sizes, Sizes]:
 def whole_convolution(op: GradConv, work: Work, as_row: bool = False) -> None:
     """`convolve` of what `as_convolution` gives; with `as_row`, `convolve_planes` of one axis."""
     first, second, *kernel = op.weights_shape
-    groups = op.value("groups")
+    groups = op.groups
     is_flipped = isinstance(op, ConvBackwardDataOp)
     channels = (groups * second, first // groups) if is_flipped else (first, second)
     one_convolution(work, *images(op), (*channels, *kernel), convolution_of(op), as_row)

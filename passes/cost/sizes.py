@@ -71,7 +71,7 @@ def at_sizes(
 
 def channel_axis(op: Operation) -> int:
     """Where the channels of its data are, as far as an op says."""
-    last = isinstance(op, GradConvOp) and op.value("layout") == "NXC"
+    last = isinstance(op, GradConvOp) and op.layout == "NXC"
     return len(shape_of(op.results[0])) - 1 if last else 1
 
 

@@ -81,7 +81,7 @@ def orders_of(op: Operation) -> list[Order]:
     Empty for an op that is bound to the order that it has.
     """
     if isinstance(op, GradConvOp):
-        given = op.value("layout")
+        given = op.layout
         return [
             layouts.permutation(given, layout, op.spatial_rank)
             for layout in (given, *(other for other in DATA_LAYOUTS if other != given))
@@ -110,7 +110,7 @@ def moved(op: OpT, order: Order, data: Sequence[SSAValue], emit: Emitter) -> OpT
     """The op on `data`, its `data_of` in one of its `orders_of`; so is its result then."""
     properties, rest = dict(op.properties), list(op.operands[len(data) :])
     if isinstance(op, GradConvOp):
-        given = op.value("layout")
+        given = op.layout
         (layout,) = (
             layout
             for layout in DATA_LAYOUTS
@@ -118,7 +118,7 @@ def moved(op: OpT, order: Order, data: Sequence[SSAValue], emit: Emitter) -> OpT
         )
         properties["layout"] = StringAttr(layout)
     elif isinstance(op, ON_AXES):
-        properties["axes"] = INTS.encode([order.index(axis) for axis in op.value("axes")])
+        properties["axes"] = INTS.encode([order.index(axis) for axis in op.axes])
     elif isinstance(op, onnx.PadOp):
         rest[0] = ShapeMath(emit).take(op.pads, [*order, *(len(order) + axis for axis in order)])
     return type(op).create(

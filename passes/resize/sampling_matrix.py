@@ -43,15 +43,15 @@ class RuntimeSampling:
 
 def runtime_samplings(math: ShapeMath, op: ResizeBackwardDynamicOp) -> Iterator[tuple[int, RuntimeSampling]]:
     """The axes of an op, each with its sampling."""
-    for i, axis in enumerate(op.value("axes")):
+    for i, axis in enumerate(op.axes):
         yield (
             axis,
             RuntimeSampling(
                 math.take(op.input_sizes, [i]),
                 math.sizes(op.diff_dst, [axis]),
                 (math.take(op.step_numerators, [i]), math.take(op.step_denominators, [i])),
-                op.value("interpolation"),
-                op.value("coordinates"),
+                op.interpolation,
+                op.coordinates,
             ),
         )
 

@@ -32,7 +32,7 @@ SIZES_PORT = {ConvolutionBackwardDataOp: 2, InterpolateBackwardOp: 2}
 
 
 def _convolution(op: ConvolutionBackwardDataOp, operands: Sequence[Sizes], math: ShapeMath) -> Found:
-    problem, layout = op.problem(), op.value("data_format")
+    problem, layout = op.problem(), op.data_format
     n, channels, *ys = layouts.reorder(operands[0], layout, "NCX")
     rows = _data_rows("diff_dst", channels, ys, problem.out_channels)
     xs: list[Size] = [x for x in problem.src if isinstance(x, int)]
@@ -67,7 +67,7 @@ def _forward(op: ConvolutionBackwardDataOp, axis: int, letter: str, x: Size, y: 
     if not op.is_same:
         pads = sum(op.given_pads()[axis])
         return row(label, terms, pads - window.extent + stride, stride - 1)
-    if op.value("auto_pad_rule") == "library":
+    if op.auto_pad_rule == "library":
         return row(label, terms, stride - 1, stride - 1)
     given = op.value("output_padding")[axis] if op.is_given("output_padding") else 0
     if given >= stride:
@@ -76,7 +76,7 @@ def _forward(op: ConvolutionBackwardDataOp, axis: int, letter: str, x: Size, y: 
 
 
 def _conv_transpose(op: ConvTransposeBackwardDataOp, operands: Sequence[Sizes], math: ShapeMath) -> Found:
-    problem, layout = op.problem(), op.value("data_format")
+    problem, layout = op.problem(), op.data_format
     n, channels, *ys = layouts.reorder(operands[0], layout, "NCX")
     rows = _data_rows("diff_dst", channels, ys, problem.out_channels)
     pads = [0] * len(ys) if op.is_same else [sum(pair) for pair in op.given_pads()]
@@ -119,7 +119,7 @@ def _rests(
 
 def _interpolate(op: InterpolateBackwardOp, operands: Sequence[Sizes], math: ShapeMath) -> Found:
     src, dst, *sizes = operands
-    layout = op.value("data_format")
+    layout = op.data_format
     n = len(src) - 2
     rows = _same_batch_and_channels("diff_dst", dst, src, layout)
     spatial = layouts.spatial_axes(layout, n)
@@ -140,7 +140,7 @@ def _scaled(op: InterpolateBackwardOp, xs: Sequence[Size], ys: Sequence[Size], m
     """Y is X scaled: as `scale_fits` has it, with the product in f32, or nearly so in f64."""
     if all(isinstance(size, int) for size in (*xs, *ys)):
         return []
-    emit, scales = math.emit, op.value("scales")
+    emit, scales = math.emit, op.scales
     x, y = vector_of(xs, math), vector_of(ys, math)
     single = emit(onnx.MulOp(emit(onnx.CastOp(x, to=f32)), emit.constant(np.array(scales, np.float32))))
     truncated = emit(onnx.CastOp(single, to=i64))
@@ -162,7 +162,7 @@ def _same_batch_and_channels(port: str, given: Sizes, other: Sizes, layout: str)
 
 def _resize(op: ResizeBilinearV2GradOp, operands: Sequence[Sizes], math: ShapeMath) -> Found:
     grads, image = operands
-    layout = op.value("format")
+    layout = op.format
     rows = _same_batch_and_channels("grads", grads, image, layout)
     for letter, axis in zip("HW", layouts.spatial_axes(layout, 2), strict=True):
         rows += positive(f"{letter} of grads", grads[axis])
@@ -171,11 +171,11 @@ def _resize(op: ResizeBilinearV2GradOp, operands: Sequence[Sizes], math: ShapeMa
 
 
 def _upsample(op: UpsampleBilinear2dBackwardOp, operands: Sequence[Sizes], math: ShapeMath) -> Found:
-    (grad,), layout = operands, op.value("format")
+    (grad,), layout = operands, op.format
     batch = layouts.axis_of(layout, "N", 2)
     made = tuple(dim if isinstance(dim, int) else grad[axis] for axis, dim in enumerate(op.input_shape()))
     rows = _same_batch_and_channels("gradOut", grad, made, layout)
-    told = zip("HW", layouts.spatial_axes(layout, 2), op.value("outputSize"), strict=True)
+    told = zip("HW", layouts.spatial_axes(layout, 2), op.outputSize, strict=True)
     for letter, axis, size in told:
         rows += positive(f"{letter} of gradOut", grad[axis])
         rows += equal(f"{letter} of gradOut", grad[axis], size) if size >= 0 else []

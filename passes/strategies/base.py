@@ -60,7 +60,7 @@ class Strategy(ABC):
     strict_only: ClassVar[bool] = False
 
     def writes_layout_of(self, op: Operation) -> bool:
-        return not isinstance(op, GradConvOp) or op.value("layout") in self.layouts
+        return not isinstance(op, GradConvOp) or op.layout in self.layouts
 
     def refusal(self, op: Operation, target: Target, *, alone: bool = False) -> str | None:
         """Why this strategy cannot write this op for this target, or need not; None if it can. `alone`: no
@@ -111,7 +111,7 @@ class Strategy(ABC):
     def _order(self, op: Operation) -> Order:
         """From the op's layout to the first that the strategy writes."""
         assert isinstance(op, GradConvOp)
-        return layouts.permutation(op.value("layout"), self.layouts[0], op.spatial_rank)
+        return layouts.permutation(op.layout, self.layouts[0], op.spatial_rank)
 
     def builds(self, op) -> Built:
         """A bound on what writing an op of one of `ops`, in one of `layouts`, builds at compile time."""

@@ -59,9 +59,9 @@ class ConvNxcToMatMul(Strategy):
         return Built(taps * first + _places(op), 20, taps) + phases_built(op, Built(nodes=8))
 
     def refuses(self, op: GradConv, target: Target) -> str | None:
-        if op.value("layout") != "NXC":
+        if op.layout != "NXC":
             return "only channels-last data has all channels of a position side by side"
-        if op.value("groups") > 1:
+        if op.groups > 1:
             return f"groups {op.value('groups')}: the channels of a position are in several products"
         if reason := no_kernel(target, op.diff_dst, *NEEDED):
             return reason
@@ -88,7 +88,7 @@ class ConvNxcToMatMul(Strategy):
             begin, end = zip(*(axis.pads for axis in op.axes), strict=True)
             taps = [forward_taps(axis) for axis in op.axes]
             padded = work.pad(data, 1, begin, end)
-            windows = Windows(work, padded, 1).gathered(taps, result[1:-1], op.value("strides"))
+            windows = Windows(work, padded, 1).gathered(taps, result[1:-1], op.strides)
             work.multiply(windows, work.weights((windows[-1], result[-1])))
 
     def emit(self, op: GradConv, target: Target, emit: Emitter) -> SSAValue:
@@ -124,13 +124,13 @@ def _backward_works(op: ConvBackwardDataOp, work: Work, data: Sizes, channels: i
 
 def _places(op: GradConv) -> int:
     """The rows of all windows: one for each tap of each position of its phase."""
-    strides = op.value("strides") if isinstance(op, ConvBackwardDataOp) else [1] * op.spatial_rank
+    strides = op.strides if isinstance(op, ConvBackwardDataOp) else [1] * op.spatial_rank
     sizes = zip(op.spatial(op.diff_src), strides, strict=True)
     return math.prod(op.weights_shape[2:]) * math.prod(-(-x // s) for x, s in sizes if isinstance(x, int))
 
 
 def strided(op: ConvBackwardDataOp) -> bool:
-    return any(s > 1 for s in op.value("strides"))
+    return any(s > 1 for s in op.strides)
 
 
 def _only(axes: Sequence[AxisPhases]) -> tuple[Phase, ...]:
@@ -142,8 +142,8 @@ def is_product(op: GradConv) -> bool:
     """Whether every result position is the product of one position of diff_dst with the weights."""
     if any(k != 1 or axis.pads != (0, 0) for k, axis in zip(op.weights_shape[2:], op.axes, strict=True)):
         return False
-    residue = op.value("residue") if isinstance(op, ConvBackwardDataOp) else ()
-    return not any(residue) and all(s == 1 for s in op.value("strides"))
+    residue = op.residue if isinstance(op, ConvBackwardDataOp) else ()
+    return not any(residue) and all(s == 1 for s in op.strides)
 
 
 def _forward(op: ConvTransposeBackwardDataOp, emit: Emitter) -> SSAValue:
@@ -154,5 +154,5 @@ def _forward(op: ConvTransposeBackwardDataOp, emit: Emitter) -> SSAValue:
     data = padded(emit, op.diff_dst, 1, begin, end)
     taps = [forward_taps(axis) for axis in op.axes]
     counts = [x for x in op.spatial(op.diff_src) if isinstance(x, int)]
-    windows = gathered(emit, data, 1, taps, counts, op.value("strides"))
+    windows = gathered(emit, data, 1, taps, counts, op.strides)
     return multiply_right(emit, windows, weights.matrix(emit, tap_numbers(taps)))

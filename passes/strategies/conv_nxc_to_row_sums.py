@@ -68,9 +68,9 @@ class ConvNxcToRowSums(Strategy):
         return Built(taps * first + _places(op), nodes, taps) + phases_built(op, Built(nodes=nodes))
 
     def refuses(self, op: GradConv, target: Target) -> str | None:
-        if op.value("layout") != "NXC":
+        if op.layout != "NXC":
             return "only channels-last data has all channels of a position side by side"
-        if op.value("groups") > 1:
+        if op.groups > 1:
             return f"groups {op.value('groups')}: the channels of a position are in several products"
         if op.weights_shape[2] == 1:
             return "the kernel has one tap on the first axis: conv-nxc-to-matmul gathers as little"
@@ -115,7 +115,7 @@ def _forward_works(op: ConvTransposeBackwardDataOp, work: Work, data: Sizes, res
     begin, end = zip((0, 0), *(axis.pads for axis in op.axes[1:]), strict=True)
     data = work.pad(data, 1, begin, end)
     taps = [forward_taps(axis) for axis in op.axes[1:]]
-    stride, *steps = op.value("strides")
+    stride, *steps = op.strides
     found = _forward_taps(op)
     for first in sorted({row.first for row in found}):
         rows = (data[0], _count(data[1], first, stride), *data[2:])
@@ -139,7 +139,7 @@ def _sum_works(
 
 def _places(op: GradConv) -> int:
     """The rows of the windows of one row of diff_dst."""
-    strides = op.value("strides") if isinstance(op, ConvBackwardDataOp) else [1] * op.spatial_rank
+    strides = op.strides if isinstance(op, ConvBackwardDataOp) else [1] * op.spatial_rank
     sizes = list(zip(op.spatial(op.diff_src), strides, strict=True))[1:]
     return math.prod(op.weights_shape[3:]) * math.prod(-(-x // s) for x, s in sizes if isinstance(x, int))
 
@@ -161,7 +161,7 @@ def _forward_taps(op: ConvTransposeBackwardDataOp) -> list[RowTap]:
     y, x = op.spatial(op.diff_dst)[0], op.spatial(op.diff_src)[0]
     assert isinstance(y, int)
     assert isinstance(x, int)
-    axis, stride = op.axes[0], op.value("strides")[0]
+    axis, stride = op.axes[0], op.strides[0]
     places = [(tap, *divmod(first - axis.pad_begin, stride)) for tap, first in forward_taps(axis)]
     return [
         RowTap(tap, first, offset)
@@ -216,7 +216,7 @@ def _forward(op: ConvTransposeBackwardDataOp, emit: Emitter) -> SSAValue:
     weights = TapRows.of_forward(emit, op.weights)
     taps = [forward_taps(axis) for axis in op.axes[1:]]
     results, *counts = (x for x in op.spatial(op.diff_src) if isinstance(x, int))
-    stride, *steps = op.value("strides")
+    stride, *steps = op.strides
 
     @cache
     def windows(first: int) -> SSAValue:

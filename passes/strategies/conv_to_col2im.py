@@ -51,18 +51,18 @@ class ConvToCol2Im(Strategy):
     def works(self, op: ConvBackwardDataOp, target: Target, work: Work) -> None:
         (batch, _, *spatial), result = images(op)
         out, per_group, *kernel = op.weights_shape
-        groups, taps, length = op.value("groups"), math.prod(kernel), math.prod(spatial)
+        groups, taps, length = op.groups, math.prod(kernel), math.prod(spatial)
         matrix = work.weights((groups, per_group * taps, out // groups))
         columns = (batch, groups, out // groups, length)
         work.reshape((batch, out, *spatial), columns)
         columns = work.multiply(matrix, columns)
         work.reshape(columns, (batch, groups * per_group * taps, length))
-        pads = [*op.value("pads_begin"), *op.value("pads_end")]
-        lists = {"strides": op.value("strides"), "dilations": op.value("dilations"), "pads": pads}
+        pads = [*op.pads_begin, *op.pads_end]
+        lists = {"strides": op.strides, "dilations": op.dilations, "pads": pads}
         work.run("Col2Im", result, (batch, groups * per_group * taps, length), **lists)
 
     def emit(self, op: ConvBackwardDataOp, target: Target, emit: Emitter) -> SSAValue:
-        groups = op.value("groups")
+        groups = op.groups
         out, per_group, *kernel = op.weights_shape
         taps = int(np.prod(kernel))
         length = int(np.prod([y for y in shape_of(op.diff_dst)[2:] if isinstance(y, int)]))
@@ -78,8 +78,8 @@ class ConvToCol2Im(Strategy):
                 columns,
                 emit.ints(image),
                 emit.ints(kernel),
-                strides=op.value("strides"),
-                dilations=op.value("dilations"),
-                pads=[*op.value("pads_begin"), *op.value("pads_end")],
+                strides=op.strides,
+                dilations=op.dilations,
+                pads=[*op.pads_begin, *op.pads_end],
             )
         )

@@ -51,7 +51,7 @@ class ConvToConv2D(Strategy):
             return reason
         if op.spatial_rank == 1:
             return None
-        if op.value("groups") > 1:
+        if op.groups > 1:
             return f"groups {op.value('groups')}: the unrolled channels would lie in the wrong group"
         if not isinstance(op.spatial(op.diff_dst)[0], int):
             return "the unrolled axis needs a size known at compile time"
@@ -65,5 +65,5 @@ class ConvToConv2D(Strategy):
             whole_convolution(op, work, as_row=True)
 
     def emit(self, op: GradConv, target: Target, emit: Emitter) -> SSAValue:
-        write = convolve_planes if op.value("layout") == "NCX" else convolve_planes_last
+        write = convolve_planes if op.layout == "NCX" else convolve_planes_last
         return write(emit, op.diff_dst, *as_convolution(emit, op))

@@ -38,13 +38,13 @@ class ConvToConvTranspose(Strategy):
         return CUDNN_MIXES if target.provider == "cuda" else None
 
     def works(self, op: ConvBackwardDataOp, target: Target, work: Work) -> None:
-        if target.symmetric_pads and op.value("pads_begin") != op.value("pads_end"):
+        if target.symmetric_pads and op.pads_begin != op.pads_end:
             return
-        pads = [*op.value("pads_begin"), *op.value("pads_end")]
-        lists = {"strides": op.value("strides"), "dilations": op.value("dilations"), "pads": pads}
+        pads = [*op.pads_begin, *op.pads_end]
+        lists = {"strides": op.strides, "dilations": op.dilations, "pads": pads}
         data, result = images(op)
         weights = work.weights(op.weights_shape)
-        work.run("ConvTranspose", result, data, weights, group=op.value("groups"), **lists)
+        work.run("ConvTranspose", result, data, weights, group=op.groups, **lists)
 
     def emit(self, op: ConvBackwardDataOp, target: Target, emit: Emitter) -> SSAValue:
         begin = [axis.pad_begin for axis in op.axes]
@@ -62,11 +62,11 @@ def _scatter(emit: Emitter, op: ConvBackwardDataOp, begin: Sequence[int], end: S
         onnx.ConvTransposeOp(
             op.diff_dst,
             op.weights,
-            group=op.value("groups"),
-            strides=op.value("strides"),
-            dilations=op.value("dilations"),
+            group=op.groups,
+            strides=op.strides,
+            dilations=op.dilations,
             pads=[*begin, *end],
-            output_padding=op.value("residue"),
+            output_padding=op.residue,
         )
     )
 

@@ -51,11 +51,11 @@ class ConvToJoinedGroups(Strategy):
 
     def refuses(self, op: GradConv, target: Target) -> str | None:
         channels, per_group, *_ = op.weights_shape
-        if op.value("groups") == 1:
+        if op.groups == 1:
             return "there is one group"
         if op.spatial_rank == 3:
             return "for one or two spatial axes: onnxruntime has no blocked kernels for three"
-        if per_group == 1 and channels == op.value("groups"):
+        if per_group == 1 and channels == op.groups:
             return "depthwise: onnxruntime has blocked kernels for it"
         count = _joined(op)
         if count is None:
@@ -86,14 +86,14 @@ class ConvToJoinedGroups(Strategy):
 def _joined(op: GradConv) -> int | None:
     """The fewest groups to join for channels that fill blocks; None if they do not divide the groups."""
     channels, per_group, *_ = op.weights_shape
-    groups = op.value("groups")
+    groups = op.groups
     sides = (channels // groups, per_group)
     count = math.lcm(*(BLOCK // math.gcd(BLOCK, side) for side in sides))
     return count if groups % count == 0 else None
 
 
 def _way(op: GradConv) -> Strategy:
-    if any(s > 1 for s in op.value("strides")) and isinstance(op, ConvBackwardDataOp):
+    if any(s > 1 for s in op.strides) and isinstance(op, ConvBackwardDataOp):
         return ConvToPhaseConvs()
     return ConvToConv2D() if op.spatial_rank == 1 else ConvToConv()
 
@@ -111,7 +111,7 @@ def _wide(op: GradConv, count: int, weights: SSAValue | None = None) -> Iterator
     other = type(op).create(
         operands=[op.diff_dst, weights],
         result_types=op.result_types,
-        properties={**op.properties, "groups": INT.encode(op.value("groups") // count)},
+        properties={**op.properties, "groups": INT.encode(op.groups // count)},
         attributes=op.attributes,
         location=op.location,
     )
@@ -124,7 +124,7 @@ def _wide(op: GradConv, count: int, weights: SSAValue | None = None) -> Iterator
 def _spread(emit: Emitter, op: GradConv, count: int) -> SSAValue:
     """Weights (A, m B / g, K...) of m = `count` joined groups: those of each in its place, zeros beside."""
     first, second, *kernel = op.weights_shape
-    of_group = np.arange(first) // (first // op.value("groups")) % count
+    of_group = np.arange(first) // (first // op.groups) % count
     dtype = of_mlir(element_type_of(op.weights))
     assert dtype is not None
     mask = np.repeat(of_group[:, None] == np.arange(count), second, axis=1)

@@ -51,7 +51,7 @@ class ConvToMatMul(Strategy):
 
     def builds(self, op: ConvOp) -> Built:
         """A node for each tap of an axis, unless the op is a product, in every phase; tables of many taps."""
-        kernel, strides = op.weights_shape[2:], op.value("strides")
+        kernel, strides = op.weights_shape[2:], op.strides
         spread = math.prod(kernel) * math.prod(strides)
         if is_pointwise(op):
             return Built(0, 10, spread)
@@ -77,7 +77,7 @@ class ConvToMatMul(Strategy):
     def works(self, op: ConvOp, target: Target, work: Work) -> None:
         data, result = images(op)
         first, second, *_ = op.weights_shape
-        groups = op.value("groups")
+        groups = op.groups
         if is_pointwise(op):
             is_backward = isinstance(op, ConvBackwardDataOp)
             matrix = (second, first // groups) if is_backward else (first // groups, second)
@@ -90,7 +90,7 @@ class ConvToMatMul(Strategy):
             channels = groups * second
             data = (data[0], channels, 1, *data[2:])
             taps = [tuple(first for _, first in forward_taps(axis)) for axis in op.axes]
-            columns = _columns_works(work, data, taps, result[2:], op.value("strides"), set())
+            columns = _columns_works(work, data, taps, result[2:], op.strides, set())
             depth = math.prod(columns[1:3]) // groups
             _product_works(work, groups, (first // groups, depth), data[0], math.prod(result[2:]))
 
@@ -101,7 +101,7 @@ class ConvToMatMul(Strategy):
 
 
 def _backward_works(op: ConvBackwardDataOp, work: Work, data: Sizes) -> None:
-    axes, groups = op_phases(op), op.value("groups")
+    axes, groups = op_phases(op), op.groups
     first, second, *_ = op.weights_shape
     begin, end = zip(*(axis.widest for axis in axes), strict=True)
     data = work.pad(data, 2, begin, end)
@@ -169,7 +169,7 @@ def is_pointwise(op: ConvOp) -> bool:
 
 
 def _pointwise(op: ConvOp, emit: Emitter) -> SSAValue:
-    groups = op.value("groups")
+    groups = op.groups
     first, second, *kernel = op.weights_shape
     batch, *spatial = (size_of(emit, op.diff_dst, a) for a in (0, *range(2, 2 + len(kernel))))
     matrix = reshape(emit, op.weights, [groups, first // groups, second])
@@ -204,7 +204,7 @@ def _strided(
     op: ConvBackwardDataOp, value: SSAValue, batch: Size, spatial: Sequence[Size], emit: Emitter
 ) -> SSAValue:
     """Position y goes to y s - pb: s - 1 zeros behind each, then the window [pb, pb + X)."""
-    strides = op.value("strides")
+    strides = op.strides
     if any(s > 1 for s in strides):
         n = len(strides)
         apart = emit(onnx.UnsqueezeOp(value, emit.ints([3 + 2 * i for i in range(n)])))
@@ -223,15 +223,12 @@ def _cut(op: ConvBackwardDataOp, value: SSAValue, emit: Emitter) -> SSAValue:
     Pads larger than the positions that a gradient reaches leave fewer than X: for Ke = 1 they do not,
     the forward op would read nothing but padding.
     """
-    begin = op.value("pads_begin")
+    begin = op.pads_begin
     sizes = shape_of(op.diff_src)[2:]
     if shapes.is_static(sizes):
         return take_static_window(emit, value, begin, [x for x in sizes if isinstance(x, int)])
     # unknown Y: X = s Y - (s - 1) - pb - pe + r, so as many positions go from the end of s Y
-    ends = [
-        axis.window.stride - 1 + axis.pad_end - r
-        for axis, r in zip(op.axes, op.value("residue"), strict=True)
-    ]
+    ends = [axis.window.stride - 1 + axis.pad_end - r for axis, r in zip(op.axes, op.residue, strict=True)]
     if not any((*begin, *ends)):
         return value
     far = np.iinfo(np.int64).max
@@ -242,7 +239,7 @@ def _cut(op: ConvBackwardDataOp, value: SSAValue, emit: Emitter) -> SSAValue:
 
 def _backward(op: ConvBackwardDataOp, emit: Emitter) -> SSAValue:
     """Columns with the taps outside and O / g channels inside, as they stand in weights that are swapped."""
-    groups = op.value("groups")
+    groups = op.groups
     axes = op_phases(op)
     begin, end = zip(*(axis.widest for axis in axes), strict=True)
     channels = op.weights_shape[0]
@@ -263,11 +260,11 @@ def _forward(op: ConvTransposeBackwardDataOp, emit: Emitter) -> SSAValue:
     """Columns with the channels outside and the taps inside, as they stand in the weights."""
     begin, end = zip(*(axis.pads for axis in op.axes), strict=True)
     first, second, *kernel = op.weights_shape
-    channels = op.value("groups") * second
+    channels = op.groups * second
     data = _split(emit, padded(emit, op.diff_dst, 2, begin, end), channels, channels)
     counts = [x for x in op.spatial(op.diff_src) if isinstance(x, int)]
     taps = [forward_taps(axis) for axis in op.axes]
-    columns = _columns(emit, data, taps, counts, op.value("strides"))
+    columns = _columns(emit, data, taps, counts, op.strides)
     return _product(op, emit, reshape(emit, op.weights, [first, second * math.prod(kernel)]), columns, counts)
 
 
@@ -318,7 +315,7 @@ def _product(
     op: ConvOp, emit: Emitter, matrix: SSAValue, columns: SSAValue, counts: Sequence[int]
 ) -> SSAValue:
     """(N, C, Q..) from weights (C, T O / g) and columns of T O / g in every group."""
-    groups = op.value("groups")
+    groups = op.groups
     channels, depth = (size for size in shape_of(matrix) if isinstance(size, int))
     batch = size_of(emit, op.diff_dst, 0)
     matrix = reshape(emit, matrix, [groups, channels // groups, depth])

@@ -71,7 +71,7 @@ class ConvToPhaseConvs(Strategy):
             return reason
         if reason := too_many_phases(op, target):
             return reason
-        if op.value("layout") == "NXC" and _is_grouped_volume(op) and (reason := no_rows(op)):
+        if op.layout == "NXC" and _is_grouped_volume(op) and (reason := no_rows(op)):
             return reason
         for letter, axis in zip(axis_letters(op.spatial_rank), op_phases(op), strict=True):
             pads = [axis.pads(phase) for phase in axis.phases if phase]
@@ -87,7 +87,7 @@ class ConvToPhaseConvs(Strategy):
             return
         axes, ((batch, channels, *spatial), _) = op_phases(op), images(op)
         first, second, *_ = op.weights_shape
-        groups = op.value("groups")
+        groups = op.groups
         result = (batch, groups * second, *(axis.positions for axis in axes))
         convs = Work(work.itemsize, work.known)
         for chosen in itertools.product(*([phase for phase in axis.phases if phase] for axis in axes)):
@@ -95,14 +95,14 @@ class ConvToPhaseConvs(Strategy):
             conv = _geometry(axes, chosen, groups)
             one_convolution(convs, (batch, channels, *spatial), result, weights, conv, as_row=True)
         work.steps += convs.steps
-        if op.value("layout") == "NXC":
+        if op.layout == "NXC":
             interleaved_last(work, axes, batch, groups * second)
             return
         reorders(work, convs.steps)
         interleaved_first(work, axes, batch, groups * second)
 
     def emit(self, op: ConvBackwardDataOp, target: Target, emit: Emitter) -> SSAValue:
-        layout, groups = op.value("layout"), op.value("groups")
+        layout, groups = op.layout, op.groups
         axes = op_phases(op)
         weights = SwappedWeights.of(emit, op.weights, groups)
         write = _writer(op, target)
@@ -117,14 +117,14 @@ class ConvToPhaseConvs(Strategy):
 
 def _is_grouped_volume(op: ConvBackwardDataOp) -> bool:
     """Unrolled, the channels of a slice would lie in the wrong group."""
-    return op.spatial_rank == 3 and op.value("groups") > 1
+    return op.spatial_rank == 3 and op.groups > 1
 
 
 def _writer(
     op: ConvBackwardDataOp, target: Target
 ) -> Callable[[Emitter, SSAValue, SSAValue, Convolution], SSAValue]:
     """What writes the convolution of a phase."""
-    channels_first = op.value("layout") == "NCX"
+    channels_first = op.layout == "NCX"
     if not _is_grouped_volume(op):
         shared = reads_blocks(op, target) and _convolutions(op) > 1
         last = functools.partial(convolve_planes_last, shared=shared)
@@ -140,7 +140,7 @@ def _convolutions(op: ConvBackwardDataOp) -> int:
 
 def no_phases(op: ConvBackwardDataOp) -> str | None:
     """Why the op has no phases to speak of, None if it has."""
-    if all(s == 1 for s in op.value("strides")):
+    if all(s == 1 for s in op.strides):
         return "no axis has a stride"
     if not shapes.is_static((*op.spatial(op.diff_dst), *op.spatial(op.diff_src))):
         return "spatial sizes must be known at compile time"
@@ -149,7 +149,7 @@ def no_phases(op: ConvBackwardDataOp) -> str | None:
 
 def too_many_phases(op: ConvBackwardDataOp, target: Target) -> str | None:
     """Why nodes for every choice of phases are not written, None if they are."""
-    parts = math.prod(map(min, op.value("strides"), op.weights_shape[2:]))
+    parts = math.prod(map(min, op.strides, op.weights_shape[2:]))
     if parts <= MOST_PARTS or no_kernel(target, op.diff_dst, onnx.ConvTransposeOp):
         return None
     return f"{parts} phases that taps reach, more than {MOST_PARTS}: one ConvTranspose is quicker"

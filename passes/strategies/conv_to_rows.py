@@ -48,5 +48,5 @@ class ConvToRows(Strategy):
         return CONV_MIXES
 
     def emit(self, op: GradConv, target: Target, emit: Emitter) -> SSAValue:
-        axis = 2 if op.value("layout") == "NCX" else 1
+        axis = 2 if op.layout == "NCX" else 1
         return convolve_rows(emit, op.diff_dst, *as_convolution(emit, op), axis, reads_blocks(op, target))

@@ -46,7 +46,7 @@ class ConvToTapSums(Strategy):
     def builds(self, op: GradConv) -> Built:
         """A few nodes for each tap; the terms of all taps at once."""
         taps = math.prod(op.weights_shape[2:])
-        return Built(0, 15 + 10 * taps, taps * math.prod(op.value("strides")))
+        return Built(0, 15 + 10 * taps, taps * math.prod(op.strides))
 
     def refuses(self, op: GradConv, target: Target) -> str | None:
         return no_kernel(target, op.diff_dst, *NEEDED)
@@ -54,7 +54,7 @@ class ConvToTapSums(Strategy):
     def emit(self, op: GradConv, target: Target, emit: Emitter) -> SSAValue:
         if isinstance(op, ConvBackwardDataOp):
             total = added(emit, (_scattered(op, tap, terms, emit) for tap, terms in _terms(op, emit)))
-            total = _sliced(emit, total, op.value("pads_begin"), [-pad for pad in op.value("pads_end")])
+            total = _sliced(emit, total, op.pads_begin, [-pad for pad in op.pads_end])
         else:
             total = added(emit, (_read(op, tap, terms, emit) for tap, terms in _terms(op, emit)))
         return emit(onnx.CastOp(total, to=element_type_of(op.diff_dst))) if _is_half(op) else total
@@ -66,7 +66,7 @@ def _is_half(op: GradConv) -> bool:
 
 def _terms(op: GradConv, emit: Emitter) -> list[tuple[tuple[int, ...], SSAValue]]:
     """Each tap with what it makes of diff_dst, (N, C, Y...)."""
-    groups, weights, diff_dst = op.value("groups"), op.weights, op.diff_dst
+    groups, weights, diff_dst = op.groups, op.weights, op.diff_dst
     if _is_half(op):
         weights, diff_dst = (emit(onnx.CastOp(value, to=f32)) for value in (weights, diff_dst))
     first, second, *kernel = op.weights_shape
@@ -100,11 +100,11 @@ def _scattered(op: ConvBackwardDataOp, tap: Sequence[int], terms: SSAValue, emit
     """Y positions s apart from k d on, in the full extent."""
     behind = []
     begin = [k * axis.window.dilation for k, axis in zip(tap, op.axes, strict=True)]
-    for k, axis, residue in zip(tap, op.axes, op.value("residue"), strict=True):
+    for k, axis, residue in zip(tap, op.axes, op.residue, strict=True):
         # a stride leaves s - 1 zeros behind the last position, too
         rest = (axis.window.kernel - 1 - k) * axis.window.dilation + residue
         behind.append(rest - (axis.window.stride - 1))
-    apart = _apart(emit, terms, op.value("strides"))
+    apart = _apart(emit, terms, op.strides)
     padded = _padded(emit, apart, begin, [max(0, b) for b in behind])
     return _sliced(emit, padded, [0] * len(behind), [min(0, b) for b in behind])
 
@@ -124,10 +124,10 @@ def _apart(emit: Emitter, value: SSAValue, strides: Sequence[int]) -> SSAValue:
 
 def _read(op: ConvTransposeBackwardDataOp, tap: Sequence[int], terms: SSAValue, emit: Emitter) -> SSAValue:
     """Positions x s - pb + k d, zeros beside them."""
-    padded = _padded(emit, terms, op.value("pads_begin"), op.value("pads_end"))
+    padded = _padded(emit, terms, op.pads_begin, op.pads_end)
     begin = [k * axis.window.dilation for k, axis in zip(tap, op.axes, strict=True)]
     end = [b - axis.window.extent + 1 for b, axis in zip(begin, op.axes, strict=True)]
-    return _sliced(emit, padded, begin, end, op.value("strides"))
+    return _sliced(emit, padded, begin, end, op.strides)
 
 
 def _padded(emit: Emitter, value: SSAValue, begin: Sequence[int], end: Sequence[int]) -> SSAValue:

@@ -41,13 +41,13 @@ class ConvToUpsampledConv(Strategy):
     def builds(self, op: ConvBackwardDataOp) -> Built:
         """A mask as large as the spatial axes of what is convolved."""
         sizes = [y for y in op.spatial(op.diff_dst) if isinstance(y, int)]
-        mask = math.prod(sizes) * math.prod(op.value("strides"))
-        return Built(mask + sum(op.weights_shape[2:]), 8, math.prod(op.value("strides")))
+        mask = math.prod(sizes) * math.prod(op.strides)
+        return Built(mask + sum(op.weights_shape[2:]), 8, math.prod(op.strides))
 
     def refuses(self, op: ConvBackwardDataOp, target: Target) -> str | None:
         if reason := no_kernel(target, op.diff_dst, onnx.ConvOp, onnx.ResizeOp, onnx.MulOp):
             return reason
-        if math.prod(op.value("strides")) == 1:
+        if math.prod(op.strides) == 1:
             return "no axis has a stride"
         if op.batch == 0 or not isinstance(op.batch, int):
             return "Resize refuses an empty batch, so a batch known to be positive is needed"
@@ -65,19 +65,19 @@ class ConvToUpsampledConv(Strategy):
         data, result = images(op)
         first, second, *kernel = op.weights_shape
         groups, spatial = (
-            op.value("groups"),
-            [s * y for s, y in zip(op.value("strides"), data[2:], strict=True)],
+            op.groups,
+            [s * y for s, y in zip(op.strides, data[2:], strict=True)],
         )
         zeros = work.run("Resize", (*data[:2], *spatial), data)
         work.run("Mul", zeros, zeros, work.constant(spatial))
-        conv = Convolution((1,) * len(kernel), tuple(op.value("dilations")), *_pads(op), groups)
+        conv = Convolution((1,) * len(kernel), tuple(op.dilations), *_pads(op), groups)
         one_convolution(work, zeros, result, (groups * second, first // groups, *kernel), conv)
 
     def emit(self, op: ConvBackwardDataOp, target: Target, emit: Emitter) -> SSAValue:
-        groups = op.value("groups")
+        groups = op.groups
         weights = flipped(emit, op.weights, groups)
         unit = (1,) * op.spatial_rank
-        conv = Convolution(unit, tuple(op.value("dilations")), *_pads(op), groups)
+        conv = Convolution(unit, tuple(op.dilations), *_pads(op), groups)
         return convolve(emit, _upsampled(op, emit), weights, conv)
 
 
@@ -93,7 +93,7 @@ def _pads(op: ConvBackwardDataOp) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 def _upsampled(op: ConvBackwardDataOp, emit: Emitter) -> SSAValue:
-    strides = op.value("strides")
+    strides = op.strides
     repeated = repeat(emit, op.diff_dst, [1, 1, *strides])
     dtype = of_mlir(element_type_of(op.diff_dst))
     assert dtype is not None

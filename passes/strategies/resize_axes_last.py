@@ -68,11 +68,11 @@ class ResizeAxesLast(Strategy):
 
 def _behind(op: ResizeBackwardOp) -> range:
     """The axes behind the last resized one."""
-    return range(max(op.value("axes")) + 1, len(shape_of(op.diff_dst)))
+    return range(max(op.axes) + 1, len(shape_of(op.diff_dst)))
 
 
 def _axes_last(op: ResizeBackwardOp) -> Order:
-    axes = op.value("axes")
+    axes = op.axes
     others = [axis for axis in range(len(shape_of(op.diff_dst))) if axis not in axes]
     return (*others, *sorted(axes))
 

@@ -71,7 +71,7 @@ class ResizeToConv(Strategy):
         """Kernels of up to three times the ratios, for each channel; they are read off five windows."""
         taps = {
             axis: 3 * -(-sampling.y // sampling.x)
-            for axis, sampling in zip(op.value("axes"), op.samplings, strict=True)
+            for axis, sampling in zip(op.axes, op.samplings, strict=True)
         }
         kernels = [
             math.prod(d for d in channels if isinstance(d, int)) * math.prod(taps.get(a, 1) for a in axes)
@@ -135,7 +135,7 @@ class ResizeToConv(Strategy):
 
 def _layout(op: ResizeBackwardOp) -> str | None:
     """Where the axes are spatial ones, channels first or last."""
-    rank, axes = len(shape_of(op.diff_dst)), set(op.value("axes"))
+    rank, axes = len(shape_of(op.diff_dst)), set(op.axes)
     if axes <= set(range(2, rank)):
         return "NCX"
     return "NXC" if axes <= set(range(1, rank - 1)) else None
@@ -156,12 +156,12 @@ def _convolutions(op: ResizeBackwardOp) -> list[tuple[Sequence[Dim], range]]:
         return [(shape[-1:] if last else shape[1:2], spatial)]
     plane, depth = (shape[-1:], shape[-1:]) if last else (shape[1:3], result[3:])
     both = [(plane, spatial[1:]), (depth, spatial[:1])]
-    return [(sizes, axes) for sizes, axes in both if not set(axes).isdisjoint(op.value("axes"))]
+    return [(sizes, axes) for sizes, axes in both if not set(axes).isdisjoint(op.axes)]
 
 
 def _kernels(op: ResizeBackwardOp, first: int) -> list[AxisKernel | None]:
     """One per spatial axis, the first of which is `first`; None for an axis that is not resized."""
-    given = dict(zip(op.value("axes"), op.samplings, strict=True))
+    given = dict(zip(op.axes, op.samplings, strict=True))
     spatial = range(first, first + len(shape_of(op.diff_dst)) - 2)
     return [axis_kernel(given[axis]) if axis in given else None for axis in spatial]
 

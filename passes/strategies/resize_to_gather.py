@@ -46,16 +46,16 @@ class ResizeToGather(ResizeByForm):
 
 def _reads_one(op: ResizeBackwardOp) -> bool:
     """Whether every position reads one, of axes that follow each other."""
-    axes = sorted(op.value("axes"))
+    axes = sorted(op.axes)
     follow = axes == list(range(axes[0], axes[0] + len(axes)))
     return follow and all(s.x >= s.y and most_taps(s) == 1 for s in op.samplings)
 
 
 def _at_once(op: ResizeBackwardOp, emit: Emitter) -> SSAValue:
-    value, axes = op.diff_dst, sorted(op.value("axes"))
+    value, axes = op.diff_dst, sorted(op.axes)
     sizes = [size_of(emit, value, axis) for axis in range(len(shape_of(value)))]
     outer, behind = sizes[: axes[0]], sizes[axes[-1] + 1 :]
-    given = dict(zip(op.value("axes"), op.samplings, strict=True))
+    given = dict(zip(op.axes, op.samplings, strict=True))
     samplings = [given[axis] for axis in axes]
     place, weight = np.zeros((), np.int64), np.ones(())
     for sampling in samplings:

@@ -46,7 +46,7 @@ class ResizeToOrderedSums(Strategy):
     def refuses(self, op: ResizeBackwardOp, target: Target) -> str | None:
         if reason := no_kernel(target, op.diff_dst, onnx.GatherOp, onnx.AddOp, onnx.ConcatOp):
             return reason
-        axes = sorted(op.value("axes"))
+        axes = sorted(op.axes)
         if axes != list(range(axes[0], axes[0] + len(axes))):
             return f"axes {axes} do not follow each other"
         if axes[-1] == len(shape_of(op.diff_dst)) - 1:
@@ -65,8 +65,8 @@ class ResizeToOrderedSums(Strategy):
         return None
 
     def emit(self, op: ResizeBackwardOp, target: Target, emit: Emitter) -> SSAValue:
-        value, first = op.diff_dst, min(op.value("axes"))
-        given = dict(zip(op.value("axes"), op.samplings, strict=True))
+        value, first = op.diff_dst, min(op.axes)
+        given = dict(zip(op.axes, op.samplings, strict=True))
         samplings = [given[axis] for axis in sorted(given)]
         sizes = [size_of(emit, value, axis) for axis in range(len(shape_of(value)))]
         all_rows = math.prod(s.y for s in samplings)

@@ -18,6 +18,6 @@ class ResizeToPlaneConv(ResizeByForm):
     form: ClassVar = Convs()
 
     def refuses(self, op: ResizeBackwardOp, target: Target) -> str | None:
-        if len(shape_of(op.diff_dst)) - 1 not in op.value("axes"):
+        if len(shape_of(op.diff_dst)) - 1 not in op.axes:
             return "the last axis is not resized: with channels last, products of blocks are quicker"
         return super().refuses(op, target)

@@ -53,7 +53,7 @@ class ResizeToPool(Strategy):
         work.run("Mul", result, result, work.constant(()))
 
     def emit(self, op: ResizeBackwardOp, target: Target, emit: Emitter) -> SSAValue:
-        ratios = {a: s.y // s.x for a, s in zip(op.value("axes"), op.samplings, strict=True)}
+        ratios = {a: s.y // s.x for a, s in zip(op.axes, op.samplings, strict=True)}
         value: SSAValue = op.diff_dst
         for axes in _groups(sorted(ratios), len(shape_of(value))):
             value = _pooled(emit, value, {axis: ratios[axis] for axis in axes})

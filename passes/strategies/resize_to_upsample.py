@@ -45,7 +45,7 @@ class ResizeToUpsample(Strategy):
     def refuses(self, op: ResizeBackwardOp, target: Target) -> str | None:
         if reason := no_kernel(target, op.diff_dst, onnx.ResizeOp, onnx.MulOp):
             return reason
-        shape, axes = shape_of(op.diff_dst), sorted(op.value("axes"))
+        shape, axes = shape_of(op.diff_dst), sorted(op.axes)
         if axes[0] < len(shape) - 2:
             return f"axes {axes} of {len(shape)} are not among the last two: Resize is slow elsewhere"
         if not isinstance(shape[0], int) or 0 in shape:
@@ -94,7 +94,7 @@ def _places(sampling: AxisSampling, rows: range) -> tuple[np.ndarray, np.ndarray
 
 def _last_two(op: ResizeBackwardOp) -> list[AxisSampling | None]:
     """The samplings of the last two axes; None for one that is not resized."""
-    given = dict(zip(op.value("axes"), op.samplings, strict=True))
+    given = dict(zip(op.axes, op.samplings, strict=True))
     rank = len(shape_of(op.diff_dst))
     return [given.get(axis) for axis in (rank - 2, rank - 1)]
 

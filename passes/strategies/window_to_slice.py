@@ -26,7 +26,7 @@ class WindowToSlice(Strategy):
 
     def emit(self, op: TakeWindowOp, target: Target, emit: Emitter) -> SSAValue:
         math = ShapeMath(emit)
-        axes, rank = op.value("axes"), len(shape_of(op.data))
+        axes, rank = op.axes, len(shape_of(op.data))
         end = math.add(op.begin, op.size)
         missing = math.max(math.sub(end, math.sizes(op.data, axes)), 0)
         pads = math.concat([math.vector([0] * rank), math.spread(missing, axes, rank)])

@@ -26,7 +26,7 @@ class GradFunctions(InterpreterFunctions):
 
     @impl(ConvBackwardDataOp)
     def conv_backward_data(self, interpreter: Interpreter, op: ConvBackwardDataOp, args: tuple[Any, ...]):
-        rows = zip(op.axes, _spatial(op, args[0]), op.value("residue"), strict=True)
+        rows = zip(op.axes, _spatial(op, args[0]), op.residue, strict=True)
         sizes = [axis.window.input_size(y, *axis.pads, r) for axis, y, r in rows]
         return (_convolution(conv.conv_backward_data, op, args, sizes),)
 
@@ -41,13 +41,13 @@ class GradFunctions(InterpreterFunctions):
     @impl(TakeWindowOp)
     def take_window(self, interpreter: Interpreter, op: TakeWindowOp, args: tuple[Any, ...]):
         data, begin, size = args
-        return (conv.take_window(data, begin.tolist(), size.tolist(), op.value("axes")),)
+        return (conv.take_window(data, begin.tolist(), size.tolist(), op.axes),)
 
     @impl(ResizeBackwardOp)
     def resize_backward(self, interpreter: Interpreter, op: ResizeBackwardOp, args: tuple[Any, ...]):
         (diff_dst,) = args
-        steps = zip(op.value("step_numerators"), op.value("step_denominators"), strict=True)
-        return (_resize(op, diff_dst, op.value("input_sizes"), [Fraction(n, q) for n, q in steps]),)
+        steps = zip(op.step_numerators, op.step_denominators, strict=True)
+        return (_resize(op, diff_dst, op.input_sizes, [Fraction(n, q) for n, q in steps]),)
 
     @impl(ResizeBackwardDynamicOp)
     def resize_backward_dynamic(
@@ -67,23 +67,23 @@ def _convolution(
 ) -> np.ndarray:
     """The reference knows channels-first arrays only; the layout is no more than an order of axes."""
     diff_dst, weights = args
-    layout, n = op.value("layout"), op.spatial_rank
+    layout, n = op.layout, op.spatial_rank
     result = reference(
         diff_dst.transpose(layouts.permutation(layout, "NCX", n)),
         weights,
         sizes,
-        op.value("strides"),
-        op.value("dilations"),
-        op.value("pads_begin"),
-        op.value("groups"),
+        op.strides,
+        op.dilations,
+        op.pads_begin,
+        op.groups,
     )
     return result.transpose(layouts.permutation("NCX", layout, n)).astype(diff_dst.dtype)
 
 
 def _resize(op: Any, diff_dst: np.ndarray, sizes: Any, steps: list[Fraction]) -> np.ndarray:
     axes = [
-        resize.Axis(axis, x, _coordinate(op.value("coordinates"), step), op.value("interpolation"))
-        for axis, x, step in zip(op.value("axes"), sizes, steps, strict=True)
+        resize.Axis(axis, x, _coordinate(op.coordinates, step), op.interpolation)
+        for axis, x, step in zip(op.axes, sizes, steps, strict=True)
     ]
     return resize.resize_backward(diff_dst, axes).astype(diff_dst.dtype)
 

@@ -130,10 +130,10 @@ class Case:
 
     def _runtime_samplings(self, op: ResizeBackwardDynamicOp) -> Iterator[AxisSampling]:
         shape = self.inputs["diff_dst"].shape
-        for axis, x in zip(op.value("axes"), self.inputs["input_sizes"], strict=True):
-            y, rule = shape[axis], op.value("coordinates")
+        for axis, x in zip(op.axes, self.inputs["input_sizes"], strict=True):
+            y, rule = shape[axis], op.coordinates
             step = size_step("half_pixel", int(x), y)
-            yield AxisSampling(int(x), y, step, op.value("interpolation"), rule)
+            yield AxisSampling(int(x), y, step, op.interpolation, rule)
 
     def errors(self, strategy: str, strict_ieee: bool) -> Errors | None:
         """Of the graph compiled with a strategy, None where that is refused."""

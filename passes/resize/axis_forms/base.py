@@ -54,7 +54,7 @@ class AxisForm(ABC):
 
 def axes_to_write(op: ResizeBackwardOp) -> list[tuple[int, AxisSampling]]:
     """The axes with their samplings, the one that shrinks most first: it leaves least for the others."""
-    axes: Sequence[tuple[int, AxisSampling]] = list(zip(op.value("axes"), op.samplings, strict=True))
+    axes: Sequence[tuple[int, AxisSampling]] = list(zip(op.axes, op.samplings, strict=True))
     return sorted(axes, key=lambda entry: Fraction(entry[1].x, entry[1].y))
 
 
