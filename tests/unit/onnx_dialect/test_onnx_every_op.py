@@ -68,7 +68,7 @@ def test_model(name: str) -> None:
     assert again.is_structurally_equivalent(source)
     given = lowered(source.clone(), name)
     model = exporter.export(given or source, opset=opset(name), metadata={})
-    if given is not None:
+    if given is not None and opset(name) <= newest_opset():
         check_numbers(name, source, model)
 
 
@@ -76,9 +76,7 @@ def check_numbers(name: str, source: ModuleOp, model: onnx.ModelProto) -> None:
     """The runtime takes the model, and computes what the kernel does where there is one."""
     session = InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     arrays = feeds(name)
-    if name not in MEANT or any(
-        array.dtype.kind == "V" for array in arrays
-    ):  # which the runtime takes otherwise
+    if name not in MEANT or not all(map(is_numpys, arrays)):
         return
     given = dict(zip(entry.input_names(entry.entry_function(source)), arrays, strict=True))
     read = {value.name for value in session.get_inputs()}
@@ -167,6 +165,11 @@ def test_sequences_and_optionals_beside_gradients() -> None:
     fed["i"] = np.array(0)
     for ours, theirs in zip(evaluate(given, list(fed.values())), session.run(None, fed), strict=True):
         np.testing.assert_allclose(ours, np.asarray(theirs), rtol=1e-4, atol=1e-4)
+
+
+def is_numpys(array: np.ndarray) -> bool:
+    """Whether the dtype is one of numpy's own; the runtime takes the others in another way, or not at all."""
+    return array.dtype.isbuiltin == 1
 
 
 def is_constant(owner: object) -> bool:
