@@ -65,7 +65,7 @@ _NORMALISED = Memo()
 
 def documented_op(cls: type[OpT]) -> type[OpT]:
     """Defines an op, as `irdl_op_definition`. Accessors of documented attributes give Python values:
-    `op.strides` is what `op.strides` is."""
+    `op.strides` is what `op.value("strides")` is."""
     defined = irdl_op_definition(cls)
     for name in documented_attributes(defined):
         setattr(defined, name, property(partial(DocumentedOp.value, name=name)))

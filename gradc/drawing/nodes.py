@@ -272,7 +272,7 @@ def _numbers(array: Any) -> str:
 def _operands(op: Operation) -> Iterator[tuple[str, SSAValue]]:
     """The operands by their documented names."""
     if isinstance(op, DocumentedOp):
-        yield from zip(op.PORTS, op.operands, strict=False)
+        yield from ((op.port(index), value) for index, value in enumerate(op.operands))
         return
     if not isinstance(op, OnnxOp):
         yield from ((f"operand {i}", value) for i, value in enumerate(op.operands))

@@ -85,7 +85,13 @@ def _ops(compiled: Compiled, inputs: Sequence[np.ndarray], ep: Any, threads: int
         single = compile_module(module, compiled.options)
         names = entry.input_names(entry.entry_function(single.source))
         got = single.run(dict(zip(names, given, strict=True)), ep, threads)
-        yield from _rows([subject_of(op)], list(got.values()), single.source, given)
+        yield from _rows(_result_names(op), list(got.values()), single.source, given)
+
+
+def _result_names(op: DocumentedOp) -> list[str]:
+    """The op itself for its one result, each of several by its own name."""
+    subject = subject_of(op)
+    return [subject] if len(op.results) == 1 else [f"{subject} {role}" for role in op.RESULTS]
 
 
 def as_text(found: Report, look: Look = PLAIN) -> str:

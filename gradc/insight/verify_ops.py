@@ -166,7 +166,8 @@ class _Ops:
     ) -> OpError:
         names = entry.input_names(entry.entry_function(single.source))
         got = single.session(self._ep, self._threads).run(dict(zip(names, free, strict=True)))
-        worst = max(compare_outputs(single.source, free, got, results), key=lambda row: row.worst)
+        rows = compare_outputs(single.source, free, got, results)
+        worst = max(rows, key=lambda row: (not row.ok, row.worst))
         strategy = single.options.spelled_strategy
         return _of_op(op, worst, "" if strategy == AUTO else strategy)
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import copy
 import json
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from xdsl.dialects.builtin import ModuleOp, TensorType, f32
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region
@@ -19,8 +21,12 @@ from dialects.onnx import ops as onnx
 from dialects.support.diagnostics import GradcError
 from dialects.support.documented_op import DocumentedOp
 from dialects.support.shapes import shape_of, tensor_type
+from gradc.checking.samples import random_inputs
+from gradc.checking.verify import OutputError
+from gradc.cli import main
 from gradc.importers.mlir_text import import_mlir
 from gradc.importers.onednn_json import import_json
+from gradc.insight import accuracy, verify_ops
 from passes.emit.rewriting import Emitter, replace
 from passes.kernels.target import Target
 from passes.strategies.base import Strategy, StrategyFault, lower_with
@@ -121,6 +127,51 @@ def test_python_gives_all_results():
         g.layer_norm(x, use_affine=False, result_shapes=[(2,)])
     with pytest.raises(GradcError, match=r"input gamma is missing; an input behind it is given"):
         g.layer_norm(x, beta=x)
+
+
+@pytest.fixture
+def several() -> gradc.Graph:
+    g = gradc.Graph()
+    x, y = (g.input(name, "f32", ("N", 3, 4)) for name in "xy")
+    slope = g.constant(np.array([0.5, 2.0, -1.0], np.float32))
+    diff_src, diff_slope = g.prelu_backward(x, slope, y, data_format="NCX", name="pb")
+    _, mean, variance = g.layer_norm(g.concat([diff_src, y, x], axis=2), use_affine=False, name="ln")
+    for value in (diff_slope, mean, variance):
+        g.output(value)
+    return g
+
+
+def test_each_result_has_its_errors(several: gradc.Graph):
+    compiled = gradc.compile(several)
+    fed = random_inputs(compiled.source, 0)
+    found = accuracy.report(compiled, fed, compiled.run(fed))
+    roles = [row.name.rpartition(" ")[2] for row in found.ops if "LayerNorm" in row.name]
+    assert roles == ["dst", "mean", "variance"]
+    assert all(row.errors is not None for row in (*found.outputs, *found.ops))
+
+
+def test_every_verb_takes_them(several: gradc.Graph, tmp_path: Path):
+    path = tmp_path / "several.mlir"
+    path.write_text(str(several.module()), encoding="utf-8")
+    for verb, *further in (
+        ("inspect",), ("explain",), ("verify",), ("run",),
+        ("compile", "-o", str(tmp_path / "several.onnx")), ("report", "-o", str(tmp_path / "several.html")),
+    ):  # fmt: skip
+        found = CliRunner().invoke(main.cli, [verb, str(path), *further])
+        assert found.exit_code == 0, (verb, found.output)
+
+
+def test_a_result_beyond_its_bound_is_told(several: gradc.Graph, monkeypatch: pytest.MonkeyPatch):
+    """Whatever the errors of the other results of the op are."""
+    compiled = gradc.compile(several)
+    fed = random_inputs(compiled.source, 0)
+    large = OutputError("a", "f32", (1,), 5.0, 1.0, 9.0)
+    wrong = OutputError("b", "f32", (1,), 0.5, 0.1, 0.25)
+    assert (large.ok, wrong.ok) == (True, False)
+    monkeypatch.setattr(verify_ops, "compare_outputs", lambda *_: [large, wrong])
+    rows = verify_ops._with_ops(compiled, list(fed.values()), None, None)[1]
+    assert rows
+    assert not any(row.ok for row in rows)
 
 
 @irdl_op_definition
