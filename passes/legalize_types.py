@@ -16,7 +16,8 @@ tensors are stored in; what is never stored need not be rounded, the result is t
 op of the region rounds more than once (onnxruntime does so, too, where it inserts Casts by itself).
 Native kernels would put the roundings back, and an inf for each value beyond the half type: hence the
 condition of case 1, by which the same graph overflows on no target sooner than on another.
-A Cast that the user wrote is a rounding that was asked for: it stays.
+A Cast that the user wrote is a rounding that was asked for: it stays, and so does an op that is there for
+its rounding. An op that moves elements has the type of what it reads.
 """
 
 from __future__ import annotations
@@ -80,6 +81,8 @@ class Widen(RewritePattern):
 
     def _needs_f32(self, op: Operation) -> bool:
         """Whether an op with a half operand or result is computed in f32."""
+        if isinstance(op, RowOp) and (op.ROW.moves or op.ROW.rounds):
+            return op.ROW.moves and any(map(self._is_narrowed, op.operands))
         if isinstance(op, DocumentedOp):
             return not _native(op, self.target) or self._is_linked(op)
         if not isinstance(op, OnnxOp) or isinstance(op, onnx.ConstantOp | onnx.CastOp):

@@ -40,7 +40,36 @@ class RowOp(OneDNNOp, ABC):
     COMMON_ATTRIBUTES: ClassVar[Mapping[str, AttributeSpec]] = {}
     """Attributes that all of them have beside those of the row."""
 
+    SAMPLE: ClassVar[Mapping[str, Any]] = {}
+    """Attributes for an example of the op, where not any value of their type fits any data."""
+
+    CHOOSES_DTYPE: ClassVar[bool] = False
+    """Whether the type of the first result says its dtype, among several that the operands leave."""
+
     traits = traits_def(Pure())
+
+    @classmethod
+    def result_dtypes(cls, dtype: str) -> tuple[str, ...]:
+        """The dtypes that the first result may have for data of a dtype."""
+        return (dtype,)
+
+    def check_chosen(self, dtype: str) -> Attribute:
+        """The dtype that the type of the first result says, which must be one of those."""
+        chosen, admitted = element_type_of(self.results[0]), self.result_dtypes(dtype)
+        only = dtypes.by_name(admitted[0])
+        if len(admitted) == 1 and only is not None:
+            return only.mlir
+        if dtypes.name_of(chosen) not in admitted:
+            what, given = f"dtype of {self.RESULTS[0]}", dtypes.name_of(chosen)
+            raise self.error(what, given=given, expected=f"one of {', '.join(admitted)}")
+        return chosen
+
+    def checked_axis(self, value: SSAValue, name: str = "axis") -> int:
+        """An attribute that is an axis of a tensor, counted from the first."""
+        axis, rank = self.value(name), len(shape_of(value))
+        if not -rank <= axis < rank:
+            raise self.error(name, given=axis, expected=f"{-rank} to {rank - 1}")
+        return axis % rank
 
     @classmethod
     def attributes_of(cls, row: Row) -> dict[str, AttributeSpec]:
@@ -254,6 +283,7 @@ class ReductionOp(RowOp, ABC):
         "C3 the input axes is an s32 vector of known length, and not given beside the attribute."
     )
     COMMON_ATTRIBUTES: ClassVar = {"axes": INTS.with_default(()), "keep_dims": FLAG.with_default(False)}
+    SAMPLE: ClassVar = {"axes": [0]}
     PORTS: ClassVar = ("src", "axes")
     RESULTS: ClassVar = ("dst",)
 

@@ -100,6 +100,7 @@ UNARY = (
     Row("Pow", "src[i]^beta", lambda x, beta: x**beta, {"beta": FLOAT}),
     Row("ReLU", "max(src[i], 0)", lambda x: np.maximum(x, 0)),
     Row("Reciprocal", "1 / src[i]", lambda x: 1 / x),
+    Row("Reorder", "src[i]: an order of bytes in memory is none of a model", lambda x: x, moves=True),
     Row("Round", "src[i] rounded to an integer, half to even", np.rint, decides=True),
     Row("Sigmoid", "1 / (1 + exp(-src[i]))", sigmoid),
     Row(

@@ -24,7 +24,8 @@ class Row:
 
     `kind` is oneDNN's word, `formula` what its documentation says of one element. An attribute without a
     default is required. `decides`: a result jumps where an operand changes by a rounding, so operands of
-    half type are rounded before it looks at them.
+    half type are rounded before it looks at them. `moves`: results are elements of operands as they are, so
+    a half type stays what it is. `rounds`: the op is there for its rounding, which nobody leaves out.
     """
 
     kind: str
@@ -33,6 +34,8 @@ class Row:
     attributes: Mapping[str, AttributeSpec] = field(default_factory=lambda: MappingProxyType({}))
     dtypes: tuple[str, ...] = ("f32", "bf16", "f16", "f64")
     decides: bool = False
+    moves: bool = False
+    rounds: bool = False
 
     @property
     def method(self) -> str:
@@ -52,11 +55,25 @@ class BackwardRow(Row):
 
 
 _WORDS = (
+    "Batch",
+    "Bias",
+    "Dynamic",
+    "Forward",
+    "Gen",
+    "Group",
     "Layer",
     "Leaky",
     "Hard",
+    "SoftMax",
+    "Softmax",
+    "Log",
+    "MatMul",
+    "Norm",
+    "RMS",
     "Soft",
     "Squared",
+    "Static",
+    "Type",
     "Backward",
     "Reduce",
     "Greater",

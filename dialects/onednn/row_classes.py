@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from dialects.onednn import norm, pointwise, prelu, reduce, structure
+from dialects.onednn import linear, norm, pointwise, prelu, reduce, structure
 from dialects.onednn.families import (
     BinaryOp,
     ChoiceOp,
@@ -36,6 +36,12 @@ FAMILIES: Mapping[str, tuple[type[RowOp], Sequence[Row]]] = MappingProxyType(
         "rectifier": (prelu.RectifierOp, prelu.RECTIFIERS),
         "rectifier backward": (prelu.RectifierBackwardOp, prelu.RECTIFIERS_BACKWARD),
         "joining": (structure.JoiningOp, structure.JOINING),
+        "reshaping": (structure.ReshapingOp, structure.RESHAPING),
+        "permuting": (structure.PermutingOp, structure.PERMUTING),
+        "casting": (structure.CastingOp, structure.CASTING),
+        "indexing": (structure.IndexingOp, structure.INDEXING),
+        "dropping": (structure.DroppingOp, structure.DROPPING),
+        "bias": (linear.BiasOp, linear.BIAS),
         "layer normalization": (norm.LayerNormalizationOp, norm.LAYER_NORMALIZATION),
     }
 )

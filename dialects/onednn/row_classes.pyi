@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from dialects.onednn.families import BinaryOp, ChoiceOp, ComparisonOp, ReductionOp, RowOp, UnaryBackwardOp, UnaryOp
+from dialects.onednn.linear import BiasOp
 from dialects.onednn.norm import LayerNormalizationOp
 from dialects.onednn.prelu import RectifierBackwardOp, RectifierOp
-from dialects.onednn.structure import JoiningOp
+from dialects.onednn.structure import CastingOp, DroppingOp, IndexingOp, JoiningOp, PermutingOp, ReshapingOp
 from dialects.onednn.row import Row
 
 FAMILIES: Mapping[str, tuple[type[RowOp], Sequence[Row]]]
@@ -151,6 +152,16 @@ class ReciprocalOp(UnaryOp):
     """A function of each element.
 
     dst[i] = 1 / src[i].
+
+    C1 a float dtype.
+    """
+
+    KIND: ClassVar[str]
+
+class ReorderOp(UnaryOp):
+    """A function of each element.
+
+    dst[i] = src[i]: an order of bytes in memory is none of a model.
 
     C1 a float dtype.
     """
@@ -577,6 +588,73 @@ class ConcatOp(JoiningOp):
 
     KIND: ClassVar[str]
     axis: int
+
+class StaticReshapeOp(ReshapingOp):
+    """The elements of a tensor in another shape.
+
+    dst = the elements of src, those of the last axis next to each other.
+
+    C1 a float dtype; C2 the shape has as many elements as src; at most one size is -1, which is what the
+    others leave; with special_zero, a 0 is the size that src has there, else a size of 0.
+    """
+
+    KIND: ClassVar[str]
+    shape: tuple[int, ...]
+    special_zero: bool
+
+class StaticTransposeOp(PermutingOp):
+    """The axes of a tensor in another order.
+
+    dst = src with its axes in the given order: axis k is axis order[k] of src.
+
+    C1 a float dtype; C2 order has each axis once, from -rank to rank - 1; an empty one reverses them.
+    """
+
+    KIND: ClassVar[str]
+    order: tuple[int, ...]
+
+class TypeCastOp(CastingOp):
+    """Each element in the dtype of the result.
+
+    dst[i] = src[i], rounded to nearest, half to even, where the dtype of dst is the narrower one.
+
+    C1 f32 on one side, bf16 or f16 on the other.
+    """
+
+    KIND: ClassVar[str]
+
+class GenIndexOp(IndexingOp):
+    """The position of each element on an axis.
+
+    dst = the position of i on the axis.
+
+    C1 a float dtype; dst is s32; C2 axis from -rank to rank - 1.
+    """
+
+    KIND: ClassVar[str]
+    axis: int
+
+class DropoutOp(DroppingOp):
+    """Elements that are dropped with a probability; only that of 0 is compiled.
+
+    dst[i] = src[i]; mask is 1.
+
+    C1 a float dtype; C2 seed and offset are s64, probability is f32, each a scalar or one element; C3
+    probability is 0: a constant other than that is refused, one that run time brings gives NaN.
+    """
+
+    KIND: ClassVar[str]
+
+class BiasAddOp(BiasOp):
+    """A number per channel, added to each element of the channel.
+
+    dst[i] = src[i] + bias[c], c the channel of i.
+
+    C1 one float dtype on both ports; C2 bias is a vector of the channels of src.
+    """
+
+    KIND: ClassVar[str]
+    data_format: str
 
 class LayerNormOp(LayerNormalizationOp):
     """Slices over the last axes, brought to mean 0 and variance 1, then scaled and shifted.

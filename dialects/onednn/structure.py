@@ -1,4 +1,4 @@
-"""Ops that move elements, and compute nothing."""
+"""Ops that move, cast or number elements, and compute nothing."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ from abc import ABC
 from typing import ClassVar
 
 import numpy as np
-from xdsl.dialects.builtin import TensorType
-from xdsl.irdl import result_def, var_operand_def
+from xdsl.dialects.builtin import TensorType, i32
+from xdsl.irdl import operand_def, result_def, var_operand_def
 
 from dialects.onednn.base import show
 from dialects.onednn.families import RowOp
 from dialects.onednn.row import Row
-from dialects.support import shapes
-from dialects.support.attributes import INT
+from dialects.onnx.call import Call, Tensor
+from dialects.onnx.infer import reshape
+from dialects.support import dtypes, shapes
+from dialects.support.attributes import FLAG, INT, INTS
 from dialects.support.shapes import Dim, element_type_of, shape_of, tensor_type
 
 
@@ -34,10 +36,7 @@ class JoiningOp(RowOp, ABC):
 
     def joined_axis(self) -> int:
         """The axis, counted from the first."""
-        axis, rank = self.value("axis"), len(shape_of(self.operands[0]))
-        if not -rank <= axis < rank:
-            raise self.error("axis", given=axis, expected=f"{-rank} to {rank - 1}")
-        return axis % rank
+        return self.checked_axis(self.operands[0])
 
     def infer_result_types(self) -> tuple[TensorType, ...]:
         ports = [(self.port(index), value) for index, value in enumerate(self.operands)]
@@ -58,9 +57,208 @@ class JoiningOp(RowOp, ABC):
         return (self.ROW.meaning(operands, self.joined_axis()),)
 
 
+class ReshapingOp(RowOp, ABC):
+    """dst has the elements of src, in the same order, in another shape."""
+
+    SUMMARY: ClassVar = "The elements of a tensor in another shape."
+    CONSTRAINTS: ClassVar = (
+        "C1 a float dtype; C2 the shape has as many elements as src; at most one size is -1, which is "
+        "what the others leave; with special_zero, a 0 is the size that src has there, else a size of 0."
+    )
+    COMMON_ATTRIBUTES: ClassVar = {"shape": INTS, "special_zero": FLAG}
+    SAMPLE: ClassVar = {"shape": [-1]}
+    PORTS: ClassVar = ("src",)
+    RESULTS: ClassVar = ("dst",)
+
+    src = operand_def(TensorType)
+    dst = result_def(TensorType)
+
+    def infer_result_types(self) -> tuple[TensorType, ...]:
+        self._check_dtype("src", self.src)
+        wanted = np.array(self.value("shape"), np.int64)
+        operands = (Tensor(shape_of(self.src)), Tensor(wanted.shape, wanted))
+        call = Call("Reshape", operands, {"allowzero": int(not self.value("special_zero"))})
+        (shape,) = self.checked(reshape, call)
+        return (tensor_type(element_type_of(self.src), shape),)
+
+    def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
+        (src,) = operands
+        shape = list(self.value("shape"))
+        if self.value("special_zero"):
+            shape = [src.shape[axis] if size == 0 else size for axis, size in enumerate(shape)]
+        rest = [size for size in shape if size != -1]
+        known = [src.size // max(int(np.prod(rest)), 1) if size == -1 else size for size in shape]
+        return (self.ROW.meaning(src, known),)
+
+
+class PermutingOp(RowOp, ABC):
+    """The axes of dst are those of src in another order."""
+
+    SUMMARY: ClassVar = "The axes of a tensor in another order."
+    CONSTRAINTS: ClassVar = (
+        "C1 a float dtype; C2 order has each axis once, from -rank to rank - 1; an empty one reverses them."
+    )
+    COMMON_ATTRIBUTES: ClassVar = {"order": INTS}
+    SAMPLE: ClassVar = {"order": []}
+    PORTS: ClassVar = ("src",)
+    RESULTS: ClassVar = ("dst",)
+
+    src = operand_def(TensorType)
+    dst = result_def(TensorType)
+
+    def permutation(self) -> tuple[int, ...]:
+        """For each axis of dst that of src, counted from the first."""
+        order, rank = self.value("order"), len(shape_of(self.src))
+        if not order:
+            return tuple(reversed(range(rank)))
+        for axis in order:
+            if not -rank <= axis < rank:
+                raise self.error("order", given=axis, expected=f"{-rank} to {rank - 1}")
+        found = tuple(axis % rank for axis in order)
+        if sorted(found) != list(range(rank)):
+            raise self.error("order", given=list(order), expected=f"each of {rank} axes once")
+        return found
+
+    def infer_result_types(self) -> tuple[TensorType, ...]:
+        self._check_dtype("src", self.src)
+        shape = shape_of(self.src)
+        moved = [shape[axis] for axis in self.permutation()]
+        return (tensor_type(element_type_of(self.src), moved),)
+
+    def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
+        return (self.ROW.meaning(*operands, self.permutation()),)
+
+
+class CastingOp(RowOp, ABC):
+    """dst[i] is src[i] in another dtype, which the type of dst says."""
+
+    SUMMARY: ClassVar = "Each element in the dtype of the result."
+    CONSTRAINTS: ClassVar = "C1 f32 on one side, bf16 or f16 on the other."
+    CHOOSES_DTYPE: ClassVar = True
+    PORTS: ClassVar = ("src",)
+    RESULTS: ClassVar = ("dst",)
+
+    src = operand_def(TensorType)
+    dst = result_def(TensorType)
+
+    @classmethod
+    def result_dtypes(cls, dtype: str) -> tuple[str, ...]:
+        return ("f32",) if dtype in dtypes.HALVES else dtypes.HALVES
+
+    def infer_result_types(self) -> tuple[TensorType, ...]:
+        dtype = self.check_chosen(self._check_dtype("src", self.src))
+        return (tensor_type(dtype, shape_of(self.src)),)
+
+    def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
+        return (self.ROW.meaning(*operands),)
+
+
+class IndexingOp(RowOp, ABC):
+    """dst[i] is the position of i on an axis."""
+
+    SUMMARY: ClassVar = "The position of each element on an axis."
+    CONSTRAINTS: ClassVar = "C1 a float dtype; dst is s32; C2 axis from -rank to rank - 1."
+    COMMON_ATTRIBUTES: ClassVar = {"axis": INT}
+    PORTS: ClassVar = ("src",)
+    RESULTS: ClassVar = ("dst",)
+
+    src = operand_def(TensorType)
+    dst = result_def(TensorType)
+
+    def infer_result_types(self) -> tuple[TensorType, ...]:
+        self._check_dtype("src", self.src)
+        self.checked_axis(self.src)
+        return (tensor_type(i32, shape_of(self.src)),)
+
+    def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
+        return (self.ROW.meaning(*operands, self.checked_axis(self.src)),)
+
+
+class DroppingOp(RowOp, ABC):
+    """Dropout, as far as it can be told: which elements are dropped is oneDNN's secret."""
+
+    SUMMARY: ClassVar = "Elements that are dropped with a probability; only that of 0 is compiled."
+    CONSTRAINTS: ClassVar = (
+        "C1 a float dtype; C2 seed and offset are s64, probability is f32, each a scalar or one element; "
+        "C3 probability is 0: a constant other than that is refused, one that run time brings gives NaN."
+    )
+    PORTS: ClassVar = ("src", "seed", "offset", "probability")
+    RESULTS: ClassVar = ("dst", "mask")
+
+    src = operand_def(TensorType)
+    seed = operand_def(TensorType)
+    offset = operand_def(TensorType)
+    probability = operand_def(TensorType)
+    dst = result_def(TensorType)
+    mask = result_def(TensorType)
+
+    @classmethod
+    def port_dtype(cls, port: str, dtype: str) -> str:
+        return {"src": dtype, "probability": "f32"}.get(port, "s64")
+
+    @classmethod
+    def port_shape(cls, port: str, shape: shapes.NamedShape) -> shapes.NamedShape:
+        return shape if port == "src" else ()
+
+    def required_results(self) -> int:
+        return 1
+
+    def infer_result_types(self) -> tuple[TensorType, ...]:
+        self._check_dtype("src", self.src)
+        for port, value in zip(self.PORTS[1:], self.operands[1:], strict=True):
+            given, expected = dtypes.name_of(element_type_of(value)), self.port_dtype(port, "")
+            if given != expected:
+                raise self.error(f"dtype of {port}", given=given, expected=expected)
+            if not any(shapes.compatible(shape_of(value), one) for one in ((), (1,))):
+                raise self.error(f"shape of {port}", given=show(value), expected="a scalar")
+        shape = shape_of(self.src)
+        return (tensor_type(element_type_of(self.src), shape), tensor_type(dtypes.UI8, shape))
+
+    def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
+        return self.ROW.meaning(*operands)
+
+
+def kept(src: np.ndarray, seed: np.ndarray, offset: np.ndarray, probability: np.ndarray):
+    """All elements, and ones."""
+    dst = src if probability.reshape(()) == 0 else np.full(src.shape, np.nan)
+    return dst, np.ones(src.shape, np.uint8)
+
+
+def positions(src: np.ndarray, axis: int) -> np.ndarray:
+    beside = [size if i == axis else 1 for i, size in enumerate(src.shape)]
+    return np.broadcast_to(np.arange(src.shape[axis], dtype=np.int32).reshape(beside), src.shape)
+
+
 def _total(sizes: list[Dim]) -> Dim:
     known = [size for size in sizes if isinstance(size, int)]
     return sum(known) if len(known) == len(sizes) else None
 
 
-JOINING = (Row("Concat", "the elements of src_0, src_1, ... along the axis", np.concatenate),)
+JOINING = (Row("Concat", "the elements of src_0, src_1, ... along the axis", np.concatenate, moves=True),)
+RESHAPING = (
+    Row(
+        "StaticReshape",
+        "the elements of src, those of the last axis next to each other",
+        np.reshape,
+        moves=True,
+    ),
+)
+PERMUTING = (
+    Row(
+        "StaticTranspose",
+        "src with its axes in the given order: axis k is axis order[k] of src",
+        np.transpose,
+        moves=True,
+    ),
+)
+CASTING = (
+    Row(
+        "TypeCast",
+        "src[i], rounded to nearest, half to even, where the dtype of dst is the narrower one",
+        lambda x: x,
+        dtypes=("f32", "bf16", "f16"),
+        rounds=True,
+    ),
+)
+INDEXING = (Row("GenIndex", "the position of i on the axis", positions),)
+DROPPING = (Row("Dropout", "src[i]; mask is 1", kept),)

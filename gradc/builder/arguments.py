@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -61,7 +62,18 @@ def _of_numpy(dtype: Any) -> dtypes.DType | None:
     return found if found in dtypes.DTYPES else None
 
 
-def declared_shapes(
+def declared_results(
+    cls: type[DocumentedOp], result_shapes: Sequence[Dims | None] | None, dtype: Any, subject: str
+) -> list[Declared]:
+    """What shapes of the results, and a dtype of the first, declare of them."""
+    declared = _declared_shapes(cls, result_shapes, subject)
+    if dtype is None:
+        return declared
+    first, *others = declared or [Declared()]
+    return [replace(first, dtype=given_dtype(dtype, subject).mlir), *others]
+
+
+def _declared_shapes(
     cls: type[DocumentedOp], given: Sequence[Dims | None] | None, subject: str
 ) -> list[Declared]:
     """What the shapes that are given for the results declare of them."""

@@ -29,7 +29,7 @@ from dialects.support.entry import set_names
 from dialects.support.shapes import NamedShape
 from gradc.base.arguments import array as as_array
 from gradc.base.arguments import path as checked_path
-from gradc.builder.arguments import Dims, declared_shapes, given_dtype, given_shape, misuse, several
+from gradc.builder.arguments import Dims, declared_results, given_dtype, given_shape, misuse, several
 from gradc.builder.block_state import block_of, state_of, values_of
 from gradc.builder.callers import caller
 from gradc.graph.tensors import TensorInfo, tensor_info
@@ -213,11 +213,13 @@ class GraphBuilder:
         attributes: Mapping[str, Any],
         name: str | None,
         result_shape: Dims | None,
+        result_dtype: npt.DTypeLike | None = None,
     ) -> Value:
         """An op of a kind. Of the attributes, None is not given, and a Value is an input in its place."""
         inputs = [value for value in attributes.values() if isinstance(value, Value)]
         given = {key: value for key, value in attributes.items() if not isinstance(value, Value)}
-        return self._build(row_class(kind), [*operands, *inputs], given, {}, name, result_shape)
+        cls = row_class(kind)
+        return self._build(cls, [*operands, *inputs], given, {}, name, result_shape, result_dtype)
 
     def _row_results(
         self,
@@ -226,8 +228,9 @@ class GraphBuilder:
         attributes: Mapping[str, Any],
         name: str | None,
         result_shapes: Sequence[Dims | None] | None,
+        result_dtype: npt.DTypeLike | None = None,
     ) -> Sequence[Value]:
-        return self._build_all(row_class(kind), operands, attributes, name, result_shapes)
+        return self._build_all(row_class(kind), operands, attributes, name, result_shapes, result_dtype)
 
     def _build(
         self,
@@ -237,11 +240,12 @@ class GraphBuilder:
         others: Mapping[str, Any],
         name: str | None,
         result_shape: Dims | None,
+        result_dtype: npt.DTypeLike | None = None,
     ) -> Value:
         """None stands for a documented argument that is not given."""
         given = {key: value for key, value in documented.items() if value is not None} | dict(others)
         shapes_given = None if result_shape is None else (result_shape,)
-        (result,) = self._build_all(cls, operands, given, name, shapes_given)
+        (result,) = self._build_all(cls, operands, given, name, shapes_given, result_dtype)
         return result
 
     def _build_all(
@@ -251,6 +255,7 @@ class GraphBuilder:
         attributes: Mapping[str, Any],
         name: str | None,
         result_shapes: Sequence[Dims | None] | None,
+        result_dtype: npt.DTypeLike | None = None,
     ) -> Sequence[Value]:
         """All results of an op. A documented attribute of None is not given."""
         self._check_op_name(name, cls.KIND)
@@ -260,7 +265,7 @@ class GraphBuilder:
             cls,
             self._operands(cls, operands, subject),
             {name: value for name, value in attributes.items() if value is not None or name not in known},
-            declared=declared_shapes(cls, result_shapes, subject),
+            declared=declared_results(cls, result_shapes, result_dtype, subject),
             location=location(name or "", caller()),
         )
         return self._add(op, name)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Never
+from typing import TYPE_CHECKING, Any, Never
 
 from gradc.builder.arguments import Dims, Ints
 from gradc.builder.base import GraphBuilder, Value
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 REQUIRED: Any = None
 """The default of what must be given: the op itself says that it is missing, in its own words."""
@@ -16,7 +19,8 @@ class RowMethods(GraphBuilder):
     """A method per op.
 
     `name` is the op's in messages. `result_shape` declares the result of an op, `result_shapes` those of an
-    op that has several, None for one of which nothing is known.
+    op that has several, None for one of which nothing is known. `result_dtype` is the dtype of the first
+    result, where the operands leave several.
     """
 
     def abs(
@@ -209,6 +213,20 @@ class RowMethods(GraphBuilder):
         dst[i] = 1 / src[i].
         """
         return self._row("Reciprocal", [src], {**unknown}, name, result_shape)
+
+    def reorder(
+        self,
+        src: Value = REQUIRED,
+        *,
+        name: str | None = None,
+        result_shape: Dims | None = None,
+        **unknown: Never,
+    ) -> Value:
+        """A function of each element.
+
+        dst[i] = src[i]: an order of bytes in memory is none of a model.
+        """
+        return self._row("Reorder", [src], {**unknown}, name, result_shape)
 
     def round(
         self,
@@ -782,6 +800,102 @@ class RowMethods(GraphBuilder):
         dst = the elements of src_0, src_1, ... along the axis.
         """
         return self._row("Concat", [src], {"axis": axis, **unknown}, name, result_shape)
+
+    def static_reshape(
+        self,
+        src: Value = REQUIRED,
+        *,
+        shape: Ints = REQUIRED,
+        special_zero: bool = REQUIRED,
+        name: str | None = None,
+        result_shape: Dims | None = None,
+        **unknown: Never,
+    ) -> Value:
+        """The elements of a tensor in another shape.
+
+        dst = the elements of src, those of the last axis next to each other.
+        """
+        return self._row("StaticReshape", [src], {"shape": shape, "special_zero": special_zero, **unknown}, name, result_shape)
+
+    def static_transpose(
+        self,
+        src: Value = REQUIRED,
+        *,
+        order: Ints = REQUIRED,
+        name: str | None = None,
+        result_shape: Dims | None = None,
+        **unknown: Never,
+    ) -> Value:
+        """The axes of a tensor in another order.
+
+        dst = src with its axes in the given order: axis k is axis order[k] of src.
+        """
+        return self._row("StaticTranspose", [src], {"order": order, **unknown}, name, result_shape)
+
+    def type_cast(
+        self,
+        src: Value = REQUIRED,
+        *,
+        name: str | None = None,
+        result_shape: Dims | None = None,
+        result_dtype: npt.DTypeLike | None = None,
+        **unknown: Never,
+    ) -> Value:
+        """Each element in the dtype of the result.
+
+        dst[i] = src[i], rounded to nearest, half to even, where the dtype of dst is the narrower one.
+        """
+        return self._row("TypeCast", [src], {**unknown}, name, result_shape, result_dtype)
+
+    def gen_index(
+        self,
+        src: Value = REQUIRED,
+        *,
+        axis: int = REQUIRED,
+        name: str | None = None,
+        result_shape: Dims | None = None,
+        **unknown: Never,
+    ) -> Value:
+        """The position of each element on an axis.
+
+        dst = the position of i on the axis.
+        """
+        return self._row("GenIndex", [src], {"axis": axis, **unknown}, name, result_shape)
+
+    def dropout(
+        self,
+        src: Value = REQUIRED,
+        seed: Value = REQUIRED,
+        offset: Value = REQUIRED,
+        probability: Value = REQUIRED,
+        *,
+        name: str | None = None,
+        result_shapes: Sequence[Dims | None] | None = None,
+        **unknown: Never,
+    ) -> tuple[Value, Value]:
+        """Elements that are dropped with a probability; only that of 0 is compiled.
+
+        dst[i] = src[i]; mask is 1.
+        """
+        given = {**unknown}
+        dst, mask = self._row_results("Dropout", [src, seed, offset, probability], given, name, result_shapes)
+        return dst, mask
+
+    def bias_add(
+        self,
+        src: Value = REQUIRED,
+        bias: Value = REQUIRED,
+        *,
+        data_format: str | None = None,
+        name: str | None = None,
+        result_shape: Dims | None = None,
+        **unknown: Never,
+    ) -> Value:
+        """A number per channel, added to each element of the channel.
+
+        dst[i] = src[i] + bias[c], c the channel of i.
+        """
+        return self._row("BiasAdd", [src, bias], {"data_format": data_format, **unknown}, name, result_shape)
 
     def layer_norm(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dialects.onednn.families import ReductionOp, RowOp
+from dialects.onednn.families import RowOp
 from dialects.onednn.row_classes import row_class
 from dialects.support.attributes import AttributeSpec, documented_attributes
 from gradc.builder.graph import Graph, Value
@@ -21,8 +21,9 @@ def probe(kind: str, dtype: str, rank: int, dynamic: bool) -> Graph:
     documented = documented_attributes(cls)
     ports = [port for port in cls.PORTS if port not in documented]
     required = {name: _some(d.spec) for name, d in documented.items() if d.required}
-    if issubclass(cls, ReductionOp):
-        required["axes"] = [0]
+    required |= cls.SAMPLE
+    if cls.CHOOSES_DTYPE:
+        required["result_dtype"] = cls.result_dtypes(dtype)[0]
     operands: list[Any] = [_input(g, cls, port, dtype, shape) for port in ports]
     if cls.is_variadic():
         operands[-1] = [operands[-1], _input(g, cls, "src_1", dtype, shape)]

@@ -14,12 +14,12 @@ from typing import Any, TypeAlias
 from dialects.onednn.families import BinaryOp, ChoiceOp, ReductionOp, RowOp, UnaryBackwardOp, UnaryOp
 from dialects.onednn.norm import LayerNormalizationOp
 from dialects.onednn.prelu import RectifierBackwardOp, RectifierOp, SlopeOp
-from dialects.onednn.structure import JoiningOp
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.support.shapes import element_type_of, shape_of
 from passes.emit.expressions import Expr, Operators
 from passes.emit.shape_math import ShapeMath
+from passes.onednn import structure
 from passes.vjp import pointwise
 from passes.vjp.forward import Convention, Forward
 from passes.vjp.unbroadcast import unbroadcast
@@ -55,6 +55,7 @@ FORMS: Mapping[str, Form] = MappingProxyType(
         "Mish": lambda x: x * pointwise.mish_tanh(x),
         "Pow": power,
         "ReLU": lambda x: x.apply(onnx.ReluOp),
+        "Reorder": lambda x: x,
         "Reciprocal": lambda x: x.apply(onnx.ReciprocalOp),
         "Round": lambda x: x.apply(onnx.RoundOp),
         "Sigmoid": lambda x: x.sigmoid(),
@@ -231,10 +232,6 @@ def _added_axes(op: SlopeOp) -> range:
     return range(1, len(shape_of(op.src)) - op.channel_axis) if op.is_per_channel else range(0)
 
 
-def concat(op: JoiningOp, e: Operators) -> Sequence[Expr]:
-    return [e(e.emit(onnx.ConcatOp(list(op.operands), axis=op.joined_axis())))]
-
-
 def layer_norm(op: LayerNormalizationOp, e: Operators) -> Sequence[Expr]:
     """The variance by itself: that of InvStdDev lacks what epsilon hides."""
     src, axis = e(op.src), op.first_axis()
@@ -263,6 +260,11 @@ def _ones(src: Expr, axes: Sequence[int], e: Operators) -> Expr:
 
 
 CONVERSIONS: Mapping[str, Callable[..., Sequence[Expr]]] = MappingProxyType(
-    {"Concat": concat, "LayerNorm": layer_norm, "PReLU": prelu, "PReLUBackward": prelu_backward}
+    {
+        **structure.CONVERSIONS,
+        "LayerNorm": layer_norm,
+        "PReLU": prelu,
+        "PReLUBackward": prelu_backward,
+    }
 )
 """Kind -> what makes its results of the op itself."""

@@ -36,6 +36,7 @@ KINDS = {"InterpolateBackward", "ConvolutionBackwardData", "ConvTransposeBackwar
 WITHOUT_CASES = {
     *("Clamp", "ClampBackward", "HardSigmoid", "HardSigmoidBackward", "Pow", "Reciprocal"),
     *("SoftPlus", "SquaredDifference", "Concat", "LayerNorm"),
+    *("StaticReshape", "StaticTranspose", "Dropout"),
 }
 """Kinds of which there is no document; tests/property/test_rows.py has them."""
 

@@ -117,3 +117,53 @@ def test_a_decision_is_made_on_rounded_values():
     assert want.tolist() == [True, False]
     (got,) = evaluate(apply(source, pipelines.lower(Target())), feeds)
     assert got.tolist() == want.tolist()
+
+
+def test_a_cast_that_rounds_stays():
+    """1 + 1/512 is 1 in bf16, also where the next op widens it again."""
+    text = """
+    func.func @main(%x: tensor<1xf32>) -> tensor<1xf32> {
+      %n = onednn.type_cast %x : (tensor<1xf32>) -> tensor<1xbf16>
+      %r = onednn.reorder %n : (tensor<1xbf16>) -> tensor<1xbf16>
+      %m = onednn.relu %r : (tensor<1xbf16>) -> tensor<1xbf16>
+      %y = onednn.type_cast %m : (tensor<1xbf16>) -> tensor<1xf32>
+      func.return %y : tensor<1xf32>
+    }"""
+    feeds = [np.array([1 + 2.0**-9], np.float32)]
+    source = import_mlir(text, "cast.mlir")
+    module = apply(source, pipelines.lower(Target()))
+    for found in (evaluate(source, feeds), evaluate(module, feeds)):
+        assert found[0].tolist() == [1]
+    (got,) = Session(export(module, opset=18, metadata={}), threads=1).run({"x": feeds[0]}).values()
+    assert got.tolist() == [1]
+
+
+DROPOUT = """
+func.func @main(%x: tensor<2xf32>, %s: tensor<i64>, %o: tensor<i64>{argument})
+    -> (tensor<2xf32>, tensor<2xui8>) {
+  {constant}
+  %y, %m = onednn.dropout %x, %s, %o, %p : (tensor<2xf32>, tensor<i64>, tensor<i64>, tensor<f32>)
+    -> (tensor<2xf32>, tensor<2xui8>)
+  func.return %y, %m : tensor<2xf32>, tensor<2xui8>
+}"""
+
+
+def _dropout(argument: str, constant: str):
+    return import_mlir(DROPOUT.replace("{argument}", argument).replace("{constant}", constant), "drop.mlir")
+
+
+def test_a_dropout_that_drops_is_refused():
+    dense = "%p = arith.constant dense<{}> : tensor<f32>"
+    apply(_dropout("", dense.format(0.0)), pipelines.lower(Target()))
+    with pytest.raises(UnsupportedError, match=r"probability: given 0\.5, expected 0"):
+        apply(_dropout("", dense.format(0.5)), pipelines.lower(Target()))
+
+
+@pytest.mark.parametrize("probability", [0, 0.5])
+def test_a_dropout_of_run_time(probability: float):
+    source = _dropout(", %p: tensor<f32>", "")
+    feeds = [np.ones(2, np.float32), np.int64(1), np.int64(2), np.float32(probability)]
+    module = apply(source, pipelines.lower(Target()))
+    for y, mask in (evaluate(source, feeds), evaluate(module, feeds)):
+        np.testing.assert_array_equal(y, [1, 1] if probability == 0 else [np.nan, np.nan])
+        assert mask.tolist() == [1, 1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,14 +13,15 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region
 
 from dialects.onednn.families import ReductionOp, RowOp, UnaryBackwardOp
+from dialects.onednn.linear import BiasOp, ChannelOp
 from dialects.onednn.norm import LayerNormalizationOp
 from dialects.onednn.prelu import RectifierBackwardOp, RectifierOp
 from dialects.onednn.row_classes import row_class
-from dialects.onednn.structure import JoiningOp
+from dialects.onednn.structure import DroppingOp, JoiningOp, PermutingOp, ReshapingOp
 from dialects.support import dtypes
 from dialects.support.attributes import AttributeSpec, documented_attributes
 from dialects.support.diagnostics import Position, location
-from dialects.support.documented_op import build
+from dialects.support.documented_op import Declared, build
 from dialects.support.entry import set_names, update_function_type
 from dialects.support.shapes import Shape, tensor_type
 
@@ -37,6 +38,8 @@ class RowProblem:
     declared: tuple[tuple[str, Shape], ...]
     feeds: tuple[np.ndarray, ...]
     attributes: dict[str, Any]
+    result_dtype: str | None = None
+    """Of the first result, where the operands leave several."""
 
     @property
     def names(self) -> list[str]:
@@ -46,7 +49,9 @@ class RowProblem:
         types = [tensor_type(_mlir(dtype), shape) for dtype, shape in self.declared]
         block = Block(arg_types=types)
         place = location("op", Position("row.mlir", 1, 1))
-        op = build(row_class(self.kind), list(block.args), self.attributes, location=place)
+        declared = [] if self.result_dtype is None else [Declared(dtype=_mlir(self.result_dtype))]
+        cls, operands = row_class(self.kind), list(block.args)
+        op = build(cls, operands, self.attributes, declared=declared, location=place)
         last = ReturnOp(*op.results)
         block.add_ops([op, last])
         function = FuncOp("main", ([], []), Region(block))
@@ -62,7 +67,7 @@ class RowProblem:
         """Within some roundings of f32 of the largest value, and one of a half type."""
         for array, exact in zip(got, want, strict=True):
             assert (array.dtype, array.shape) == (exact.dtype, exact.shape), self
-            if exact.dtype.kind in "bi":
+            if exact.dtype.kind in "biu":
                 np.testing.assert_array_equal(array, exact, str(self))
                 continue
             wide, precise = array.astype(np.float64), exact.astype(np.float64)
@@ -86,13 +91,18 @@ def draw(kind: str, dtype: str, dynamic: bool, rng: np.random.Generator) -> RowP
     cls = row_class(kind)
     shape = tuple(int(size) for size in rng.integers(1, 5, rng.integers(1, 5)))
     shape = (0, *shape[1:]) if rng.random() < 0.1 and not issubclass(cls, ReductionOp) else shape
-    attributes = _attributes(cls, len(shape), rng)
+    least = next((rank for base, rank in _LEAST_RANKS.items() if issubclass(cls, base)), 1)
+    shape = (*(2,) * (least - len(shape)), *shape)
+    attributes = _attributes(cls, shape, rng)
     shapes = _shapes(cls, shape, attributes, rng)
-    types = [cls.port_dtype(cls.port(index), dtype) for index in range(len(shapes))]
-    feeds = tuple(_data(kind, type_, size, rng) for type_, size in zip(types, shapes, strict=True))
+    ports = [cls.port(index) for index in range(len(shapes))]
+    types = [cls.port_dtype(port, dtype) for port in ports]
+    rows = zip(ports, types, shapes, strict=True)
+    feeds = tuple(_data(kind, port, type_, size, rng) for port, type_, size in rows)
     unknown = [tuple(None if dynamic else dim for dim in size) for size in shapes]
     declared = tuple(zip(types, unknown, strict=True))
-    return RowProblem(kind, dtype, declared, feeds, attributes)
+    chosen = str(rng.choice(cls.result_dtypes(dtype))) if cls.CHOOSES_DTYPE else None
+    return RowProblem(kind, dtype, declared, feeds, attributes, chosen)
 
 
 def _shapes(
@@ -137,7 +147,22 @@ def _normalized_shapes(
     return [shape, *[normalized] * 2] if attributes.get("use_affine", True) else [shape]
 
 
+def _bias_shapes(
+    shape: tuple[int, ...], attributes: dict[str, Any], rng: np.random.Generator
+) -> list[tuple[int, ...]]:
+    return [shape, (_channels(shape, attributes),)]
+
+
+def _channels(shape: tuple[int, ...], attributes: dict[str, Any]) -> int:
+    return shape[1 if attributes.get("data_format", "NXC") == "NCX" else -1]
+
+
+_LEAST_RANKS: dict[type[RowOp], int] = {ChannelOp: 2}
+"""Of the data of families that need more than one axis."""
+
 _SHAPES = {
+    BiasOp: _bias_shapes,
+    DroppingOp: lambda shape, *_: [shape, (), (1,), ()],
     RectifierOp: lambda *given: _slope_shapes(*given)[:2],
     RectifierBackwardOp: _slope_shapes,
     JoiningOp: _joined_shapes,
@@ -146,11 +171,36 @@ _SHAPES = {
 """Of the operands of families whose shapes follow other rules than numpy's broadcasting."""
 
 
-def _attributes(cls: type[RowOp], rank: int, rng: np.random.Generator) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _reshaped(shape: tuple[int, ...], rng: np.random.Generator) -> dict[str, Any]:
+    """Two axes joined or the first one again, and one size left open."""
+    wanted = [shape[0] * shape[1], *shape[2:]] if len(shape) > 1 and rng.random() < 0.5 else [*shape, 1]
+    special = bool(rng.random() < 0.5)
+    if special and wanted[0] == shape[0]:
+        wanted[0] = 0
+    if 0 not in wanted[1:] and (special or wanted[0]):
+        wanted[-1] = -1
+    return {"shape": wanted, "special_zero": special}
+
+
+def _order(shape: tuple[int, ...], rng: np.random.Generator) -> dict[str, Any]:
+    rank = len(shape)
+    axes = [int(axis) - rank * int(rng.random() < 0.5) for axis in rng.permutation(rank)]
+    return {"order": axes if rng.random() < 0.8 else []}
+
+
+_ATTRIBUTES: dict[type[RowOp], Callable[[tuple[int, ...], np.random.Generator], dict[str, Any]]] = {
+    PermutingOp: _order,
+    ReshapingOp: _reshaped,
+}
+"""Of families whose attributes depend on the sizes of the data."""
+
+
+def _attributes(cls: type[RowOp], shape: tuple[int, ...], rng: np.random.Generator) -> dict[str, Any]:
+    own = next((make for base, make in _ATTRIBUTES.items() if issubclass(cls, base)), None)
+    found: dict[str, Any] = {} if own is None else own(shape, rng)
     for name, documented in documented_attributes(cls).items():
-        if documented.required or rng.random() < 0.6:
-            found[name] = _value(name, documented.spec, rank, rng)
+        if name not in found and (documented.required or rng.random() < 0.6):
+            found[name] = _value(name, documented.spec, len(shape), rng)
     if found.get("min", 0) > found.get("max", 0):
         found["min"], found["max"] = found["max"], found["min"]
     return found
@@ -169,13 +219,15 @@ def _value(name: str, spec: AttributeSpec, rank: int, rng: np.random.Generator) 
     return float(np.round(rng.uniform(0.2, 2), 2)) * (-1 if name == "min" else 1)
 
 
-def _data(kind: str, dtype: str, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+def _data(kind: str, port: str, dtype: str, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
     entry = dtypes.by_name(dtype)
     assert entry is not None
+    if port == "probability":
+        return np.zeros(shape, entry.numpy)
     if dtype == "boolean":
         return rng.random(shape) < 0.5
-    if dtype == "s32":
-        return rng.integers(-3, 4, shape, np.int32)
+    if dtype in ("s32", "s64"):
+        return rng.integers(-3, 4, shape).astype(entry.numpy)
     if kind in POSITIVE:
         return rng.uniform(0.5, 2, shape).astype(entry.numpy)
     return (rng.normal(size=shape) * 2).astype(entry.numpy)

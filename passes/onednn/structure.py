@@ -1,0 +1,105 @@
+"""What the ops that move, cast or number elements are in ONNX."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+
+import numpy as np
+from xdsl.dialects.builtin import i32
+
+from dialects.onednn.linear import BiasOp
+from dialects.onednn.structure import (
+    CastingOp,
+    DroppingOp,
+    IndexingOp,
+    JoiningOp,
+    PermutingOp,
+    ReshapingOp,
+)
+from dialects.onnx import ops as onnx
+from dialects.support.constants import constant_value
+from dialects.support.diagnostics import UnsupportedError, error_at
+from dialects.support.dtypes import UI8
+from dialects.support.shapes import element_type_of, shape_of
+from passes.emit.expressions import Expr, Operators
+from passes.emit.shape_math import ShapeMath
+
+
+def concat(op: JoiningOp, e: Operators) -> Sequence[Expr]:
+    return [e(e.emit(onnx.ConcatOp(list(op.operands), axis=op.joined_axis())))]
+
+
+def reshape(op: ReshapingOp, e: Operators) -> Sequence[Expr]:
+    """allowzero is younger than opset 13, and says something beside a 0 alone."""
+    shape = op.value("shape")
+    zeros = {"allowzero": 1} if 0 in shape and not op.value("special_zero") else {}
+    return [e(op.src).apply(onnx.ReshapeOp, e.ints(shape), **zeros)]
+
+
+def transpose(op: PermutingOp, e: Operators) -> Sequence[Expr]:
+    return [e(op.src).apply(onnx.TransposeOp, perm=op.permutation())]
+
+
+def cast(op: CastingOp, e: Operators) -> Sequence[Expr]:
+    return [e(op.src).cast(element_type_of(op.dst))]
+
+
+def indices(op: IndexingOp, e: Operators) -> Sequence[Expr]:
+    """0, 1, 2 ... along the axis, repeated along the others."""
+    axis, rank = op.checked_axis(op.src), len(shape_of(op.src))
+    math = ShapeMath(e.emit)
+    numbers = _numbers(op, axis, e)
+    beside = [i for i in range(rank) if i != axis]
+    column = numbers.apply(onnx.UnsqueezeOp, e.ints(beside)) if beside else numbers
+    return [column.apply(onnx.ExpandOp, e(math.sizes(op.src, range(rank))))]
+
+
+def _numbers(op: IndexingOp, axis: int, e: Operators) -> Expr:
+    size = shape_of(op.src)[axis]
+    if isinstance(size, int):
+        return e(e.emit.constant(np.arange(size, dtype=np.int32)))
+    last = e(ShapeMath(e.emit).sizes(op.src, [axis])).apply(onnx.SqueezeOp, e.ints([0]))
+    first, step = (e(e.emit.constant(np.array(number, np.int64))) for number in (0, 1))
+    return first.apply(onnx.RangeOp, last, step).cast(i32)
+
+
+def dropout(op: DroppingOp, e: Operators) -> Sequence[Expr]:
+    """src itself; NaN where run time brings a probability other than 0."""
+    src = e(op.src)
+    sizes = e(ShapeMath(e.emit).sizes(op.src, range(len(shape_of(op.src)))))
+    mask = e(e.emit.constant(np.array(1, np.uint8))).apply(onnx.ExpandOp, sizes)
+    assert mask.dtype == UI8
+    known = constant_value(op.probability)
+    if known is None:
+        given = e(op.probability).apply(onnx.ReshapeOp, e.ints([]))
+        return [given.equals(0).where(src, float("nan")), mask]
+    if float(known.reshape(())) != 0:
+        raise error_at(
+            op,
+            "probability",
+            given=float(known.reshape(())),
+            expected="0",
+            hint="which elements oneDNN drops is not documented; leave the op out for inference",
+            kind=UnsupportedError,
+        )
+    return [src, mask]
+
+
+def bias_add(op: BiasOp, e: Operators) -> Sequence[Expr]:
+    src, bias = e(op.src), e(op.bias)
+    behind = range(1, len(shape_of(op.src)) - op.channel_axis(op.src))
+    return [src + (bias.apply(onnx.UnsqueezeOp, e.ints(behind)) if behind else bias)]
+
+
+CONVERSIONS: Mapping[str, Callable[..., Sequence[Expr]]] = MappingProxyType(
+    {
+        "BiasAdd": bias_add,
+        "Concat": concat,
+        "Dropout": dropout,
+        "GenIndex": indices,
+        "StaticReshape": reshape,
+        "StaticTranspose": transpose,
+        "TypeCast": cast,
+    }
+)
