@@ -39,6 +39,11 @@ def canonical_spec(target: Target) -> str:
     return pipelines.lower(target).partition(",select-strategy")[0]
 
 
+def as_given(target: Target) -> str:
+    """The same without a choice of layouts, which prices all strategies."""
+    return canonical_spec(target).partition(",assign-layout")[0]
+
+
 @cache
 def problem(seed: int) -> Problem:
     dtypes = ("f32", "f32", "f16", "bf16")
@@ -54,7 +59,7 @@ def expectation(seed: int) -> Expected:
 @cache
 def verdicts(seed: int, target: Target) -> dict[str, list[tuple[str, str | None]]]:
     """What each strategy says to the problem's ops that it knows: the op's name, a refusal or None."""
-    module = apply(problem(seed).module(), canonical_spec(target))
+    module = apply(problem(seed).module(), as_given(target))
     return {
         name: [
             (op.name, strategy.refusal(op, target)) for op in module.walk() if isinstance(op, strategy.ops)
