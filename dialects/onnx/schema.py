@@ -14,7 +14,8 @@ import difflib
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 import onnx.defs
@@ -118,21 +119,25 @@ _SUFFIXES = {_OPTION.Single: SINGLE, _OPTION.Optional: OPTIONAL, _OPTION.Variadi
 
 def op_names() -> list[str]:
     """Every op of the standard domain that some opset of ours has and none has deprecated."""
-    names = {schema.name for schema in onnx.defs.get_all_schemas_with_history() if schema.domain == ""}
-    return sorted(name for name in names if (known := versions(name)) and not known[-1].deprecated)
+    return sorted(name for name in _history() if (known := versions(name)) and not known[-1].deprecated)
 
 
 def versions(name: str) -> list[OpSchema]:
     """An op's schemas, oldest first, from the one in force at the oldest opset up to NEWEST."""
-    known = [s for s in _history() if (s.domain, s.name) == ("", name)]
-    known = sorted(known, key=lambda schema: schema.since_version)
+    known = sorted(_history()[name], key=lambda schema: schema.since_version)
     known = [schema for schema in known if schema.since_version <= NEWEST]
     old = [schema for schema in known if schema.since_version <= OLDEST]
     return [s for s in old[-1:] + known[len(old) :] if s.since_version >= CHANGED.get(name, 0)]
 
 
-def _history() -> Sequence[OpSchema]:
-    return onnx.defs.get_all_schemas_with_history()
+@cache
+def _history() -> Mapping[str, Sequence[OpSchema]]:
+    """The schemas of each op of the standard domain."""
+    found: dict[str, list[OpSchema]] = {}
+    for schema in onnx.defs.get_all_schemas_with_history():
+        if schema.domain == "":
+            found.setdefault(schema.name, []).append(schema)
+    return found
 
 
 # signatures.py
