@@ -6,6 +6,9 @@ A chain repeats: a convolution's gradient with constant weights, one with weight
 transposed convolution's, and a bilinear resize's to another size. Networks repeat their layers: after
 `--shapes` sizes the chain comes back to the first.
 
+`deep`, `hub` and `tree` are what networks' gradients are made of: convolutions' gradients and ops that work
+element by element, in a row, reading one tensor, and added up in pairs.
+
 The other graphs are ops side by side. No two of `convolutions`, of `strided` ones and of `resizes` have the
 same sizes, so that each is a problem of its own; those of `alike` have all the same.
 
@@ -97,6 +100,71 @@ def chain(count: int, shapes: int = SHAPES, channels: int = 8) -> gradc.Graph:
     return graph
 
 
+@dataclass(frozen=True)
+class Steps(Chain):
+    """Like ops, of which every fourth is a convolution's gradient."""
+
+    @cached_property
+    def kernel(self) -> Value:
+        return self.fixed()
+
+    def step(self, x: Value, y: Value, index: int) -> Value:
+        """An op of x, and of y where it takes two tensors."""
+        match index % 4:
+            case 0:
+                return self.convolution(x, self.kernel)
+            case 1:
+                return self.graph.add(x, y)
+            case 2:
+                return self.graph.relu_backward(x, y)
+            case _:
+                return self.graph.multiply(x, y)
+
+
+def _steps(name: str, channels: int) -> tuple[Steps, Value]:
+    graph = gradc.Graph(name)
+    steps = Steps(graph, channels, np.random.default_rng(0))
+    return steps, graph.input("dy", "f32", (1, channels, SMALLEST, SMALLEST))
+
+
+def deep(count: int, shapes: int, channels: int) -> gradc.Graph:
+    """Ops in a row, that read the first tensor, too."""
+    del shapes
+    steps, first = _steps("deep", channels)
+    value = first
+    for index in range(count):
+        value = steps.step(value, first, index)
+    steps.graph.output(value, "dx")
+    return steps.graph
+
+
+def hub(count: int, shapes: int, channels: int) -> gradc.Graph:
+    """Ops that all read one tensor, and give a result each."""
+    del shapes
+    steps, first = _steps("hub", channels)
+    shared = steps.graph.exp(first)
+    for index in range(count):
+        own = steps.graph.input(f"x{index}", "f32", (1, channels, SMALLEST, SMALLEST))
+        steps.graph.output(steps.step(shared if index % 4 else own, own, index), f"dx{index}")
+    return steps.graph
+
+
+def tree(count: int, shapes: int, channels: int) -> gradc.Graph:
+    """Tensors put together in pairs until one is left."""
+    del shapes
+    steps, first = _steps("tree", channels)
+    level = [first]
+    level += [
+        steps.graph.input(f"x{index}", "f32", (1, channels, SMALLEST, SMALLEST)) for index in range(count // 2)
+    ]
+    numbers = itertools.count()
+    while len(level) > 1:
+        pairs = zip(level[::2], level[1::2], strict=False)
+        level = [steps.step(*pair, next(numbers)) for pair in pairs] + level[len(level) // 2 * 2 :]
+    steps.graph.output(level[0], "dx")
+    return steps.graph
+
+
 def _side_by_side(add: Callable[[Chain, Value, int], Value], rate: int, sizes: Callable[[int], int]) -> Build:
     """Ops on maps whose sizes `sizes` numbers; diff_dst is `rate` times as long as the map."""
 
@@ -136,6 +204,9 @@ def _halved(steps: Chain, value: Value, index: int) -> Value:
 
 GRAPHS: dict[str, Build] = {
     "chain": chain,
+    "deep": deep,
+    "hub": hub,
+    "tree": tree,
     "convolutions": _side_by_side(_convolution, 1, lambda index: index),
     "alike": _side_by_side(_convolution, 1, lambda _: 0),
     "strided": _side_by_side(_strided, 1, lambda index: index),
