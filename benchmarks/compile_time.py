@@ -153,10 +153,8 @@ def tree(count: int, shapes: int, channels: int) -> gradc.Graph:
     """Tensors put together in pairs until one is left."""
     del shapes
     steps, first = _steps("tree", channels)
-    level = [first]
-    level += [
-        steps.graph.input(f"x{index}", "f32", (1, channels, SMALLEST, SMALLEST)) for index in range(count // 2)
-    ]
+    names = [f"x{index}" for index in range(count // 2)]
+    level = [first, *(steps.graph.input(name, "f32", (1, channels, SMALLEST, SMALLEST)) for name in names)]
     numbers = itertools.count()
     while len(level) > 1:
         pairs = zip(level[::2], level[1::2], strict=False)

@@ -30,16 +30,16 @@ class ConstantFunctions(InterpreterFunctions):
         return (dense.to_numpy(op.value),)
 
 
-Told = Callable[[int, int, str], None]
+Progress = Callable[[int, int, str], None]
 """Called before each op with how many are done, of how many, and the op's name."""
 
 
 class _Listener(Interpreter.Listener):
-    def __init__(self, total: int, told: Told):
-        self._done, self._total, self._told = 0, total, told
+    def __init__(self, total: int, progress: Progress):
+        self._done, self._total, self._progress = 0, total, progress
 
     def will_interpret_op(self, op: Operation, args: PythonValues) -> None:
-        self._told(self._done, self._total, op.name)
+        self._progress(self._done, self._total, op.name)
         self._done += 1
 
 
@@ -62,12 +62,12 @@ class _Watcher(Interpreter.Listener):
 def evaluate(
     module: ModuleOp,
     inputs: Sequence[np.ndarray],
-    told: Told | None = None,
+    progress: Progress | None = None,
     watch: Watch | None = None,
 ) -> tuple[np.ndarray, ...]:
     """The outputs of the module's entry function for inputs in argument order."""
     function = entry_function(module)
-    listeners = [] if told is None else [_Listener(len(function.body.block.ops), told)]
+    listeners = [] if progress is None else [_Listener(len(function.body.block.ops), progress)]
     listeners += [] if watch is None else [_Watcher(watch)]
     interpreter = Interpreter(module, listeners=tuple(listeners))
     for functions in (

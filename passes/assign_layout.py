@@ -114,7 +114,7 @@ class Prices:
             return Price(0.0)
         if order == identity(len(order)):
             return self._of(op)
-        with orders.twin(op, order) as other:
+        with orders.layout_variant(op, order) as other:
             return self._of(other)
 
     def _of(self, op: Operation) -> Price:

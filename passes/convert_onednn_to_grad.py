@@ -12,7 +12,7 @@ ConvTransposeBackwardData (IOX):
    the data, a case 3, and every s-th position of it.
 
 InterpolateBackward:
-5. `grad.resize_backward` on the spatial axes wherever they lie, its dynamic twin where a size is not
+5. `grad.resize_backward` on the spatial axes wherever they lie, its dynamic counterpart where a size is not
    known.
 
 What works element by element, and reductions:

@@ -223,7 +223,7 @@ class TakeWindowOp(DocumentedOp):
 
     This is how a run-time `dst_shape` is served: the gradient over the full extent, whose size needs
     no run-time value, and the window of it that the pads and the wanted size leave. Every strategy
-    for the static op serves the dynamic one too, so no dynamic twin of it is needed.
+    for the static op serves the dynamic one too, so no dynamic counterpart of it is needed.
 
     C1 begin and size are 1-D with one entry per axis; C2 axes are distinct and lie in data.
     """

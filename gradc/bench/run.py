@@ -123,9 +123,9 @@ def run_case(case: Case, settings: Settings, peers: Sequence[Peer]) -> Result:
     if settings.strategy == ALL:
         others, notes = _others(problem, settings)
         models |= others
-    twin = _twin(models)
-    if twin is not None:
-        del models[twin]
+    duplicate = _same_model_as_auto(models)
+    if duplicate is not None:
+        del models[duplicate]
     ready = [_ours(name, compiled, settings, problem) for name, compiled in models.items()]
     for peer in peers:
         try:
@@ -141,12 +141,12 @@ def run_case(case: Case, settings: Settings, peers: Sequence[Peer]) -> Result:
     names = [*(contestant.name for contestant in ready), *notes]
     notes |= wrong
     outcomes = [_outcome(name, notes.get(name, ""), timed, errors.get(name)) for name in names]
-    if twin is not None:
-        outcomes.insert(1, replace(outcomes[0], name=twin, note="the same model as auto's"))
+    if duplicate is not None:
+        outcomes.insert(1, replace(outcomes[0], name=duplicate, note="the same model as auto's"))
     return Result(case, tuple(outcomes), _chosen(ours), failure)
 
 
-def _twin(models: Mapping[str, Compiled]) -> str | None:
+def _same_model_as_auto(models: Mapping[str, Compiled]) -> str | None:
     """The strategy whose model is that of auto, but for the metadata: it is not timed twice."""
     graphs = {name: m.model.graph.SerializeToString(deterministic=True) for name, m in models.items()}
     return next((name for name in graphs if name != GRADC and graphs[name] == graphs[GRADC]), None)

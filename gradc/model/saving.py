@@ -81,7 +81,7 @@ def _save_pair(model: ModelProto, target: Path) -> str:
 def _externalised(model: ModelProto, data: BinaryIO, name: str) -> tuple[ModelProto, str]:
     """A model whose larger initializers point into `data`, which is written here, and the name that
     `data` must get beside the model called `name`."""
-    slim, large = parted(model)
+    slim, large = split_weights(model)
     digest, size, ends = hashlib.sha256(), 0, []
     for _, tensor in large:
         for part in (b"\0" * (-size % PAGE), tensor.raw_data):
@@ -96,7 +96,7 @@ def _externalised(model: ModelProto, data: BinaryIO, name: str) -> tuple[ModelPr
     return slim, location
 
 
-def parted(model: ModelProto) -> tuple[ModelProto, list[tuple[TensorProto, TensorProto]]]:
+def split_weights(model: ModelProto) -> tuple[ModelProto, list[tuple[TensorProto, TensorProto]]]:
     """A copy of a model whose larger initializers have no content, and these, each beside its original."""
     slim, large = without_weights(model), []
     for tensor in model.graph.initializer:

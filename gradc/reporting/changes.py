@@ -217,13 +217,13 @@ def _lines(
 def _replaced(removed: Sequence[str], added: Sequence[str], renamed: Mapping[str, str]) -> Iterator[Line]:
     marked_old: dict[int, Line] = {}
     marked_new: dict[int, Line] = {}
-    for i, j in _twins(removed, added):
+    for i, j in _same_ops(removed, added):
         marked_old[i], marked_new[j] = _marked(removed[i], added[j], renamed)
     yield from (marked_old.get(i) or _plain("removed", line) for i, line in enumerate(removed))
     yield from (marked_new.get(j) or _plain("added", line) for j, line in enumerate(added))
 
 
-def _twins(removed: Sequence[str], added: Sequence[str]) -> Iterator[Pair]:
+def _same_ops(removed: Sequence[str], added: Sequence[str]) -> Iterator[Pair]:
     """Each removed line with the next added one that is like it, if there is one."""
     by_op: dict[str, list[int]] = {}
     for j, line in enumerate(added):

@@ -336,7 +336,7 @@ def _serialised(runtime: Any, model: ModelProto, options: Any, kept: dict[str, A
     holds them, which must live as long as the session."""
     if saving.weight_bytes(model) <= saving.PROTO_LIMIT:
         return model.SerializeToString()
-    slim, large = saving.parted(model)
+    slim, large = saving.split_weights(model)
     for pointer, tensor in large:
         saving.point(pointer, "memory", 0, len(tensor.raw_data))
         kept[tensor.name] = _ort_value(runtime, *weight(tensor))

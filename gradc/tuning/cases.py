@@ -66,9 +66,9 @@ def cases(module: ModuleOp, target: Target, given: GivenShapes) -> list[Case]:
     """
     gradients, sized = _gradients(module), _gradients(_with_shapes(module, given))
     found: dict[tuple[str, str], Case] = {}
-    for op, twin in zip(gradients, sized, strict=True):
+    for op, sized_op in zip(gradients, sized, strict=True):
         problem = problem_of(op)
-        sizes = _sizes(problem, problem_of(twin))
+        sizes = _sizes(problem, problem_of(sized_op))
         identity = (str(problem), str(sizes))
         if identity not in found:
             found[identity] = Case(problem, sizes, tuple(candidates(op, target)))

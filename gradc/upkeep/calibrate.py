@@ -22,7 +22,7 @@ from gradc.upkeep.calibration.measurements import Measurements, measure
 from gradc.upkeep.calibration.model import RUN, Model, candidates
 from gradc.upkeep.calibration.nodes import nodes
 from passes.cost.rates import content_of, rates_of
-from passes.cost.vector import add, parted
+from passes.cost.vector import add, split_by_sharing
 from passes.kernels.target import Target
 
 SEED, PROBLEMS = 1, 260
@@ -84,7 +84,7 @@ def samples(threads: int) -> list[Sample]:
     told = {machine: Measurements.read(path_of(machine, threads)) for machine in machines(threads)}
     found: dict[str, list[Sample]] = {machine: [] for machine in told}
     for model in models(threads):
-        shared, alone = parted(model.facts.features)
+        shared, alone = split_by_sharing(model.facts.features)
         if alone and threads > 1:
             continue
         features = {name: value for name, value in shared.items() if name != RUN}

@@ -8,7 +8,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from passes.cost.vector import Features, dot, parted
+from passes.cost.vector import Features, dot, split_by_sharing
 
 Rates = Mapping[str, float]
 
@@ -36,7 +36,7 @@ def seconds(features: Features, target: str, threads: int) -> float:
     What one thread does alone takes as long as with one thread.
     """
     rates = rates_of(target)
-    features, alone = parted(features)
+    features, alone = split_by_sharing(features)
     if alone:
         return dot(alone, rates[min(rates)]) + seconds(features, target, threads)
     if threads in rates:
@@ -60,7 +60,7 @@ def least_seconds(features: Features, target: str, threads: int) -> float:
     sum of those of parts.
     """
     rates = rates_of(target)
-    shared, alone = parted(features)
+    shared, alone = split_by_sharing(features)
     most = max(rates)
     if threads in rates:
         return dot(alone, rates[min(rates)]) + dot(shared, rates[threads])

@@ -39,7 +39,7 @@ def dot(features: Mapping[str, float], rates: Mapping[str, float]) -> float:
     return sum(value * rates.get(name, 0.0) for name, value in features.items())
 
 
-def parted(features: Mapping[str, float]) -> tuple[Features, Features]:
+def split_by_sharing(features: Mapping[str, float]) -> tuple[Features, Features]:
     """What threads share, and what one of them does alone under the names of what is shared."""
     shared = {name: value for name, value in features.items() if not name.startswith(ALONE)}
     alone = {name.removeprefix(ALONE): value for name, value in features.items() if name not in shared}

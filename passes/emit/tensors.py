@@ -123,7 +123,7 @@ def _repeats(matrix: SSAValue, value: SSAValue) -> bool:
     return may_be_empty and len(shape_of(value)) > len(shape_of(matrix))
 
 
-def surroundings(op: Operation) -> tuple[bool, ...]:
+def context_of(op: Operation) -> tuple[bool, ...]:
     """All that is looked at beyond the operands of an op that is written: `multiply_right`, `is_known`."""
     data, *others = op.operands
     return (_is_transposed(data), *map(is_known, others))

@@ -131,7 +131,7 @@ def moved(op: OpT, order: Order, data: Sequence[SSAValue], emit: Emitter) -> OpT
 
 
 @contextmanager
-def twin(op: OpT, order: Order, data: Sequence[SSAValue] = ()) -> Iterator[OpT]:
+def layout_variant(op: OpT, order: Order, data: Sequence[SSAValue] = ()) -> Iterator[OpT]:
     """`moved`, in no block, for as long as the context lasts.
 
     It reads `data`, or values that are nothing but their types.

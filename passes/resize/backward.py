@@ -1,4 +1,4 @@
-"""A resize gradient in canonical form: static axes in one op, run-time axes in its dynamic twin."""
+"""A resize gradient in canonical form: static axes in one op, run-time axes in its dynamic counterpart."""
 
 from __future__ import annotations
 

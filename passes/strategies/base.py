@@ -1,7 +1,7 @@
 """What a strategy is: one way to write one canonical gradient in plain ONNX.
 
 A strategy sees only ops in a layout that it declares. An op in another layout is shown to it as its
-twin in the first one, and what it writes stands between two Transposes.
+variant in the first one, and what it writes stands between two Transposes.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from passes.emit import budget
 from passes.emit.budget import Built
 from passes.emit.rewriting import Emitter, replace, rewrite
 from passes.emit.templates import templates, write_alike
-from passes.emit.tensors import surroundings
+from passes.emit.tensors import context_of
 from passes.kernels.target import Target, TargetPass
-from passes.layout.orders import Order, inverse, twin
+from passes.layout.orders import Order, inverse, layout_variant
 
 STRATEGY = "gradc.strategy"
 """The attribute that names the strategy which emitted an op."""
@@ -70,7 +70,7 @@ class Strategy(ABC):
             return f"slower than others: for {option('strict_ieee', True)} only"
         if self.writes_layout_of(op):
             return self._refusal(op, target)
-        with twin(op, self._order(op)) as other:
+        with layout_variant(op, self._order(op)) as other:
             return self._refusal(other, target)
 
     def _refusal(self, op: Operation, target: Target) -> str | None:
@@ -103,7 +103,7 @@ class Strategy(ABC):
             return [written] if isinstance(written, SSAValue) else written
         order = self._order(op)
         data = emit(onnx.TransposeOp(op.operands[0], perm=order))
-        with twin(op, order, [data]) as other:
+        with layout_variant(op, order, [data]) as other:
             result = self.emit(other, target, emit)
         assert isinstance(result, SSAValue), "a convolution in another layout has one result"
         return [emit(onnx.TransposeOp(result, perm=inverse(order)))]
@@ -140,7 +140,7 @@ class Strategy(ABC):
             self.works(op, target, work)
             return work.least_price(target)
         order = self._order(op)
-        with twin(op, order) as other:
+        with layout_variant(op, order) as other:
             self.works(other, target, work)
         if not any(step.kind == "Conv" for step in work.steps):
             self._transposes(work, order, *sizes)
@@ -185,7 +185,7 @@ def apply_strategy(strategy: Strategy, op: Operation, target: Target, rewriter: 
 
 def written(strategy: Strategy, op: Operation, target: Target, emit: Emitter) -> Sequence[SSAValue]:
     """`Strategy.write`, each op marked with the strategy's name; a copy where an op like it was written."""
-    further = (strategy, the_same((target, limits.current())), *surroundings(op))
+    further = (strategy, the_same((target, limits.current())), *context_of(op))
     return write_alike(op, _written, emit, lambda emit: _write(strategy, op, target, emit), *further)
 
 

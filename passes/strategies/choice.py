@@ -48,7 +48,7 @@ class Candidate:
 MOST_KNOWN = 4096
 """Problems of which is remembered what is known: a graph has many ops of few kinds."""
 
-Surroundings = tuple[Limits, spelling.Place]
+PricingContext = tuple[Limits, spelling.Place]
 """What refusals depend on, and their words, besides the problem."""
 
 _known: dict[object, Ranking] = {}
@@ -178,7 +178,7 @@ def find_strategy(name: str) -> Strategy | None:
     raise UsageError(Diagnostic("error", text))
 
 
-def _surroundings() -> Surroundings:
+def _pricing_context() -> PricingContext:
     return limits.current(), spelling.current()
 
 
@@ -193,12 +193,12 @@ def ranking(op: Operation, target: Target) -> Ranking:
     if state is None:
         return _of_problem(op, target)
     constant = (constant_attribute(operand) is not None for operand in op.operands)
-    key = (*state, *op.result_types, *constant, the_same((target, *_surroundings())))
+    key = (*state, *op.result_types, *constant, the_same((target, *_pricing_context())))
     return _seen.get(key, lambda: _of_problem(op, target))
 
 
 def _of_problem(op: Operation, target: Target) -> Ranking:
-    key = (problem_key(op, target), _surroundings())
+    key = (problem_key(op, target), _pricing_context())
     if key not in _known:
         if len(_known) >= MOST_KNOWN:
             _known.clear()

@@ -21,7 +21,7 @@ from passes.emit.budget import Built
 from passes.emit.rewriting import Emitter
 from passes.emit.tensors import reshape, size_of
 from passes.kernels.target import Target
-from passes.layout.orders import Order, inverse, twin
+from passes.layout.orders import Order, inverse, layout_variant
 from passes.strategies.base import Strategy, no_kernel
 from passes.strategies.resize_by_axis import ResizeByAxis, no_form
 
@@ -56,12 +56,12 @@ class ResizeAxesLast(Strategy):
 
     def least_price(self, op: Operation, target: Target) -> float:
         assert isinstance(op, ResizeBackwardOp)
-        with twin(op, _axes_last(op)) as other:
+        with layout_variant(op, _axes_last(op)) as other:
             return _BY_AXIS.least_price(other, target)
 
     def emit(self, op: ResizeBackwardOp, target: Target, emit: Emitter) -> SSAValue:
         order = _axes_last(op)
-        with twin(op, order, [_ordered(emit, op.diff_dst, order)]) as other:
+        with layout_variant(op, order, [_ordered(emit, op.diff_dst, order)]) as other:
             value = _BY_AXIS.emit(other, target, emit)
         return _ordered(emit, value, inverse(order))
 

@@ -263,8 +263,8 @@ def test_all_strategies(lengths):
     lengths |= {f"{GRADC}:conv-to-col2im": 0.5, "fake": 0.8}
     found = judged(FakePeer(), strategy="all")
     by_name = {o.name: o for o in found.outcomes}
-    twin = by_name[f"{GRADC}:{found.chosen}"]
-    assert (twin.ratio, twin.seconds) == (1.0, 1.0)
+    duplicate = by_name[f"{GRADC}:{found.chosen}"]
+    assert (duplicate.ratio, duplicate.seconds) == (1.0, 1.0)
     assert by_name[f"{GRADC}:conv-to-phase-convs"].seconds is None
     assert "no axis has a stride" in by_name[f"{GRADC}:conv-to-phase-convs"].note
     assert found.best_strategy is by_name[f"{GRADC}:conv-to-col2im"]

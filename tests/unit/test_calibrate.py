@@ -7,7 +7,7 @@ from gradc.upkeep.calibration.measurements import Measurements
 from gradc.upkeep.calibration.model import RUN
 from gradc.upkeep.calibration.nodes import nodes
 from passes.cost.rates import rates_of
-from passes.cost.vector import DISTANT, NEAR, dot, parted, traffic
+from passes.cost.vector import DISTANT, NEAR, dot, split_by_sharing, traffic
 
 MACHINES = {"AMD-EPYC": (1.0, 3e-6), "Intel-Xeon-Processor": (1.0, 30e-6)}
 """How many times the time of the rates each takes, and what a run costs beside its nodes."""
@@ -16,7 +16,7 @@ MACHINES = {"AMD-EPYC": (1.0, 3e-6), "Intel-Xeon-Processor": (1.0, 30e-6)}
 @pytest.fixture
 def measured(tmp_path, monkeypatch) -> list:
     """Times that follow from the rates, on two machines."""
-    few = [model for model in nodes(1, 0.2) if not parted(model.facts.features)[1]]
+    few = [model for model in nodes(1, 0.2) if not split_by_sharing(model.facts.features)[1]]
     monkeypatch.setattr(calibrate, "DATA", tmp_path)
     monkeypatch.setattr(calibrate, "models", lambda threads: iter(few))
     given = {name: rate for name, rate in rates_of("cpu")[1].items() if not name.startswith(RUN)}
