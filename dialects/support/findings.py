@@ -56,7 +56,7 @@ def by_kind(found: Sequence[Finding], total: int | None) -> str:
     for finding in found:
         kinds.setdefault(finding.kind, []).append(finding)
     ordered = sorted(kinds.items(), key=lambda item: -len(item[1]))
-    parts = [f"{len(those)} {kind}{_places(those)}" for kind, those in ordered]
+    parts = [f"{len(those)} {kind}{places(those)}" for kind, those in ordered]
     count = f"{len(found):,}" if total is None else f"{len(found):,} of {total:,}"
     return f"{count} ops: {', '.join(parts)}"
 
@@ -68,7 +68,7 @@ def first_of_each_kind(found: Iterable[Finding]) -> list[Finding]:
     return list(firsts.values())
 
 
-def _places(found: Sequence[Finding]) -> str:
+def places(found: Sequence[Finding]) -> str:
     told = [text for finding in found if (text := str(finding))]
     return f" ({several(told, MOST_PLACES)})" if told else ""
 

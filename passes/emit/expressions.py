@@ -11,12 +11,22 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from xdsl.dialects.builtin import i64
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.support.dtypes import of_mlir
-from dialects.support.shapes import element_type_of
+from dialects.support.interfaces import set_type
+from dialects.support.shapes import (
+    Dim,
+    Shape,
+    element_type_of,
+    has_rank,
+    merge,
+    shape_of,
+    static,
+    tensor_type,
+)
 from passes.emit.rewriting import Emitter
 
 Operand: TypeAlias = "Expr | float"
@@ -48,6 +58,16 @@ class Operators:
     def ints(self, values: Sequence[int]) -> Expr:
         return self(self.emit.ints(values))
 
+    def shape(self, like: Expr) -> Expr:
+        """The sizes of a value, a constant where all are known."""
+        known = static(shape_of(like.value))
+        return like.apply(onnx.ShapeOp) if known is None else self.ints(known)
+
+    def filled(self, value: float, like: Expr) -> Expr:
+        """A tensor of one number, with an expression's shape and dtype."""
+        scalar = self.scalar(value, like)
+        return scalar.apply(onnx.ExpandOp, self.shape(like)) if shape_of(like.value) else scalar
+
     def keep(self, value: Expr, condition: Expr) -> Expr:
         """The value where a condition of its shape holds, else 0."""
         if self.strict_ieee:
@@ -68,6 +88,22 @@ class Expr:
     @property
     def dtype(self) -> Attribute:
         return element_type_of(self.value)
+
+    @property
+    def shape(self) -> Shape:
+        return shape_of(self.value)
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    def assumed(self, shape: Sequence[Dim]) -> Expr:
+        """This value, of whose shape more is known than the op that makes it can tell."""
+        made = self.value.owner
+        if isinstance(made, Operation) and made.parent is None:  # new: nobody else's type changes
+            known = merge(shape, self.shape) if has_rank(self.value) else shape
+            set_type(self.value, tensor_type(self.dtype, known))
+        return self
 
     def apply(self, op: type[OnnxOp], *others: Operand | None, **attributes: Any) -> Expr:
         """The result of an ONNX op whose first operand this is."""

@@ -4,14 +4,18 @@
 
 `f` is the forward op, `g` has the cotangents of its results, `e` makes expressions. What a rule returns has
 the shape of the result, before the sum over axes along which the operand was broadcast: who asks adds up.
+
+A result that nobody reads has a cotangent of zeros, which are emitted if a rule asks for it: rules of ops
+with several results ask `f.is_read` first. A form of the op that has no rule is refused with `refusal`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
+from dialects.support.diagnostics import UnsupportedError, violation
 from passes.emit.expressions import Expr, Operators
 
 
@@ -52,6 +56,16 @@ class Forward:
     results: list[Expr | None] = field(default_factory=lambda: [None])
     emit: Callable[[], Sequence[Expr]] | None = None
     convention: Convention = Convention()
+    wanted: Collection[int] | None = None
+    """The operands whose gradients are asked for; None for all. What is not wanted may be ZERO."""
+    read: Collection[int] | None = None
+    """The results that have a cotangent; None for all."""
+
+    def wants(self, index: int) -> bool:
+        return self.wanted is None or index in self.wanted
+
+    def is_read(self, index: int) -> bool:
+        return self.read is None or index in self.read
 
     @property
     def x(self) -> Expr:
@@ -88,3 +102,8 @@ class Forward:
 
 
 Rule: TypeAlias = Callable[[Forward, Sequence[Expr], Operators], Sequence[Gradient]]
+
+
+def refusal(what: str, given: object = None, expected: object = None, hint: str = "") -> UnsupportedError:
+    """The error for a form of an op that its rule does not cover; the walk says which op it is."""
+    return UnsupportedError(violation(what, given=given, expected=expected, hint=hint).diagnostic)

@@ -1,4 +1,4 @@
-"""The ops without a derivative, each with its reason: nobody forgot them."""
+"""The ops without a derivative, each with its reason: nobody forgot them; and those that want a rule yet."""
 
 from __future__ import annotations
 
@@ -9,18 +9,66 @@ STEPS = "it is constant between jumps"
 TRUTH = "a truth value has no derivative"
 BITS = "it works on bits"
 TEXT = "it works on strings"
+PLACES = "places have no derivative"
+SIZES = "it reads sizes, not elements"
+DRAWN = "it draws numbers"
+INTEGERS = "it works on integers"
 
 _BY_REASON = {
-    STEPS: ("Ceil", "Floor", "Round", "Sign"),
+    STEPS: ("Ceil", "Floor", "Hardmax", "QuantizeLinear", "DynamicQuantizeLinear", "Round", "Sign"),
     TRUTH: (
         *("And", "Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less", "LessOrEqual"),
-        *("Not", "Or", "Xor"),
+        *("Not", "OptionalHasElement", "Or", "Xor"),
     ),
-    BITS: ("BitCast", "BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor"),
-    TEXT: ("RegexFullMatch", "StringConcat", "StringSplit"),
+    BITS: ("BitCast", "BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "ImageDecoder"),
+    TEXT: (
+        *("RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit"),
+        "TfIdfVectorizer",
+    ),
+    PLACES: ("ArgMax", "ArgMin", "NonMaxSuppression", "NonZero"),
+    SIZES: (
+        *("BlackmanWindow", "Constant", "ConstantOfShape", "EyeLike", "HammingWindow", "HannWindow"),
+        *("MelWeightMatrix", "SequenceEmpty", "SequenceLength", "Shape", "Size"),
+    ),
+    DRAWN: (
+        *("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform"),
+        "RandomUniformLike",
+    ),
+    INTEGERS: ("ConvInteger", "MatMulInteger", "QLinearConv", "QLinearMatMul"),
 }
 
 REASONS: Mapping[str, str] = MappingProxyType(
     {name: reason for reason, names in _BY_REASON.items() for name in names}
 )
 """ONNX op -> why its derivative is 0 wherever it has one."""
+
+_SEQUENCES = "sequences and optionals are not differentiated"
+
+REFUSED: Mapping[str, str] = MappingProxyType(
+    {
+        "Det": "its derivative needs the inverse of a matrix, for which ONNX has no op",
+        "MaxRoiPool": "its regions are rounded to places, of which the document leaves several readings",
+        **dict.fromkeys(
+            (
+                *("ConcatFromSequence", "Optional", "OptionalGetElement", "SequenceAt"),
+                *("SequenceConstruct", "SequenceErase", "SequenceInsert", "SequenceMap"),
+                "SplitToSequence",
+            ),
+            _SEQUENCES,
+        ),
+    }
+)
+"""ONNX op -> why it has a derivative, and none here."""
+
+OWED: frozenset[str] = frozenset(
+    (
+        *("AffineGrid", "Attention", "AveragePool", "BatchNormalization", "CausalConvWithState", "Col2Im"),
+        *("Conv", "ConvTranspose", "CumProd", "DFT", "DeformConv", "DequantizeLinear", "GRU"),
+        *("GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool", "GridSample", "GroupNormalization", "If"),
+        *("InstanceNormalization", "LRN", "LSTM", "LayerNormalization", "LinearAttention", "LogSoftmax"),
+        *("Loop", "LpNormalization", "LpPool", "MaxPool", "MaxUnpool", "MeanVarianceNormalization"),
+        *("NegativeLogLikelihoodLoss", "RMSNormalization", "RNN", "Resize", "RoiAlign", "RotaryEmbedding"),
+        *("STFT", "Scan", "Softmax", "SoftmaxCrossEntropyLoss", "SwiGLU", "TensorScatter"),
+    )
+)
+"""The ops for which a rule is still to be written."""

@@ -18,8 +18,10 @@ def unbroadcast(gradient: Expr, operand: Expr, e: Operators) -> Expr:
     given, wanted = shape_of(gradient.value), shape_of(operand.value)
     own = (1,) * (len(given) - len(wanted)) + wanted
     differ = [axis for axis in range(len(given)) if not _is_same(given[axis], own[axis])]
-    summed = _summed(gradient, operand, own, differ, e) if differ else gradient
     missing = range(len(given) - len(wanted))
+    if missing and differ == list(missing):
+        return gradient.apply(onnx.ReduceSumOp, e.ints(missing), keepdims=0)
+    summed = _summed(gradient, operand, own, differ, e) if differ else gradient
     return summed.apply(onnx.SqueezeOp, e.ints(missing)) if missing else summed
 
 

@@ -78,7 +78,8 @@ def test_the_shape_of_the_operand_and_the_sum_of_what_it_is_repeated_for(case):
     [
         ((2, "N"), (2, "N"), set()),
         ((2, "N"), (1, "N"), {"ReduceSum"}),
-        ((2, "N"), ("N",), {"ReduceSum", "Squeeze"}),
+        ((2, "N"), ("N",), {"ReduceSum"}),
+        ((2, "N"), (1,), {"ReduceSum", "Squeeze"}),
         ((2, None), (2, None), {"ReduceSum", "Shape", "Equal", "NonZero", "Squeeze"}),
     ],
 )

@@ -1,0 +1,268 @@
+"""differentiate: the gradient of a function of ONNX ops, by the table of derivatives (passes/vjp).
+
+The function keeps its inputs; its results become, for each of `wrt`, the sum over `of` of
+(d of / d wrt)^T c, in the shape and dtype of the value. c is an input `cotangent_<of>` with `cotangents`;
+else 1 for an `of` of one element, and for others what `reduce` says, the sum or the mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from dialects.onnx import ops as onnx
+from dialects.support.diagnostics import (
+    Diagnostic,
+    GradcError,
+    UnsupportedError,
+    UsageError,
+    kind_of,
+    name_of,
+    nearest,
+    sentence,
+    several,
+)
+from dialects.support.entry import (
+    entry_function,
+    input_names,
+    output_names,
+    return_op,
+    set_names,
+    update_function_type,
+)
+from dialects.support.shapes import static
+from passes.emit.expressions import Expr, Operators
+from passes.emit.rewriting import simplify
+from passes.name_sizes import NameSizesPass
+from passes.vjp.listed import REASONS
+from passes.vjp.walk import Walk, is_float, is_size, read_by
+
+REDUCTIONS = ("sum", "mean")
+
+
+@dataclass(frozen=True)
+class DifferentiatePass(ModulePass):
+    """The names are those of inputs, results, and values within; see `Request`."""
+
+    name = "differentiate"
+
+    of: tuple[str, ...] = ()
+    wrt: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
+    cotangents: bool = False
+    reduce: str | None = None
+    allow_unused: bool = False
+    strict_ieee: bool = False
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        request = Request(self.of, self.wrt, self.keep, self.cotangents, self.reduce, self.allow_unused)
+        differentiate(op, request, strict_ieee=self.strict_ieee)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be differentiated: by default the one float result by every float input.
+
+    `keep` are values of the function that are results, too, before the gradients.
+    """
+
+    of: Sequence[str] = ()
+    wrt: Sequence[str] = ()
+    keep: Sequence[str] = ()
+    cotangents: bool = False
+    reduce: str | None = None
+    allow_unused: bool = False
+
+
+@dataclass(frozen=True)
+class Gradients:
+    """Which results and inputs are new: the name of the primal's value -> the name of its own."""
+
+    gradients: Mapping[str, str]
+    cotangents: Mapping[str, str]
+    remarks: Sequence[Diagnostic] = field(default_factory=tuple)
+
+
+def differentiate(module: ModuleOp, request: Request, *, strict_ieee: bool = False) -> Gradients:
+    """Make the gradient of the module's function of it, and say what its new results and inputs are called.
+
+    Raises UsageError for a request that makes no sense, UnsupportedError for all ops on the way that have
+    no derivative.
+    """
+    NameSizesPass().apply(Context(), module)
+    simplify(Context(), module)
+    NameSizesPass().apply(Context(), module)
+    return _Differentiation(entry_function(module), request, Operators(strict_ieee=strict_ieee)).write()
+
+
+def _usage(what: str, given: object = None, expected: object = None, hint: str = "") -> UsageError:
+    return UsageError(Diagnostic("error", sentence(what, given, expected, hint)))
+
+
+@dataclass
+class _Differentiation:
+    function: FuncOp
+    request: Request
+    e: Operators
+
+    def write(self) -> Gradients:
+        values, request = named_values(self.function), self.request
+        inputs, outputs = input_names(self.function), output_names(self.function)
+        of = self._chosen("of", request.of or _default_of(self.function, outputs), values)
+        wrt = self._chosen("wrt", request.wrt or _floats(self.function.args, inputs), values)
+        keep = {name: _value(name, values, "keep") for name in request.keep}
+        cotangents = {name: f"cotangent_{name}" for name in of} if request.cotangents else {}
+        gradients = {name: f"grad_{name}" for name in wrt}
+        _check_names([*cotangents.values(), *gradients.values()], [*inputs, *keep])
+
+        last = return_op(self.function)
+        ops = [op for op in self.function.body.block.ops if op is not last]
+        seeds = self._seeds(of, inputs, cotangents)
+        found = Walk(self.e, ops, set(wrt.values())).gradients(seeds)
+        results = [
+            *keep.values(),
+            *(self._result(name, value, found, of, ops) for name, value in wrt.items()),
+        ]
+        self._finish(last, results, [*inputs, *cotangents.values()], [*keep, *gradients.values()])
+        return Gradients(gradients, cotangents)
+
+    def _chosen(self, what: str, names: Sequence[str], values: Mapping[str, SSAValue]) -> dict[str, SSAValue]:
+        """The values of the names, which are floats."""
+        if len(set(names)) < len(names):
+            raise _usage(what, given=several(list(names)), expected="no name twice")
+        chosen = {name: _value(name, values, what) for name in names}
+        if not chosen:
+            raise _usage(f"no {what} is given", expected="a tensor of floats", hint="the function has none")
+        for name, value in chosen.items():
+            if not is_float(value):
+                raise _usage(f"{what} {name}", given=value.type, expected="a tensor of floats")
+        return chosen
+
+    def _seeds(
+        self, of: Mapping[str, SSAValue], inputs: Sequence[str], cotangents: Mapping[str, str]
+    ) -> dict[SSAValue, Expr]:
+        seeds: dict[SSAValue, Expr] = {}
+        for name, value in of.items():
+            if cotangents:
+                block = self.function.body.block
+                given = block.insert_arg(value.type, len(block.args))
+                seeds[value] = self.e(given)
+            else:
+                seeds[value] = self._seed(name, self.e(value))
+        return seeds
+
+    def _seed(self, name: str, value: Expr) -> Expr:
+        """Ones, or for the mean one over their number."""
+        known = static(value.shape)
+        one = known is not None and all(size == 1 for size in known)
+        match self.request.reduce:
+            case None if not one:
+                given = f"{name} with {value.value.type}"
+                hint = "reduce says sum or mean, cotangents makes it an input, or name one element"
+                raise _usage("of", given=given, expected="one element", hint=hint)
+            case "mean":
+                share = 1 / value.apply(onnx.SizeOp).cast(value.dtype)
+                return share.apply(onnx.ExpandOp, self.e.shape(value))
+            case None | "sum":
+                return self.e.filled(1, value)
+            case other:
+                raise _usage("reduce", given=other, expected=" or ".join(REDUCTIONS))
+
+    def _result(
+        self,
+        name: str,
+        value: SSAValue,
+        found: Mapping[SSAValue, Expr],
+        of: Mapping[str, SSAValue],
+        ops: Sequence[Operation],
+    ) -> SSAValue:
+        if value in found:
+            return found[value].value
+        if self.request.allow_unused:
+            return self.e.filled(0, self.e(value)).value
+        raise _no_gradient(name, value, of, ops)
+
+    def _finish(
+        self, last: ReturnOp, results: Sequence[SSAValue], inputs: Sequence[str], names: Sequence[str]
+    ) -> None:
+        function = self.function
+        new = ReturnOp(*results)
+        Rewriter.insert_op([*self.e.emit.ops, new], InsertPoint.before(last))
+        Rewriter.erase_op(last)
+        set_names(function, inputs, names)
+        update_function_type(function)
+
+
+def _no_gradient(
+    name: str, value: SSAValue, of: Mapping[str, SSAValue], ops: Sequence[Operation]
+) -> GradcError:
+    """Why there is no gradient: nothing depends on the value, or only by what has none."""
+    targets = " and ".join(of)
+    cuts = zeros_between(value, of.values(), ops)
+    if not cuts:
+        hint = "allow_unused gives zeros"
+        return _usage(f"{targets} does not depend on {name}", hint=hint)
+    reasons = [f"{kind_of(op)} {name_of(op)}".strip() + f" ({_reason(op)})" for op in cuts]
+    what = f"the gradient of {targets} by {name} is zero by rule: {several(reasons)}"
+    return UnsupportedError(Diagnostic("error", sentence(what, hint="allow_unused gives zeros")))
+
+
+def _reason(op: Operation) -> str:
+    return REASONS.get(op.name.removeprefix("onnx."), "no gradient flows through what it reads")
+
+
+def zeros_between(start: SSAValue, ends: Iterable[SSAValue], ops: Sequence[Operation]) -> list[Operation]:
+    """The ops by which values depend on `start`, but no gradient flows, if `ends` depend on it at all."""
+    reached, cuts, flows = {start}, [], {start}
+    for op in ops:
+        read = read_by(op)
+        if is_size(op) or reached.isdisjoint(read):
+            continue
+        reached.update(op.results)
+        if not flows.isdisjoint(read):
+            passes = [result for result in op.results if is_float(result)]
+            passes = [] if op.name.removeprefix("onnx.") in REASONS else passes
+            flows.update(passes)
+            cuts += [] if passes else [op]
+    return cuts if not reached.isdisjoint(ends) else []
+
+
+def named_values(function: FuncOp) -> dict[str, SSAValue]:
+    """The values by name: those within the function, then its results, then its inputs, which win."""
+    found: dict[str, SSAValue] = {}
+    for op in function.body.block.ops:
+        for result in op.results:
+            names = [result.name_hint, name_of(op) if len(op.results) == 1 else None]
+            found |= {name: result for name in names if name}
+    found |= zip(output_names(function), return_op(function).arguments, strict=True)
+    return found | dict(zip(input_names(function), function.args, strict=True))
+
+
+def _value(name: str, values: Mapping[str, SSAValue], what: str) -> SSAValue:
+    if name not in values:
+        raise _usage(f"{what}: there is no value {name}", hint=nearest(name, values))
+    return values[name]
+
+
+def _floats(values: Sequence[SSAValue], names: Sequence[str]) -> list[str]:
+    return [name for name, value in zip(names, values, strict=True) if is_float(value)]
+
+
+def _default_of(function: FuncOp, names: Sequence[str]) -> list[str]:
+    found = _floats(return_op(function).arguments, names)
+    if len(found) > 1:
+        raise _usage("of", given=f"{len(found)} results of floats", expected=f"one of {several(found)}")
+    return found
+
+
+def _check_names(new: Sequence[str], given: Sequence[str]) -> None:
+    taken = sorted(set(new) & set(given))
+    if taken:
+        raise _usage("names of the gradient", given=several(taken), expected="names that the model has not")

@@ -1,0 +1,130 @@
+"""The derivatives of what picks and places elements by indices that are data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from dialects.onnx import ops as onnx
+from dialects.onnx.call import axis_of
+from passes.emit.expressions import Expr, Operators
+from passes.vjp.forward import ZERO, Forward, Gradient, Rule, refusal
+from passes.vjp.places import put_together, with_batch
+from passes.vjp.shape import reshaped
+from passes.vjp.slices import size_of
+
+
+def gather(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    axis = axis_of(f.value("axis", 0), f.x.rank)
+    return (put_together(g[0], _indices(f), axis, size_of(f.x, axis)), ZERO)
+
+
+def _indices(f: Forward, index: int = 1) -> Expr:
+    found = f.operand(index)
+    assert found is not None
+    return found.as_int64()
+
+
+def gather_elements(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    zeros, axis = e.filled(0, f.x), f.value("axis", 0)
+    return (zeros.apply(onnx.ScatterElementsOp, _indices(f), g[0], axis=axis, reduction="add"), ZERO)
+
+
+def gather_nd(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    indices, batch = _indices(f), f.value("batch_dims", 0)
+    if batch:
+        indices = with_batch(indices, [size_of(f.x, i) for i in range(batch)])
+    return (e.filled(0, f.x).apply(onnx.ScatterNDOp, indices, g[0], reduction="add"), ZERO)
+
+
+def scatter_elements(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    indices, updates, axis = _indices(f), f.operand(2), f.value("axis", 0)
+    assert updates is not None
+    taken = g[0].apply(onnx.GatherElementsOp, indices, axis=axis)
+    if _adds(f):
+        return (g[0], ZERO, taken)
+    return (g[0].apply(onnx.ScatterElementsOp, indices, e.filled(0, updates), axis=axis), ZERO, taken)
+
+
+def scatter_nd(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    indices, updates = _indices(f), f.operand(2)
+    assert updates is not None
+    taken = g[0].apply(onnx.GatherNDOp, indices).assumed(updates.shape)
+    if _adds(f):
+        return (g[0], ZERO, taken)
+    return (g[0].apply(onnx.ScatterNDOp, indices, e.filled(0, updates)), ZERO, taken)
+
+
+def _adds(f: Forward) -> bool:
+    """Whether updates are added, rather than put in; of two at one place, which none is then defined for."""
+    reduction = f.value("reduction", "none")
+    if reduction not in ("add", "none"):
+        raise refusal("reduction", given=reduction, expected="none or add")
+    return reduction == "add"
+
+
+def top_k(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    """No two elements of the result came from one place."""
+    places, axis = f.results[1], f.value("axis", -1)
+    assert places is not None
+    return (e.filled(0, f.x).apply(onnx.ScatterElementsOp, places, g[0], axis=axis), ZERO)
+
+
+def compress(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    axis, condition = f.value("axis"), f.operand(1)
+    assert condition is not None
+    places = condition.apply(onnx.NonZeroOp).apply(onnx.SqueezeOp, e.ints([0]))
+    if axis is not None:
+        axis = axis_of(axis, f.x.rank)
+        return (put_together(g[0], places, axis, size_of(f.x, axis)), ZERO)
+    return (reshaped(put_together(g[0], places, 0, _count(f.x)), f.x), ZERO)
+
+
+def one_hot(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    """Of the two values; the places have no derivative."""
+    depth, values = f.operand(1), f.operand(2)
+    assert depth is not None
+    assert values is not None
+    numbers = _pair(e.scalar(0, g[0]), e.scalar(1, g[0]))
+    mask = f.x.apply(onnx.OneHotOp, depth, numbers, axis=f.value("axis", -1)).assumed(g[0].shape)
+    on = (g[0] * mask).apply(onnx.ReduceSumOp, keepdims=0)
+    off = g[0].apply(onnx.ReduceSumOp, keepdims=0) - on
+    return (ZERO, ZERO, _pair(off, on))
+
+
+def unique(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    """The first of equal elements stands for them."""
+    places, axis = f.results[1], f.value("axis")
+    assert places is not None
+    if axis is not None:
+        axis = axis_of(axis, f.x.rank)
+        return (put_together(g[0], places, axis, size_of(f.x, axis)),)
+    return (reshaped(put_together(g[0], places, 0, _count(f.x)), f.x),)
+
+
+def _count(x: Expr) -> Expr:
+    """The number of elements, as a vector of one."""
+    return x.apply(onnx.SizeOp).apply(onnx.UnsqueezeOp, x.e.ints([0]))
+
+
+def _pair(first: Expr, second: Expr) -> Expr:
+    """Two scalars as a vector."""
+    e = first.e
+    parts = [scalar.apply(onnx.UnsqueezeOp, e.ints([0])).value for scalar in (first, second)]
+    return e(e.emit(onnx.ConcatOp(parts, axis=0)))
+
+
+RULES: Mapping[str, Rule] = MappingProxyType(
+    {
+        "Compress": compress,
+        "Gather": gather,
+        "GatherElements": gather_elements,
+        "GatherND": gather_nd,
+        "OneHot": one_hot,
+        "ScatterElements": scatter_elements,
+        "ScatterND": scatter_nd,
+        "TopK": top_k,
+        "Unique": unique,
+    }
+)
+"""ONNX op -> its rule."""

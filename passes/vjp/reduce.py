@@ -1,0 +1,213 @@
+"""The derivatives of reductions and of sums along an axis."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+
+from dialects.onnx import ops as onnx
+from dialects.onnx.call import axes_of
+from dialects.onnx.values import constant_of
+from dialects.support.dtypes import of_mlir
+from passes.emit.expressions import Expr, Operators
+from passes.vjp.forward import ZERO, Forward, Gradient, Rule, refusal
+
+
+def axes_in(f: Forward) -> Sequence[int] | None:
+    """The axes that are reduced; None where only run time knows them."""
+    given, rank = f.operand(1), f.x.rank
+    if given is None or given.shape == (0,):
+        return [] if f.value("noop_with_empty_axes", 0) else range(rank)
+    values = constant_of(given.value)
+    return None if values is None else sorted(axes_of([int(axis) for axis in values], rank))
+
+
+def kept(value: Expr, f: Forward) -> Expr:
+    """A result or its cotangent with the reduced axes as ones, so that it broadcasts to the operand."""
+    axes, rank = axes_in(f), f.x.rank
+    if f.value("keepdims", 1) or value.rank == rank:
+        return value
+    if axes is not None:
+        return value.apply(onnx.UnsqueezeOp, value.e.ints(axes))
+    given = f.operand(1)
+    assert given is not None
+    if given.shape != (rank - value.rank,):
+        raise refusal("axes", given="an operand of unknown length", expected="a constant, or keepdims = 1")
+    return value.apply(onnx.UnsqueezeOp, given)
+
+
+def repeated(value: Expr, f: Forward) -> Expr:
+    """A value in the shape of the operand."""
+    return kept(value, f).apply(onnx.ExpandOp, f.e.shape(f.x)).assumed(f.x.shape)
+
+
+def summed(value: Expr, f: Forward) -> Expr:
+    """The sum over the reduced axes, which stay as ones."""
+    noop = f.value("noop_with_empty_axes", 0)
+    return value.apply(onnx.ReduceSumOp, f.operand(1), keepdims=1, noop_with_empty_axes=noop)
+
+
+def by_repeating(cotangent: Callable[[Forward, Expr], Expr]) -> Rule:
+    """The rule of a reduction for which every element counts alike."""
+
+    def rule(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+        return (repeated(cotangent(f, g[0]), f), ZERO)
+
+    return rule
+
+
+def by_factor(factor: Callable[[Forward], Expr]) -> Rule:
+    """The rule of a reduction for which an element counts as it is large."""
+
+    def rule(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+        return (kept(g[0], f) * factor(f), ZERO)
+
+    return rule
+
+
+def _mean(f: Forward, g: Expr) -> Expr:
+    axes = axes_in(f)
+    sizes = [None] if axes is None else [f.x.shape[axis] for axis in axes]
+    known = [size for size in sizes if isinstance(size, int)]
+    if len(known) == len(sizes):
+        return g * (1 / max(math.prod(known), 1))
+    return g / _count(f, axes).cast(g.dtype)
+
+
+def _count(f: Forward, axes: Sequence[int] | None) -> Expr:
+    """The number of elements that are one of the result, as an integer that is no less than 1."""
+    e, given = f.e, f.operand(1)
+    if axes is not None:
+        given = e.ints(axes)
+    assert given is not None
+    sizes = f.x.apply(onnx.ShapeOp)
+    taken = sizes.apply(onnx.GatherOp, given, axis=0)
+    return taken.apply(onnx.ReduceProdOp, keepdims=0).at_least(1)
+
+
+def extremum(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    """Elements that are equal to the result share the cotangent."""
+    mask = f.x.equals(kept(f.y, f))
+    count = summed(mask.cast(f.x.dtype), f)
+    share = kept(g[0], f) / count
+    if e.strict_ieee:
+        return (mask.where(share, 0), ZERO)
+    return (share * mask.cast(f.x.dtype), ZERO)
+
+
+def product(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    """The product of all other elements, also where some are 0."""
+    axes = axes_in(f)
+    sizes = [] if axes is None else [f.x.shape[axis] for axis in axes]
+    known = [size for size in sizes if isinstance(size, int)]
+    if axes is None or len(known) < len(sizes):
+        return (_product_by_zeros(f, g[0]), ZERO)
+    if not axes or math.prod(known) < 2:
+        return (repeated(g[0], f), ZERO)
+    rest = [axis for axis in range(f.x.rank) if axis not in axes]
+    perm = [*rest, *axes]
+    moved = f.x.apply(onnx.TransposeOp, perm=perm)
+    flat = moved.apply(onnx.ReshapeOp, e.ints([*[0] * len(rest), -1])) if len(axes) > 1 else moved
+    others = _others(flat, math.prod(known))
+    back = others.apply(onnx.ReshapeOp, e.shape(moved)) if len(axes) > 1 else others
+    back = back.apply(onnx.TransposeOp, perm=[perm.index(axis) for axis in range(f.x.rank)])
+    return (kept(g[0], f) * back.assumed(f.x.shape), ZERO)
+
+
+def _others(x: Expr, count: int) -> Expr:
+    """For each of the `count` elements of the last axis, the product of the others.
+
+    By halves: a half is multiplied by the other, then with what the product of both is multiplied by. No
+    division, so that zeros, and derivatives of any order, are right.
+    """
+    levels, sizes = [x], [count]
+    while sizes[-1] > 2:
+        last, size = levels[-1], sizes[-1]
+        half = size // 2
+        low, high = _cut(last, 0, half), _cut(last, half, 2 * half)
+        joined = [low * high, *([_cut(last, 2 * half, size)] if size % 2 else [])]
+        levels.append(_joined(joined))
+        sizes.append(half + size % 2)
+    found: Expr | None = None
+    for level, size in zip(reversed(levels), reversed(sizes), strict=True):
+        half = size // 2
+        low, high = _cut(level, 0, half), _cut(level, half, 2 * half)
+        if found is None:
+            parts = [high, low]
+        else:
+            outer = _cut(found, 0, half)
+            parts = [high * outer, low * outer]
+            parts += [_cut(found, half, half + 1)] if size % 2 else []
+        found = _joined(parts)
+    assert found is not None
+    return found
+
+
+def _cut(x: Expr, start: int, end: int) -> Expr:
+    """Of the last axis, the positions [start, end)."""
+    e = x.e
+    return x.apply(onnx.SliceOp, e.ints([start]), e.ints([end]), e.ints([x.rank - 1]))
+
+
+def _joined(parts: Sequence[Expr]) -> Expr:
+    """Along the last axis."""
+    if len(parts) == 1:
+        return parts[0]
+    e = parts[0].e
+    return e(e.emit(onnx.ConcatOp([part.value for part in parts], axis=parts[0].rank - 1)))
+
+
+def _product_by_zeros(f: Forward, g: Expr) -> Expr:
+    """y / x where no element is 0; for the only 0, the product of the others; else 0.
+
+    For a count that only run time knows. Its own derivative is right where no element is 0.
+    """
+    zero = f.x.equals(0)
+    safe = zero.where(f.e.filled(1, f.x), f.x)
+    count = summed(zero.cast(f.x.dtype), f)
+    noop = f.value("noop_with_empty_axes", 0)
+    product = safe.apply(onnx.ReduceProdOp, f.operand(1), keepdims=1, noop_with_empty_axes=noop)
+    alone = count.equals(zero.cast(f.x.dtype)).cast(f.x.dtype)
+    few = (count <= 1).cast(f.x.dtype)
+    return kept(g, f) * few * alone * product / safe
+
+
+def _norm(f: Forward) -> Expr:
+    """x / y; 0 where the norm is 0, whatever derivative is taken of it."""
+    y = kept(f.y, f)
+    return f.x / y.equals(0).where(f.e.filled(1, y), y)
+
+
+def _softmax(f: Forward) -> Expr:
+    """exp(x - y); a result of -inf gives 0."""
+    dtype = of_mlir(f.x.dtype)
+    assert dtype is not None
+    lowest = {"f16": -6e4, "bf16": -3e38, "f32": -3e38, "f64": -1e308}[dtype.name]
+    return (f.x - kept(f.y, f).at_least(lowest)).exp()
+
+
+def cumulative_sum(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    """The sum from the other end."""
+    axis = f.operand(1)
+    assert axis is not None
+    reverse, exclusive = f.value("reverse", 0), f.value("exclusive", 0)
+    return (g[0].apply(onnx.CumSumOp, axis, reverse=1 - reverse, exclusive=exclusive), ZERO)
+
+
+RULES: Mapping[str, Rule] = MappingProxyType(
+    {
+        "CumSum": cumulative_sum,
+        "ReduceL1": by_factor(lambda f: f.x.sign()),
+        "ReduceL2": by_factor(_norm),
+        "ReduceLogSum": by_repeating(lambda f, g: g / f.y.exp()),
+        "ReduceLogSumExp": by_factor(_softmax),
+        "ReduceMax": extremum,
+        "ReduceMean": by_repeating(_mean),
+        "ReduceMin": extremum,
+        "ReduceProd": product,
+        "ReduceSum": by_repeating(lambda f, g: g),
+        "ReduceSumSquare": by_factor(lambda f: f.x * 2),
+    }
+)
+"""ONNX op -> its rule."""

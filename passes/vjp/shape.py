@@ -1,0 +1,245 @@
+"""The derivatives of what moves elements to places that do not depend on data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from dialects.geometry import bounds
+from dialects.geometry.forms import Size
+from dialects.onnx import ops as onnx
+from dialects.onnx.call import axes_of, axis_of
+from dialects.onnx.dims import TO_THE_END
+from dialects.onnx.values import constant_of
+from passes.emit.expressions import Expr, Operators
+from passes.vjp import folds
+from passes.vjp.forward import ZERO, Forward, Gradient, Rule, refusal
+from passes.vjp.places import counted
+from passes.vjp.slices import Taken, padded, put_back, size_of, vector
+
+
+def reshaped(value: Expr, like: Expr) -> Expr:
+    """The elements of a value in the shape of another one, which may be empty."""
+    e, positive = value.e, [bounds.is_at_least(dim, 1) for dim in like.shape if isinstance(dim, int | Size)]
+    allowzero = None if len(positive) == like.rank and all(positive) else 1
+    return value.apply(onnx.ReshapeOp, e.shape(like), allowzero=allowzero).assumed(like.shape)
+
+
+def view(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    return (reshaped(g[0], f.x), ZERO)
+
+
+def squeeze(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    axes = f.operand(1)
+    return (reshaped(g[0], f.x) if axes is None else g[0].apply(onnx.UnsqueezeOp, axes), ZERO)
+
+
+def unsqueeze(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    return (g[0].apply(onnx.SqueezeOp, f.operand(1)) if f.x.rank < g[0].rank else g[0], ZERO)
+
+
+def transpose(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    perm = f.value("perm", list(reversed(range(f.x.rank))))
+    return (g[0].apply(onnx.TransposeOp, perm=[perm.index(axis) for axis in range(len(perm))]),)
+
+
+def expand(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    return (g[0], ZERO)
+
+
+def tile(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    """Each axis as one of repeats and one of elements; the sum over the repeats."""
+    repeats, rank = f.operand(1), f.x.rank
+    assert repeats is not None
+    if not rank:
+        return (g[0], ZERO)
+    known = constant_of(repeats.value)
+    times = [
+        int(known[i]) if known is not None else repeats.apply(onnx.GatherOp, e.ints([i]), axis=0)
+        for i in range(rank)
+    ]
+    sizes = [size for i in range(rank) for size in (times[i], size_of(f.x, i))]
+    split = g[0].apply(onnx.ReshapeOp, vector(g[0], sizes), allowzero=1 if _may_be_empty(sizes) else None)
+    return (split.apply(onnx.ReduceSumOp, e.ints(range(0, 2 * rank, 2)), keepdims=0), ZERO)
+
+
+def _may_be_empty(sizes: Sequence[int | Expr]) -> bool:
+    return not all(isinstance(size, int) and size for size in sizes)
+
+
+# Parts and wholes
+
+
+def concat(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    """To each operand its part."""
+    operands = [operand for operand in f.operands if operand is not None]
+    if len(operands) == 1:
+        return (g[0],)
+    axis = axis_of(f.value("axis"), f.x.rank)
+    sizes = vector(g[0], [size_of(operand, axis) for operand in operands])
+    parts = e.emit.all(onnx.SplitOp(g[0].value, sizes.value, axis=axis, results=len(operands)))
+    return [e(part) for part in parts]
+
+
+def split(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    """The parts side by side; those that nobody reads are zeros."""
+    axis = axis_of(f.value("axis", 0), f.x.rank)
+    sizes = [result.shape[axis] for result in f.results if result is not None]
+    known = [size for size in sizes if isinstance(size, int)]
+    read = [i for i in range(len(sizes)) if f.is_read(i)]
+    if len(read) == 1 and len(known) == len(sizes):
+        begin, end = ([0] * f.x.rank for _ in range(2))
+        begin[axis], end[axis] = sum(known[: read[0]]), sum(known[read[0] + 1 :])
+        return (padded(g[read[0]], begin, end), ZERO)
+    return (e(e.emit(onnx.ConcatOp([g[i].value for i in range(len(sizes))], axis=axis))), ZERO)
+
+
+def slice_(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    starts, ends = f.operand(1), f.operand(2)
+    assert starts is not None
+    assert ends is not None
+    count = starts.shape[0]
+    axes, steps = (_ints(f, i) for i in (3, 4))
+    if not isinstance(count, int):
+        raise refusal("starts", given="a vector of unknown length", expected="a known length")
+    axes = axes_of(range(count) if axes is None else axes, f.x.rank)  # pyright: ignore[reportArgumentType]
+    steps = [1] * count if steps is None else steps
+    first, last = _entries(starts), _entries(ends)
+    taken = [
+        Taken(axis, first[i], end if isinstance(end := last[i], int) else None, steps[i])
+        for i, axis in enumerate(axes)
+    ]
+    return (put_back(g[0], f.x, taken), *[ZERO] * 4)
+
+
+_PORTS = {3: "axes", 4: "steps"}
+
+
+def _ints(f: Forward, index: int) -> list[int] | None:
+    """The values of an operand that is a constant, None for one that is absent."""
+    given = f.operand(index)
+    if given is None:
+        return None
+    value = constant_of(given.value)
+    if value is None:
+        raise refusal(_PORTS[index], given="run-time values", expected="a constant")
+    return [int(x) for x in value]
+
+
+def _entries(values: Expr) -> list[int | Expr]:
+    """The elements of a vector: numbers, or vectors of one element."""
+    known, (count,) = constant_of(values.value), values.shape
+    assert isinstance(count, int)
+    if known is not None:
+        return [min(max(int(x), -TO_THE_END), TO_THE_END) for x in known]
+    e = values.e
+    return [values.as_int64().apply(onnx.GatherOp, e.ints([i]), axis=0) for i in range(count)]
+
+
+def pad(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    given, mode = f.operand(1), f.value("mode", "constant")
+    axes = _ints(f, 3)
+    axes = list(range(f.x.rank)) if axes is None else axes_of(axes, f.x.rank)
+    assert given is not None
+    entries = _entries(given.assumed((2 * len(axes),)))
+    begin, end = entries[: len(axes)], entries[len(axes) :]
+    if mode != "constant":
+        return (folds.folded(g[0], f.x, axes, begin, end, mode), *[ZERO] * 3)
+    before: list[int | Expr] = [0] * f.x.rank
+    behind: list[int | Expr] = [0] * f.x.rank
+    for axis, first, last in zip(axes, begin, end, strict=True):
+        before[axis], behind[axis] = -first, -last
+    inner = padded(g[0], before, behind).assumed(f.x.shape)
+    fill: Gradient = ZERO
+    if f.wants(2):
+        fill = _total(g[0]) - _total(inner)
+        value = f.operand(2)
+        fill = fill if value is None or not value.rank else reshaped(fill, value)
+    return (inner, ZERO, fill, ZERO)
+
+
+def _total(x: Expr) -> Expr:
+    return x.apply(onnx.ReduceSumOp, keepdims=0)
+
+
+def range_(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    """start + i delta; the limit only says how many there are."""
+    steps = counted(size_of(g[0], 0), g[0]).cast(g[0].dtype).assumed(g[0].shape)
+    return (_total(g[0]), ZERO, _total(g[0] * steps))
+
+
+# Blocks and triangles
+
+
+def depth_to_space(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    block, mode = f.value("blocksize"), f.value("mode", "DCR")
+    if mode == "DCR":
+        return (g[0].apply(onnx.SpaceToDepthOp, blocksize=block),)
+    batch, channels, height, width = (size_of(g[0], i) for i in range(4))
+    rows, columns = (size_of(f.x, i) for i in (2, 3))
+    apart = g[0].apply(
+        onnx.ReshapeOp, vector(g[0], [batch, channels, rows, block, columns, block]), allowzero=_zeros(f.x)
+    )
+    del height, width
+    return (reshaped(apart.apply(onnx.TransposeOp, perm=[0, 1, 3, 5, 2, 4]), f.x),)
+
+
+def _zeros(x: Expr) -> int | None:
+    return None if all(bounds.is_at_least(dim, 1) for dim in x.shape if dim is not None) else 1
+
+
+def space_to_depth(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    return (g[0].apply(onnx.DepthToSpaceOp, blocksize=f.value("blocksize"), mode=f.value("mode")),)
+
+
+def trilu(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    return (g[0].apply(onnx.TriluOp, f.operand(1), upper=f.value("upper")), ZERO)
+
+
+def reverse_sequence(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    return (g[0].apply(onnx.ReverseSequenceOp, f.operand(1), **f.attributes), ZERO)
+
+
+def center_crop_pad(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    """What was cut off is 0, and what was added goes away."""
+    axes = f.value("axes")
+    sizes = e.shape(f.x) if axes is None else vector(g[0], [size_of(f.x, i % f.x.rank) for i in axes])
+    return (g[0].apply(onnx.CenterCropPadOp, sizes, axes=axes), ZERO)
+
+
+def dropout(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    """In training the elements that are kept are 1 / (1 - ratio) times what they were."""
+    ratio, training = f.operand(1), f.operand(2)
+    value = None if training is None else constant_of(training.value)
+    if training is None or (value is not None and not value.any()):
+        return (g[0], ZERO, ZERO)
+    kept = f.results[1]
+    assert kept is not None
+    scale = e.scalar(2, g[0]) if ratio is None else 1 / (1 - ratio.cast(g[0].dtype))
+    factor = training.where(scale, 1) if value is None else scale
+    return (e.keep(g[0] * factor, kept), ZERO, ZERO)
+
+
+RULES: Mapping[str, Rule] = MappingProxyType(
+    {
+        "CenterCropPad": center_crop_pad,
+        "Concat": concat,
+        "DepthToSpace": depth_to_space,
+        "Dropout": dropout,
+        "Expand": expand,
+        "Flatten": view,
+        "Pad": pad,
+        "Range": range_,
+        "Reshape": view,
+        "ReverseSequence": reverse_sequence,
+        "Slice": slice_,
+        "SpaceToDepth": space_to_depth,
+        "Split": split,
+        "Squeeze": squeeze,
+        "Tile": tile,
+        "Transpose": transpose,
+        "Trilu": trilu,
+        "Unsqueeze": unsqueeze,
+    }
+)
+"""ONNX op -> its rule."""

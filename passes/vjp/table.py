@@ -1,0 +1,37 @@
+"""The table of derivatives: every family's rules, and what is still owed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
+
+from dialects.onnx import traits
+from passes.vjp import index, linear, pointwise, reduce, shape
+from passes.vjp.forward import Rule
+
+RULES: Mapping[str, Rule] = MappingProxyType(
+    {
+        **index.RULES,
+        **linear.RULES,
+        **pointwise.RULES,
+        **reduce.RULES,
+        **shape.RULES,
+    }
+)
+"""ONNX op -> its rule."""
+
+_REPEATED: Mapping[str, Collection[int]] = MappingProxyType(
+    {
+        "Clip": (1, 2),
+        "Gemm": (2,),
+        "LayerNormalization": (1, 2),
+        "PRelu": (1,),
+        "RMSNormalization": (1,),
+    }
+)
+_ALL_REPEATED = traits.BROADCASTING - {"PRelu"} | frozenset(("Einsum", "Expand", "MatMul"))
+
+
+def is_repeated(name: str, index: int) -> bool:
+    """Whether an operand of an op may be broadcast, so that what a rule gives for it is to be summed up."""
+    return name in _ALL_REPEATED or index in _REPEATED.get(name, ())

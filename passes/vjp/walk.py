@@ -1,0 +1,183 @@
+"""The reverse walk: the gradients of some values of a block with respect to others, op by op.
+
+An op's cotangents are complete when the walk comes to it, since all that read its results stand behind it.
+What does not depend on `wrt` is never looked at: sizes that are computed from a Shape, for instance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import UnknownLoc
+from xdsl.ir import Operation, SSAValue
+
+from dialects.onnx import traits
+from dialects.onnx.base import OnnxOp
+from dialects.support import shapes
+from dialects.support.diagnostics import Diagnostic, UnsupportedError
+from dialects.support.dtypes import of_mlir
+from dialects.support.findings import Finding, places
+from dialects.support.shapes import element_type_of, shape_of
+from passes.emit.captured import uses_by
+from passes.emit.expressions import Expr, Operators
+from passes.vjp.forward import ZERO, Forward, Zero, refusal
+from passes.vjp.listed import REASONS, REFUSED
+from passes.vjp.table import RULES, is_repeated
+from passes.vjp.unbroadcast import unbroadcast
+
+FLOATS = ("f16", "bf16", "f32", "f64")
+
+
+def is_float(value: SSAValue) -> bool:
+    """Whether a value is a tensor that can have a gradient."""
+    if not shapes.has_rank(value):
+        return False
+    dtype = of_mlir(element_type_of(value))
+    return dtype is not None and dtype.name in FLOATS
+
+
+def read_by(op: Operation) -> Iterable[SSAValue]:
+    """The values that go into an op, also those that its regions read."""
+    if not op.regions:
+        return op.operands
+    return [use.operation.operands[use.index] for use in uses_by(op)]
+
+
+def has_no_gradient(op: Operation) -> bool:
+    return isinstance(op, OnnxOp) and op.onnx_name() in REASONS
+
+
+def depending_on(ops: Sequence[Operation], wrt: Collection[SSAValue]) -> set[SSAValue]:
+    """The values through which a gradient may flow to `wrt`, these included."""
+    found = set(wrt)
+    for op in ops:
+        if has_no_gradient(op) or found.isdisjoint(read_by(op)):
+            continue
+        found.update(filter(is_float, op.results))
+    return found
+
+
+def is_size(op: Operation) -> bool:
+    """Whether an op looks at the shape of what it reads, not at its elements."""
+    return isinstance(op, OnnxOp) and op.onnx_name() in traits.SIZES
+
+
+@dataclass
+class Walk:
+    """One walk over the ops of a block, whose gradients `e` collects."""
+
+    e: Operators
+    ops: Sequence[Operation]
+    wrt: Collection[SSAValue]
+    cotangents: dict[SSAValue, list[Expr]] = field(default_factory=dict)
+    _flows: set[SSAValue] = field(default_factory=set)
+    refused: dict[tuple[str, str], list[Operation]] = field(default_factory=dict)
+    """A kind of op and why it is refused -> the ops."""
+
+    def gradients(self, seeds: Mapping[SSAValue, Expr]) -> dict[SSAValue, Expr]:
+        """The sum of (d of / d w)^T seed for each w that a seeded value depends on.
+
+        Raises UnsupportedError, which tells of all ops on the way that have no rule.
+        """
+        self._flows = depending_on(self.ops, self.wrt)
+        for value, seed in seeds.items():
+            self._add(value, seed)
+        for op in reversed(self.ops):
+            self._through(op)
+        self._check()
+        return {value: self._total(value) for value in self.wrt if value in self.cotangents}
+
+    def _add(self, value: SSAValue, gradient: Expr) -> None:
+        if value in self._flows:
+            self.cotangents.setdefault(value, []).append(gradient)
+
+    def _total(self, value: SSAValue) -> Expr:
+        """The sum of what came to a value; added up once."""
+        total, *others = self.cotangents[value]
+        for other in others:
+            total = total + other
+        self.cotangents[value] = [total]
+        return total
+
+    def _through(self, op: Operation) -> None:
+        """From the cotangents of an op's results to those of its operands."""
+        read = [i for i, result in enumerate(op.results) if result in self.cotangents]
+        if not read or self._flows.isdisjoint(read_by(op)):
+            return
+        first = len(self.e.emit.ops)
+        totals = {i: self._total(op.results[i]) for i in read}
+        try:
+            self._apply_rule(op, totals)
+        except UnsupportedError as error:
+            self.refused.setdefault((op.name, error.diagnostic.message), []).append(op)
+            for value in filter(self._flows.__contains__, read_by(op)):
+                self._add(value, self.e(value))  # anything of its type: the walk goes on to find other ops
+        for new in self.e.emit.ops[first:]:
+            if isinstance(new.location, UnknownLoc):
+                new.location = op.location
+
+    def _apply_rule(self, op: Operation, totals: Mapping[int, Expr]) -> None:
+        if not isinstance(op, OnnxOp):
+            raise refusal("only ops of ONNX's standard domain have derivatives")
+        rule = RULES.get(op.onnx_name())
+        if rule is None:
+            raise refusal(REFUSED.get(op.onnx_name(), "gradc has no derivative of it yet"))
+        operands = op.onnx_inputs()
+        forward = Forward(
+            self.e,
+            operands=[None if value is None else self.e(value) for value in operands],
+            attributes=op.onnx_attributes(),
+            results=[self.e(result) for result in op.results],
+            wanted=[i for i, value in enumerate(operands) if value in self._flows],
+            read=list(totals),
+        )
+        gradients = rule(forward, Cotangents(self.e, op, totals), self.e)
+        for index in forward.wanted or ():
+            value, gradient = operands[index], gradients[index] if index < len(gradients) else ZERO
+            if value is not None and not isinstance(gradient, Zero):
+                self._add(value, fitted(gradient, self.e(value), index, op, self.e))
+
+    def _check(self) -> None:
+        if not self.refused:
+            return
+        diagnostics = [_refusal(why, ops) for (_, why), ops in self.refused.items()]
+        raise UnsupportedError(diagnostics[0], diagnostics[1:])
+
+
+def _refusal(why: str, ops: Sequence[Operation]) -> Diagnostic:
+    """One line for all ops of a kind that are refused for one reason."""
+    found = [Finding.of(op) for op in reversed(ops)]
+    if len(found) == 1:
+        return Diagnostic("error", f"no derivative: {why}", found[0].subject, found[0].position)
+    message = f"no derivative of {len(found)} {found[0].kind}{places(found)}: {why}"
+    return Diagnostic("error", message, "", found[0].position)
+
+
+def fitted(gradient: Expr, operand: Expr, index: int, op: OnnxOp, e: Operators) -> Expr:
+    """What the rule of an op gives for an operand, in the shape of the operand."""
+    name = op.onnx_name()
+    if name in traits.POINTWISE:
+        gradient = gradient.assumed(shape_of(op.results[0]))
+    if is_repeated(name, index):
+        gradient = unbroadcast(gradient, operand, e)
+    assert gradient.dtype == operand.dtype, f"the rule of {name} changes the dtype of operand {index}"
+    same = shapes.compatible(gradient.shape, operand.shape)
+    assert same, f"the rule of {name} gives {gradient.shape} for operand {index}"
+    return gradient.assumed(operand.shape)
+
+
+@dataclass(frozen=True)
+class Cotangents(Sequence[Expr]):
+    """Of the results of an op; zeros, emitted when they are asked for, of one that nobody reads."""
+
+    e: Operators
+    op: Operation
+    known: Mapping[int, Expr]
+
+    def __len__(self) -> int:
+        return len(self.op.results)
+
+    def __getitem__(self, index: int) -> Expr:  # pyright: ignore[reportIncompatibleMethodOverride]
+        found = self.known.get(index)
+        return self.e.filled(0, self.e(self.op.results[index])) if found is None else found

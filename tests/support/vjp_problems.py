@@ -1,0 +1,251 @@
+"""Small problems for the derivative of each op: operands, and the results that are made of them."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp, f64
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Region, SSAValue
+
+from dialects.onnx import ops as onnx
+from dialects.support.dtypes import of_numpy
+from dialects.support.entry import set_names, update_function_type
+from dialects.support.shapes import tensor_type
+from passes.emit.expressions import Operators
+from passes.vjp import pointwise
+from passes.vjp.walk import is_float
+
+INF = 2**31 - 1
+
+
+def C(*values: int) -> np.ndarray:
+    """A constant vector of integers."""
+    return np.array(values, np.int64)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """An op with operands: a tuple is the shape of random floats, an array is a constant, None is absent.
+
+    Where `given`, arrays of integers are inputs, so that only run time knows them. `low` and `high` bound
+    the floats.
+    """
+
+    op: str
+    operands: Sequence[Any]
+    attributes: Mapping[str, Any]
+    results: int | None = None
+    low: float = -2.0
+    high: float = 2.0
+    given: bool = False
+    sizes: str = "static"
+    distinct: bool = False
+
+    def __str__(self) -> str:
+        shown = ",".join("x".join(map(str, x)) if isinstance(x, tuple) else "c" for x in self.operands)
+        said = ",".join(f"{k}={v}" for k, v in self.attributes.items())
+        return f"{self.op}-{shown}-{said}-{self.sizes}{'-given' if self.given else ''}"
+
+
+def P(op: str, *operands: Any, results: int | None = None, low=-2.0, high=2.0, **attributes: Any) -> Problem:
+    return Problem(op, operands, attributes, results, low, high)
+
+
+def module_of(problem: Problem) -> tuple[ModuleOp, list[np.ndarray]]:
+    """A function of the problem's op, and values for its inputs."""
+    rng = np.random.default_rng(zlib.crc32(str(problem).encode()))
+    arrays = [_array(operand, problem, rng) for operand in problem.operands]
+    is_input = [isinstance(o, tuple) or (problem.given and o is not None) for o in problem.operands]
+    inputs = [a for a, is_one in zip(arrays, is_input, strict=True) if is_one]
+    block, e = Block(arg_types=[_type(a, problem.sizes) for a in inputs]), Operators()
+    arguments = iter(block.args)
+    values: list[SSAValue | None] = [
+        None if a is None else next(arguments) if is_one else e.emit.constant(a)
+        for a, is_one in zip(arrays, is_input, strict=True)
+    ]
+    results = _applied(problem, values, e)
+    block.add_ops([*e.emit.ops, ReturnOp(*results)])
+    function = FuncOp("main", ([], []), Region(block))
+    set_names(function, [f"x{i}" for i in range(len(inputs))], [f"y{i}" for i in range(len(results))])
+    update_function_type(function)
+    return ModuleOp([function]), inputs
+
+
+def _array(operand: Any, problem: Problem, rng: np.random.Generator) -> Any:
+    if not isinstance(operand, tuple):
+        return operand
+    if problem.distinct:  # no two elements are near each other
+        count = int(np.prod(operand))
+        return (rng.permutation(count) * 0.37 - 0.2 * count).reshape(operand)
+    return rng.uniform(problem.low, problem.high, operand)
+
+
+def _type(array: np.ndarray, sizes: str):
+    dtype = of_numpy(array.dtype)
+    assert dtype is not None
+    if sizes == "static":
+        return tensor_type(dtype.mlir, array.shape)
+    unknown: list[int | None] = [None] * array.ndim
+    if array.dtype.kind in "iu" and array.ndim:
+        unknown[-1] = array.shape[-1]  # it may say a rank
+    return tensor_type(dtype.mlir, unknown)
+
+
+def _applied(problem: Problem, values: list[SSAValue | None], e: Operators) -> Sequence[SSAValue]:
+    cls = onnx.op_class(problem.op)
+    ports = cls.SIGNATURE.operands
+    given: list[Any] = [values] if ports[0].option not in ("", "optional") and len(ports) == 1 else values
+    extra = {} if problem.results is None else {"results": problem.results}
+    results = e.emit.all(cls(*given, **extra, **problem.attributes))
+    return [result for result in results if is_float(result)]
+
+
+B = np.array
+LINEAR = (
+    P("MatMul", (3, 4), (4, 2)),
+    P("MatMul", (4,), (4,)),
+    P("MatMul", (4,), (2, 4, 3)),
+    P("MatMul", (2, 3, 4), (4,)),
+    P("MatMul", (2, 3, 4), (4, 5)),
+    P("MatMul", (3, 4), (2, 4, 5)),
+    P("MatMul", (2, 1, 3, 4), (5, 4, 2)),
+    P("Gemm", (3, 4), (4, 2), (2,), alpha=0.5, beta=1.5),
+    P("Gemm", (4, 3), (2, 4), (3, 1), transA=1, transB=1),
+    P("Gemm", (4, 3), (4, 2), transA=1, alpha=2.0),
+    P("Gemm", (3, 4), (2, 4), (1, 2), transB=1),
+    P("Einsum", (2, 3), (3, 4), equation="ij,jk->ik"),
+    P("Einsum", (2, 3, 4), (2, 4, 3), equation="bij,bji->b"),
+    P("Einsum", (2, 3, 4), equation="bij->i"),
+    P("Einsum", (2, 5, 3), (1, 3, 4), equation="...ij,...jk->...ik"),
+    P("Einsum", (3,), (4,), (3, 4), equation="i,j,ij"),
+)
+_SMOOTH = ("Sum", "Mean", "L1", "L2", "SumSquare", "LogSumExp")
+REDUCE = (
+    *(P(f"Reduce{how}", (2, 3, 4), C(1), keepdims=0) for how in _SMOOTH),
+    *(P(f"Reduce{how}", (2, 3, 4), C(-1, 0)) for how in _SMOOTH),
+    *(P(f"Reduce{how}", (2, 3)) for how in ("Sum", "Mean", "Max", "L2", "LogSumExp")),
+    *(P(f"Reduce{how}", (2, 3, 5), C(2), keepdims=0) for how in ("Max", "Min", "Prod")),
+    *(P("ReduceProd", (2, n), C(1)) for n in (1, 2, 3, 6, 7)),
+    P("ReduceProd", (2, 3, 4), C(0, 2), keepdims=0),
+    P("ReduceSum", (2, 3), C(), noop_with_empty_axes=1),
+    P("ReduceL1", (2, 3), noop_with_empty_axes=1),
+    P("ReduceLogSum", (2, 3, 4), C(1), low=0.3),
+    P("CumSum", (3, 4), B(1)),
+    P("CumSum", (3, 4), B(0), reverse=1, exclusive=1),
+)  # fmt: skip
+SHAPE = (
+    P("Reshape", (2, 6), C(3, 4)),
+    P("Reshape", (2, 6), C(0, -1, 2)),
+    P("Flatten", (2, 3, 4), axis=2),
+    P("Squeeze", (2, 1, 3, 1), C(1, -1)),
+    P("Unsqueeze", (2, 3), C(0, 3)),
+    P("Expand", (3, 1), C(2, 1, 4)),
+    P("Tile", (2, 3), C(3, 2)),
+    P("Transpose", (2, 3, 4), perm=[2, 0, 1]),
+    P("Transpose", (2, 3, 4)),
+    P("Concat", (2, 3), (2, 1), (2, 2), axis=1),
+    P("Concat", (2, 3), axis=-1),
+    P("Split", (2, 6), C(1, 3, 2), axis=1, results=3),
+    P("Split", (5, 2), num_outputs=2, results=2),
+    P("Slice", (5, 6), C(1, -4), C(4, INF)),
+    P("Slice", (7, 6), C(-1), C(-INF), C(0), C(-1)),
+    P("Slice", (7, 9), C(1, 8), C(6, 1), C(0, 1), C(2, -3)),
+    P("Slice", (3, 4), C(2), C(-2), C(0)),
+    P("Pad", (3, 4), C(1, 0, 2, 3), (), low=0.5),
+    P("Pad", (3, 4), C(-1, 2, 1, -2)),
+    P("Pad", (3, 4), C(1, 2), None, C(-1)),
+    *(P("Pad", (4, 5), C(2, 0, 1, 3), mode=mode) for mode in ("reflect", "edge", "wrap")),
+    *(P("Pad", (2, 3), C(-1, 5, 1, 4), mode=mode) for mode in ("reflect", "edge", "wrap")),
+    P("DepthToSpace", (1, 8, 2, 3), blocksize=2),
+    P("DepthToSpace", (1, 8, 2, 3), blocksize=2, mode="CRD"),
+    P("SpaceToDepth", (1, 2, 4, 6), blocksize=2),
+    P("Trilu", (3, 4), B(1)),
+    P("Trilu", (2, 3, 3), upper=0),
+    P("ReverseSequence", (4, 3), C(1, 4, 2)),
+    P("CenterCropPad", (5, 3), C(2, 6)),
+    P("Dropout", (3, 4)),
+    replace(P("Range", B(0.3), B(2.0), B(0.25)), given=True),
+)  # fmt: skip
+INDEX = (
+    P("Gather", (5, 3), B([[0, 2], [2, -1]])),
+    P("Gather", (3, 5, 2), B([1, 3, 1]), axis=1),
+    P("Gather", (3, 5), B(2), axis=1),
+    P("Gather", (3, 5), C(1, 2, 3), axis=1),
+    P("Gather", (3, 5), C(4, 0, 3, 1, 2), axis=-1),
+    P("GatherElements", (3, 4), B([[0, 2], [1, 1]]), axis=0),
+    P("GatherElements", (3, 4), B([[0, -1, 0], [1, 1, 3]]), axis=1),
+    P("GatherND", (3, 4, 2), B([[0, 1], [2, 3], [0, 1]])),
+    P("GatherND", (2, 3, 4), B([[[1], [1]], [[0], [2]]]), batch_dims=1),
+    P("ScatterElements", (4, 3), B([[0, 1, 2], [3, 0, 1]]), (2, 3)),
+    P("ScatterElements", (4, 3), B([[0, 0], [1, 2]]), (2, 2), axis=1, reduction="add"),
+    P("ScatterND", (4, 3), B([[1], [3]]), (2, 3)),
+    P("ScatterND", (4, 3), B([[1, 0], [3, 2], [1, 0]]), (3,), reduction="add"),
+    P("TopK", (3, 5), C(2)),
+    P("TopK", (4, 3), C(2), axis=0, largest=0),
+    P("Compress", (4, 3), B([True, False, True]), axis=0),
+    P("Compress", (2, 3), B([True, False, True, True])),
+    P("Unique", (4, 3)),
+    P("Unique", (4, 3), axis=1, sorted=0),
+    P("OneHot", B([[0, 2], [1, -1]]), B(3), (2,), axis=1),
+)  # fmt: skip
+
+_BOUNDED = {
+    "Acos": (-0.9, 0.9), "Acosh": (1.1, 4), "Asin": (-0.9, 0.9), "Atanh": (-0.9, 0.9), "Log": (0.2, 3),
+    "Sqrt": (0.2, 3), "Reciprocal": (0.3, 2), "Tan": (-1.2, 1.2),
+}  # fmt: skip
+_SEVERAL = ("Add", "Div", "Max", "Mean", "Min", "Mod", "Mul", "PRelu", "Pow", "Sub", "Sum")
+_ATTRIBUTES: dict[str, list[dict[str, Any]]] = {
+    "Cast": [{"to": f64}],
+    "Celu": [{}, {"alpha": 1.7}],
+    "Elu": [{}, {"alpha": 0.6}],
+    "Gelu": [{}, {"approximate": "tanh"}],
+    "HardSigmoid": [{}, {"alpha": 0.3, "beta": 0.4}],
+    "LeakyRelu": [{}, {"alpha": -0.2}],
+    "Selu": [{}, {"alpha": 1.2, "gamma": 0.9}],
+    "Shrink": [{"bias": 0.2, "lambd": 0.7}],
+    "Swish": [{}, {"alpha": 1.4}],
+    "ThresholdedRelu": [{}, {"alpha": 0.4}],
+}
+_UNARY = sorted(set(pointwise.RULES) - {*_SEVERAL, "CastLike", "Clip", "Where"})
+POINTWISE = (
+    *(
+        Problem(name, [(3, 7)], given, None, *_BOUNDED.get(name, (-3.5, 3.5)))
+        for name in _UNARY
+        for given in _ATTRIBUTES.get(name, [{}])
+    ),
+    *(P(name, (2, 1, 4), (3, 1)) for name in ("Add", "Mul", "Sub")),
+    *(P(name, (2, 1, 4), (3, 1), (4,)) for name in ("Max", "Mean", "Min", "Sum")),
+    *(P(name, (2, 1, 4), (3, 1), low=0.3) for name in ("Div", "Pow")),
+    P("Pow", (3, 4), B(3)),
+    P("Pow", (3, 4), B(2.0)),
+    P("Mod", (2, 1, 4), (3, 1), low=0.4, high=1.9, fmod=1),
+    P("PRelu", (2, 3, 4), (3, 1)),
+    P("CastLike", (3, 4), (2,)),
+    P("Clip", (3, 7), B(-1.3), B(1.1)),
+    P("Clip", (3, 7), (), None, low=-0.7, high=0.5),
+    P("Clip", (3, 7), None, ()),
+    P("Where", B([[True, False, True], [False, True, True]]), (2, 1, 3), (2, 2, 1)),
+)
+
+VALUES: Mapping[str, Callable[[Problem], Problem]] = {
+    "TopK": lambda p: replace(p, distinct=True),
+}
+
+
+def problems() -> Iterator[Problem]:
+    """Each with all sizes known, with none, and with its integers given at run time, where that is one."""
+    for problem in (*POINTWISE, *LINEAR, *REDUCE, *SHAPE, *INDEX):
+        problem = VALUES.get(problem.op, lambda p: p)(problem)
+        yield problem
+        yield replace(problem, sizes="unknown")
+        if problem.op in GIVEN:
+            yield replace(problem, given=True, sizes="unknown")
+
+
+GIVEN = ("Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND", "Compress")
+"""The ops whose integers are data."""
