@@ -12,7 +12,14 @@ from dialects.onnx import ops
 from dialects.onnx.control import YieldOp
 from dialects.onnx.node import NodeOp
 from dialects.onnx.tensor_attributes import SparseTensorAttr, StringTensorAttr
-from dialects.onnx.types import MapType, OptionalType, SequenceType, SparseTensorType, StringType
+from dialects.onnx.types import (
+    MapType,
+    OptionalType,
+    SequenceType,
+    SparseTensorType,
+    StringType,
+    UnknownType,
+)
 
 
 class OnnxConstants(ConstantMaterializationInterface):
@@ -51,6 +58,7 @@ _ATTRIBUTES = [
     SparseTensorType,
     StringTensorAttr,
     StringType,
+    UnknownType,
 ]
 
 ONNX = _OnnxDialect("onnx", [], _ATTRIBUTES, [OnnxConstants()])

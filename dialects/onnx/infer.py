@@ -348,7 +348,7 @@ def _squeezed(call: Call, shape: Shape) -> Shape:
     if sizes == rest:
         return rest
     if not call.ranks:
-        raise violation("Squeeze without axes", given=show(shape), expected="static dims")
+        raise UnknownRank(f"Squeeze without axes of {show(shape)} decides a rank that is not declared")
     possible = {len(rest): rest, len(sizes): sizes}
     return possible.get(call.ranks[0], (None,) * min(max(call.ranks[0], len(sizes)), len(rest)))
 

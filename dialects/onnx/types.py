@@ -20,6 +20,7 @@ __all__ = [
     "SequenceType",
     "SparseTensorType",
     "StringType",
+    "UnknownType",
     "is_value_type",
     "unranked",
     "word_of",
@@ -59,12 +60,21 @@ class SparseTensorType(ParametrizedAttribute, TypeAttribute):
     dense: Attribute
 
 
+@irdl_attr_definition
+class UnknownType(ParametrizedAttribute, TypeAttribute):
+    """Of a value that an opaque node makes, and of which a model says nothing: `!onnx.unknown`."""
+
+    name = "onnx.unknown"
+
+
 def is_value_type(type_: Attribute) -> bool:
     """Whether a value of a model may be of the type."""
     while isinstance(type_, SequenceType | OptionalType | MapType):
         if isinstance(type_, MapType) and of_mlir(type_.key) is None:
             return False
         type_ = type_.value if isinstance(type_, MapType) else type_.element
+    if isinstance(type_, UnknownType):
+        return True
     tensor = type_.dense if isinstance(type_, SparseTensorType) else type_
     return isinstance(tensor, TensorType | UnrankedTensorType) and of_mlir(tensor.element_type) is not None
 

@@ -10,11 +10,22 @@ from collections.abc import Sequence
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from dialects.support.diagnostics import error_at, violation
+from dialects.support.names import name_of_value
 
 NAME = "gradc.name"
+
+TYPE = "gradc.type"
+"""The type that the source declares of an input or output, beside its name."""
+
+
+OPSET = "onnx.opset"
+"""The module's attribute with the opset of the model that it was."""
+
+METADATA = "onnx.metadata"
+"""The module's attribute with what that model says of itself: a dictionary of texts."""
 
 
 def entry_function(module: ModuleOp) -> FuncOp:
@@ -53,8 +64,32 @@ def output_names(function: FuncOp) -> tuple[str, ...]:
 
 
 def set_names(function: FuncOp, inputs: Sequence[str], outputs: Sequence[str]) -> None:
-    function.arg_attrs = _attrs(inputs)
-    function.res_attrs = _attrs(outputs)
+    """Name the arguments and results; what else is said of each of them stays."""
+    function.arg_attrs = _attrs(inputs, function.arg_attrs)
+    function.res_attrs = _attrs(outputs, function.res_attrs)
+
+
+def set_edge(
+    function: FuncOp, inputs: Sequence[tuple[str, Attribute]], outputs: Sequence[tuple[str, Attribute]]
+) -> None:
+    """The names and declared types of the arguments and results."""
+    function.arg_attrs, function.res_attrs = _named_types(inputs), _named_types(outputs)
+
+
+def keep_arguments(function: FuncOp, kept: Sequence[bool]) -> None:
+    """Leave out what is said of the other arguments, which are gone."""
+    if function.arg_attrs is not None and len(function.arg_attrs) == len(kept):
+        pairs = zip(function.arg_attrs, kept, strict=True)
+        function.arg_attrs = ArrayAttr(entry for entry, stays in pairs if stays)
+
+
+def declared_types(
+    attrs: ArrayAttr[DictionaryAttr] | None, values: Sequence[SSAValue]
+) -> tuple[Attribute | None, ...]:
+    """The type that the source declares of each argument, or of each result, None where it declares none."""
+    if attrs is None or len(attrs) != len(values):
+        return (None,) * len(values)
+    return tuple(entry.data.get(TYPE) for entry in attrs)
 
 
 def update_function_type(function: FuncOp) -> None:
@@ -65,8 +100,15 @@ def update_function_type(function: FuncOp) -> None:
     )
 
 
-def _attrs(names: Sequence[str]) -> ArrayAttr[DictionaryAttr]:
-    return ArrayAttr(DictionaryAttr({NAME: StringAttr(name)}) for name in names)
+def _attrs(names: Sequence[str], before: ArrayAttr[DictionaryAttr] | None) -> ArrayAttr[DictionaryAttr]:
+    kept = [entry.data for entry in before or ()] if before is None or len(before) == len(names) else []
+    others = kept or [{}] * len(names)
+    pairs = zip(names, others, strict=True)
+    return ArrayAttr(DictionaryAttr({**other, NAME: StringAttr(name)}) for name, other in pairs)
+
+
+def _named_types(edge: Sequence[tuple[str, Attribute]]) -> ArrayAttr[DictionaryAttr]:
+    return ArrayAttr(DictionaryAttr({NAME: StringAttr(name), TYPE: type_}) for name, type_ in edge)
 
 
 def _given(attrs: ArrayAttr[DictionaryAttr] | None, count: int) -> list[str | None]:
@@ -77,7 +119,7 @@ def _given(attrs: ArrayAttr[DictionaryAttr] | None, count: int) -> list[str | No
 
 
 def _name(given: str | None, value: SSAValue, default: str) -> str:
-    return given or value.name_hint or default
+    return given or name_of_value(value) or default
 
 
 def _unique(names, taken: Sequence[str] = ()) -> tuple[str, ...]:

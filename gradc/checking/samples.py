@@ -65,7 +65,7 @@ def check_runnable(module: ModuleOp) -> None:
     """Raise LimitError where a tensor is larger than what gradc runs a graph with."""
     for op in module.walk():
         for value in op.results:
-            shape = shapes.shape_of(value)
+            shape = shapes.shape_of(value) if shapes.has_rank(value) else ()
             count = math.prod(dim for dim in shape if isinstance(dim, int))
             if count > limits.current().tensor_elements:
                 what = f"elements of a tensor {shapes.show(shape)} of a graph that is to run"
@@ -104,13 +104,13 @@ class Sizes:
         given = self._given.get(info.name)
         if given is None:
             return
-        if not shapes.compatible(given, info.shape):
+        if info.shape is not None and not shapes.compatible(given, info.shape):
             raise violation(
                 f"{option('shapes')} of {info.name}",
                 given=list(given),
-                expected=shapes.show(info.shape),
+                expected=shapes.show(info.dims),
             )
-        for dim, size in zip(info.shape, given, strict=True):
+        for dim, size in zip(info.dims, given, strict=False):
             if isinstance(dim, str) and self._symbols.setdefault(dim, size) != size:
                 raise violation(
                     f"{option('shapes')} of {info.name}, dim {dim}",
@@ -121,11 +121,11 @@ class Sizes:
     def shape(self, info: TensorInfo) -> tuple[int, ...]:
         if info.name in self._given:
             return self._given[info.name]
-        return tuple(self._size(dim, axis) for axis, dim in enumerate(info.shape))
+        return tuple(self._size(dim, axis) for axis, dim in enumerate(info.dims))
 
     def known(self, info: TensorInfo) -> NamedShape:
         """What is known of a shape: given, or by a name whose size was given elsewhere."""
-        given = self._given.get(info.name, info.shape)
+        given = self._given.get(info.name, info.dims)
         return tuple(self._symbols.get(dim, dim) if isinstance(dim, str) else dim for dim in given)
 
     def prefer(self, name: str, shape: Sequence[int]) -> None:
@@ -144,7 +144,7 @@ class Sizes:
 
 def _known_infos(module: ModuleOp, names: Mapping[BlockArgument, str]) -> list[TensorInfo]:
     """The inputs, with the sizes that the ops which read them tell, and those for all dims of a name."""
-    known = {argument: shapes.shape_of(argument) for argument in names}
+    known = {argument: shapes.shape_of(argument) for argument in names if shapes.has_rank(argument)}
     symbols: dict[str, int] = {}
     for value, told in _told(module):
         if not isinstance(value, BlockArgument) or value not in known:
@@ -154,10 +154,8 @@ def _known_infos(module: ModuleOp, names: Mapping[BlockArgument, str]) -> list[T
                 symbols[dim] = size
         known[value] = shapes.merge(told, known[value])
     infos = [tensor_info(name, argument) for argument, name in names.items()]
-    return [
-        replace(info, shape=shapes.named(shapes.with_sizes(shape, symbols)))
-        for info, shape in zip(infos, known.values(), strict=True)
-    ]
+    told = {names[a]: shapes.named(shapes.with_sizes(shape, symbols)) for a, shape in known.items()}
+    return [replace(info, shape=told.get(info.name)) for info in infos]
 
 
 def _told(module: ModuleOp) -> Iterator[tuple[SSAValue, Shape]]:
@@ -199,14 +197,14 @@ def _fit_resizes(module: ModuleOp, names: Mapping[BlockArgument, str], sizes: Si
         if not isinstance(donor, BlockArgument):
             continue
         info = tensor_info(names[donor], donor)
-        spatial = layouts.spatial_axes(layout, len(info.shape) - 2)
+        spatial = layouts.spatial_axes(layout, len(info.dims) - 2)
         scales = _deciding_scales(op, spatial)
         chosen = [
             sizes.choose(
                 dim,
                 _image_size(op, axis, scales) if axis in spatial else UNKNOWN_SIZE if axis else UNKNOWN_BATCH,
             )
-            for axis, dim in enumerate(info.shape)
+            for axis, dim in enumerate(info.dims)
         ]
         sizes.prefer(info.name, chosen)
         if scales and isinstance(op, InterpolateBackwardOp) and isinstance(op.diff_dst, BlockArgument):
@@ -231,7 +229,7 @@ def _fit_scales(info: TensorInfo, src: Sequence[int], scales: Mapping[int, float
     """Y is what the scales make of X."""
     shape = [
         sizes.choose(dim, max(1, int(np.float32(size * np.float32(scales.get(axis, 1.0))))))
-        for axis, (dim, size) in enumerate(zip(info.shape, src, strict=True))
+        for axis, (dim, size) in enumerate(zip(info.dims, src, strict=True))
     ]
     sizes.prefer(info.name, shape)
 

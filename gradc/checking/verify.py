@@ -120,13 +120,13 @@ def _stand_ins(
     sizes = {
         dim: size
         for info in read
-        for dim, size in zip(info.shape, arrays[info.name].shape, strict=True)
+        for dim, size in zip(info.dims, arrays[info.name].shape, strict=False)
         if isinstance(dim, str)
     }
     found = {}
     for info in infos:
         dtype = by_name(info.dtype)
-        shape = shapes.static([sizes.get(dim) if isinstance(dim, str) else dim for dim in info.shape])
+        shape = shapes.static([sizes.get(dim) if isinstance(dim, str) else dim for dim in info.dims])
         if info.name in dropped and dtype is not None and shape is not None:
             found[info.name] = np.zeros(shape, dtype.numpy)
     return found

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
 from xdsl.passes import ModulePass, PassPipeline
 
 import dialects
@@ -28,6 +28,7 @@ from dialects.support.spelling import option
 from gradc.base import arguments
 from gradc.base.collector import rare_collections
 from gradc.compiler.compiled import Compiled, by_name
+from gradc.compiler.default_opset import with_opset
 from gradc.compiler.options import Options
 from gradc.faults import crash
 from gradc.faults.recipes import CHOICE, MODEL, Recipe
@@ -88,7 +89,8 @@ def compile(
 ) -> Compiled:
     """Compile a graph to a plain ONNX model.
 
-    source: a path (JSON or MLIR text), a parsed JSON document, a `gradc.Graph` or an xDSL module.
+    source: a path (JSON, MLIR text or an ONNX model), a parsed JSON document, an `onnx.ModelProto`, a
+    `gradc.Graph` or an xDSL module.
     target: `cpu`, `cuda`, or `portable`: for other runtimes as well as the CPU.
     opset: 13 and newer, default 18.
     constants: input name -> array, or the path of an .npz: these inputs become initializers.
@@ -147,8 +149,12 @@ def load(source: Any, auto_pad_rule: str | None = None) -> ModuleOp:
     from gradc.builder.graph import Graph
     from gradc.graph.checks import check_graph
 
+    if type(source).__name__ == "ModelProto":
+        from gradc.importers.onnx import import_onnx
+
+        return import_onnx(source)
     if not isinstance(source, ModuleOp | Graph):
-        expected = "a path, a JSON document (dict), a gradc.Graph or a module"
+        expected = "a path, a JSON document (dict), an onnx.ModelProto, a gradc.Graph or a module"
         raise _usage(option("source"), type(source).__name__, expected)
     module = source.clone() if isinstance(source, ModuleOp) else source.unverified_module()
     check_graph(module, auto_pad_rule)
@@ -166,6 +172,7 @@ def compile_module(
     """`compile` for a module that is ours to change."""
     from gradc.model.exporter import export
 
+    options = with_opset(options, module)
     if constants is not None:
         bind_constants(module, constants_of(constants))
     _write_names_down(module)
@@ -180,9 +187,20 @@ def compile_module(
     recipe = Recipe(MODEL, "the exporter", options=asdict(options))
     with crash.reproducer(recipe, lambda: whole(module), again):
         model = export(
-            module, opset=target.opset, metadata={"gradc.pipeline": options.pipeline} | metadata(source)
+            module,
+            opset=target.opset,
+            metadata=_own(source) | {"gradc.pipeline": options.pipeline} | metadata(source),
         )
     return Compiled(model, remarks, source, module, options)
+
+
+def _own(source: ModuleOp) -> dict[str, str]:
+    """What the model that the source was says of itself; gradc says its own."""
+    given = source.attributes.get(entry.METADATA)
+    if not isinstance(given, DictionaryAttr):
+        return {}
+    texts = {name: text.data for name, text in given.data.items() if isinstance(text, StringAttr)}
+    return {name: text for name, text in texts.items() if not name.startswith("gradc.")}
 
 
 def constants_of(given: Any) -> Mapping[str, Any]:
@@ -205,6 +223,7 @@ def lower(
     Before strategies are selected, the tuner writes down which of them the gradients get. Anything but a
     GradcError is our fault and becomes an InternalError with a crash reproducer.
     """
+    options = with_opset(options, module)
     pipeline = _passes(options)
     if stop_after is not None:
         pipeline = _until(pipeline, stop_after)
@@ -227,6 +246,7 @@ def _passes(options: Options) -> tuple[ModulePass, ...]:
 
 def to_gradients(module: ModuleOp, options: Options) -> tuple[Diagnostic, ...]:
     """`lower` up to where strategies are selected."""
+    options = with_opset(options, module)
     spec = pipelines.to_grad(options.resolved(), options.spelled_strategy)
     _write_names_down(module)
     pipeline = PassPipeline.parse_spec(all_passes(), spec).passes

@@ -15,9 +15,8 @@ from xdsl.ir import Operation, SSAValue
 
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.ops import ConstantOp
-from dialects.support import dtypes, shapes
 from dialects.support.diagnostics import Diagnostic, name_of
-from gradc.graph.tensors import TensorInfo, tensor_info
+from gradc.graph.tensors import TensorInfo, shown, tensor_info
 from passes.kernels.target import Target
 
 DRAWN = 60
@@ -80,7 +79,7 @@ def _counts(kinds: Mapping[str, int]) -> str:
 
 def _edge(inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> str:
     sides = chain((("in", info) for info in inputs), (("out", info) for info in outputs))
-    rows = [(side, info.name, info.dtype, shapes.show(info.shape)) for side, info in sides]
+    rows = [(side, info.name, info.dtype, shown(info.shape)) for side, info in sides]
     return _table(("", "name", "type", "shape"), rows)
 
 
@@ -108,4 +107,5 @@ def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _type(value: SSAValue) -> str:
-    return f"{dtypes.name_of(shapes.element_type_of(value))} {shapes.show(shapes.shape_of(value))}"
+    info = tensor_info("", value)
+    return f"{info.dtype} {shown(info.shape)}".rstrip()

@@ -12,6 +12,7 @@ from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import DiagnosticException
 
 from dialects.onednn.base import OneDNNConvOp
+from dialects.onnx.types import is_value_type
 from dialects.support import limits
 from dialects.support.diagnostics import (
     Diagnostic,
@@ -21,7 +22,6 @@ from dialects.support.diagnostics import (
     sentence,
     subject_of,
 )
-from dialects.support.dtypes import of_mlir
 from dialects.support.entry import entry_function, input_names, output_names, return_op
 from dialects.support.findings import Errors, Finding, by_kind
 from dialects.support.limits import LimitError
@@ -190,5 +190,5 @@ def _check_edge(function: FuncOp) -> None:
 
 
 def _check_type(function: FuncOp, what: str, type_: Attribute) -> None:
-    if not isinstance(type_, TensorType) or of_mlir(type_.element_type) is None:
-        raise error_at(function, what, given=type_, expected="a ranked tensor of a known dtype")
+    if not is_value_type(type_):
+        raise error_at(function, what, given=type_, expected="a tensor of a known dtype, or a type of ONNX")

@@ -34,16 +34,17 @@ MOST_CHECKED = 2**10
 class RunTimeSizes:
     """What the inputs of a run say of the sizes of a source module, each set of sizes checked once.
 
-    `strict` makes contradictions that are remarks otherwise errors, as in a compilation, under whose
-    `limits` the graph is.
+    A model that was imported is held against nothing: its runtime does that. `strict` makes contradictions
+    that are remarks otherwise errors, as in a compilation, under whose `limits` the graph is.
     """
 
     def __init__(self, source: ModuleOp, strict: bool = False, limits: Limits | None = None):
         self.source, self._strict, self._limits = source, strict, limits
         function = entry.entry_function(source)
         arguments = dict(zip(entry.input_names(function), function.args, strict=True))
-        self._open = [name for name, value in arguments.items() if not shapes.is_static(shape_of(value))]
-        self._sizes = [name for name, value in arguments.items() if _may_be_sizes(value)]
+        checked = {} if entry.OPSET in source.attributes else arguments
+        self._open = [name for name, value in checked.items() if _is_open(value)]
+        self._sizes = [name for name, value in checked.items() if _may_be_sizes(value)]
         self._infos = [tensor_info(name, value) for name, value in arguments.items()]
         self._checked: set[object] = set()
 
@@ -144,6 +145,10 @@ def _fold(op: OnnxOp) -> None:
         constant.location = op.location
         block.insert_op_before(constant, op)
         result.replace_all_uses_with(constant.output)
+
+
+def _is_open(value: SSAValue) -> bool:
+    return shapes.has_rank(value) and not shapes.is_static(shape_of(value))
 
 
 def _may_be_sizes(value: SSAValue) -> bool:

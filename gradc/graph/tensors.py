@@ -10,6 +10,7 @@ import ml_dtypes
 import numpy as np
 from xdsl.ir import SSAValue
 
+from dialects.onnx.types import word_of
 from dialects.support import dtypes, shapes
 from dialects.support.diagnostics import Diagnostic, GradcError, nearest, sentence, violation
 from dialects.support.findings import Errors, together
@@ -20,22 +21,36 @@ from gradc.base.arguments import array
 class TensorInfo:
     """A model's input or output. A dim is a size, a name (equal names, equal sizes) or None.
 
-    `dtype` is oneDNN's word (`f32`, `bf16`, `s32`, ...), or the foreign word of a type that gradc
-    does not have.
+    `dtype` is oneDNN's word (`f32`, `bf16`, `s32`, ...), that of a container (`seq(f32)`), or the foreign
+    word of a type that gradc does not have. `shape` is None for containers, and where not even the rank is
+    known.
     """
 
     name: str
     dtype: str
-    shape: shapes.NamedShape
+    shape: shapes.NamedShape | None
+
+    @property
+    def is_tensor(self) -> bool:
+        return "(" not in self.dtype
+
+    @property
+    def dims(self) -> shapes.NamedShape:
+        """The dims that are known; none where the rank is not."""
+        return self.shape or ()
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.dtype} {shapes.show(self.shape)}"
+        return f"{self.name}: {self.dtype} {shown(self.shape)}".rstrip()
+
+
+def shown(shape: shapes.NamedShape | None) -> str:
+    return "" if shape is None else shapes.show(shape)
 
 
 def tensor_info(name: str, value: SSAValue) -> TensorInfo:
     """Of a value of a module, under the name that it has at the edge."""
-    shape = shapes.named(shapes.shape_of(value))
-    return TensorInfo(name, dtypes.name_of(shapes.element_type_of(value)), shape)
+    shape = shapes.named(shapes.shape_of(value)) if shapes.has_rank(value) else None
+    return TensorInfo(name, word_of(value.type), shape)
 
 
 def as_dtype(array: np.ndarray, dtype: str) -> np.ndarray:
@@ -48,13 +63,14 @@ def as_dtype(array: np.ndarray, dtype: str) -> np.ndarray:
 def checked_inputs(infos: Sequence[TensorInfo], given: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The given arrays in the order of the infos; GradcError if one is missing, unknown or misfit."""
     check_names(infos, given)
-    arrays = {i.name: as_dtype(_array(i, given[i.name]), i.dtype) for i in infos}
+    tensors = [info for info in infos if info.is_tensor]
+    arrays = {i.name: as_dtype(_array(i, given[i.name]), i.dtype) for i in tensors}
     errors = Errors()
-    for info in infos:
+    for info in tensors:
         errors.attempt(_check_array, info, arrays[info.name])
     errors.check()
-    _check_symbols(infos, arrays)
-    return arrays
+    _check_symbols(tensors, arrays)
+    return {i.name: arrays[i.name] if i.is_tensor else given[i.name] for i in infos}
 
 
 def check_names(infos: Sequence[TensorInfo], given: Iterable[str]) -> None:
@@ -89,6 +105,8 @@ def _check_array(info: TensorInfo, array: np.ndarray) -> None:
         word = dtypes.of_numpy(array.dtype)
         given = word.name if word else array.dtype
         raise _misfit(info, "dtype", given, info.dtype, f"numpy's {expected.numpy.name}")
+    if info.shape is None:
+        return
     if array.ndim != len(info.shape):
         raise _misfit(info, f"rank of shape {shapes.show(array.shape)}", array.ndim, len(info.shape))
     if not shapes.compatible(array.shape, info.shape):
@@ -99,7 +117,7 @@ def _check_symbols(infos: Sequence[TensorInfo], arrays: Mapping[str, np.ndarray]
     """Every dim of one name has one size; the first that is met decides."""
     seen: dict[str, tuple[int, str]] = {}
     for info in infos:
-        for axis, dim in enumerate(info.shape):
+        for axis, dim in enumerate(info.dims):
             if not isinstance(dim, str):
                 continue
             size = arrays[info.name].shape[axis]

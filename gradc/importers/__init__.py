@@ -46,8 +46,10 @@ def import_file(path: str | os.PathLike[str], auto_pad_rule: str | None = None) 
     for a file that cannot be read or is wrong.
     """
     name = os.fspath(path)
-    if name.endswith(".onnx"):
-        raise violation(f"{name} is a compiled model", expected="a graph", hint="gradc run runs models")
+    if name.lower().endswith(".onnx"):
+        from gradc.importers.onnx import import_onnx
+
+        return import_onnx(name)
     if name.endswith(".py"):
         hint = "run it with python; gradc.Graph.save writes a graph as MLIR text, which every command reads"
         raise violation(f"{name} is a Python program", expected="a graph", hint=hint)

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp, NoneType, TensorType
+from xdsl.dialects.builtin import ModuleOp, NoneType, TensorType, UnrankedTensorType
 from xdsl.ir import Attribute as MlirAttribute
 from xdsl.ir import Operation, SSAValue
 
@@ -15,6 +15,7 @@ from dialects.onnx.attributes import python_values
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.node import NodeOp
 from dialects.onnx.ops import ConstantOp
+from dialects.onnx.types import word_of
 from dialects.support import entry, shapes
 from dialects.support.attributes import documented_attributes
 from dialects.support.diagnostics import GradcError, UnsupportedError, kind_of, name_of, position_of
@@ -129,11 +130,10 @@ def _labels(module: ModuleOp) -> dict[SSAValue, str]:
 
 def _type(value: SSAValue) -> tuple[str, list[int | str | None] | None]:
     """The dtype `?` and a shape of None where an op that is not understood leaves them open."""
-    if not isinstance(value.type, TensorType):
+    type_ = value.type
+    if isinstance(type_, TensorType | UnrankedTensorType) and isinstance(type_.element_type, NoneType):
         return "?", None
-    element = value.type.element_type
-    known = "?" if isinstance(element, NoneType) else dtype_name(element)
-    return known, list(shapes.named(shapes.shape_of(value)))
+    return word_of(type_), list(shapes.named(shapes.shape_of(type_))) if shapes.has_rank(type_) else None
 
 
 def _tensor(labels: dict[SSAValue, str], value: SSAValue) -> Tensor:

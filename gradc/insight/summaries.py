@@ -38,7 +38,7 @@ def of_compiled(
 
 
 def _info(info: TensorInfo) -> dict[str, Any]:
-    return {"name": info.name, "dtype": info.dtype, "shape": list(info.shape)}
+    return {"name": info.name, "dtype": info.dtype, "shape": None if info.shape is None else list(info.shape)}
 
 
 def _strategies(compiled: Compiled) -> list[dict[str, Any]]:

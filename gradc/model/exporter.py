@@ -20,7 +20,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 import onnx
 from onnx import AttributeProto, GraphProto, ModelProto, TensorProto, ValueInfoProto
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, SSAValue, Use
 
@@ -30,8 +30,10 @@ from dialects.onnx.control import YieldOp
 from dialects.onnx.node import NodeOp, kind_of_attribute
 from dialects.onnx.ops import ConstantOp
 from dialects.onnx.opsets import ATTRIBUTES_BEFORE
-from dialects.support import dense, entry
+from dialects.onnx.types import UnknownType
+from dialects.support import dense, entry, shapes
 from dialects.support.diagnostics import UnsupportedError, error_at, name_of, position_of, printable
+from dialects.support.names import name_of_value
 from dialects.support.spelling import option
 from gradc.model.attribute_protos import fill_attribute, fill_tensor, type_proto
 from gradc.model.exported_domains import Domains
@@ -164,12 +166,28 @@ class _GraphBuilder:
         self._fill(self.main, self.function.body.block, self.inputs, self.outputs)
         while self.waiting:
             graph, block = self.waiting.pop()
-            inputs = [self.tensor_names.unique(value.name_hint or f"{graph.name}_in") for value in block.args]
+            inputs = [
+                self.tensor_names.unique(name_of_value(value) or f"{graph.name}_in") for value in block.args
+            ]
             self.names |= zip(block.args, inputs, strict=True)
             terminator = block.last_op
             assert isinstance(terminator, YieldOp)
-            wishes = (value.name_hint or f"{graph.name}_out" for value in terminator.operands)
+            wishes = (name_of_value(value) or f"{graph.name}_out" for value in terminator.operands)
             self._fill(graph, block, inputs, [self.tensor_names.unique(wish) for wish in wishes])
+        self._declare()
+
+    def _declare(self) -> None:
+        """Give the model's inputs and outputs the types that its source declares, as far as they hold."""
+        function, returned = self.function, entry.return_op(self.function).arguments
+        sides = (
+            (self.main.input, function.arg_attrs, function.args),
+            (self.main.output, function.res_attrs, returned),
+        )
+        for infos, attrs, values in sides:
+            declared = entry.declared_types(attrs, values)
+            for info, type_, value in zip(infos, declared, values, strict=True):
+                if type_ is not None:
+                    info.CopyFrom(_value_info_of(info.name, _edge_type(value.type, type_)))
 
     def _fill(self, graph: GraphProto, block: Block, inputs: Sequence[str], outputs: Sequence[str]) -> None:
         self.graph = graph
@@ -192,7 +210,7 @@ class _GraphBuilder:
     def _add_initializer(self, op: ConstantOp) -> None:
         if all(map(self._is_attribute, op.results[0].uses)):
             return
-        hint, source = op.results[0].name_hint, name_of(op)
+        hint, source = name_of_value(op.results[0]), name_of(op)
         name = self.tensor_names.unique(hint or (f"{source}_const" if source else "const"))
         self.names[op.results[0]] = name
         fill_tensor(self.graph.initializer.add(name=name), dense.to_numpy(op.value))
@@ -201,7 +219,7 @@ class _GraphBuilder:
         domain, op_type = self._kind(op)
         name = self.node_names.unique(name_of(op) or op_type)
         for result in op.results:
-            wish = result.name_hint or f"{name}_out"
+            wish = name_of_value(result) or f"{name}_out"
             self.names[result] = graph_outputs.get(result) or self.tensor_names.unique(wish)
         node = self.graph.node.add(
             op_type=op_type,
@@ -327,4 +345,21 @@ def _provenance(op: OnnxOp | NodeOp) -> Iterator[tuple[str, str]]:
 
 
 def _value_info(name: str, value: SSAValue) -> ValueInfoProto:
-    return onnx.helper.make_value_info(name, type_proto(value.type))
+    return _value_info_of(name, value.type)
+
+
+def _value_info_of(name: str, type_: Attribute) -> ValueInfoProto:
+    if isinstance(type_, UnknownType):
+        return ValueInfoProto(name=name)
+    return onnx.helper.make_value_info(name, type_proto(type_))
+
+
+def _edge_type(known: Attribute, declared: Attribute) -> Attribute:
+    """What is declared of an input or output; what is known where that contradicts."""
+    if not isinstance(known, TensorType) or not isinstance(declared, TensorType):
+        return known if isinstance(declared, UnknownType) else declared
+    ours, theirs = shapes.shape_of(known), shapes.shape_of(declared)
+    if known.element_type != declared.element_type or len(ours) != len(theirs):
+        return known
+    dims = [b if shapes.same_dim(a, b) else a for a, b in zip(ours, theirs, strict=True)]
+    return shapes.tensor_type(known.element_type, dims)

@@ -28,7 +28,7 @@ def checked_path(path: str | os.PathLike[str]) -> Path:
     model, and for external data that is missing, elsewhere, or shorter than the model says.
     """
     name, real = os.fspath(path), Path(os.path.realpath(path))
-    for tensor in _external_tensors(_read(name)):
+    for tensor in _external_tensors(read_model(name)):
         try:
             _check(tensor, real.parent)
         except GradcError as error:
@@ -37,7 +37,8 @@ def checked_path(path: str | os.PathLike[str]) -> Path:
     return real
 
 
-def _read(name: str) -> ModelProto:
+def read_model(name: str) -> ModelProto:
+    """The model of a file; what lies in others is not read. Raises GradcError."""
     try:
         with opened(name, regular=True) as file:
             if os.fstat(file.fileno()).st_size > LARGEST:
@@ -64,16 +65,26 @@ def _external_tensors(message: Message) -> Iterator[TensorProto]:
 
 
 def _check(tensor: TensorProto, folder: Path) -> None:
+    external_range(tensor, folder)
+
+
+def external_range(tensor: TensorProto, folder: Path) -> tuple[Path, int, int | None]:
+    """The file of a tensor's external data, the offset in it, and the length where it is said.
+
+    Raises GradcError for a file that is not in the folder, and for a range beyond its end.
+    """
     keys = [entry.key for entry in tensor.external_data]
     twice = next((key for key in keys if keys.count(key) > 1), None)
     if twice is not None:
         raise violation(f"external data: {twice} is given twice")
     given = {entry.key: entry.value for entry in tensor.external_data}
-    size = _size_of(_data_path(given.get("location", ""), folder), given.get("location", ""))
+    path = _data_path(given.get("location", ""), folder)
+    size = _size_of(path, given.get("location", ""))
     offset, length = (_number(key, given.get(key, "0")) for key in ("offset", "length"))
     if offset + length > size:
         expected = f"an end within the {size} bytes of the file"
         raise violation("external data", given=f"offset {offset}, length {length}", expected=expected)
+    return path, offset, length if "length" in given else None
 
 
 def _data_path(location: str, folder: Path) -> Path:

@@ -10,7 +10,7 @@ from dialects.support import dtypes
 from gradc.graph.tensors import TensorInfo
 
 if TYPE_CHECKING:
-    from onnx import ModelProto, TensorProto, ValueInfoProto
+    from onnx import ModelProto, TensorProto, TypeProto, ValueInfoProto
 
 _BY_RUNTIME = {d.onnx: d.name for d in dtypes.ONNX_DTYPES}
 
@@ -48,9 +48,28 @@ def weight(tensor: TensorProto) -> tuple[TensorInfo, np.ndarray]:
 
 def _info(value: ValueInfoProto) -> TensorInfo:
     tensor = value.type.tensor_type
-    dims = tuple(_dim(dim) for dim in tensor.shape.dim)
-    dtype = dtypes.by_number(tensor.elem_type)
-    return TensorInfo(value.name, dtype.name if dtype else str(tensor.elem_type), dims)
+    dims = tuple(_dim(dim) for dim in tensor.shape.dim) if tensor.HasField("shape") else None
+    return TensorInfo(value.name, _word(value.type), dims)
+
+
+def _word(type_: TypeProto) -> str:
+    """The dtype of a tensor, `seq(f32)` or `optional(seq(f32))` of a container."""
+    match type_.WhichOneof("value"):
+        case "sequence_type":
+            return f"seq({_word(type_.sequence_type.elem_type)})"
+        case "optional_type":
+            return f"optional({_word(type_.optional_type.elem_type)})"
+        case "map_type":
+            return f"map({_dtype(type_.map_type.key_type)}, {_word(type_.map_type.value_type)})"
+        case "sparse_tensor_type":
+            return f"sparse({_dtype(type_.sparse_tensor_type.elem_type)})"
+        case _:
+            return _dtype(type_.tensor_type.elem_type)
+
+
+def _dtype(number: int) -> str:
+    dtype = dtypes.by_number(number)
+    return dtype.name if dtype else str(number)
 
 
 def _dim(dim: Any) -> int | str | None:

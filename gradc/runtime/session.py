@@ -7,7 +7,7 @@ import functools
 import io
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -167,13 +167,23 @@ class Session:
         or the op that cannot have these sizes, and for what onnxruntime refuses at run time.
         """
         arrays = self._checked(inputs)
-        feeds = {i.name: _ort_value(self._runtime, i, arrays[i.name]) for i in self.inputs}
         names = [info.name for info in self.outputs]
+        if not all(info.is_tensor for info in (*self.inputs, *self.outputs)):
+            return self._run_containers(arrays, names)
+        feeds = {i.name: _ort_value(self._runtime, i, arrays[i.name]) for i in self.inputs}
         try:
             values = self._session.run_with_ort_values(names, feeds)
         except Exception as error:
             raise violation(f"onnxruntime cannot run the model: {_one_line(error)}") from error
         return {i.name: _to_numpy(i, v) for i, v in zip(self.outputs, values, strict=True)}
+
+    def _run_containers(self, inputs: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+        """Sequences are lists, a map is a dict, and an optional that has nothing is None."""
+        try:
+            values = self._session.run(names, inputs)
+        except Exception as error:
+            raise violation(f"onnxruntime cannot run the model: {_one_line(error)}") from error
+        return dict(zip(names, values, strict=True))
 
     def _checked(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         if self._sizes is None:

@@ -17,7 +17,7 @@ MAY_IMPORT = {
     "gradc": {*ARRAYS, "dialects", "passes", "gradc", "click", "platformdirs", "rich"},
 }
 PEERS = "gradc/bench/peers/"
-ONNX = ("dialects/onnx/schema.py", "gradc/model/", PEERS)
+ONNX = ("dialects/onnx/schema.py", "gradc/model/", "gradc/importers/onnx/", PEERS)
 RUNTIME = ("gradc/runtime/session.py",)
 FILES = [path for layer in MAY_IMPORT for path in sorted((ROOT / layer).rglob("*.py"))]
 

@@ -114,7 +114,7 @@ def test_generic_form():
         ("func.return %dx_7 : tensor<1x2x3x3xf32>", "func.return", "7:3: error: [func.return]"),
         ("%src_1: tensor<1x2x3x3xf32>", "%src_1: tensor<1x2x3x3xf32>, %i: i32", 'input "i": given i32'),
         ("%src_1: tensor<1x2x3x3xf32>", "%src_1: tensor<*xf32>", "error: "),
-        ("@main(", "@main(%u: tensor<*xf32>, ", 'type of input "u": given tensor<*xf32>'),
+        ("@main(", "@main(%u: none, ", 'type of input "u": given none'),
         (
             "func.func @main(",
             "func.func @other() { func.return }\nfunc.func @main(",

@@ -1,0 +1,45 @@
+"""Names of values that are no identifiers, such as `/model/0/Conv_output_0`, `x:0` or `457`.
+
+A value's `name_hint` is an identifier, and loses a trailing `_1`. So a hint spells what it cannot hold as
+`$` and two hexadecimal digits for each byte: `$2fmodel$2f0$2fConv_output$5f0`. Hints go wherever values go:
+passes hand them on, equal ops merge whatever they are, and a text has them.
+"""
+
+from __future__ import annotations
+
+import re
+
+from xdsl.ir import SSAValue
+
+_PLAIN = re.compile(r"[A-Za-z0-9_.-]")
+_NUMBERED = re.compile(r"_(\d+)$")
+_SPELLED = re.compile(r"\$([0-9a-f]{2})")
+
+
+def hint_of(name: str) -> str | None:
+    """The hint that spells a name, None for an empty one."""
+    text = "".join(c if _PLAIN.fullmatch(c) else _spelled(c) for c in name)
+    text = _NUMBERED.sub(r"$5f\1", text)
+    return (_spelled(text[0]) + text[1:] if text[:1].isdigit() else text) or None
+
+
+def name_of_hint(hint: str) -> str:
+    """The name that a hint spells; one with nothing spelled is the name itself."""
+    if "$" not in hint:
+        return hint
+    data = b"".join(
+        bytes.fromhex(part) if index % 2 else part.encode() for index, part in enumerate(_SPELLED.split(hint))
+    )
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return hint
+
+
+def name_of_value(value: SSAValue) -> str:
+    """The name of a value in its source, '' where it has none."""
+    return name_of_hint(value.name_hint) if value.name_hint else ""
+
+
+def _spelled(character: str) -> str:
+    return "".join(f"${byte:02x}" for byte in character.encode(errors="surrogateescape"))

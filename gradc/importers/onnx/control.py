@@ -1,0 +1,189 @@
+"""The types of what nested graphs take, and of the results of the nodes that hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from onnx import GraphProto
+from xdsl.dialects.builtin import (
+    TensorType,
+    UnrankedTensorType,
+    i1,
+    i64,
+)
+from xdsl.ir import Attribute, Region, SSAValue
+
+from dialects.geometry.forms import Size
+from dialects.onnx import containers
+from dialects.onnx.types import OptionalType, SequenceType, UnknownType
+from dialects.support import shapes
+from dialects.support.diagnostics import violation
+from gradc.importers.onnx.attributes import int_of, ints
+from gradc.importers.onnx.source import Source
+from gradc.importers.onnx.types import type_of
+
+
+def settled(inferred: Attribute | None, told: Attribute | None) -> Attribute:
+    """The type of a result: what is inferred, and where that has no rank, what the model says."""
+    if inferred is None:
+        return UnknownType() if told is None else told
+    if isinstance(inferred, UnrankedTensorType) and isinstance(told, TensorType):
+        return told if told.element_type == inferred.element_type else inferred
+    return inferred
+
+
+def nameless(type_: Attribute) -> Attribute:
+    """The type without names of sizes, which in a loop are another size each time."""
+    if isinstance(type_, SequenceType):
+        return SequenceType(nameless(type_.element))
+    if isinstance(type_, OptionalType):
+        return OptionalType(nameless(type_.element))
+    if not isinstance(type_, TensorType):
+        return type_
+    dims = [None if isinstance(dim, Size) else dim for dim in shapes.shape_of(type_)]
+    return shapes.tensor_type(type_.element_type, dims)
+
+
+def rankless(type_: Attribute) -> Attribute:
+    """The type without the sizes that may change from one step of a loop to the next."""
+    if isinstance(type_, SequenceType):
+        return SequenceType(rankless(type_.element))
+    if isinstance(type_, OptionalType):
+        return OptionalType(rankless(type_.element))
+    return UnrankedTensorType(type_.element_type) if isinstance(type_, TensorType) else type_
+
+
+def common(a: Attribute, b: Attribute) -> Attribute:
+    """The type of a value that may be of either type."""
+    if a == b:
+        return a
+    if isinstance(a, SequenceType) and isinstance(b, SequenceType):
+        return SequenceType(common(a.element, b.element))
+    if isinstance(a, OptionalType) and isinstance(b, OptionalType):
+        return OptionalType(common(a.element, b.element))
+    if isinstance(a, UnknownType) or isinstance(b, UnknownType):
+        return UnknownType()
+    return containers.joined(a, b)
+
+
+# Arguments
+
+
+def argument_types(
+    op_type: str,
+    operands: Sequence[SSAValue | None],
+    attributes: Mapping[str, Attribute],
+    graphs: Mapping[str, GraphProto],
+) -> dict[str, Sequence[Attribute]]:
+    """For each graph of a node the types of what it takes."""
+    if op_type == "If":
+        return dict.fromkeys(graphs, ())
+    if op_type not in ("Loop", "Scan", "SequenceMap") or "body" not in graphs:
+        return {}
+    declared = [nameless(type_of(value.type)) for value in graphs["body"].input]
+    given = _given(op_type, operands, attributes)
+    if len(declared) != len(given):
+        raise violation(f"inputs of the body of {op_type}", given=len(declared), expected=len(given))
+    return {"body": [_argument(op_type, *pair) for pair in zip(given, declared, strict=True)]}
+
+
+def _argument(op_type: str, given: Attribute, declared: Attribute) -> Attribute:
+    """A Loop's values may change their shapes, so that only what the body says of them holds."""
+    known = rankless(given) if op_type == "Loop" else given
+    if isinstance(known, UnknownType):
+        return declared
+    if isinstance(known, UnrankedTensorType) and isinstance(declared, TensorType):
+        return declared if declared.element_type == known.element_type else known
+    if isinstance(known, SequenceType) and isinstance(declared, SequenceType):
+        return SequenceType(_argument(op_type, known.element, declared.element))
+    return known
+
+
+def _given(
+    op_type: str, operands: Sequence[SSAValue | None], attributes: Mapping[str, Attribute]
+) -> list[Attribute]:
+    types = [UnknownType() if value is None else value.type for value in operands]
+    if op_type == "Loop":
+        return [TensorType(i64, []), TensorType(i1, []), *types[2:]]
+    if op_type == "SequenceMap":
+        return [type_.element if isinstance(type_, SequenceType) else type_ for type_ in types]
+    count = int_of(attributes.get("num_scan_inputs"), len(types))
+    states, scanned = types[: len(types) - count], types[len(types) - count :]
+    axes = ints(attributes["scan_input_axes"]) if "scan_input_axes" in attributes else (0,) * count
+    if len(axes) != count:
+        raise violation("scan_input_axes", given=len(axes), expected=count)
+    return [*states, *map(_slice, scanned, axes)]
+
+
+def _slice(type_: Attribute, axis: int) -> Attribute:
+    if not isinstance(type_, TensorType):
+        return type_
+    dims = list(shapes.shape_of(type_))
+    if not -len(dims) <= axis < len(dims):
+        raise violation("scan_input_axes", given=axis, expected=f"an axis of {len(dims)}")
+    del dims[axis]
+    return shapes.tensor_type(type_.element_type, dims)
+
+
+# Results
+
+
+def results(node: Source, told: Sequence[Attribute | None]) -> list[Attribute | None]:
+    """The types of the results of a node with graphs, from what these yield."""
+    yields = [_yielded(region) for region in node.regions.values()]
+    made = _made(node, yields)
+    if len(made) != len(told):
+        raise violation(f"outputs of {node.op_type}", given=len(told), expected=len(made))
+    return [_better(*pair) for pair in zip(made, told, strict=True)]
+
+
+def _better(made: Attribute, told: Attribute | None) -> Attribute:
+    if isinstance(made, UnknownType) and told is not None:
+        return told
+    return settled(made, told)
+
+
+def _yielded(region: Region) -> list[Attribute]:
+    last = region.block.last_op
+    return [] if last is None else [value.type for value in last.operands]
+
+
+def _made(node: Source, yields: Sequence[Sequence[Attribute]]) -> list[Attribute]:
+    if node.op_type == "If":
+        one, other = yields
+        if len(one) != len(other):
+            raise violation("outputs of the branches of If", given=f"{len(one)} and {len(other)}")
+        return [common(*pair) for pair in zip(one, other, strict=True)]
+    (body,) = yields
+    if node.op_type == "SequenceMap":
+        return [SequenceType(rankless(type_)) for type_ in body]
+    if node.op_type == "Loop":
+        return _looped(node, body[1:])
+    return _scanned(node, body)
+
+
+def _looped(node: Source, made: Sequence[Attribute]) -> list[Attribute]:
+    initial = [UnknownType() if v is None else v.type for v in node.operands[2:]]
+    carried = [common(nameless(a), nameless(b)) for a, b in zip(initial, made, strict=False)]
+    return [*carried, *(_stacked(type_, 0) for type_ in made[len(initial) :])]
+
+
+def _scanned(node: Source, made: Sequence[Attribute]) -> list[Attribute]:
+    count = len(node.operands) - int_of(node.attributes.get("num_scan_inputs"), 0)
+    initial = [UnknownType() if v is None else v.type for v in node.operands[:count]]
+    given = node.attributes.get("scan_output_axes")
+    axes = ints(given) if given is not None else (0,) * (len(made) - count)
+    if len(axes) != len(made) - count:
+        raise violation("scan_output_axes", given=len(axes), expected=len(made) - count)
+    carried = [common(a, b) for a, b in zip(initial, made, strict=False)]
+    return [*carried, *map(_stacked, made[count:], axes)]
+
+
+def _stacked(type_: Attribute, axis: int) -> Attribute:
+    if not isinstance(type_, TensorType):
+        return type_
+    dims = list(shapes.shape_of(nameless(type_)))
+    if not -len(dims) - 1 <= axis <= len(dims):
+        raise violation("scan_output_axes", given=axis, expected=f"an axis of {len(dims) + 1}")
+    dims.insert(axis + len(dims) + 1 if axis < 0 else axis, None)
+    return shapes.tensor_type(type_.element_type, dims)

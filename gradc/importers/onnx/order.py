@@ -1,0 +1,69 @@
+"""The nodes of a graph in an order in which each stands behind those that it reads."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+
+from onnx import GraphProto, NodeProto
+
+from dialects.support.diagnostics import Diagnostic, GradcError, several
+
+
+def ordered(nodes: Sequence[NodeProto]) -> list[tuple[int, NodeProto]]:
+    """The nodes with their places in the model; in the order of these where that serves.
+
+    Raises GradcError where nodes wait for each other.
+    """
+    makers: dict[str, int] = {}
+    for index, node in enumerate(nodes):
+        makers.update((name, index) for name in node.output if name and name not in makers)
+    needs = [{makers[n] for n in _reads(node) if n in makers} for node in nodes]
+    if all(max(each, default=-1) < index for index, each in enumerate(needs)):
+        return list(enumerate(nodes))
+    readers: dict[int, list[int]] = {}
+    for index, each in enumerate(needs):
+        for maker in each:
+            readers.setdefault(maker, []).append(index)
+    waiting = [len(each) for each in needs]
+    ready = [index for index, count in enumerate(waiting) if not count]
+    found = []
+    while ready:
+        index = heapq.heappop(ready)
+        found.append((index, nodes[index]))
+        for reader in readers.get(index, ()):
+            waiting[reader] -= 1
+            if not waiting[reader]:
+                heapq.heappush(ready, reader)
+    if len(found) < len(nodes):
+        raise _cycle(nodes, needs, {index for index, count in enumerate(waiting) if count})
+    return found
+
+
+def _reads(node: NodeProto) -> Iterator[str]:
+    """The names that a node reads, those within its graphs among them."""
+    waiting: list[NodeProto | GraphProto] = [node]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, GraphProto):
+            waiting += part.node
+            yield from (value.name for value in part.output)
+            continue
+        yield from part.input
+        for attribute in part.attribute:
+            waiting += [*([attribute.g] if attribute.HasField("g") else ()), *attribute.graphs]
+
+
+def _cycle(nodes: Sequence[NodeProto], needs: Sequence[set[int]], stuck: set[int]) -> GradcError:
+    """Each node that is left waits for one that is left, so that walking back meets itself."""
+    path = [min(stuck)]
+    while path.count(path[-1]) == 1:
+        path.append(min(needs[path[-1]] & stuck))
+    cycle = path[path.index(path[-1]) :][::-1]
+    names = [f"{title(nodes[index])} (node {index})" for index in cycle[1:]]
+    return GradcError(Diagnostic("error", f"nodes wait for each other: {several(names)}"))
+
+
+def title(node: NodeProto) -> str:
+    name = node.name or next(iter(node.output), "")
+    return f'{node.op_type} "{name}"' if name else node.op_type

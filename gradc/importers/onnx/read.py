@@ -1,0 +1,330 @@
+"""A model to a verified module of ops of the onnx dialect."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import onnx
+from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto
+from xdsl.dialects.builtin import (
+    DictionaryAttr,
+    ModuleOp,
+    NoneType,
+    StringAttr,
+)
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from dialects.onnx import ops
+from dialects.onnx.control import YieldOp
+from dialects.onnx.node import NodeOp
+from dialects.onnx.result_types import ranks_of, result_types
+from dialects.onnx.signatures import SIGNATURES
+from dialects.onnx.types import UnknownType
+from dialects.support import entry, limits
+from dialects.support.attributes import int_attribute
+from dialects.support.diagnostics import GradcError, location, nearest, violation
+from dialects.support.findings import Errors
+from gradc.importers.onnx import control
+from gradc.importers.onnx.attributes import attributes_of, fitted, graphs_of, values_of
+from gradc.importers.onnx.constants import constant_value
+from gradc.importers.onnx.order import ordered, title
+from gradc.importers.onnx.scope import Scope, Versions, constant_op, located
+from gradc.importers.onnx.source import Source
+from gradc.importers.onnx.types import type_of
+from gradc.importers.onnx.upgrade import upgrade
+from gradc.importers.onnx.weights import dense_of_sparse
+
+STANDARD = ("", "ai.onnx")
+
+_MISTAKES = (VerifyException, TypeError, ValueError, OverflowError, AssertionError)
+"""What constructors of ops raise for what a model should not hold."""
+
+
+def module_of(model: ModelProto, folder: Path | None) -> ModuleOp:
+    """The module of a model; external data is in the folder. Raises GradcError, for all that is wrong."""
+    graph = model.graph
+    versions = _versions(model.opset_import, model.ir_version)
+    block = Block()
+    scope = Scope(block, versions, folder)
+    reader = _Reader({(f.domain, f.name, f.overload): f for f in model.functions})
+    scope.add_weights(graph.initializer, graph.sparse_initializer)
+    inputs = [value for value in graph.input if value.name not in scope.weights]
+    for value in inputs:
+        with _at(f'input "{value.name}"'):
+            scope.define(value.name, block.insert_arg(_known(type_of(value.type)), len(block.args)))
+    reader.fill(scope, graph)
+    returned = []
+    for value in graph.output:
+        with _at(f'output "{value.name}"'):
+            returned.append(_required(scope, value.name))
+    reader.errors.check()
+    block.add_op(ReturnOp(*returned))
+    types = [value.type for value in block.args], [value.type for value in returned]
+    function = FuncOp(graph.name or "main", types, Region(block))
+    entry.set_edge(function, inputs=_edge(inputs), outputs=_edge(graph.output))
+    module = ModuleOp([function])
+    module.attributes[entry.OPSET] = int_attribute(versions.get("", 1))
+    if model.metadata_props:
+        given = {prop.key: StringAttr(prop.value) for prop in model.metadata_props}
+        module.attributes[entry.METADATA] = DictionaryAttr(given)
+    return module
+
+
+def _edge(values: Sequence[onnx.ValueInfoProto]) -> list[tuple[str, Attribute]]:
+    return [(value.name, type_of(value.type, exact=True)) for value in values]
+
+
+def _known(type_: Attribute) -> Attribute:
+    if isinstance(type_, UnknownType):
+        raise violation("type", given="none", expected="a type of ONNX")
+    return type_
+
+
+def _required(scope: Scope, name: str) -> SSAValue:
+    found = scope.value(name)
+    if found is None:
+        raise violation("a name is missing")
+    return found
+
+
+def _versions(imports: Sequence[onnx.OperatorSetIdProto], ir_version: int = 0) -> Versions:
+    found = {("" if entry.domain in STANDARD else entry.domain): entry.version for entry in imports}
+    if not found and ir_version < 3:
+        return {"": 1}  # of models that are older than the field
+    return found
+
+
+@contextlib.contextmanager
+def _at(subject: str) -> Iterator[None]:
+    """Give errors a subject, and make such of what no model should make an op raise."""
+    try:
+        yield
+    except GradcError as error:
+        raise located(error, subject) from None
+    except _MISTAKES as error:
+        text = str(error) or type(error).__name__
+        raise located(violation(text[:300]), subject) from None
+
+
+class _Reader:
+    """Fills blocks with the ops of nodes, those of nested graphs and of functions where they are called."""
+
+    def __init__(self, functions: Mapping[tuple[str, str, str], FunctionProto]):
+        self.functions = functions
+        self.errors = Errors()
+        self.count = 0
+        self.calls: list[tuple[str, str, str]] = []
+
+    def fill(self, scope: Scope, graph: GraphProto | FunctionProto) -> None:
+        """Write the ops of a graph's nodes into the scope's block. A node that is wrong is told later, and
+        gives values of unknown types."""
+        scope.infos |= {info.name: info for info in graph.value_info}
+        if isinstance(graph, GraphProto):
+            scope.infos |= {info.name: info for info in graph.output}
+        for index, node in ordered(graph.node):
+            self.count += 1
+            limits.check("ops", self.count, "ops of the graph")
+            before = len(self.errors.found)
+            with self.errors.collecting(), _at(f"{title(node)}, node {index}"):
+                self._add(scope, node)
+            if len(self.errors.found) > before:
+                self._stand_in(scope, node)
+
+    def _stand_in(self, scope: Scope, node: NodeProto) -> None:
+        outputs = [name for name in node.output if name and name not in scope.values]
+        op = NodeOp("", "Unknown", [], [UnknownType()] * len(outputs))
+        scope.block.add_op(op)
+        scope.values |= zip(outputs, op.results, strict=True)
+
+    def _add(self, scope: Scope, node: NodeProto) -> None:
+        domain = "" if node.domain in STANDARD else node.domain
+        operands = [scope.value(name) for name in node.input]
+        while operands and operands[-1] is None:
+            operands.pop()
+        protos = attributes_of(node, scope.bindings)
+        function = self.functions.get((node.domain, node.op_type, node.overload))
+        if function is not None:
+            results = self._call(scope, node, function, operands, protos)
+        else:
+            results = self._results(scope, node, domain, operands, protos)
+        for name, value in zip(node.output, results, strict=False):
+            if name:
+                scope.define(name, value)
+
+    def _call(
+        self,
+        scope: Scope,
+        node: NodeProto,
+        function: FunctionProto,
+        operands: Sequence[SSAValue | None],
+        protos: Mapping[str, AttributeProto],
+    ) -> list[SSAValue | None]:
+        """The nodes of a function in place of the one that calls it."""
+        key = (function.domain, function.name, function.overload)
+        if key in self.calls:
+            raise violation(f"the function {function.name} calls itself")
+        if len(operands) > len(function.input):
+            raise violation(f"inputs of {function.name}", given=len(operands), expected=len(function.input))
+        defaults = {proto.name: proto for proto in function.attribute_proto}
+        name = node.name or next(iter(node.output), "") or node.op_type
+        inner = Scope(
+            scope.block,
+            {**scope.versions, **_versions(function.opset_import)},
+            scope.folder,
+            prefix=f"{scope.prefix}{name}/",
+            bindings={**defaults, **protos},
+        )
+        given = [*operands, *[None] * (len(function.input) - len(operands))]
+        inner.values |= zip(function.input, given, strict=True)
+        self.calls.append(key)
+        self.fill(inner, function)
+        self.calls.pop()
+        return [inner.value(output) for output in function.output]
+
+    def _results(
+        self,
+        scope: Scope,
+        node: NodeProto,
+        domain: str,
+        operands: list[SSAValue | None],
+        protos: Mapping[str, AttributeProto],
+    ) -> Sequence[SSAValue | None]:
+        version = scope.versions.get(domain)
+        if version is None:
+            expected = several_domains(scope.versions)
+            raise violation(f'the model imports no opset of the domain "{domain}"', expected=expected)
+        if not node.op_type:
+            raise violation("the node has no op_type")
+        place = location(scope.prefix + (node.name or next(iter(node.output), "")))
+        told = [scope.told(name) for name in node.output]
+        if not domain and node.op_type == "Constant":
+            return _placed(scope, _constant(protos, scope.folder), place).results
+        attributes = values_of(protos, scope.folder)
+        unknown = any(value is not None and isinstance(value.type, UnknownType) for value in operands)
+        graphs = graphs_of(protos)
+        if domain or unknown or not _is_of_dialect(node.op_type, version):
+            regions = {name: self._region(scope, graph, None) for name, graph in graphs.items()}
+            types = [
+                (_or_unknown(type_) if name else NoneType())
+                for name, type_ in zip(node.output, told, strict=True)
+            ]
+            op = NodeOp(domain, node.op_type, operands, types, attributes, regions, version)
+            return _placed(scope, op, place).results
+        arguments = control.argument_types(node.op_type, operands, attributes, graphs)
+        regions = {name: self._region(scope, graph, arguments.get(name)) for name, graph in graphs.items()}
+        since = _since(node.op_type, version)
+        source = Source(node.op_type, since, operands, attributes, regions, told, scope.block, place)
+        upgrade(source)
+        return source.replaced or _placed(scope, _standard(source), place).results
+
+    def _region(self, scope: Scope, graph: GraphProto, types: Sequence[Attribute] | None) -> Region:
+        block = Block()
+        inner = scope.inner(block)
+        inner.add_weights(graph.initializer, graph.sparse_initializer)
+        inputs = [value for value in graph.input if value.name not in inner.weights]
+        types = [control.nameless(type_of(v.type)) for v in inputs] if types is None else types
+        if len(inputs) != len(types):
+            raise violation("inputs of a nested graph", given=len(inputs), expected=len(types))
+        for value, type_ in zip(inputs, types, strict=True):
+            inner.define(value.name, block.insert_arg(type_, len(block.args)))
+        self.fill(inner, graph)
+        outputs = [_required(inner, value.name) for value in graph.output]
+        block.add_op(YieldOp(*outputs))
+        return Region(block)
+
+
+def several_domains(versions: Versions) -> str:
+    return ", ".join(f'"{domain}" {version}' for domain, version in versions.items()) or "an opset_import"
+
+
+def _placed(scope: Scope, op: Operation, place: Any) -> Operation:
+    op.location = place
+    scope.block.add_op(op)
+    return op
+
+
+def _or_unknown(type_: Attribute | None) -> Attribute:
+    return UnknownType() if type_ is None else type_
+
+
+def _is_of_dialect(op_type: str, version: int) -> bool:
+    """Whether the dialect has the op; one of an opset that is younger than it may have another form."""
+    if version > onnx.defs.onnx_opset_version():
+        return False
+    return op_type in SIGNATURES or op_type in ("Upsample", "Scatter")
+
+
+def _since(op_type: str, version: int) -> int:
+    try:
+        schema = onnx.defs.get_schema(op_type, max_inclusive_version=version)
+    except onnx.defs.SchemaError:
+        hint = nearest(op_type, SIGNATURES)
+        raise violation(f"{op_type} is no op of opset {version}", hint=hint) from None
+    if schema.deprecated:
+        raise violation(f"{op_type} is no op of opset {version}: it left in {schema.since_version}")
+    return schema.since_version
+
+
+def _constant(protos: Mapping[str, AttributeProto], folder: Path | None) -> Operation:
+    if len(protos) != 1:
+        raise violation("attributes of Constant", given=len(protos), expected=1)
+    if "sparse_value" in protos:
+        return constant_op(dense_of_sparse(protos["sparse_value"].sparse_tensor, folder))
+    ((name, value),) = values_of(protos, folder).items()
+    return constant_op(constant_value(name, value))
+
+
+def _standard(node: Source) -> Operation:
+    """The op of a node in its newest form."""
+    cls = ops.op_class(node.op_type)
+    signature = cls.SIGNATURE
+    attributes = fitted(node.op_type, node.attributes, signature)
+    wanted = [a.name for a in signature.attributes if a.kind == "GRAPH"]
+    if sorted(wanted) != sorted(node.regions):
+        raise violation(f"graphs of {node.op_type}", given=sorted(node.regions), expected=sorted(wanted))
+    operands = _by_port(node, cls)
+    ports = signature.results
+    variadic = bool(ports) and ports[-1].option.startswith("*")
+    count = len(node.told) if variadic else len(ports)
+    if len(node.told) > count:
+        raise violation(f"outputs of {node.op_type}", given=len(node.told), expected=f"at most {count}")
+    told = [*node.told, *[None] * (count - len(node.told))]
+    if node.regions:
+        told = control.results(node, told)
+    ranks = ranks_of([type_ for type_ in told if type_ is not None]) if None not in told else ()
+    named = {
+        port.name: (tuple(v) if isinstance(v, list) else v) or None
+        for port, v in zip(signature.operands, operands, strict=True)
+    }
+    inferred = result_types(cls, named, attributes, count, ranks)
+    types = [control.settled(*pair) for pair in zip(inferred, told, strict=True)]
+    given: dict[str, Any] = {**attributes, **node.regions}
+    return cls(*operands, result_types=types, **given)
+
+
+def _by_port(node: Source, cls: type[Any]) -> list[Any]:
+    ports, given = cls.SIGNATURE.operands, list(node.operands)
+    found: list[Any] = []
+    for port in ports:
+        if port.option.startswith("*"):
+            if None in given:
+                raise violation(
+                    f"inputs of {node.op_type}", given="one that is left out", expected="all of them"
+                )
+            found.append(given)
+            given = []
+            continue
+        value = given.pop(0) if given else None
+        if value is None and port.option != "?":
+            raise violation(f"input {port.name} of {node.op_type} is missing")
+        found.append(value)
+    if given:
+        raise violation(
+            f"inputs of {node.op_type}", given=len(node.operands), expected=f"at most {len(ports)}"
+        )
+    return found

@@ -1,0 +1,120 @@
+"""What names stand for, in a graph of a model and in those around it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from onnx import AttributeProto, SparseTensorProto, TensorProto, ValueInfoProto
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from dialects.onnx.node import NodeOp
+from dialects.onnx.ops import ConstantOp
+from dialects.onnx.tensor_attributes import StringTensorAttr
+from dialects.support.diagnostics import Diagnostic, GradcError, location, nearest, violation
+from dialects.support.names import hint_of
+from gradc.importers.onnx.types import type_of
+from gradc.importers.onnx.weights import dense_of_sparse, tensor_attribute
+
+Versions = Mapping[str, int]
+"""The opset of each domain that a graph may use; the standard one is ''."""
+
+
+@dataclass
+class Scope:
+    """The values of one graph, which is written into a block.
+
+    `prefix` is put before the names of what a function holds, as a function may be called twice. `bindings`
+    are the attributes of its call.
+    """
+
+    block: Block
+    versions: Versions
+    folder: Path | None
+    parent: Scope | None = None
+    prefix: str = ""
+    bindings: Mapping[str, AttributeProto] = field(default_factory=dict)
+    values: dict[str, SSAValue | None] = field(default_factory=dict)
+    weights: dict[str, TensorProto | SparseTensorProto] = field(default_factory=dict)
+    infos: dict[str, ValueInfoProto] = field(default_factory=dict)
+
+    def inner(self, block: Block) -> Scope:
+        """That of a graph which a node of this one holds."""
+        return Scope(block, self.versions, self.folder, self, self.prefix, self.bindings)
+
+    def add_weights(self, dense: Iterable[TensorProto], sparse: Iterable[SparseTensorProto]) -> None:
+        """Initializers; each becomes a constant when it is first read."""
+        for name, tensor in (*((t.name, t) for t in dense), *((t.values.name, t) for t in sparse)):
+            if not name:
+                raise violation("an initializer has no name")
+            if name in self.weights:
+                raise violation(f'initializer "{name}" is given twice')
+            self.weights[name] = tensor
+
+    def define(self, name: str, value: SSAValue | None) -> None:
+        if name in self.values or name in self.weights:
+            raise violation(f'the name "{name}" is given twice')
+        self.values[name] = value
+        if value is not None:
+            value.name_hint = hint_of(self.prefix + name)
+
+    def value(self, name: str) -> SSAValue | None:
+        """What a name stands for, None for one that is left out."""
+        scope: Scope | None = self if name else None
+        while scope is not None:
+            if name in scope.values:
+                return scope.values[name]
+            if name in scope.weights:
+                return scope._constant(name)
+            scope = scope.parent
+        if name:
+            hint = nearest(name, self._known())
+            raise violation(f'the name "{name}" is read, and nothing before gives it', hint=hint)
+        return None
+
+    def told(self, name: str) -> Attribute | None:
+        """The type that the model says of a value."""
+        info = self.infos.get(name)
+        return None if info is None else type_of(info.type)
+
+    def _known(self) -> list[str]:
+        found, scope = [], self
+        while scope is not None:
+            found += [*scope.values, *scope.weights]
+            scope = scope.parent
+        return found if len(found) < 5000 else []
+
+    def _constant(self, name: str) -> SSAValue:
+        tensor = self.weights.pop(name)
+        try:
+            op = constant_op(attribute_of(tensor, self.folder))
+        except GradcError as error:
+            raise located(error, f'initializer "{name}"') from None
+        op.location = location(self.prefix + name)
+        self.block.add_op(op)
+        self.define(name, op.results[0])
+        return op.results[0]
+
+
+def located(error: GradcError, subject: str) -> GradcError:
+    """The error with a subject, unless it has one."""
+    return error.mapped(
+        lambda d: d if d.subject else Diagnostic(d.severity, d.message, subject, d.position, d.strict)
+    )
+
+
+def attribute_of(
+    tensor: TensorProto | SparseTensorProto, folder: Path | None
+) -> DenseIntOrFPElementsAttr | StringTensorAttr:
+    if isinstance(tensor, SparseTensorProto):
+        return dense_of_sparse(tensor, folder)
+    return tensor_attribute(tensor, folder)
+
+
+def constant_op(value: DenseIntOrFPElementsAttr | StringTensorAttr) -> Operation:
+    """Strings are no dense numbers: the class of Constant cannot hold them."""
+    if isinstance(value, DenseIntOrFPElementsAttr):
+        return ConstantOp(value)
+    return NodeOp("", "Constant", [], [value.type], {"value": value})

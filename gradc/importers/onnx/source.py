@@ -1,0 +1,69 @@
+"""A node on its way from a model to an op."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from xdsl.dialects.builtin import LocationAttr, TensorType
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from dialects.onnx.ops import ConstantOp
+from dialects.onnx.values import constant_of
+from dialects.support import shapes
+from dialects.support.diagnostics import violation
+
+
+@dataclass
+class Source:
+    """A node of the standard domain, whose form upgrades change in place.
+
+    `since` is the opset of the node's form, `told` what the model says of the types of the results.
+    """
+
+    op_type: str
+    since: int
+    operands: list[SSAValue | None]
+    attributes: dict[str, Attribute]
+    regions: dict[str, Region]
+    told: list[Attribute | None]
+    block: Block
+    location: LocationAttr
+    replaced: list[SSAValue | None] = field(default_factory=list)
+    """The results, where an upgrade wrote other ops for the node."""
+
+    def emit(self, op: Operation) -> SSAValue:
+        """Put an op before that of the node; its first result."""
+        op.location = self.location
+        self.block.add_op(op)
+        return op.results[0]
+
+    def constant(self, array: np.ndarray) -> SSAValue:
+        return self.emit(ConstantOp(array))
+
+    def ints(self, *values: int) -> SSAValue:
+        return self.constant(np.array(values, np.int64))
+
+    def operand(self, index: int) -> SSAValue:
+        found = self.optional(index)
+        if found is None:
+            raise violation(f"input {index} of {self.op_type} is missing")
+        return found
+
+    def optional(self, index: int) -> SSAValue | None:
+        return self.operands[index] if index < len(self.operands) else None
+
+    def set_operand(self, index: int, value: SSAValue) -> None:
+        self.operands += [None] * (index + 1 - len(self.operands))
+        self.operands[index] = value
+
+    def rank(self, index: int, why: str) -> int:
+        """The rank of an operand that the meaning of an old form depends on."""
+        value = self.operand(index)
+        if not isinstance(value.type, TensorType):
+            raise violation(f"rank of input {index} of {self.op_type}", given="unknown", expected=why)
+        return len(shapes.shape_of(value))
+
+    def known(self, index: int) -> np.ndarray | None:
+        value = self.optional(index)
+        return None if value is None else constant_of(value)

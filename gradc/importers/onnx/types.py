@@ -1,0 +1,71 @@
+"""Types of a model as types of the dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from onnx import TensorShapeProto, TypeProto
+from xdsl.dialects.builtin import UnrankedTensorType
+from xdsl.ir import Attribute
+
+from dialects.onnx.types import MapType, OptionalType, SequenceType, SparseTensorType, UnknownType
+from dialects.support import shapes
+from dialects.support.diagnostics import violation
+from dialects.support.dtypes import by_number
+from dialects.support.shapes import Written
+
+NO_NAMES = frozenset(("", "?", "None", "-1"))
+"""What exporters write for a dim of which they know nothing."""
+
+
+def type_of(proto: TypeProto, exact: bool = False) -> Attribute:
+    """The type that a proto says; UnknownType where it says none.
+
+    `exact` keeps the text of every dim; else one that only says that nothing is known is no name.
+    """
+    match proto.WhichOneof("value"):
+        case "tensor_type":
+            return _tensor(proto.tensor_type, exact)
+        case "sequence_type":
+            return SequenceType(type_of(proto.sequence_type.elem_type, exact))
+        case "optional_type":
+            return OptionalType(type_of(proto.optional_type.elem_type, exact))
+        case "map_type":
+            key = element_type(proto.map_type.key_type)
+            return MapType(key, type_of(proto.map_type.value_type, exact))
+        case "sparse_tensor_type":
+            return SparseTensorType(_tensor(proto.sparse_tensor_type, exact))
+        case "opaque_type":
+            raise violation("type", given=f"opaque {proto.opaque_type.name}", expected="a type of ONNX")
+        case _:
+            return UnknownType()
+
+
+def element_type(number: int) -> Attribute:
+    """The element type of a TensorProto.DataType."""
+    dtype = by_number(number)
+    if dtype is None:
+        raise violation("element type", given=number, expected="a TensorProto.DataType")
+    return dtype.mlir
+
+
+def _tensor(proto: TypeProto.Tensor | TypeProto.SparseTensor, exact: bool) -> Attribute:
+    if proto.elem_type == 0:
+        return UnknownType()
+    element = element_type(proto.elem_type)
+    if not proto.HasField("shape"):
+        return UnrankedTensorType(element)
+    return shapes.tensor_type(element, _dims(proto.shape, exact))
+
+
+def _dims(shape: TensorShapeProto, exact: bool) -> Sequence[Written]:
+    return [_dim(dim, exact) for dim in shape.dim]
+
+
+def _dim(dim: TensorShapeProto.Dimension, exact: bool) -> Written:
+    """A negative size is what old exporters write for an unknown one."""
+    if dim.HasField("dim_value"):
+        return dim.dim_value if dim.dim_value >= 0 else None
+    if not exact and dim.dim_param in NO_NAMES:
+        return None
+    return dim.dim_param or None

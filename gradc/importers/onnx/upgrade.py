@@ -1,0 +1,337 @@
+"""Nodes of old opsets in the newest form of their op, which is the one that the dialect has.
+
+onnx's own converter goes through another representation, which holds no sequences, functions or types as
+attributes, and leaves nested graphs as they are. So each change of an op's form is a function here, from
+the form before it; a form that means the same in the newest one needs none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import FloatAttr, TensorType
+from xdsl.ir import SSAValue
+
+from dialects.onnx import ops
+from dialects.onnx.attributes import text_attribute, to_python
+from dialects.support import shapes
+from dialects.support.attributes import int_attribute
+from dialects.support.diagnostics import Diagnostic, UnsupportedError, violation
+from dialects.support.dtypes import by_name, by_number, of_mlir
+from gradc.importers.onnx.source import Source
+
+Upgrade = Callable[[Source], None]
+
+
+def upgrade(node: Source) -> None:
+    """Bring a node to the newest form of its op, in place."""
+    if node.since < LAST_CONSUMING:
+        node.attributes.pop("consumed_inputs", None)
+    for before, change in UPGRADES.get(node.op_type, ()):
+        if node.since < before and not node.replaced:
+            change(node)
+
+
+LAST_CONSUMING = 6
+"""Before this opset ops had an attribute by which a runtime could reuse memory."""
+
+
+# Attributes that have become operands
+
+
+def _operand(index: int, name: str, dtype: str = "s64") -> Upgrade:
+    """A list of numbers that has become the operand of an index."""
+
+    def change(node: Source) -> None:
+        value = node.attributes.pop(name, None)
+        if value is not None and node.optional(index) is None:
+            known = by_name(dtype)
+            assert known is not None
+            node.set_operand(index, node.constant(np.array(to_python(value), known.numpy)))
+
+    return change
+
+
+def _scalar_like(index: int, name: str) -> Upgrade:
+    """A number that has become an operand of the type of the first one."""
+
+    def change(node: Source) -> None:
+        value = node.attributes.pop(name, None)
+        if isinstance(value, FloatAttr):
+            node.set_operand(index, node.constant(np.array(value.value.data, _numpy(node.operand(0)))))
+
+    return change
+
+
+def _numpy(value: SSAValue) -> np.dtype:
+    dtype = of_mlir(shapes.element_type_of(value))
+    assert dtype is not None
+    return dtype.numpy
+
+
+def _dropout(node: Source) -> None:
+    """Before training mode was an operand, a runtime for inference passed everything on."""
+    ratio = node.attributes.pop("ratio", None)
+    node.attributes.pop("is_test", None)
+    if isinstance(ratio, FloatAttr):
+        node.set_operand(1, node.constant(np.array(ratio.value.data, np.float32)))
+
+
+def _slice(node: Source) -> None:
+    starts, ends, axes = (node.attributes.pop(name, None) for name in ("starts", "ends", "axes"))
+    for index, value in enumerate((starts, ends, axes), 1):
+        if value is not None:
+            node.set_operand(index, node.constant(np.array(to_python(value), np.int64)))
+
+
+def _pad_1(node: Source) -> None:
+    if "paddings" in node.attributes:
+        node.attributes["pads"] = node.attributes.pop("paddings")
+
+
+def _pad_2(node: Source) -> None:
+    _operand(1, "pads")(node)
+    _scalar_like(2, "value")(node)
+
+
+def _top_k_1(node: Source) -> None:
+    value = node.attributes.pop("k", None)
+    if value is not None:
+        node.set_operand(1, node.constant(np.array([to_python(value)], np.int64)))
+
+
+def _tile_1(node: Source) -> None:
+    tiles, axis = node.known(1), node.known(2)
+    if tiles is None or axis is None:
+        raise violation("tiles and axis of Tile in the form of opset 1", expected="constants")
+    repeats = np.ones(node.rank(0, "known, for a Tile of opset 1"), np.int64)
+    repeats[int(axis.reshape(-1)[0])] = int(tiles.reshape(-1)[0])
+    node.operands = [node.operand(0), node.constant(repeats)]
+
+
+# Attributes whose values have changed
+
+
+def _default(name: str, value: int | str) -> Upgrade:
+    """What an attribute was while it was not given, or not there."""
+
+    def change(node: Source) -> None:
+        made = int_attribute(value) if isinstance(value, int) else text_attribute(value)
+        node.attributes.setdefault(name, made)
+
+    return change
+
+
+def _dropped(*names: str) -> Upgrade:
+    def change(node: Source) -> None:
+        for name in names:
+            node.attributes.pop(name, None)
+
+    return change
+
+
+def _words(name: str, changed: Mapping[str, str]) -> Upgrade:
+    def change(node: Source) -> None:
+        given = node.attributes.get(name)
+        if given is not None:
+            word = str(to_python(given))
+            node.attributes[name] = text_attribute(changed.get(word, word))
+
+    return change
+
+
+def _cast_1(node: Source) -> None:
+    """The type was a word."""
+    word = str(to_python(node.attributes["to"])) if "to" in node.attributes else ""
+    names = {dtype.onnx.upper(): dtype.number for dtype in map(by_number, range(1, 17)) if dtype}
+    if word.upper() not in names:
+        raise violation("to of Cast", given=word, expected=f"one of {', '.join(names)}")
+    node.attributes["to"] = int_attribute(names[word.upper()])
+
+
+def _integral(name: str) -> Upgrade:
+    """A number that was a float."""
+
+    def change(node: Source) -> None:
+        value = node.attributes.get(name)
+        if isinstance(value, FloatAttr):
+            node.attributes[name] = int_attribute(int(value.value.data))
+
+    return change
+
+
+# Broadcasting as it was before opset 7: on request, from an axis on
+
+
+def _broadcast(node: Source) -> None:
+    """The second operand's axes are those of the first from `axis` on; its last ones by default."""
+    axis, wanted = node.attributes.pop("axis", None), node.attributes.pop("broadcast", None)
+    if wanted is None or not to_python(wanted) or axis is None:
+        return
+    rank, own = (node.rank(i, f"known, for {node.op_type} of opset 6") for i in (0, 1))
+    start: Any = to_python(axis)
+    start = start + rank if start < 0 else start
+    trailing = rank - start - own
+    if trailing > 0:
+        axes = node.ints(*range(own, own + trailing))
+        node.operands[1] = node.emit(ops.UnsqueezeOp(node.operand(1), axes))
+
+
+def _slope(node: Source) -> None:
+    """One slope for each channel, the second axis."""
+    slope, rank = node.operand(1), node.rank(0, "known, for a PRelu of opset 6")
+    own = shapes.shape_of(slope) if isinstance(slope.type, TensorType) else ()
+    if len(own) == 1 and own != (1,) and rank > 2:
+        node.operands[1] = node.emit(ops.UnsqueezeOp(slope, node.ints(*range(1, rank - 1))))
+
+
+# Softmax of a matrix, before opset 13
+
+
+def _softmax(node: Source) -> None:
+    """Along all axes from `axis` on, 1 by default, as if they were one."""
+    rank = node.rank(0, f"known, for {node.op_type} of opset 12")
+    axis: Any = to_python(node.attributes.get("axis", int_attribute(1)))
+    axis = axis + rank if axis < 0 else axis
+    if axis == rank - 1:
+        node.attributes["axis"] = int_attribute(-1)
+        return
+    data = node.operand(0)
+    flat = node.emit(ops.FlattenOp(data, axis=axis))
+    made = node.emit(ops.op_class(node.op_type)(flat, axis=-1))
+    node.replaced = [node.emit(ops.ReshapeOp(made, node.emit(ops.ShapeOp(data))))]
+
+
+# Pools, normalizations and resizes
+
+
+def _batch_norm(node: Source) -> None:
+    """Of inference alone: training was told by other means."""
+    spatial = node.attributes.pop("spatial", None)
+    if spatial is not None and not to_python(spatial):
+        raise _refused("BatchNormalization with spatial = 0", "no newer form computes it")
+    node.attributes.pop("is_test", None)
+    node.told[1:] = []
+    node.attributes["training_mode"] = int_attribute(0)
+
+
+def _upsample(node: Source) -> None:
+    """A resize that rounds coordinates down."""
+    node.op_type = "Resize"
+    if "scales" in node.attributes:
+        _operand(2, "scales", "f32")(node)
+    elif "height_scale" in node.attributes or "width_scale" in node.attributes:
+        sides: list[Any] = [to_python(node.attributes.pop(n)) for n in ("height_scale", "width_scale")]
+        node.set_operand(2, node.constant(np.array([1, 1, *sides], np.float32)))
+    else:
+        node.operands = [node.operand(0), None, node.operand(1)]
+    _words("mode", {"bilinear": "linear"})(node)
+    _as_resize_10(node)
+
+
+def _resize_10(node: Source) -> None:
+    node.operands = [node.operand(0), None, node.operand(1)]
+    _as_resize_10(node)
+
+
+def _as_resize_10(node: Source) -> None:
+    node.attributes.setdefault("mode", text_attribute("nearest"))
+    node.attributes["coordinate_transformation_mode"] = text_attribute("asymmetric")
+    if to_python(node.attributes["mode"]) == "nearest":
+        node.attributes["nearest_mode"] = text_attribute("floor")
+
+
+def _resize_11(node: Source) -> None:
+    """Empty operands stood for absent ones."""
+    for index in (1, 2, 3):
+        value = node.optional(index)
+        if value is not None and isinstance(value.type, TensorType) and shapes.shape_of(value) == (0,):
+            node.operands[index] = None
+    if (
+        to_python(node.attributes.get("coordinate_transformation_mode", int_attribute(0)))
+        == "tf_half_pixel_for_nn"
+    ):
+        raise _refused("Resize with tf_half_pixel_for_nn", "opset 13 left that mode out")
+
+
+def _group_norm(node: Source) -> None:
+    """A scale and a bias for each group: now one for each channel."""
+    data = node.operand(0)
+    channels = shapes.shape_of(data)[1] if isinstance(data.type, TensorType) else None
+    groups: Any = to_python(node.attributes["num_groups"]) if "num_groups" in node.attributes else 0
+    if not isinstance(channels, int) or groups < 1 or channels % groups:
+        raise _refused("GroupNormalization of opset 18 with unknown channels", "its scale is that of a group")
+    for index in (1, 2):
+        column = node.emit(ops.UnsqueezeOp(node.operand(index), node.ints(1)))
+        spread = node.emit(ops.ExpandOp(column, node.ints(groups, channels // groups)))
+        node.operands[index] = node.emit(ops.ReshapeOp(spread, node.ints(channels)))
+
+
+def _scan_8(node: Source) -> None:
+    raise _refused("Scan of opset 8", "it runs over a batch; write the model with opset 9 or newer")
+
+
+def _scatter(node: Source) -> None:
+    node.op_type = "ScatterElements"
+
+
+def _split_18(node: Source) -> None:
+    """Equal parts were implied."""
+    if node.optional(1) is None:
+        node.attributes.setdefault("num_outputs", int_attribute(len(node.told)))
+
+
+def _split_1(node: Source) -> None:
+    _operand(1, "split")(node)
+
+
+def _dft(node: Source) -> None:
+    axis = node.attributes.pop("axis", int_attribute(1))
+    node.set_operand(2, node.constant(np.array(to_python(axis), np.int64)))
+
+
+def _refused(what: str, why: str) -> UnsupportedError:
+    return UnsupportedError(Diagnostic("error", f"{what}: {why}"))
+
+
+_ARITHMETIC = ("Add", "Sub", "Mul", "Div", "Pow", "And", "Or", "Xor", "Equal", "Greater", "Less")
+_REDUCTIONS = (
+    "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin",
+    "ReduceProd", "ReduceSumSquare",
+)  # fmt: skip
+
+UPGRADES: dict[str, tuple[tuple[int, Upgrade], ...]] = {
+    **dict.fromkeys(_ARITHMETIC, ((7, _broadcast),)),
+    **dict.fromkeys(_REDUCTIONS, ((18, _operand(1, "axes")),)),
+    **dict.fromkeys(("GRU", "LSTM", "RNN"), ((7, _dropped("output_sequence")),)),
+    **dict.fromkeys(("Softmax", "LogSoftmax", "Hardmax"), ((13, _softmax),)),
+    "BatchNormalization": ((14, _batch_norm),),
+    "Cast": ((6, _cast_1),),
+    "Clip": ((11, _scalar_like(1, "min")), (11, _scalar_like(2, "max"))),
+    "Concat": ((4, _default("axis", 1)),),
+    "DFT": ((20, _dft),),
+    "Dropout": ((12, _dropout),),
+    "Gemm": ((7, _dropped("broadcast")),),
+    "GlobalLpPool": ((2, _integral("p")),),
+    "GridSample": ((20, _words("mode", {"bilinear": "linear", "bicubic": "cubic"})),),
+    "GroupNormalization": ((21, _group_norm),),
+    "LpPool": ((2, _integral("p")),),
+    "PRelu": ((7, _slope),),
+    "Pad": ((2, _pad_1), (11, _pad_2)),
+    "ReduceSum": ((13, _operand(1, "axes")),),
+    "Reshape": ((5, _operand(1, "shape")),),
+    "Resize": ((11, _resize_10), (13, _resize_11)),
+    "RoiAlign": ((16, _default("coordinate_transformation_mode", "output_half_pixel")),),
+    "Scan": ((9, _scan_8),),
+    "Scatter": ((11, _scatter),),
+    "Slice": ((10, _slice),),
+    "Split": ((13, _split_1), (18, _split_18)),
+    "Squeeze": ((13, _operand(1, "axes")),),
+    "Tile": ((6, _tile_1),),
+    "TopK": ((10, _top_k_1),),
+    "Unsqueeze": ((13, _operand(1, "axes")),),
+    "Upsample": ((10, _upsample),),
+}
+"""Op -> the opset before which a form was another, and what makes the newer one of it; oldest first."""

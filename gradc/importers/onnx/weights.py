@@ -1,0 +1,121 @@
+"""Tensors of a model as dense attributes: the bytes of a weight are held once, and never copied."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from onnx import SparseTensorProto, TensorProto, numpy_helper
+from xdsl.dialects.builtin import ArrayAttr, BytesAttr, DenseIntOrFPElementsAttr, TensorType
+
+from dialects.onnx.attributes import text_attribute
+from dialects.onnx.tensor_attributes import SparseTensorAttr, StringTensorAttr
+from dialects.support import limits, shapes
+from dialects.support.dense import from_numpy, to_numpy
+from dialects.support.diagnostics import violation
+from dialects.support.dtypes import DType, StringType, by_number
+from gradc.model.foreign import external_range
+
+PACKED = frozenset(("s2", "u2", "s4", "u4", "f4_e2m1", "f6_e2m3", "f6_e3m2"))
+"""Types of which a byte of a model may hold several; one of ours holds one."""
+
+
+def tensor_attribute(proto: TensorProto, folder: Path | None) -> DenseIntOrFPElementsAttr | StringTensorAttr:
+    """The attribute of a tensor, whose data may be in another file of the model's folder."""
+    dtype = by_number(proto.data_type)
+    if dtype is None:
+        raise violation("element type", given=proto.data_type, expected="a TensorProto.DataType")
+    if any(dim < 0 for dim in proto.dims):
+        raise violation("dims", given=list(proto.dims), expected="no negative one")
+    if dtype.name == "string":
+        return _strings(proto)
+    if proto.data_location == TensorProto.EXTERNAL:
+        return _dense(proto, dtype, _external(proto, dtype, folder))
+    if proto.HasField("raw_data"):
+        return _dense(proto, dtype, proto.raw_data)
+    return _listed(proto)
+
+
+def dense_of_sparse(proto: SparseTensorProto, folder: Path | None) -> DenseIntOrFPElementsAttr:
+    """The whole of a sparse tensor, zeros and all."""
+    sparse = sparse_attribute(proto, folder)
+    shape = sparse.type.get_shape()
+    limits.check("constant-elements", math.prod(shape), "elements of a sparse tensor")
+    values, indices = to_numpy(sparse.values), to_numpy(sparse.indices)
+    whole = np.zeros(shape, values.dtype)
+    bounds = [math.prod(shape)] if indices.ndim == 1 else shape
+    columns = [indices] if indices.ndim == 1 else list(indices.T)
+    for column, bound in zip(columns, bounds, strict=True):
+        if column.size and not 0 <= column.min() <= column.max() < bound:
+            raise violation("indices of a sparse tensor", expected=f"from 0 to {bound - 1}")
+    if indices.ndim == 1:
+        whole.reshape(-1)[indices] = values
+    else:
+        whole[tuple(columns)] = values
+    return from_numpy(whole)
+
+
+def sparse_attribute(proto: SparseTensorProto, folder: Path | None) -> SparseTensorAttr:
+    values, indices = (tensor_attribute(part, folder) for part in (proto.values, proto.indices))
+    if isinstance(values, StringTensorAttr) or isinstance(indices, StringTensorAttr):
+        raise violation("values of a sparse tensor", given="strings", expected="numbers")
+    if any(dim < 0 for dim in proto.dims):
+        raise violation("dims", given=list(proto.dims), expected="no negative one")
+    return SparseTensorAttr(values, indices, shapes.tensor_type(values.type.element_type, proto.dims))
+
+
+def _strings(proto: TensorProto) -> StringTensorAttr:
+    words = ArrayAttr(map(text_attribute, proto.string_data))
+    if math.prod(proto.dims) != len(words):
+        raise violation(
+            "strings", given=len(words), expected=f"{math.prod(proto.dims)} for {list(proto.dims)}"
+        )
+    return StringTensorAttr(words, TensorType(StringType(), list(proto.dims)))
+
+
+def _dense(proto: TensorProto, dtype: DType, data: bytes) -> DenseIntOrFPElementsAttr:
+    if dtype.name in PACKED:
+        _check_length(data, _packed_bytes(proto.dims, dtype))
+        return _unpacked(proto, data)
+    _check_length(data, math.prod(proto.dims) * dtype.numpy.itemsize)
+    return DenseIntOrFPElementsAttr(shapes.tensor_type(dtype.mlir, proto.dims), BytesAttr(data))  # pyright: ignore
+
+
+def _unpacked(proto: TensorProto, data: bytes) -> DenseIntOrFPElementsAttr:
+    packed = TensorProto(data_type=proto.data_type, dims=proto.dims, raw_data=data)
+    return _listed(packed)
+
+
+def _packed_bytes(dims: Sequence[int], dtype: DType) -> int:
+    bits = int(dtype.name.partition("_")[0].lstrip("suf"))
+    return math.ceil(math.prod(dims) * bits / 8)
+
+
+def _check_length(data: bytes, expected: int) -> None:
+    if len(data) != expected:
+        raise violation("bytes of a tensor", given=len(data), expected=expected)
+
+
+def _listed(proto: TensorProto) -> DenseIntOrFPElementsAttr:
+    """Of a tensor that has its elements one by one, or several in a byte."""
+    try:
+        return from_numpy(numpy_helper.to_array(proto))
+    except (ValueError, TypeError, OverflowError) as error:
+        raise violation(f"elements of a tensor of {list(proto.dims)}: {error}") from None
+
+
+def _external(proto: TensorProto, dtype: DType, folder: Path | None) -> bytes:
+    if folder is None:
+        hint = "give the path of the model's file"
+        raise violation("external data of a model that is no file", hint=hint)
+    path, offset, length = external_range(proto, folder)
+    count = math.prod(proto.dims)
+    expected = _packed_bytes(proto.dims, dtype) if dtype.name in PACKED else count * dtype.numpy.itemsize
+    if length is not None and length != expected:
+        raise violation("length of external data", given=length, expected=expected)
+    with open(path, "rb") as file:
+        file.seek(offset, os.SEEK_SET)
+        return file.read(expected)

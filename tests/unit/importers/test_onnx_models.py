@@ -1,0 +1,229 @@
+"""ONNX models as sources: what is read of them, and that nothing changes which nobody asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from support.onnx_models import edge, is_same, model_of, run
+
+import gradc
+from dialects.onnx.node import NodeOp
+from dialects.onnx.ops import ConstantOp
+from dialects.support.dense import to_numpy
+from dialects.support.names import hint_of, name_of_hint, name_of_value
+from gradc.importers.onnx import import_onnx
+
+X = np.arange(-6, 6, dtype=np.float32).reshape(4, 3)
+FEEDS = {"x": X, "c": np.array(True), "n": np.array(3)}
+
+
+def compiled(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The compiled model, which has the same edge and gives the same results."""
+    found = gradc.compile(model).model
+    assert edge(found) == edge(model)
+    assert all(map(is_same, run(model, FEEDS), run(found, FEEDS)))
+    return found
+
+
+def kinds(model: onnx.ModelProto) -> list[str]:
+    return [node.op_type for node in model.graph.node]
+
+
+NAMES = ["x0", "/layer/0/Conv_output_0", "onnx::Conv_193", "457", "x:0", "a b", "é", "$2f", "_1", "a_1_2"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_survives(name: str):
+    hint = hint_of(name)
+    assert hint is not None
+    assert name_of_hint(hint) == name
+    model = model_of("g (float[4,3] x) => (float[4,3] y) { t = Exp(x)  y = Neg(t) }")
+    first, second = model.graph.node
+    first.output[0] = second.input[0] = first.name = name
+    found = compiled(model)
+    assert [node.name for node in found.graph.node] == [name, "y"]
+    assert list(found.graph.node[1].input) == [name]
+    names = [name_of_value(value) for op in import_onnx(model).walk() for value in op.results]
+    assert names == [name, "y"]
+
+
+MODELS = {
+    "absent operand": "g (float[4,3] x) => (float[4,3] y) <float lo = {0}> { y = Clip(x, , lo) }",
+    "unknown dims": "g (float[N,?] x) => (float[N,M] y) { y = Abs(x) }",
+    "a shadowless branch": """g (bool c, float[4,3] x) => (float[A,B] y) {
+        t = Neg(x)
+        y = If (c) <
+            then_branch = a () => (float[4,3] u) { u = Add(t, x) },
+            else_branch = b () => (float[4,3] v) { v = Identity(t) }>
+    }""",
+    "a loop": """g (int64 n, float[4,3] x) => (float[4,3] y, float[K,4,3] z) {
+        go = Constant <value = bool {1}> ()
+        y, z = Loop (n, go, x) <body = b (int64 i, bool on, float[4,3] s)
+            => (bool keep, float[4,3] t, float[4,3] u) {
+                keep = Identity(on)
+                t = Add(s, x)
+                u = Neg(s)
+            }>
+    }""",
+    "a scan": """g (float[4,3] x) => (float[3] y, float[4,3] z) {
+        s = Constant <value = float[3] {1, 2, 3}> ()
+        y, z = Scan (s, x) <num_scan_inputs = 1, body = b (float[3] a, float[3] e)
+            => (float[3] t, float[3] u) {
+                t = Mul(a, e)
+                u = Sub(a, e)
+            }>
+    }""",
+    "a sequence": """g (float[4,3] x) => (seq(float[4,3]) y) { t = Neg(x)  y = SequenceConstruct(x, t) }""",
+    "an optional": """g (float[4,3] x) => (optional(float[4,3]) y) { y = Optional(x) }""",
+    "a result that is an input": """g (float[4,3] x) => (float[4,3] y, float[4,3] z) {
+        y = Neg(x)
+        z = Identity(x)
+    }""",
+    "nodes in any order": "g (float[4,3] x) => (float[4,3] y) { y = Neg(t)  t = Exp(x) }",
+    "an unused weight": "g (float[4,3] x) => (float[4,3] y) <float w = {1}, int8 v = {1}> { y = Mul(x, w) }",
+    "numbers as constants": """g (float[4,3] x) => (float[4,3] y) {
+        a = Constant <value_float = 2.5> ()
+        b = Constant <value_floats = [1.0, 2.0, 3.0]> ()
+        i = Constant <value_ints = [4, 3]> ()
+        e = Expand(b, i)
+        t = Mul(x, a)
+        y = Add(t, e)
+    }""",
+    "strings": """g (float[4,3] x) => (string[1] y, float[4,3] z) {
+        y = Constant <value_strings = ["é"]> ()
+        z = Neg(x)
+    }""",
+    "of another domain": """g (float[4,3] x) => (float[4,3] y) {
+        t = com.microsoft.Gelu(x)
+        y = Neg(t)
+    }""",
+    "of another domain, behind it all": """g (float[4,3] x) => (float[4,3] y) {
+        t = com.microsoft.FastGelu(x)
+        s = Shape(t)
+        r = Reshape(t, s)
+        y = Add(r, x)
+    }""",
+}
+
+
+@pytest.mark.parametrize("text", MODELS.values(), ids=MODELS)
+def test_the_result_is_that_of_the_model(text: str):
+    model = model_of(text, **({"com.microsoft": 1} if "microsoft" in text else {}))
+    compiled(model)
+
+
+def test_a_result_that_is_left_out():
+    model = model_of("""g (float[4,3] x) => (float[1,4,2] y) <int64[1] a = {0}, float[1] one = {1}> {
+        s = Constant <value_ints = [1, 2, 3]> ()
+        r = Constant <value_ints = [1, 2, 2]> ()
+        v = Expand(one, s)
+        w = Expand(one, r)
+        u = Unsqueeze(x, a)
+        t, y = RNN <hidden_size = 2> (u, v, w)
+    }""")
+    model.graph.node[-1].output[0] = ""
+    assert list(compiled(model).graph.node[-1].output) == ["", "y"]
+
+
+def test_an_unknown_rank_stays_unknown():
+    model = model_of("g (float[N] x) => (float[N] y) { y = Neg(x) }")
+    for value in (*model.graph.input, *model.graph.output):
+        value.type.tensor_type.ClearField("shape")
+    found = compiled(model)
+    assert [value.type.tensor_type.HasField("shape") for value in found.graph.input] == [False]
+
+
+def test_types_of_other_domains_are_unknown_and_no_result_is_lost():
+    model = model_of(MODELS["of another domain, behind it all"], **{"com.microsoft": 1})
+    module = import_onnx(model)
+    nodes = [op.title for op in module.walk() if isinstance(op, NodeOp)]
+    assert nodes == ["com.microsoft.FastGelu", "Shape", "Reshape", "Add"]
+
+
+FUNCTIONS = """g (float[4,3] x) => (float[4,3] y) {
+    t = own.twice <factor = 3.0> (x)
+    y = own.twice (t)
+}
+<domain: "own", opset_import: ["" : 18, "own" : 1]>
+twice <factor: float = 2.0> (a) => (b) {
+    f = Constant <value_float: float = @factor> ()
+    s = own.scaled(a, f)
+    b = Add(s, s)
+}
+<domain: "own", opset_import: ["" : 18]>
+scaled (a, f) => (b) { b = Mul(a, f) }
+"""
+
+
+def test_functions_are_written_where_they_are_called():
+    model = model_of(FUNCTIONS, own=1)
+    assert kinds(compiled(model)) == ["Mul", "Add", "Mul", "Add"]
+    assert not compiled(model).functions
+
+
+def test_weights_are_held_once_and_equal_ones_merge():
+    model = model_of("g (float[4,3] x) => (float[4,3] y) { t = Mul(x, w)  y = Add(t, v) }")
+    for name in "wv":
+        model.graph.initializer.append(numpy_helper.from_array(X, name))
+    constants = [op for op in import_onnx(model).walk() if isinstance(op, ConstantOp)]
+    assert all(isinstance(op.value.data.data, bytes) for op in constants)
+    assert len(compiled(model).graph.initializer) == 1
+
+
+def test_an_initializer_that_is_an_input_is_a_weight():
+    """As it is for a runtime, which need not be given it."""
+    weight = "<float[3] w = {1, 2, 3}>"
+    model = model_of(f"g (float[4,3] x, float[3] w) => (float[4,3] y) {weight} {{ y = Mul(x, w) }}")
+    assert [value.name for value in compiled(model).graph.input] == ["x"]
+
+
+def test_a_sparse_initializer():
+    model = model_of("g (float[4,3] x) => (float[4,3] y) { y = Mul(x, w) }")
+    values = numpy_helper.from_array(np.array([1, 2], np.float32), "w")
+    for indices in (np.array([0, 11]), np.array([[0, 0], [3, 2]])):
+        del model.graph.sparse_initializer[:]
+        places = numpy_helper.from_array(indices, "places")
+        model.graph.sparse_initializer.append(helper.make_sparse_tensor(values, places, [4, 3]))
+        (tensor,) = compiled(model).graph.initializer
+        assert np.flatnonzero(numpy_helper.to_array(tensor)).tolist() == [0, 11]
+
+
+DTYPES = [
+    TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.DOUBLE, TensorProto.INT8, TensorProto.UINT16,
+    TensorProto.UINT64, TensorProto.BOOL, TensorProto.COMPLEX64, TensorProto.FLOAT8E4M3FN, TensorProto.INT4,
+    TensorProto.UINT4, TensorProto.FLOAT4E2M1, TensorProto.INT32,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=TensorProto.DataType.Name)
+@pytest.mark.parametrize("raw", [True, False], ids=["raw", "listed"])
+def test_weights_of_every_type(dtype: Any, raw: bool):
+    """Of an odd number of elements, as some types have two in a byte."""
+    numbers = np.array([0, 1, 1], helper.tensor_dtype_to_np_dtype(dtype))
+    array = numpy_helper.from_array(numbers) if raw else helper.make_tensor("w", dtype, [3], [0, 1, 1])
+    array.name = "w"
+    value = helper.make_tensor_value_info("y", dtype, [3])
+    graph = helper.make_graph([helper.make_node("Identity", ["w"], ["y"])], "g", [], [value], [array])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 25)])
+    (constant,) = [op for op in import_onnx(model).walk() if isinstance(op, ConstantOp)]
+    assert to_numpy(constant.value).tobytes() == numbers.tobytes()
+
+
+def test_what_a_model_says_of_itself_stays():
+    model = model_of("g (float[4,3] x) => (float[4,3] y) { y = Neg(x) }")
+    helper.set_model_props(model, {"author": "me", "gradc.graph": "of another compilation"})
+    found = {entry.key: entry.value for entry in compiled(model).metadata_props}
+    assert found["author"] == "me"
+    assert "gradc.graph" not in found
+
+
+def test_the_opset_is_what_the_ops_need():
+    model = model_of("g (float[4,3] x) => (float[4,3] y) { y = Neg(x) }", opset=21)
+    assert compiled(model).opset_import[0].version == 18
+    model = model_of("g (float[4,3] x) => (float[4,3] y) { y = Gelu(x) }", opset=21)
+    assert compiled(model).opset_import[0].version == 20
+    assert gradc.compile(model, opset=21).model.opset_import[0].version == 21
