@@ -92,6 +92,10 @@ class Forward:
             assert found is not None
         return found
 
+    def given(self, index: int) -> Expr | None:
+        """A result that is there already, None if the rule has to make it."""
+        return self.results[index] if index < len(self.results) else None
+
     def operand(self, index: int) -> Expr | None:
         """An operand, None if it is absent."""
         return self.operands[index] if index < len(self.operands) else None
