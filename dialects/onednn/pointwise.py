@@ -178,6 +178,12 @@ BACKWARD = (
         from_dst=lambda y, g: g * y * (1 - y),
     ),
     BackwardRow(
+        "SoftPlusBackward",
+        "diff_dst[i] / (1 + exp(-beta src[i]))",
+        lambda x, g, beta: g * sigmoid(beta * x),
+        STEEPNESS,
+    ),
+    BackwardRow(
         "SqrtBackward",
         "diff_dst[i] / (2 sqrt(src[i])); by dst, diff_dst[i] / (2 dst[i])",
         lambda x, g: g / (2 * np.sqrt(x)),

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from dialects.onednn import linear, norm, pointwise, prelu, reduce, structure
+from dialects.onednn import linear, norm, pointwise, prelu, reduce, softmax, structure
 from dialects.onednn.families import (
     BinaryOp,
     ChoiceOp,
@@ -42,6 +42,9 @@ FAMILIES: Mapping[str, tuple[type[RowOp], Sequence[Row]]] = MappingProxyType(
         "indexing": (structure.IndexingOp, structure.INDEXING),
         "dropping": (structure.DroppingOp, structure.DROPPING),
         "bias": (linear.BiasOp, linear.BIAS),
+        "softmax": (softmax.SharesOp, softmax.SOFTMAX),
+        "log softmax": (softmax.LogSharesOp, softmax.LOG_SOFTMAX),
+        "softmax backward": (softmax.SharesBackwardOp, softmax.SOFTMAX_BACKWARD),
         "layer normalization": (norm.LayerNormalizationOp, norm.LAYER_NORMALIZATION),
     }
 )

@@ -7,6 +7,7 @@ from dialects.onednn.families import BinaryOp, ChoiceOp, ComparisonOp, Reduction
 from dialects.onednn.linear import BiasOp
 from dialects.onednn.norm import LayerNormalizationOp
 from dialects.onednn.prelu import RectifierBackwardOp, RectifierOp
+from dialects.onednn.softmax import LogSharesOp, SharesBackwardOp, SharesOp
 from dialects.onednn.structure import CastingOp, DroppingOp, IndexingOp, JoiningOp, PermutingOp, ReshapingOp
 from dialects.onednn.row import Row
 
@@ -438,6 +439,17 @@ class SigmoidBackwardOp(UnaryBackwardOp):
     KIND: ClassVar[str]
     use_dst: bool
 
+class SoftPlusBackwardOp(UnaryBackwardOp):
+    """The gradient of a function of each element.
+
+    diff_src[i] = diff_dst[i] / (1 + exp(-beta src[i])).
+
+    C1 one float dtype on both ports; C2 equal shapes.
+    """
+
+    KIND: ClassVar[str]
+    beta: float
+
 class SqrtBackwardOp(UnaryBackwardOp):
     """The gradient of a function of each element.
 
@@ -655,6 +667,55 @@ class BiasAddOp(BiasOp):
 
     KIND: ClassVar[str]
     data_format: str
+
+class SoftMaxOp(SharesOp):
+    """The share of each exponential in the sum of those along an axis.
+
+    dst[i] = exp(src[i]) / s, s the sum of exp(src[j]), j along the axis; stats is log(s); with inf_as_zero
+    both are 0 where all src[j] are -inf.
+
+    C1 a float dtype; dst has that of src, f32 for a half src, or a half type for src of f32; stats is f32; C2
+    axis from -rank to rank - 1.
+    """
+
+    KIND: ClassVar[str]
+    axis: int
+    mode: str
+
+class LogSoftmaxOp(LogSharesOp):
+    """The logarithm of the share of each exponential in the sum of those along an axis.
+
+    dst[i] = src[i] - log(sum of exp(src[j])), j along the axis.
+
+    C1 a float dtype; C2 axis from -rank to rank - 1.
+    """
+
+    KIND: ClassVar[str]
+    axis: int
+
+class SoftMaxBackwardOp(SharesBackwardOp):
+    """The gradient of a softmax by its result, which is the second input.
+
+    diff_src[i] = dst[i] (diff_dst[i] - sum of dst[j] diff_dst[j]), j along the axis.
+
+    C1 one float dtype on both ports; diff_src has it, or f32; C2 equal shapes; C3 axis from -rank to rank -
+    1.
+    """
+
+    KIND: ClassVar[str]
+    axis: int
+
+class LogSoftmaxBackwardOp(SharesBackwardOp):
+    """The gradient of a softmax by its result, which is the second input.
+
+    diff_src[i] = diff_dst[i] - exp(dst[i]) sum of diff_dst[j], j along the axis.
+
+    C1 one float dtype on both ports; diff_src has it, or f32; C2 equal shapes; C3 axis from -rank to rank -
+    1.
+    """
+
+    KIND: ClassVar[str]
+    axis: int
 
 class LayerNormOp(LayerNormalizationOp):
     """Slices over the last axes, brought to mean 0 and variance 1, then scaled and shifted.

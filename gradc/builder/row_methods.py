@@ -605,6 +605,22 @@ class RowMethods(GraphBuilder):
         """
         return self._row("SigmoidBackward", [src, diff_dst], {"use_dst": use_dst, **unknown}, name, result_shape)
 
+    def soft_plus_backward(
+        self,
+        src: Value = REQUIRED,
+        diff_dst: Value = REQUIRED,
+        *,
+        beta: float | None = None,
+        name: str | None = None,
+        result_shape: Dims | None = None,
+        **unknown: Never,
+    ) -> Value:
+        """The gradient of a function of each element.
+
+        diff_src[i] = diff_dst[i] / (1 + exp(-beta src[i])).
+        """
+        return self._row("SoftPlusBackward", [src, diff_dst], {"beta": beta, **unknown}, name, result_shape)
+
     def sqrt_backward(
         self,
         src: Value = REQUIRED,
@@ -896,6 +912,75 @@ class RowMethods(GraphBuilder):
         dst[i] = src[i] + bias[c], c the channel of i.
         """
         return self._row("BiasAdd", [src, bias], {"data_format": data_format, **unknown}, name, result_shape)
+
+    def softmax(
+        self,
+        src: Value = REQUIRED,
+        *,
+        axis: int | None = None,
+        mode: str | None = None,
+        name: str | None = None,
+        result_shapes: Sequence[Dims | None] | None = None,
+        result_dtype: npt.DTypeLike | None = None,
+        **unknown: Never,
+    ) -> tuple[Value, Value]:
+        """The share of each exponential in the sum of those along an axis.
+
+        dst[i] = exp(src[i]) / s, s the sum of exp(src[j]), j along the axis; stats is log(s); with
+        inf_as_zero both are 0 where all src[j] are -inf.
+        """
+        given = {"axis": axis, "mode": mode, **unknown}
+        dst, stats = self._row_results("SoftMax", [src], given, name, result_shapes, result_dtype)
+        return dst, stats
+
+    def log_softmax(
+        self,
+        src: Value = REQUIRED,
+        *,
+        axis: int | None = None,
+        name: str | None = None,
+        result_shape: Dims | None = None,
+        **unknown: Never,
+    ) -> Value:
+        """The logarithm of the share of each exponential in the sum of those along an axis.
+
+        dst[i] = src[i] - log(sum of exp(src[j])), j along the axis.
+        """
+        return self._row("LogSoftmax", [src], {"axis": axis, **unknown}, name, result_shape)
+
+    def softmax_backward(
+        self,
+        diff_dst: Value = REQUIRED,
+        dst: Value = REQUIRED,
+        *,
+        axis: int | None = None,
+        name: str | None = None,
+        result_shape: Dims | None = None,
+        result_dtype: npt.DTypeLike | None = None,
+        **unknown: Never,
+    ) -> Value:
+        """The gradient of a softmax by its result, which is the second input.
+
+        diff_src[i] = dst[i] (diff_dst[i] - sum of dst[j] diff_dst[j]), j along the axis.
+        """
+        return self._row("SoftMaxBackward", [diff_dst, dst], {"axis": axis, **unknown}, name, result_shape, result_dtype)
+
+    def log_softmax_backward(
+        self,
+        diff_dst: Value = REQUIRED,
+        dst: Value = REQUIRED,
+        *,
+        axis: int | None = None,
+        name: str | None = None,
+        result_shape: Dims | None = None,
+        result_dtype: npt.DTypeLike | None = None,
+        **unknown: Never,
+    ) -> Value:
+        """The gradient of a softmax by its result, which is the second input.
+
+        diff_src[i] = diff_dst[i] - exp(dst[i]) sum of diff_dst[j], j along the axis.
+        """
+        return self._row("LogSoftmaxBackward", [diff_dst, dst], {"axis": axis, **unknown}, name, result_shape, result_dtype)
 
     def layer_norm(
         self,

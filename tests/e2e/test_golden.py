@@ -36,7 +36,8 @@ KINDS = {"InterpolateBackward", "ConvolutionBackwardData", "ConvTransposeBackwar
 WITHOUT_CASES = {
     *("Clamp", "ClampBackward", "HardSigmoid", "HardSigmoidBackward", "Pow", "Reciprocal"),
     *("SoftPlus", "SquaredDifference", "Concat", "LayerNorm"),
-    *("StaticReshape", "StaticTranspose", "Dropout"),
+    *("StaticReshape", "StaticTranspose", "Dropout", "SoftMax", "SoftMaxBackward"),
+    *("LogSoftmax", "LogSoftmaxBackward", "SoftPlusBackward"),
 }
 """Kinds of which there is no document; tests/property/test_rows.py has them."""
 

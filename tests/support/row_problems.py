@@ -17,6 +17,7 @@ from dialects.onednn.linear import BiasOp, ChannelOp
 from dialects.onednn.norm import LayerNormalizationOp
 from dialects.onednn.prelu import RectifierBackwardOp, RectifierOp
 from dialects.onednn.row_classes import row_class
+from dialects.onednn.softmax import SharesBackwardOp, SharesOp
 from dialects.onednn.structure import DroppingOp, JoiningOp, PermutingOp, ReshapingOp
 from dialects.support import dtypes
 from dialects.support.attributes import AttributeSpec, documented_attributes
@@ -162,6 +163,7 @@ _LEAST_RANKS: dict[type[RowOp], int] = {ChannelOp: 2}
 
 _SHAPES = {
     BiasOp: _bias_shapes,
+    SharesBackwardOp: lambda shape, *_: [shape] * 2,
     DroppingOp: lambda shape, *_: [shape, (), (1,), ()],
     RectifierOp: lambda *given: _slope_shapes(*given)[:2],
     RectifierBackwardOp: _slope_shapes,
@@ -188,7 +190,18 @@ def _order(shape: tuple[int, ...], rng: np.random.Generator) -> dict[str, Any]:
     return {"order": axes if rng.random() < 0.8 else []}
 
 
+def _axis(shape: tuple[int, ...], rng: np.random.Generator) -> dict[str, Any]:
+    """The default of 1 is none of a vector."""
+    if len(shape) > 1 and rng.random() < 0.3:
+        return {}
+    return {
+        "axis": int(rng.integers(1 if len(shape) > 1 else 0, len(shape)))
+        - len(shape) * bool(rng.random() < 0.5)
+    }
+
+
 _ATTRIBUTES: dict[type[RowOp], Callable[[tuple[int, ...], np.random.Generator], dict[str, Any]]] = {
+    **dict.fromkeys((SharesOp, SharesBackwardOp), _axis),
     PermutingOp: _order,
     ReshapingOp: _reshaped,
 }

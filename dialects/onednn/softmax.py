@@ -1,0 +1,154 @@
+"""Shares of a whole, and their gradients."""
+
+from __future__ import annotations
+
+from abc import ABC
+from typing import ClassVar
+
+import numpy as np
+from xdsl.dialects.builtin import TensorType, f32
+from xdsl.ir import SSAValue
+from xdsl.irdl import operand_def, result_def
+
+from dialects.onednn.families import RowOp
+from dialects.onednn.row import Row
+from dialects.support.attributes import INT, word
+from dialects.support.dtypes import HALVES
+from dialects.support.shapes import element_type_of, shape_of, tensor_type
+
+FIRST, LAST = INT.with_default(1), INT.with_default(-1)
+MODE = word("none", "inf_as_zero", default="none")
+
+
+def _same_or_f32(dtype: str) -> tuple[str, ...]:
+    return (dtype, "f32") if dtype in HALVES else (dtype,)
+
+
+class SharesOp(RowOp, ABC):
+    """dst has along an axis the shares of exp(src) in their sum; stats is the logarithm of the sum."""
+
+    SUMMARY: ClassVar = "The share of each exponential in the sum of those along an axis."
+    CONSTRAINTS: ClassVar = (
+        "C1 a float dtype; dst has that of src, f32 for a half src, or a half type for src of f32; stats is "
+        "f32; C2 axis from -rank to rank - 1."
+    )
+    CHOOSES_DTYPE: ClassVar = True
+    PORTS: ClassVar = ("src",)
+    RESULTS: ClassVar = ("dst", "stats")
+
+    src = operand_def(TensorType)
+    dst = result_def(TensorType)
+    stats = result_def(TensorType)
+
+    @classmethod
+    def result_dtypes(cls, dtype: str) -> tuple[str, ...]:
+        return (dtype, *HALVES) if dtype == "f32" else _same_or_f32(dtype)
+
+    def required_results(self) -> int:
+        return 1
+
+    def infer_result_types(self) -> tuple[TensorType, ...]:
+        dtype = self._check_dtype("src", self.src)
+        axis, shape = self.checked_axis(self.src), shape_of(self.src)
+        sums = (*shape[:axis], 1, *shape[axis + 1 :])
+        kept = element_type_of(self.src) if dtype == "f64" else f32
+        return (tensor_type(self.check_chosen(dtype), shape), tensor_type(kept, sums))
+
+    def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
+        return self.ROW.meaning(*operands, axis=self.checked_axis(self.src), mode=self.value("mode"))
+
+
+class LogSharesOp(RowOp, ABC):
+    """dst[i] is the logarithm of the share of exp(src[i])."""
+
+    SUMMARY: ClassVar = "The logarithm of the share of each exponential in the sum of those along an axis."
+    CONSTRAINTS: ClassVar = "C1 a float dtype; C2 axis from -rank to rank - 1."
+    PORTS: ClassVar = ("src",)
+    RESULTS: ClassVar = ("dst",)
+
+    src = operand_def(TensorType)
+    dst = result_def(TensorType)
+
+    def infer_result_types(self) -> tuple[TensorType, ...]:
+        self._check_dtype("src", self.src)
+        self.checked_axis(self.src)
+        return (tensor_type(element_type_of(self.src), shape_of(self.src)),)
+
+    def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
+        return (self.ROW.meaning(*operands, axis=self.checked_axis(self.src)),)
+
+
+class SharesBackwardOp(RowOp, ABC):
+    """The gradient of a softmax, or of its logarithm, by its result."""
+
+    SUMMARY: ClassVar = "The gradient of a softmax by its result, which is the second input."
+    CONSTRAINTS: ClassVar = (
+        "C1 one float dtype on both ports; diff_src has it, or f32; C2 equal shapes; C3 axis from -rank to "
+        "rank - 1."
+    )
+    CHOOSES_DTYPE: ClassVar = True
+    PORTS: ClassVar = ("diff_dst", "dst")
+    RESULTS: ClassVar = ("diff_src",)
+
+    diff_dst = operand_def(TensorType)
+    dst = operand_def(TensorType)
+    diff_src = result_def(TensorType)
+
+    @classmethod
+    def result_dtypes(cls, dtype: str) -> tuple[str, ...]:
+        return _same_or_f32(dtype)
+
+    def infer_result_types(self) -> tuple[TensorType, ...]:
+        ports: list[tuple[str, SSAValue]] = [("diff_dst", self.diff_dst), ("dst", self.dst)]
+        self.check_same_dtype(ports)
+        dtype = self.check_chosen(self._check_dtype("dst", self.dst))
+        common = self._check_equal_shapes(ports)
+        self.checked_axis(self.dst)
+        return (tensor_type(dtype, common),)
+
+    def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
+        return (self.ROW.meaning(*operands, axis=self.checked_axis(self.dst)),)
+
+
+def shares(src: np.ndarray, axis: int, mode: str) -> tuple[np.ndarray, np.ndarray]:
+    """Of a row of -inf there are none: NaN, or 0."""
+    largest = src.max(axis, keepdims=True, initial=-np.inf)
+    terms = np.exp(src - largest)
+    total = terms.sum(axis, keepdims=True)
+    dst, stats = terms / total, np.log(total) + largest
+    if mode == "none":
+        return dst, stats
+    return np.where(largest == -np.inf, 0, dst), np.where(largest == -np.inf, 0, stats)
+
+
+def log_shares(src: np.ndarray, axis: int) -> np.ndarray:
+    centred = src - src.max(axis, keepdims=True, initial=-np.inf)
+    return centred - np.log(np.exp(centred).sum(axis, keepdims=True))
+
+
+SOFTMAX = (
+    Row(
+        "SoftMax",
+        "exp(src[i]) / s, s the sum of exp(src[j]), j along the axis; stats is log(s); with inf_as_zero both "
+        "are 0 where all src[j] are -inf",
+        shares,
+        {"axis": FIRST, "mode": MODE},
+    ),
+)
+LOG_SOFTMAX = (
+    Row("LogSoftmax", "src[i] - log(sum of exp(src[j])), j along the axis", log_shares, {"axis": LAST}),
+)
+SOFTMAX_BACKWARD = (
+    Row(
+        "SoftMaxBackward",
+        "dst[i] (diff_dst[i] - sum of dst[j] diff_dst[j]), j along the axis",
+        lambda g, y, axis: y * (g - (g * y).sum(axis, keepdims=True)),
+        {"axis": FIRST},
+    ),
+    Row(
+        "LogSoftmaxBackward",
+        "diff_dst[i] - exp(dst[i]) sum of diff_dst[j], j along the axis",
+        lambda g, y, axis: g - np.exp(y) * g.sum(axis, keepdims=True),
+        {"axis": LAST},
+    ),
+)
