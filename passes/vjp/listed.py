@@ -62,13 +62,13 @@ REFUSED: Mapping[str, str] = MappingProxyType(
 
 OWED: frozenset[str] = frozenset(
     (
-        *("AffineGrid", "Attention", "AveragePool", "BatchNormalization", "CausalConvWithState", "Col2Im"),
+        *("AffineGrid", "Attention", "AveragePool", "CausalConvWithState", "Col2Im"),
         *("Conv", "ConvTranspose", "CumProd", "DFT", "DeformConv", "DequantizeLinear", "GRU"),
-        *("GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool", "GridSample", "GroupNormalization", "If"),
-        *("InstanceNormalization", "LRN", "LSTM", "LayerNormalization", "LinearAttention", "LogSoftmax"),
+        *("GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool", "GridSample", "If"),
+        *("LRN", "LSTM", "LinearAttention"),
         *("Loop", "LpNormalization", "LpPool", "MaxPool", "MaxUnpool", "MeanVarianceNormalization"),
-        *("NegativeLogLikelihoodLoss", "RMSNormalization", "RNN", "Resize", "RoiAlign", "RotaryEmbedding"),
-        *("STFT", "Scan", "Softmax", "SoftmaxCrossEntropyLoss", "SwiGLU", "TensorScatter"),
+        *("NegativeLogLikelihoodLoss", "RNN", "Resize", "RoiAlign", "RotaryEmbedding"),
+        *("STFT", "Scan", "SoftmaxCrossEntropyLoss", "SwiGLU", "TensorScatter"),
     )
 )
 """The ops for which a rule is still to be written."""

@@ -6,13 +6,14 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
 from dialects.onnx import traits
-from passes.vjp import index, linear, pointwise, reduce, shape
+from passes.vjp import index, linear, norm, pointwise, reduce, shape
 from passes.vjp.forward import Rule
 
 RULES: Mapping[str, Rule] = MappingProxyType(
     {
         **index.RULES,
         **linear.RULES,
+        **norm.RULES,
         **pointwise.RULES,
         **reduce.RULES,
         **shape.RULES,

@@ -15,10 +15,9 @@ from xdsl.ir import Block, Region, SSAValue
 from dialects.onnx import ops as onnx
 from dialects.support.dtypes import of_numpy
 from dialects.support.entry import set_names, update_function_type
-from dialects.support.shapes import tensor_type
+from dialects.support.shapes import element_type_of, tensor_type
 from passes.emit.expressions import Operators
 from passes.vjp import pointwise
-from passes.vjp.walk import is_float
 
 INF = 2**31 - 1
 
@@ -102,7 +101,9 @@ def _applied(problem: Problem, values: list[SSAValue | None], e: Operators) -> S
     given: list[Any] = [values] if ports[0].option not in ("", "optional") and len(ports) == 1 else values
     extra = {} if problem.results is None else {"results": problem.results}
     results = e.emit.all(cls(*given, **extra, **problem.attributes))
-    return [result for result in results if is_float(result)]
+    if problem.op == "BatchNormalization" and "training_mode" not in problem.attributes:
+        return results[:1]  # the others are those of training
+    return [result for result in results if element_type_of(result) == f64]
 
 
 B = np.array
@@ -194,6 +195,22 @@ INDEX = (
     P("OneHot", B([[0, 2], [1, -1]]), B(3), (2,), axis=1),
 )  # fmt: skip
 
+NORM = (
+    P("Softmax", (2, 3, 4)),
+    P("Softmax", (2, 3, 4), axis=1),
+    P("LogSoftmax", (2, 3)),
+    P("LogSoftmax", (2, 3, 2), axis=0),
+    P("LayerNormalization", (3, 4), (4,), (4,)),
+    P("LayerNormalization", (2, 3, 4), (3, 1), None, axis=1, epsilon=0.1),
+    P("RMSNormalization", (3, 4), (4,)),
+    P("RMSNormalization", (2, 3, 4), (3, 4), axis=-2, epsilon=0.1),
+    P("InstanceNormalization", (2, 3, 4), (3,), (3,), epsilon=0.1),
+    P("GroupNormalization", (2, 4, 3), (4,), (4,), num_groups=2),
+    P("GroupNormalization", (2, 4), (4,), (4,), num_groups=2),
+    P("BatchNormalization", (2, 3, 4), (3,), (3,), (3,), (3,), low=0.3, epsilon=0.1),
+    P("BatchNormalization", (2, 3, 4), (3,), (3,), (3,), (3,), low=0.3, training_mode=1, momentum=0.3),
+)
+
 _BOUNDED = {
     "Acos": (-0.9, 0.9), "Acosh": (1.1, 4), "Asin": (-0.9, 0.9), "Atanh": (-0.9, 0.9), "Log": (0.2, 3),
     "Sqrt": (0.2, 3), "Reciprocal": (0.3, 2), "Tan": (-1.2, 1.2),
@@ -239,7 +256,7 @@ VALUES: Mapping[str, Callable[[Problem], Problem]] = {
 
 def problems() -> Iterator[Problem]:
     """Each with all sizes known, with none, and with its integers given at run time, where that is one."""
-    for problem in (*POINTWISE, *LINEAR, *REDUCE, *SHAPE, *INDEX):
+    for problem in (*POINTWISE, *LINEAR, *NORM, *REDUCE, *SHAPE, *INDEX):
         problem = VALUES.get(problem.op, lambda p: p)(problem)
         yield problem
         yield replace(problem, sizes="unknown")
