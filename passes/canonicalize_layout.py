@@ -23,6 +23,7 @@ from dialects.support import layouts
 from dialects.support.documented_op import Declared, build, documented_attributes
 from dialects.support.shapes import shape_of
 from passes.emit.rewriting import Emitter, replace, rewrite, simplify
+from passes.onednn.conv import library_weights
 
 ConvOp = ConvolutionBackwardDataOp | ConvTransposeBackwardDataOp
 
@@ -60,18 +61,4 @@ def _canonical_weights(op: ConvOp, target: str, page_weights: bool, emit: Emitte
     n = len(shape_of(op.weights)) - 2
     perm = layouts.permutation(op.weights_format, target, n)
     weights = emit(onnx.TransposeOp(op.weights, perm=perm))
-    return _library_weights(weights, op.groups, emit) if page_weights else weights
-
-
-def _library_weights(weights: SSAValue, groups: int, emit: Emitter) -> SSAValue:
-    """(C/g, O, K...) to (C, O/g, K...): split O by group, move the groups in front, join them with C/g.
-
-    Input channel i of group q is c = q C/g + i and output channel j of it o = q O/g + j, so
-    library[q C/g + i, j] = page[i, q O/g + j].
-    """
-    per_group, out_channels, *kernel = (dim for dim in shape_of(weights) if isinstance(dim, int))
-    split = emit.ints([per_group, groups, out_channels // groups, *kernel])
-    joined = emit.ints([groups * per_group, out_channels // groups, *kernel])
-    parts = emit(onnx.ReshapeOp(weights, split))
-    perm = [1, 0, *range(2, len(kernel) + 3)]
-    return emit(onnx.ReshapeOp(emit(onnx.TransposeOp(parts, perm=perm)), joined))
+    return library_weights(weights, op.groups, emit) if page_weights else weights

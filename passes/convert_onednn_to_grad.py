@@ -25,7 +25,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from dataclasses import replace as replace_field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -34,13 +33,13 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
 from dialects.grad.conv import conv_backward_data, conv_transpose_backward_data, take_window
-from dialects.grad.geometry import ConvAxis, Pads, Window
+from dialects.grad.geometry import Pads
 from dialects.onednn.base import OneDNNConvOp, OneDNNOp
 from dialects.onednn.conv_transpose import ConvTransposeBackwardDataOp, ConvTransposeBackwardDataProblem
 from dialects.onednn.convolution import ConvolutionBackwardDataOp, ConvolutionBackwardDataProblem
 from dialects.onednn.families import RowOp
 from dialects.onednn.interpolate import InterpolateBackwardOp
-from dialects.onnx import ops as onnx
+from dialects.onednn.windows import known_pads
 from dialects.support import layouts
 from dialects.support.shapes import shape_of
 from passes.emit.expressions import Operators
@@ -48,6 +47,14 @@ from passes.emit.rewriting import Emitter, replace, rewrite
 from passes.emit.shape_math import ShapeMath
 from passes.emit.templates import templates, write_alike
 from passes.onednn.rows import in_onnx
+from passes.onednn.run_time_pads import (
+    begin_of,
+    conv_axes,
+    convolved_everywhere,
+    library_total,
+    padded,
+    same_sides,
+)
 from passes.resize.backward import ResizeAxis, emit_resize_backward
 
 _KNOWN = templates()
@@ -81,8 +88,8 @@ class ConvertConvolution(RewritePattern):
 
 def _convolution(op: ConvolutionBackwardDataOp, emit: Emitter) -> SSAValue:
     problem = op.problem()
-    pads = [pad for pad in problem.pads if pad is not None]
-    if op.has_runtime_shape or len(pads) != len(problem.pads):
+    pads = known_pads(problem.pads)
+    if op.has_runtime_shape or pads is None:
         return _windowed(op, problem, emit)
     return emit(_static(op, problem, pads))
 
@@ -91,17 +98,13 @@ def _spatial_axes(op: OneDNNConvOp) -> tuple[int, ...]:
     return layouts.spatial_axes(op.data_format, len(op.strides))
 
 
-def _conv_axes(windows: Sequence[Window], pads: Sequence[Pads]) -> list[ConvAxis]:
-    return [ConvAxis(window, *pad) for window, pad in zip(windows, pads, strict=True)]
-
-
 def _static(op: ConvolutionBackwardDataOp, problem: ConvolutionBackwardDataProblem, pads: Sequence[Pads]):
     residue = [
         window.residue(x, *pad)
         for window, x, pad in zip(problem.windows, problem.src, pads, strict=True)
         if isinstance(x, int)
     ]
-    axes = _conv_axes(problem.windows, pads)
+    axes = conv_axes(problem.windows, pads)
     layout = op.data_format
     return conv_backward_data(op.diff_dst, op.weights, axes, residue, problem.groups, layout)
 
@@ -112,7 +115,7 @@ def _windowed(
     """The gradient over the full extent s (Y - 1) + Ke; diff_src is its window [pb, pb + X)."""
     n = len(problem.windows)
     math = ShapeMath(emit)
-    axes = _conv_axes(problem.windows, [(0, 0)] * n)
+    axes = conv_axes(problem.windows, [(0, 0)] * n)
     layout, spatial = op.data_format, _spatial_axes(op)
     full = emit(conv_backward_data(op.diff_dst, op.weights, axes, [0] * n, problem.groups, layout))
     if op.dst_shape_input is not None:
@@ -135,7 +138,7 @@ def _pads_begin(
         return math.vector([begin for begin, _ in op.given_pads()])
     windows = problem.windows
     if op.auto_pad_rule == "library":
-        total = _library_total(windows, size, math)
+        total = library_total(windows, size, math)
     else:
         y = math.sizes(op.diff_dst, _spatial_axes(op))
         padding = op.output_padding or (0,) * len(windows)
@@ -143,22 +146,11 @@ def _pads_begin(
         constants = [w.full_size(0) + p for w, p in zip(windows, padding, strict=True)]
         span = math.add(math.mul(y, math.vector([w.stride for w in windows])), math.vector(constants))
         total = math.max(math.sub(span, size), 0)
-    return _begin_of(total, op, math)
+    return begin_of(total, _odd_at_end(op), math)
 
 
-def _library_total(windows: Sequence[Window], size: SSAValue, math: ShapeMath) -> SSAValue:
-    """max(0, Ke - (X mod s, or s where that is 0)) = max(0, Ke - (X - s ((X - 1) div s)))."""
-    strides = math.vector([w.stride for w in windows])
-    whole = math.mul(strides, math.div(math.sub(size, math.vector([1])), strides))
-    rest = math.sub(size, whole)
-    return math.max(math.sub(math.vector([w.extent for w in windows]), rest), 0)
-
-
-def _begin_of(total: SSAValue, op: OneDNNConvOp, math: ShapeMath) -> SSAValue:
-    """The begin's share of a total: the smaller half if the odd one goes to the end."""
-    less = math.div(total, math.vector([2]))
-    odd_at_end = (op.auto_pad == "same_upper") == (op.auto_pad_rule == "library")
-    return less if odd_at_end else math.sub(total, less)
+def _odd_at_end(op: OneDNNConvOp) -> bool:
+    return (op.auto_pad == "same_upper") == (op.auto_pad_rule == "library")
 
 
 @dataclass
@@ -180,51 +172,15 @@ class ConvertConvTranspose(RewritePattern):
         self, op: ConvTransposeBackwardDataOp, problem: ConvTransposeBackwardDataProblem, emit: Emitter
     ) -> SSAValue:
         windows, groups, layout = problem.windows, problem.groups, op.data_format
-        pads = [pad for pad in problem.pads if pad is not None]
         diff_dst: SSAValue = op.diff_dst
-        if known := len(pads) == len(problem.pads):
-            axes = _conv_axes(windows, pads)
-        elif self.strict_ieee:
-            axes = [_everywhere(window) for window in windows]
-        else:
-            diff_dst = _padded(op, windows, emit)
-            axes = _conv_axes(windows, [(0, 0)] * len(windows))
-        value = emit(conv_transpose_backward_data(diff_dst, op.weights, axes, groups, layout))
-        return value if known or not self.strict_ieee else _strided(op, value, windows, emit)
-
-
-def _padded(op: ConvTransposeBackwardDataOp, windows: Sequence[Window], emit: Emitter) -> SSAValue:
-    math = ShapeMath(emit)
-    begin, end = _same_pads(op, windows, math)
-    axes, rank = _spatial_axes(op), len(shape_of(op.diff_dst))
-    sides = [math.spread(side, axes, rank) for side in (begin, end)]
-    return emit(onnx.PadOp(op.diff_dst, math.concat(sides)))
-
-
-def _same_pads(
-    op: ConvTransposeBackwardDataOp, windows: Sequence[Window], math: ShapeMath
-) -> tuple[SSAValue, SSAValue]:
-    total = _library_total(windows, math.sizes(op.diff_dst, _spatial_axes(op)), math)
-    begin = _begin_of(total, op, math)
-    return begin, math.sub(total, begin)
-
-
-def _everywhere(window: Window) -> ConvAxis:
-    """Stride 1, and pads with which every place of the window that meets the data is one."""
-    edge = window.extent - 1
-    return ConvAxis(replace_field(window, stride=1), edge, edge)
-
-
-def _strided(
-    op: ConvTransposeBackwardDataOp, value: SSAValue, windows: Sequence[Window], emit: Emitter
-) -> SSAValue:
-    """Of all Y + Ke - 1 places those at x s - pb + Ke - 1, of which the last is at most Y + pe - 1."""
-    math = ShapeMath(emit)
-    begin, end = _same_pads(op, windows, math)
-    edges = math.vector([window.extent - 1 for window in windows])
-    stop = math.add(math.sizes(op.diff_dst, _spatial_axes(op)), end)
-    steps = math.vector([window.stride for window in windows])
-    return emit(onnx.SliceOp(value, math.sub(edges, begin), stop, math.vector(_spatial_axes(op)), steps))
+        pads = known_pads(problem.pads)
+        if pads is None:
+            sides = same_sides(diff_dst, layout, windows, _odd_at_end(op), ShapeMath(emit))
+            if self.strict_ieee:
+                return convolved_everywhere(diff_dst, op.weights, windows, groups, layout, sides, emit)
+            diff_dst, pads = padded(diff_dst, layout, sides, emit), [(0, 0)] * len(windows)
+        axes = conv_axes(windows, pads)
+        return emit(conv_transpose_backward_data(diff_dst, op.weights, axes, groups, layout))
 
 
 class ConvertInterpolate(RewritePattern):

@@ -3,7 +3,7 @@
 1. A ConvolutionBackwardData whose size is known loses its `dst_shape` (input and attribute): the
    result type says it.
 2. `auto_pad` of a convolution whose sizes are known becomes pads_begin and pads_end.
-3. `output_padding` goes with it: the sizes and pads imply it.
+3. `output_padding` of a gradient goes with it: the sizes and pads imply it.
 
 What depends on run-time sizes stays for the conversion to `grad`, which writes it as arithmetic in
 the graph.
@@ -19,9 +19,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from dialects.grad.geometry import Pads
-from dialects.onednn.base import OneDNNConvOp
+from dialects.onednn.base import WindowedOp
+from dialects.onednn.conv_forward import ForwardConvOp
 from dialects.onednn.conv_transpose import ConvTransposeBackwardDataOp
 from dialects.onednn.convolution import ConvolutionBackwardDataOp
+from dialects.onednn.windows import known_pads
 from dialects.support.attributes import INTS
 from dialects.support.interfaces import refine_results
 from passes.emit.rewriting import refresh_function_types
@@ -36,6 +38,8 @@ class ResolveAutoPadPass(ModulePass):
             if isinstance(inner, ConvolutionBackwardDataOp):
                 _resolve_backward(inner)
             elif isinstance(inner, ConvTransposeBackwardDataOp):
+                _resolve_pads(inner, inner.problem().pads, "output_padding")
+            elif isinstance(inner, ForwardConvOp):
                 _resolve_pads(inner, inner.problem().pads)
         refresh_function_types(op)
 
@@ -47,14 +51,15 @@ def _resolve_backward(op: ConvolutionBackwardDataOp) -> None:
     pads = op.problem().pads
     op.operands = op.operands[:2]
     op.properties.pop("dst_shape", None)
-    _resolve_pads(op, pads)
+    _resolve_pads(op, pads, "output_padding")
 
 
-def _resolve_pads(op: OneDNNConvOp, pads: Sequence[Pads | None]) -> None:
-    known = [pad for pad in pads if pad is not None]
-    if len(known) != len(pads):
+def _resolve_pads(op: WindowedOp, pads: Sequence[Pads | None], *implied: str) -> None:
+    """`implied` are further attributes that sizes and pads imply."""
+    known = known_pads(pads)
+    if known is None:
         return
-    for name in ("auto_pad", "auto_pad_rule", "output_padding"):
+    for name in ("auto_pad", "auto_pad_rule", *implied):
         op.properties.pop(name, None)
     op.properties["pads_begin"] = INTS.encode([begin for begin, _ in known])
     op.properties["pads_end"] = INTS.encode([end for _, end in known])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
@@ -26,6 +26,24 @@ IMPLIED = "source.implied"
 """The attribute of an op that names another one, which an option or the form of the source gave it."""
 
 DATA_FORMAT = word("NCX", "NXC", default="NXC", hints=_ONNX_LAYOUTS)
+AUTO_PAD = word("none", "same_upper", "same_lower", "valid", default="none", synonyms={"notset": "none"})
+
+
+OIX_OR_XIO = word(
+    "OIX",
+    "XIO",
+    default="XIO",
+    hints=dict.fromkeys(("iox", "xoi"), "ConvTranspose uses IOX and XOI, Convolution OIX and XIO"),
+)
+IOX_OR_XOI = word(
+    "IOX",
+    "XOI",
+    default="XOI",
+    hints=dict.fromkeys(
+        ("oix", "xio"),
+        "ConvTranspose uses IOX and XOI; the newer page that lists OIX and XIO is in error",
+    ),
+)
 
 
 class OneDNNOp(DocumentedOp, Remarks, ABC):
@@ -101,8 +119,120 @@ class OneDNNOp(DocumentedOp, Remarks, ABC):
         return "; ".join(notes)
 
 
-class OneDNNConvOp(OneDNNOp, KnowsOperands, ABC):
-    """The attributes of the convolution family, and their checks.
+class WindowedOp(OneDNNOp, ABC):
+    """An op that slides a window along the spatial axes. Its classes declare the attributes."""
+
+    if TYPE_CHECKING:
+        strides: tuple[int, ...]
+        pads_begin: tuple[int, ...]
+        pads_end: tuple[int, ...]
+        auto_pad: str
+        data_format: str
+
+    def normalise(self) -> None:
+        super().normalise()
+        if self.is_given("dilations") and is_padding(self._list("dilations"), 1) and self.operands:
+            rank = len(shape_of(self.operands[0])) - 2
+            self.properties["dilations"] = INTS.encode([1] * max(rank, 1))
+
+    @property
+    def is_same(self) -> bool:
+        return self.auto_pad.startswith("same")
+
+    def channels_first(self, value: SSAValue) -> Shape:
+        """The shape of a data tensor, in NCX order."""
+        return layouts.reorder(shape_of(value), self.data_format, "NCX")
+
+    def check_window_lists(self, spatial_rank: int) -> None:
+        """Lengths and ranges of the lists that every window has."""
+        self.check_list("strides", spatial_rank, 1)
+        self.check_list("pads_begin", spatial_rank, 0)
+        self.check_list("pads_end", spatial_rank, 0)
+
+    def check_list(self, name: str, spatial_rank: int, low: int, hint: str = "") -> None:
+        values = self.value(name)
+        if len(values) != spatial_rank:
+            raise self.error(
+                f"length of {name}",
+                given=f"{len(values)} {list(values)}",
+                expected=f"{spatial_rank}, one value per spatial axis",
+            )
+        for letter, value in zip(axis_letters(spatial_rank), values, strict=True):
+            if value < low:
+                expected = "a positive value" if low else "a non-negative value"
+                raise self.error(f"{name} axis {letter}", given=value, expected=expected, hint=hint)
+
+    def given_pads(self) -> list[tuple[int, int]]:
+        """The pads where `auto_pad` is `none` (as given) or `valid` (zero)."""
+        if self.auto_pad == "valid":
+            return [(0, 0)] * len(self.pads_begin)
+        return list(zip(self.pads_begin, self.pads_end, strict=True))
+
+    def ignored_pads_remark(self) -> Iterator[Diagnostic]:
+        given = (*self.pads_begin, *self.pads_end)
+        if self.auto_pad != "none" and any(given):
+            yield self.remark(
+                f"pads_begin {list(self.value('pads_begin'))} and pads_end {list(self.value('pads_end'))} "
+                f"are ignored: auto_pad is {self.value('auto_pad')}"
+            )
+
+
+class WeightedOp(WindowedOp, ABC):
+    """A convolution of either direction: the positions of its window have weights."""
+
+    if TYPE_CHECKING:
+        dilations: tuple[int, ...]
+        groups: int
+        weights_format: str
+
+    def format_hint(self, value: SSAValue, channels: int) -> str:
+        """What to say where a data tensor has other than the wanted channels."""
+        other = "NXC" if self.data_format == "NCX" else "NCX"
+        shape = shape_of(value)
+        fits = shape[layouts.axis_of(other, "C", len(shape) - 2)] == channels
+        guess = f"did you mean data_format {other}?" if fits else ""
+        return "; ".join(filter(None, [guess, self.default_note("data_format", "weights_format")]))
+
+    def check_lists(self, spatial_rank: int) -> None:
+        """Lengths and ranges of the per-axis lists."""
+        self.check_window_lists(spatial_rank)
+        self.check_list("dilations", spatial_rank, 1, "1 means dense")
+        if self.groups < 1:
+            raise self.error("groups", given=self.groups, expected="a positive value")
+
+    def static_weights(self, value: SSAValue, spatial_rank: int) -> tuple[int, ...]:
+        shape = shape_of(value)
+        if len(shape) != spatial_rank + 2:
+            raise self.error(
+                "rank of weights",
+                given=f"{len(shape)} {show(value)}",
+                expected=f"{spatial_rank + 2}, that of {self.PORTS[0]}",
+                hint="groups are folded into the channels: there is no group axis",
+            )
+        static = shapes.static(shape)
+        if static is None:
+            raise self.error("shape of weights", given=show(value), expected="sizes known at compile time")
+        self.check_sizes("weights", static, self.weights_format)
+        return static
+
+    def divides(self, channels: int, what: str) -> None:
+        groups = self.groups
+        if channels % groups:
+            divisors = ", ".join(str(d) for d in range(1, channels + 1) if channels % d == 0)
+            raise self.error(
+                "groups",
+                given=groups,
+                expected=f"a divisor of {what} = {channels} ({channels} % {groups} = {channels % groups})",
+                hint=f"divisors: {divisors}",
+            )
+
+    def windows(self, kernel: Sequence[int]) -> tuple[Window, ...]:
+        strides, dilations = self.strides, self.dilations
+        return tuple(Window(k, s, d) for k, s, d in zip(kernel, strides, dilations, strict=True))
+
+
+class OneDNNConvOp(WeightedOp, KnowsOperands, ABC):
+    """The attributes of the gradients of convolutions, and their checks.
 
     `auto_pad_rule` is gradc's own: the page and the library compute the pads of `same_*` differently
     (`documented` is the page, `library` what oneDNN 3 does).
@@ -114,9 +244,7 @@ class OneDNNConvOp(OneDNNOp, KnowsOperands, ABC):
     pads_begin = required(INTS)
     pads_end = required(INTS)
     dilations = required(INTS)
-    auto_pad = defaulted(
-        word("none", "same_upper", "same_lower", "valid", default="none", synonyms={"notset": "none"})
-    )
+    auto_pad = defaulted(AUTO_PAD)
     output_padding = optional(INTS)
     groups = defaulted(INT.with_default(1))
     data_format = defaulted(DATA_FORMAT)
@@ -146,87 +274,10 @@ class OneDNNConvOp(OneDNNOp, KnowsOperands, ABC):
         shape = (None, self.out_channels, *(None,) * (len(shape_of(diff_dst)) - 2))
         yield diff_dst, layouts.reorder(shape, "NCX", self.data_format)
 
-    def normalise(self) -> None:
-        super().normalise()
-        if self.is_given("dilations") and is_padding(self._list("dilations"), 1) and self.operands:
-            rank = len(shape_of(self.operands[0])) - 2
-            self.properties["dilations"] = INTS.encode([1] * max(rank, 1))
-
-    @property
-    def is_same(self) -> bool:
-        return self.auto_pad.startswith("same")
-
-    def channels_first(self, value: SSAValue) -> Shape:
-        """The shape of a data tensor, in NCX order."""
-        return layouts.reorder(shape_of(value), self.data_format, "NCX")
-
-    def format_hint(self, value: SSAValue, channels: int) -> str:
-        """What to say where a data tensor has other than the wanted channels."""
-        other = "NXC" if self.data_format == "NCX" else "NCX"
-        shape = shape_of(value)
-        fits = shape[layouts.axis_of(other, "C", len(shape) - 2)] == channels
-        guess = f"did you mean data_format {other}?" if fits else ""
-        return "; ".join(filter(None, [guess, self.default_note("data_format", "weights_format")]))
-
     def check_lists(self, spatial_rank: int) -> None:
-        """Lengths and ranges of the per-axis lists."""
-        self._check_list("strides", spatial_rank, 1)
-        self._check_list("dilations", spatial_rank, 1, "1 means dense")
-        self._check_list("pads_begin", spatial_rank, 0)
-        self._check_list("pads_end", spatial_rank, 0)
+        super().check_lists(spatial_rank)
         if self.is_given("output_padding"):
-            self._check_list("output_padding", spatial_rank, 0)
-        if self.groups < 1:
-            raise self.error("groups", given=self.groups, expected="a positive value")
-
-    def _check_list(self, name: str, spatial_rank: int, low: int, hint: str = "") -> None:
-        values = self.value(name)
-        if len(values) != spatial_rank:
-            raise self.error(
-                f"length of {name}",
-                given=f"{len(values)} {list(values)}",
-                expected=f"{spatial_rank}, one value per spatial axis",
-            )
-        for letter, value in zip(axis_letters(spatial_rank), values, strict=True):
-            if value < low:
-                expected = "a positive value" if low else "a non-negative value"
-                raise self.error(f"{name} axis {letter}", given=value, expected=expected, hint=hint)
-
-    def static_weights(self, value: SSAValue, spatial_rank: int) -> tuple[int, ...]:
-        shape = shape_of(value)
-        if len(shape) != spatial_rank + 2:
-            raise self.error(
-                "rank of weights",
-                given=f"{len(shape)} {show(value)}",
-                expected=f"{spatial_rank + 2}, that of diff_dst",
-                hint="groups are folded into the channels: there is no group axis",
-            )
-        static = shapes.static(shape)
-        if static is None:
-            raise self.error("shape of weights", given=show(value), expected="sizes known at compile time")
-        self.check_sizes("weights", static, self.value("weights_format"))
-        return static
-
-    def divides(self, channels: int, what: str) -> None:
-        groups = self.groups
-        if channels % groups:
-            divisors = ", ".join(str(d) for d in range(1, channels + 1) if channels % d == 0)
-            raise self.error(
-                "groups",
-                given=groups,
-                expected=f"a divisor of {what} = {channels} ({channels} % {groups} = {channels % groups})",
-                hint=f"divisors: {divisors}",
-            )
-
-    def windows(self, kernel: Sequence[int]) -> tuple[Window, ...]:
-        strides, dilations = self.strides, self.dilations
-        return tuple(Window(k, s, d) for k, s, d in zip(kernel, strides, dilations, strict=True))
-
-    def given_pads(self) -> list[tuple[int, int]]:
-        """The pads where `auto_pad` is `none` (as given) or `valid` (zero)."""
-        if self.auto_pad == "valid":
-            return [(0, 0)] * len(self.pads_begin)
-        return list(zip(self.pads_begin, self.pads_end, strict=True))
+            self.check_list("output_padding", spatial_rank, 0)
 
     def open_rule_remark(self, letter: str) -> Diagnostic:
         """Where the two rules differ for some sizes, and only run time knows which these are."""
@@ -236,14 +287,6 @@ class OneDNNConvOp(OneDNNOp, KnowsOperands, ABC):
             f"auto_pad {self.value('auto_pad')} axis {letter}: the pads follow at run time from the {rule} "
             f"rule; for some sizes the {other} rule would give others"
         )
-
-    def ignored_pads_remark(self) -> Iterator[Diagnostic]:
-        given = (*self.pads_begin, *self.pads_end)
-        if self.auto_pad != "none" and any(given):
-            yield self.remark(
-                f"pads_begin {list(self.value('pads_begin'))} and pads_end {list(self.value('pads_end'))} "
-                f"are ignored: auto_pad is {self.value('auto_pad')}"
-            )
 
 
 def named_axes(layout: str, spatial_rank: int) -> list[str]:

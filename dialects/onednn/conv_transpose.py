@@ -11,9 +11,9 @@ from xdsl.irdl import operand_def, result_def, traits_def
 from xdsl.traits import Pure
 
 from dialects.grad.geometry import Pads, Window, axis_letters, check_fits, rest_sizes, same_pads_forward
-from dialects.onednn.base import OneDNNConvOp, show
+from dialects.onednn.base import IOX_OR_XOI, OneDNNConvOp, show
 from dialects.support import layouts, shapes
-from dialects.support.attributes import defaulted, word
+from dialects.support.attributes import defaulted
 from dialects.support.diagnostics import Diagnostic, GradcError
 from dialects.support.documented_op import DISCARDABLE_PREFIX, documented_op
 from dialects.support.interfaces import HasReadings, set_type
@@ -69,17 +69,7 @@ class ConvTransposeBackwardDataOp(OneDNNConvOp, HasReadings):
 
     diff_dst = operand_def(TensorType)
     weights = operand_def(TensorType)
-    weights_format = defaulted(
-        word(
-            "IOX",
-            "XOI",
-            default="XOI",
-            hints=dict.fromkeys(
-                ("oix", "xio"),
-                "ConvTranspose uses IOX and XOI; the newer page that lists OIX and XIO is in error",
-            ),
-        )
-    )
+    weights_format = defaulted(IOX_OR_XOI)
     diff_src = result_def(TensorType)
 
     traits = traits_def(Pure())

@@ -26,9 +26,9 @@ from dialects.grad.geometry import (
     rest_sizes,
     same_pads_backward,
 )
-from dialects.onednn.base import OneDNNConvOp, show
+from dialects.onednn.base import OIX_OR_XIO, OneDNNConvOp, show
 from dialects.support import layouts, shapes
-from dialects.support.attributes import INTS, defaulted, optional, word
+from dialects.support.attributes import INTS, defaulted, optional
 from dialects.support.constants import constant_value
 from dialects.support.diagnostics import Diagnostic, GradcError
 from dialects.support.documented_op import documented_op
@@ -88,14 +88,7 @@ class ConvolutionBackwardDataOp(OneDNNConvOp):
     diff_dst = operand_def(TensorType)
     weights = operand_def(TensorType)
     dst_shape_input = opt_operand_def(TensorType)
-    weights_format = defaulted(
-        word(
-            "OIX",
-            "XIO",
-            default="XIO",
-            hints=dict.fromkeys(("iox", "xoi"), "ConvTranspose uses IOX and XOI, Convolution OIX and XIO"),
-        )
-    )
+    weights_format = defaulted(OIX_OR_XIO)
     dst_shape = optional(INTS)
     diff_src = result_def(TensorType)
 

@@ -46,6 +46,9 @@ class RowOp(OneDNNOp, ABC):
     CHOOSES_DTYPE: ClassVar[bool] = False
     """Whether the type of the first result says its dtype, among several that the operands leave."""
 
+    RANKS: ClassVar[Sequence[int]] = (1, 2, 3, 4, 5)
+    """Ranks that data may have: those of which documents and tests take examples."""
+
     traits = traits_def(Pure())
 
     @classmethod
@@ -91,6 +94,12 @@ class RowOp(OneDNNOp, ABC):
         """A shape that a port may have beside data of a shape."""
         del port
         return shape
+
+    @classmethod
+    def knows_sizes(cls, port: str) -> bool:
+        """Whether compile time must know the sizes of a port."""
+        del port
+        return False
 
     @abstractmethod
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:

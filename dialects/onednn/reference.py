@@ -12,6 +12,7 @@ from xdsl.ir import SSAValue
 from dialects.grad.geometry import Pads
 from dialects.grad.reference import conv, resize
 from dialects.onednn.base import OneDNNConvOp
+from dialects.onednn.conv_forward import library_weights
 from dialects.onednn.conv_transpose import ConvTransposeBackwardDataOp
 from dialects.onednn.convolution import ConvolutionBackwardDataOp
 from dialects.onednn.interpolate import InterpolateBackwardOp
@@ -105,18 +106,6 @@ def _known(pads: Sequence[Pads | None]) -> list[Pads]:
     known = [pad for pad in pads if pad is not None]
     assert len(known) == len(pads)
     return known
-
-
-def library_weights(weights: np.ndarray, groups: int) -> np.ndarray:
-    """(C / groups, O, K...), the page's layout, as (C, O / groups, K...).
-
-    Input channel i of group q is c = q C/g + i, output channel j of it o = q O/g + j, so that
-    library[q C/g + i, j] = page[i, q O/g + j].
-    """
-    per_group, out_channels, *kernel = weights.shape
-    split = weights.reshape(per_group, groups, out_channels // groups, *kernel)
-    moved = np.moveaxis(split, 1, 0)
-    return moved.reshape(groups * per_group, out_channels // groups, *kernel)
 
 
 def _canonical(op: OneDNNConvOp, diff_dst: np.ndarray, weights: np.ndarray, weights_layout: str):

@@ -80,6 +80,8 @@ _WORDS = (
     "PReLU",
     "GELU",
     "ReLU",
+    "Transpose",
+    "Pool",
 )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from dialects.onednn import linear, norm, pointwise, prelu, reduce, softmax, structure
+from dialects.onednn import conv_forward, linear, norm, pointwise, prelu, reduce, softmax, structure
 from dialects.onednn.families import (
     BinaryOp,
     ChoiceOp,
@@ -45,6 +45,8 @@ FAMILIES: Mapping[str, tuple[type[RowOp], Sequence[Row]]] = MappingProxyType(
         "softmax": (softmax.SharesOp, softmax.SOFTMAX),
         "log softmax": (softmax.LogSharesOp, softmax.LOG_SOFTMAX),
         "softmax backward": (softmax.SharesBackwardOp, softmax.SOFTMAX_BACKWARD),
+        "convolution": (conv_forward.ConvolutionForwardOp, conv_forward.CONVOLUTION),
+        "transposed convolution": (conv_forward.ConvTransposeForwardOp, conv_forward.CONV_TRANSPOSE),
         "layer normalization": (norm.LayerNormalizationOp, norm.LAYER_NORMALIZATION),
     }
 )

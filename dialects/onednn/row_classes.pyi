@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+from dialects.onednn.conv_forward import ConvTransposeForwardOp, ConvolutionForwardOp
 from dialects.onednn.families import BinaryOp, ChoiceOp, ComparisonOp, ReductionOp, RowOp, UnaryBackwardOp, UnaryOp
 from dialects.onednn.linear import BiasOp
 from dialects.onednn.norm import LayerNormalizationOp
@@ -716,6 +717,53 @@ class LogSoftmaxBackwardOp(SharesBackwardOp):
 
     KIND: ClassVar[str]
     axis: int
+
+class ConvolutionOp(ConvolutionForwardOp):
+    """Windows of the input, each the sum of its elements times weights.
+
+    dst = bias[o] + the sum over c, k of src[n, c, y s - pb + k d] weights[o, c, k], with c of o's group and 0
+    beyond the edges.
+
+    src (N, C, X...) in data_format, weights (O, C / groups, K...) as OIX or XIO, bias (O), dst (N, O, Y...)
+    with Y = (X + pb + pe - (K - 1) d - 1) div s + 1, or ceil(X / s) with auto_pad same_upper, whose odd pad
+    is at the end, and same_lower. C1 one float dtype on all ports; C2 rank 3 to 5; C3 one value per spatial
+    axis in each list; C4 groups divides O, and C is groups times the I of weights; C5 the kernel fits into
+    the padded input.
+    """
+
+    KIND: ClassVar[str]
+    weights_format: str
+    strides: tuple[int, ...]
+    pads_begin: tuple[int, ...]
+    pads_end: tuple[int, ...]
+    dilations: tuple[int, ...]
+    auto_pad: str
+    groups: int
+    data_format: str
+
+class ConvTransposeOp(ConvTransposeForwardOp):
+    """Windows of the output, to each of which an element of the input adds its weights.
+
+    dst = bias[o] + the sum over c, x, k of src[n, c, x] weights[c, o, k], with y = x s - pb + k d and c of
+    o's group.
+
+    src (N, C, X...) in data_format, weights (C, O / groups, K...) as IOX or XOI, or (C / groups, O, K...)
+    where the channels of src say that it is that, bias (O), dst (N, O, Y...) with Y = s (X - 1) + (K - 1) d +
+    1 - pb - pe + output_padding; auto_pad same_upper, whose odd pad is at the end, and same_lower have pb +
+    pe = max(0, (K - 1) d + 1 - s). C1 one float dtype on all ports; C2 rank 3 to 5; C3 one value per spatial
+    axis in each list; C4 groups divides C; C5 Y is positive.
+    """
+
+    KIND: ClassVar[str]
+    weights_format: str
+    output_padding: tuple[int, ...]
+    strides: tuple[int, ...]
+    pads_begin: tuple[int, ...]
+    pads_end: tuple[int, ...]
+    dilations: tuple[int, ...]
+    auto_pad: str
+    groups: int
+    data_format: str
 
 class LayerNormOp(LayerNormalizationOp):
     """Slices over the last axes, brought to mean 0 and variance 1, then scaled and shifted.

@@ -982,6 +982,57 @@ class RowMethods(GraphBuilder):
         """
         return self._row("LogSoftmaxBackward", [diff_dst, dst], {"axis": axis, **unknown}, name, result_shape, result_dtype)
 
+    def convolution(
+        self,
+        src: Value = REQUIRED,
+        weights: Value = REQUIRED,
+        bias: Value | None = None,
+        *,
+        weights_format: str | None = None,
+        strides: Ints = REQUIRED,
+        pads_begin: Ints = REQUIRED,
+        pads_end: Ints = REQUIRED,
+        dilations: Ints = REQUIRED,
+        auto_pad: str | None = None,
+        groups: int | None = None,
+        data_format: str | None = None,
+        name: str | None = None,
+        result_shape: Dims | None = None,
+        **unknown: Never,
+    ) -> Value:
+        """Windows of the input, each the sum of its elements times weights.
+
+        dst = bias[o] + the sum over c, k of src[n, c, y s - pb + k d] weights[o, c, k], with c of o's group
+        and 0 beyond the edges.
+        """
+        return self._row("Convolution", [src, weights, bias], {"weights_format": weights_format, "strides": strides, "pads_begin": pads_begin, "pads_end": pads_end, "dilations": dilations, "auto_pad": auto_pad, "groups": groups, "data_format": data_format, **unknown}, name, result_shape)
+
+    def conv_transpose(
+        self,
+        src: Value = REQUIRED,
+        weights: Value = REQUIRED,
+        bias: Value | None = None,
+        *,
+        weights_format: str | None = None,
+        output_padding: Ints | None = None,
+        strides: Ints = REQUIRED,
+        pads_begin: Ints = REQUIRED,
+        pads_end: Ints = REQUIRED,
+        dilations: Ints = REQUIRED,
+        auto_pad: str | None = None,
+        groups: int | None = None,
+        data_format: str | None = None,
+        name: str | None = None,
+        result_shape: Dims | None = None,
+        **unknown: Never,
+    ) -> Value:
+        """Windows of the output, to each of which an element of the input adds its weights.
+
+        dst = bias[o] + the sum over c, x, k of src[n, c, x] weights[c, o, k], with y = x s - pb + k d and c
+        of o's group.
+        """
+        return self._row("ConvTranspose", [src, weights, bias], {"weights_format": weights_format, "output_padding": output_padding, "strides": strides, "pads_begin": pads_begin, "pads_end": pads_end, "dilations": dilations, "auto_pad": auto_pad, "groups": groups, "data_format": data_format, **unknown}, name, result_shape)
+
     def layer_norm(
         self,
         src: Value = REQUIRED,

@@ -6,12 +6,23 @@ from collections.abc import Sequence
 from typing import Any
 
 from dialects.onednn.families import RowOp
-from dialects.onednn.row_classes import row_class
+from dialects.onednn.row_classes import FAMILIES, row_class
 from dialects.support.attributes import AttributeSpec, documented_attributes
 from gradc.builder.graph import Graph, Value
 
 SIZE = 3
 SOME_VALUE = {"f32": 0.5, "s64": 1, "bool": True, "s64[]": [0], "f32[]": [0.5]}
+
+
+def page_of(family: str) -> str:
+    """The page of a family: what has spatial axes has one for itself."""
+    base, _ = FAMILIES[family]
+    return "rows.md" if min(base.RANKS) < 3 else "spatial.md"
+
+
+def example_rank(kind: str) -> int:
+    """The rank of the data in a graph that stands for those of all ranks: 2, or the next that there is."""
+    return min(rank for rank in row_class(kind).RANKS if rank >= 2)
 
 
 def probe(kind: str, dtype: str, rank: int, dynamic: bool) -> Graph:
@@ -34,7 +45,8 @@ def probe(kind: str, dtype: str, rank: int, dynamic: bool) -> Graph:
 
 
 def _input(g: Graph, cls: type[RowOp], port: str, dtype: str, shape: Sequence[Any]) -> Value:
-    return g.input(port, cls.port_dtype(port, dtype), cls.port_shape(port, tuple(shape)))
+    known = [SIZE] * len(shape) if cls.knows_sizes(port) else shape
+    return g.input(port, cls.port_dtype(port, dtype), cls.port_shape(port, tuple(known)))
 
 
 def _some(spec: AttributeSpec) -> Any:

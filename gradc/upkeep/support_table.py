@@ -17,7 +17,7 @@ from dialects.support.diagnostics import GradcError
 from dialects.support.documented_op import DocumentedOp
 from gradc.builder.graph import Graph
 from gradc.compiler.driver import compile
-from gradc.upkeep.support_rows import probe
+from gradc.upkeep.support_rows import example_rank, page_of, probe
 from passes.kernels import PROVIDERS
 
 DTYPES = ("f32", "bf16", "f16", "f64")
@@ -190,12 +190,12 @@ def _family_rows() -> Iterator[str]:
         kinds = [row.kind for row in rows]
         cells = [_family_cell(kinds, dtype, target) for dtype in DTYPES for target in PROVIDERS]
         name = kinds[0] if len(kinds) == 1 else f"{family}: {len(kinds)} ops"
-        yield f"| [{name}](docs/ops/rows.md) | any | {' | '.join(cells)} |"
+        yield f"| [{name}](docs/ops/{page_of(family)}) | any | {' | '.join(cells)} |"
 
 
 def _family_cell(kinds: Sequence[str], dtype: str, target: str) -> str:
     """What holds of all of a family, else of how many."""
-    cells = [_cell(kind, dtype, 2, target) for kind in kinds]
+    cells = [_cell(kind, dtype, example_rank(kind), target) for kind in kinds]
     count = cells.count("yes")
     if count in (0, len(kinds)):
         return "yes" if count else "no"

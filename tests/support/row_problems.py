@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from support.compare import TOLERANCES, ulp
+from support.spatial_problems import DRAWN
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region
@@ -82,28 +83,36 @@ class RowProblem:
 
 
 def slots(kind: str) -> Iterator[tuple[str, bool]]:
-    """The dtypes of a kind, each with sizes known at compile time and without."""
-    for dtype in row_class(kind).ROW.dtypes:
+    """The dtypes of a kind, each with sizes known at compile time and without; several of each where the
+    geometry has many cases."""
+    cls = row_class(kind)
+    for dtype in cls.ROW.dtypes * (3 if issubclass(cls, tuple(DRAWN)) else 1):
         yield dtype, False
         yield dtype, True
 
 
 def draw(kind: str, dtype: str, dynamic: bool, rng: np.random.Generator) -> RowProblem:
     cls = row_class(kind)
+    drawn = next((draw for base, draw in DRAWN.items() if issubclass(cls, base)), _plain)
+    attributes, shapes = drawn(cls, rng)
+    ports = [cls.port(index) for index in range(len(shapes))]
+    types = [cls.port_dtype(port, dtype) for port in ports]
+    rows = zip(ports, types, shapes, strict=True)
+    feeds = tuple(_data(kind, port, type_, size, rng) for port, type_, size in rows)
+    known = [not dynamic or cls.knows_sizes(port) for port in ports]
+    sizes = [size if told else (None,) * len(size) for told, size in zip(known, shapes, strict=True)]
+    declared = tuple(zip(types, sizes, strict=True))
+    chosen = str(rng.choice(cls.result_dtypes(dtype))) if cls.CHOOSES_DTYPE else None
+    return RowProblem(kind, dtype, declared, feeds, attributes, chosen)
+
+
+def _plain(cls: type[RowOp], rng: np.random.Generator) -> tuple[dict[str, Any], list[tuple[int, ...]]]:
     shape = tuple(int(size) for size in rng.integers(1, 5, rng.integers(1, 5)))
     shape = (0, *shape[1:]) if rng.random() < 0.1 and not issubclass(cls, ReductionOp) else shape
     least = next((rank for base, rank in _LEAST_RANKS.items() if issubclass(cls, base)), 1)
     shape = (*(2,) * (least - len(shape)), *shape)
     attributes = _attributes(cls, shape, rng)
-    shapes = _shapes(cls, shape, attributes, rng)
-    ports = [cls.port(index) for index in range(len(shapes))]
-    types = [cls.port_dtype(port, dtype) for port in ports]
-    rows = zip(ports, types, shapes, strict=True)
-    feeds = tuple(_data(kind, port, type_, size, rng) for port, type_, size in rows)
-    unknown = [tuple(None if dynamic else dim for dim in size) for size in shapes]
-    declared = tuple(zip(types, unknown, strict=True))
-    chosen = str(rng.choice(cls.result_dtypes(dtype))) if cls.CHOOSES_DTYPE else None
-    return RowProblem(kind, dtype, declared, feeds, attributes, chosen)
+    return attributes, _shapes(cls, shape, attributes, rng)
 
 
 def _shapes(

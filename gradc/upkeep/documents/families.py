@@ -12,7 +12,7 @@ from dialects.onnx.base import OnnxConstant, OnnxOp
 from dialects.support.attributes import AttributeSpec, documented_attributes
 from gradc.compiler.driver import compile
 from gradc.upkeep.documents.prose import table
-from gradc.upkeep.support_rows import probe
+from gradc.upkeep.support_rows import example_rank, probe
 
 HEADER = ("op", "result", "attributes", "dtypes", "in ONNX, f32, opset 18")
 
@@ -42,7 +42,7 @@ def _shown(spec: AttributeSpec) -> str:
 
 
 def _nodes(kind: str) -> Iterator[str]:
-    compiled = compile(probe(kind, "f32", 2, False))
+    compiled = compile(probe(kind, "f32", example_rank(kind), False))
     ops: Iterator[Operation] = compiled.module.walk()
     named = (op.onnx_name() for op in ops if isinstance(op, OnnxOp) and not isinstance(op, OnnxConstant))
     return iter(dict.fromkeys(named))

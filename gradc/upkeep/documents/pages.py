@@ -15,6 +15,7 @@ def pages() -> Mapping[str, Mapping[str, Content]]:
     from dialects.onednn.row_classes import FAMILIES, KINDS
     from gradc.upkeep import limits_table, support_table
     from gradc.upkeep.documents import commands, families, markdown, mixed, op_page, speed, strategies
+    from gradc.upkeep.support_rows import page_of
 
     parts_of_ops = {
         "op": op_page.formula,
@@ -43,5 +44,10 @@ def pages() -> Mapping[str, Mapping[str, Content]]:
             for kind in source_kinds()
             if kind not in KINDS
         },
-        "docs/ops/rows.md": {name: partial(families.family, name) for name in FAMILIES},
+        **{
+            f"docs/ops/{page}": {
+                name: partial(families.family, name) for name in FAMILIES if page_of(name) == page
+            }
+            for page in ("rows.md", "spatial.md")
+        },
     }

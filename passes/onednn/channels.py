@@ -1,0 +1,16 @@
+"""Data around ops of ONNX that take channels first."""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from dialects.onnx import ops as onnx
+from dialects.support import layouts
+from dialects.support.shapes import shape_of
+from passes.emit.rewriting import Emitter
+
+
+def reordered(value: SSAValue, source: str, target: str, emit: Emitter) -> SSAValue:
+    """A tensor of one layout in another one."""
+    perm = layouts.permutation(source, target, len(shape_of(value)) - 2)
+    return value if perm == tuple(range(len(perm))) else emit(onnx.TransposeOp(value, perm=perm))
