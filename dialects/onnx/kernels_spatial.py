@@ -180,7 +180,7 @@ def resize(call: Call) -> list[np.ndarray]:
     data, shape = _array(call, 0), _ints(resize_shape(call)[0])
     axes = axes_of(call.attribute("axes", range(data.ndim)), data.ndim)
     for axis, scale in zip(axes, _scales(call, axes), strict=True):
-        matrix = _matrix(call, data.shape[axis], shape[axis], scale)
+        matrix = resize_matrix(call, data.shape[axis], shape[axis], scale)
         if call.attribute("mode", "nearest") == "nearest":
             data = np.take(data, matrix.argmax(axis=1), axis)
         else:
@@ -213,7 +213,8 @@ def _scales(call: Call, axes: Sequence[int]) -> list[Fraction]:
     return [min(ratios) if policy == "not_larger" else max(ratios)] * len(ratios)
 
 
-def _matrix(call: Call, size: int, resized: int, scale: Fraction) -> np.ndarray:
+def resize_matrix(call: Call, size: int, resized: int, scale: Fraction) -> np.ndarray:
+    """(resized, size): the share of each position in each of the result, for the attributes of a Resize."""
     matrix = np.zeros((resized, size))
     for y in range(resized):
         place = _coordinate(call, y, size, resized, scale)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
 from dialects.onnx import traits
-from passes.vjp import index, linear, norm, pointwise, reduce, shape
+from passes.vjp import index, linear, norm, pointwise, reduce, resize, shape
 from passes.vjp.forward import Rule
 
 RULES: Mapping[str, Rule] = MappingProxyType(
@@ -16,10 +16,14 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         **norm.RULES,
         **pointwise.RULES,
         **reduce.RULES,
+        **resize.RULES,
         **shape.RULES,
     }
 )
 """ONNX op -> its rule."""
+
+GRADIENT_RULES: Mapping[str, Rule] = resize.GRADIENT_RULES
+"""Canonical gradient, that rules emit -> its rule."""
 
 _REPEATED: Mapping[str, Collection[int]] = MappingProxyType(
     {

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from xdsl.dialects.builtin import UnknownLoc
 from xdsl.ir import Operation, SSAValue
@@ -16,14 +17,15 @@ from dialects.onnx import traits
 from dialects.onnx.base import OnnxOp
 from dialects.support import shapes
 from dialects.support.diagnostics import Diagnostic, UnsupportedError
+from dialects.support.documented_op import DocumentedOp, documented_attributes
 from dialects.support.dtypes import of_mlir
 from dialects.support.findings import Finding, places
 from dialects.support.shapes import element_type_of, shape_of
 from passes.emit.captured import uses_by
 from passes.emit.expressions import Expr, Operators
-from passes.vjp.forward import ZERO, Forward, Zero, refusal
+from passes.vjp.forward import ZERO, Forward, Rule, Zero, refusal
 from passes.vjp.listed import REASONS, REFUSED
-from passes.vjp.table import RULES, is_repeated
+from passes.vjp.table import GRADIENT_RULES, RULES, is_repeated
 from passes.vjp.unbroadcast import unbroadcast
 
 FLOATS = ("f16", "bf16", "f32", "f64")
@@ -118,16 +120,11 @@ class Walk:
                 new.location = op.location
 
     def _apply_rule(self, op: Operation, totals: Mapping[int, Expr]) -> None:
-        if not isinstance(op, OnnxOp):
-            raise refusal("only ops of ONNX's standard domain have derivatives")
-        rule = RULES.get(op.onnx_name())
-        if rule is None:
-            raise refusal(REFUSED.get(op.onnx_name(), "gradc has no derivative of it yet"))
-        operands = op.onnx_inputs()
+        rule, operands, attributes = _rule(op)
         forward = Forward(
             self.e,
             operands=[None if value is None else self.e(value) for value in operands],
-            attributes=op.onnx_attributes(),
+            attributes=attributes,
             results=[self.e(result) for result in op.results],
             wanted=[i for i, value in enumerate(operands) if value in self._flows],
             read=list(totals),
@@ -145,6 +142,22 @@ class Walk:
         raise UnsupportedError(diagnostics[0], diagnostics[1:])
 
 
+def _rule(op: Operation) -> tuple[Rule, Sequence[SSAValue | None], Mapping[str, Any]]:
+    """The rule of an op, its operands, of which an absent one is None, and its attributes."""
+    if isinstance(op, DocumentedOp) and op.name in GRADIENT_RULES:
+        return (
+            GRADIENT_RULES[op.name],
+            op.operands,
+            {name: op.value(name) for name in documented_attributes(type(op))},
+        )
+    if not isinstance(op, OnnxOp):
+        raise refusal("only ops of ONNX's standard domain have derivatives")
+    rule = RULES.get(op.onnx_name())
+    if rule is None:
+        raise refusal(REFUSED.get(op.onnx_name(), "gradc has no derivative of it yet"))
+    return rule, op.onnx_inputs(), op.onnx_attributes()
+
+
 def _refusal(why: str, ops: Sequence[Operation]) -> Diagnostic:
     """One line for all ops of a kind that are refused for one reason."""
     found = [Finding.of(op) for op in reversed(ops)]
@@ -154,9 +167,9 @@ def _refusal(why: str, ops: Sequence[Operation]) -> Diagnostic:
     return Diagnostic("error", message, "", found[0].position)
 
 
-def fitted(gradient: Expr, operand: Expr, index: int, op: OnnxOp, e: Operators) -> Expr:
+def fitted(gradient: Expr, operand: Expr, index: int, op: Operation, e: Operators) -> Expr:
     """What the rule of an op gives for an operand, in the shape of the operand."""
-    name = op.onnx_name()
+    name = op.name.removeprefix("onnx.")
     if name in traits.POINTWISE:
         gradient = gradient.assumed(shape_of(op.results[0]))
     if is_repeated(name, index):

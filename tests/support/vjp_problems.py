@@ -211,6 +211,26 @@ NORM = (
     P("BatchNormalization", (2, 3, 4), (3,), (3,), (3,), (3,), low=0.3, training_mode=1, momentum=0.3),
 )
 
+_IMAGE = (1, 2, 4, 5)
+RESIZE = (
+    *(
+        P("Resize", _IMAGE, None, None, C(1, 2, *sizes), mode=mode, coordinate_transformation_mode=how)
+        for sizes, mode, how in (
+            ((8, 3), "linear", "half_pixel"),
+            ((7, 10), "linear", "align_corners"),
+            ((6, 7), "nearest", "asymmetric"),
+            ((6, 7), "cubic", "half_pixel"),
+            ((1, 9), "linear", "pytorch_half_pixel"),
+            ((6, 3), "linear", "half_pixel_symmetric"),
+        )
+    ),
+    P("Resize", _IMAGE, None, B([1, 1, 2, 1.5], np.float32), mode="linear"),
+    P("Resize", _IMAGE, None, B([2, 3], np.float32), None, axes=[2, 3], nearest_mode="floor"),
+    P("Resize", _IMAGE, None, B([2, 0.6], np.float32), None, axes=[2, 3], nearest_mode="ceil"),
+)
+_UNUSUAL = {"cubic", "half_pixel_symmetric", "pytorch_half_pixel", "ceil"}
+"""Words of a Resize that is refused where sizes are unknown."""
+
 _BOUNDED = {
     "Acos": (-0.9, 0.9), "Acosh": (1.1, 4), "Asin": (-0.9, 0.9), "Atanh": (-0.9, 0.9), "Log": (0.2, 3),
     "Sqrt": (0.2, 3), "Reciprocal": (0.3, 2), "Tan": (-1.2, 1.2),
@@ -256,9 +276,11 @@ VALUES: Mapping[str, Callable[[Problem], Problem]] = {
 
 def problems() -> Iterator[Problem]:
     """Each with all sizes known, with none, and with its integers given at run time, where that is one."""
-    for problem in (*POINTWISE, *LINEAR, *NORM, *REDUCE, *SHAPE, *INDEX):
+    for problem in (*POINTWISE, *LINEAR, *NORM, *REDUCE, *SHAPE, *INDEX, *RESIZE):
         problem = VALUES.get(problem.op, lambda p: p)(problem)
         yield problem
+        if _UNUSUAL & set(map(str, problem.attributes.values())):
+            continue
         yield replace(problem, sizes="unknown")
         if problem.op in GIVEN:
             yield replace(problem, given=True, sizes="unknown")
