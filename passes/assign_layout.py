@@ -8,27 +8,26 @@
 4. Where an op's best strategy writes Transposes that its neighbours do not need, the best one that does
    not is written down as the op's `gradc.choice`.
 
-The sum of what the ops and the Transposes cost is least possible, and found in one pass from the ends
-of the graph to its beginning: an op that moves reads one tensor, so the graph of those ops is a forest,
-and the best order of an op depends on nothing but the order in which it gives its result:
+The sum of what the ops and the Transposes cost is least possible:
 
-    cost(op, order) = price(op, order) + cost(result, order)
-    cost(tensor, order) = least, over all sets of further orders that Transposes make of it, of
-                          the price of these + the sum over its readers of their least cost among them
+    cost(orders) = sum over ops of price(op, its order)
+                 + sum over tensors of what it costs to make all other orders in which it is read
 
-A sum reads several tensors. It is part of the tree of the first; that it reads the others, and in what
-order they are, is taken from the choice before, so that a graph with sums takes a few rounds and may end
-a little above the least cost.
+Each summand looks at few ops, and `passes/layout/elimination.py` finds the least sum, in time linear in the
+ops for what networks look like. (A minimum cut would do where there are two orders, but takes one flow
+for all; a graph whose Transposes permute axes in several ways has more.)
 
 A graph that is best as it is stays as it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
-from itertools import permutations
+from itertools import permutations, product
+from math import prod
 
+import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation, SSAValue
@@ -43,8 +42,9 @@ from passes.cost.work import Work
 from passes.emit.rewriting import functions, simplify
 from passes.kernels.target import Target, TargetPass
 from passes.layout import orders
+from passes.layout.elimination import Scope, least
 from passes.layout.order_graph import Choice, Family, OrderGraph, Tensor
-from passes.layout.orders import Order, compose, identity, inverse, orders_of
+from passes.layout.orders import Order, compose, identity, inverse, orders_of, subsets
 from passes.strategies import strategies_of
 from passes.strategies.base import Strategy
 from passes.strategies.choice import AUTO, Candidate, choose, find_strategy, ranking
@@ -62,11 +62,11 @@ IMPOSSIBLE = 1e3
 """Seconds for an op that no strategy writes in an order: select-strategy says why, if it must be. Few
 enough that a sum of them still tells the price of a Transpose."""
 
-MOST_ROUNDS = 5
-"""Of a graph with sums."""
+MOST_COMBINED = 16
+"""So many combinations of orders of the ops around a tensor are priced one by one."""
 
-MOST_EXTRA = 4
-"""So many orders of a tensor beside those that it must have are weighed in all combinations."""
+MOST_WANTED = 4
+"""So many orders of a tensor that more ops read are weighed in all combinations."""
 
 
 @dataclass(frozen=True)
@@ -170,9 +170,6 @@ class Assignment:
     priced: dict[Operation, dict[Order, float]] = field(default_factory=dict)
     """What the ops that move cost in each of the orders that are weighed."""
 
-    costs: dict[Operation, dict[Order, float]] = field(default_factory=dict)
-    """`priced`, with all that depends on the result."""
-
     named: dict[tuple[Operation, Order], Strategy] = field(default_factory=dict)
     """The strategy of an op in an order where its neighbours make another the best than for it alone."""
 
@@ -183,17 +180,13 @@ class Assignment:
                 family.suggested.clear()
             self.priced |= {op: self._priced(op, family) for op in family.ops}
         given = {op: identity(len(shape_of(op.results[0]))) for op in self.graph.reads}
-        found = [given, self._round(None)]
-        sums = any(tensor.followers for tensor in self.graph.tensors.values())
-        while len(found) <= MOST_ROUNDS * sums and found[-1] not in found[:-1]:
-            found.append(self._round(found[-1]))
-        return min(found, key=self.cost)
+        return min(given, self._cheapest(), key=self.cost)
 
     def cost(self, choice: Choice) -> float:
         """All ops and Transposes."""
         ops = sum(self.priced[op][order] for op, order in choice.items())
         tensors = self.graph.tensors.values()
-        return ops + sum(self._transposes(t, t.made(choice), t.needs(choice)) for t in tensors)
+        return ops + sum(self.transposes(t, t.made(choice), t.needs(choice)) for t in tensors)
 
     def _priced(self, op: Operation, family: Family) -> dict[Order, float]:
         """What an op costs in the orders that are worth a thought.
@@ -222,66 +215,87 @@ class Assignment:
         """What the Transposes that a strategy writes count beyond their price, as inner ones."""
         (read, _), *_ = self.graph.reads[op]
         result = self.graph.tensors[op.results[0]]
-        sides = (read.value.owner in self.graph.reads) + bool(result.readers or result.followers)
+        sides = (read.value.owner in self.graph.reads) + bool(result.readers)
         transposes = {self.prices.transpose(op.results[0], *pair) for pair in permutations(orders_of(op)[:2])}
         return sides * ((INNER - 1) * max(transposes) + INNER_SECONDS)
 
-    def _transposes(self, tensor: Tensor, made: Order, wanted: Iterable[Order]) -> float:
+    def transposes(self, tensor: Tensor, made: Order, wanted: Iterable[Order]) -> float:
         """What it costs to make further orders of a tensor."""
         return sum(self._transpose(tensor, made, order) for order in wanted)
+
+    def further(self, tensor: Tensor, made: Order, others: Set[Order], order: Order) -> float:
+        """What one more order costs."""
+        return 0.0 if order in others else self._transpose(tensor, made, order)
 
     def _transpose(self, tensor: Tensor, made: Order, wanted: Order) -> float:
         price = self.prices.transpose(tensor.value, made, wanted)
         inner = tensor.value.owner in self.graph.reads and wanted not in tensor.fixed
         return INNER * price + INNER_SECONDS if price and inner else price
 
-    def _round(self, before: Choice | None) -> Choice:
-        """The best choice, for sums that read their further operands as in the choice before."""
-        for op in reversed(self.graph.reads):
-            result = self.graph.tensors[op.results[0]]
-            self.costs[op] = {
-                order: price + self._beside(op, order, before) + self._settled(result, order, before)[0]
-                for order, price in self.priced[op].items()
-            }
-        choice: Choice = {}
+    def _cheapest(self) -> Choice:
+        """The choice of which the sum of all tables is least."""
+        tables = _Tables(self)
         for tensor in self.graph.tensors.values():
-            made = tensor.made(choice)
-            _, present = self._settled(tensor, made, before)
-            for op, read in tensor.readers:
-                choice[op] = min(self._options(op, read, tensor, made, present))[1]
-        return choice
+            tables.add(tensor)
+        return tables.chosen()
 
-    def _beside(self, op: Operation, order: Order, before: Choice | None) -> float:
-        """What the further operands of a sum cost in an order."""
-        if before is None:
-            return 0.0
-        total = 0.0
-        for tensor, read in self.graph.reads[op][1:]:
-            made, wanted = tensor.made(before), compose(read, order)
-            if wanted not in tensor.needs(before, op):
-                total += self._transpose(tensor, made, wanted)
-        return total
 
-    def _settled(self, tensor: Tensor, made: Order, before: Choice | None) -> tuple[float, frozenset[Order]]:
-        """The least cost of a tensor that is made in an order, and the orders that are then made of it."""
-        must = {made, *tensor.fixed}
-        if before is not None:
-            must |= {compose(read, before[op]) for op, read in tensor.followers}
-        wanted = {compose(read, order) for op, read in tensor.readers for order in self.costs[op]}
-        extra = sorted(wanted - must)[:MOST_EXTRA]
-        found = ((self._with(tensor, made, must | more), must | more) for more in orders.subsets(extra))
-        cost, present = min(found, key=lambda option: option[0])
-        return cost, frozenset(present)
+class _Tables:
+    """The costs of an assignment, as tables over the orders of the ops that have a choice."""
 
-    def _with(self, tensor: Tensor, made: Order, present: Set[Order]) -> float:
-        readers = (min(self._options(op, read, tensor, made, present))[0] for op, read in tensor.readers)
-        return self._transposes(tensor, made, present) + sum(readers)
+    def __init__(self, assignment: Assignment):
+        self._of, self._priced = assignment, assignment.priced
+        moving = [op for op, prices in self._priced.items() if len(prices) > 1]
+        self._variables = {op: index for index, op in enumerate(moving)}
+        self._sizes = [len(self._priced[op]) for op in moving]
+        self._tables: list[tuple[Scope, np.ndarray]] = [
+            ((index,), np.array([*self._priced[op].values()])) for op, index in self._variables.items()
+        ]
 
-    def _options(
-        self, op: Operation, read: Order, tensor: Tensor, made: Order, present: Set[Order]
-    ) -> Iterator[tuple[float, Order]]:
-        """What each order of a reader costs, with a Transpose of its own where its order is not present."""
-        for order, cost in self.costs[op].items():
-            wanted = compose(read, order)
-            own = 0.0 if wanted in present else self._transpose(tensor, made, wanted)
-            yield cost + own, order
+    def chosen(self) -> Choice:
+        found = least(self._sizes, self._tables)
+        orders = {op: [*prices] for op, prices in self._priced.items()}
+        return {op: own[found[self._variables[op]] if len(own) > 1 else 0] for op, own in orders.items()}
+
+    def add(self, tensor: Tensor) -> None:
+        """What the Transposes of a tensor cost."""
+        ops = sorted(set(tensor.movers()) & self._variables.keys(), key=lambda op: self._variables[op])
+        if not ops:
+            return
+        if prod(len(self._priced[op]) for op in ops) > MOST_COMBINED:
+            self._add_states(tensor)
+            return
+        self._add(
+            ops, [self._price(tensor, ops, orders) for orders in product(*(self._priced[op] for op in ops))]
+        )
+
+    def _add(self, ops: Sequence[Operation], prices: Sequence[float]) -> None:
+        """A table over ops, which ascend, with the last one's orders next to each other."""
+        scope = tuple(self._variables[op] for op in ops)
+        self._tables.append((scope, np.reshape(prices, [self._sizes[variable] for variable in scope])))
+
+    def _price(self, tensor: Tensor, ops: Sequence[Operation], orders: Sequence[Order]) -> float:
+        choice = {op: next(iter(self._priced[op])) for op in tensor.movers() if op in self._priced}
+        choice |= zip(ops, orders, strict=True)
+        return self._of.transposes(tensor, tensor.made(choice), tensor.needs(choice))
+
+    def _add_states(self, tensor: Tensor) -> None:
+        """A variable for a tensor that many ops read: the order in which it is made, and those beside it.
+
+        So that a table is over two ops, however many read the tensor.
+        """
+        maker, of = tensor.maker, self._of
+        made = [tensor.given] if maker is None else [*self._priced.get(maker, (tensor.given,))]
+        wanted = sorted({compose(read, order) for op, read in tensor.readers for order in self._priced[op]})
+        states = [(m, more | tensor.fixed) for m in made for more in subsets(wanted[:MOST_WANTED])]
+        own = len(self._sizes)
+        self._sizes.append(len(states))
+        self._tables.append(((own,), np.array([of.transposes(tensor, *state) for state in states])))
+        if maker is not None and maker in self._variables:
+            beside = [[0.0 if m == order else np.inf for m, _ in states] for order in made]
+            self._tables.append(((self._variables[maker], own), np.array(beside)))
+        for op, read in tensor.readers:
+            orders = [compose(read, order) for order in self._priced[op]]
+            rows = np.array([[of.further(tensor, m, more, order) for m, more in states] for order in orders])
+            known = op in self._variables
+            self._tables.append(((self._variables[op], own), rows) if known else ((own,), rows[0]))

@@ -36,28 +36,33 @@ class Tensor:
     """A value and all that Transposes make of it, with orders relative to the value.
 
     A value without a rank has the empty order. `fixed` are the orders in which ops that do not move read it.
-    `readers` are those that do, each with the order in which it reads now; `followers` those for which it is
-    not the first operand.
+    `readers` are those that do, each with the order in which it reads now.
     """
 
     value: SSAValue
     fixed: set[Order] = field(default_factory=set)
     readers: list[tuple[Operation, Order]] = field(default_factory=list)
-    followers: list[tuple[Operation, Order]] = field(default_factory=list)
 
     @property
     def given(self) -> Order:
         return identity(len(shape_of(self.value))) if has_rank(self.value) else ()
 
+    @property
+    def maker(self) -> Operation | None:
+        return self.value.owner if isinstance(self.value.owner, Operation) else None
+
+    def movers(self) -> list[Operation]:
+        """What makes it, if that is an op, and the ops that move and read it."""
+        made = [] if self.maker is None else [self.maker]
+        return [*made, *(op for op, _ in self.readers)]
+
     def made(self, choice: Choice) -> Order:
         """The order in which it is made."""
-        maker = self.value.owner
-        return choice.get(maker, self.given) if isinstance(maker, Operation) else self.given
+        return self.given if self.maker is None else choice.get(self.maker, self.given)
 
-    def needs(self, choice: Choice, but: Operation | None = None) -> set[Order]:
-        """The orders in which it is read, but by one op."""
-        moving = (*self.readers, *self.followers)
-        return self.fixed | {compose(read, choice[op]) for op, read in moving if op is not but}
+    def needs(self, choice: Choice) -> set[Order]:
+        """The orders in which it is read."""
+        return self.fixed | {compose(read, choice[op]) for op, read in self.readers}
 
 
 Place = tuple[Tensor, Order]
@@ -110,7 +115,7 @@ class OrderGraph:
             self.reads[op] = places[:moving]
         for index, (tensor, read) in enumerate(places):
             if index < moving:
-                (tensor.followers if index else tensor.readers).append((op, read))
+                tensor.readers.append((op, read))
             elif not isinstance(op, onnx.ShapeOp):
                 tensor.fixed.add(read)
 
@@ -222,7 +227,7 @@ def _joined(tensors: list[Tensor], found: dict[Tensor, Family]) -> Family:
 
 
 def _is_transposed(tensor: Tensor) -> bool:
-    reads = {read for _, read in (*tensor.readers, *tensor.followers)} | tensor.fixed
+    reads = {read for _, read in tensor.readers} | tensor.fixed
     return not reads <= {tensor.given}
 
 

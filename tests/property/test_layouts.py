@@ -155,6 +155,20 @@ def with_sum(module: ModuleOp) -> ModuleOp:
     return module
 
 
+@examples(30)
+@given(problems(kinds=ALL, most_ops=3, dtypes=("f32",)))
+def test_no_other_choice_is_cheaper_with_sums(problem: Problem):
+    """Each of all combinations, by the sum that the pass says to make the least."""
+    module = with_sum(canonical(problem))
+    if len([op for op in module.walk() if orders_of(op)]) > 5:
+        return
+    graph = OrderGraph.of(entry_function(module))
+    assignment = Assignment(graph, PRICES)
+    chosen = assignment.cost(assignment.chosen())
+    for picks in product(*(assignment.priced[op] for op in graph.reads)):
+        assert chosen <= assignment.cost(dict(zip(graph.reads, picks, strict=True))) + 1e-12
+
+
 @examples(60)
 @given(problems(kinds=ALL, most_ops=4, dtypes=("f32",)))
 def test_sums_keep_the_numbers_and_cost_no_more_than_before(problem: Problem):
