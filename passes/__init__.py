@@ -52,6 +52,8 @@ STRATEGY_NAMES = (
     "resize-dynamic-to-matmul",
     "resize-dynamic-to-gathered-sum",
     "window-to-slice",
+    "weights-to-taps",
+    "weights-to-exact-taps",
 )
 """Each in the file of its name in `strategies/`, and a pass of that name, too. Of equal prices the first
 is chosen."""

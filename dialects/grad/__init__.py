@@ -3,6 +3,7 @@
 from xdsl.ir import Dialect
 
 from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp, TakeWindowOp
+from dialects.grad.conv_weights import ConvBackwardWeightsOp
 from dialects.grad.resize import ResizeBackwardDynamicOp, ResizeBackwardOp
 
 GRAD = Dialect(
@@ -10,6 +11,7 @@ GRAD = Dialect(
     [
         ConvBackwardDataOp,
         ConvTransposeBackwardDataOp,
+        ConvBackwardWeightsOp,
         TakeWindowOp,
         ResizeBackwardOp,
         ResizeBackwardDynamicOp,

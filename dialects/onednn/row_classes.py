@@ -11,7 +11,17 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from dialects.onednn import conv_forward, linear, norm, pointwise, prelu, reduce, softmax, structure
+from dialects.onednn import (
+    conv_forward,
+    conv_weights,
+    linear,
+    norm,
+    pointwise,
+    prelu,
+    reduce,
+    softmax,
+    structure,
+)
 from dialects.onednn.families import (
     BinaryOp,
     ChoiceOp,
@@ -42,6 +52,7 @@ FAMILIES: Mapping[str, tuple[type[RowOp], Sequence[Row]]] = MappingProxyType(
         "indexing": (structure.IndexingOp, structure.INDEXING),
         "dropping": (structure.DroppingOp, structure.DROPPING),
         "bias": (linear.BiasOp, linear.BIAS),
+        "weights gradient": (conv_weights.WeightsGradientOp, conv_weights.GRADIENTS),
         "softmax": (softmax.SharesOp, softmax.SOFTMAX),
         "log softmax": (softmax.LogSharesOp, softmax.LOG_SOFTMAX),
         "softmax backward": (softmax.SharesBackwardOp, softmax.SOFTMAX_BACKWARD),

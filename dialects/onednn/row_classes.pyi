@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from dialects.onednn.conv_forward import ConvTransposeForwardOp, ConvolutionForwardOp
+from dialects.onednn.conv_weights import WeightsGradientOp
 from dialects.onednn.families import BinaryOp, ChoiceOp, ComparisonOp, ReductionOp, RowOp, UnaryBackwardOp, UnaryOp
 from dialects.onednn.linear import BiasOp
 from dialects.onednn.norm import LayerNormalizationOp
@@ -668,6 +669,52 @@ class BiasAddOp(BiasOp):
 
     KIND: ClassVar[str]
     data_format: str
+
+class ConvolutionBackwardWeightsOp(WeightsGradientOp):
+    """The gradient of a convolution with respect to its weights.
+
+    diff_weights = sum over n, y of diff_dst[n, o, y] src[n, c, y s - pb + k d], for each o, c of its group,
+    and k.
+
+    C1 one float dtype on src and diff_dst, weights_shape s32; C2 ranks of 3 to 5, one batch, lists of one
+    value per spatial axis; C3 the shape of the weights is known when compiling: by weights_shape (input, else
+    attribute), or as the declared result; C4 its channels are those of src and diff_dst, one of the two
+    divided by groups; C5 the forward op gives the sizes of diff_dst.
+    """
+
+    KIND: ClassVar[str]
+    weights_format: str
+    strides: tuple[int, ...]
+    pads_begin: tuple[int, ...]
+    pads_end: tuple[int, ...]
+    dilations: tuple[int, ...]
+    auto_pad: str
+    groups: int
+    data_format: str
+    weights_shape: tuple[int, ...]
+
+class ConvTransposeBackwardWeightsOp(WeightsGradientOp):
+    """The gradient of a convolution with respect to its weights.
+
+    diff_weights = sum over n, x of src[n, c, x] diff_dst[n, o, x s - pb + k d], for each c, o of its group,
+    and k.
+
+    C1 one float dtype on src and diff_dst, weights_shape s32; C2 ranks of 3 to 5, one batch, lists of one
+    value per spatial axis; C3 the shape of the weights is known when compiling: by weights_shape (input, else
+    attribute), or as the declared result; C4 its channels are those of src and diff_dst, one of the two
+    divided by groups; C5 the forward op gives the sizes of diff_dst.
+    """
+
+    KIND: ClassVar[str]
+    weights_format: str
+    strides: tuple[int, ...]
+    pads_begin: tuple[int, ...]
+    pads_end: tuple[int, ...]
+    dilations: tuple[int, ...]
+    auto_pad: str
+    groups: int
+    data_format: str
+    weights_shape: tuple[int, ...]
 
 class SoftMaxOp(SharesOp):
     """The share of each exponential in the sum of those along an axis.

@@ -913,6 +913,56 @@ class RowMethods(GraphBuilder):
         """
         return self._row("BiasAdd", [src, bias], {"data_format": data_format, **unknown}, name, result_shape)
 
+    def convolution_backward_weights(
+        self,
+        src: Value = REQUIRED,
+        diff_dst: Value = REQUIRED,
+        weights_shape: Value | Ints | None = None,
+        *,
+        weights_format: str | None = None,
+        strides: Ints = REQUIRED,
+        pads_begin: Ints = REQUIRED,
+        pads_end: Ints = REQUIRED,
+        dilations: Ints = REQUIRED,
+        auto_pad: str | None = None,
+        groups: int | None = None,
+        data_format: str | None = None,
+        name: str | None = None,
+        result_shape: Dims | None = None,
+        **unknown: Never,
+    ) -> Value:
+        """The gradient of a convolution with respect to its weights.
+
+        diff_weights = sum over n, y of diff_dst[n, o, y] src[n, c, y s - pb + k d], for each o, c of its
+        group, and k.
+        """
+        return self._row("ConvolutionBackwardWeights", [src, diff_dst], {"weights_format": weights_format, "strides": strides, "pads_begin": pads_begin, "pads_end": pads_end, "dilations": dilations, "auto_pad": auto_pad, "groups": groups, "data_format": data_format, "weights_shape": weights_shape, **unknown}, name, result_shape)
+
+    def conv_transpose_backward_weights(
+        self,
+        src: Value = REQUIRED,
+        diff_dst: Value = REQUIRED,
+        weights_shape: Value | Ints | None = None,
+        *,
+        weights_format: str | None = None,
+        strides: Ints = REQUIRED,
+        pads_begin: Ints = REQUIRED,
+        pads_end: Ints = REQUIRED,
+        dilations: Ints = REQUIRED,
+        auto_pad: str | None = None,
+        groups: int | None = None,
+        data_format: str | None = None,
+        name: str | None = None,
+        result_shape: Dims | None = None,
+        **unknown: Never,
+    ) -> Value:
+        """The gradient of a convolution with respect to its weights.
+
+        diff_weights = sum over n, x of src[n, c, x] diff_dst[n, o, x s - pb + k d], for each c, o of its
+        group, and k.
+        """
+        return self._row("ConvTransposeBackwardWeights", [src, diff_dst], {"weights_format": weights_format, "strides": strides, "pads_begin": pads_begin, "pads_end": pads_end, "dilations": dilations, "auto_pad": auto_pad, "groups": groups, "data_format": data_format, "weights_shape": weights_shape, **unknown}, name, result_shape)
+
     def softmax(
         self,
         src: Value = REQUIRED,

@@ -19,7 +19,7 @@ from dialects.onnx.base import OnnxOp
 from dialects.support.shapes import element_type_of, shape_of
 from passes.emit.expressions import Expr, Operators
 from passes.emit.shape_math import ShapeMath
-from passes.onednn import conv, softmax, structure
+from passes.onednn import conv, conv_weights, softmax, structure
 from passes.vjp import pointwise
 from passes.vjp.forward import Convention, Forward
 from passes.vjp.unbroadcast import unbroadcast
@@ -262,6 +262,7 @@ def _ones(src: Expr, axes: Sequence[int], e: Operators) -> Expr:
 
 CONVERSIONS: Mapping[str, Callable[..., Sequence[Expr]]] = MappingProxyType(
     {
+        **conv_weights.CONVERSIONS,
         **softmax.CONVERSIONS,
         **conv.CONVERSIONS,
         **structure.CONVERSIONS,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from support.compare import TOLERANCES
 from support.examples import examples
-from support.generate import CANONICAL, KINDS, problems
+from support.generate import CANONICAL, GRADIENTS, KINDS, problems
 from support.pipeline import lowered
 from support.problems import Node, Problem, random_array
 
@@ -45,7 +45,7 @@ def _check_dot_product(problem: Problem, node: Node, run: int, gradient: np.ndar
     assert abs((dy * y).sum() - products.sum()) <= allowed
 
 
-@pytest.mark.parametrize("kind", [*KINDS, *CANONICAL])
+@pytest.mark.parametrize("kind", [*KINDS, *CANONICAL, *GRADIENTS])
 def test_reference_is_the_transpose_of_the_forward_op(kind: str):
     @examples(60)
     @given(problems(kinds=(kind,), dtypes=EXACT))

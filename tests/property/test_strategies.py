@@ -13,7 +13,7 @@ from functools import cache
 
 import pytest
 from support.examples import EXAMPLES
-from support.generate import CANONICAL, KINDS, RARE, seeded
+from support.generate import CANONICAL, GRADIENTS, KINDS, RARE, seeded
 from support.pipeline import Expected, apply, assert_located, lowered
 from support.problems import Problem
 
@@ -29,6 +29,15 @@ POOL = COMMON + 600 * EXAMPLES
 LEAST = 20
 """How many problems each strategy must have agreed on: a test cannot pass by refusals."""
 MOST = 30 * EXAMPLES
+
+OWN = 200 * EXAMPLES
+"""Problems of each op of GRADIENTS, behind those."""
+
+
+def least(op: str) -> int:
+    """How many problems of an op a strategy must have agreed on: few of those that are drawn for the op."""
+    return 8 if op in GRADIENTS else LEAST
+
 
 LACKS_NONE = (Target().name, Target().opset)
 TARGETS = (Target(), Target("cuda"), Target("cpu", 13))
@@ -47,6 +56,8 @@ def as_given(target: Target) -> str:
 @cache
 def problem(seed: int) -> Problem:
     dtypes = ("f32", "f32", "f16", "bf16")
+    if seed >= POOL:
+        return seeded([1, seed], dtypes=dtypes, kinds=[tuple(GRADIENTS)[(seed - POOL) // OWN]])
     kinds = (*KINDS, *CANONICAL, *CANONICAL) if seed < COMMON else tuple(RARE)
     return seeded([1, seed], dtypes=dtypes, kinds=kinds)
 
@@ -91,7 +102,7 @@ def test_strategy_agrees_or_refuses(name: str, target: Target):
     for op in ops:
         # a target may lack the kernel that a strategy lives by; the default target lacks none
         never = agreed[op] == 0 and refused[op] >= LEAST and (target.name, target.opset) != LACKS_NONE
-        assert agreed[op] >= LEAST or never, (op, agreed[op], refused[op])
+        assert agreed[op] >= least(op) or never, (op, agreed[op], refused[op])
 
 
 def _seeds(ops: Iterable[str], agreed: Counter[str], refused: Counter[str]) -> Iterator[int]:
@@ -100,6 +111,11 @@ def _seeds(ops: Iterable[str], agreed: Counter[str], refused: Counter[str]) -> I
     def told(_: int) -> bool:
         return all(agreed[op] >= MOST or (agreed[op] == 0 and refused[op] >= 4 * MOST) for op in ops)
 
+    own = [POOL + index * OWN for index, op in enumerate(GRADIENTS) if op in ops]
+    if own:
+        seeds = itertools.chain.from_iterable(range(first, first + OWN) for first in own)
+        yield from itertools.takewhile(lambda _: any(agreed[op] < least(op) for op in ops), seeds)
+        return
     yield from itertools.takewhile(lambda seed: not told(seed), range(COMMON))
     yield from itertools.takewhile(lambda _: any(agreed[op] < MOST for op in ops), range(COMMON, POOL))
 

@@ -11,12 +11,13 @@ from support.draw import Draw, HypothesisDraw, SeededDraw
 from support.generator import DYNAMICS, STATIC
 from support.problems import Problem, Value
 from support.resize_problems import ResizeGenerator
+from support.weight_problems import WeightsGenerator
 
 RUNS = 3
 ONEDNN_DTYPES = ("f32", "bf16", "f16")
 
 
-class OpGenerator(ConvGenerator, ResizeGenerator):
+class OpGenerator(ConvGenerator, ResizeGenerator, WeightsGenerator):
     """One method per kind of op."""
 
 
@@ -50,7 +51,12 @@ RARE: dict[str, Callable[[OpGenerator], Value]] = {
 }
 """Problems that hardly come up among those of the kinds, and that a strategy is for."""
 
-_DRAWN = KINDS | CANONICAL | RARE
+GRADIENTS: dict[str, Callable[[OpGenerator], Value]] = {
+    "grad.conv_backward_weights": OpGenerator.weights_gradient,
+}
+"""By the name of a canonical op: problems of strategies that write nothing else."""
+
+_DRAWN = KINDS | CANONICAL | RARE | GRADIENTS
 
 
 def generate(

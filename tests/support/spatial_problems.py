@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from support import window_problems
 
 from dialects.onednn.conv_forward import ConvTransposeForwardOp, ForwardConvOp
+from dialects.onednn.conv_weights import WeightsGradientOp
 from dialects.onednn.families import RowOp
 from dialects.support import layouts
 from dialects.support.attributes import documented_attributes
@@ -75,5 +77,5 @@ def convolution(cls: type[ForwardConvOp], rng: np.random.Generator) -> tuple[dic
     return attributes, shapes[: 2 + int(rng.random() < 0.5)]
 
 
-DRAWN = {ForwardConvOp: convolution}
+DRAWN = {ForwardConvOp: convolution, WeightsGradientOp: window_problems.weights_gradient}
 """Base class of a family -> what draws attributes and shapes of its ops."""

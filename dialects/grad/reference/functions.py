@@ -15,7 +15,9 @@ from dialects.grad.conv import (
     GradConvOp,
     TakeWindowOp,
 )
+from dialects.grad.conv_weights import ConvBackwardWeightsOp
 from dialects.grad.reference import conv, resize
+from dialects.grad.reference.conv_weights import conv_backward_weights
 from dialects.grad.resize import ResizeBackwardDynamicOp, ResizeBackwardOp
 from dialects.support import layouts
 
@@ -37,6 +39,15 @@ class GradFunctions(InterpreterFunctions):
         rows = zip(op.axes, _spatial(op, args[0]), strict=True)
         sizes = [axis.window.output_size(y, *axis.pads) for axis, y in rows]
         return (_convolution(conv.conv_transpose_backward_data, op, args, sizes),)
+
+    @impl(ConvBackwardWeightsOp)
+    def conv_backward_weights(
+        self, interpreter: Interpreter, op: ConvBackwardWeightsOp, args: tuple[Any, ...]
+    ):
+        order = layouts.permutation(op.layout, "NCX", op.spatial_rank)
+        src, diff_dst = (array.transpose(order) for array in args)
+        lists = (op.kernel, op.strides, op.dilations, op.pads_begin)
+        return (conv_backward_weights(src, diff_dst, *lists, op.groups).astype(src.dtype),)
 
     @impl(TakeWindowOp)
     def take_window(self, interpreter: Interpreter, op: TakeWindowOp, args: tuple[Any, ...]):

@@ -1,0 +1,138 @@
+"""The canonical gradient of a convolution with respect to its weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import SSAValue
+from xdsl.irdl import operand_def, result_def, traits_def
+from xdsl.traits import Pure
+
+from dialects.grad.conv import DATA_LAYOUTS
+from dialects.grad.geometry import ConvAxis, axis_letters, check_consistent, check_fits, conv_axes
+from dialects.support import layouts, shapes
+from dialects.support.attributes import INT, INTS, required, word
+from dialects.support.diagnostics import GradcError, violation
+from dialects.support.documented_op import DocumentedOp, build, documented_op
+from dialects.support.dtypes import name_of
+from dialects.support.shapes import Shape, element_type_of, shape_of, tensor_type
+
+
+@documented_op
+class ConvBackwardWeightsOp(DocumentedOp):
+    """Gradient of a convolution with respect to its weights.
+
+    diff_weights[o, j, k] = sum over n, y of diff_dst[n, o, y] src[n, c, y s - pb + k d], with c the
+    j-th channel of o's group and positions outside src left out.
+
+    src (N, C, X...) and diff_dst (N, O, Y...) have their axes in the order of `layout`; diff_weights is
+    (O, C / groups, K...) with K... = `kernel`. That of a transposed convolution is the same with the
+    roles exchanged: its diff_dst is what the windows slide over, its src what they give.
+
+    C1 ranks of 3 to 5, lists of one entry per spatial axis; C2 positive kernel, strides and dilations,
+    non-negative pads; C3 channels are known, groups divides those of src and of diff_dst; C4 (X + pb + pe
+    - Ke) div s + 1 == Y on every axis; C5 src and diff_dst have one dtype and one batch.
+    """
+
+    name = "grad.conv_backward_weights"
+
+    PORTS: ClassVar = ("src", "diff_dst")
+    RESULTS: ClassVar = ("diff_weights",)
+
+    src = operand_def(TensorType)
+    diff_dst = operand_def(TensorType)
+    kernel = required(INTS)
+    strides = required(INTS)
+    dilations = required(INTS)
+    pads_begin = required(INTS)
+    pads_end = required(INTS)
+    groups = required(INT)
+    layout = required(word(*DATA_LAYOUTS))
+    diff_weights = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+    @property
+    def axes(self) -> tuple[ConvAxis, ...]:
+        return conv_axes(self.kernel, self.strides, self.dilations, self.pads_begin, self.pads_end)
+
+    @property
+    def spatial_rank(self) -> int:
+        return len(shape_of(self.src)) - 2
+
+    def channels_first(self, value: SSAValue) -> Shape:
+        """The shape of src or diff_dst as (N, channels, spatial sizes...)."""
+        return layouts.reorder(shape_of(value), self.layout, "NCX")
+
+    def infer_result_types(self) -> tuple[TensorType, ...]:
+        return self.checked(self._infer)
+
+    def _infer(self) -> tuple[TensorType, ...]:
+        self._check_operands()
+        self._check_lists()
+        (_, channels, *src), (_, out_channels, *dst) = map(self.channels_first, self.operands)
+        per_group = self._per_group("src", channels)
+        self._per_group("diff_dst", out_channels)
+        for letter, axis, x, y in zip(axis_letters(self.spatial_rank), self.axes, src, dst, strict=True):
+            _check_sizes(letter, axis, x, y)
+        return (tensor_type(element_type_of(self.src), (out_channels, per_group, *self.kernel)),)
+
+    def _check_operands(self) -> None:
+        ranks = [len(shape_of(value)) for value in self.operands]
+        if ranks[0] != ranks[1] or not 3 <= ranks[0] <= 5:
+            raise violation(
+                "ranks of src and diff_dst", given=f"{ranks[0]} and {ranks[1]}", expected="equal, 3 to 5"
+            )
+        names = [name_of(element_type_of(value)) for value in self.operands]
+        if names[0] != names[1]:
+            raise violation(
+                "dtypes of src and diff_dst", given=f"{names[0]} and {names[1]}", expected="equal"
+            )
+        batches = [shape_of(value)[0] for value in self.operands]
+        if not shapes.same_dim(*batches):
+            raise violation("batch of diff_dst", given=batches[1], expected=f"{batches[0]}, that of src")
+
+    def _check_lists(self) -> None:
+        n = self.spatial_rank
+        for name in ("kernel", "strides", "dilations", "pads_begin", "pads_end"):
+            low = 0 if name.startswith("pads") else 1
+            values = self.value(name)
+            if len(values) != n or any(value < low for value in values):
+                raise violation(name, given=list(values), expected=f"{n} values >= {low}")
+
+    def _per_group(self, port: str, channels: object) -> int:
+        if not isinstance(channels, int) or channels < 1:
+            given = "unknown" if channels is None else channels
+            raise violation(f"channels of {port}", given=given, expected="a known, positive number")
+        if self.groups < 1 or channels % self.groups:
+            expected = f"a divisor of {channels}, the channels of {port}"
+            raise violation("groups", given=self.groups, expected=expected)
+        return channels // self.groups
+
+
+def _check_sizes(letter: str, axis: ConvAxis, x: object, y: object) -> None:
+    if not isinstance(x, int):
+        return
+    try:
+        check_fits(axis.window, x, axis.pads)
+        if isinstance(y, int):
+            check_consistent(axis.window, x, y, axis.pads)
+    except GradcError as error:
+        raise violation(f"axis {letter}: {error.diagnostic.message}") from None
+
+
+def conv_backward_weights(
+    src: SSAValue, diff_dst: SSAValue, axes: Sequence[ConvAxis], groups: int, layout: str
+) -> ConvBackwardWeightsOp:
+    attributes = {
+        "kernel": [axis.window.kernel for axis in axes],
+        "strides": [axis.window.stride for axis in axes],
+        "dilations": [axis.window.dilation for axis in axes],
+        "pads_begin": [axis.pad_begin for axis in axes],
+        "pads_end": [axis.pad_end for axis in axes],
+        "groups": groups,
+        "layout": layout,
+    }
+    return build(ConvBackwardWeightsOp, (src, diff_dst), attributes)

@@ -1,0 +1,43 @@
+"""The gradient of a convolution with respect to its weights, channels first, float64."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+
+
+def conv_backward_weights(
+    src: np.ndarray,
+    diff_dst: np.ndarray,
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    pads_begin: Sequence[int],
+    groups: int,
+) -> np.ndarray:
+    """src (N, C, X...), diff_dst (N, O, Y...) -> diff_weights (O, C / groups, K...).
+
+    The forward op multiplies weights[k] by what output y reads at y s - pb + k d, and leaves out what lies
+    in the padding: so the weight gathers diff_dst[y] times what was read.
+    """
+    batch, channels, out_channels = src.shape[0], src.shape[1], diff_dst.shape[1]
+    x = src.astype(np.float64).reshape(batch, groups, channels // groups, *src.shape[2:])
+    dy = diff_dst.astype(np.float64).reshape(batch, groups, out_channels // groups, *diff_dst.shape[2:])
+    result = np.zeros((groups, out_channels // groups, channels // groups, *kernel))
+    for tap in product(*map(range, kernel)):
+        reads = [
+            np.arange(y) * s - pb + k * d
+            for y, s, pb, k, d in zip(diff_dst.shape[2:], strides, pads_begin, tap, dilations, strict=True)
+        ]
+        inside = [(r >= 0) & (r < size) for r, size in zip(reads, src.shape[2:], strict=True)]
+        weighed = _flat(dy[(..., *np.ix_(*inside))])
+        read = _flat(x[(..., *np.ix_(*(r[m] for r, m in zip(reads, inside, strict=True))))])
+        result[(..., *tap)] = np.einsum("ngoy,ngiy->goi", weighed, read)
+    return result.reshape(out_channels, channels // groups, *kernel)
+
+
+def _flat(array: np.ndarray) -> np.ndarray:
+    """One axis for all spatial ones."""
+    return array.reshape(*array.shape[:3], int(np.prod(array.shape[3:])))

@@ -1,0 +1,189 @@
+"""What the gradients of a convolution with respect to its weights are made of.
+
+All tensors are channels first: `src` (N, C, X...) is what the windows slide over, `diff_dst` (N, O, Y...) has
+a value per window. Tap k of window y reads src at y s - pb + k d.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from dialects.grad.conv_weights import ConvBackwardWeightsOp
+from dialects.grad.geometry import ConvAxis, Window
+from dialects.onnx import ops as onnx
+from dialects.support import layouts, shapes
+from dialects.support.dtypes import of_mlir
+from dialects.support.shapes import element_type_of, shape_of
+from passes.emit.rewriting import Emitter
+from passes.emit.shape_math import ShapeMath
+from passes.emit.tensors import Size, product, reshape, size_of
+
+Tap = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Taps:
+    """The windows, and the pads at the begin and the end of each spatial axis: numbers, or int64 vectors."""
+
+    windows: Sequence[Window]
+    begin: Sequence[int] | SSAValue
+    end: Sequence[int] | SSAValue
+
+    @classmethod
+    def of(cls, axes: Sequence[ConvAxis]) -> Taps:
+        begin, end = ([axis.pad_begin for axis in axes], [axis.pad_end for axis in axes])
+        return cls([axis.window for axis in axes], begin, end)
+
+    @property
+    def kernel(self) -> list[int]:
+        return [window.kernel for window in self.windows]
+
+    def all(self) -> Iterator[Tap]:
+        return itertools.product(*map(range, self.kernel))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the one tap reads all of src, in order."""
+        units = all(window.kernel == window.stride == 1 for window in self.windows)
+        return units and not isinstance(self.begin, SSAValue) and not self.has_pads
+
+    @property
+    def has_pads(self) -> bool:
+        return any(isinstance(side, SSAValue) or any(side) for side in (self.begin, self.end))
+
+
+def channels_first(op: ConvBackwardWeightsOp, emit: Emitter) -> tuple[SSAValue, SSAValue]:
+    """src and diff_dst of an op in any layout."""
+    if op.layout == "NCX":
+        return op.src, op.diff_dst
+    perm = layouts.permutation(op.layout, "NCX", op.spatial_rank)
+    src, diff_dst = (emit(onnx.TransposeOp(value, perm=perm)) for value in op.operands)
+    return src, diff_dst
+
+
+def tap_reads(emit: Emitter, src: SSAValue, diff_dst: SSAValue, taps: Taps) -> list[SSAValue]:
+    """What each tap reads for all windows, (N, C, Y...): zeros in the padding."""
+    if taps.is_whole:
+        return [src]
+    padded = _padded(emit, src, taps)
+    rank = len(shape_of(src))
+    axes, strides = range(2, rank), [window.stride for window in taps.windows]
+    math_ = ShapeMath(emit)
+    reach = math_.mul(math_.sizes(diff_dst, axes), math_.vector(strides))
+    found = []
+    for tap in taps.all():
+        first = math_.vector([k * w.dilation for k, w in zip(tap, taps.windows, strict=True)])
+        bounds = (first, math_.add(first, reach), math_.vector(axes), math_.vector(strides))
+        found.append(emit(onnx.SliceOp(padded, *bounds[: 4 if any(s > 1 for s in strides) else 3])))
+    return found
+
+
+def _padded(emit: Emitter, src: SSAValue, taps: Taps) -> SSAValue:
+    if not taps.has_pads:
+        return src
+    math_, rank = ShapeMath(emit), len(shape_of(src))
+    sides = (side if isinstance(side, SSAValue) else emit.ints(side) for side in (taps.begin, taps.end))
+    spread = [math_.spread(side, range(2, rank), rank) for side in sides]
+    return emit(onnx.PadOp(src, math_.concat(spread)))
+
+
+def without_padding(emit: Emitter, src: SSAValue, diff_dst: SSAValue, taps: Taps) -> Iterator[SSAValue]:
+    """diff_dst for each tap, 0 where the tap reads the padding: no zero of that meets an inf then."""
+    inside = [_inside(emit, src, diff_dst, taps, axis) for axis in range(len(taps.windows))]
+    zero = emit.constant(np.zeros((), _numpy_dtype(diff_dst)))
+    for tap in taps.all():
+        value, mask = diff_dst, None
+        for k, along in zip(tap, inside, strict=True):
+            mask = _both(emit, mask, along[k])
+        if mask is not None:
+            value = emit(onnx.WhereOp(mask, diff_dst, zero))
+        yield value
+
+
+def _both(emit: Emitter, one: SSAValue | None, other: SSAValue | None) -> SSAValue | None:
+    """Where both masks hold; None holds everywhere."""
+    if one is None or other is None:
+        return other if one is None else one
+    return emit(onnx.AndOp(one, other))
+
+
+def _numpy_dtype(value: SSAValue) -> np.dtype:
+    dtype = of_mlir(element_type_of(value))
+    assert dtype is not None
+    return dtype.numpy
+
+
+def _inside(emit: Emitter, src: SSAValue, diff_dst: SSAValue, taps: Taps, axis: int) -> list[SSAValue | None]:
+    """For each tap along an axis: whether y s - pb + k d is a position of src; None where all are."""
+    window, n = taps.windows[axis], len(taps.windows)
+    x, y, begin = shape_of(src)[2 + axis], shape_of(diff_dst)[2 + axis], taps.begin
+    steps = [k * window.dilation for k in range(window.kernel)]
+    column = [-1 if i == axis else 1 for i in range(n)]
+    if isinstance(x, int) and isinstance(y, int) and not isinstance(begin, SSAValue):
+        places = [np.arange(y) * window.stride - begin[axis] + step for step in steps]
+        known = [(place >= 0) & (place < x) for place in places]
+        return [None if mask.all() else emit.constant(mask.reshape(1, 1, *column)) for mask in known]
+    math_ = ShapeMath(emit)
+    bound = math_.sizes(src, [2 + axis])
+    pad = math_.take(begin, [axis]) if isinstance(begin, SSAValue) else math_.vector([begin[axis]])
+    zero, one = (emit.constant(np.array(value, np.int64)) for value in (0, 1))
+    count = emit(onnx.SqueezeOp(math_.sizes(diff_dst, [2 + axis]), emit.ints([0])))
+    windows = math_.mul(emit(onnx.RangeOp(zero, count, one)), math_.vector([window.stride]))
+    origin = math_.sub(windows, pad)
+    found: list[SSAValue | None] = []
+    for step in steps:
+        place = math_.add(origin, math_.vector([step]))
+        mask = emit(onnx.AndOp(_not_negative(emit, place), emit(onnx.LessOp(place, bound))))
+        found.append(emit(onnx.ReshapeOp(mask, emit.ints([1, 1, *column]))))
+    return found
+
+
+def _not_negative(emit: Emitter, place: SSAValue) -> SSAValue:
+    return emit(onnx.GreaterOrEqualOp(place, emit.ints([0])))
+
+
+def product_of(emit: Emitter, diff_dst: SSAValue, reads: SSAValue, groups: int) -> SSAValue:
+    """(O, R / groups): diff_dst (N, O, Y...) times what was read (N, R, Y...), summed over batch and windows.
+
+    Each group of O meets its own part of R."""
+    batch, out = size_of(emit, diff_dst, 0), _known(diff_dst, 1)
+    rows, rank = _known(reads, 1), len(shape_of(diff_dst))
+    length = product(emit, [size_of(emit, diff_dst, axis) for axis in range(2, rank)])
+    if batch == 1 and groups == 1:
+        left, right = reshape(emit, diff_dst, [out, length]), reshape(emit, reads, [rows, length])
+        return emit(onnx.GemmOp(left, right, transB=1))
+    left = reshape(emit, diff_dst, _with_groups(batch, groups, out, length))
+    right = reshape(emit, reads, _with_groups(batch, groups, rows, length))
+    order = [*range(len(shape_of(right)) - 2), len(shape_of(right)) - 1, len(shape_of(right)) - 2]
+    products = emit(onnx.MatMulOp(left, emit(onnx.TransposeOp(right, perm=order))))
+    total = emit(onnx.ReduceSumOp(products, emit.ints([0]), keepdims=0))
+    return reshape(emit, total, [out, rows // groups])
+
+
+def _with_groups(batch: Size, groups: int, channels: int, length: Size) -> list[Size]:
+    return [batch, channels, length] if groups == 1 else [batch, groups, channels // groups, length]
+
+
+def _known(value: SSAValue, axis: int) -> int:
+    dim = shape_of(value)[axis]
+    assert isinstance(dim, int)
+    return dim
+
+
+def by_taps(
+    emit: Emitter, src: SSAValue, diff_dst: SSAValue, taps: Taps, groups: int, *, exact: bool = False
+) -> SSAValue:
+    """A product for each tap, side by side. `exact`: nothing in the padding is multiplied."""
+    reads = tap_reads(emit, src, diff_dst, taps)
+    weighed = without_padding(emit, src, diff_dst, taps) if exact else itertools.repeat(diff_dst)
+    found = [product_of(emit, g, x, groups) for g, x in zip(weighed, reads, strict=False)]
+    last = emit.ints([2])
+    columns = [emit(onnx.UnsqueezeOp(value, last)) for value in found]
+    joined = emit(onnx.ConcatOp(columns, axis=2)) if len(columns) > 1 else columns[0]
+    out, per_group = shapes.static(shape_of(found[0])) or (0, 0)
+    return reshape(emit, joined, [out, per_group, *taps.kernel])

@@ -1,0 +1,57 @@
+"""The gradients of convolutions with respect to their weights: `grad.conv_backward_weights`.
+
+Of a transposed convolution src and diff_dst exchange their roles. Where `auto_pad` is same_* and sizes are
+only known at run time, src is padded in the graph; strictly by IEEE, each tap by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+
+from xdsl.ir import SSAValue
+
+from dialects.grad.conv_weights import conv_backward_weights
+from dialects.onednn.conv_weights import WeightsGradientOp
+from dialects.onednn.windows import known_pads
+from dialects.onnx import ops as onnx
+from dialects.support import layouts
+from dialects.support.shapes import shape_of
+from passes.conv.weight_gradients import Taps, by_taps
+from passes.emit.expressions import Expr, Operators
+from passes.emit.shape_math import ShapeMath
+from passes.onednn.run_time_pads import Sides, conv_axes, padded, same_sides
+
+
+def weights_gradient(op: WeightsGradientOp, e: Operators) -> Sequence[Expr]:
+    value = _in_onnx_order(op, e)
+    order = layouts.permutation(op.ROW.order, op.weights_format, len(shape_of(op.src)) - 2)
+    moved = order != tuple(range(len(order)))
+    return [e(e.emit(onnx.TransposeOp(value, perm=order)) if moved else value)]
+
+
+def _in_onnx_order(op: WeightsGradientOp, e: Operators) -> SSAValue:
+    image, windows, layout, pads = op.image, op.kernel_windows, op.data_format, known_pads(op.pads())
+    if pads is None:
+        odd_at_end = op.auto_pad == "same_upper"
+        sides = same_sides(image, layout, windows, odd_at_end, ShapeMath(e.emit))
+        if e.strict_ieee:
+            return _exactly(op, sides, e)
+        image, pads = padded(image, layout, sides, e.emit), [(0, 0)] * len(windows)
+    axes = conv_axes(windows, pads)
+    return e.emit(conv_backward_weights(image, op.window_values, axes, op.groups, layout))
+
+
+def _exactly(op: WeightsGradientOp, sides: Sides, e: Operators) -> SSAValue:
+    windows = op.kernel_windows
+    perm = layouts.permutation(op.data_format, "NCX", len(windows))
+    image, values = (e.emit(onnx.TransposeOp(value, perm=perm)) for value in (op.image, op.window_values))
+    return by_taps(e.emit, image, values, Taps(windows, *sides), op.groups, exact=True)
+
+
+CONVERSIONS: Mapping[str, Callable[..., Sequence[Expr]]] = MappingProxyType(
+    {
+        "ConvolutionBackwardWeights": weights_gradient,
+        "ConvTransposeBackwardWeights": weights_gradient,
+    }
+)

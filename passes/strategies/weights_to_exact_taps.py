@@ -1,0 +1,40 @@
+"""weights-to-exact-taps: `weights-to-taps` where nothing in the padding is multiplied.
+
+Of diff_dst, each tap takes what it reads data for, and 0 for the rest: the zeros of the padding then meet
+no inf.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from xdsl.ir import SSAValue
+
+from dialects.grad.conv_weights import ConvBackwardWeightsOp
+from dialects.onnx import ops as onnx
+from passes.conv.weight_gradients import Taps, by_taps, channels_first
+from passes.emit.budget import Built
+from passes.emit.rewriting import Emitter
+from passes.kernels.target import Target
+from passes.strategies.base import Strategy, no_kernel
+from passes.strategies.weights_to_taps import NEEDED, WeightsToTaps
+
+
+class WeightsToExactTaps(Strategy):
+    """Where, Slice and MatMul for each tap, side by side."""
+
+    name: ClassVar[str] = "weights-to-exact-taps"
+    ops: ClassVar = (ConvBackwardWeightsOp,)
+    layouts: ClassVar = ("NCX", "NXC")
+    strict_only: ClassVar = True
+
+    def builds(self, op: ConvBackwardWeightsOp) -> Built:
+        return WeightsToTaps().builds(op) + Built(0, 12 * sum(op.kernel))
+
+    def refuses(self, op: ConvBackwardWeightsOp, target: Target) -> str | None:
+        if not Taps.of(op.axes).has_pads:
+            return "without pads weights-to-taps is as exact"
+        return no_kernel(target, op.src, *NEEDED, onnx.WhereOp)
+
+    def emit(self, op: ConvBackwardWeightsOp, target: Target, emit: Emitter) -> SSAValue:
+        return by_taps(emit, *channels_first(op, emit), Taps.of(op.axes), op.groups, exact=True)

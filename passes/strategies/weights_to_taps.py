@@ -1,0 +1,43 @@
+"""weights-to-taps: the gradient of a convolution's weights as a product for each tap of the kernel.
+
+    diff_weights[.., k] = diff_dst (O, N Y) times what tap k reads of src (N Y, C)
+
+What a tap reads is a Slice of src, padded. A kernel of one tap is one product.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+from xdsl.ir import SSAValue
+
+from dialects.grad.conv_weights import ConvBackwardWeightsOp
+from dialects.onnx import ops as onnx
+from passes.conv.weight_gradients import Taps, by_taps, channels_first
+from passes.emit.budget import Built
+from passes.emit.rewriting import Emitter
+from passes.kernels.target import Target
+from passes.strategies.base import Strategy, no_kernel
+
+NEEDED = (onnx.MatMulOp, onnx.GemmOp, onnx.PadOp, onnx.SliceOp, onnx.ReduceSumOp, onnx.ConcatOp)
+
+
+class WeightsToTaps(Strategy):
+    """Slice and MatMul for each tap, side by side."""
+
+    name: ClassVar[str] = "weights-to-taps"
+    ops: ClassVar = (ConvBackwardWeightsOp,)
+    layouts: ClassVar = ("NCX", "NXC")
+
+    def builds(self, op: ConvBackwardWeightsOp) -> Built:
+        return Built(0, 20 + 12 * math.prod(op.kernel))
+
+    def refuses(self, op: ConvBackwardWeightsOp, target: Target) -> str | None:
+        return no_kernel(target, op.src, *NEEDED)
+
+    def mixes(self, op: ConvBackwardWeightsOp, target: Target) -> str | None:
+        return "zeros around src are multiplied by diff_dst" if Taps.of(op.axes).has_pads else None
+
+    def emit(self, op: ConvBackwardWeightsOp, target: Target, emit: Emitter) -> SSAValue:
+        return by_taps(emit, *channels_first(op, emit), Taps.of(op.axes), op.groups)
