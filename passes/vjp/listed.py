@@ -67,8 +67,6 @@ OWED: frozenset[str] = frozenset(
         "AveragePool",
         "CausalConvWithState",
         "Col2Im",
-        "Conv",
-        "ConvTranspose",
         "CumProd",
         "DFT",
         "DeformConv",

@@ -6,11 +6,12 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
 from dialects.onnx import traits
-from passes.vjp import index, linear, norm, pointwise, reduce, resize, shape
+from passes.vjp import conv, index, linear, norm, pointwise, reduce, resize, shape
 from passes.vjp.forward import Rule
 
 RULES: Mapping[str, Rule] = MappingProxyType(
     {
+        **conv.RULES,
         **index.RULES,
         **linear.RULES,
         **norm.RULES,
@@ -22,7 +23,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
 )
 """ONNX op -> its rule."""
 
-GRADIENT_RULES: Mapping[str, Rule] = resize.GRADIENT_RULES
+GRADIENT_RULES: Mapping[str, Rule] = MappingProxyType({**conv.GRADIENT_RULES, **resize.GRADIENT_RULES})
 """Canonical gradient, that rules emit -> its rule."""
 
 _REPEATED: Mapping[str, Collection[int]] = MappingProxyType(

@@ -228,6 +228,23 @@ RESIZE = (
     P("Resize", _IMAGE, None, B([2, 3], np.float32), None, axes=[2, 3], nearest_mode="floor"),
     P("Resize", _IMAGE, None, B([2, 0.6], np.float32), None, axes=[2, 3], nearest_mode="ceil"),
 )
+_W = B(np.random.default_rng(3).normal(size=(4, 2, 3, 2)))
+"""Weights of two groups: of a convolution from 4 channels, of a transposed one to 4."""
+
+CONV = (
+    P("Conv", (2, 4, 5, 6), (4, 2, 3, 2), (4,), group=2, strides=[2, 1], pads=[1, 0, 0, 1], dilations=[1, 2]),
+    P("Conv", (1, 2, 6), (3, 2, 2), strides=[3]),
+    P("Conv", (1, 2, 3, 2, 3), (2, 2, 2, 1, 2), None),
+    P("ConvTranspose", (1, 4, 3, 2), (4, 2, 3, 2), (4,), group=2, strides=[2, 3], pads=[1, 0, 0, 1]),
+    P("ConvTranspose", (2, 2, 3), (2, 3, 2), strides=[2], output_padding=[1], dilations=[2]),
+)
+CONV_OF_DATA = (
+    P("Conv", (2, 4, 5, 6), _W, group=2, strides=[2, 1], pads=[1, 0, 0, 1]),
+    P("Conv", (1, 4, 5, 6), _W, group=2, pads=[1, 0, 1, 1]),
+    P("ConvTranspose", (1, 4, 3, 2), _W, group=2, strides=[2, 3], pads=[1, 0, 0, 1]),
+)
+"""Of constant weights: the data may have any sizes."""
+
 _UNUSUAL = {"cubic", "half_pixel_symmetric", "pytorch_half_pixel", "ceil"}
 """Words of a Resize that is refused where sizes are unknown."""
 
@@ -276,10 +293,10 @@ VALUES: Mapping[str, Callable[[Problem], Problem]] = {
 
 def problems() -> Iterator[Problem]:
     """Each with all sizes known, with none, and with its integers given at run time, where that is one."""
-    for problem in (*POINTWISE, *LINEAR, *NORM, *REDUCE, *SHAPE, *INDEX, *RESIZE):
+    for problem in (*POINTWISE, *LINEAR, *NORM, *REDUCE, *SHAPE, *INDEX, *RESIZE, *CONV, *CONV_OF_DATA):
         problem = VALUES.get(problem.op, lambda p: p)(problem)
         yield problem
-        if _UNUSUAL & set(map(str, problem.attributes.values())):
+        if any(problem is one for one in CONV) or _UNUSUAL & set(map(str, problem.attributes.values())):
             continue
         yield replace(problem, sizes="unknown")
         if problem.op in GIVEN:

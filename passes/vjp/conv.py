@@ -1,0 +1,223 @@
+"""The derivatives of convolutions, by their canonical gradients, and those of these.
+
+A convolution is linear in its data and in its weights, and so is each of its gradients in what it reads:
+all of them are made of the convolution, of its two gradients, and of nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from dialects.grad.conv import conv_backward_data, take_window
+from dialects.grad.conv_weights import conv_backward_weights
+from dialects.grad.geometry import ConvAxis, conv_axes
+from dialects.onednn.windows import same_pads
+from dialects.onnx import ops as onnx
+from dialects.support import shapes
+from dialects.support.shapes import Dim
+from passes.emit.expressions import Expr, Operators
+from passes.emit.shape_math import ShapeMath
+from passes.vjp.forward import ZERO, Forward, Gradient, Rule, refusal
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """The windows of a convolution from an image to what there is one of per window, and its groups.
+
+    A transposed convolution has the image as its result."""
+
+    axes: Sequence[ConvAxis]
+    groups: int
+
+    def applied(self, image: Expr, weights: Expr) -> Expr:
+        """The convolution itself."""
+        return image.apply(
+            onnx.ConvOp,
+            weights,
+            group=self.groups,
+            strides=[a.window.stride for a in self.axes],
+            dilations=[a.window.dilation for a in self.axes],
+            pads=[a.pad_begin for a in self.axes] + [a.pad_end for a in self.axes],
+        )
+
+    def by_image(self, values: Expr, weights: Expr, like: Expr) -> Expr:
+        """The gradient with respect to the image, which has the sizes of another tensor."""
+        emit, sizes = values.e.emit, like.shape[2:]
+        known = [
+            axis.window.residue(size, *axis.pads) if isinstance(size, int) else 0
+            for axis, size in zip(self.axes, sizes, strict=True)
+        ]
+        follows = (a.window.stride == 1 or isinstance(x, int) for a, x in zip(self.axes, sizes, strict=True))
+        if all(follows):
+            return values.e(
+                emit(conv_backward_data(values.value, weights.value, self.axes, known, self.groups, "NCX"))
+            )
+        math, spatial = ShapeMath(emit), range(2, like.rank)
+        whole = [ConvAxis(axis.window, 0, 0) for axis in self.axes]
+        none = [0] * len(whole)
+        full = emit(conv_backward_data(values.value, weights.value, whole, none, self.groups, "NCX"))
+        begin = math.vector([axis.pad_begin for axis in self.axes])
+        return values.e(emit(take_window(full, begin, math.sizes(like.value, spatial), spatial)))
+
+    def by_weights(self, image: Expr, values: Expr) -> Expr:
+        """The gradient with respect to the weights."""
+        for value in (image, values):
+            if not isinstance(value.shape[1], int):
+                raise refusal(
+                    "channels", given="unknown", expected="a known number, for the weights' gradient"
+                )
+        made = conv_backward_weights(image.value, values.value, self.axes, self.groups, "NCX")
+        return image.e(image.e.emit(made))
+
+
+def conv(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    convolution, weights = _convolution(f), _weights(f)
+    data = convolution.by_image(g[0], weights, f.x) if f.wants(0) else ZERO
+    by_weights = convolution.by_weights(f.x, g[0]) if f.wants(1) else ZERO
+    return (data, by_weights, _by_bias(f, g[0]))[: len(f.operands)]
+
+
+def conv_transpose(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    """What the windows lie over is the result here."""
+    convolution, weights = _transposed(f), _weights(f)
+    data = convolution.applied(g[0], weights) if f.wants(0) else ZERO
+    by_weights = convolution.by_weights(g[0], f.x) if f.wants(1) else ZERO
+    return (data, by_weights, _by_bias(f, g[0]))[: len(f.operands)]
+
+
+def _by_bias(f: Forward, g: Expr) -> Gradient:
+    if f.operand(2) is None or not f.wants(2):
+        return ZERO
+    return g.apply(onnx.ReduceSumOp, g.e.ints([0, *range(2, g.rank)]), keepdims=0)
+
+
+def _weights(f: Forward) -> Expr:
+    weights = f.operand(1)
+    assert weights is not None
+    return weights
+
+
+def _kernel(f: Forward) -> tuple[int, ...]:
+    known = shapes.static(_weights(f).shape)
+    if known is None:
+        raise refusal("shape of the weights", given=shapes.show(_weights(f).shape), expected="known sizes")
+    return known[2:]
+
+
+def _convolution(f: Forward) -> Convolution:
+    axes = _axes(f)
+    word, sizes = f.value("auto_pad", "NOTSET"), f.x.shape[2:]
+    if word.startswith("SAME"):
+        axes = [_same(axis, size, word) for axis, size in zip(axes, sizes, strict=True)]
+    return Convolution(axes, f.value("group", 1))
+
+
+def _same(axis: ConvAxis, size: Dim, word: str) -> ConvAxis:
+    pads = same_pads(axis.window, size, word.lower())
+    if pads is None:
+        raise refusal(f"auto_pad {word}", given="an unknown size", expected="a known one, or stride 1")
+    return ConvAxis(axis.window, *pads)
+
+
+def _transposed(f: Forward) -> Convolution:
+    if f.value("output_shape"):
+        raise refusal("output_shape", given=list(f.value("output_shape")), expected="pads")
+    axes = _axes(f)
+    beyond = tuple(f.value("output_padding") or (0,) * len(axes))
+    for axis, added in zip(axes, beyond, strict=True):
+        if added >= axis.window.stride:
+            raise refusal(
+                "output_padding", given=added, expected=f"less than the stride {axis.window.stride}"
+            )
+    if f.value("auto_pad", "NOTSET").startswith("SAME"):
+        word = f.value("auto_pad")
+        axes = [_same_spread(axis, added, word) for axis, added in zip(axes, beyond, strict=True)]
+    return Convolution(axes, f.value("group", 1))
+
+
+def _same_spread(axis: ConvAxis, added: int, word: str) -> ConvAxis:
+    """The pads with which X positions become s X."""
+    window = axis.window
+    if window.extent + added < window.stride:
+        raise refusal(f"auto_pad {word}", given=f"a kernel extent {window.extent} below the stride")
+    return ConvAxis(window, *_halves(window.extent + added - window.stride, word))
+
+
+def _halves(total: int, word: str) -> tuple[int, int]:
+    less = total // 2
+    return (less, total - less) if word == "SAME_UPPER" else (total - less, less)
+
+
+def _axes(f: Forward) -> list[ConvAxis]:
+    """With the pads that are given; 0 where `auto_pad` is a word."""
+    kernel = _kernel(f)
+    n = len(kernel)
+    ones, zeros = (1,) * n, (0,) * 2 * n
+    pads = tuple(f.value("pads") or zeros) if f.value("auto_pad", "NOTSET") == "NOTSET" else zeros
+    strides, dilations = (tuple(f.value(name) or ones) for name in ("strides", "dilations"))
+    return list(conv_axes(kernel, strides, dilations, pads[:n], pads[n:]))
+
+
+# The canonical gradients
+
+
+def backward_data(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    """With respect to diff_dst it is the convolution."""
+    convolution, weights = _canonical(f), _weights(f)
+    values = convolution.applied(g[0], weights) if f.wants(0) else ZERO
+    return (values, convolution.by_weights(g[0], f.x) if f.wants(1) else ZERO)
+
+
+def transpose_backward_data(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    """It is a convolution of diff_dst."""
+    convolution, weights = _canonical(f), _weights(f)
+    image = convolution.by_image(g[0], weights, f.x) if f.wants(0) else ZERO
+    return (image, convolution.by_weights(f.x, g[0]) if f.wants(1) else ZERO)
+
+
+def backward_weights(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    """The cotangent is a tensor of weights: with it, the gradient by src is that of a convolution."""
+    diff_dst = f.operand(1)
+    assert diff_dst is not None
+    lists = (f.value(name) for name in ("kernel", "strides", "dilations", "pads_begin", "pads_end"))
+    convolution = _checked(f, Convolution(conv_axes(*lists), f.value("groups")))
+    image = convolution.by_image(diff_dst, g[0], f.x) if f.wants(0) else ZERO
+    return (image, convolution.applied(f.x, g[0]) if f.wants(1) else ZERO)
+
+
+def window_taken(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    """Back to its place: zeros around it, and off with what lay beyond the data."""
+    begin, size = f.operand(1), f.operand(2)
+    assert begin is not None
+    assert size is not None
+    math, axes, rank = ShapeMath(e.emit), f.value("axes"), f.x.rank
+    behind = math.sub(math.sizes(f.x.value, axes), math.add(begin.value, size.value))
+    sides = [math.spread(side, axes, rank) for side in (begin.value, behind)]
+    return (e(e.emit(onnx.PadOp(g[0].value, math.concat(sides)))), ZERO, ZERO)
+
+
+def _canonical(f: Forward) -> Convolution:
+    lists = (f.value(name) for name in ("strides", "dilations", "pads_begin", "pads_end"))
+    return _checked(f, Convolution(conv_axes(_kernel(f), *lists), f.value("groups")))
+
+
+def _checked(f: Forward, convolution: Convolution) -> Convolution:
+    if f.value("layout") != "NCX":
+        raise refusal("layout", given=f.value("layout"), expected="NCX")
+    return convolution
+
+
+RULES: Mapping[str, Rule] = MappingProxyType({"Conv": conv, "ConvTranspose": conv_transpose})
+"""ONNX op -> its rule."""
+
+GRADIENT_RULES: Mapping[str, Rule] = MappingProxyType(
+    {
+        "grad.conv_backward_data": backward_data,
+        "grad.conv_transpose_backward_data": transpose_backward_data,
+        "grad.conv_backward_weights": backward_weights,
+        "grad.take_window": window_taken,
+    }
+)
+"""Canonical gradient -> its rule."""
