@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 from abc import ABC
 from typing import ClassVar
 
 import numpy as np
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import SSAValue
-from xdsl.irdl import operand_def, result_def
+from xdsl.irdl import operand_def, opt_operand_def, result_def
 
 from dialects.onednn.base import DATA_FORMAT, show
 from dialects.onednn.families import RowOp
 from dialects.onednn.row import Row
-from dialects.support import layouts, shapes
-from dialects.support.shapes import NamedShape, element_type_of, shape_of, tensor_type
+from dialects.onnx.dims import broadcast
+from dialects.support import dtypes, layouts, shapes
+from dialects.support.attributes import FLAG, word
+from dialects.support.diagnostics import GradcError
+from dialects.support.shapes import NamedShape, Shape, element_type_of, shape_of, tensor_type
 
 
 class ChannelOp(RowOp, ABC):
@@ -62,6 +66,112 @@ class BiasOp(ChannelOp, ABC):
         return (self.ROW.meaning(*operands, axis=self.channel_axis(self.src)),)
 
 
+class BiasBackwardOp(ChannelOp, ABC):
+    """diff_bias has the sum of each channel of diff_dst."""
+
+    SUMMARY: ClassVar = "The gradient of an added bias: the sum of each channel."
+    CONSTRAINTS: ClassVar = "C1 a float dtype; C2 two axes or more."
+    PORTS: ClassVar = ("diff_dst",)
+    RESULTS: ClassVar = ("diff_bias",)
+
+    diff_dst = operand_def(TensorType)
+    diff_bias = result_def(TensorType)
+
+    def infer_result_types(self) -> tuple[TensorType, ...]:
+        self._check_dtype("diff_dst", self.diff_dst)
+        channels = shape_of(self.diff_dst)[self.channel_axis(self.diff_dst, "diff_dst")]
+        return (tensor_type(element_type_of(self.diff_dst), (channels,)),)
+
+    def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
+        return (self.ROW.meaning(*operands, axis=self.channel_axis(self.diff_dst)),)
+
+
+class ProductOp(RowOp, ABC):
+    """dst is the product of the matrices of src and weights, plus a bias."""
+
+    SUMMARY: ClassVar = "Products of matrices, the last two axes, as numpy's matmul has them, plus a bias."
+    CONSTRAINTS: ClassVar = (
+        "C1 one float dtype on all ports; dst has it, or f32; C2 the inner sizes are equal, and the axes "
+        "before the last two broadcast; a vector is a matrix of one row (src) or column (weights), which dst "
+        "does not have, and is not transposed; C3 bias broadcasts to the shape of dst."
+    )
+    COMMON_ATTRIBUTES: ClassVar = {
+        "transpose_a": FLAG.with_default(False),
+        "transpose_b": FLAG.with_default(False),
+        "accumulation_mode": word("strict", "relaxed", "any", "f32", "s32", "f16", default="strict"),
+    }
+    CHOOSES_DTYPE: ClassVar = True
+    PORTS: ClassVar = ("src", "weights", "bias")
+    RESULTS: ClassVar = ("dst",)
+
+    src = operand_def(TensorType)
+    weights = operand_def(TensorType)
+    bias = opt_operand_def(TensorType)
+    dst = result_def(TensorType)
+
+    @classmethod
+    def result_dtypes(cls, dtype: str) -> tuple[str, ...]:
+        return (dtype, "f32") if dtype in dtypes.HALVES else (dtype,)
+
+    @classmethod
+    def port_shape(cls, port: str, shape: NamedShape) -> NamedShape:
+        return shape[-1:] if port == "bias" else shape
+
+    def is_transposed(self, port: str) -> bool:
+        """Whether the last two axes of an operand are exchanged; those of a vector are not."""
+        value, flag = (self.src, "transpose_a") if port == "src" else (self.weights, "transpose_b")
+        return len(shape_of(value)) > 1 and self.value(flag)
+
+    def infer_result_types(self) -> tuple[TensorType, ...]:
+        ports = zip(self.PORTS, self.operands, strict=False)
+        self.check_same_dtype(list(ports))
+        dtype = self.check_chosen(self._check_dtype("src", self.src))
+        shape = self._product_shape()
+        if self.bias is not None:
+            self._check_bias(self.bias, shape)
+        return (tensor_type(dtype, shape),)
+
+    def _product_shape(self) -> Shape:
+        sides = [(port, value) for port, value in zip(self.PORTS, self.operands[:2], strict=False)]
+        for port, value in sides:
+            if not shape_of(value):
+                raise self.error(f"rank of {port}", given=0, expected="1 or more")
+        a, b = (_exchanged(shape_of(value), self.is_transposed(port)) for port, value in sides)
+        if not shapes.same_dim(a[-1:][0], b[-2:][0]):
+            given = ", ".join(f"{port} {show(value)}" for port, value in sides)
+            raise self.error("inner sizes differ", given=given, expected="equal ones", hint=self._flags())
+        batch = self._broadcast_batch(a[:-2], b[:-2])
+        return (*batch, *a[-2:-1], *(b[-1:] if len(b) > 1 else ()))
+
+    def _flags(self) -> str:
+        return ", ".join(f"{name} {str(self.value(name)).lower()}" for name in ("transpose_a", "transpose_b"))
+
+    def _broadcast_batch(self, a: Shape, b: Shape) -> Shape:
+        try:
+            return broadcast([a, b])
+        except GradcError:
+            given = f"{shapes.show(a)} and {shapes.show(b)}"
+            raise self.error("axes before the matrices do not broadcast", given=given) from None
+
+    def _check_bias(self, bias: SSAValue, shape: Shape) -> None:
+        with contextlib.suppress(GradcError):
+            together = broadcast([shape_of(bias), shape])
+            if len(together) == len(shape) and shapes.compatible(together, shape):
+                return
+        expected = f"one that broadcasts to {shapes.show(shape)}"
+        raise self.error("shape of bias", given=show(bias), expected=expected)
+
+    def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
+        a, b, *bias = operands
+        a = a.swapaxes(-1, -2) if self.is_transposed("src") else a
+        b = b.swapaxes(-1, -2) if self.is_transposed("weights") else b
+        return (self.ROW.meaning(a, b, *bias),)
+
+
+def _exchanged(shape: Shape, is_transposed: bool) -> Shape:
+    return (*shape[:-2], shape[-1], shape[-2]) if is_transposed else shape
+
+
 def along(vector: np.ndarray, axis: int, rank: int) -> np.ndarray:
     """A vector in the shape that broadcasts along an axis."""
     return vector.reshape([-1 if i == axis else 1 for i in range(rank)])
@@ -71,4 +181,14 @@ def biased(src: np.ndarray, bias: np.ndarray, axis: int) -> np.ndarray:
     return src + along(bias, axis, src.ndim)
 
 
+def summed(diff_dst: np.ndarray, axis: int) -> np.ndarray:
+    return diff_dst.sum(tuple(i for i in range(diff_dst.ndim) if i != axis))
+
+
+def product(src: np.ndarray, weights: np.ndarray, bias: np.ndarray | float = 0.0) -> np.ndarray:
+    return np.matmul(src, weights) + bias
+
+
 BIAS = (Row("BiasAdd", "src[i] + bias[c], c the channel of i", biased),)
+BIAS_BACKWARD = (Row("BiasAddBackward", "the sum of diff_dst[i] over the i of a channel", summed),)
+PRODUCT = (Row("MatMul", "sum of src[i, k] weights[k, j] over k, plus bias[j]", product),)

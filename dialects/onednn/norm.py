@@ -1,24 +1,102 @@
-"""Ops that bring elements to mean 0 and variance 1."""
+"""Ops that bring elements to mean 0 and variance 1, or to mean square 1."""
 
 from __future__ import annotations
 
 from abc import ABC
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 from xdsl.dialects.builtin import TensorType, f32
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import operand_def, result_def, var_operand_def
 
-from dialects.onednn.base import show
+from dialects.onednn.base import DATA_FORMAT, show
 from dialects.onednn.families import RowOp
 from dialects.onednn.row import Row
-from dialects.support import dtypes, shapes
-from dialects.support.attributes import FLAG, FLOAT, INT
-from dialects.support.shapes import NamedShape, element_type_of, shape_of, tensor_type
+from dialects.support import dtypes, layouts, shapes
+from dialects.support.attributes import FLAG, FLOAT, INT, AttributeSpec
+from dialects.support.shapes import Dim, NamedShape, Shape, element_type_of, shape_of, tensor_type
+
+EPSILON = FLOAT.with_default(1e-5)
+LAST_AXES: dict[str, AttributeSpec] = {"begin_norm_axis": INT.with_default(-1)}
 
 
-class LayerNormalizationOp(RowOp, ABC):
+class NormalizationOp(RowOp, ABC):
+    """An op with parameters beside its data: scale, shift and statistics, all of one dtype."""
+
+    DATA: ClassVar[tuple[str, ...]] = ("src",)
+    """The ports in front of the parameters."""
+
+    @property
+    def data(self) -> SSAValue:
+        return self.operands[0]
+
+    @classmethod
+    def port_dtype(cls, port: str, dtype: str) -> str:
+        return dtype if port in cls.DATA or dtype == "f64" else "f32"
+
+    def parameters(self) -> list[tuple[str, SSAValue]]:
+        """What is given of them, with their ports."""
+        first = len(self.DATA)
+        return list(zip(self.PORTS[first:], self.operands[first:], strict=False))
+
+    def parameter(self, port: str) -> SSAValue | None:
+        return dict(self.parameters()).get(port)
+
+    def check_data(self) -> Shape:
+        """The shape of the data, which have one float dtype."""
+        ports = list(zip(self.DATA, self.operands, strict=False))
+        self.check_same_dtype(ports)
+        return self._check_equal_shapes(ports)
+
+    def parameters_dtype(self) -> Attribute:
+        """That of those that are given; without any f32, or f64 for data of f64."""
+        given = dtypes.name_of(element_type_of(self.data))
+        admitted = (given,) if given in ("f32", "f64") else ("f32", given)
+        known = self.parameters()
+        names = [(port, dtypes.name_of(element_type_of(value))) for port, value in known]
+        for port, name in names:
+            if name not in admitted or name != names[0][1]:
+                first, its = names[0]
+                expected = f"that of {first}, {its}" if name in admitted else " or ".join(admitted)
+                raise self.error(f"dtype of {port}", given=name, expected=expected)
+        if known:
+            return element_type_of(known[0][1])
+        return element_type_of(self.data) if given == "f64" else f32
+
+    def check_parameter(self, port: str, value: SSAValue, expected: Sequence[Dim], hint: str) -> None:
+        if not shapes.compatible(shape_of(value), expected):
+            raise self.error(f"shape of {port}", given=show(value), expected=shapes.show(expected), hint=hint)
+
+    def check_affine(self, before: int) -> None:
+        """gamma and beta are there as `use_affine` says, behind `before` other operands."""
+        uses = self.value("use_affine")
+        expected = before + 2 if uses else before
+        if len(self.operands) != expected:
+            missing = ", ".join(self.PORTS[len(self.operands) : expected])
+            stated = f"use_affine is {str(uses).lower()}"
+            hint = f"{stated}: missing {missing}" if missing else stated
+            raise self.error("number of inputs", given=len(self.operands), expected=expected, hint=hint)
+
+
+class LastAxesOp(NormalizationOp, ABC):
+    """An op that normalises over the axes from `begin_norm_axis` on."""
+
+    def first_axis(self) -> int:
+        """The first normalised axis, counted from the first."""
+        return self.checked_axis(self.data, "begin_norm_axis")
+
+    def check_last(self, port: str, value: SSAValue, shape: Shape) -> None:
+        """A parameter in the shape of the normalised axes."""
+        hint = f"begin_norm_axis is {self.value('begin_norm_axis')}"
+        self.check_parameter(port, value, shape[self.first_axis() :], hint)
+
+    def given(self) -> dict[str, Any]:
+        return {"axis": self.first_axis(), "epsilon": self.value("epsilon")}
+
+
+class LayerNormalizationOp(LastAxesOp, ABC):
     """Each slice of src over its last axes, with mean 0 and variance 1, scaled and shifted."""
 
     SUMMARY: ClassVar = (
@@ -32,9 +110,9 @@ class LayerNormalizationOp(RowOp, ABC):
     )
     COMMON_ATTRIBUTES: ClassVar = {
         "keep_stats": FLAG.with_default(True),
-        "begin_norm_axis": INT.with_default(-1),
+        **LAST_AXES,
         "use_affine": FLAG.with_default(True),
-        "epsilon": FLOAT.with_default(1e-5),
+        "epsilon": EPSILON,
     }
     PORTS: ClassVar = ("src", "gamma", "beta")
     RESULTS: ClassVar = ("dst", "mean", "variance")
@@ -46,17 +124,140 @@ class LayerNormalizationOp(RowOp, ABC):
     mean = result_def(TensorType)
     variance = result_def(TensorType)
 
-    @property
-    def gamma(self) -> SSAValue | None:
-        return self.affine[0] if self.affine else None
+    @classmethod
+    def port_shape(cls, port: str, shape: NamedShape) -> NamedShape:
+        return shape if port == "src" else shape[-1:]
 
-    @property
-    def beta(self) -> SSAValue | None:
-        return self.affine[1] if self.affine else None
+    def required_results(self) -> int:
+        return 3 if self.value("keep_stats") else 1
+
+    def infer_result_types(self) -> tuple[TensorType, ...]:
+        shape = self.check_data()
+        axis = self.first_axis()
+        self.check_affine(1)
+        for port, value in self.parameters():
+            self.check_last(port, value, shape)
+        statistics = tensor_type(self.parameters_dtype(), shape[:axis])
+        return (tensor_type(element_type_of(self.src), shape), statistics, statistics)
+
+    def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
+        return self.ROW.meaning(*operands, **self.given())
+
+
+class LayerNormalizationBackwardOp(LastAxesOp, ABC):
+    """The gradients of a layer normalisation, by the statistics that are given."""
+
+    SUMMARY: ClassVar = "The gradients of a layer normalisation, by the mean and variance that are given."
+    CONSTRAINTS: ClassVar = (
+        "C1 src and diff_dst have one float dtype and one shape; the others have one dtype, that or f32; "
+        "C2 begin_norm_axis from -rank to rank - 1; C3 mean and variance have the shape of the other "
+        "axes; gamma and beta that of the normalised ones; gamma is given where use_affine is true, and "
+        "there alone; beta is not read."
+    )
+    COMMON_ATTRIBUTES: ClassVar = {**LAST_AXES, "use_affine": FLAG.with_default(True), "epsilon": EPSILON}
+    DATA: ClassVar = ("src", "diff_dst")
+    PORTS: ClassVar = ("src", "diff_dst", "mean", "variance", "gamma", "beta")
+    RESULTS: ClassVar = ("diff_src", "diff_gamma", "diff_beta")
+
+    src = operand_def(TensorType)
+    diff_dst = operand_def(TensorType)
+    mean = operand_def(TensorType)
+    variance = operand_def(TensorType)
+    affine = var_operand_def(TensorType)
+    """gamma, perhaps beta, or neither."""
+    diff_src = result_def(TensorType)
+    diff_gamma = result_def(TensorType)
+    diff_beta = result_def(TensorType)
 
     @classmethod
-    def port_dtype(cls, port: str, dtype: str) -> str:
-        return dtype if port == "src" or dtype == "f64" else "f32"
+    def port_shape(cls, port: str, shape: NamedShape) -> NamedShape:
+        return {"gamma": shape[-1:], "beta": shape[-1:], "mean": shape[:-1], "variance": shape[:-1]}.get(
+            port, shape
+        )
+
+    def required_results(self) -> int:
+        return 3 if self.value("use_affine") else 1
+
+    def check_affine(self, before: int) -> None:
+        if not (self.value("use_affine") and len(self.operands) == before + 1):
+            super().check_affine(before)
+
+    def infer_result_types(self) -> tuple[TensorType, ...]:
+        shape, axis = self.check_data(), self.first_axis()
+        self.check_affine(4)
+        for port, value in self.parameters():
+            if port in ("gamma", "beta"):
+                self.check_last(port, value, shape)
+                continue
+            self.check_parameter(
+                port, value, shape[:axis], f"begin_norm_axis is {self.value('begin_norm_axis')}"
+            )
+        affine = tensor_type(self.parameters_dtype(), shape[axis:])
+        return (tensor_type(element_type_of(self.src), shape), affine, affine)
+
+    def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
+        return self.ROW.meaning(*operands, **self.given())
+
+
+class RMSNormalizationOp(LastAxesOp, ABC):
+    """Each slice of src over its last axes, with a mean square of 1, scaled."""
+
+    SUMMARY: ClassVar = "Slices over the last axes, brought to a mean square of 1, then scaled."
+    CONSTRAINTS: ClassVar = (
+        "C1 a float dtype; gamma has it, or f32; C2 begin_norm_axis from -rank to rank - 1; C3 gamma has the "
+        "shape of the normalised axes."
+    )
+    COMMON_ATTRIBUTES: ClassVar = {**LAST_AXES, "epsilon": EPSILON}
+    PORTS: ClassVar = ("src", "gamma")
+    RESULTS: ClassVar = ("dst",)
+
+    src = operand_def(TensorType)
+    affine = var_operand_def(TensorType)
+    """gamma, or nothing."""
+    dst = result_def(TensorType)
+
+    @classmethod
+    def port_shape(cls, port: str, shape: NamedShape) -> NamedShape:
+        return shape if port == "src" else shape[-1:]
+
+    def infer_result_types(self) -> tuple[TensorType, ...]:
+        shape = self.check_data()
+        self.parameters_dtype()
+        self.first_axis()
+        for port, value in self.parameters():
+            self.check_last(port, value, shape)
+        return (tensor_type(element_type_of(self.src), shape),)
+
+    def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
+        return (self.ROW.meaning(*operands, **self.given()),)
+
+
+class GroupNormalizationOp(NormalizationOp, ABC):
+    """The channels of each group of each sample, with mean 0 and variance 1, scaled and shifted."""
+
+    SUMMARY: ClassVar = "Groups of channels, brought to mean 0 and variance 1, then scaled and shifted."
+    CONSTRAINTS: ClassVar = (
+        "C1 a float dtype; gamma and beta have one, that of src or f32, and the statistics have it, too "
+        "(f32 without gamma); C2 groups divides the channels; C3 gamma and beta are given where use_affine "
+        "is true, and there alone, with an element per channel; C4 a document lists mean and variance where "
+        "keep_stats is true."
+    )
+    COMMON_ATTRIBUTES: ClassVar = {
+        "groups": INT,
+        "keep_stats": FLAG.with_default(True),
+        "use_affine": FLAG.with_default(True),
+        "epsilon": EPSILON,
+        "data_format": DATA_FORMAT,
+    }
+    PORTS: ClassVar = ("src", "gamma", "beta")
+    RESULTS: ClassVar = ("dst", "mean", "variance")
+
+    src = operand_def(TensorType)
+    affine = var_operand_def(TensorType)
+    """gamma and beta, or neither."""
+    dst = result_def(TensorType)
+    mean = result_def(TensorType)
+    variance = result_def(TensorType)
 
     @classmethod
     def port_shape(cls, port: str, shape: NamedShape) -> NamedShape:
@@ -65,53 +266,31 @@ class LayerNormalizationOp(RowOp, ABC):
     def required_results(self) -> int:
         return 3 if self.value("keep_stats") else 1
 
-    def first_axis(self) -> int:
-        """The first normalised axis, counted from the first."""
-        axis, rank = self.value("begin_norm_axis"), len(shape_of(self.src))
-        if not -rank <= axis < rank:
-            raise self.error("begin_norm_axis", given=axis, expected=f"{-rank} to {rank - 1}")
-        return axis % rank
+    def channel_axis(self) -> int:
+        return channel_axis(self, self.src)
 
     def infer_result_types(self) -> tuple[TensorType, ...]:
-        self.check_float("src", self.src)
-        axis, shape = self.first_axis(), shape_of(self.src)
-        self._check_count()
-        for port, value in self._named():
-            if not shapes.compatible(shape_of(value), shape[axis:]):
-                expected, hint = (
-                    shapes.show(shape[axis:]),
-                    f"begin_norm_axis is {self.value('begin_norm_axis')}",
-                )
-                raise self.error(f"shape of {port}", given=show(value), expected=expected, hint=hint)
-        statistics = tensor_type(self._statistics_dtype(), shape[:axis])
+        shape = self.check_data()
+        channels, groups = shape[self.channel_axis()], self.value("groups")
+        self.check_affine(1)
+        for port, value in self.parameters():
+            self.check_parameter(port, value, (channels,), f"data_format is {self.value('data_format')}")
+        if groups < 1 or (isinstance(channels, int) and channels % groups):
+            raise self.error("groups", given=groups, expected=f"a divisor of the channels, {channels}")
+        statistics = tensor_type(self.parameters_dtype(), (shape[0], groups))
         return (tensor_type(element_type_of(self.src), shape), statistics, statistics)
 
-    def _named(self) -> list[tuple[str, SSAValue]]:
-        return list(zip(self.PORTS[1:], self.affine, strict=False))
-
-    def _check_count(self) -> None:
-        expected = 3 if self.value("use_affine") else 1
-        if len(self.operands) != expected:
-            missing = ", ".join(self.PORTS[len(self.operands) : expected])
-            stated = f"use_affine is {str(self.value('use_affine')).lower()}"
-            hint = f"{stated}: missing {missing}" if missing else stated
-            raise self.error("number of inputs", given=len(self.operands), expected=expected, hint=hint)
-
-    def _statistics_dtype(self) -> Attribute:
-        """That of gamma and beta; without them f32, or f64 for src of f64."""
-        given = dtypes.name_of(element_type_of(self.src))
-        admitted = (given,) if given in ("f32", "f64") else ("f32", given)
-        names = [(port, dtypes.name_of(element_type_of(value))) for port, value in self._named()]
-        for port, name in names:
-            if name not in admitted or name != names[0][1]:
-                expected = f"that of gamma, {names[0][1]}" if name in admitted else " or ".join(admitted)
-                raise self.error(f"dtype of {port}", given=name, expected=expected)
-        if self.gamma is not None:
-            return element_type_of(self.gamma)
-        return element_type_of(self.src) if given == "f64" else f32
-
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
-        return self.ROW.meaning(*operands, axis=self.first_axis(), epsilon=self.value("epsilon"))
+        given = {name: self.value(name) for name in ("groups", "epsilon")}
+        return self.ROW.meaning(*operands, axis=self.channel_axis(), **given)
+
+
+def channel_axis(op: RowOp, value: SSAValue) -> int:
+    """The axis of the channels of data that have one."""
+    rank = len(shape_of(value))
+    if rank < 2:
+        raise op.error("rank of src", given=f"{rank} {show(value)}", expected="2 or more")
+    return layouts.axis_of(op.value("data_format"), "C", rank - 2)
 
 
 def normalized(
@@ -130,11 +309,85 @@ def normalized(
     return dst, mean.reshape(src.shape[:axis]), variance.reshape(src.shape[:axis])
 
 
+def gradients(
+    src: np.ndarray,
+    diff_dst: np.ndarray,
+    mean: np.ndarray,
+    variance: np.ndarray,
+    gamma: np.ndarray | float = 1.0,
+    beta: np.ndarray | None = None,
+    *,
+    axis: int,
+    epsilon: float,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """With respect to src, gamma and beta; mean and variance count as those of src."""
+    over, kept = tuple(range(axis, src.ndim)), tuple(range(axis))
+    shape = (*src.shape[:axis], *(1,) * (src.ndim - axis))
+    deviation = np.sqrt(variance + epsilon).reshape(shape)
+    normal = (src - mean.reshape(shape)) / deviation
+    terms = diff_dst * gamma
+    rest = terms - terms.mean(over, keepdims=True) - normal * (terms * normal).mean(over, keepdims=True)
+    return rest / deviation, (diff_dst * normal).sum(kept), diff_dst.sum(kept)
+
+
+def by_mean_square(
+    src: np.ndarray, gamma: np.ndarray | float = 1.0, *, axis: int, epsilon: float
+) -> np.ndarray:
+    over = tuple(range(axis, src.ndim))
+    return src / np.sqrt(np.square(src).mean(over, keepdims=True) + epsilon) * gamma
+
+
+def by_group(
+    src: np.ndarray,
+    gamma: np.ndarray | None = None,
+    beta: np.ndarray | None = None,
+    *,
+    axis: int,
+    groups: int,
+    epsilon: float,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The result, and mean and variance of each group of each sample."""
+    first = np.moveaxis(src, axis, 1)
+    batch, channels = first.shape[:2]
+    rows = first.reshape(batch, groups, int(np.prod(first.shape[1:])) // groups)
+    mean, variance = rows.mean(2), rows.var(2)
+    normal = ((rows - mean[..., None]) / np.sqrt(variance + epsilon)[..., None]).reshape(first.shape)
+    beside = (channels, *(1,) * (src.ndim - 2))
+    scaled = normal if gamma is None else normal * gamma.reshape(beside)
+    shifted = scaled if beta is None else scaled + beta.reshape(beside)
+    return np.moveaxis(shifted, 1, axis), mean, variance
+
+
 LAYER_NORMALIZATION = (
     Row(
         "LayerNorm",
         "(src - mean) / sqrt(variance + epsilon) gamma + beta; mean and variance are those of each "
         "slice over the axes from begin_norm_axis on",
         normalized,
+    ),
+)
+
+LAYER_NORMALIZATION_BACKWARD = (
+    Row(
+        "LayerNormBackward",
+        "r (g - mean of g - n mean of g n), with r = 1 / sqrt(variance + epsilon), n = (src - mean) r and g "
+        "= diff_dst gamma; diff_gamma is the sum of diff_dst n, diff_beta that of diff_dst, over all slices",
+        gradients,
+    ),
+)
+RMS_NORMALIZATION = (
+    Row(
+        "RMSNorm",
+        "src / sqrt(mean of src^2 + epsilon) gamma; the mean is that of each slice over the axes from "
+        "begin_norm_axis on",
+        by_mean_square,
+    ),
+)
+GROUP_NORMALIZATION = (
+    Row(
+        "GroupNorm",
+        "(src - mean) / sqrt(variance + epsilon) gamma + beta; mean and variance are those of each group of "
+        "channels of each sample",
+        by_group,
     ),
 )

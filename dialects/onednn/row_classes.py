@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from dialects.onednn import (
+    batch_norm,
     conv_forward,
     conv_weights,
     linear,
@@ -53,12 +54,23 @@ FAMILIES: Mapping[str, tuple[type[RowOp], Sequence[Row]]] = MappingProxyType(
         "dropping": (structure.DroppingOp, structure.DROPPING),
         "bias": (linear.BiasOp, linear.BIAS),
         "weights gradient": (conv_weights.WeightsGradientOp, conv_weights.GRADIENTS),
+        "bias backward": (linear.BiasBackwardOp, linear.BIAS_BACKWARD),
+        "product": (linear.ProductOp, linear.PRODUCT),
         "softmax": (softmax.SharesOp, softmax.SOFTMAX),
         "log softmax": (softmax.LogSharesOp, softmax.LOG_SOFTMAX),
         "softmax backward": (softmax.SharesBackwardOp, softmax.SOFTMAX_BACKWARD),
         "convolution": (conv_forward.ConvolutionForwardOp, conv_forward.CONVOLUTION),
         "transposed convolution": (conv_forward.ConvTransposeForwardOp, conv_forward.CONV_TRANSPOSE),
         "layer normalization": (norm.LayerNormalizationOp, norm.LAYER_NORMALIZATION),
+        "layer normalization backward": (
+            norm.LayerNormalizationBackwardOp,
+            norm.LAYER_NORMALIZATION_BACKWARD,
+        ),
+        "rms normalization": (norm.RMSNormalizationOp, norm.RMS_NORMALIZATION),
+        "group normalization": (norm.GroupNormalizationOp, norm.GROUP_NORMALIZATION),
+        "batch inference": (batch_norm.InferenceOp, batch_norm.INFERENCE),
+        "batch training": (batch_norm.TrainingOp, batch_norm.TRAINING),
+        "batch training backward": (batch_norm.TrainingBackwardOp, batch_norm.TRAINING_BACKWARD),
     }
 )
 

@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+from dialects.onednn.batch_norm import InferenceOp, TrainingBackwardOp, TrainingOp
 from dialects.onednn.conv_forward import ConvTransposeForwardOp, ConvolutionForwardOp
 from dialects.onednn.conv_weights import WeightsGradientOp
 from dialects.onednn.families import BinaryOp, ChoiceOp, ComparisonOp, ReductionOp, RowOp, UnaryBackwardOp, UnaryOp
-from dialects.onednn.linear import BiasOp
-from dialects.onednn.norm import LayerNormalizationOp
+from dialects.onednn.linear import BiasBackwardOp, BiasOp, ProductOp
+from dialects.onednn.norm import GroupNormalizationOp, LayerNormalizationBackwardOp, LayerNormalizationOp, RMSNormalizationOp
 from dialects.onednn.prelu import RectifierBackwardOp, RectifierOp
 from dialects.onednn.softmax import LogSharesOp, SharesBackwardOp, SharesOp
 from dialects.onednn.structure import CastingOp, DroppingOp, IndexingOp, JoiningOp, PermutingOp, ReshapingOp
@@ -716,6 +717,32 @@ class ConvTransposeBackwardWeightsOp(WeightsGradientOp):
     data_format: str
     weights_shape: tuple[int, ...]
 
+class BiasAddBackwardOp(BiasBackwardOp):
+    """The gradient of an added bias: the sum of each channel.
+
+    diff_bias[i] = the sum of diff_dst[i] over the i of a channel.
+
+    C1 a float dtype; C2 two axes or more.
+    """
+
+    KIND: ClassVar[str]
+    data_format: str
+
+class MatMulOp(ProductOp):
+    """Products of matrices, the last two axes, as numpy's matmul has them, plus a bias.
+
+    dst = sum of src[i, k] weights[k, j] over k, plus bias[j].
+
+    C1 one float dtype on all ports; dst has it, or f32; C2 the inner sizes are equal, and the axes before the
+    last two broadcast; a vector is a matrix of one row (src) or column (weights), which dst does not have,
+    and is not transposed; C3 bias broadcasts to the shape of dst.
+    """
+
+    KIND: ClassVar[str]
+    transpose_a: bool
+    transpose_b: bool
+    accumulation_mode: str
+
 class SoftMaxOp(SharesOp):
     """The share of each exponential in the sum of those along an axis.
 
@@ -829,3 +856,96 @@ class LayerNormOp(LayerNormalizationOp):
     begin_norm_axis: int
     use_affine: bool
     epsilon: float
+
+class LayerNormBackwardOp(LayerNormalizationBackwardOp):
+    """The gradients of a layer normalisation, by the mean and variance that are given.
+
+    diff_src = r (g - mean of g - n mean of g n), with r = 1 / sqrt(variance + epsilon), n = (src - mean) r
+    and g = diff_dst gamma; diff_gamma is the sum of diff_dst n, diff_beta that of diff_dst, over all slices.
+
+    C1 src and diff_dst have one float dtype and one shape; the others have one dtype, that or f32; C2
+    begin_norm_axis from -rank to rank - 1; C3 mean and variance have the shape of the other axes; gamma and
+    beta that of the normalised ones; gamma is given where use_affine is true, and there alone; beta is not
+    read.
+    """
+
+    KIND: ClassVar[str]
+    begin_norm_axis: int
+    use_affine: bool
+    epsilon: float
+
+class RMSNormOp(RMSNormalizationOp):
+    """Slices over the last axes, brought to a mean square of 1, then scaled.
+
+    dst = src / sqrt(mean of src^2 + epsilon) gamma; the mean is that of each slice over the axes from
+    begin_norm_axis on.
+
+    C1 a float dtype; gamma has it, or f32; C2 begin_norm_axis from -rank to rank - 1; C3 gamma has the shape
+    of the normalised axes.
+    """
+
+    KIND: ClassVar[str]
+    begin_norm_axis: int
+    epsilon: float
+
+class GroupNormOp(GroupNormalizationOp):
+    """Groups of channels, brought to mean 0 and variance 1, then scaled and shifted.
+
+    dst = (src - mean) / sqrt(variance + epsilon) gamma + beta; mean and variance are those of each group of
+    channels of each sample.
+
+    C1 a float dtype; gamma and beta have one, that of src or f32, and the statistics have it, too (f32
+    without gamma); C2 groups divides the channels; C3 gamma and beta are given where use_affine is true, and
+    there alone, with an element per channel; C4 a document lists mean and variance where keep_stats is true.
+    """
+
+    KIND: ClassVar[str]
+    groups: int
+    keep_stats: bool
+    use_affine: bool
+    epsilon: float
+    data_format: str
+
+class BatchNormInferenceOp(InferenceOp):
+    """Channels, brought to mean 0 and variance 1 by statistics that are given.
+
+    dst[i] = (src[i] - mean[c]) / sqrt(variance[c] + epsilon) gamma[c] + beta[c].
+
+    C1 a float dtype; the other inputs have one, that of src or f32; C2 each of them has an element per
+    channel.
+    """
+
+    KIND: ClassVar[str]
+    epsilon: float
+    data_format: str
+
+class BatchNormForwardTrainingOp(TrainingOp):
+    """Channels, brought to mean 0 and variance 1 by the statistics of the batch.
+
+    dst[i] = (src[i] - m[c]) / sqrt(v[c] + epsilon) gamma[c] + beta[c], with m and v, the batch_mean and
+    batch_variance, over all elements of channel c; a running one is momentum times the given one plus (1 -
+    momentum) times that of the batch.
+
+    C1 a float dtype; the other inputs have one, that of src or f32, and so have the statistics; C2 each of
+    them has an element per channel; beta is given beside gamma alone.
+    """
+
+    KIND: ClassVar[str]
+    epsilon: float
+    data_format: str
+    momentum: float
+
+class BatchNormTrainingBackwardOp(TrainingBackwardOp):
+    """The gradients of batch normalisation in training, by the statistics that are given.
+
+    diff_src[i] = gamma[c] r (diff_dst[i] - mean of diff_dst - n[i] mean of diff_dst n), with r = 1 /
+    sqrt(variance[c] + epsilon) and n = (src - mean[c]) r; diff_gamma is the sum of diff_dst n over channel c,
+    diff_beta that of diff_dst.
+
+    C1 src and diff_dst have one float dtype and one shape; the others have one dtype, that or f32; C2 each of
+    them has an element per channel.
+    """
+
+    KIND: ClassVar[str]
+    epsilon: float
+    data_format: str

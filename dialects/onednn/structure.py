@@ -82,13 +82,17 @@ class ReshapingOp(RowOp, ABC):
         return (tensor_type(element_type_of(self.src), shape),)
 
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
+        """A size that is copied is one of src and one of dst, so that it says nothing of that of the -1."""
         (src,) = operands
-        shape = list(self.value("shape"))
-        if self.value("special_zero"):
-            shape = [src.shape[axis] if size == 0 else size for axis, size in enumerate(shape)]
-        rest = [size for size in shape if size != -1]
-        known = [src.size // max(int(np.prod(rest)), 1) if size == -1 else size for size in shape]
-        return (self.ROW.meaning(src, known),)
+        wanted = self.value("shape")
+        copied = [axis for axis, size in enumerate(wanted) if size == 0 and self.value("special_zero")]
+        before = [size for axis, size in enumerate(src.shape) if axis not in copied]
+        behind = [size for axis, size in enumerate(wanted) if axis not in copied and size != -1]
+        rest = int(np.prod(before)) // max(int(np.prod(behind)), 1)
+        shape = [
+            src.shape[a] if a in copied else rest if size == -1 else size for a, size in enumerate(wanted)
+        ]
+        return (self.ROW.meaning(src, shape),)
 
 
 class PermutingOp(RowOp, ABC):

@@ -963,6 +963,41 @@ class RowMethods(GraphBuilder):
         """
         return self._row("ConvTransposeBackwardWeights", [src, diff_dst], {"weights_format": weights_format, "strides": strides, "pads_begin": pads_begin, "pads_end": pads_end, "dilations": dilations, "auto_pad": auto_pad, "groups": groups, "data_format": data_format, "weights_shape": weights_shape, **unknown}, name, result_shape)
 
+    def bias_add_backward(
+        self,
+        diff_dst: Value = REQUIRED,
+        *,
+        data_format: str | None = None,
+        name: str | None = None,
+        result_shape: Dims | None = None,
+        **unknown: Never,
+    ) -> Value:
+        """The gradient of an added bias: the sum of each channel.
+
+        diff_bias[i] = the sum of diff_dst[i] over the i of a channel.
+        """
+        return self._row("BiasAddBackward", [diff_dst], {"data_format": data_format, **unknown}, name, result_shape)
+
+    def matmul(
+        self,
+        src: Value = REQUIRED,
+        weights: Value = REQUIRED,
+        bias: Value | None = None,
+        *,
+        transpose_a: bool | None = None,
+        transpose_b: bool | None = None,
+        accumulation_mode: str | None = None,
+        name: str | None = None,
+        result_shape: Dims | None = None,
+        result_dtype: npt.DTypeLike | None = None,
+        **unknown: Never,
+    ) -> Value:
+        """Products of matrices, the last two axes, as numpy's matmul has them, plus a bias.
+
+        dst = sum of src[i, k] weights[k, j] over k, plus bias[j].
+        """
+        return self._row("MatMul", [src, weights, bias], {"transpose_a": transpose_a, "transpose_b": transpose_b, "accumulation_mode": accumulation_mode, **unknown}, name, result_shape, result_dtype)
+
     def softmax(
         self,
         src: Value = REQUIRED,
@@ -1105,3 +1140,140 @@ class RowMethods(GraphBuilder):
         given = {"keep_stats": keep_stats, "begin_norm_axis": begin_norm_axis, "use_affine": use_affine, "epsilon": epsilon, **unknown}
         dst, mean, variance = self._row_results("LayerNorm", [src, gamma, beta], given, name, result_shapes)
         return dst, mean, variance
+
+    def layer_norm_backward(
+        self,
+        src: Value = REQUIRED,
+        diff_dst: Value = REQUIRED,
+        mean: Value = REQUIRED,
+        variance: Value = REQUIRED,
+        gamma: Value | None = None,
+        beta: Value | None = None,
+        *,
+        begin_norm_axis: int | None = None,
+        use_affine: bool | None = None,
+        epsilon: float | None = None,
+        name: str | None = None,
+        result_shapes: Sequence[Dims | None] | None = None,
+        **unknown: Never,
+    ) -> tuple[Value, Value, Value]:
+        """The gradients of a layer normalisation, by the mean and variance that are given.
+
+        diff_src = r (g - mean of g - n mean of g n), with r = 1 / sqrt(variance + epsilon), n = (src -
+        mean) r and g = diff_dst gamma; diff_gamma is the sum of diff_dst n, diff_beta that of diff_dst,
+        over all slices.
+        """
+        given = {"begin_norm_axis": begin_norm_axis, "use_affine": use_affine, "epsilon": epsilon, **unknown}
+        diff_src, diff_gamma, diff_beta = self._row_results("LayerNormBackward", [src, diff_dst, mean, variance, gamma, beta], given, name, result_shapes)
+        return diff_src, diff_gamma, diff_beta
+
+    def rms_norm(
+        self,
+        src: Value = REQUIRED,
+        gamma: Value | None = None,
+        *,
+        begin_norm_axis: int | None = None,
+        epsilon: float | None = None,
+        name: str | None = None,
+        result_shape: Dims | None = None,
+        **unknown: Never,
+    ) -> Value:
+        """Slices over the last axes, brought to a mean square of 1, then scaled.
+
+        dst = src / sqrt(mean of src^2 + epsilon) gamma; the mean is that of each slice over the axes from
+        begin_norm_axis on.
+        """
+        return self._row("RMSNorm", [src, gamma], {"begin_norm_axis": begin_norm_axis, "epsilon": epsilon, **unknown}, name, result_shape)
+
+    def group_norm(
+        self,
+        src: Value = REQUIRED,
+        gamma: Value | None = None,
+        beta: Value | None = None,
+        *,
+        groups: int = REQUIRED,
+        keep_stats: bool | None = None,
+        use_affine: bool | None = None,
+        epsilon: float | None = None,
+        data_format: str | None = None,
+        name: str | None = None,
+        result_shapes: Sequence[Dims | None] | None = None,
+        **unknown: Never,
+    ) -> tuple[Value, Value, Value]:
+        """Groups of channels, brought to mean 0 and variance 1, then scaled and shifted.
+
+        dst = (src - mean) / sqrt(variance + epsilon) gamma + beta; mean and variance are those of each
+        group of channels of each sample.
+        """
+        given = {"groups": groups, "keep_stats": keep_stats, "use_affine": use_affine, "epsilon": epsilon, "data_format": data_format, **unknown}
+        dst, mean, variance = self._row_results("GroupNorm", [src, gamma, beta], given, name, result_shapes)
+        return dst, mean, variance
+
+    def batch_norm_inference(
+        self,
+        src: Value = REQUIRED,
+        gamma: Value = REQUIRED,
+        beta: Value = REQUIRED,
+        mean: Value = REQUIRED,
+        variance: Value = REQUIRED,
+        *,
+        epsilon: float = REQUIRED,
+        data_format: str | None = None,
+        name: str | None = None,
+        result_shape: Dims | None = None,
+        **unknown: Never,
+    ) -> Value:
+        """Channels, brought to mean 0 and variance 1 by statistics that are given.
+
+        dst[i] = (src[i] - mean[c]) / sqrt(variance[c] + epsilon) gamma[c] + beta[c].
+        """
+        return self._row("BatchNormInference", [src, gamma, beta, mean, variance], {"epsilon": epsilon, "data_format": data_format, **unknown}, name, result_shape)
+
+    def batch_norm_forward_training(
+        self,
+        src: Value = REQUIRED,
+        mean: Value = REQUIRED,
+        variance: Value = REQUIRED,
+        gamma: Value | None = None,
+        beta: Value | None = None,
+        *,
+        epsilon: float = REQUIRED,
+        data_format: str | None = None,
+        momentum: float | None = None,
+        name: str | None = None,
+        result_shapes: Sequence[Dims | None] | None = None,
+        **unknown: Never,
+    ) -> tuple[Value, Value, Value, Value, Value]:
+        """Channels, brought to mean 0 and variance 1 by the statistics of the batch.
+
+        dst[i] = (src[i] - m[c]) / sqrt(v[c] + epsilon) gamma[c] + beta[c], with m and v, the batch_mean and
+        batch_variance, over all elements of channel c; a running one is momentum times the given one plus
+        (1 - momentum) times that of the batch.
+        """
+        given = {"epsilon": epsilon, "data_format": data_format, "momentum": momentum, **unknown}
+        dst, running_mean, running_variance, batch_mean, batch_variance = self._row_results("BatchNormForwardTraining", [src, mean, variance, gamma, beta], given, name, result_shapes)
+        return dst, running_mean, running_variance, batch_mean, batch_variance
+
+    def batch_norm_training_backward(
+        self,
+        src: Value = REQUIRED,
+        diff_dst: Value = REQUIRED,
+        mean: Value = REQUIRED,
+        variance: Value = REQUIRED,
+        gamma: Value | None = None,
+        *,
+        epsilon: float = REQUIRED,
+        data_format: str | None = None,
+        name: str | None = None,
+        result_shapes: Sequence[Dims | None] | None = None,
+        **unknown: Never,
+    ) -> tuple[Value, Value, Value]:
+        """The gradients of batch normalisation in training, by the statistics that are given.
+
+        diff_src[i] = gamma[c] r (diff_dst[i] - mean of diff_dst - n[i] mean of diff_dst n), with r = 1 /
+        sqrt(variance[c] + epsilon) and n = (src - mean[c]) r; diff_gamma is the sum of diff_dst n over
+        channel c, diff_beta that of diff_dst.
+        """
+        given = {"epsilon": epsilon, "data_format": data_format, **unknown}
+        diff_src, diff_gamma, diff_beta = self._row_results("BatchNormTrainingBackward", [src, diff_dst, mean, variance, gamma], given, name, result_shapes)
+        return diff_src, diff_gamma, diff_beta

@@ -131,6 +131,17 @@ def _layer_normalization(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None
     return [shifted, mean, emit(onnx.ReciprocalOp(deviation))]
 
 
+def _rms_normalization(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
+    """By the formula of the op's page, for data of the dtype of the scale."""
+    assert isinstance(op, onnx.RMSNormalizationOp)
+    call = op.call()
+    axes = emit.ints(range(*slice(call.attribute("axis", -1), None).indices(call.operand(0).rank)))
+    square = emit(onnx.ReduceMeanOp(emit(onnx.MulOp(op.X, op.X)), axes, keepdims=1))
+    epsilon = _scalar(emit, call.attribute("epsilon", 1e-5), op.X)
+    deviation = emit(onnx.SqrtOp(emit(onnx.AddOp(square, epsilon))))
+    return [emit(onnx.MulOp(emit(onnx.DivOp(op.X, deviation)), op.scale))]
+
+
 EXPANSIONS: Mapping[type[OnnxOp], Expansion] = {
     onnx.ConstantOfShapeOp: Expansion("T2", (onnx.ExpandOp,), _constant_of_shape),
     onnx.EqualOp: Expansion("T", (onnx.GreaterOrEqualOp,), _equal, {onnx.AndOp: "boolean"}),
@@ -140,4 +151,7 @@ EXPANSIONS: Mapping[type[OnnxOp], Expansion] = {
         _layer_normalization,
     ),
     onnx.PadOp: Expansion("T", (onnx.ConcatOp, onnx.ExpandOp, onnx.SliceOp), _pad),
+    onnx.RMSNormalizationOp: Expansion(
+        "T", (onnx.ReduceMeanOp, onnx.MulOp, onnx.AddOp, onnx.SqrtOp, onnx.DivOp), _rms_normalization
+    ),
 }

@@ -12,14 +12,12 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from dialects.onednn.families import BinaryOp, ChoiceOp, ReductionOp, RowOp, UnaryBackwardOp, UnaryOp
-from dialects.onednn.norm import LayerNormalizationOp
 from dialects.onednn.prelu import RectifierBackwardOp, RectifierOp, SlopeOp
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.support.shapes import element_type_of, shape_of
 from passes.emit.expressions import Expr, Operators
-from passes.emit.shape_math import ShapeMath
-from passes.onednn import conv, conv_weights, softmax, structure
+from passes.onednn import conv, conv_weights, linear, norm, softmax, structure
 from passes.vjp import pointwise
 from passes.vjp.forward import Convention, Forward
 from passes.vjp.unbroadcast import unbroadcast
@@ -233,40 +231,14 @@ def _added_axes(op: SlopeOp) -> range:
     return range(1, len(shape_of(op.src)) - op.channel_axis) if op.is_per_channel else range(0)
 
 
-def layer_norm(op: LayerNormalizationOp, e: Operators) -> Sequence[Expr]:
-    """The variance by itself: that of InvStdDev lacks what epsilon hides."""
-    src, axis = e(op.src), op.first_axis()
-    over = range(axis, len(shape_of(op.src)))
-    axes = e.ints(over)
-    gamma = _ones(src, over, e) if op.gamma is None else e(op.gamma).cast(src.dtype)
-    beta = None if op.beta is None else e(op.beta).cast(src.dtype).value
-    epsilon = op.value("epsilon")
-    dst, mean, _ = map(
-        e, e.emit.all(onnx.LayerNormalizationOp(src.value, gamma.value, beta, axis=axis, epsilon=epsilon))
-    )
-    if src.dtype != mean.dtype:  # f64: the op's own statistics are f32
-        mean = src.apply(onnx.ReduceMeanOp, axes, keepdims=1)
-    variance = (src - mean).square().apply(onnx.ReduceMeanOp, axes, keepdims=0)
-    return [
-        dst,
-        mean.apply(onnx.SqueezeOp, axes).cast(element_type_of(op.mean)),
-        variance.cast(element_type_of(op.variance)),
-    ]
-
-
-def _ones(src: Expr, axes: Sequence[int], e: Operators) -> Expr:
-    """Ones in the shape that src has along some axes."""
-    sizes = e(ShapeMath(e.emit).sizes(src.value, axes))
-    return e.scalar(1, src).apply(onnx.ExpandOp, sizes)
-
-
 CONVERSIONS: Mapping[str, Callable[..., Sequence[Expr]]] = MappingProxyType(
     {
         **conv_weights.CONVERSIONS,
+        **linear.CONVERSIONS,
+        **norm.CONVERSIONS,
         **softmax.CONVERSIONS,
         **conv.CONVERSIONS,
         **structure.CONVERSIONS,
-        "LayerNorm": layer_norm,
         "PReLU": prelu,
         "PReLUBackward": prelu_backward,
     }

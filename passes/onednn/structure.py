@@ -8,7 +8,6 @@ from types import MappingProxyType
 import numpy as np
 from xdsl.dialects.builtin import i32
 
-from dialects.onednn.linear import BiasOp
 from dialects.onednn.structure import (
     CastingOp,
     DroppingOp,
@@ -31,10 +30,11 @@ def concat(op: JoiningOp, e: Operators) -> Sequence[Expr]:
 
 
 def reshape(op: ReshapingOp, e: Operators) -> Sequence[Expr]:
-    """allowzero is younger than opset 13, and says something beside a 0 alone."""
-    shape = op.value("shape")
-    zeros = {"allowzero": 1} if 0 in shape and not op.value("special_zero") else {}
-    return [e(op.src).apply(onnx.ReshapeOp, e.ints(shape), **zeros)]
+    """A size that is known stands in the place of a -1, which a runtime cannot tell of an empty tensor."""
+    rows = zip(op.value("shape"), shape_of(op.dst), strict=True)
+    sizes = [known if size == -1 and isinstance(known, int) else size for size, known in rows]
+    zeros = {"allowzero": 1} if 0 in sizes and not op.value("special_zero") else {}
+    return [e(op.src).apply(onnx.ReshapeOp, e.ints(sizes), **zeros)]
 
 
 def transpose(op: PermutingOp, e: Operators) -> Sequence[Expr]:
@@ -86,15 +86,8 @@ def dropout(op: DroppingOp, e: Operators) -> Sequence[Expr]:
     return [src, mask]
 
 
-def bias_add(op: BiasOp, e: Operators) -> Sequence[Expr]:
-    src, bias = e(op.src), e(op.bias)
-    behind = range(1, len(shape_of(op.src)) - op.channel_axis(op.src))
-    return [src + (bias.apply(onnx.UnsqueezeOp, e.ints(behind)) if behind else bias)]
-
-
 CONVERSIONS: Mapping[str, Callable[..., Sequence[Expr]]] = MappingProxyType(
     {
-        "BiasAdd": bias_add,
         "Concat": concat,
         "Dropout": dropout,
         "GenIndex": indices,

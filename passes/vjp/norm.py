@@ -32,13 +32,13 @@ CHANNEL_AXIS = "channel_axis"
 
 def softmax(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
     y, cotangent = wide(f.y), wide(g[0])
-    share = _summed(cotangent * y, [f.value("axis", -1)], keepdims=1)
+    share = summed(cotangent * y, [f.value("axis", -1)], keepdims=1)
     return ((y * (cotangent - share)).cast(g[0].dtype),)
 
 
 def log_softmax(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
     y, cotangent = wide(f.y), wide(g[0])
-    total = _summed(cotangent, [f.value("axis", -1)], keepdims=1)
+    total = summed(cotangent, [f.value("axis", -1)], keepdims=1)
     return ((cotangent - y.exp() * total).cast(g[0].dtype),)
 
 
@@ -49,7 +49,7 @@ def wide(x: Expr) -> Expr:
     return x.cast(f32) if name_of(x.dtype) in HALVES else x
 
 
-def _summed(x: Expr, axes: Sequence[int], keepdims: int = 0) -> Expr:
+def summed(x: Expr, axes: Sequence[int], keepdims: int = 0) -> Expr:
     return x.apply(onnx.ReduceSumOp, x.e.ints(axes), keepdims=keepdims) if axes else x
 
 
@@ -175,8 +175,8 @@ def batch_normalization(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence
     r = inverse_deviation(variance, f.value("epsilon", EPSILON))
     factor = r if scale is None else r * scale
     shaped = [per_channel(v, _channel_axis(f), len(shape_of(x.value))) for v in (mean, factor)]
-    total = _summed(cotangent, axes)
-    along = _summed(cotangent * (x - shaped[0]), axes)
+    total = summed(cotangent, axes)
+    along = summed(cotangent * (x - shaped[0]), axes)
     gradients = (
         cotangent * shaped[1],
         along * r,
@@ -191,16 +191,17 @@ def _batch_training(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gra
     """results[3] and [4], which ONNX's op does not have, are mean and variance of the batch where a source
     saved them."""
     x, cotangent, axes = wide(f.x), wide(g[0]), _others(f)
-    axis, rank, elements = _channel_axis(f), len(shape_of(f.x.value)), count(x, axes)
+    axis, rank = _channel_axis(f), len(shape_of(f.x.value))
     mean, variance = f.given(3), f.given(4)
     mean = mean_of(x, axes, keepdims=0) if mean is None else mean.cast(x.dtype)
     centred = x - per_channel(mean, axis, rank)
     variance = mean_of(centred.square(), axes, keepdims=0) if variance is None else variance.cast(x.dtype)
     r = inverse_deviation(variance, f.value("epsilon", EPSILON))
     n = centred * per_channel(r, axis, rank)
-    total, along = _summed(cotangent, axes), _summed(cotangent * n, axes)
+    products = cotangent * n
+    total, along = summed(cotangent, axes), summed(products, axes)
     scale = _parameter(f, 1, x)
-    means = [per_channel(v / elements, axis, rank) for v in (total, along)]
+    means = (mean_of(cotangent, axes), mean_of(products, axes))
     factor = per_channel(r if scale is None else r * scale, axis, rank)
     dx = factor * (cotangent - means[0] - n * means[1])
     momentum = f.value("momentum", 0.9)
@@ -209,7 +210,7 @@ def _batch_training(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gra
         if len(g) <= place + 1 or not f.is_read(place + 1):
             continue
         given = g[place + 1].cast(x.dtype)
-        new = per_channel(given * (1 - momentum) / elements, axis, rank)
+        new = per_channel(given * (1 - momentum) / count(x, axes), axis, rank)
         dx = dx + (new if weight is None else new * weight * 2)
         old[place] = given * momentum
     return _in_dtypes(f, (dx, along, total, *old))
@@ -241,7 +242,7 @@ def instance_normalization(f: Forward, g: Sequence[Expr], e: Operators) -> Seque
     n = normalized(x, range(2, rank), f.value("epsilon", EPSILON))
     dx = n.gradient(cotangent * per_channel(scale, 1, rank))
     others = [0, *range(2, rank)]
-    return _in_dtypes(f, (dx, _summed(cotangent * n.value, others), _summed(cotangent, others)))
+    return _in_dtypes(f, (dx, summed(cotangent * n.value, others), summed(cotangent, others)))
 
 
 def group_normalization(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
@@ -255,8 +256,8 @@ def group_normalization(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence
     scaled = cotangent * per_channel(scale, axis, rank)
     dx = join_channels(n.gradient(split_channels(scaled, axis, groups)), x)
     others = [i for i in range(rank) if i != axis]
-    products = _summed(cotangent * join_channels(n.value, x), others)
-    return _in_dtypes(f, (dx, products, _summed(cotangent, others)))
+    products = summed(cotangent * join_channels(n.value, x), others)
+    return _in_dtypes(f, (dx, products, summed(cotangent, others)))
 
 
 def grouped_axes(axis: int, rank: int) -> list[int]:

@@ -37,7 +37,8 @@ WITHOUT_CASES = {
     *("Clamp", "ClampBackward", "HardSigmoid", "HardSigmoidBackward", "Pow", "Reciprocal"),
     *("SoftPlus", "SquaredDifference", "Concat", "LayerNorm"),
     *("StaticReshape", "StaticTranspose", "Dropout", "SoftMax", "SoftMaxBackward"),
-    *("LogSoftmax", "LogSoftmaxBackward", "SoftPlusBackward"),
+    *("LogSoftmax", "LogSoftmaxBackward", "SoftPlusBackward", "LayerNormBackward", "RMSNorm"),
+    *("GroupNorm", "BatchNormInference", "BatchNormTrainingBackward", "BiasAddBackward"),
 }
 """Kinds of which there is no document; tests/property/test_rows.py has them."""
 

@@ -12,10 +12,18 @@ from support.spatial_problems import DRAWN
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region
+from xdsl.irdl import VariadicDef
 
+from dialects.onednn.batch_norm import BatchNormalizationOp, TrainingOp
 from dialects.onednn.families import ReductionOp, RowOp, UnaryBackwardOp
-from dialects.onednn.linear import BiasOp, ChannelOp
-from dialects.onednn.norm import LayerNormalizationOp
+from dialects.onednn.linear import BiasOp, ChannelOp, ProductOp
+from dialects.onednn.norm import (
+    GroupNormalizationOp,
+    LastAxesOp,
+    LayerNormalizationBackwardOp,
+    LayerNormalizationOp,
+    RMSNormalizationOp,
+)
 from dialects.onednn.prelu import RectifierBackwardOp, RectifierOp
 from dialects.onednn.row_classes import row_class
 from dialects.onednn.softmax import SharesBackwardOp, SharesOp
@@ -108,7 +116,8 @@ def draw(kind: str, dtype: str, dynamic: bool, rng: np.random.Generator) -> RowP
 
 def _plain(cls: type[RowOp], rng: np.random.Generator) -> tuple[dict[str, Any], list[tuple[int, ...]]]:
     shape = tuple(int(size) for size in rng.integers(1, 5, rng.integers(1, 5)))
-    shape = (0, *shape[1:]) if rng.random() < 0.1 and not issubclass(cls, ReductionOp) else shape
+    filled = (ReductionOp, TrainingOp, *((LastAxesOp,) if len(shape) == 1 else ()))
+    shape = (0, *shape[1:]) if rng.random() < 0.1 and not issubclass(cls, filled) else shape
     least = next((rank for base, rank in _LEAST_RANKS.items() if issubclass(cls, base)), 1)
     shape = (*(2,) * (least - len(shape)), *shape)
     attributes = _attributes(cls, shape, rng)
@@ -121,6 +130,8 @@ def _shapes(
     own = next((shapes for base, shapes in _SHAPES.items() if issubclass(cls, base)), None)
     if own is not None:
         return own(shape, attributes, rng)
+    if issubclass(cls, BatchNormalizationOp):
+        return _batch_shapes(cls, shape, attributes, rng)
     count = sum(port not in documented_attributes(cls) for port in cls.PORTS)
     if count == 1 or issubclass(cls, UnaryBackwardOp) or attributes.get("auto_broadcast") == "none":
         return [shape] * count
@@ -167,7 +178,55 @@ def _channels(shape: tuple[int, ...], attributes: dict[str, Any]) -> int:
     return shape[1 if attributes.get("data_format", "NXC") == "NCX" else -1]
 
 
-_LEAST_RANKS: dict[type[RowOp], int] = {ChannelOp: 2}
+def _layer_backward_shapes(
+    shape: tuple[int, ...], attributes: dict[str, Any], rng: np.random.Generator
+) -> list[tuple[int, ...]]:
+    axis = attributes.get("begin_norm_axis", -1) % len(shape)
+    affine = [shape[axis:]] * int(rng.integers(1, 3)) if attributes.get("use_affine", True) else []
+    return [shape, shape, shape[:axis], shape[:axis], *affine]
+
+
+def _rms_shapes(
+    shape: tuple[int, ...], attributes: dict[str, Any], rng: np.random.Generator
+) -> list[tuple[int, ...]]:
+    normalized = shape[attributes.get("begin_norm_axis", -1) :]
+    return [shape, normalized] if rng.random() < 0.7 else [shape]
+
+
+def _group_shapes(
+    shape: tuple[int, ...], attributes: dict[str, Any], rng: np.random.Generator
+) -> list[tuple[int, ...]]:
+    vector = (_channels(shape, attributes),)
+    return [shape, vector, vector] if attributes.get("use_affine", True) else [shape]
+
+
+def _batch_shapes(
+    cls: type[RowOp], shape: tuple[int, ...], attributes: dict[str, Any], rng: np.random.Generator
+) -> list[tuple[int, ...]]:
+    """The data, then as many vectors as the op takes at most, or some fewer."""
+    data = len(cls.DATA)  # pyright: ignore[reportAttributeAccessIssue]
+    least = sum(not isinstance(d, VariadicDef) for _, d in cls.get_irdl_definition().operands)
+    vectors = int(rng.integers(least, len(cls.PORTS) + 1)) - data
+    return [shape] * data + [(_channels(shape, attributes),)] * vectors
+
+
+def _product_shapes(
+    shape: tuple[int, ...], attributes: dict[str, Any], rng: np.random.Generator
+) -> list[tuple[int, ...]]:
+    """Vectors, matrices, and batches of them of which either side may be repeated."""
+    k, n = shape[-1], int(rng.integers(1, 4))
+    batch = tuple(1 if rng.random() < 0.3 else size for size in shape[:-2][rng.integers(0, 2) :])
+    right = (k,) if rng.random() < 0.2 else (*(batch if rng.random() < 0.5 else ()), k, n)
+    left = _exchanged_if(shape, attributes.get("transpose_a", False))
+    bias = [(n,)] if len(right) > 1 and rng.random() < 0.5 else []
+    return [left, _exchanged_if(right, attributes.get("transpose_b", False)), *bias]
+
+
+def _exchanged_if(shape: tuple[int, ...], exchanged: bool) -> tuple[int, ...]:
+    return (*shape[:-2], shape[-1], shape[-2]) if exchanged and len(shape) > 1 else shape
+
+
+_LEAST_RANKS: dict[type[RowOp], int] = {ChannelOp: 2, BatchNormalizationOp: 2, GroupNormalizationOp: 2}
 """Of the data of families that need more than one axis."""
 
 _SHAPES = {
@@ -177,7 +236,11 @@ _SHAPES = {
     RectifierOp: lambda *given: _slope_shapes(*given)[:2],
     RectifierBackwardOp: _slope_shapes,
     JoiningOp: _joined_shapes,
+    GroupNormalizationOp: _group_shapes,
     LayerNormalizationOp: _normalized_shapes,
+    LayerNormalizationBackwardOp: _layer_backward_shapes,
+    ProductOp: _product_shapes,
+    RMSNormalizationOp: _rms_shapes,
 }
 """Of the operands of families whose shapes follow other rules than numpy's broadcasting."""
 
@@ -188,7 +251,7 @@ def _reshaped(shape: tuple[int, ...], rng: np.random.Generator) -> dict[str, Any
     special = bool(rng.random() < 0.5)
     if special and wanted[0] == shape[0]:
         wanted[0] = 0
-    if 0 not in wanted[1:] and (special or wanted[0]):
+    if 0 not in wanted[1:] and shape[0]:
         wanted[-1] = -1
     return {"shape": wanted, "special_zero": special}
 
@@ -209,8 +272,23 @@ def _axis(shape: tuple[int, ...], rng: np.random.Generator) -> dict[str, Any]:
     }
 
 
+def _first_axis(shape: tuple[int, ...], rng: np.random.Generator) -> dict[str, Any]:
+    """Of what is normalised there is something."""
+    axis = int(rng.integers(1 if shape[0] == 0 else 0, len(shape)))
+    return {"begin_norm_axis": axis - len(shape) * int(rng.random() < 0.5)}
+
+
+def _groups(shape: tuple[int, ...], rng: np.random.Generator) -> dict[str, Any]:
+    """A divisor of the channels."""
+    given = {"data_format": str(rng.choice(["NCX", "NXC"]))}
+    channels = _channels(shape, given)
+    return {**given, "groups": int(rng.choice([d for d in range(1, channels + 1) if channels % d == 0]))}
+
+
 _ATTRIBUTES: dict[type[RowOp], Callable[[tuple[int, ...], np.random.Generator], dict[str, Any]]] = {
     **dict.fromkeys((SharesOp, SharesBackwardOp), _axis),
+    GroupNormalizationOp: _groups,
+    LastAxesOp: _first_axis,
     PermutingOp: _order,
     ReshapingOp: _reshaped,
 }
@@ -250,8 +328,10 @@ def _data(kind: str, port: str, dtype: str, shape: tuple[int, ...], rng: np.rand
         return rng.random(shape) < 0.5
     if dtype in ("s32", "s64"):
         return rng.integers(-3, 4, shape).astype(entry.numpy)
-    if kind in POSITIVE:
+    if kind in POSITIVE or port == "variance":
         return rng.uniform(0.5, 2, shape).astype(entry.numpy)
+    if (kind, port) == ("LogSoftmaxBackward", "dst"):
+        return -rng.uniform(0, 4, shape).astype(entry.numpy)
     return (rng.normal(size=shape) * 2).astype(entry.numpy)
 
 

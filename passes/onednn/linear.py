@@ -1,0 +1,48 @@
+"""What products of matrices and biases are in ONNX."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+
+from dialects.onednn.linear import BiasBackwardOp, BiasOp, ProductOp
+from dialects.onnx import ops as onnx
+from dialects.support.shapes import element_type_of, shape_of
+from passes.emit.expressions import Expr, Operators
+from passes.vjp.norm import per_channel, summed
+
+
+def bias_add(op: BiasOp, e: Operators) -> Sequence[Expr]:
+    return [e(op.src) + per_channel(e(op.bias), op.channel_axis(op.src), len(shape_of(op.src)))]
+
+
+def bias_backward(op: BiasBackwardOp, e: Operators) -> Sequence[Expr]:
+    axis = op.channel_axis(op.diff_dst)
+    return [summed(e(op.diff_dst), [i for i in range(len(shape_of(op.diff_dst))) if i != axis])]
+
+
+def matmul(op: ProductOp, e: Operators) -> Sequence[Expr]:
+    """Two matrices are one Gemm where it spares an op; a bias that it would not take is added."""
+    src, weights = e(op.src), e(op.weights)
+    transposes = [op.is_transposed(port) for port in op.PORTS[:2]]
+    bias = None if op.bias is None else e(op.bias)
+    are_matrices = all(len(shape_of(x.value)) == 2 for x in (src, weights))
+    if are_matrices and (any(transposes) or bias is not None):
+        a, b = map(int, transposes)
+        product = src.apply(onnx.GemmOp, weights, bias, transA=a, transB=b)
+    else:
+        left, right = (_exchanged(x) if t else x for x, t in zip((src, weights), transposes, strict=True))
+        product = left.apply(onnx.MatMulOp, right)
+        product = product if bias is None else product + bias
+    return [product.cast(element_type_of(op.dst))]
+
+
+def _exchanged(x: Expr) -> Expr:
+    """With the last two axes exchanged."""
+    *batch, row, column = range(len(shape_of(x.value)))
+    return x.apply(onnx.TransposeOp, perm=[*batch, column, row])
+
+
+CONVERSIONS: Mapping[str, Callable[..., Sequence[Expr]]] = MappingProxyType(
+    {"BiasAdd": bias_add, "BiasAddBackward": bias_backward, "MatMul": matmul}
+)
