@@ -14,6 +14,8 @@ ANY = 2**31 - 1
 """The number of inputs of a variadic op."""
 
 WORDS: dict[tuple[str, str, str], int] = {
+    ("GridSample", "mode", "cubic"): 20,
+    ("GridSample", "mode", "linear"): 20,
     ("Pad", "mode", "wrap"): 19,
     ("Resize", "coordinate_transformation_mode", "half_pixel_symmetric"): 19,
     ("ScatterND", "reduction", "max"): 18,

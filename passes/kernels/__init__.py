@@ -57,6 +57,22 @@ def kernel_table(target: str) -> Mapping[str, list[tuple[int, int | None, Mappin
     return {name: rows for name, rows in kernels.items() if name not in shunned(target)}
 
 
+RENAMED: Mapping[str, tuple[tuple[int, Mapping[str, tuple[str, ...]]], ...]] = {
+    "BatchNormalization": ((14, {"T": ("T", "T1", "T2")}), (15, {"T": ("T", "T1"), "U": ("T2",)})),
+    "DequantizeLinear": ((19, {"T": ("T1",)}), (23, {"T2": ("T2", "T3")})),
+    "Identity": ((14, {"T": ("V",)}),),
+    "QuantizeLinear": ((19, {"T2": ("T3",)}), (23, {"T1": ("T1", "T2"), "T2": ("T3",)})),
+}
+"""Op -> before which revision its type variables had other names, and what these are called now: a runtime
+registers the kernels of a revision by the names of that time."""
+
+
+def renamed(name: str, since: int, types: Mapping[str, str]) -> Mapping[str, str]:
+    """The dtypes of a kernel by the names that the type variables have now."""
+    changed = next((names for before, names in RENAMED.get(name, ()) if since < before), {})
+    return {new: words for old, words in types.items() for new in changed.get(old, (old,))}
+
+
 def word_types(target: str) -> Mapping[str, Mapping[str, Mapping[str, Mapping[str, str]]]]:
     """Op -> attribute -> word -> the dtypes of each type variable with which that word works.
 
@@ -70,11 +86,18 @@ def cpu_sources() -> dict[int, str]:
     return {int(opset): source for opset, source in _table("cpu")["sources"].items()}
 
 
-EXPANDED_BY_RUNTIME = frozenset((
-    "CastLike", "CausalConvWithState", "CenterCropPad", "GroupNormalization", "HardSwish", "LinearAttention",
-    "Mish", "NegativeLogLikelihoodLoss", "SequenceMap", "SoftmaxCrossEntropyLoss",
-))  # fmt: skip
-"""Ops for which onnxruntime has no kernel, and writes the ops by which ONNX defines them."""
+EXPANDED_BY_RUNTIME: Mapping[str, int] = {
+    **dict.fromkeys(
+        ("CastLike", "CausalConvWithState", "CenterCropPad", "GroupNormalization", "HardSwish"), 1
+    ),
+    **dict.fromkeys(("LinearAttention", "Mish", "NegativeLogLikelihoodLoss", "SequenceMap"), 1),
+    **dict.fromkeys(("SoftmaxCrossEntropyLoss", "Swish"), 1),
+    "Attention": 25,
+    "ReduceLogSum": 28,
+    "ReduceLogSumExp": 28,
+}
+"""Op -> the revision from which on onnxruntime writes the ops by which ONNX defines it, where it has no
+kernel for it."""
 
 
 def newest_opset() -> int:
@@ -96,7 +119,7 @@ class Kernels:
         revised the op later, the runtime does not find it.
         """
         return any(
-            serves(since, until, schema_since) and _admits(constraints, types)
+            serves(since, until, schema_since) and _admits(renamed(name, since, constraints), types)
             for since, until, constraints in kernel_table(self.target).get(name, [])
         )
 

@@ -114,7 +114,10 @@ class Target:
     def leaves_to_runtime(self, op: OnnxOp) -> bool:
         """Whether the runtime, which has no kernel for an op, writes others in its place."""
         name = op.onnx_name()
-        return name in EXPANDED_BY_RUNTIME and name not in shunned(self.name)
+        since = EXPANDED_BY_RUNTIME.get(name)
+        return (
+            since is not None and revision(type(op), self.opset) >= since and name not in shunned(self.name)
+        )
 
     def lacks_form(self, op: OnnxOp) -> str | None:
         """Why this target can run an op in no form that a pass gives it, None if it can: as it is, with half

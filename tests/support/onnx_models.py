@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,6 +10,8 @@ import numpy as np
 import onnx
 import onnxruntime
 from onnx import parser
+
+from dialects.support.dtypes import by_number, of_numpy
 
 onnxruntime.set_default_logger_severity(4)
 
@@ -32,9 +35,42 @@ def session_of(model: onnx.ModelProto) -> onnxruntime.InferenceSession:
 
 
 def run(model: onnx.ModelProto, feeds: Mapping[str, Any]) -> list[Any]:
+    """The results; those of a type that the runtime has no arrays of as their bytes."""
     session = session_of(model)
-    names = {value.name for value in session.get_inputs()}
-    return list(session.run(None, {name: value for name, value in feeds.items() if name in names}))
+    infos = {value.name: value for value in session.get_inputs()}
+    given = {name: feeds[name] for name in infos}
+    edge = (*infos.values(), *session.get_outputs())
+    if not all(value.type.startswith("tensor(") and value.type != "tensor(string)" for value in edge):
+        return list(session.run(None, given))
+    values = {name: _ort_value(np.asarray(value)) for name, value in given.items()}
+    outputs = [value.name for value in session.get_outputs()]
+    return [_array(value) for value in session.run_with_ort_values(outputs, values)]
+
+
+def _ort_value(array: np.ndarray) -> Any:
+    """NotImplementedError for a type of which a byte holds several: no array of numpy does."""
+    array, dtype = np.asarray(array, order="C"), of_numpy(array.dtype)
+    assert dtype is not None
+    if array.dtype.isbuiltin == 1:
+        return onnxruntime.OrtValue.ortvalue_from_numpy(array)
+    if dtype.name in PACKED:
+        raise NotImplementedError(dtype.name)
+    data = array.view({1: np.uint8, 2: np.uint16}[array.dtype.itemsize])
+    return onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(data, dtype.number)
+
+
+PACKED = {"s2": 4, "u2": 4, "s4": 2, "u4": 2, "f4_e2m1": 2}
+"""How many elements a byte has."""
+
+
+def _array(value: Any) -> np.ndarray:
+    dtype = by_number(value.element_type())
+    assert dtype is not None
+    if dtype.numpy.isbuiltin == 1:
+        return value.numpy()
+    count = int(np.prod(value.shape()))
+    size = -(-count // PACKED[dtype.name]) if dtype.name in PACKED else count * dtype.numpy.itemsize
+    return np.frombuffer(ctypes.string_at(value.data_ptr(), size) if size else b"", np.uint8)
 
 
 def edge(model: onnx.ModelProto) -> list[tuple[str, str, Sequence[Any]]]:

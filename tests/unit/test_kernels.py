@@ -21,7 +21,7 @@ from gradc.runtime.session import newest_opset
 from gradc.upkeep import kernel_registry
 from gradc.upkeep.kernel_registry import Row, as_text, cpu_kernels, extended
 from passes import kernels
-from passes.kernels import TARGETS, Kernels, cpu_sources, kernel_table, serves
+from passes.kernels import RENAMED, TARGETS, Kernels, cpu_sources, kernel_table, renamed, serves
 from passes.kernels.target import Target
 
 WORDS = {dtype.name for dtype in ONNX_DTYPES}
@@ -252,3 +252,15 @@ def test_reasons():
     assert Target("cuda", 18).lacks(col2im, "f32") == "Col2Im has no f32 kernel on cuda at opset 18"
     # a dtype that the schema has not
     assert Target("cpu", 18).lacks(conv, "s32") == "Conv has no s32 kernel on cpu at opset 18"
+
+
+@pytest.mark.parametrize("name", RENAMED)
+def test_type_variables_that_have_been_renamed(name: str):
+    """Those of each revision, as onnx has them, are ours of the same operand or result."""
+    signature = next(op.SIGNATURE for op in OPS if op.onnx_name() == name)
+    for revision in signature.revisions:
+        schema = onnx.defs.get_schema(name, max_inclusive_version=revision)
+        pairs = zip(signature.operands, schema.inputs, strict=False)
+        for ours, theirs in ((o, t) for o, t in pairs if not t.type_str.startswith("tensor")):
+            found = renamed(name, revision, {theirs.type_str: "f32"})
+            assert found[ours.variable] == "f32", (revision, ours.name)

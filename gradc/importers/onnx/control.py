@@ -59,10 +59,10 @@ def common(a: Attribute, b: Attribute) -> Attribute:
         return a
     if isinstance(a, SequenceType) and isinstance(b, SequenceType):
         return SequenceType(common(a.element, b.element))
-    if isinstance(a, OptionalType) and isinstance(b, OptionalType):
-        return OptionalType(common(a.element, b.element))
+    if isinstance(a, OptionalType):
+        return OptionalType(common(a.element, b.element)) if isinstance(b, OptionalType) else b
     if isinstance(a, UnknownType) or isinstance(b, UnknownType):
-        return UnknownType()
+        return rankless(b if isinstance(a, UnknownType) else a)
     return containers.joined(a, b)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import onnx
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto
 from xdsl.dialects.builtin import (
     DictionaryAttr,
+    LocationAttr,
     ModuleOp,
     NoneType,
     StringAttr,
@@ -36,7 +38,7 @@ from gradc.importers.onnx.order import ordered, title
 from gradc.importers.onnx.scope import Scope, Versions, constant_op, located
 from gradc.importers.onnx.source import Source
 from gradc.importers.onnx.types import type_of
-from gradc.importers.onnx.upgrade import upgrade
+from gradc.importers.onnx.upgrade import check_form, upgrade
 from gradc.importers.onnx.weights import dense_of_sparse
 
 STANDARD = ("", "ai.onnx")
@@ -109,6 +111,18 @@ def _at(subject: str) -> Iterator[None]:
     except _MISTAKES as error:
         text = str(error) or type(error).__name__
         raise located(violation(text[:300]), subject) from None
+
+
+@dataclass(frozen=True)
+class Form:
+    """What a node says besides its operands; `version` is that of its domain, `told` the results' types."""
+
+    domain: str
+    version: int
+    attributes: Mapping[str, Attribute]
+    graphs: Mapping[str, GraphProto]
+    told: list[Attribute | None]
+    place: LocationAttr
 
 
 class _Reader:
@@ -204,27 +218,51 @@ class _Reader:
         told = [scope.told(name) for name in node.output]
         if not domain and node.op_type == "Constant":
             return _placed(scope, _constant(protos, scope.folder), place).results
-        attributes = values_of(protos, scope.folder)
+        form = Form(domain, version, values_of(protos, scope.folder), graphs_of(protos), told, place)
         unknown = any(value is not None and isinstance(value.type, UnknownType) for value in operands)
-        graphs = graphs_of(protos)
         if domain or unknown or not _is_of_dialect(node.op_type, version):
-            regions = {name: self._region(scope, graph, None) for name, graph in graphs.items()}
-            types = [
-                (_or_unknown(type_) if name else NoneType())
-                for name, type_ in zip(node.output, told, strict=True)
-            ]
-            op = NodeOp(domain, node.op_type, operands, types, attributes, regions, version)
-            return _placed(scope, op, place).results
-        arguments = control.argument_types(node.op_type, operands, attributes, graphs)
-        regions = {name: self._region(scope, graph, arguments.get(name)) for name, graph in graphs.items()}
-        since = _since(node.op_type, version)
-        source = Source(node.op_type, since, operands, attributes, regions, told, scope.block, place)
-        upgrade(source)
-        return source.replaced or _placed(scope, _standard(source), place).results
+            return self._opaque(scope, node, operands, form)
+        try:
+            return self._typed(scope, node, operands, form)
+        except GradcError:
+            if not scope.may_not_run:
+                raise
+        return self._opaque(scope, node, operands, form)
 
-    def _region(self, scope: Scope, graph: GraphProto, types: Sequence[Attribute] | None) -> Region:
+    def _opaque(
+        self, scope: Scope, node: NodeProto, operands: Sequence[SSAValue | None], form: Form
+    ) -> Sequence[SSAValue | None]:
+        regions = {name: self._region(scope, node, graph, None) for name, graph in form.graphs.items()}
+        types = [(_or_unknown(t) if n else NoneType()) for n, t in zip(node.output, form.told, strict=True)]
+        op = NodeOp(form.domain, node.op_type, operands, types, form.attributes, regions, form.version)
+        return _placed(scope, op, form.place).results
+
+    def _typed(
+        self, scope: Scope, node: NodeProto, operands: list[SSAValue | None], form: Form
+    ) -> Sequence[SSAValue | None]:
+        """The node as an op of the dialect, which knows what its results are."""
+        since = _since(node.op_type, form.version)
+        check_form(node.op_type, since)
+        arguments = control.argument_types(node.op_type, operands, form.attributes, form.graphs)
+        regions = {n: self._region(scope, node, g, arguments.get(n)) for n, g in form.graphs.items()}
+        source = Source(
+            node.op_type,
+            since,
+            list(operands),
+            dict(form.attributes),
+            regions,
+            list(form.told),
+            scope.block,
+            form.place,
+        )
+        upgrade(source)
+        return source.replaced or _placed(scope, _standard(source), form.place).results
+
+    def _region(
+        self, scope: Scope, node: NodeProto, graph: GraphProto, types: Sequence[Attribute] | None
+    ) -> Region:
         block = Block()
-        inner = scope.inner(block)
+        inner = scope.inner(block, is_branch=node.op_type == "If")
         inner.add_weights(graph.initializer, graph.sparse_initializer)
         inputs = [value for value in graph.input if value.name not in inner.weights]
         types = [control.nameless(type_of(v.type)) for v in inputs] if types is None else types

@@ -39,10 +39,14 @@ class Scope:
     values: dict[str, SSAValue | None] = field(default_factory=dict)
     weights: dict[str, TensorProto | SparseTensorProto] = field(default_factory=dict)
     infos: dict[str, ValueInfoProto] = field(default_factory=dict)
+    may_not_run: bool = False
+    """Whether the graph is, or is in, a branch of an If: what is wrong in it may never be met."""
 
-    def inner(self, block: Block) -> Scope:
+    def inner(self, block: Block, is_branch: bool) -> Scope:
         """That of a graph which a node of this one holds."""
-        return Scope(block, self.versions, self.folder, self, self.prefix, self.bindings)
+        found = Scope(block, self.versions, self.folder, self, self.prefix, self.bindings)
+        found.may_not_run = self.may_not_run or is_branch
+        return found
 
     def add_weights(self, dense: Iterable[TensorProto], sparse: Iterable[SparseTensorProto]) -> None:
         """Initializers; each becomes a constant when it is first read."""

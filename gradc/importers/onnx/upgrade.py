@@ -34,6 +34,16 @@ def upgrade(node: Source) -> None:
             change(node)
 
 
+ANY = 2**31
+"""Of changes that every form needs."""
+
+
+def check_form(op_type: str, since: int) -> None:
+    """Raise for a form of which there is no newer one that computes the same."""
+    if op_type == "Scan" and since < 9:
+        raise _refused("Scan of opset 8", "it runs over a batch; write the model with opset 9 or newer")
+
+
 LAST_CONSUMING = 6
 """Before this opset ops had an attribute by which a runtime could reuse memory."""
 
@@ -269,8 +279,31 @@ def _group_norm(node: Source) -> None:
         node.operands[index] = node.emit(ops.ReshapeOp(spread, node.ints(channels)))
 
 
-def _scan_8(node: Source) -> None:
-    raise _refused("Scan of opset 8", "it runs over a batch; write the model with opset 9 or newer")
+def _scalar(*indices: int) -> Upgrade:
+    """Runtimes take a vector of one element for a scalar, the specification does not."""
+
+    def change(node: Source) -> None:
+        for index in indices:
+            value = node.optional(index)
+            if value is not None and _rank(value) == 1:
+                node.operands[index] = node.emit(ops.ReshapeOp(value, node.ints()))
+
+    return change
+
+
+def _vector(index: int) -> Upgrade:
+    """The other way round."""
+
+    def change(node: Source) -> None:
+        value = node.optional(index)
+        if value is not None and _rank(value) == 0:
+            node.operands[index] = node.emit(ops.ReshapeOp(value, node.ints(1)))
+
+    return change
+
+
+def _rank(value: SSAValue) -> int | None:
+    return len(shapes.shape_of(value)) if isinstance(value.type, TensorType) else None
 
 
 def _scatter(node: Source) -> None:
@@ -321,17 +354,17 @@ UPGRADES: dict[str, tuple[tuple[int, Upgrade], ...]] = {
     "PRelu": ((7, _slope),),
     "Pad": ((2, _pad_1), (11, _pad_2)),
     "ReduceSum": ((13, _operand(1, "axes")),),
+    "Range": ((ANY, _scalar(0, 1, 2)),),
     "Reshape": ((5, _operand(1, "shape")),),
     "Resize": ((11, _resize_10), (13, _resize_11)),
     "RoiAlign": ((16, _default("coordinate_transformation_mode", "output_half_pixel")),),
-    "Scan": ((9, _scan_8),),
     "Scatter": ((11, _scatter),),
     "Slice": ((10, _slice),),
     "Split": ((13, _split_1), (18, _split_18)),
-    "Squeeze": ((13, _operand(1, "axes")),),
+    "Squeeze": ((13, _operand(1, "axes")), (ANY, _vector(1))),
     "Tile": ((6, _tile_1),),
     "TopK": ((10, _top_k_1),),
-    "Unsqueeze": ((13, _operand(1, "axes")),),
+    "Unsqueeze": ((13, _operand(1, "axes")), (ANY, _vector(1))),
     "Upsample": ((10, _upsample),),
 }
 """Op -> the opset before which a form was another, and what makes the newer one of it; oldest first."""
