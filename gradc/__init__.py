@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from gradc.builder.graph import Graph
     from gradc.compiler.compiled import Compiled
     from gradc.compiler.driver import compile
+    from gradc.compiler.gradient import grad, hvp, value_and_grad, vjp
     from gradc.faults.crash import InternalError
     from gradc.reporting.collect import report
     from gradc.reporting.report import Report
@@ -41,7 +42,11 @@ __all__ = [
     "UsageError",
     "__version__",
     "compile",
+    "grad",
+    "hvp",
     "report",
+    "value_and_grad",
+    "vjp",
 ]
 
 _HOMES = {
@@ -56,7 +61,11 @@ _HOMES = {
     "UnsupportedError": "dialects.support.diagnostics",
     "UsageError": "dialects.support.diagnostics",
     "compile": "gradc.compiler.driver",
+    "grad": "gradc.compiler.gradient",
+    "hvp": "gradc.compiler.gradient",
     "report": "gradc.reporting.collect",
+    "value_and_grad": "gradc.compiler.gradient",
+    "vjp": "gradc.compiler.gradient",
 }
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -40,8 +40,9 @@ from dialects.support.entry import (
 from dialects.support.shapes import static
 from passes.emit.expressions import Expr, Operators
 from passes.emit.rewriting import simplify
-from passes.name_sizes import NameSizesPass
+from passes.emit.size_names import name_sizes
 from passes.vjp.listed import REASONS
+from passes.vjp.values import Held, base_of, named_values, part_of
 from passes.vjp.walk import Walk, is_float, is_size, read_by
 
 REDUCTIONS = ("sum", "mean")
@@ -96,10 +97,7 @@ def differentiate(module: ModuleOp, request: Request, *, strict_ieee: bool = Fal
     Raises UsageError for a request that makes no sense, UnsupportedError for all ops on the way that have
     no derivative.
     """
-    NameSizesPass().apply(Context(), module)
-    simplify(Context(), module)
-    NameSizesPass().apply(Context(), module)
-    return _Differentiation(entry_function(module), request, Operators(strict_ieee=strict_ieee)).write()
+    return _Differentiation(module, request, Operators(strict_ieee=strict_ieee)).write()
 
 
 def _usage(what: str, given: object = None, expected: object = None, hint: str = "") -> UsageError:
@@ -108,30 +106,60 @@ def _usage(what: str, given: object = None, expected: object = None, hint: str =
 
 @dataclass
 class _Differentiation:
-    function: FuncOp
+    module: ModuleOp
     request: Request
     e: Operators
 
     def write(self) -> Gradients:
-        values, request = named_values(self.function), self.request
-        inputs, outputs = input_names(self.function), output_names(self.function)
-        of = self._chosen("of", request.of or _default_of(self.function, outputs), values)
-        wrt = self._chosen("wrt", request.wrt or _floats(self.function.args, inputs), values)
+        function, request = entry_function(self.module), self.request
+        inputs, outputs = input_names(function), output_names(function)
+        values = named_values(function)
+        of_names = request.of or _default_of(function, outputs)
+        of = self._chosen("of", of_names, values | self._parts(function, of_names, values))
+        wrt = self._chosen("wrt", request.wrt or _floats(function.args, inputs), values)
         keep = {name: _value(name, values, "keep") for name in request.keep}
         cotangents = {name: f"cotangent_{name}" for name in of} if request.cotangents else {}
         gradients = {name: f"grad_{name}" for name in wrt}
         _check_names([*cotangents.values(), *gradients.values()], [*inputs, *keep])
 
-        last = return_op(self.function)
-        ops = [op for op in self.function.body.block.ops if op is not last]
-        seeds = self._seeds(of, inputs, cotangents)
-        found = Walk(self.e, ops, set(wrt.values())).gradients(seeds)
-        results = [
-            *keep.values(),
-            *(self._result(name, value, found, of, ops) for name, value in wrt.items()),
-        ]
-        self._finish(last, results, [*inputs, *cotangents.values()], [*keep, *gradients.values()])
+        held = Held()
+        wrt = held.hold(function, wrt)
+        self._simplify(function, [*of.values(), *keep.values()], wrt.values())
+        last = return_op(function)
+        of = dict(zip(of, last.arguments, strict=False))
+        kept = last.arguments[len(of) :]
+        ops = [op for op in function.body.block.ops if op is not last]
+        found = Walk(self.e, ops, set(wrt.values())).gradients(self._seeds(function, of))
+        results = [self._result(name, value, found, of, ops) for name, value in wrt.items()]
+        _return(function, self.e, [*kept, *results])
+        held.release(function)
+        set_names(function, [*inputs, *cotangents.values()], [*keep, *gradients.values()])
+        update_function_type(function)
         return Gradients(gradients, cotangents)
+
+    def _parts(
+        self, function: FuncOp, names: Sequence[str], values: Mapping[str, SSAValue]
+    ) -> dict[str, SSAValue]:
+        """The parts of values among the names, such as logits[0,281]; exact names go before."""
+        e, found = Operators(), dict[str, SSAValue]()
+        for name in names:
+            whole = values.get(base_of(name))
+            part = part_of(name, e(whole)) if name not in values and whole is not None else None
+            if part is not None:
+                found[name] = part.value
+        if e.emit.ops:
+            function.body.block.insert_ops_before(e.emit.ops, return_op(function))
+        return found
+
+    def _simplify(self, function: FuncOp, kept: Sequence[SSAValue], wrt: Iterable[SSAValue]) -> None:
+        """Simplify what `kept` is made of; not if a value within is asked for, since a reader of it may then
+        read what it is made of."""
+        _return(function, Operators(), kept)
+        update_function_type(function)
+        name_sizes(self.module)
+        if all(isinstance(value, BlockArgument) for value in wrt):
+            simplify(Context(), self.module)
+            name_sizes(self.module)
 
     def _chosen(self, what: str, names: Sequence[str], values: Mapping[str, SSAValue]) -> dict[str, SSAValue]:
         """The values of the names, which are floats."""
@@ -145,18 +173,11 @@ class _Differentiation:
                 raise _usage(f"{what} {name}", given=value.type, expected="a tensor of floats")
         return chosen
 
-    def _seeds(
-        self, of: Mapping[str, SSAValue], inputs: Sequence[str], cotangents: Mapping[str, str]
-    ) -> dict[SSAValue, Expr]:
-        seeds: dict[SSAValue, Expr] = {}
-        for name, value in of.items():
-            if cotangents:
-                block = self.function.body.block
-                given = block.insert_arg(value.type, len(block.args))
-                seeds[value] = self.e(given)
-            else:
-                seeds[value] = self._seed(name, self.e(value))
-        return seeds
+    def _seeds(self, function: FuncOp, of: Mapping[str, SSAValue]) -> list[tuple[SSAValue, Expr]]:
+        block = function.body.block
+        if not self.request.cotangents:
+            return [(value, self._seed(name, self.e(value))) for name, value in of.items()]
+        return [(value, self.e(block.insert_arg(value.type, len(block.args)))) for value in of.values()]
 
     def _seed(self, name: str, value: Expr) -> Expr:
         """Ones, or for the mean one over their number."""
@@ -189,15 +210,12 @@ class _Differentiation:
             return self.e.filled(0, self.e(value)).value
         raise _no_gradient(name, value, of, ops)
 
-    def _finish(
-        self, last: ReturnOp, results: Sequence[SSAValue], inputs: Sequence[str], names: Sequence[str]
-    ) -> None:
-        function = self.function
-        new = ReturnOp(*results)
-        Rewriter.insert_op([*self.e.emit.ops, new], InsertPoint.before(last))
-        Rewriter.erase_op(last)
-        set_names(function, inputs, names)
-        update_function_type(function)
+
+def _return(function: FuncOp, e: Operators, results: Sequence[SSAValue]) -> None:
+    """Put the ops of `e` at the end, and return other results."""
+    last = return_op(function)
+    Rewriter.insert_op([*e.emit.ops, ReturnOp(*results)], InsertPoint.before(last))
+    Rewriter.erase_op(last)
 
 
 def _no_gradient(
@@ -232,17 +250,6 @@ def zeros_between(start: SSAValue, ends: Iterable[SSAValue], ops: Sequence[Opera
             flows.update(passes)
             cuts += [] if passes else [op]
     return cuts if not reached.isdisjoint(ends) else []
-
-
-def named_values(function: FuncOp) -> dict[str, SSAValue]:
-    """The values by name: those within the function, then its results, then its inputs, which win."""
-    found: dict[str, SSAValue] = {}
-    for op in function.body.block.ops:
-        for result in op.results:
-            names = [result.name_hint, name_of(op) if len(op.results) == 1 else None]
-            found |= {name: result for name in names if name}
-    found |= zip(output_names(function), return_op(function).arguments, strict=True)
-    return found | dict(zip(input_names(function), function.args, strict=True))
 
 
 def _value(name: str, values: Mapping[str, SSAValue], what: str) -> SSAValue:

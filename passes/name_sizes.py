@@ -7,22 +7,13 @@ passes: `merge_equal` looks past it, and a model does not have it.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import count
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, TensorType
-from xdsl.dialects.func import FuncOp
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from dialects.geometry.forms import Fresh, Size, fresh
-from dialects.support.findings import Errors
-from dialects.support.interfaces import InfersTypes, refine_results, set_type
-from dialects.support.shapes import element_type_of, shape_of, tensor_type
-from passes.emit.rewriting import functions, refresh_function_types
+from passes.emit.size_names import name_sizes
 
 
 @dataclass(frozen=True)
@@ -30,50 +21,4 @@ class NameSizesPass(ModulePass):
     name = "name-sizes"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for function in functions(op):
-            if not _is_known(function):
-                _name_sizes(function)
-        refresh_function_types(op)
-
-
-def _name_sizes(function: FuncOp) -> None:
-    """Each op knows of the symbols of its operands. Values of nested regions get none: those of a loop's body
-    have another size each time."""
-    numbers = count(1 + max(_numbers(function), default=0))
-    _name(function.body.block.args, numbers)
-    errors = Errors()
-    for op in function.body.block.ops:
-        with errors.collecting():
-            if isinstance(op, InfersTypes) and any(map(_is_open, op.results)):
-                refine_results(op)
-        _name(op.results, numbers)
-    errors.check()
-
-
-def _is_known(function: FuncOp) -> bool:
-    """Whether no value has a size of which nothing is known. Values share their types, mostly."""
-    block = function.body.block
-    values = itertools.chain(block.args, *(op.results for op in block.ops))
-    types = {id(value.type): value for value in values}
-    return not any(map(_is_open, types.values()))
-
-
-def _is_open(value: SSAValue) -> bool:
-    return isinstance(value.type, TensorType) and None in shape_of(value)
-
-
-def _name(values: Iterable[SSAValue], numbers: Iterator[int]) -> None:
-    for value in values:
-        if not _is_open(value):
-            continue
-        named = [fresh(next(numbers)) if dim is None else dim for dim in shape_of(value)]
-        set_type(value, tensor_type(element_type_of(value), named))
-
-
-def _numbers(function: FuncOp) -> Iterable[int]:
-    """Of the symbols that are there."""
-    for block in (block for region in function.walk() for part in region.regions for block in part.blocks):
-        values = (*block.args, *(result for op in block.ops for result in op.results))
-        types = {value.type for value in values if isinstance(value.type, TensorType)}
-        dims = (dim for type_ in types for dim in shape_of(type_) if isinstance(dim, Size))
-        yield from (leaf.number for dim in dims for leaf in dim.leaves if isinstance(leaf, Fresh))
+        name_sizes(op)

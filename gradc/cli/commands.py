@@ -17,6 +17,7 @@ from gradc.checking.samples import random_inputs, random_model_inputs
 from gradc.checking.verify import OutputError
 from gradc.compiler.compiled import Compiled
 from gradc.compiler.driver import Observer, compile_module, load, lower
+from gradc.compiler.gradient import Asked, gradient_of
 from gradc.compiler.options import Options
 from gradc.files import npz, writing
 from gradc.files.json_text import json_text
@@ -96,6 +97,15 @@ def _compiled(
 ) -> Compiled:
     with progress.bar():
         return compile_module(load(source, options.auto_pad_rule), options, constants, observer, tuner)
+
+
+def gradient_to(source: str, output: str, asked: Asked, options: Options, constants: str | None) -> Compiled:
+    """Differentiate and compile, tell the remarks, and write the model."""
+    with progress.bar():
+        found = gradient_of(load(source, options.auto_pad_rule), asked, options, constants)
+    voice.tell(*found.remarks)
+    _write_model(found, output)
+    return found
 
 
 def load_bound(source: str, options: Options, constants: str | None) -> ModuleOp:

@@ -18,6 +18,7 @@ from gradc.base.version import __version__
 from gradc.cli import completion
 from gradc.cli.completion import a_case, a_file, a_pass, a_raced_strategy, peers_of
 from gradc.cli.errors import EXIT_CHECK_FAILED, one_line_errors
+from gradc.cli.grad import grad
 from gradc.cli.help import Group, Word, help_command, usage_errors
 from gradc.cli.options import (
     AS_JSON,
@@ -399,6 +400,7 @@ def completion_command(shell: str) -> None:
 
 
 cli.add_command(help_command)
+cli.add_command(grad)
 cli.add_command(reduce)
 cli.add_command(report)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +48,12 @@ class Compiled:
     """The module of ONNX ops from which the model was written."""
 
     options: Options
+
+    gradients: Mapping[str, str] = field(default_factory=dict)
+    """For a gradient: the name of what it is by -> that of the result."""
+
+    cotangents: Mapping[str, str] = field(default_factory=dict)
+    """For a gradient: the name of what is differentiated -> that of the input that weighs it."""
 
     @cached_property
     def inputs(self) -> tuple[TensorInfo, ...]:

@@ -77,13 +77,13 @@ class Walk:
     refused: dict[tuple[str, str], list[Operation]] = field(default_factory=dict)
     """A kind of op and why it is refused -> the ops."""
 
-    def gradients(self, seeds: Mapping[SSAValue, Expr]) -> dict[SSAValue, Expr]:
+    def gradients(self, seeds: Iterable[tuple[SSAValue, Expr]]) -> dict[SSAValue, Expr]:
         """The sum of (d of / d w)^T seed for each w that a seeded value depends on.
 
         Raises UnsupportedError, which tells of all ops on the way that have no rule.
         """
         self._flows = depending_on(self.ops, self.wrt)
-        for value, seed in seeds.items():
+        for value, seed in seeds:
             self._add(value, seed)
         for op in reversed(self.ops):
             self._through(op)

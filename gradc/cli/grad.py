@@ -1,0 +1,89 @@
+"""`gradc grad`: the gradient of a model as a model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from gradc.cli.completion import a_file
+from gradc.cli.help import Command, Word
+from gradc.cli.options import COMPILED_THREADS, LIMITS, QUIET, SOURCE, options_of, source_options
+from gradc.terminal import voice
+
+
+def _gradient_options(command: Any) -> Any:
+    for option in reversed(
+        (
+            click.option(
+                "-o",
+                "--output",
+                metavar="OUT",
+                required=True,
+                shell_complete=a_file,
+                help="File to write; - for stdout.",
+            ),
+            click.option(
+                "--wrt",
+                multiple=True,
+                metavar="NAME",
+                help="Input, weight or value within, or a pattern such as '*.weight'."
+                "  [default: every float input]",
+            ),
+            click.option(
+                "--of",
+                multiple=True,
+                metavar="NAME",
+                help="What is differentiated; also an element, 'logits[0,281]'.  [default: the float output]",
+            ),
+            click.option(
+                "--cotangents", is_flag=True, help="An input cotangent_<OF> for each --of, in its shape."
+            ),
+            click.option(
+                "--reduce", type=Word(["sum", "mean"]), help="What is made of an --of of several elements."
+            ),
+            click.option(
+                "--keep-outputs",
+                multiple=True,
+                metavar="NAME",
+                default=["none"],
+                help="Results before the gradients: none, of, all, or values by name.  [default: none]",
+            ),
+            click.option(
+                "--allow-unused", is_flag=True, help="Zeros for a --wrt that --of does not depend on."
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+@click.command(cls=Command, example="gradc grad model.onnx --reduce sum -o gradient.onnx")
+@SOURCE
+@_gradient_options
+@source_options
+@COMPILED_THREADS
+@QUIET
+@LIMITS
+def grad(
+    source: str,
+    output: str,
+    wrt: tuple[str, ...],
+    of: tuple[str, ...],
+    cotangents: bool,
+    reduce: str | None,
+    keep_outputs: tuple[str, ...],
+    allow_unused: bool,
+    constants: str | None,
+    **given: Any,
+) -> None:
+    """Write the gradient of the model IN, ONNX or any graph that can be compiled, as a model.
+
+    It has the inputs of IN, and a result grad_<WRT> for each --wrt, in its shape and type.
+    """
+    from gradc.cli import commands
+    from gradc.compiler.gradient import Asked
+
+    asked = Asked(wrt, of, cotangents, reduce, keep_outputs, allow_unused)
+    found = commands.gradient_to(source, output, asked, options_of(given), constants)
+    voice.report(commands.describe_model(found, output))

@@ -1,0 +1,83 @@
+"""The values of a function by the names that a request has for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
+
+from dialects.onnx import ops as onnx
+from dialects.onnx.dims import TO_THE_END
+from dialects.support.constants import constant_attribute
+from dialects.support.diagnostics import name_of
+from dialects.support.entry import input_names, output_names, return_op
+from dialects.support.names import name_of_value
+from passes.emit.expressions import Expr
+
+_PART = re.compile(r"(.+)\[([^\]]*)\]")
+
+
+def named_values(function: FuncOp) -> dict[str, SSAValue]:
+    """The values by name: those within the function, then its results, then its inputs, which win."""
+    found: dict[str, SSAValue] = {}
+    for op in function.body.block.ops:
+        for result in op.results:
+            names = (name_of(op) if len(op.results) == 1 else "", name_of_value(result))
+            found |= {name: result for name in names if name}
+    found |= zip(output_names(function), return_op(function).arguments, strict=True)
+    return found | dict(zip(input_names(function), function.args, strict=True))
+
+
+def base_of(name: str) -> str:
+    """Of the name of a part, that of the whole."""
+    match = _PART.fullmatch(name)
+    return match[1] if match else name
+
+
+def part_of(name: str, whole: Expr) -> Expr | None:
+    """`logits[0,281]` of logits: the element, or for `:` all along an axis; None for another notation."""
+    match = _PART.fullmatch(name)
+    entries = match[2].replace(" ", "").split(",") if match else []
+    if len(entries) != whole.rank or not all(re.fullmatch(r":|-?\d+", entry) for entry in entries):
+        return None
+    places = {axis: int(entry) for axis, entry in enumerate(entries) if entry != ":"}
+    if not places:
+        return whole
+    e, axes = whole.e, whole.e.ints(list(places))
+    ends = [place + 1 if place != -1 else TO_THE_END for place in places.values()]
+    taken = whole.apply(onnx.SliceOp, e.ints(list(places.values())), e.ints(ends), axes)
+    return taken.apply(onnx.SqueezeOp, axes)
+
+
+@dataclass
+class Held:
+    """Constants as arguments, for as long as nothing is to be computed of them."""
+
+    _ops: list[tuple[BlockArgument, Operation]] = field(default_factory=list)
+
+    def hold(self, function: FuncOp, values: Mapping[str, SSAValue]) -> dict[str, SSAValue]:
+        """The values, with arguments in place of the constants among them."""
+        return {name: self._held(function, value) for name, value in values.items()}
+
+    def _held(self, function: FuncOp, value: SSAValue) -> SSAValue:
+        if constant_attribute(value) is None or not isinstance(value, OpResult):
+            return value
+        block = function.body.block
+        argument = block.insert_arg(value.type, len(block.args))
+        argument.name_hint = value.name_hint
+        value.replace_all_uses_with(argument)
+        value.op.detach()
+        self._ops.append((argument, value.op))
+        return argument
+
+    def release(self, function: FuncOp) -> None:
+        block = function.body.block
+        for argument, op in self._ops:
+            first = block.first_op
+            assert first is not None
+            block.insert_op_before(op, first)
+            argument.replace_all_uses_with(op.results[0])
+            block.erase_arg(argument)

@@ -1,0 +1,119 @@
+"""`gradc.grad` and its kin, and `gradc grad`: what a user gives, gets, and is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from support.cli import run_gradc
+
+import gradc
+
+RNG = np.random.default_rng(0)
+W = RNG.normal(size=(4, 3)).astype(np.float32)
+X = RNG.normal(size=(2, 4)).astype(np.float32)
+
+
+def model(*extra: onnx.NodeProto, outputs: tuple[str, ...] = ("logits",)) -> onnx.ModelProto:
+    """logits = tanh(x W)^2, with the names that exporters write."""
+    nodes = [
+        helper.make_node("MatMul", ["x", "/fc/w.weight"], ["/fc/MatMul_output_0"]),
+        helper.make_node("Tanh", ["/fc/MatMul_output_0"], ["457"]),
+        helper.make_node("Mul", ["457", "457"], ["logits"]),
+        *extra,
+    ]
+    edge = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", 3]) for name in outputs]
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 4])],
+        edge,
+        [numpy_helper.from_array(W, "/fc/w.weight")],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def by_hand(cotangent: np.ndarray) -> dict[str, np.ndarray]:
+    tanh = np.tanh(X @ W)
+    inner = cotangent * 2 * tanh * (1 - tanh**2)
+    return {"x": inner @ W.T, "/fc/w.weight": X.T @ inner, "/fc/MatMul_output_0": inner}
+
+
+def check(got: np.ndarray, want: np.ndarray) -> None:
+    assert got.shape == want.shape
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-6)
+
+
+def test_by_inputs_weights_and_values_within():
+    found = gradc.grad(model(), reduce="sum", wrt=["x", "*.weight", "/fc/MatMul_output_0"])
+    want = by_hand(np.ones((2, 3)))
+    assert found.gradients == {name: f"grad_{name}" for name in want}
+    got = found.run({"x": X})
+    for name, gradient in want.items():
+        check(got[f"grad_{name}"], gradient)
+
+
+def test_a_value_within_is_read_where_it_was_written():
+    """Two Transposes that cancel: the second reads what the first makes, also for its gradient."""
+    extra = [
+        helper.make_node("Transpose", ["logits"], ["turned"]),
+        helper.make_node("Transpose", ["turned"], ["back"]),
+    ]
+    found = gradc.grad(model(*extra, outputs=("back",)), reduce="sum", wrt="turned")
+    check(found.run({"x": X})["grad_turned"], np.ones((3, 2)))
+
+
+@pytest.mark.parametrize("of", ["logits[1,2]", "logits[-1,-1]"])
+def test_of_one_element(of: str):
+    cotangent = np.zeros((2, 3))
+    cotangent[1, 2] = 1
+    check(gradc.grad(model(), of=of).run({"x": X})["grad_x"], by_hand(cotangent)["x"])
+
+
+def test_of_a_column():
+    found = gradc.vjp(model(), of="logits[:,1]")
+    cotangent = np.zeros((2, 3))
+    cotangent[:, 1] = [2, -1]
+    assert found.cotangents == {"logits[:,1]": "cotangent_logits[:,1]"}
+    got = found.run({"x": X, "cotangent_logits[:,1]": np.array([2, -1], np.float32)})
+    check(got["grad_x"], by_hand(cotangent)["x"])
+
+
+def test_values_and_gradients():
+    found = gradc.value_and_grad(model(), reduce="mean")
+    value, gradient = (found.run({"x": X})[info.name] for info in found.outputs)
+    assert [info.name for info in found.outputs] == ["logits", "grad_x"]
+    check(value, np.tanh(X @ W) ** 2)
+    check(gradient, by_hand(np.full((2, 3), 1 / 6))["x"])
+
+
+def test_the_second_derivative_times_a_vector():
+    found = gradc.hvp(model(), reduce="sum")
+    tangent = RNG.normal(size=X.shape).astype(np.float32)
+    got = found.run({"x": X, "tangent_x": tangent})["hvp_x"]
+    tanh = np.tanh(X @ W)
+    second = (1 - tanh**2) * (2 - 6 * tanh**2)
+    check(got, (second * (tangent @ W)) @ W.T)
+
+
+def test_all_that_has_no_derivative_is_told(tmp_path: Path):
+    extra = [helper.make_node("Det", ["logits"], ["d1"]), helper.make_node("Mul", ["logits", "d1"], ["y"])]
+    with pytest.raises(gradc.UnsupportedError, match="no derivative: its derivative needs the inverse"):
+        gradc.grad(model(*extra, outputs=("y",)), reduce="sum")
+
+
+def test_on_the_command_line(tmp_path: Path):
+    source, output = tmp_path / "model.onnx", tmp_path / "gradient.onnx"
+    onnx.save(model(), source)
+    done = run_gradc("grad", str(source), "--reduce", "sum", "--keep-outputs", "of", "-o", str(output))
+    assert done.code == 0, done.err
+    names = [info.name for info in onnx.load(output).graph.output]
+    assert names == ["logits", "grad_x"]
+    output.unlink()
+    done = run_gradc("grad", str(source), "-o", str(output))
+    assert done.code == 2
+    assert "expected one element" in done.err
+    assert not output.exists()
