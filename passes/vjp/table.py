@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
 from dialects.onnx import traits
-from passes.vjp import conv, index, linear, norm, pointwise, reduce, resize, shape
+from passes.vjp import conv, index, linear, norm, pointwise, pool, reduce, resize, shape
 from passes.vjp.forward import Rule
 
 RULES: Mapping[str, Rule] = MappingProxyType(
@@ -16,6 +16,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         **linear.RULES,
         **norm.RULES,
         **pointwise.RULES,
+        **pool.RULES,
         **reduce.RULES,
         **resize.RULES,
         **shape.RULES,

@@ -245,6 +245,16 @@ CONV_OF_DATA = (
 )
 """Of constant weights: the data may have any sizes."""
 
+POOL = (
+    P("MaxPool", (2, 2, 5, 4), kernel_shape=[3, 2], strides=[2, 1], pads=[1, 0, 1, 1]),
+    P("MaxPool", (1, 2, 7), kernel_shape=[3], strides=[2], dilations=[2]),
+    P("GlobalMaxPool", (2, 3, 2, 3)),
+    P("GlobalAveragePool", (2, 3, 2, 3)),
+    P("AveragePool", (2, 2, 5, 4), kernel_shape=[3, 2], strides=[2, 1], pads=[1, 0, 1, 1]),
+    P("AveragePool", (1, 2, 6), kernel_shape=[3], strides=[2], pads=[1, 1], count_include_pad=1),
+    P("AveragePool", (1, 2, 6), kernel_shape=[2], strides=[2]),
+)
+
 _UNUSUAL = {"cubic", "half_pixel_symmetric", "pytorch_half_pixel", "ceil"}
 """Words of a Resize that is refused where sizes are unknown."""
 
@@ -287,13 +297,24 @@ POINTWISE = (
 )
 
 VALUES: Mapping[str, Callable[[Problem], Problem]] = {
-    "TopK": lambda p: replace(p, distinct=True),
+    **dict.fromkeys(("GlobalMaxPool", "MaxPool", "TopK"), lambda p: replace(p, distinct=True)),
 }
 
 
 def problems() -> Iterator[Problem]:
     """Each with all sizes known, with none, and with its integers given at run time, where that is one."""
-    for problem in (*POINTWISE, *LINEAR, *NORM, *REDUCE, *SHAPE, *INDEX, *RESIZE, *CONV, *CONV_OF_DATA):
+    for problem in (
+        *POINTWISE,
+        *LINEAR,
+        *NORM,
+        *REDUCE,
+        *SHAPE,
+        *INDEX,
+        *RESIZE,
+        *CONV,
+        *CONV_OF_DATA,
+        *POOL,
+    ):
         problem = VALUES.get(problem.op, lambda p: p)(problem)
         yield problem
         if any(problem is one for one in CONV) or _UNUSUAL & set(map(str, problem.attributes.values())):
