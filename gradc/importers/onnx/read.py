@@ -38,7 +38,7 @@ from gradc.importers.onnx.order import ordered, title
 from gradc.importers.onnx.scope import Scope, Versions, constant_op, located
 from gradc.importers.onnx.source import Source
 from gradc.importers.onnx.types import type_of
-from gradc.importers.onnx.upgrade import check_form, upgrade
+from gradc.importers.onnx.upgrade import check_form, has_newer_form, upgrade
 from gradc.importers.onnx.weights import dense_of_sparse
 
 STANDARD = ("", "ai.onnx")
@@ -62,7 +62,7 @@ def module_of(model: ModelProto, folder: Path | None) -> ModuleOp:
     reader.fill(scope, graph)
     returned = []
     for value in graph.output:
-        with _at(f'output "{value.name}"'):
+        with reader.errors.collecting(), _at(f'output "{value.name}"'):
             returned.append(_required(scope, value.name))
     reader.errors.check()
     block.add_op(ReturnOp(*returned))
@@ -303,7 +303,7 @@ def _since(op_type: str, version: int) -> int:
     except onnx.defs.SchemaError:
         hint = nearest(op_type, SIGNATURES)
         raise violation(f"{op_type} is no op of opset {version}", hint=hint) from None
-    if schema.deprecated:
+    if schema.deprecated and not has_newer_form(op_type, schema.since_version):
         raise violation(f"{op_type} is no op of opset {version}: it left in {schema.since_version}")
     return schema.since_version
 

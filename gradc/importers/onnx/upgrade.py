@@ -44,6 +44,11 @@ def check_form(op_type: str, since: int) -> None:
         raise _refused("Scan of opset 8", "it runs over a batch; write the model with opset 9 or newer")
 
 
+def has_newer_form(op_type: str, since: int) -> bool:
+    """Whether a form that ONNX has given up is known here all the same."""
+    return any(since < before < ANY for before, _ in UPGRADES.get(op_type, ()))
+
+
 LAST_CONSUMING = 6
 """Before this opset ops had an attribute by which a runtime could reuse memory."""
 

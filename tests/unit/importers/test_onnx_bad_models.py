@@ -1,0 +1,257 @@
+"""Models that are wrong, or from strangers: a line that names the node, and no traceback."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from support.cli import run_gradc
+from support.onnx_models import is_same, model_of, run
+
+import gradc
+from dialects.onnx.ops import ConstantOp
+from dialects.support.diagnostics import GradcError
+from gradc.importers.onnx import import_onnx
+
+GRAPH = "g (float[2,3] x) => (float[2,3] y) { t = Exp(x)  y = Softmax <axis = 1> (t) }"
+
+
+def _cycle(model: onnx.ModelProto) -> None:
+    model.graph.node[0].input[0] = "y"
+
+
+def _twice(model: onnx.ModelProto) -> None:
+    model.graph.node[1].output[0] = "t"
+
+
+def _missing(model: onnx.ModelProto) -> None:
+    model.graph.node[0].input[0] = "z"
+
+
+def _kind(model: onnx.ModelProto) -> None:
+    model.graph.node[1].attribute[0].CopyFrom(helper.make_attribute("axis", 1.0))
+
+
+def _attribute(model: onnx.ModelProto) -> None:
+    model.graph.node[1].attribute[0].name = "axes"
+
+
+def _attribute_twice(model: onnx.ModelProto) -> None:
+    model.graph.node[1].attribute.append(model.graph.node[1].attribute[0])
+
+
+def _axis(model: onnx.ModelProto) -> None:
+    model.graph.node[1].attribute[0].i = 7
+
+
+def _op(model: onnx.ModelProto) -> None:
+    model.graph.node[0].op_type = "Upsample"
+
+
+def _inputs(model: onnx.ModelProto) -> None:
+    model.graph.node[0].input.append("x")
+
+
+def _outputs(model: onnx.ModelProto) -> None:
+    model.graph.node[0].output.append("u")
+
+
+def _domain(model: onnx.ModelProto) -> None:
+    model.graph.node[0].domain = "nobody"
+
+
+def _output(model: onnx.ModelProto) -> None:
+    model.graph.output[0].name = "z"
+
+
+def _no_output(model: onnx.ModelProto) -> None:
+    del model.graph.output[:]
+
+
+def _no_opset(model: onnx.ModelProto) -> None:
+    del model.opset_import[:]
+
+
+def _no_type(model: onnx.ModelProto) -> None:
+    model.graph.input[0].ClearField("type")
+
+
+def _dtype(model: onnx.ModelProto) -> None:
+    model.graph.input[0].type.tensor_type.elem_type = 77
+
+
+def _wrong_dtype(model: onnx.ModelProto) -> None:
+    model.graph.input[0].type.tensor_type.elem_type = TensorProto.BOOL
+
+
+def _short(model: onnx.ModelProto) -> None:
+    model.graph.initializer.append(TensorProto(name="w", data_type=1, dims=[3], raw_data=b"1234"))
+    model.graph.node[0].input[0] = "w"
+
+
+def _listed(model: onnx.ModelProto) -> None:
+    model.graph.initializer.append(TensorProto(name="w", data_type=1, dims=[3], float_data=[1.0]))
+    model.graph.node[0].input[0] = "w"
+
+
+def _negative(model: onnx.ModelProto) -> None:
+    model.graph.initializer.append(TensorProto(name="w", data_type=1, dims=[-3]))
+    model.graph.node[0].input[0] = "w"
+
+
+def _huge(model: onnx.ModelProto) -> None:
+    model.graph.initializer.append(TensorProto(name="w", data_type=1, dims=[2**40, 2**40], raw_data=b""))
+    model.graph.node[0].input[0] = "w"
+
+
+def _nameless(model: onnx.ModelProto) -> None:
+    model.graph.node[0].op_type = ""
+
+
+def _graph_lists(model: onnx.ModelProto) -> None:
+    model.graph.node[0].attribute.append(
+        helper.make_attribute("bodies", [helper.make_graph([], "e", [], [])])
+    )
+
+
+def _branches(model: onnx.ModelProto) -> None:
+    model.graph.node[0].op_type = "If"
+
+
+def _recursion(model: onnx.ModelProto) -> None:
+    call = helper.make_node("f", ["a"], ["b"], domain="own")
+    imports = [helper.make_opsetid("own", 1), helper.make_opsetid("", 18)]
+    model.functions.append(helper.make_function("own", "f", ["a"], ["b"], [call], imports))
+    model.opset_import.append(helper.make_opsetid("own", 1))
+    model.graph.node[0].op_type, model.graph.node[0].domain = "f", "own"
+
+
+WRONG: list[tuple[Callable[[onnx.ModelProto], None], str]] = [
+    (_cycle, 'nodes wait for each other: Softmax "y" (node 1) and Exp "t" (node 0)'),
+    (_twice, '[Softmax "t", node 1] the name "t" is given twice'),
+    (_missing, '[Exp "t", node 0] the name "z" is read, and nothing before gives it'),
+    (_kind, '[Softmax "y", node 1] kind of attribute axis: given FLOAT, expected INT'),
+    (_attribute, '[Softmax "y", node 1] Softmax has no attribute axes; did you mean axis?'),
+    (_attribute_twice, '[Softmax "y", node 1] attribute axis is given twice'),
+    (_axis, '[Softmax "y", node 1]'),
+    (_op, '[Upsample "t", node 0] Upsample is no op of opset 18: it left in 10'),
+    (_inputs, '[Exp "t", node 0] inputs of Exp: given 2, expected at most 1'),
+    (_outputs, '[Exp "t", node 0] outputs of Exp: given 2, expected at most 1'),
+    (_domain, '[Exp "t", node 0] the model imports no opset of the domain "nobody"'),
+    (_output, '[output "z"] the name "z" is read'),
+    (_no_output, "the function returns nothing"),
+    (_no_opset, '[Exp "t", node 0] the model imports no opset'),
+    (_no_type, '[input "x"] type: given none'),
+    (_dtype, '[input "x"] element type: given 77'),
+    (_wrong_dtype, '[Exp "t", node 0] dtype of input: given boolean'),
+    (_short, '[initializer "w"] bytes of a tensor: given 4, expected 12'),
+    (_listed, '[initializer "w"] elements of a tensor of [3]'),
+    (_negative, '[initializer "w"] dims: given [-3], expected no negative one'),
+    (_huge, '[initializer "w"]'),
+    (_nameless, "node 0] the node has no op_type"),
+    (_graph_lists, '[Exp "t", node 0] attribute bodies: given a list of graphs'),
+    (_branches, '[If "t", node 0] graphs of If'),
+    (_recursion, "the function f calls itself"),
+]
+
+
+@pytest.mark.parametrize(("change", "said"), WRONG, ids=lambda x: getattr(x, "__name__", None))
+def test_what_is_wrong_is_said_in_a_line(change: Callable[[onnx.ModelProto], None], said: str):
+    model = model_of(GRAPH)
+    change(model)
+    with pytest.raises(GradcError) as caught:
+        gradc.compile(model)
+    assert said in str(caught.value)
+
+
+def test_all_wrong_nodes_are_told_at_once():
+    model = model_of(
+        "g (float[2] x) => (float[2] y) { a = Exp <p = 1> (x)  b = Neg <q = 1> (a)  y = Abs(b) }"
+    )
+    with pytest.raises(GradcError) as caught:
+        gradc.compile(model)
+    lines = str(caught.value).splitlines()
+    assert [line.partition("]")[0] for line in lines] == [
+        'error: [Exp "a", node 0',
+        'error: [Neg "b", node 1',
+    ]
+
+
+@pytest.mark.parametrize("command", ["compile", "inspect", "explain"])
+def test_no_model(command: str, tmp_path: Path):
+    path = tmp_path / "m.onnx"
+    whole = model_of(GRAPH).SerializeToString()
+    for content, said in ((b"hello", "not an ONNX model"), (whole[: len(whole) // 2], "not an ONNX model")):
+        path.write_bytes(content)
+        more = ["-o", str(tmp_path / "out.onnx")] if command == "compile" else []
+        result = run_gradc(command, str(path), *more)
+        assert (result.code, result.out) == (4, "")
+        assert said in result.line
+
+
+def test_every_cut_is_said_or_is_a_model(tmp_path: Path):
+    """A message may end early and still be one, of which something is missing."""
+    whole = model_of(GRAPH).SerializeToString()
+    path = tmp_path / "m.onnx"
+    for end in range(len(whole)):
+        path.write_bytes(whole[:end])
+        with pytest.raises(GradcError):
+            gradc.compile(path)
+
+
+def external(folder: Path, **where: str) -> Path:
+    model = model_of("g (float[4,3] x) => (float[4,3] y) { y = Mul(x, w) }")
+    tensor = TensorProto(name="w", data_type=1, dims=[4, 3], data_location=TensorProto.EXTERNAL)
+    for key, value in where.items():
+        tensor.external_data.add(key=key, value=value)
+    model.graph.initializer.append(tensor)
+    path = folder / "m.onnx"
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+WEIGHTS = np.arange(12, dtype=np.float32).reshape(4, 3)
+
+
+def test_external_data(tmp_path: Path):
+    (tmp_path / "w.data").write_bytes(b"1234" + WEIGHTS.tobytes())
+    path = external(tmp_path, location="w.data", offset="4", length="48")
+    (constant,) = [op for op in import_onnx(path).walk() if isinstance(op, ConstantOp)]
+    assert constant.value.data.data == WEIGHTS.tobytes()
+    found = gradc.compile(path).model
+    feeds = {"x": WEIGHTS + 1}
+    assert is_same(run(found, feeds), [(WEIGHTS + 1) * WEIGHTS])
+    assert numpy_helper.to_array(found.graph.initializer[0]).tolist() == WEIGHTS.tolist()
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ({"location": "../w.data"}, "expected a file in the model's folder"),
+        ({"location": "/etc/passwd"}, "expected a file in the model's folder"),
+        ({"location": "none"}, "cannot read external data 'none'"),
+        ({"location": "w.data", "offset": "4"}, "bytes of a tensor: given 44, expected 48"),
+        ({"location": "w.data", "length": "44"}, "length of external data: given 44, expected 48"),
+    ],
+)
+def test_external_data_that_is_not_read(where: dict[str, str], said: str, tmp_path: Path):
+    (tmp_path / "models").mkdir()
+    for folder in (tmp_path, tmp_path / "models"):
+        (folder / "w.data").write_bytes(WEIGHTS.tobytes())
+    path = external(tmp_path / "models", **where)
+    with pytest.raises(GradcError) as caught:
+        gradc.compile(path)
+    assert '[initializer "w"]' in str(caught.value)
+    assert said in str(caught.value)
+
+
+def test_external_data_of_a_proto():
+    model = model_of("g (float[4,3] x) => (float[4,3] y) { y = Mul(x, w) }")
+    tensor = TensorProto(name="w", data_type=1, dims=[4, 3], data_location=TensorProto.EXTERNAL)
+    model.graph.initializer.append(tensor)
+    with pytest.raises(GradcError, match="external data of a model that is no file; give the path"):
+        gradc.compile(model)
