@@ -139,14 +139,25 @@ def deep(count: int, shapes: int, channels: int) -> gradc.Graph:
 
 
 def hub(count: int, shapes: int, channels: int) -> gradc.Graph:
-    """Ops that all read one tensor, and give a result each."""
+    """Ops that all read one tensor, with operands of their own, and the sum of their results."""
     del shapes
     steps, first = _steps("hub", channels)
-    shared = steps.graph.exp(first)
-    for index in range(count):
-        own = steps.graph.input(f"x{index}", "f32", (1, channels, SMALLEST, SMALLEST))
-        steps.graph.output(steps.step(shared if index % 4 else own, own, index), f"dx{index}")
+    shared, values = steps.graph.exp(first), []
+    for index in range(count // 2):
+        own = steps.fixed() if index % 4 == 0 else steps.graph.constant(np.full(1, index, np.float32))
+        read = steps.convolution if index % 4 == 0 else steps.graph.multiply
+        values.append(read(shared, own))
+    steps.graph.output(_joined(values, steps.graph.add), "dx")
     return steps.graph
+
+
+def _joined(values: Sequence[Value], join: Callable[[Value, Value], Value]) -> Value:
+    """Put together in pairs until one is left."""
+    level = [*values]
+    while len(level) > 1:
+        pairs = zip(level[::2], level[1::2], strict=False)
+        level = [join(*pair) for pair in pairs] + level[len(level) // 2 * 2 :]
+    return level[0]
 
 
 def tree(count: int, shapes: int, channels: int) -> gradc.Graph:
@@ -156,10 +167,8 @@ def tree(count: int, shapes: int, channels: int) -> gradc.Graph:
     names = [f"x{index}" for index in range(count // 2)]
     level = [first, *(steps.graph.input(name, "f32", (1, channels, SMALLEST, SMALLEST)) for name in names)]
     numbers = itertools.count()
-    while len(level) > 1:
-        pairs = zip(level[::2], level[1::2], strict=False)
-        level = [steps.step(*pair, next(numbers)) for pair in pairs] + level[len(level) // 2 * 2 :]
-    steps.graph.output(level[0], "dx")
+    value = _joined(level, lambda x, y: steps.step(x, y, next(numbers)))
+    steps.graph.output(value, "dx")
     return steps.graph
 
 

@@ -75,7 +75,8 @@ class GraphBuilder:
         self._name = name
         self._position = caller()
         self._block = Block()
-        self._inputs: list[str] = []
+        self._inputs: dict[str, None] = {}
+        """The names, in order."""
         self._outputs: dict[str, SSAValue] = {}
         self._op_names: dict[SSAValue, str] = {}
 
@@ -95,7 +96,7 @@ class GraphBuilder:
         type_ = shapes.tensor_type(given_dtype(dtype, subject).mlir, given_shape(shape, subject))
         argument = self._block.insert_arg(type_, len(self._block.args))
         _hint(argument, name)
-        self._inputs.append(name)
+        self._inputs[name] = None
         return Value(self, argument)
 
     def constant(self, array: npt.ArrayLike, name: str | None = None) -> Value:
@@ -155,7 +156,7 @@ class GraphBuilder:
         copy.block.add_op(last)
         types = (list(copy.block.arg_types), [value.type for value in returned])
         function = FuncOp(self._name, types, copy)
-        set_names(function, self._inputs, list(self._outputs))
+        set_names(function, list(self._inputs), list(self._outputs))
         module = ModuleOp([function])
         for op in (last, function, module):
             op.location = location(position=self._position)
@@ -165,7 +166,7 @@ class GraphBuilder:
         number = {value: index for index, value in enumerate(values_of(self._block))}
         return self.__dict__ | {
             "_block": state_of(self._block),
-            "_inputs": list(self._inputs),
+            "_inputs": dict(self._inputs),
             "_outputs": {name: number[value] for name, value in self._outputs.items()},
             "_op_names": {number[value]: name for value, name in self._op_names.items()},
         }

@@ -120,17 +120,21 @@ class OrderGraph:
                 tensor.fixed.add(read)
 
     def families(self) -> list[Family]:
+        joined = _Joined()
+        for op, places in self.reads.items():
+            joined.join([self.tensors[op.results[0]], *(tensor for tensor, _ in places)])
+        transposed = {tensor for tensor in self.tensors.values() if _is_transposed(tensor)}
         found: dict[Tensor, Family] = {}
         for op, places in self.reads.items():
-            tensors = [*(tensor for tensor, _ in places), self.tensors[op.results[0]]]
-            family = _joined(tensors, found)
+            result = self.tensors[op.results[0]]
+            family = found.setdefault(joined.first(result), Family())
             family.ops.append(op)
             if isinstance(op, GradConvOp):
                 family.suggested.update(orders_of(op))
-            if any(_is_transposed(tensor) for tensor in tensors):
+            if result in transposed or any(tensor in transposed for tensor, _ in places):
                 family.transposed = True
-                family.suggested.update(layout_orders(len(tensors[0].given)))
-        return list(dict.fromkeys(found.values()))
+                family.suggested.update(layout_orders(len(result.given)))
+        return list(found.values())
 
     def write(self, choice: Choice) -> None:
         """Give each op that moves its order, in place, with no more Transposes than that takes.
@@ -210,20 +214,23 @@ def _erase_transposes(op: onnx.TransposeOp) -> None:
         transpose.erase()
 
 
-def _joined(tensors: list[Tensor], found: dict[Tensor, Family]) -> Family:
-    """One family of all the tensors; `found` has that of each tensor."""
-    known = list(dict.fromkeys(found[tensor] for tensor in tensors if tensor in found))
-    largest = max(known, key=lambda family: len(family.ops), default=Family())
-    merged = [family for family in known if family is not largest]
-    for family in merged:
-        largest.ops += family.ops
-        largest.suggested |= family.suggested
-        largest.transposed |= family.transposed
-    for tensor, family in found.items() if merged else ():
-        if family in merged:
-            found[tensor] = largest
-    found |= dict.fromkeys(tensors, largest)
-    return largest
+@dataclass
+class _Joined:
+    """Disjoint sets of tensors, each known by one of its members."""
+
+    towards: dict[Tensor, Tensor] = field(default_factory=dict)
+
+    def first(self, tensor: Tensor) -> Tensor:
+        """The one that stands for the set of a tensor; what is passed on the way is nearer to it then."""
+        while (nearer := self.towards.setdefault(tensor, tensor)) is not tensor:
+            self.towards[tensor] = self.towards[nearer]
+            tensor = self.towards[nearer]
+        return tensor
+
+    def join(self, tensors: Sequence[Tensor]) -> None:
+        into = self.first(tensors[0])
+        for tensor in tensors[1:]:
+            self.towards[self.first(tensor)] = into
 
 
 def _is_transposed(tensor: Tensor) -> bool:
