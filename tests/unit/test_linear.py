@@ -16,8 +16,6 @@ import gradc
 ROOT = Path(__file__).resolve().parents[2]
 OURS = tuple(str(ROOT / room) for room in ("dialects", "passes", "gradc"))
 FEW, MANY = 80, 400
-SLACK = 1.1
-"""More steps an op than in a small graph: to visit all readers for each op takes several times as many."""
 
 
 def graphs() -> dict[str, Callable[[int, int, int], gradc.Graph]]:
@@ -61,7 +59,9 @@ def test_steps_an_op_do_not_grow_with_the_graph(kind: str):
         steps(lambda count=count, channels=channels: gradc.compile(build(count, 1, channels))) / count
         for count, channels in ((FEW, 5), (MANY, 7))
     )
-    assert many <= SLACK * few
+    assert many <= few, (
+        "what is done once weighs less in a large graph; what grew instead is looked at too often"
+    )
 
 
 def test_steps_of_loops_on_one_line_are_counted():
