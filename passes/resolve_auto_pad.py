@@ -23,6 +23,7 @@ from dialects.onednn.base import WindowedOp
 from dialects.onednn.conv_forward import ForwardConvOp
 from dialects.onednn.conv_transpose import ConvTransposeBackwardDataOp
 from dialects.onednn.convolution import ConvolutionBackwardDataOp
+from dialects.onednn.pool import PoolingOp
 from dialects.onednn.windows import known_pads
 from dialects.support.attributes import INTS
 from dialects.support.interfaces import refine_results
@@ -41,6 +42,8 @@ class ResolveAutoPadPass(ModulePass):
                 _resolve_pads(inner, inner.problem().pads, "output_padding")
             elif isinstance(inner, ForwardConvOp):
                 _resolve_pads(inner, inner.problem().pads)
+            elif isinstance(inner, PoolingOp) and not (inner.is_same and inner.rounding_type == "ceil"):
+                _resolve_pads(inner, inner.pads())
         refresh_function_types(op)
 
 

@@ -18,6 +18,7 @@ from dialects.onednn import (
     linear,
     norm,
     pointwise,
+    pool,
     prelu,
     reduce,
     softmax,
@@ -61,6 +62,8 @@ FAMILIES: Mapping[str, tuple[type[RowOp], Sequence[Row]]] = MappingProxyType(
         "softmax backward": (softmax.SharesBackwardOp, softmax.SOFTMAX_BACKWARD),
         "convolution": (conv_forward.ConvolutionForwardOp, conv_forward.CONVOLUTION),
         "transposed convolution": (conv_forward.ConvTransposeForwardOp, conv_forward.CONV_TRANSPOSE),
+        "averaging": (pool.AveragePoolingOp, pool.AVERAGING),
+        "maximum": (pool.MaxPoolingOp, pool.MAXIMUM),
         "layer normalization": (norm.LayerNormalizationOp, norm.LAYER_NORMALIZATION),
         "layer normalization backward": (
             norm.LayerNormalizationBackwardOp,

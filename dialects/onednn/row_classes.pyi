@@ -9,6 +9,7 @@ from dialects.onednn.conv_weights import WeightsGradientOp
 from dialects.onednn.families import BinaryOp, ChoiceOp, ComparisonOp, ReductionOp, RowOp, UnaryBackwardOp, UnaryOp
 from dialects.onednn.linear import BiasBackwardOp, BiasOp, ProductOp
 from dialects.onednn.norm import GroupNormalizationOp, LayerNormalizationBackwardOp, LayerNormalizationOp, RMSNormalizationOp
+from dialects.onednn.pool import AveragePoolingOp, MaxPoolingOp
 from dialects.onednn.prelu import RectifierBackwardOp, RectifierOp
 from dialects.onednn.softmax import LogSharesOp, SharesBackwardOp, SharesOp
 from dialects.onednn.structure import CastingOp, DroppingOp, IndexingOp, JoiningOp, PermutingOp, ReshapingOp
@@ -837,6 +838,50 @@ class ConvTransposeOp(ConvTransposeForwardOp):
     dilations: tuple[int, ...]
     auto_pad: str
     groups: int
+    data_format: str
+
+class AvgPoolOp(AveragePoolingOp):
+    """Windows of the input, each the mean of its elements.
+
+    dst = the mean of src[n, c, y s - pb + k] over k, of the elements alone with exclude_pad, else with 0
+    beyond the edges.
+
+    src (N, C, X...) in data_format, dst (N, C, Y...) with Y = (X + pb + pe - K) / s + 1 rounded as
+    rounding_type says, or ceil(X / s) with auto_pad same_upper, whose odd pad is at the end, and same_lower.
+    C1 a float dtype; C2 rank 3 to 5; C3 one value per spatial axis in each list; C4 the window fits into the
+    padded input; C5 with exclude_pad each window holds an element.
+    """
+
+    KIND: ClassVar[str]
+    exclude_pad: bool
+    strides: tuple[int, ...]
+    pads_begin: tuple[int, ...]
+    pads_end: tuple[int, ...]
+    kernel: tuple[int, ...]
+    auto_pad: str
+    rounding_type: str
+    data_format: str
+
+class MaxPoolOp(MaxPoolingOp):
+    """Windows of the input, each its largest element.
+
+    dst = the largest src[n, c, y s - pb + k d] over k, nothing beyond the edges; NaN counts for nothing, and
+    the largest of nothing is the lowest number of f32.
+
+    src (N, C, X...) in data_format, dst (N, C, Y...) with Y = (X + pb + pe - (K - 1) d - 1) / s + 1 rounded
+    as rounding_type says, or ceil(X / s) with auto_pad same_upper, whose odd pad is at the end, and
+    same_lower; dilations are 1 where there are none. C1 a float dtype; C2 rank 3 to 5; C3 one value per
+    spatial axis in each list; C4 the window fits into the padded input.
+    """
+
+    KIND: ClassVar[str]
+    dilations: tuple[int, ...]
+    strides: tuple[int, ...]
+    pads_begin: tuple[int, ...]
+    pads_end: tuple[int, ...]
+    kernel: tuple[int, ...]
+    auto_pad: str
+    rounding_type: str
     data_format: str
 
 class LayerNormOp(LayerNormalizationOp):

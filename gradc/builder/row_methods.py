@@ -1118,6 +1118,52 @@ class RowMethods(GraphBuilder):
         """
         return self._row("ConvTranspose", [src, weights, bias], {"weights_format": weights_format, "output_padding": output_padding, "strides": strides, "pads_begin": pads_begin, "pads_end": pads_end, "dilations": dilations, "auto_pad": auto_pad, "groups": groups, "data_format": data_format, **unknown}, name, result_shape)
 
+    def avg_pool(
+        self,
+        src: Value = REQUIRED,
+        *,
+        exclude_pad: bool = REQUIRED,
+        strides: Ints = REQUIRED,
+        pads_begin: Ints = REQUIRED,
+        pads_end: Ints = REQUIRED,
+        kernel: Ints = REQUIRED,
+        auto_pad: str | None = None,
+        rounding_type: str | None = None,
+        data_format: str | None = None,
+        name: str | None = None,
+        result_shape: Dims | None = None,
+        **unknown: Never,
+    ) -> Value:
+        """Windows of the input, each the mean of its elements.
+
+        dst = the mean of src[n, c, y s - pb + k] over k, of the elements alone with exclude_pad, else with
+        0 beyond the edges.
+        """
+        return self._row("AvgPool", [src], {"exclude_pad": exclude_pad, "strides": strides, "pads_begin": pads_begin, "pads_end": pads_end, "kernel": kernel, "auto_pad": auto_pad, "rounding_type": rounding_type, "data_format": data_format, **unknown}, name, result_shape)
+
+    def max_pool(
+        self,
+        src: Value = REQUIRED,
+        *,
+        dilations: Ints | None = None,
+        strides: Ints = REQUIRED,
+        pads_begin: Ints = REQUIRED,
+        pads_end: Ints = REQUIRED,
+        kernel: Ints = REQUIRED,
+        auto_pad: str | None = None,
+        rounding_type: str | None = None,
+        data_format: str | None = None,
+        name: str | None = None,
+        result_shape: Dims | None = None,
+        **unknown: Never,
+    ) -> Value:
+        """Windows of the input, each its largest element.
+
+        dst = the largest src[n, c, y s - pb + k d] over k, nothing beyond the edges; NaN counts for
+        nothing, and the largest of nothing is the lowest number of f32.
+        """
+        return self._row("MaxPool", [src], {"dilations": dilations, "strides": strides, "pads_begin": pads_begin, "pads_end": pads_end, "kernel": kernel, "auto_pad": auto_pad, "rounding_type": rounding_type, "data_format": data_format, **unknown}, name, result_shape)
+
     def layer_norm(
         self,
         src: Value = REQUIRED,

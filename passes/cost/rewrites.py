@@ -278,7 +278,7 @@ def _joined_kind(step: Step, formats: _Formats) -> str | None:
 
 def blocked_kind(step: Step) -> str | None:
     """The blocked kernel of a step, None if it has none."""
-    if step.kind == "AveragePool":
+    if step.kind in ("AveragePool", "MaxPool"):
         data = step.operand(0)
         fits = len(data.shape) == 4 and data.itemsize == 4 and data.shape[1] % BLOCK == 0
         return POOL if fits else None

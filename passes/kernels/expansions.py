@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 
 import numpy as np
 from xdsl.ir import SSAValue
@@ -16,7 +17,7 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.call import axes_of
 from dialects.onnx.dims import ints
-from dialects.support.dtypes import of_mlir
+from dialects.support.dtypes import FLOATS, HALVES, name_of, of_mlir
 from dialects.support.shapes import Dim, element_type_of, shape_of
 from passes.emit.rewriting import Emitter
 from passes.emit.shape_math import ShapeMath
@@ -142,6 +143,36 @@ def _rms_normalization(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
     return [emit(onnx.MulOp(emit(onnx.DivOp(op.X, deviation)), op.scale))]
 
 
+def _max_pool(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+    """The largest of what each tap of the window sees: a strided Slice of the padded data. Of floats alone,
+    and where nobody asks for the places."""
+    assert isinstance(op, onnx.MaxPoolOp)
+    call = op.call()
+    kernel = call.attribute("kernel_shape")
+    dtype = name_of(element_type_of(op.X))
+    is_plain = call.attribute("auto_pad", "NOTSET") == "NOTSET" and not call.attribute("ceil_mode", 0)
+    if not is_plain or dtype not in FLOATS or op.Indices.first_use is not None:
+        return None
+    rank, one = len(kernel), [1] * len(kernel)
+    strides, dilations = (call.attribute(name, one) for name in ("strides", "dilations"))
+    begin, end = np.reshape(call.attribute("pads", [0] * 2 * rank), (2, rank)).tolist()
+    data, math, axes = op.X, ShapeMath(emit), range(2, 2 + rank)
+    if any((*begin, *end)):
+        lowest = -np.inf if dtype in HALVES else float(np.finfo(dtype.replace("f", "float")).min)
+        least = _scalar(emit, lowest, data)
+        data = emit(onnx.PadOp(data, emit.ints([0, 0, *begin, 0, 0, *end]), least))
+    seen = math.sizes(data, axes)
+    steps = emit.ints(strides)
+    parts = []
+    for tap in product(*map(range, kernel)):
+        first = [k * d for k, d in zip(tap, dilations, strict=True)]
+        last = [(k - 1) * d - f for k, d, f in zip(kernel, dilations, first, strict=True)]
+        stop = math.sub(seen, emit.ints(last))
+        parts.append(emit(onnx.SliceOp(data, emit.ints(first), stop, emit.ints(axes), steps)))
+    largest = emit(onnx.MaxOp(parts)) if len(parts) > 1 else parts[0]
+    return [largest, op.Indices]  # which nobody reads
+
+
 EXPANSIONS: Mapping[type[OnnxOp], Expansion] = {
     onnx.ConstantOfShapeOp: Expansion("T2", (onnx.ExpandOp,), _constant_of_shape),
     onnx.EqualOp: Expansion("T", (onnx.GreaterOrEqualOp,), _equal, {onnx.AndOp: "boolean"}),
@@ -150,6 +181,7 @@ EXPANSIONS: Mapping[type[OnnxOp], Expansion] = {
         (onnx.ReduceMeanOp, onnx.SubOp, onnx.MulOp, onnx.AddOp, onnx.SqrtOp, onnx.DivOp, onnx.ReciprocalOp),
         _layer_normalization,
     ),
+    onnx.MaxPoolOp: Expansion("T", (onnx.ConcatOp, onnx.ExpandOp, onnx.SliceOp, onnx.MaxOp), _max_pool),
     onnx.PadOp: Expansion("T", (onnx.ConcatOp, onnx.ExpandOp, onnx.SliceOp), _pad),
     onnx.RMSNormalizationOp: Expansion(
         "T", (onnx.ReduceMeanOp, onnx.MulOp, onnx.AddOp, onnx.SqrtOp, onnx.DivOp), _rms_normalization

@@ -138,9 +138,13 @@ class Target:
 
     def _can_expand(self, op: type[OnnxOp], dtype: str) -> bool:
         expansion = EXPANSIONS.get(op)
-        return expansion is not None and not any(
-            self._misses(other, its) for other, its in expansion.needed(dtype)
+        return expansion is not None and all(
+            self._has(other, its) or (its in HALVES and self._has(other, "f32"))
+            for other, its in expansion.needed(dtype)
         )
+
+    def _has(self, op: type[OnnxOp], dtype: str) -> bool:
+        return self._misses(op, dtype) is None
 
     def _runs_wide(self, op: OnnxOp) -> bool:
         types = variable_types(op)

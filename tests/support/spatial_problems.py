@@ -10,6 +10,7 @@ from support import window_problems
 from dialects.onednn.conv_forward import ConvTransposeForwardOp, ForwardConvOp
 from dialects.onednn.conv_weights import WeightsGradientOp
 from dialects.onednn.families import RowOp
+from dialects.onednn.pool import AveragePoolingOp, PoolingOp
 from dialects.support import layouts
 from dialects.support.attributes import documented_attributes
 
@@ -77,5 +78,29 @@ def convolution(cls: type[ForwardConvOp], rng: np.random.Generator) -> tuple[dic
     return attributes, shapes[: 2 + int(rng.random() < 0.5)]
 
 
-DRAWN = {ForwardConvOp: convolution, WeightsGradientOp: window_problems.weights_gradient}
+def pool(cls: type[PoolingOp], rng: np.random.Generator) -> tuple[dict[str, Any], Shapes]:
+    """Windows that fit; with exclude_pad each of them holds an element."""
+    n = _chosen(rng, 1, 2, 2, 3)
+    attributes = _window(cls, n, rng) | {"kernel": _ints(rng, n, 1, 4)}
+    dilations = [1] * n
+    if issubclass(cls, AveragePoolingOp):
+        attributes["exclude_pad"] = bool(rng.random() < 0.5)
+    elif rng.random() < 0.6:
+        attributes["dilations"] = dilations = _ints(rng, n, 1, 3)
+    extents = [(k - 1) * d + 1 for k, d in zip(attributes["kernel"], dilations, strict=True)]
+    if attributes.get("exclude_pad") and attributes.get("auto_pad", "none") == "none":
+        attributes["pads_begin"] = [
+            min(p, e - 1) for p, e in zip(attributes["pads_begin"], extents, strict=True)
+        ]
+        attributes["pads_end"] = [0] * n
+        attributes["strides"] = [min(s, e) for s, e in zip(attributes["strides"], extents, strict=True)]
+    sizes = [e + more for e, more in zip(extents, _ints(rng, n, 0, 5), strict=True)]
+    return attributes, [_data(attributes, _batch(rng), int(rng.integers(1, 4)), sizes)]
+
+
+DRAWN = {
+    ForwardConvOp: convolution,
+    PoolingOp: pool,
+    WeightsGradientOp: window_problems.weights_gradient,
+}
 """Base class of a family -> what draws attributes and shapes of its ops."""

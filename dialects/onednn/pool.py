@@ -1,0 +1,240 @@
+"""AvgPool and MaxPool (oneDNN 3.13), the forward ops."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from xdsl.dialects.builtin import TensorType
+from xdsl.irdl import operand_def, result_def
+
+from dialects.grad.geometry import Pads, Window, axis_letters, check_fits
+from dialects.onednn.base import AUTO_PAD, DATA_FORMAT, WindowedOp
+from dialects.onednn.families import RowOp
+from dialects.onednn.row import Row
+from dialects.onednn.windows import positions, same_pads, same_positions
+from dialects.support import dtypes, layouts
+from dialects.support.attributes import FLAG, INTS, AttributeSpec, word
+from dialects.support.diagnostics import Diagnostic, GradcError, violation
+from dialects.support.shapes import Dim, element_type_of, shape_of, tensor_type
+
+ROUNDING = word("floor", "ceil", default="floor")
+
+Tap = tuple[np.ndarray, np.ndarray]
+"""What the windows of all positions hold at one place, and whether it is not beyond the edges."""
+
+
+class PoolingOp(RowOp, WindowedOp, ABC):
+    """Each position of dst is a number that a window of src has."""
+
+    COMMON_ATTRIBUTES: ClassVar[Mapping[str, AttributeSpec]] = {
+        "strides": INTS,
+        "pads_begin": INTS,
+        "pads_end": INTS,
+        "kernel": INTS,
+        "auto_pad": AUTO_PAD,
+        "rounding_type": ROUNDING,
+        "data_format": DATA_FORMAT,
+    }
+    PORTS: ClassVar = ("src",)
+    RESULTS: ClassVar = ("dst",)
+    RANKS: ClassVar = (3, 4, 5)
+    SAMPLE: ClassVar = {"strides": [1], "kernel": [2], "pads_begin": [0], "pads_end": [0]}
+
+    if TYPE_CHECKING:
+        kernel: tuple[int, ...]
+        rounding_type: str
+
+    src = operand_def(TensorType)
+    dst = result_def(TensorType)
+
+    @property
+    @abstractmethod
+    def steps(self) -> tuple[int, ...]:
+        """The dilation of each axis."""
+
+    @property
+    @abstractmethod
+    def option(self) -> bool | float:
+        """What the row's meaning takes beside the taps."""
+
+    @property
+    def windows(self) -> tuple[Window, ...]:
+        lists = zip(self.kernel, self.strides, self.steps, strict=True)
+        return tuple(Window(*numbers) for numbers in lists)
+
+    @property
+    def rounds_up(self) -> bool:
+        return self.rounding_type == "ceil" and not self.is_same
+
+    def infer_result_types(self) -> tuple[TensorType, ...]:
+        self.check_float("src", self.src)
+        n = self.check_rank("src", self.src)
+        self.check_sizes("src", shape_of(self.src), self.data_format)
+        self.check_window_lists(n)
+        self.check_list("kernel", n, 1)
+        batch, channels, *sizes = self.channels_first(self.src)
+        dst = [self._checked_size(axis, size) for axis, size in enumerate(sizes)]
+        shape = layouts.reorder((batch, channels, *dst), "NCX", self.data_format)
+        return (tensor_type(element_type_of(self.src), shape),)
+
+    def pads(self) -> list[Pads | None]:
+        """Those of each axis; None where run time decides."""
+        return [self.axis_pads(axis, size) for axis, size in enumerate(self.channels_first(self.src)[2:])]
+
+    def axis_pads(self, axis: int, size: Dim) -> Pads | None:
+        if self.is_same:
+            return same_pads(self.windows[axis], size, self.auto_pad)
+        return self.given_pads()[axis]
+
+    def _checked_size(self, axis: int, size: Dim) -> Dim:
+        try:
+            return self._axis_size(axis, size)
+        except GradcError as error:
+            letter = axis_letters(len(self.kernel))[axis]
+            hint = self.default_note("data_format")
+            raise self.error(f"axis {letter}: {error.diagnostic.message}", hint=hint) from None
+
+    def _axis_size(self, axis: int, size: Dim) -> Dim:
+        window, pads = self.windows[axis], self.axis_pads(axis, size)
+        if pads is None:
+            return same_positions(window, size)
+        if isinstance(size, int):
+            check_fits(window, size, pads)
+        found = positions(window, size, pads, ceil=self.rounds_up)
+        if isinstance(size, int) and isinstance(found, int):
+            self.check_windows(window, size, pads, found)
+        return found
+
+    def check_windows(self, window: Window, size: int, pads: Pads, count: int) -> None:
+        """Raise where a window of `count` holds nothing to pool, if that matters."""
+
+    def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
+        (src,) = operands
+        n = src.ndim - 2
+        data = src.transpose(layouts.permutation(self.data_format, "NCX", n))
+        axes = list(enumerate(data.shape[2:]))
+        begin = [pads[0] for pads in (self.axis_pads(*axis) for axis in axes) if pads is not None]
+        counts = [self._axis_size(*axis) for axis in axes]
+        sizes = [count for count in counts if isinstance(count, int)]
+        dst = self.ROW.meaning(_taps(data, self.windows, begin, sizes), self.option)
+        return (dst.transpose(layouts.permutation("NCX", self.data_format, n)),)
+
+    def remarks(self) -> Iterator[Diagnostic]:
+        yield from self.ignored_pads_remark()
+
+
+def _taps(
+    data: np.ndarray, windows: Sequence[Window], begin: Sequence[int], counts: Sequence[int]
+) -> Iterator[Tap]:
+    for tap in product(*(range(window.kernel) for window in windows)):
+        rows = zip(windows, begin, counts, tap, strict=True)
+        places = [np.arange(count) * w.stride - b + k * w.dilation for w, b, count, k in rows]
+        sizes = data.shape[2:]
+        inside = [(at >= 0) & (at < size) for at, size in zip(places, sizes, strict=True)]
+        held = [at.clip(0, size - 1) for at, size in zip(places, sizes, strict=True)]
+        yield data[(..., *np.ix_(*held))], np.logical_and.reduce(np.meshgrid(*inside, indexing="ij"))
+
+
+class AveragePoolingOp(PoolingOp, ABC):
+    """The means of windows."""
+
+    SUMMARY: ClassVar = "Windows of the input, each the mean of its elements."
+    CONSTRAINTS: ClassVar = (
+        "src (N, C, X...) in data_format, dst (N, C, Y...) with Y = (X + pb + pe - K) / s + 1 rounded as "
+        "rounding_type says, or ceil(X / s) with auto_pad same_upper, whose odd pad is at the end, and "
+        "same_lower. C1 a float dtype; C2 rank 3 to 5; C3 one value per spatial axis in each list; C4 the "
+        "window fits into the padded input; C5 with exclude_pad each window holds an element."
+    )
+
+    if TYPE_CHECKING:
+        exclude_pad: bool
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        return (1,) * len(self.kernel)
+
+    def check_windows(self, window: Window, size: int, pads: Pads, count: int) -> None:
+        last = (count - 1) * window.stride - pads[0]
+        if self.exclude_pad and (pads[0] >= window.kernel or last >= size):
+            which = "first" if pads[0] >= window.kernel else "last"
+            raise violation(
+                f"with exclude_pad the {which} of {count} windows holds padding alone",
+                given=f"kernel {window.kernel}, stride {window.stride}, pads {pads}, size {size}",
+                hint="its mean is 0/0: lessen the pads, or round down",
+            )
+
+    @property
+    def option(self) -> bool:
+        return self.exclude_pad
+
+
+class MaxPoolingOp(PoolingOp, ABC):
+    """The largest elements of windows."""
+
+    SUMMARY: ClassVar = "Windows of the input, each its largest element."
+    CONSTRAINTS: ClassVar = (
+        "src (N, C, X...) in data_format, dst (N, C, Y...) with Y = (X + pb + pe - (K - 1) d - 1) / s + 1 "
+        "rounded as rounding_type says, or ceil(X / s) with auto_pad same_upper, whose odd pad is at the "
+        "end, and same_lower; dilations are 1 where there are none. C1 a float dtype; C2 rank 3 to 5; C3 one "
+        "value per spatial axis in each list; C4 the window fits into the padded input."
+    )
+
+    if TYPE_CHECKING:
+        dilations: tuple[int, ...]
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        return self.dilations or (1,) * len(self.kernel)
+
+    def check_window_lists(self, spatial_rank: int) -> None:
+        super().check_window_lists(spatial_rank)
+        if self.dilations:
+            self.check_list("dilations", spatial_rank, 1, "1 means dense")
+
+    @property
+    def option(self) -> float:
+        """What the largest of nothing is: the lowest number of f32, as the library has it, which is -inf in
+        a half type; of f64 that of f64."""
+        dtype = dtypes.name_of(element_type_of(self.src))
+        return -np.inf if dtype in dtypes.HALVES else float(np.finfo(dtype.replace("f", "float")).min)
+
+
+def mean(taps: Iterator[Tap], exclude_pad: bool) -> np.ndarray:
+    total, count, whole = np.zeros(()), np.zeros(()), 0
+    for seen, inside in taps:
+        total = total + np.where(inside, seen, 0)
+        count, whole = count + inside, whole + 1
+    return total / (count if exclude_pad else whole)
+
+
+def largest(taps: Iterator[Tap], least: float) -> np.ndarray:
+    """A NaN is not larger than anything."""
+    best = np.full((), least)
+    for seen, inside in taps:
+        best = np.where(inside & (seen > best), seen, best)
+    return best
+
+
+AVERAGING = (
+    Row(
+        "AvgPool",
+        "the mean of src[n, c, y s - pb + k] over k, of the elements alone with exclude_pad, else with 0 "
+        "beyond the edges",
+        mean,
+        {"exclude_pad": FLAG},
+    ),
+)
+MAXIMUM = (
+    Row(
+        "MaxPool",
+        "the largest src[n, c, y s - pb + k d] over k, nothing beyond the edges; NaN counts for nothing, and "
+        "the largest of nothing is the lowest number of f32",
+        largest,
+        {"dilations": INTS.with_default(())},
+        moves=True,
+    ),
+)

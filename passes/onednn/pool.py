@@ -1,0 +1,120 @@
+"""AvgPool and MaxPool in ONNX.
+
+Data that is not NCX stands between Transposes; `assign-layout` leaves of them what is worth its price.
+
+1. `ceil` is `floor` with so much more padding at the end: onnxruntime's own leaves out windows that begin
+   in the padding.
+2. Pads that are as wide as the kernel, which onnxruntime refuses, and those that follow from run-time sizes
+   are a Pad: for a maximum with the lowest number. A mean without the padding is then the quotient of the
+   means of the data and of ones that are padded alike.
+3. With `strict_ieee`, NaN and -inf are raised to the lowest number first, of which a maximum knows as little
+   as oneDNN's does. Runtimes give NaN or leave it out, kernel by kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from dialects.grad.geometry import Pads, Window
+from dialects.onednn.pool import AveragePoolingOp, MaxPoolingOp, PoolingOp
+from dialects.onednn.windows import known_pads, positions
+from dialects.onnx import ops as onnx
+from dialects.support import layouts
+from dialects.support.shapes import Dim
+from passes.emit.expressions import Expr, Operators
+from passes.emit.shape_math import ShapeMath
+from passes.onednn.channels import reordered
+from passes.onednn.run_time_pads import Sides, padded, same_sides
+
+
+def average(op: AveragePoolingOp, e: Operators) -> Sequence[Expr]:
+    pads = _attribute_pads(op)
+    if pads is not None:
+        counted = int(not op.exclude_pad and any(pads))
+        return [_back(op, _mean(op, _data(op, e), pads=pads, count_include_pad=counted))]
+    sides, layout = _sides(op, e), op.data_format
+    total = _mean(op, e(reordered(padded(op.src, layout, sides, e.emit), layout, "NCX", e.emit)))
+    if not op.exclude_pad:
+        return [_back(op, total)]
+    ones = e(padded(_ones(op, e).value, "NCX", sides, e.emit))
+    return [_back(op, total / _mean(op, ones))]
+
+
+def maximum(op: MaxPoolingOp, e: Operators) -> Sequence[Expr]:
+    src = e(op.src)
+    least = e.scalar(op.option, src)
+    if e.strict_ieee:
+        src = (src >= least).where(src, least)
+    pads = _attribute_pads(op)
+    if pads is None:
+        src = e(padded(src.value, op.data_format, _sides(op, e), e.emit, least.value))
+    data = e(reordered(src.value, op.data_format, "NCX", e.emit))
+    dilations = {"dilations": op.steps} if any(step > 1 for step in op.steps) else {}
+    given = {} if pads is None else {"pads": pads}
+    return [_back(op, data.apply(onnx.MaxPoolOp, **_window(op), **dilations, **given))]
+
+
+def _mean(op: AveragePoolingOp, data: Expr, **attributes: Any) -> Expr:
+    return data.apply(onnx.AveragePoolOp, **_window(op), **attributes)
+
+
+def _window(op: PoolingOp) -> dict[str, Any]:
+    return {"kernel_shape": op.kernel, "strides": op.strides}
+
+
+def _data(op: PoolingOp, e: Operators) -> Expr:
+    return e(reordered(op.src, op.data_format, "NCX", e.emit))
+
+
+def _back(op: PoolingOp, made: Expr) -> Expr:
+    return made.e(reordered(made.value, "NCX", op.data_format, made.e.emit))
+
+
+def _ones(op: PoolingOp, e: Operators) -> Expr:
+    """An image of one channel."""
+    math = ShapeMath(e.emit)
+    spatial = layouts.spatial_axes(op.data_format, len(op.kernel))
+    shape = math.concat([math.vector([1, 1]), math.sizes(op.src, spatial)])
+    return e.scalar(1, e(op.src)).apply(onnx.ExpandOp, e(shape))
+
+
+def _attribute_pads(op: PoolingOp) -> list[int] | None:
+    """Pads as ONNX's attribute has them; None if onnxruntime does not take them, or run time decides."""
+    pads = _known(op)
+    if pads is None or any(max(pair) >= k for pair, k in zip(pads, op.kernel, strict=True)):
+        return None
+    begin, end = zip(*pads, strict=True)
+    return [*begin, *end]
+
+
+def _known(op: PoolingOp) -> list[Pads] | None:
+    """The pads with which rounding down gives every position."""
+    pads = known_pads(op.pads())
+    if pads is None or not op.rounds_up:
+        return pads
+    sizes = op.channels_first(op.src)[2:]
+    return [_rounded_up(*axis) for axis in zip(op.windows, sizes, pads, strict=True)]
+
+
+def _rounded_up(window: Window, size: Dim, pads: Pads) -> Pads:
+    """With an end at which the last window ends; for an unknown size, one that is wide enough for any."""
+    begin, end = pads
+    count = positions(window, size, pads, ceil=True)
+    if isinstance(size, int) and isinstance(count, int):
+        return begin, max(end, window.full_size(count) - size - begin)
+    return begin, end + window.stride - 1
+
+
+def _sides(op: PoolingOp, e: Operators) -> Sides:
+    math, pads = ShapeMath(e.emit), _known(op)
+    if pads is None:
+        return same_sides(op.src, op.data_format, op.windows, op.auto_pad == "same_upper", math)
+    begin, end = zip(*pads, strict=True)
+    return math.vector(begin), math.vector(end)
+
+
+CONVERSIONS: Mapping[str, Callable[..., Sequence[Expr]]] = MappingProxyType(
+    {"AvgPool": average, "MaxPool": maximum}
+)
