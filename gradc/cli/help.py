@@ -18,7 +18,7 @@ from gradc.terminal import voice
 from gradc.terminal.voice import FORMS, OPTION
 
 SECTIONS = {
-    "Compile and run": ("compile", "run", "verify"),
+    "Compile and run": ("compile", "grad", "run", "verify"),
     "See what happens": ("inspect", "explain", "report"),
     "Measure": ("bench",),
     "Find out what is wrong": ("doctor", "reduce"),
