@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from dialects.onnx import ops as onnx
+from dialects.onnx.values import constant_of
 from passes.emit.expressions import Expr, Operators
 from passes.vjp.forward import ZERO, Forward, Gradient, Rule
 
@@ -206,14 +207,28 @@ def modulo(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
 def power(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
     """x^p: p x^(p - 1), 0 for p = 0; y log x, 0 at x = 0."""
     x, p = _two(f)
+    exponent: Gradient = ZERO
+    if f.wants(1):
+        safe = x.equals(0).where(e.filled(1, x), x)
+        exponent = g[0] * f.y * safe.log()
+    return (g[0] * _slope_of_power(f, x, p) if f.wants(0) else ZERO, exponent)
+
+
+def _slope_of_power(f: Forward, x: Expr, p: Expr) -> Expr:
+    """By a product for exponents that are known and small; what is 0 times an inf is not asked for."""
+    known = constant_of(p.value)
+    match float(known.reshape(())) if known is not None and known.size == 1 else None:
+        case 2.0:
+            return x * 2
+        case 3.0:
+            return x.square() * 3
+        case 0.5:
+            return 0.5 / f.y
+        case -1.0:
+            return -f.y.square()
     exponent = p.cast(x.dtype)
-    base = e.keep(g[0] * exponent * x.apply(onnx.PowOp, exponent - 1), _differs(exponent, 0))
-    safe = _differs(x, 0).where(x, 1)
-    return (base, g[0] * f.y * safe.log())
-
-
-def _differs(x: Expr, value: float) -> Expr:
-    return x.equals(value).apply(onnx.NotOp)
+    guarded = exponent.equals(0).where(f.e.filled(1, exponent), exponent)
+    return exponent * x.apply(onnx.PowOp, guarded - 1)
 
 
 def extremum(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
 from dialects.onnx import traits
-from passes.vjp import conv, index, linear, norm, pointwise, pool, reduce, resize, shape
+from passes.vjp import conv, index, linear, losses, norm, pointwise, pool, ranges, reduce, resize, shape
 from passes.vjp.forward import Rule
 
 RULES: Mapping[str, Rule] = MappingProxyType(
@@ -14,9 +14,11 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         **conv.RULES,
         **index.RULES,
         **linear.RULES,
+        **losses.RULES,
         **norm.RULES,
         **pointwise.RULES,
         **pool.RULES,
+        **ranges.RULES,
         **reduce.RULES,
         **resize.RULES,
         **shape.RULES,

@@ -73,8 +73,21 @@ def rolled(x: Expr, table: Expr) -> Expr:
     return (every * x.apply(onnx.SliceOp, e.ints([0]), e.ints([3]), e.ints([2]))).apply(onnx.MatMulOp, rows)
 
 
+def cnn(x: Expr, w1: Expr, b1: Expr, w2: Expr, fc: Expr) -> Expr:
+    """A strided convolution, one of groups, and the mean over space."""
+    e = x.e
+    first = x.apply(onnx.ConvOp, w1, b1, strides=[2, 2], pads=[1, 1, 1, 1]).apply(onnx.ReluOp)
+    second = first.apply(onnx.ConvOp, w2, group=2, pads=[0, 1, 1, 0], dilations=[1, 2]).sigmoid()
+    pooled = second.apply(onnx.ReduceMeanOp, e.ints([2, 3]), keepdims=0)
+    return pooled.apply(onnx.MatMulOp, fc)
+
+
 NETWORKS: Mapping[str, tuple[Network, Mapping[str, Sequence[Written]]]] = {
     "mlp": (mlp, {"x": ("N", 4), "w1": (4, 8), "b1": (8,), "w2": (3, 8), "b2": (3,)}),
     "attention": (attention, {"x": ("N", "N", 8), "wq": (8, 8), "wk": (8, 8), "wv": (8, 8), "wo": (8, 8)}),
+    "cnn": (
+        cnn,
+        {"x": ("N", 3, 9, 8), "w1": (4, 3, 3, 3), "b1": (4,), "w2": (6, 2, 2, 2), "fc": (6, 2)},
+    ),
     "rolled": (rolled, {"x": ("N", "N", 6), "table": (2, 5)}),
 }

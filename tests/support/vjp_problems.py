@@ -211,6 +211,19 @@ NORM = (
     P("BatchNormalization", (2, 3, 4), (3,), (3,), (3,), (3,), low=0.3, training_mode=1, momentum=0.3),
 )
 
+_LABELS = B([[0, 2], [1, 1], [2, 0]])
+RANGES = (
+    P("LRN", (2, 4, 3), size=3, alpha=0.5),
+    P("LRN", (2, 5, 1, 2), size=2, alpha=0.7, beta=0.5, bias=2.0),
+    P("LpNormalization", (3, 4)),
+    P("LpNormalization", (3, 4), p=1, axis=0),
+    P("MeanVarianceNormalization", (2, 3, 2, 2)),
+    P("MeanVarianceNormalization", (3, 4), axes=[1]),
+    *(P("NegativeLogLikelihoodLoss", (3, 4, 2), _LABELS, reduction=how) for how in ("none", "sum", "mean")),
+    P("NegativeLogLikelihoodLoss", (3, 4, 2), _LABELS, B([0.5, 1, 2, 3]), ignore_index=1),
+    P("SoftmaxCrossEntropyLoss", (3, 4, 2), _LABELS, reduction="sum", ignore_index=-1),
+    P("SoftmaxCrossEntropyLoss", (3, 4), C(0, 2, -100), ignore_index=-100),
+)
 _IMAGE = (1, 2, 4, 5)
 RESIZE = (
     *(
@@ -286,7 +299,7 @@ POINTWISE = (
     *(P(name, (2, 1, 4), (3, 1), (4,)) for name in ("Max", "Mean", "Min", "Sum")),
     *(P(name, (2, 1, 4), (3, 1), low=0.3) for name in ("Div", "Pow")),
     P("Pow", (3, 4), B(3)),
-    P("Pow", (3, 4), B(2.0)),
+    *(P("Pow", (3, 4), B(power), low=0.3) for power in (2.0, 0.5, -1.0, 1.5)),
     P("Mod", (2, 1, 4), (3, 1), low=0.4, high=1.9, fmod=1),
     P("PRelu", (2, 3, 4), (3, 1)),
     P("CastLike", (3, 4), (2,)),
@@ -307,6 +320,7 @@ def problems() -> Iterator[Problem]:
         *POINTWISE,
         *LINEAR,
         *NORM,
+        *RANGES,
         *REDUCE,
         *SHAPE,
         *INDEX,

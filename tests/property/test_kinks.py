@@ -1,0 +1,63 @@
+"""Where a derivative jumps: what the rules give at zeros, ties and bounds, also twice differentiated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from support.vjp_problems import P, Problem, module_of
+
+from dialects.evaluate import evaluate
+from passes.differentiate import Request, differentiate
+
+NUMBER = np.float64
+
+CASES: list[tuple[Problem, Sequence[float], Sequence[float]]] = [
+    (P("Relu", (3,)), (-1, 0, 1), (0, 0, 1)),
+    (P("Abs", (3,)), (-1, 0, 1), (-1, 0, 1)),
+    (P("LeakyRelu", (3,), alpha=0.5), (-1, 0, 1), (0.5, 0.5, 1)),
+    (P("Clip", (4,), np.array(-1.0), np.array(1.0)), (-1, 1, -2, 2), (1, 1, 0, 0)),
+    (P("HardSigmoid", (2,), alpha=0.5, beta=0.5), (-1, 1), (0, 0)),
+    (P("HardSwish", (2,)), (-3, 3), (0, 1)),
+    (P("Max", (2,), np.array([1.0, 1.0])), (1, 2), (0.5, 1)),
+    (P("Min", (2,), np.array([1.0, 1.0])), (1, 2), (0.5, 0)),
+    (P("ReduceMax", (4,)), (2, 1, 2, 0), (0.5, 0, 0.5, 0)),
+    (P("ReduceMin", (4,)), (0, 1, 0, 0), (1 / 3, 0, 1 / 3, 1 / 3)),
+    (P("ReduceL1", (3,)), (-1, 0, 2), (-1, 0, 1)),
+    (P("ReduceL2", (2,)), (0, 0), (0, 0)),
+    (P("LpNormalization", (2,)), (0, 0), (0, 0)),
+    (P("ReduceProd", (3,)), (0, 2, 3), (6, 0, 0)),
+    (P("ReduceProd", (3,)), (0, 0, 3), (0, 0, 0)),
+    (P("Pow", (2,), np.array(0.0)), (0, 2), (0, 0)),
+    (P("Pow", (2,), np.array(2.0)), (0, 2), (0, 4)),
+    (P("ReduceLogSumExp", (2,)), (-np.inf, -np.inf), (0, 0)),
+    (P("TopK", (3,), np.array([1])), (2, 1, 2), (1, 0, 0)),
+    (P("Softplus", (2,)), (0, 1000), (0.5, 1)),
+]
+
+
+@pytest.mark.parametrize("strict", [False, True], ids=["masks", "strict"])
+@pytest.mark.parametrize(("problem", "x", "want"), CASES, ids=str)
+def test_at_a_kink(problem: Problem, x: Sequence[float], want: Sequence[float], strict: bool):
+    module, _ = module_of(problem)
+    differentiate(module, Request(reduce="sum"), strict_ieee=strict)
+    np.testing.assert_allclose(evaluate(module, [np.array(x, NUMBER)])[0], want)
+
+
+SECOND: list[tuple[Problem, Sequence[float], Sequence[float]]] = [
+    (P("ReduceProd", (3,)), (0, 2, 3), (5, 3, 2)),
+    (P("ReduceSumSquare", (2,)), (0, 1), (2, 2)),
+    (P("ReduceL2", (2,)), (0, 0), (1, 1)),
+    (P("Softplus", (2,)), (0, -1000), (0.25, 0)),
+    (P("Relu", (2,)), (0, 1), (0, 0)),
+]
+
+
+@pytest.mark.parametrize(("problem", "x", "want"), SECOND, ids=str)
+def test_the_sum_of_the_gradient_differentiated_at_a_kink(problem: Problem, x, want):
+    module, _ = module_of(problem)
+    differentiate(module, Request(reduce="sum"))
+    again = Request(of=["grad_x0"], wrt=["x0"], reduce="sum", allow_unused=True)
+    differentiate(module, again)
+    np.testing.assert_allclose(evaluate(module, [np.array(x, NUMBER)])[0], want)
