@@ -15,6 +15,7 @@ from dialects.onednn import (
     batch_norm,
     conv_forward,
     conv_weights,
+    interpolate_forward,
     linear,
     norm,
     pointwise,
@@ -64,6 +65,7 @@ FAMILIES: Mapping[str, tuple[type[RowOp], Sequence[Row]]] = MappingProxyType(
         "transposed convolution": (conv_forward.ConvTransposeForwardOp, conv_forward.CONV_TRANSPOSE),
         "averaging": (pool.AveragePoolingOp, pool.AVERAGING),
         "maximum": (pool.MaxPoolingOp, pool.MAXIMUM),
+        "interpolation": (interpolate_forward.InterpolationOp, interpolate_forward.INTERPOLATION),
         "layer normalization": (norm.LayerNormalizationOp, norm.LAYER_NORMALIZATION),
         "layer normalization backward": (
             norm.LayerNormalizationBackwardOp,

@@ -7,6 +7,7 @@ from dialects.onednn.batch_norm import InferenceOp, TrainingBackwardOp, Training
 from dialects.onednn.conv_forward import ConvTransposeForwardOp, ConvolutionForwardOp
 from dialects.onednn.conv_weights import WeightsGradientOp
 from dialects.onednn.families import BinaryOp, ChoiceOp, ComparisonOp, ReductionOp, RowOp, UnaryBackwardOp, UnaryOp
+from dialects.onednn.interpolate_forward import InterpolationOp
 from dialects.onednn.linear import BiasBackwardOp, BiasOp, ProductOp
 from dialects.onednn.norm import GroupNormalizationOp, LayerNormalizationBackwardOp, LayerNormalizationOp, RMSNormalizationOp
 from dialects.onednn.pool import AveragePoolingOp, MaxPoolingOp
@@ -882,6 +883,24 @@ class MaxPoolOp(MaxPoolingOp):
     kernel: tuple[int, ...]
     auto_pad: str
     rounding_type: str
+    data_format: str
+
+class InterpolateOp(InterpolationOp):
+    """The input at other positions along its spatial axes.
+
+    dst = src[n, c, t], t = (y + 1/2) X / Y - 1/2 (half_pixel) or y (X - 1) / (Y - 1), 0 if Y = 1
+    (align_corners), on each axis: nearest rounds half up, the others weigh the two neighbours.
+
+    src (N, C, X...) in data_format, dst (N, C, Y...), Y as sizes say (the input precedes the attribute), else
+    the whole part of X times scales. C1 a float dtype; C2 rank 3 to 5; C3 one of sizes, the attribute or the
+    s32 input, and scales is given, with a positive value per spatial axis.
+    """
+
+    KIND: ClassVar[str]
+    mode: str
+    coordinate_transformation_mode: str
+    sizes: tuple[int, ...]
+    scales: tuple[float, ...]
     data_format: str
 
 class LayerNormOp(LayerNormalizationOp):

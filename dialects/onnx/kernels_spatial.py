@@ -206,7 +206,9 @@ def _scales(call: Call, axes: Sequence[int]) -> list[Fraction]:
     if given is not None and given.value is not None and given.value.size:
         return [Fraction(float(scale)) for scale in given.value]
     wanted = [int(x) for x in _array(call, 3)]
-    ratios = [Fraction(w, d) for w, d in zip(wanted, _ints(tuple(data[a] for a in axes)), strict=True)]
+    sizes = _ints(tuple(data[a] for a in axes))
+    # an empty axis stays as it is
+    ratios = [Fraction(1) if w == d else Fraction(w, d) for w, d in zip(wanted, sizes, strict=True)]
     policy = call.attribute("keep_aspect_ratio_policy", "stretch")
     if policy == "stretch":
         return ratios

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Never
 
-from gradc.builder.arguments import Dims, Ints
+from gradc.builder.arguments import Dims, Floats, Ints
 from gradc.builder.base import GraphBuilder, Value
 
 if TYPE_CHECKING:
@@ -1163,6 +1163,26 @@ class RowMethods(GraphBuilder):
         nothing, and the largest of nothing is the lowest number of f32.
         """
         return self._row("MaxPool", [src], {"dilations": dilations, "strides": strides, "pads_begin": pads_begin, "pads_end": pads_end, "kernel": kernel, "auto_pad": auto_pad, "rounding_type": rounding_type, "data_format": data_format, **unknown}, name, result_shape)
+
+    def interpolate(
+        self,
+        src: Value = REQUIRED,
+        sizes: Value | Ints | None = None,
+        *,
+        mode: str = REQUIRED,
+        coordinate_transformation_mode: str | None = None,
+        scales: Floats | None = None,
+        data_format: str | None = None,
+        name: str | None = None,
+        result_shape: Dims | None = None,
+        **unknown: Never,
+    ) -> Value:
+        """The input at other positions along its spatial axes.
+
+        dst = src[n, c, t], t = (y + 1/2) X / Y - 1/2 (half_pixel) or y (X - 1) / (Y - 1), 0 if Y = 1
+        (align_corners), on each axis: nearest rounds half up, the others weigh the two neighbours.
+        """
+        return self._row("Interpolate", [src], {"mode": mode, "coordinate_transformation_mode": coordinate_transformation_mode, "scales": scales, "data_format": data_format, "sizes": sizes, **unknown}, name, result_shape)
 
     def layer_norm(
         self,

@@ -34,6 +34,7 @@ SHARED = Path(os.environ.get("GRADC_SHARED") or Path(__file__).resolve().parents
 CASES = SHARED / "cases" / "onednn"
 KINDS = {"InterpolateBackward", "ConvolutionBackwardData", "ConvTransposeBackwardData", *ROW_KINDS}
 WITHOUT_CASES = {
+    *("AvgPool", "MaxPool"),
     *("Clamp", "ClampBackward", "HardSigmoid", "HardSigmoidBackward", "Pow", "Reciprocal"),
     *("SoftPlus", "SquaredDifference", "Concat", "LayerNorm"),
     *("StaticReshape", "StaticTranspose", "Dropout", "SoftMax", "SoftMaxBackward"),
@@ -120,7 +121,8 @@ def inexact_ties(document: dict[str, Any]) -> list[tuple[int, int]]:
         attrs = {name: spec["value"] for name, spec in op.get("attrs", {}).items()}
         if attrs.get("mode") != "nearest":
             continue
-        sizes = zip(op["inputs"][0]["shape"], op["inputs"][1]["shape"], strict=True)
+        dst, *_ = [*op["inputs"][1:], *op["outputs"]]
+        sizes = zip(op["inputs"][0]["shape"], dst["shape"], strict=True)
         found += [(x, y) for x, y in sizes if x != y and has_inexact_tie(x, y)]
     return found
 

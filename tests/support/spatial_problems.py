@@ -10,6 +10,7 @@ from support import window_problems
 from dialects.onednn.conv_forward import ConvTransposeForwardOp, ForwardConvOp
 from dialects.onednn.conv_weights import WeightsGradientOp
 from dialects.onednn.families import RowOp
+from dialects.onednn.interpolate_forward import InterpolationOp
 from dialects.onednn.pool import AveragePoolingOp, PoolingOp
 from dialects.support import layouts
 from dialects.support.attributes import documented_attributes
@@ -98,7 +99,18 @@ def pool(cls: type[PoolingOp], rng: np.random.Generator) -> tuple[dict[str, Any]
     return attributes, [_data(attributes, _batch(rng), int(rng.integers(1, 4)), sizes)]
 
 
+def interpolation(cls: type[InterpolationOp], rng: np.random.Generator) -> tuple[dict[str, Any], Shapes]:
+    n = _chosen(rng, 1, 2, 2, 3)
+    attributes = _words(cls, rng) | {"mode": _chosen(rng, "nearest", "linear", "bilinear", "trilinear")}
+    if rng.random() < 0.5:
+        attributes["sizes"] = _ints(rng, n, 1, 9)
+    else:
+        attributes["scales"] = [float(_chosen(rng, 0.5, 1, 1.5, 2, 3)) for _ in range(n)]
+    return attributes, [_data(attributes, _batch(rng), int(rng.integers(1, 4)), _ints(rng, n, 2, 7))]
+
+
 DRAWN = {
+    InterpolationOp: interpolation,
     ForwardConvOp: convolution,
     PoolingOp: pool,
     WeightsGradientOp: window_problems.weights_gradient,

@@ -27,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Never
 
-from gradc.builder.arguments import Dims, Ints
+from gradc.builder.arguments import Dims, Floats, Ints
 from gradc.builder.base import GraphBuilder, Value
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class RowMethods(GraphBuilder):
     """
 '''
 
-TYPES = {"f32": "float", "s64": "int", "s64[]": "Ints", "bool": "bool", "string": "str"}
+TYPES = {"f32": "float", "s64": "int", "s64[]": "Ints", "f32[]": "Floats", "bool": "bool", "string": "str"}
 
 
 def text() -> str:

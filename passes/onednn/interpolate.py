@@ -1,0 +1,129 @@
+"""Interpolate in ONNX.
+
+1. `nearest` gathers along each axis, in whatever order the axes are. The index ((2y + 1) X) div (2Y) is
+   computed with integers: Resize, whose coordinates are floats, is one off at some ties.
+2. `linear` is ONNX's Resize to sizes, channels first. With `strict_ieee` it is two gathers along each axis,
+   for a Resize multiplies neighbours by weights of 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+from xdsl.dialects.builtin import f32
+from xdsl.ir import SSAValue
+
+from dialects.onednn.interpolate_forward import InterpolationOp, exact_ratio
+from dialects.onnx import ops as onnx
+from dialects.support.shapes import shape_of
+from passes.emit.expressions import Expr, Operators
+from passes.emit.shape_math import ShapeMath
+from passes.onednn.channels import reordered
+
+
+@dataclass(frozen=True)
+class Taps:
+    """The positions that lie before and behind each output of an axis, and the part of the latter's weight
+    in f32; the latter two are None for `nearest`."""
+
+    lower: Expr
+    upper: Expr | None = None
+    fraction: Expr | None = None
+
+
+def interpolate(op: InterpolationOp, e: Operators) -> Sequence[Expr]:
+    if op.mode != "nearest" and not e.strict_ieee:
+        return [_resized(op, e)]
+    value = e(op.src)
+    for index, axis in enumerate(op.axes):
+        if not _is_identity(op, index):
+            value = _along(value, axis, _taps(op, index, e), e)
+    return [value]
+
+
+def _is_identity(op: InterpolationOp, index: int) -> bool:
+    size = shape_of(op.src)[op.axes[index]]
+    return isinstance(size, int) and op.axis_size(index, size) == size
+
+
+def _resized(op: InterpolationOp, e: Operators) -> Expr:
+    if all(_is_identity(op, index) for index in range(len(op.axes))):
+        return e(op.src)
+    math = ShapeMath(e.emit)
+    data = reordered(op.src, op.data_format, "NCX", e.emit)
+    sizes = math.concat([math.sizes(data, (0, 1)), *(_size(op, i, math) for i in range(len(op.axes)))])
+    mode = op.coordinate_transformation_mode
+    resized = onnx.ResizeOp(data, None, None, sizes, mode="linear", coordinate_transformation_mode=mode)
+    return e(reordered(e.emit(resized), "NCX", op.data_format, e.emit))
+
+
+def _size(op: InterpolationOp, index: int, math: ShapeMath) -> SSAValue:
+    """Y of an axis, an int64 vector of one element."""
+    axis = op.axes[index]
+    known = op.axis_size(index, shape_of(op.src)[axis])
+    if isinstance(known, int):
+        return math.vector([known])
+    if op.sizes_input is not None:
+        return math.take(math.as_int64(op.sizes_input), [index])
+    size, scale = math.sizes(op.src, [axis]), op.scales[index]
+    ratio = exact_ratio(scale)
+    if ratio is not None:
+        scaled = math.mul(size, math.vector([ratio.numerator]))
+        return math.max(math.div(scaled, math.vector([ratio.denominator])), 1)
+    wide = math.emit(onnx.CastOp(size, to=f32))
+    product = math.emit(onnx.MulOp(wide, math.emit.constant(np.array([scale], np.float32))))
+    return math.max(math.as_int64(product), 1)
+
+
+def _taps(op: InterpolationOp, index: int, e: Operators) -> Taps:
+    x = shape_of(op.src)[op.axes[index]]
+    y = op.axis_size(index, x)
+    if isinstance(x, int) and isinstance(y, int):
+        lower, upper, fraction = op.rule.sampling(x, y).taps()
+        first = e.ints(lower.tolist())
+        if op.mode == "nearest":
+            return Taps(first)
+        return Taps(first, e.ints(upper.tolist()), e(e.emit.constant(fraction.astype(np.float32))))
+    return _run_time_taps(op, index, e)
+
+
+def _run_time_taps(op: InterpolationOp, index: int, e: Operators) -> Taps:
+    """t = numerator / denominator: ((2y + 1) X - Y) / 2Y, or y (X - 1) / (Y - 1)."""
+    math = ShapeMath(e.emit)
+    one, two = math.vector([1]), math.vector([2])
+    x, y = math.sizes(op.src, [op.axes[index]]), _size(op, index, math)
+    first = math.emit(onnx.SqueezeOp(y))
+    scalars = [math.emit.constant(np.array(number, np.int64)) for number in (0, 1)]
+    outputs = math.emit(onnx.RangeOp(scalars[0], first, scalars[1]))
+    last = math.sub(x, one)
+    if op.coordinate_transformation_mode == "half_pixel":
+        odd = math.add(math.mul(outputs, two), one)
+        numerator, denominator = math.sub(math.mul(odd, x), y), math.mul(y, two)
+    else:
+        numerator, denominator = math.mul(outputs, last), math.max(math.sub(y, one), 1)
+    if op.mode == "nearest":
+        rounded = math.div(math.add(math.mul(numerator, two), denominator), math.mul(denominator, two))
+        return Taps(e(math.emit(onnx.MinOp([rounded, last]))))
+    low = math.emit(onnx.MaxOp([numerator, math.vector([0])]))
+    clipped = math.emit(onnx.MinOp([low, math.mul(last, denominator)]))
+    lower = math.div(clipped, denominator)
+    upper = math.emit(onnx.MinOp([math.add(lower, one), last]))
+    rest = e(math.sub(clipped, math.mul(lower, denominator)))
+    return Taps(e(lower), e(upper), rest.cast(f32) / e(denominator).cast(f32))
+
+
+def _along(value: Expr, axis: int, taps: Taps, e: Operators) -> Expr:
+    first = value.apply(onnx.GatherOp, taps.lower, axis=axis)
+    if taps.upper is None or taps.fraction is None:
+        return first
+    second = value.apply(onnx.GatherOp, taps.upper, axis=axis)
+    behind = range(1, len(shape_of(value.value)) - axis)
+    part = taps.fraction.apply(onnx.UnsqueezeOp, e.ints(behind)) if behind else taps.fraction
+    part = part.cast(value.dtype)
+    return part.equals(0).where(first, first * (1 - part) + second * part)
+
+
+CONVERSIONS: Mapping[str, Callable[..., Sequence[Expr]]] = MappingProxyType({"Interpolate": interpolate})
