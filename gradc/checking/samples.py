@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
@@ -242,9 +243,15 @@ def _forward_size(window, x: Dim, y: Dim, pads) -> int | None:
     return -(-x // window.stride) if pads is None else window.output_size(x, *pads)
 
 
-def _random(info: TensorInfo, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+def _random(info: TensorInfo, shape: tuple[int, ...], rng: np.random.Generator) -> Any:
+    container, _, inner = info.dtype.partition("(")
+    if inner:
+        element = _random(TensorInfo(info.name, inner[:-1], None), shape or (2, 3), rng)
+        return element if container == "optional" else [element, element]
     dtype = by_name(info.dtype)
-    if dtype is None or dtype.numpy.hasobject:
+    if dtype is not None and dtype.name == "string":
+        return rng.choice(np.array(["a", "bc", "é"], object), shape)
+    if dtype is None:
         raise violation(f"input {info.name}", given=info.dtype, expected="a dtype that gradc has")
     if np.issubdtype(dtype.numpy, np.integer) or dtype.name == "boolean":
         return rng.integers(0, 2, shape).astype(dtype.numpy)

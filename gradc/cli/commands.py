@@ -25,7 +25,7 @@ from gradc.graph.constants import bind_constants
 from gradc.graph.printing import whole
 from gradc.graph.unused import unused_remarks
 from gradc.insight import accuracy as accuracy
-from gradc.insight import summaries, verify_ops
+from gradc.insight import summaries, verify_models, verify_ops
 from gradc.insight.accuracy import Report
 from gradc.insight.observe import Timing
 from gradc.insight.verify_ops import OpError
@@ -199,12 +199,25 @@ def describe(results: Mapping[str, np.ndarray]) -> Iterator[str]:
         yield line
 
 
+def verify_model(
+    compiled: Compiled, path: str, inputs: Inputs, ep: Any, threads: int | None, rtol: float | None
+) -> list[OutputError]:
+    """A row per output: the model and what was compiled of it, side by side."""
+    _check_rtol(rtol)
+    with progress.bar():
+        return [*verify_models.verify(compiled, path, inputs.of_compiled(compiled), rtol, ep, threads)]
+
+
+def _check_rtol(rtol: float | None) -> None:
+    if rtol is not None and not rtol >= 0:
+        raise UsageError(Diagnostic("error", sentence("--rtol", rtol, "a number >= 0")))
+
+
 def verify(
     compiled: Compiled, inputs: Inputs, ep: Any, threads: int | None, rtol: float | None, wants_report: bool
 ) -> tuple[list[OutputError], Report | None]:
     """A row per output, and behind them those of ops; the errors against float64 where they are wanted."""
-    if rtol is not None and not rtol >= 0:
-        raise UsageError(Diagnostic("error", sentence("--rtol", rtol, "a number >= 0")))
+    _check_rtol(rtol)
     with progress.bar():
         fed = inputs.of_compiled(compiled)
         outputs = compiled.run(fed, ep, threads)

@@ -69,7 +69,7 @@ def main(args: Sequence[str] | None = None) -> None:
 @click.group(cls=Group, context_settings=CONTEXT)
 @click.version_option(__version__, "-V", "--version", prog_name="gradc")
 def cli() -> None:
-    """Compile gradient op graphs (oneDNN Graph JSON, MLIR text) to plain ONNX."""
+    """Compile gradient op graphs (oneDNN Graph JSON, MLIR text) and ONNX models to plain ONNX."""
 
 
 @cli.command(
@@ -234,7 +234,7 @@ def verify(
     constants: str | None,
     **given: Any,
 ) -> None:
-    """Compile and run the graph IN, and hold it against the numpy reference.
+    """Compile and run the graph IN, and hold it against the numpy reference; an .onnx against itself.
 
     Prints the errors of each output over its largest magnitude: the worst one, the typical one (the root
     of their mean square), and the bound, up to which roundings explain the worst; in graphs of several
@@ -244,7 +244,10 @@ def verify(
 
     fed = inputs_of(inputs, seed, shapes)
     compiled = _compiled(source, given, constants, ep, threads)
-    rows, errors = commands.verify(compiled, fed, ep, threads, rtol, report)
+    if source.lower().endswith(".onnx") and not report:
+        rows, errors = commands.verify_model(compiled, source, fed, ep, threads, rtol), None
+    else:
+        rows, errors = commands.verify(compiled, fed, ep, threads, rtol, report)
     if as_json:
         _print(commands.verify_json(rows, errors))
     else:

@@ -105,8 +105,8 @@ def _check_array(info: TensorInfo, array: np.ndarray) -> None:
         word = dtypes.of_numpy(array.dtype)
         given = word.name if word else array.dtype
         raise _misfit(info, "dtype", given, info.dtype, f"numpy's {expected.numpy.name}")
-    if info.shape is None:
-        return
+    if not info.shape:
+        return  # a runtime tells a scalar from what has no rank, and says nothing here of which it is
     if array.ndim != len(info.shape):
         raise _misfit(info, f"rank of shape {shapes.show(array.shape)}", array.ndim, len(info.shape))
     if not shapes.compatible(array.shape, info.shape):

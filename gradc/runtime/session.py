@@ -168,7 +168,8 @@ class Session:
         """
         arrays = self._checked(inputs)
         names = [info.name for info in self.outputs]
-        if not all(info.is_tensor for info in (*self.inputs, *self.outputs)):
+        edge = (*self.inputs, *self.outputs)
+        if not all(info.is_tensor and info.dtype != "string" for info in edge):
             return self._run_containers(arrays, names)
         feeds = {i.name: _ort_value(self._runtime, i, arrays[i.name]) for i in self.inputs}
         try:
@@ -178,7 +179,8 @@ class Session:
         return {i.name: _to_numpy(i, v) for i, v in zip(self.outputs, values, strict=True)}
 
     def _run_containers(self, inputs: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-        """Sequences are lists, a map is a dict, and an optional that has nothing is None."""
+        """With strings among the inputs or outputs, or what is no tensor: sequences are lists, a map is a
+        dict, and an optional that has nothing is None."""
         try:
             values = self._session.run(names, inputs)
         except Exception as error:

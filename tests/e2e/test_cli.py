@@ -488,7 +488,7 @@ class TestExitCodes:
         ("args", "message"),
         [
             (["compile", "no_such.json", "-o", "x"], "cannot read no_such.json: No such file or directory"),
-            (["compile", "model.onnx", "-o", "x"], "model.onnx is a compiled model"),
+            (["compile", "model.onnx", "-o", "x"], "cannot read model.onnx"),
             (["compile", "model.py", "-o", "x"], "model.py is a Python program: expected a graph; run it"),
             (["run", "no_such.onnx"], "cannot read no_such.onnx: No such file or directory"),
             (["run", "{}", "--inputs", "no_such.npz"], "cannot read no_such.npz"),

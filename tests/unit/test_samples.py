@@ -222,8 +222,10 @@ class TestValues:
         infos = gradc.compile(dynamic_resize()).inputs
         drawn = random_model_inputs(infos, 0, {"dy": (3, 2, 4, 5)})
         assert drawn["src"].shape[0] == 3
-        with pytest.raises(gradc.GradcError, match="input x: given string"):
-            random_model_inputs([TensorInfo("x", "string", (2,))], 0)
+        with pytest.raises(gradc.GradcError, match="input x: given 99"):
+            random_model_inputs([TensorInfo("x", "99", (2,))], 0)
+        words = random_model_inputs([TensorInfo("x", "string", (2,))], 0)["x"]
+        assert all(isinstance(word, str) for word in words)
 
 
 class TestMagnitude:

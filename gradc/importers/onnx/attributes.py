@@ -14,7 +14,7 @@ from dialects.onnx.node import kind_of_attribute
 from dialects.onnx.signature import Signature
 from dialects.support.attributes import int_attribute, ints_attribute
 from dialects.support.diagnostics import nearest, violation
-from gradc.importers.onnx.types import element_type, type_of
+from gradc.importers.onnx.types import check_text, element_type, type_of
 from gradc.importers.onnx.weights import sparse_attribute, tensor_attribute
 
 Bindings = Mapping[str, AttributeProto]
@@ -32,6 +32,7 @@ def attributes_of(node: NodeProto, bindings: Bindings) -> dict[str, AttributePro
     """The attributes by name; one that refers to what a call does not give is not given."""
     found: dict[str, AttributeProto] = {}
     for proto in node.attribute:
+        check_text(proto.name, proto.ref_attr_name)
         if proto.name in found:
             raise violation(f"attribute {proto.name} is given twice")
         value = bindings.get(proto.ref_attr_name) if proto.ref_attr_name else proto

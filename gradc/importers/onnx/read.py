@@ -37,7 +37,7 @@ from gradc.importers.onnx.constants import constant_value
 from gradc.importers.onnx.order import ordered, title
 from gradc.importers.onnx.scope import Scope, Versions, constant_op, located
 from gradc.importers.onnx.source import Source
-from gradc.importers.onnx.types import type_of
+from gradc.importers.onnx.types import check_text, type_of
 from gradc.importers.onnx.upgrade import check_form, has_newer_form, upgrade
 from gradc.importers.onnx.weights import dense_of_sparse
 
@@ -50,6 +50,7 @@ _MISTAKES = (VerifyException, TypeError, ValueError, OverflowError, AssertionErr
 def module_of(model: ModelProto, folder: Path | None) -> ModuleOp:
     """The module of a model; external data is in the folder. Raises GradcError, for all that is wrong."""
     graph = model.graph
+    check_text(graph.name)
     versions = _versions(model.opset_import, model.ir_version)
     block = Block()
     scope = Scope(block, versions, folder)
@@ -156,6 +157,7 @@ class _Reader:
         scope.values |= zip(outputs, op.results, strict=True)
 
     def _add(self, scope: Scope, node: NodeProto) -> None:
+        check_text(node.op_type, node.domain, node.name, node.overload, *node.input, *node.output)
         domain = "" if node.domain in STANDARD else node.domain
         operands = [scope.value(name) for name in node.input]
         while operands and operands[-1] is None:

@@ -15,7 +15,7 @@ from dialects.onnx.ops import ConstantOp
 from dialects.onnx.tensor_attributes import StringTensorAttr
 from dialects.support.diagnostics import Diagnostic, GradcError, location, nearest, violation
 from dialects.support.names import hint_of
-from gradc.importers.onnx.types import type_of
+from gradc.importers.onnx.types import check_text, type_of
 from gradc.importers.onnx.weights import dense_of_sparse, tensor_attribute
 
 Versions = Mapping[str, int]
@@ -51,6 +51,7 @@ class Scope:
     def add_weights(self, dense: Iterable[TensorProto], sparse: Iterable[SparseTensorProto]) -> None:
         """Initializers; each becomes a constant when it is first read."""
         for name, tensor in (*((t.name, t) for t in dense), *((t.values.name, t) for t in sparse)):
+            check_text(name)
             if not name:
                 raise violation("an initializer has no name")
             if name in self.weights:
@@ -58,6 +59,7 @@ class Scope:
             self.weights[name] = tensor
 
     def define(self, name: str, value: SSAValue | None) -> None:
+        check_text(name)
         if name in self.values or name in self.weights:
             raise violation(f'the name "{name}" is given twice')
         self.values[name] = value

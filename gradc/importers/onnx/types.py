@@ -18,6 +18,13 @@ NO_NAMES = frozenset(("", "?", "None", "-1"))
 """What exporters write for a dim of which they know nothing."""
 
 
+def check_text(*given: object) -> None:
+    """Raise for a name that is not UTF-8, of which protobuf gives the bytes."""
+    for text in given:
+        if not isinstance(text, str):
+            raise violation("name", given=text, expected="UTF-8 text")
+
+
 def type_of(proto: TypeProto, exact: bool = False) -> Attribute:
     """The type that a proto says; UnknownType where it says none.
 
@@ -66,6 +73,7 @@ def _dim(dim: TensorShapeProto.Dimension, exact: bool) -> Written:
     """A negative size is what old exporters write for an unknown one."""
     if dim.HasField("dim_value"):
         return dim.dim_value if dim.dim_value >= 0 else None
+    check_text(dim.dim_param)
     if not exact and dim.dim_param in NO_NAMES:
         return None
     return dim.dim_param or None
