@@ -12,6 +12,7 @@ from dialects.onednn.linear import BiasBackwardOp, BiasOp, ProductOp
 from dialects.onednn.norm import GroupNormalizationOp, LayerNormalizationBackwardOp, LayerNormalizationOp, RMSNormalizationOp
 from dialects.onednn.pool import AveragePoolingOp, MaxPoolingOp
 from dialects.onednn.prelu import RectifierBackwardOp, RectifierOp
+from dialects.onednn.quant import DequantizationOp, DynamicDequantizationOp, DynamicQuantizationOp, QuantizationOp
 from dialects.onednn.softmax import LogSharesOp, SharesBackwardOp, SharesOp
 from dialects.onednn.structure import CastingOp, DroppingOp, IndexingOp, JoiningOp, PermutingOp, ReshapingOp
 from dialects.onednn.row import Row
@@ -744,6 +745,65 @@ class MatMulOp(ProductOp):
     transpose_a: bool
     transpose_b: bool
     accumulation_mode: str
+
+class QuantizeOp(QuantizationOp):
+    """Floats in a dtype of eight bits, by scales that are attributes.
+
+    dst[i] = src[i] / scale + zp, rounded half to even and clipped to what the dtype holds; an f8 is not
+    clipped: beyond what it holds it is inf, or NaN for f8_e4m3.
+
+    C1 the dtypes listed here; C2 axis from -rank to rank - 1; C3 one scale per tensor, or one for each place
+    of the axis, and as many zps or none; C4 zps are numbers of the integer dtype, and 0 for f8.
+    """
+
+    KIND: ClassVar[str]
+    qtype: str
+    axis: int
+    scales: tuple[float, ...]
+    zps: tuple[int, ...]
+
+class DequantizeOp(DequantizationOp):
+    """Numbers of eight bits as floats, by scales that are attributes.
+
+    dst[i] = (src[i] - zp) scale.
+
+    C1 the dtypes listed here; C2 axis from -rank to rank - 1; C3 one scale per tensor, or one for each place
+    of the axis, and as many zps or none; C4 zps are numbers of the integer dtype, and 0 for f8.
+    """
+
+    KIND: ClassVar[str]
+    qtype: str
+    axis: int
+    scales: tuple[float, ...]
+    zps: tuple[int, ...]
+
+class DynamicQuantizeOp(DynamicQuantizationOp):
+    """Floats in a dtype of eight bits, by scales that are inputs.
+
+    dst[i] = src[i] / scale + zp, rounded half to even and clipped to what the dtype holds.
+
+    C1 src and scales are f32, zps u8, s8 or s32; C2 axis from -rank to rank - 1; C3 one scale per tensor, or
+    one for each place of the axis, and as many zps.
+    """
+
+    KIND: ClassVar[str]
+    qtype: str
+    axis: int
+
+class DynamicDequantizeOp(DynamicDequantizationOp):
+    """Integers of few bits as floats, by scales that are inputs.
+
+    dst[i] = (src[i] - zp) scale.
+
+    C1 src is u8, s8, u4 or s4, scales and dst have one float dtype, zps u8, s8, u4, s4 or s32; C2 axis from
+    -rank to rank - 1; C3 one scale per tensor, or one for each place of the axis, or with per_group one for
+    each block of group_shape, which divides the sizes of src; as many zps.
+    """
+
+    KIND: ClassVar[str]
+    qtype: str
+    axis: int
+    group_shape: tuple[int, ...]
 
 class SoftMaxOp(SharesOp):
     """The share of each exponential in the sum of those along an axis.

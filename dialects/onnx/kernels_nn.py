@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
+from ml_dtypes import finfo
 
 from dialects.onnx.call import Call, Tensor, axis_of
 from dialects.onnx.infer_nn import pool as pool_shape
@@ -97,9 +98,14 @@ def quantize(call: Call) -> list[np.ndarray]:
     data, zero = value(call, 0), call.optional(2)
     dtype = zero.value.dtype if zero is not None and zero.value is not None else np.dtype(np.uint8)
     known = of_numpy(dtype)
-    if known is None or (zero is None and "output_dtype" in call.attributes) or known.name not in _RANGES:
+    if known is None or (zero is None and "output_dtype" in call.attributes):
         raise _unsupported(call, "output_dtype")
     scale = _spread(call, 1, data)
+    if known.name in ("f8_e4m3", "f8_e5m2"):
+        most = float(finfo(dtype).max) if call.attribute("saturate", 1) else np.inf
+        return [np.clip(data / scale, -most, most)]
+    if known.name not in _RANGES:
+        raise _unsupported(call, "output_dtype")
     low, high = _RANGES[known.name]
     point = 0 if zero is None else _spread(call, 2, data)
     return [np.clip(np.rint(data / scale) + point, low, high)]

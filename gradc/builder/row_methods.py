@@ -998,6 +998,82 @@ class RowMethods(GraphBuilder):
         """
         return self._row("MatMul", [src, weights, bias], {"transpose_a": transpose_a, "transpose_b": transpose_b, "accumulation_mode": accumulation_mode, **unknown}, name, result_shape, result_dtype)
 
+    def quantize(
+        self,
+        src: Value = REQUIRED,
+        *,
+        qtype: str | None = None,
+        axis: int | None = None,
+        scales: Floats = REQUIRED,
+        zps: Ints | None = None,
+        name: str | None = None,
+        result_shape: Dims | None = None,
+        result_dtype: npt.DTypeLike | None = None,
+        **unknown: Never,
+    ) -> Value:
+        """Floats in a dtype of eight bits, by scales that are attributes.
+
+        dst[i] = src[i] / scale + zp, rounded half to even and clipped to what the dtype holds; an f8 is not
+        clipped: beyond what it holds it is inf, or NaN for f8_e4m3.
+        """
+        return self._row("Quantize", [src], {"qtype": qtype, "axis": axis, "scales": scales, "zps": zps, **unknown}, name, result_shape, result_dtype)
+
+    def dequantize(
+        self,
+        src: Value = REQUIRED,
+        *,
+        qtype: str | None = None,
+        axis: int | None = None,
+        scales: Floats = REQUIRED,
+        zps: Ints | None = None,
+        name: str | None = None,
+        result_shape: Dims | None = None,
+        **unknown: Never,
+    ) -> Value:
+        """Numbers of eight bits as floats, by scales that are attributes.
+
+        dst[i] = (src[i] - zp) scale.
+        """
+        return self._row("Dequantize", [src], {"qtype": qtype, "axis": axis, "scales": scales, "zps": zps, **unknown}, name, result_shape)
+
+    def dynamic_quantize(
+        self,
+        src: Value = REQUIRED,
+        scales: Value = REQUIRED,
+        zps: Value | None = None,
+        *,
+        qtype: str | None = None,
+        axis: int | None = None,
+        name: str | None = None,
+        result_shape: Dims | None = None,
+        result_dtype: npt.DTypeLike | None = None,
+        **unknown: Never,
+    ) -> Value:
+        """Floats in a dtype of eight bits, by scales that are inputs.
+
+        dst[i] = src[i] / scale + zp, rounded half to even and clipped to what the dtype holds.
+        """
+        return self._row("DynamicQuantize", [src, scales, zps], {"qtype": qtype, "axis": axis, **unknown}, name, result_shape, result_dtype)
+
+    def dynamic_dequantize(
+        self,
+        src: Value = REQUIRED,
+        scales: Value = REQUIRED,
+        zps: Value | None = None,
+        *,
+        qtype: str | None = None,
+        axis: int | None = None,
+        group_shape: Ints | None = None,
+        name: str | None = None,
+        result_shape: Dims | None = None,
+        **unknown: Never,
+    ) -> Value:
+        """Integers of few bits as floats, by scales that are inputs.
+
+        dst[i] = (src[i] - zp) scale.
+        """
+        return self._row("DynamicDequantize", [src, scales, zps], {"qtype": qtype, "axis": axis, "group_shape": group_shape, **unknown}, name, result_shape)
+
     def softmax(
         self,
         src: Value = REQUIRED,

@@ -421,10 +421,28 @@ def _info(arg: Any) -> TensorInfo:
 def _ort_value(runtime: Any, info: TensorInfo, array: np.ndarray, device: str = "cpu") -> Any:
     """An OrtValue over the array's own buffer, which it keeps alive; a copy on another device."""
     data = np.asarray(array, order="C")
-    if info.dtype != "bf16":
+    if info.dtype in _HALF_BYTES:
+        return _packed(runtime, info, data)
+    if info.dtype not in _AS_INTEGERS:
         return runtime.OrtValue.ortvalue_from_numpy(data, device)
     number = onnx_number(info.dtype)
-    return runtime.OrtValue.ortvalue_from_numpy_with_onnx_type(data.view(np.uint16), number)
+    return runtime.OrtValue.ortvalue_from_numpy_with_onnx_type(data.view(_AS_INTEGERS[info.dtype]), number)
+
+
+_AS_INTEGERS = {"bf16": np.uint16, "f8_e4m3": np.uint8, "f8_e5m2": np.uint8}
+"""Types that numpy itself has not, and the integers of their bits."""
+
+_HALF_BYTES = ("s4", "u4")
+
+
+def _packed(runtime: Any, info: TensorInfo, data: np.ndarray) -> Any:
+    """Two elements a byte, the first one in the low bits."""
+    value = runtime.OrtValue.ortvalue_from_shape_and_type(data.shape, onnx_number(info.dtype))
+    bits = data.astype(np.int8).view(np.uint8).ravel() & 15
+    even = np.pad(bits, (0, bits.size % 2))
+    if even.size:
+        np.asarray(_Buffer(value, even.size // 2))[:] = even[::2] | even[1::2] << 4
+    return value
 
 
 class _Buffer:

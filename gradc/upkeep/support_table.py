@@ -188,6 +188,8 @@ def _dtype_rows() -> Iterator[str]:
 def _family_rows() -> Iterator[str]:
     for family, (_, rows) in FAMILIES.items():
         kinds = [row.kind for row in rows]
+        if not any(dtype in row.dtypes for row in rows for dtype in DTYPES):
+            continue  # what takes integers alone is on its page
         cells = [_family_cell(kinds, dtype, target) for dtype in DTYPES for target in PROVIDERS]
         name = kinds[0] if len(kinds) == 1 else f"{family}: {len(kinds)} ops"
         yield f"| [{name}](docs/ops/{page_of(family)}) | any | {' | '.join(cells)} |"

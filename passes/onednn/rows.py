@@ -17,7 +17,7 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.support.shapes import element_type_of, shape_of
 from passes.emit.expressions import Expr, Operators
-from passes.onednn import conv, conv_weights, interpolate, linear, norm, pool, softmax, structure
+from passes.onednn import conv, conv_weights, interpolate, linear, norm, pool, quant, softmax, structure
 from passes.vjp import pointwise
 from passes.vjp.forward import Convention, Forward
 from passes.vjp.unbroadcast import unbroadcast
@@ -236,6 +236,7 @@ CONVERSIONS: Mapping[str, Callable[..., Sequence[Expr]]] = MappingProxyType(
         **conv_weights.CONVERSIONS,
         **linear.CONVERSIONS,
         **norm.CONVERSIONS,
+        **quant.CONVERSIONS,
         **softmax.CONVERSIONS,
         **conv.CONVERSIONS,
         **interpolate.CONVERSIONS,

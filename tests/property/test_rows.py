@@ -49,7 +49,8 @@ def _check(problem: RowProblem, target: Target) -> None:
     try:
         module = apply(problem.module(), pipelines.lower(target))
     except UnsupportedError:
-        assert problem.dtype == "f64" or target.opset < 18, (problem.kind, target)
+        few_bits = "uantize" in problem.kind and (target.opset < 21 or target.name == "cuda")
+        assert problem.dtype == "f64" or target.opset < 18 or few_bits, (problem.kind, target)
         return
     problem.assert_agree(evaluate(module, problem.feeds), want)
     if target.name == "cuda":
@@ -61,7 +62,7 @@ def _check(problem: RowProblem, target: Target) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_text_round_trip(kind: str):
-    module = draw(kind, "f32", True, seeded(kind, 100)).module()
+    module = draw(kind, row_class(kind).ROW.dtypes[0], True, seeded(kind, 100)).module()
     text = str(module)
     assert str(import_mlir(text, "row.mlir")) == text
 

@@ -25,6 +25,12 @@ from dialects.onednn.norm import (
     RMSNormalizationOp,
 )
 from dialects.onednn.prelu import RectifierBackwardOp, RectifierOp
+from dialects.onednn.quant import (
+    DynamicDequantizationOp,
+    DynamicQuantizationOp,
+    DynamicScalingOp,
+    StaticScalingOp,
+)
 from dialects.onednn.row_classes import row_class
 from dialects.onednn.softmax import SharesBackwardOp, SharesOp
 from dialects.onednn.structure import DroppingOp, JoiningOp, PermutingOp, ReshapingOp
@@ -77,7 +83,7 @@ class RowProblem:
         """Within some roundings of f32 of the largest value, and one of a half type."""
         for array, exact in zip(got, want, strict=True):
             assert (array.dtype, array.shape) == (exact.dtype, exact.shape), self
-            if exact.dtype.kind in "biu":
+            if exact.dtype.kind in "biu" or exact.dtype.itemsize == 1:
                 np.testing.assert_array_equal(array, exact, str(self))
                 continue
             wide, precise = array.astype(np.float64), exact.astype(np.float64)
@@ -226,6 +232,19 @@ def _exchanged_if(shape: tuple[int, ...], exchanged: bool) -> tuple[int, ...]:
     return (*shape[:-2], shape[-1], shape[-2]) if exchanged and len(shape) > 1 else shape
 
 
+def _scales_shapes(
+    shape: tuple[int, ...], attributes: dict[str, Any], rng: np.random.Generator
+) -> list[tuple[int, ...]]:
+    match attributes.get("qtype", "per_tensor"):
+        case "per_group":
+            scales = tuple(size // g for size, g in zip(shape, attributes["group_shape"], strict=True))
+        case "per_channel":
+            scales = (shape[attributes["axis"]],)
+        case _:
+            scales = (1,)
+    return [shape, scales, scales] if rng.random() < 0.7 else [shape, scales]
+
+
 _LEAST_RANKS: dict[type[RowOp], int] = {ChannelOp: 2, BatchNormalizationOp: 2, GroupNormalizationOp: 2}
 """Of the data of families that need more than one axis."""
 
@@ -236,6 +255,7 @@ _SHAPES = {
     RectifierOp: lambda *given: _slope_shapes(*given)[:2],
     RectifierBackwardOp: _slope_shapes,
     JoiningOp: _joined_shapes,
+    DynamicScalingOp: _scales_shapes,
     GroupNormalizationOp: _group_shapes,
     LayerNormalizationOp: _normalized_shapes,
     LayerNormalizationBackwardOp: _layer_backward_shapes,
@@ -278,6 +298,26 @@ def _first_axis(shape: tuple[int, ...], rng: np.random.Generator) -> dict[str, A
     return {"begin_norm_axis": axis - len(shape) * int(rng.random() < 0.5)}
 
 
+def _static_scales(shape: tuple[int, ...], rng: np.random.Generator) -> dict[str, Any]:
+    """Powers of two, so that no quotient is near the middle of two integers by a rounding alone."""
+    axis = int(rng.integers(0, len(shape)))
+    per_channel = shape[axis] > 0 and rng.random() < 0.5
+    count = shape[axis] if per_channel else 1
+    given = {"scales": [float(2.0**k) for k in rng.integers(-2, 2, count)], "axis": axis - len(shape)}
+    return {**given, "qtype": "per_channel" if per_channel else "per_tensor", "zps": []}
+
+
+def _dynamic_scales(shape: tuple[int, ...], rng: np.random.Generator) -> dict[str, Any]:
+    return {"axis": int(rng.integers(-len(shape), len(shape)))}
+
+
+def _group_scales(shape: tuple[int, ...], rng: np.random.Generator) -> dict[str, Any]:
+    divisors = [[d for d in range(1, size + 1) if size % d == 0] or [1] for size in shape]
+    groups = [int(rng.choice(found)) if rng.random() < 0.6 else 1 for found in divisors]
+    given = {"qtype": str(rng.choice(["per_group", "per_channel", "per_tensor"])), "group_shape": groups}
+    return {**given, **_dynamic_scales(shape, rng)}
+
+
 def _groups(shape: tuple[int, ...], rng: np.random.Generator) -> dict[str, Any]:
     """A divisor of the channels."""
     given = {"data_format": str(rng.choice(["NCX", "NXC"]))}
@@ -287,6 +327,9 @@ def _groups(shape: tuple[int, ...], rng: np.random.Generator) -> dict[str, Any]:
 
 _ATTRIBUTES: dict[type[RowOp], Callable[[tuple[int, ...], np.random.Generator], dict[str, Any]]] = {
     **dict.fromkeys((SharesOp, SharesBackwardOp), _axis),
+    StaticScalingOp: _static_scales,
+    DynamicQuantizationOp: _dynamic_scales,
+    DynamicDequantizationOp: _group_scales,
     GroupNormalizationOp: _groups,
     LastAxesOp: _first_axis,
     PermutingOp: _order,
@@ -326,8 +369,12 @@ def _data(kind: str, port: str, dtype: str, shape: tuple[int, ...], rng: np.rand
         return np.zeros(shape, entry.numpy)
     if dtype == "boolean":
         return rng.random(shape) < 0.5
-    if dtype in ("s32", "s64"):
+    if dtype in ("s32", "s64", "s8", "s4"):
         return rng.integers(-3, 4, shape).astype(entry.numpy)
+    if dtype in ("u8", "u4"):
+        return rng.integers(0, 8, shape).astype(entry.numpy)
+    if port == "scales":
+        return 2.0 ** rng.integers(-2, 2, shape).astype(entry.numpy)
     if kind in POSITIVE or port == "variance":
         return rng.uniform(0.5, 2, shape).astype(entry.numpy)
     if (kind, port) == ("LogSoftmaxBackward", "dst"):

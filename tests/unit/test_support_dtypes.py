@@ -36,7 +36,10 @@ def test_all_data_types_of_onnx():
 
 def test_widths():
     bits = {"f32": 32, "bf16": 16, "f16": 16, "f64": 64, "s32": 32, "s64": 64, "s8": 8, "u8": 8}
-    assert {d.name: d.numpy.itemsize * 8 for d in DTYPES if d.name != "boolean"} == bits
+    bits |= {"s4": 4, "u4": 4, "f8_e4m3": 8, "f8_e5m2": 8}
+    assert {d.name: d.numpy.itemsize * 8 for d in DTYPES} == {n: max(b, 8) for n, b in bits.items()} | {
+        "boolean": 8
+    }
     types = {d.name: d.mlir for d in DTYPES}
     for name, width in bits.items():
         assert types[name].bitwidth == width  # pyright: ignore[reportAttributeAccessIssue]

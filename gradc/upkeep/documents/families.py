@@ -42,7 +42,7 @@ def _shown(spec: AttributeSpec) -> str:
 
 
 def _nodes(kind: str) -> Iterator[str]:
-    compiled = compile(probe(kind, "f32", example_rank(kind), False))
+    compiled = compile(probe(kind, row_class(kind).ROW.dtypes[0], example_rank(kind), False))
     ops: Iterator[Operation] = compiled.module.walk()
     named = (op.onnx_name() for op in ops if isinstance(op, OnnxOp) and not isinstance(op, OnnxConstant))
     return iter(dict.fromkeys(named))
