@@ -11,6 +11,7 @@ from dialects.onednn.interpolate_forward import InterpolationOp
 from dialects.onednn.linear import BiasBackwardOp, BiasOp, ProductOp
 from dialects.onednn.norm import GroupNormalizationOp, LayerNormalizationBackwardOp, LayerNormalizationOp, RMSNormalizationOp
 from dialects.onednn.pool import AveragePoolingOp, MaxPoolingOp
+from dialects.onednn.pool_backward import AvgPoolGradientOp, MaxPoolGradientOp
 from dialects.onednn.prelu import RectifierBackwardOp, RectifierOp
 from dialects.onednn.quant import DequantizationOp, DynamicDequantizationOp, DynamicQuantizationOp, QuantizationOp
 from dialects.onednn.softmax import LogSharesOp, SharesBackwardOp, SharesOp
@@ -673,6 +674,44 @@ class BiasAddOp(BiasOp):
 
     KIND: ClassVar[str]
     data_format: str
+
+class AvgPoolBackwardOp(AvgPoolGradientOp):
+    """The gradient of a pool that takes the mean: to each place of a window its share.
+
+    diff_src = sum of diff_dst over the windows that have i, each over its size.
+
+    C1 a float dtype, src_shape s32; C2 ranks of 3 to 5, lists of one value per spatial axis; C3 src_shape
+    (input, else attribute) or the declared result says the shape of diff_src; C4 its batch and channels are
+    those of diff_dst; C5 the pool gives the sizes of diff_dst, rounded down or up.
+    """
+
+    KIND: ClassVar[str]
+    strides: tuple[int, ...]
+    pads_begin: tuple[int, ...]
+    pads_end: tuple[int, ...]
+    kernel: tuple[int, ...]
+    auto_pad: str
+    data_format: str
+    exclude_pad: bool
+    src_shape: tuple[int, ...]
+
+class MaxPoolBackwardOp(MaxPoolGradientOp):
+    """The gradient of a pool that takes the largest: to its first place in each window.
+
+    diff_src[i] = diff_dst of all windows whose first largest is src[i].
+
+    C1 one float dtype on both ports; C2 ranks of 3 to 5, lists of one value per spatial axis; C3 batch and
+    channels are those of src; C4 the pool gives the sizes of diff_dst, rounded down or up.
+    """
+
+    KIND: ClassVar[str]
+    strides: tuple[int, ...]
+    pads_begin: tuple[int, ...]
+    pads_end: tuple[int, ...]
+    kernel: tuple[int, ...]
+    auto_pad: str
+    data_format: str
+    dilations: tuple[int, ...]
 
 class ConvolutionBackwardWeightsOp(WeightsGradientOp):
     """The gradient of a convolution with respect to its weights.

@@ -913,6 +913,50 @@ class RowMethods(GraphBuilder):
         """
         return self._row("BiasAdd", [src, bias], {"data_format": data_format, **unknown}, name, result_shape)
 
+    def avg_pool_backward(
+        self,
+        diff_dst: Value = REQUIRED,
+        src_shape: Value | Ints | None = None,
+        *,
+        strides: Ints = REQUIRED,
+        pads_begin: Ints = REQUIRED,
+        pads_end: Ints = REQUIRED,
+        kernel: Ints = REQUIRED,
+        auto_pad: str | None = None,
+        data_format: str | None = None,
+        exclude_pad: bool = REQUIRED,
+        name: str | None = None,
+        result_shape: Dims | None = None,
+        **unknown: Never,
+    ) -> Value:
+        """The gradient of a pool that takes the mean: to each place of a window its share.
+
+        diff_src = sum of diff_dst over the windows that have i, each over its size.
+        """
+        return self._row("AvgPoolBackward", [diff_dst], {"strides": strides, "pads_begin": pads_begin, "pads_end": pads_end, "kernel": kernel, "auto_pad": auto_pad, "data_format": data_format, "exclude_pad": exclude_pad, "src_shape": src_shape, **unknown}, name, result_shape)
+
+    def max_pool_backward(
+        self,
+        src: Value = REQUIRED,
+        diff_dst: Value = REQUIRED,
+        *,
+        strides: Ints = REQUIRED,
+        pads_begin: Ints = REQUIRED,
+        pads_end: Ints = REQUIRED,
+        kernel: Ints = REQUIRED,
+        auto_pad: str | None = None,
+        data_format: str | None = None,
+        dilations: Ints | None = None,
+        name: str | None = None,
+        result_shape: Dims | None = None,
+        **unknown: Never,
+    ) -> Value:
+        """The gradient of a pool that takes the largest: to its first place in each window.
+
+        diff_src[i] = diff_dst of all windows whose first largest is src[i].
+        """
+        return self._row("MaxPoolBackward", [src, diff_dst], {"strides": strides, "pads_begin": pads_begin, "pads_end": pads_end, "kernel": kernel, "auto_pad": auto_pad, "data_format": data_format, "dilations": dilations, **unknown}, name, result_shape)
+
     def convolution_backward_weights(
         self,
         src: Value = REQUIRED,

@@ -17,6 +17,17 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.support.shapes import element_type_of, shape_of
 from passes.emit.expressions import Expr, Operators
+from passes.onednn import (
+    conv,
+    conv_weights,
+    interpolate,
+    linear,
+    norm,
+    pool,
+    pool_backward,
+    softmax,
+    structure,
+)
 from passes.onednn import conv, conv_weights, interpolate, linear, norm, pool, quant, softmax, structure
 from passes.vjp import pointwise
 from passes.vjp.forward import Convention, Forward
@@ -234,6 +245,7 @@ def _added_axes(op: SlopeOp) -> range:
 CONVERSIONS: Mapping[str, Callable[..., Sequence[Expr]]] = MappingProxyType(
     {
         **conv_weights.CONVERSIONS,
+        **pool_backward.CONVERSIONS,
         **linear.CONVERSIONS,
         **norm.CONVERSIONS,
         **quant.CONVERSIONS,

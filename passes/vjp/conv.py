@@ -49,7 +49,8 @@ class Convolution:
             axis.window.residue(size, *axis.pads) if isinstance(size, int) else 0
             for axis, size in zip(self.axes, sizes, strict=True)
         ]
-        follows = (a.window.stride == 1 or isinstance(x, int) for a, x in zip(self.axes, sizes, strict=True))
+        rows = zip(self.axes, sizes, values.shape[2:], strict=True)
+        follows = (a.window.stride == 1 or (isinstance(x, int) and isinstance(y, int)) for a, x, y in rows)
         if all(follows):
             return values.e(
                 emit(conv_backward_data(values.value, weights.value, self.axes, known, self.groups, "NCX"))

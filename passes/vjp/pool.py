@@ -140,7 +140,7 @@ def _count(f: Forward, axis: ConvAxis, x: object, y: object, index: int, g: Expr
     if isinstance(x, int) and isinstance(y, int):
         places = np.arange(y)[:, None] * window.stride + np.arange(window.kernel) * window.dilation
         low, high = (0, x + sum(axis.pads)) if includes else (axis.pad_begin, axis.pad_begin + x)
-        counts = ((places >= low) & (places < high)).sum(1)
+        counts = ((places >= low) & (places < high)).sum(1).clip(1)
         if (counts == window.kernel).all():
             return window.kernel
         return e(e.emit.constant(counts.astype(_numpy(g)).reshape(1, 1, *column)))
@@ -158,7 +158,7 @@ def _run_time_count(f: Forward, axis: ConvAxis, index: int, g: Expr, e: Operator
     taps = e.ints([k * window.dilation for k in range(window.kernel)])
     places = starts.apply(onnx.UnsqueezeOp, e.ints([1])) + taps
     inside = (places >= 0) & (places < e(sizes.sizes(f.x.value, [2 + index])))
-    return inside.cast(g.dtype).apply(onnx.ReduceSumOp, e.ints([1]), keepdims=0)
+    return inside.cast(g.dtype).apply(onnx.ReduceSumOp, e.ints([1]), keepdims=0).at_least(1)
 
 
 RULES: Mapping[str, Rule] = MappingProxyType(

@@ -12,6 +12,7 @@ from dialects.onednn.conv_weights import WeightsGradientOp
 from dialects.onednn.families import RowOp
 from dialects.onednn.interpolate_forward import InterpolationOp
 from dialects.onednn.pool import AveragePoolingOp, PoolingOp
+from dialects.onednn.pool_backward import PoolGradientOp
 from dialects.support import layouts
 from dialects.support.attributes import documented_attributes
 
@@ -114,5 +115,6 @@ DRAWN = {
     ForwardConvOp: convolution,
     PoolingOp: pool,
     WeightsGradientOp: window_problems.weights_gradient,
+    PoolGradientOp: window_problems.pool_backward,
 }
 """Base class of a family -> what draws attributes and shapes of its ops."""

@@ -82,3 +82,29 @@ def _weights_format(is_transposed: bool, onnx_first: bool) -> str:
         (True, True): "IOX",
         (True, False): "XOI",
     }[is_transposed, onnx_first]
+
+
+def pool_backward(cls: type[RowOp], rng: np.random.Generator) -> Drawn:
+    """A problem of MaxPoolBackward or AvgPoolBackward, of a pool that rounds down or up."""
+    is_max = cls.KIND.startswith("Max")
+    word, layout = str(rng.choice(WORDS)), str(rng.choice(["NCX", "NXC"]))
+    axes = [axis(rng, word, dilates=is_max) for _ in range(rng.integers(1, 4))]
+    batch, channels = int(rng.choice([1, 2, 2, 0])), int(rng.integers(1, 4))
+    image = in_format((batch, channels, *(a.image for a in axes)), layout)
+    counts = [a.values + int(word == "none" and _rounds_up(a, rng)) for a in axes]
+    values = in_format((batch, channels, *counts), layout)
+    attributes = lists_of(axes) | {
+        "kernel": [a.kernel for a in axes],
+        "data_format": layout,
+        "auto_pad": word,
+    }
+    if is_max:
+        return attributes, [image, values]
+    del attributes["dilations"]
+    return attributes | {"exclude_pad": bool(rng.random() < 0.5), "src_shape": list(image)}, [values]
+
+
+def _rounds_up(a: Axis, rng: np.random.Generator) -> bool:
+    """Whether another window begins, which does not end in the padded image."""
+    left = a.image + a.begin + a.end - a.dilation * (a.kernel - 1) - 1
+    return left % a.stride > 0 and bool(rng.random() < 0.5)

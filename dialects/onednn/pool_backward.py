@@ -1,0 +1,217 @@
+"""AvgPoolBackward and MaxPoolBackward (oneDNN 3.13)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
+from xdsl.irdl import operand_def, opt_operand_def, result_def
+
+from dialects.grad.geometry import Pads, Window, axis_letters
+from dialects.grad.reference.pool import avg_pool_backward, max_pool_backward
+from dialects.onednn.base import AUTO_PAD, DATA_FORMAT, WindowedOp, show
+from dialects.onednn.families import RowOp
+from dialects.onednn.row import Row
+from dialects.onednn.windows import same_pads
+from dialects.support import layouts, shapes
+from dialects.support.attributes import FLAG, INTS, AttributeSpec
+from dialects.support.constants import constant_value
+from dialects.support.diagnostics import Diagnostic
+from dialects.support.shapes import Dim, NamedShape, Shape, element_type_of, shape_of, tensor_type
+
+
+class PoolGradientOp(RowOp, WindowedOp, ABC):
+    """What both gradients of pools share. Rounding up shows in the size of diff_dst only."""
+
+    COMMON_ATTRIBUTES: ClassVar[Mapping[str, AttributeSpec]] = {
+        **dict.fromkeys(("strides", "pads_begin", "pads_end", "kernel"), INTS),
+        "auto_pad": AUTO_PAD,
+        "data_format": DATA_FORMAT,
+    }
+    RESULTS: ClassVar = ("diff_src",)
+    RANKS: ClassVar = (3, 4, 5)
+
+    if TYPE_CHECKING:
+        kernel: tuple[int, ...]
+        diff_dst: Any
+
+    diff_src = result_def(TensorType)
+
+    @property
+    @abstractmethod
+    def steps(self) -> Sequence[int]:
+        """The dilation of each axis."""
+
+    @property
+    def windows(self) -> tuple[Window, ...]:
+        return tuple(Window(*row) for row in zip(self.kernel, self.strides, self.steps, strict=True))
+
+    def axis_pads(self, axis: int, size: Dim) -> Pads | None:
+        """None where they follow from a size that is not known."""
+        if self.is_same:
+            return same_pads(self.windows[axis], size, self.auto_pad)
+        return self.given_pads()[axis]
+
+    def pads(self, sizes: Sequence[Dim]) -> list[Pads | None]:
+        return [self.axis_pads(axis, size) for axis, size in enumerate(sizes)]
+
+    def check_windows(self, src: Shape) -> None:
+        """The sizes of diff_dst are those of the pool, rounded down or up."""
+        self.check_window_lists(len(src) - 2)
+        self.check_list("kernel", len(src) - 2, 1)
+        given = layouts.reorder(src, self.data_format, "NCX")
+        dst = self.channels_first(self.diff_dst)
+        for name, one, other in zip(("N", "C"), dst, given, strict=False):
+            if not shapes.same_dim(one, other):
+                raise self.error(f"diff_dst axis {name}", given=one, expected=f"{other}, that of src")
+        letters, pads_of = axis_letters(len(src) - 2), self.pads(given[2:])
+        rows = zip(letters, self.windows, given[2:], dst[2:], pads_of, strict=True)
+        for letter, window, x, y, pads in rows:
+            if pads is None or not isinstance(x, int) or not isinstance(y, int):
+                continue
+            beyond = x + sum(pads) - window.extent
+            down, up = beyond // window.stride + 1, -(-beyond // window.stride) + 1
+            if y not in (down, up) or y < 1:
+                raise self.error(
+                    f"diff_dst axis {letter}", given=y, expected=" or ".join({f"{down}", f"{up}"})
+                )
+
+    def remarks(self) -> Iterator[Diagnostic]:
+        yield from self.ignored_pads_remark()
+
+    def _first(self, array: np.ndarray) -> np.ndarray:
+        return array.transpose(layouts.permutation(self.data_format, "NCX", array.ndim - 2))
+
+    def _begin(self, sizes: Sequence[int]) -> list[int]:
+        return [pads[0] for pads in self.pads(sizes) if pads is not None]
+
+    def _back(self, array: np.ndarray) -> tuple[np.ndarray]:
+        return (array.transpose(layouts.permutation("NCX", self.data_format, array.ndim - 2)),)
+
+
+class MaxPoolGradientOp(PoolGradientOp, ABC):
+    SUMMARY: ClassVar = "The gradient of a pool that takes the largest: to its first place in each window."
+    CONSTRAINTS: ClassVar = (
+        "C1 one float dtype on both ports; C2 ranks of 3 to 5, lists of one value per spatial axis; "
+        "C3 batch and channels are those of src; C4 the pool gives the sizes of diff_dst, rounded down or "
+        "up."
+    )
+    COMMON_ATTRIBUTES: ClassVar = {**PoolGradientOp.COMMON_ATTRIBUTES, "dilations": INTS.with_default(())}
+    SAMPLE: ClassVar = {"strides": [1], "kernel": [1], "pads_begin": [0], "pads_end": [0]}
+    PORTS: ClassVar = ("src", "diff_dst")
+
+    src = operand_def(TensorType)
+    diff_dst = operand_def(TensorType)
+
+    @property
+    def steps(self) -> Sequence[int]:
+        return self.value("dilations") or (1,) * len(self.kernel)
+
+    def infer_result_types(self) -> tuple[TensorType, ...]:
+        self.check_same_dtype([("src", self.src), ("diff_dst", self.diff_dst)])
+        n = self.check_rank("src", self.src)
+        if len(shape_of(self.diff_dst)) != n + 2:
+            raise self.error("rank of diff_dst", given=show(self.diff_dst), expected=n + 2)
+        if self.value("dilations"):
+            self.check_list("dilations", n, 1, "1 means dense")
+        self.check_windows(shape_of(self.src))
+        return (tensor_type(element_type_of(self.src), shape_of(self.src)),)
+
+    def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
+        src, diff_dst = map(self._first, operands)
+        return self._back(self.ROW.meaning(src, diff_dst, self.windows, self._begin(src.shape[2:])))
+
+
+class AvgPoolGradientOp(PoolGradientOp, ABC):
+    SUMMARY: ClassVar = "The gradient of a pool that takes the mean: to each place of a window its share."
+    CONSTRAINTS: ClassVar = (
+        "C1 a float dtype, src_shape s32; C2 ranks of 3 to 5, lists of one value per spatial axis; C3 "
+        "src_shape (input, else attribute) or the declared result says the shape of diff_src; C4 its batch "
+        "and channels are those of diff_dst; C5 the pool gives the sizes of diff_dst, rounded down or up."
+    )
+    COMMON_ATTRIBUTES: ClassVar = {
+        **PoolGradientOp.COMMON_ATTRIBUTES,
+        "exclude_pad": FLAG,
+        "src_shape": INTS.with_default(()),
+    }
+    SAMPLE: ClassVar = {
+        "strides": [1],
+        "kernel": [1],
+        "pads_begin": [0],
+        "pads_end": [0],
+        "src_shape": [DYNAMIC_INDEX, 3, 3],
+        "data_format": "NCX",
+    }
+    PORTS: ClassVar = ("diff_dst", "src_shape")
+    UNSET_WHEN_ZERO: ClassVar = ("src_shape",)
+
+    diff_dst = operand_def(TensorType)
+    src_shape_input = opt_operand_def(TensorType)
+
+    @property
+    def steps(self) -> Sequence[int]:
+        return (1,) * len(self.kernel)
+
+    def infer_result_types(self) -> tuple[TensorType, ...]:
+        self.check_float("diff_dst", self.diff_dst)
+        n = self.check_rank("diff_dst", self.diff_dst)
+        if self.src_shape_input is not None:
+            self.check_shape_input("src_shape", self.src_shape_input, n + 2)
+        shape = self.image_shape()
+        if len(shape) != n + 2:
+            raise self.error("length of src_shape", given=len(shape), expected=n + 2)
+        self.check_windows(shape)
+        given = layouts.reorder(shape, self.data_format, "NCX")
+        dst = self.channels_first(self.diff_dst)
+        merged = (*shapes.merge(given[:2], dst[:2]), *given[2:])
+        return (
+            tensor_type(element_type_of(self.diff_dst), layouts.reorder(merged, "NCX", self.data_format)),
+        )
+
+    def image_shape(self) -> Shape:
+        """That of diff_src, as far as it is known when compiling."""
+        if self.src_shape_input is not None:
+            value = constant_value(self.src_shape_input)
+            if value is None:
+                return (None,) * len(shape_of(self.diff_dst))
+            return tuple(int(size) for size in value.ravel())
+        if self.value("src_shape"):
+            return tuple(None if size == DYNAMIC_INDEX else size for size in self.value("src_shape"))
+        return shape_of(self.diff_src)
+
+    @classmethod
+    def port_dtype(cls, port: str, dtype: str) -> str:
+        return "s32" if port == "src_shape" else dtype
+
+    @classmethod
+    def port_shape(cls, port: str, shape: NamedShape) -> NamedShape:
+        return (shape[0], 3, *shape[2:])
+
+    def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
+        first, *rest = operands
+        shape = rest[0].astype(int).tolist() if rest else self.image_shape()
+        spatial = layouts.reorder(tuple(shape), self.data_format, "NCX")[2:]
+        sizes = [size for size in spatial if isinstance(size, int)]
+        diff_dst = self._first(first)
+        begin, excludes = self._begin(sizes), self.value("exclude_pad")
+        return self._back(self.ROW.meaning(diff_dst, sizes, self.windows, begin, excludes))
+
+
+MAX = (
+    Row(
+        "MaxPoolBackward",
+        "diff_dst of all windows whose first largest is src[i]",
+        max_pool_backward,
+        decides=True,
+    ),
+)
+AVG = (
+    Row(
+        "AvgPoolBackward",
+        "sum of diff_dst over the windows that have i, each over its size",
+        avg_pool_backward,
+    ),
+)
