@@ -25,10 +25,10 @@ from passes.onednn import (
     norm,
     pool,
     pool_backward,
+    quant,
     softmax,
     structure,
 )
-from passes.onednn import conv, conv_weights, interpolate, linear, norm, pool, quant, softmax, structure
 from passes.vjp import pointwise
 from passes.vjp.forward import Convention, Forward
 from passes.vjp.unbroadcast import unbroadcast
