@@ -36,7 +36,6 @@ from dialects.grad.conv import GradConvOp
 from dialects.support.constants import constant_value
 from dialects.support.diagnostics import UnsupportedError
 from dialects.support.documented_op import CHOICE
-from dialects.support.shapes import shape_of
 from passes.cost.graph import tensor as tensor_of
 from passes.cost.work import Work
 from passes.emit.rewriting import functions, simplify
@@ -179,7 +178,7 @@ class Assignment:
             if not family.transposed and not any(map(self.prices.may_gain, family.ops)):
                 family.suggested.clear()
             self.priced |= {op: self._priced(op, family) for op in family.ops}
-        given = {op: identity(len(shape_of(op.results[0]))) for op in self.graph.reads}
+        given = {op: next(iter(self.priced[op])) for op in self.graph.reads}
         return min(given, self._cheapest(), key=self.cost)
 
     def cost(self, choice: Choice) -> float:

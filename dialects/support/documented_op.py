@@ -54,6 +54,9 @@ DISCARDABLE_PREFIX = "source."
 """Attributes that the importers leave on an op, such as its id in the document."""
 
 CHOICE = "gradc.choice"
+
+STRATEGY = "gradc.strategy"
+"""An attribute that says which strategy wrote an op of ONNX. Nothing depends on it."""
 """The attribute that names the strategy with which a gradient is to be written."""
 
 

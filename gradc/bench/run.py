@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
 from dialects.support.diagnostics import UnsupportedError
+from dialects.support.documented_op import STRATEGY
 from gradc.bench.floors import Group, Target, group_of, target_of
 from gradc.bench.peers.base import Contestant, NotSupported, Peer
 from gradc.bench.truth import Truth, truth
@@ -21,7 +22,6 @@ from gradc.compiler.options import Options
 from gradc.problems import OPS, Problem
 from gradc.tuning.measure import Samples, alternate, quartiles
 from passes.strategies import strategies_of
-from passes.strategies.base import STRATEGY
 
 GRADC = "gradc"
 ALL = "all"

@@ -22,11 +22,10 @@ from dialects.support import dtypes, entry, shapes
 from dialects.support.attributes import documented_attributes
 from dialects.support.constants import constant_value
 from dialects.support.diagnostics import kind_of, name_of, position_of, printable
-from dialects.support.documented_op import DocumentedOp
+from dialects.support.documented_op import STRATEGY, DocumentedOp
 from dialects.support.findings import is_opaque
 from gradc.graph.printing import ELIDED_ABOVE
 from passes.emit.captured import uses_by
-from passes.strategies.base import STRATEGY
 
 LONGEST = 36
 """Characters of a line in a box."""

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from dialects.support.diagnostics import name_of, position_of
+from dialects.support.documented_op import STRATEGY
 from dialects.support.dtypes import of_numpy
 from gradc.compiler.compiled import Compiled
 from gradc.graph.tensors import TensorInfo
-from passes.strategies.base import STRATEGY
 
 
 def of_compiled(

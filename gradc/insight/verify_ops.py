@@ -20,7 +20,7 @@ from dialects.onnx.base import OnnxOp
 from dialects.support import entry
 from dialects.support.constants import constant_attribute, is_known
 from dialects.support.diagnostics import GradcError, position_of, subject_of
-from dialects.support.documented_op import DocumentedOp
+from dialects.support.documented_op import STRATEGY, DocumentedOp
 from dialects.support.dtypes import of_numpy
 from dialects.support.limits import using
 from gradc.checking.single import alone, inputs_of
@@ -28,7 +28,6 @@ from gradc.checking.verify import OutputError, compare_outputs, depth, in_order,
 from gradc.compiler.compiled import Compiled
 from gradc.compiler.driver import compile_module
 from passes.infer_types import InferTypesPass
-from passes.strategies.base import STRATEGY
 from passes.strategies.choice import AUTO
 
 MOST_AT_ONCE = 4

@@ -23,7 +23,7 @@ from dialects.onnx.values import constant_of, dims_of
 from dialects.support import shapes
 from dialects.support.constants import constant_attribute
 from dialects.support.dense import from_numpy
-from dialects.support.documented_op import CHOICE, DocumentedOp
+from dialects.support.documented_op import CHOICE, STRATEGY, DocumentedOp
 from dialects.support.entry import update_function_type
 from dialects.support.interfaces import refine_results, set_type
 from dialects.support.memo import MOST, by_identity
@@ -245,8 +245,9 @@ def _likely_equal(op: Operation) -> object:
 
 
 def _equal(op: Operation) -> object:
-    """Equal for ops that are equal in all but location."""
-    attributes = (tuple(sorted(given.items())) for given in (op.properties, op.attributes))
+    """Equal for ops that are equal in all but location and the strategy that wrote them."""
+    marks = {name: value for name, value in op.attributes.items() if name != STRATEGY}
+    attributes = (tuple(sorted(given.items())) for given in (op.properties, marks))
     return (type(op), tuple(op.operands), *map(_without_symbols, op.result_types), *attributes)
 
 

@@ -19,12 +19,13 @@ from passes.emit.rewriting import Emitter
 from passes.layout.orders import (
     Order,
     compose,
-    data_of,
     identity,
     inverse,
     layout_orders,
     moved,
+    moving_operands,
     orders_of,
+    result_moves,
 )
 
 Choice = dict[Operation, Order]
@@ -49,7 +50,9 @@ class Tensor:
 
     @property
     def maker(self) -> Operation | None:
-        return self.value.owner if isinstance(self.value.owner, Operation) else None
+        """The op whose result it is, if that has the order in which the op works."""
+        owner = self.value.owner
+        return owner if isinstance(owner, Operation) and not _stays(owner) else None
 
     def movers(self) -> list[Operation]:
         """What makes it, if that is an op, and the ops that move and read it."""
@@ -110,11 +113,11 @@ class OrderGraph:
 
     def _read(self, op: Operation, places: list[Place]) -> None:
         self.operands[op] = places
-        moving = len(data_of(op)) if orders_of(op) else 0
+        moving = moving_operands(op) if orders_of(op) else ()
         if moving:
-            self.reads[op] = places[:moving]
+            self.reads[op] = [places[index] for index in moving]
         for index, (tensor, read) in enumerate(places):
-            if index < moving:
+            if index in moving:
                 tensor.readers.append((op, read))
             elif not isinstance(op, onnx.ShapeOp):
                 tensor.fixed.add(read)
@@ -122,19 +125,24 @@ class OrderGraph:
     def families(self) -> list[Family]:
         joined = _Joined()
         for op, places in self.reads.items():
-            joined.join([self.tensors[op.results[0]], *(tensor for tensor, _ in places)])
+            joined.join(self._around(op, places))
         transposed = {tensor for tensor in self.tensors.values() if _is_transposed(tensor)}
         found: dict[Tensor, Family] = {}
         for op, places in self.reads.items():
-            result = self.tensors[op.results[0]]
-            family = found.setdefault(joined.first(result), Family())
+            tensors = self._around(op, places)
+            family = found.setdefault(joined.first(tensors[0]), Family())
             family.ops.append(op)
             if isinstance(op, GradConvOp):
                 family.suggested.update(orders_of(op))
-            if result in transposed or any(tensor in transposed for tensor, _ in places):
+            if any(tensor in transposed for tensor in tensors):
                 family.transposed = True
-                family.suggested.update(layout_orders(len(result.given)))
+                family.suggested.update(layout_orders(len(tensors[0].given)))
         return list(found.values())
+
+    def _around(self, op: Operation, places: Sequence[Place]) -> list[Tensor]:
+        """What an op reads and makes that moves with it."""
+        made = [self.tensors[op.results[0]]] if result_moves(op) else []
+        return [*(tensor for tensor, _ in places), *made]
 
     def write(self, choice: Choice) -> None:
         """Give each op that moves its order, in place, with no more Transposes than that takes.
@@ -145,8 +153,8 @@ class OrderGraph:
         replaced = []
         for op, places in self.operands.items():
             order = choice.get(op, ())
-            count = len(self.reads.get(op, ()))
-            wanted = [compose(read, order) for _, read in places[:count]] + [r for _, r in places[count:]]
+            moving = moving_operands(op) if order else ()
+            wanted = [compose(read, order) if i in moving else read for i, (_, read) in enumerate(places)]
             values = [
                 written[place[0]].in_order(read, op) for place, read in zip(places, wanted, strict=True)
             ]
@@ -154,7 +162,9 @@ class OrderGraph:
                 if use.operation.operands[use.index] is not value:
                     use.operation.operands[use.index] = value
             if order and order != identity(len(order)):
-                written[self.tensors[op.results[0]]].values[order] = _moved(op, order, values[:count])
+                tensor = written[self.tensors[op.results[0]]]
+                made = order if result_moves(op) else tensor.made
+                tensor.values[made] = _moved(op, order, [values[index] for index in moving])
                 replaced.append(op)
         for op in reversed(replaced):
             for use in list(op.results[0].uses):
@@ -231,6 +241,11 @@ class _Joined:
         into = self.first(tensors[0])
         for tensor in tensors[1:]:
             self.towards[self.first(tensor)] = into
+
+
+def _stays(op: Operation) -> bool:
+    """Whether the op moves, and its result does not."""
+    return bool(orders_of(op)) and not result_moves(op)
 
 
 def _is_transposed(tensor: Tensor) -> bool:

@@ -20,6 +20,7 @@ from dialects.onnx import ops as onnx
 from dialects.onnx import traits
 from dialects.support import layouts
 from dialects.support.attributes import INTS
+from dialects.support.constants import constant_value
 from dialects.support.shapes import element_type_of, has_rank, shape_of, tensor_type
 from passes.emit.rewriting import Emitter
 from passes.emit.shape_math import ShapeMath
@@ -65,9 +66,25 @@ def layout_orders(rank: int) -> list[Order]:
     return [layouts.permutation(source, target, rank - 2) for source, target in pairs]
 
 
-def data_of(op: Operation) -> Sequence[SSAValue]:
-    """The operands that move with an op that moves: the first, or all."""
-    return op.operands if _kind(op) in ELEMENTWISE else op.operands[:1]
+def moving_operands(op: Operation) -> tuple[int, ...]:
+    """Which operands move with an op that moves: the first, or all of the result's rank.
+
+    What has a lower rank broadcasts along the first axes, and is given axes of size 1 where the op moves.
+    """
+    if _kind(op) not in ELEMENTWISE:
+        return (0,)
+    rank = len(shape_of(op.results[0]))
+    return tuple(i for i, operand in enumerate(op.operands) if len(shape_of(operand)) == rank)
+
+
+def data_of(op: Operation) -> list[SSAValue]:
+    """The operands that move with an op that moves."""
+    return [op.operands[index] for index in moving_operands(op)]
+
+
+def result_moves(op: Operation) -> bool:
+    """Whether the result of an op that moves has the order of the data: that of a reduction may lack axes."""
+    return len(shape_of(op.results[0])) == len(shape_of(op.operands[moving_operands(op)[0]]))
 
 
 def _kind(op: Operation) -> str:
@@ -86,19 +103,40 @@ def orders_of(op: Operation) -> list[Order]:
             layouts.permutation(given, layout, op.spatial_rank)
             for layout in (given, *(other for other in DATA_LAYOUTS if other != given))
         ]
-    return list(dict.fromkeys(layout_orders(_free_rank(op))))
+    found = list(dict.fromkeys(layout_orders(_free_rank(op))))
+    return [order for order in found if _keeps(op, order)] if _kind(op) in traits.REDUCTIONS else found
+
+
+def _keeps(op: Operation, order: Order) -> bool:
+    """Whether the axes that a reduction leaves follow each other as before."""
+    axes = reduced_axes(op)
+    left = [axis for axis in order if axis not in axes]
+    return result_moves(op) or left == sorted(left)
+
+
+def reduced_axes(op: Operation) -> tuple[int, ...]:
+    """The axes of a reduction, counted from the first; () if it has none, or only run time knows them."""
+    given = constant_value(op.operands[1]) if len(op.operands) > 1 else None
+    rank = len(shape_of(op.operands[0]))
+    return () if given is None else tuple(sorted(int(axis) % rank for axis in given))
 
 
 def _free_rank(op: Operation) -> int:
     """The rank of the data of an op that takes any order; 0 for others, and where layouts mean nothing."""
-    if not isinstance(op, ON_AXES) and _kind(op) not in ELEMENTWISE | ON_FIRST:
+    kind = _kind(op)
+    if not isinstance(op, ON_AXES) and kind not in ELEMENTWISE | ON_FIRST | traits.REDUCTIONS:
         return 0
     if isinstance(op, onnx.PadOp) and op.axes is not None:
         return 0
     if not all(map(has_rank, (*op.operands, *op.results))):
         return 0
-    ranks = {len(shape_of(value)) for value in (*data_of(op), *op.results)}
-    return ranks.pop() if len(ranks) == 1 and ranks <= {3, 4, 5} else 0
+    if kind in traits.REDUCTIONS and not reduced_axes(op):
+        return 0
+    data = data_of(op)
+    if not data or (kind not in traits.REDUCTIONS and not result_moves(op)):
+        return 0
+    rank = len(shape_of(data[0]))
+    return rank if rank in (3, 4, 5) else 0
 
 
 def reordered(value: SSAValue, order: Order) -> TensorType:
@@ -107,8 +145,10 @@ def reordered(value: SSAValue, order: Order) -> TensorType:
 
 
 def moved(op: OpT, order: Order, data: Sequence[SSAValue], emit: Emitter) -> OpT:
-    """The op on `data`, its `data_of` in one of its `orders_of`; so is its result then."""
-    properties, rest = dict(op.properties), list(op.operands[len(data) :])
+    """The op on `data`, its `data_of` in one of its `orders_of`; so is its result then, if it moves."""
+    properties = dict(op.properties)
+    moving = dict(zip(moving_operands(op), data, strict=True))
+    operands = [moving.get(index, operand) for index, operand in enumerate(op.operands)]
     if isinstance(op, GradConvOp):
         given = op.layout
         (layout,) = (
@@ -120,14 +160,38 @@ def moved(op: OpT, order: Order, data: Sequence[SSAValue], emit: Emitter) -> OpT
     elif isinstance(op, ON_AXES):
         properties["axes"] = INTS.encode([order.index(axis) for axis in op.axes])
     elif isinstance(op, onnx.PadOp):
-        rest[0] = ShapeMath(emit).take(op.pads, [*order, *(len(order) + axis for axis in order)])
+        operands[1] = ShapeMath(emit).take(op.pads, [*order, *(len(order) + axis for axis in order)])
+    elif _kind(op) in traits.REDUCTIONS:
+        operands[1] = ShapeMath(emit).vector(sorted(order.index(axis) for axis in reduced_axes(op)))
+    elif _kind(op) in ELEMENTWISE:
+        operands = [
+            operand if index in moving else _spread(operand, order, emit)
+            for index, operand in enumerate(operands)
+        ]
+    result = reordered(op.results[0], order) if result_moves(op) else op.results[0].type
     return type(op).create(
-        operands=[*data, *rest],
-        result_types=[reordered(op.results[0], order)],
+        operands=operands,
+        result_types=[result],
         properties=properties,
         attributes=op.attributes,
         location=op.location,
     )
+
+
+def _spread(value: SSAValue, order: Order, emit: Emitter) -> SSAValue:
+    """A tensor that broadcasts along the last axes, with axes of size 1 between its own for an order."""
+    rank, own = len(order), len(shape_of(value))
+    if own == 0:
+        return value
+    added = rank - own
+    places = [axis for axis in order if axis >= added]
+    ordered = (
+        emit(onnx.TransposeOp(value, perm=[axis - added for axis in places]))
+        if places != sorted(places)
+        else value
+    )
+    ones = [index for index, axis in enumerate(order) if axis < added]
+    return emit(onnx.UnsqueezeOp(ordered, ShapeMath(emit).vector(ones)))
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from dialects.onnx.base import OnnxOp
 from dialects.support import layouts, limits
 from dialects.support.constants import constant_attribute
 from dialects.support.diagnostics import GradcError
+from dialects.support.documented_op import STRATEGY
 from dialects.support.dtypes import name_of
 from dialects.support.memo import the_same
 from dialects.support.shapes import compatible, element_type_of, shape_of, show
@@ -35,9 +36,6 @@ from passes.emit.templates import templates, write_alike
 from passes.emit.tensors import context_of
 from passes.kernels.target import Target, TargetPass
 from passes.layout.orders import Order, inverse, layout_variant
-
-STRATEGY = "gradc.strategy"
-"""The attribute that names the strategy which emitted an op."""
 
 _written = templates()
 
