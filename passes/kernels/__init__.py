@@ -118,7 +118,6 @@ class Kernels:
         An open-ended kernel serves only the schema version that it was registered for: when ONNX
         revised the op later, the runtime does not find it.
         """
-        types = _as_registered(name, schema_since, types)
         return any(
             serves(since, until, schema_since) and _admits(renamed(name, since, constraints), types)
             for since, until, constraints in kernel_table(self.target).get(name, [])
@@ -133,14 +132,6 @@ class Kernels:
             if isinstance(word, str) and word in words and not _admits(words[word], types):
                 return f"{attribute} {word}"
         return None
-
-
-def _as_registered(name: str, schema_since: int, types: Mapping[str, str]) -> Mapping[str, str]:
-    """By the type variables of that schema version: the signatures have those of the newest one. Before
-    opset 23 the scales of QuantizeLinear had the type of the data, and its results were T2."""
-    if name != "QuantizeLinear" or schema_since >= 23:
-        return types
-    return {"T1": types["T1"], "T2": types["T3"]} if "T3" in types else types
 
 
 def serves(since: int, until: int | None, schema_since: int) -> bool:

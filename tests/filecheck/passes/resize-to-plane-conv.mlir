@@ -39,14 +39,13 @@ func.func @rational(%dy: tensor<1x2x6x6xf32>) -> tensor<1x2x4x4xf32> {
 // CHECK-NEXT: %dx_31, %dx_32, %dx_33 = onnx.Split %dx_30, %dx_7 {axis = 3, gradc.strategy = "resize-to-plane-conv"} : (tensor<1x2x4x4xf32>, tensor<3xi64>) -> (tensor<1x2x4x1xf32>, tensor<1x2x4x2xf32>, tensor<1x2x4x1xf32>)
 // CHECK-NEXT: %dx_34 = onnx.Constant {gradc.strategy = "resize-to-plane-conv"} dense<3> : tensor<1xi64>
 // CHECK-NEXT: %dx_35 = onnx.Slice %dx_23, %dx_11, %dx_12, %dx_34 {gradc.strategy = "resize-to-plane-conv"} : (tensor<1x2x4x6xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<1x2x4x1xf32>
-// CHECK-NEXT: %dx_36 = onnx.Constant {gradc.strategy = "resize-to-plane-conv"} dense<0.166666672> : tensor<1x1xf32>
-// CHECK-NEXT: %dx_37 = onnx.MatMul %dx_35, %dx_36 {gradc.strategy = "resize-to-plane-conv"} : (tensor<1x2x4x1xf32>, tensor<1x1xf32>) -> tensor<1x2x4x1xf32>
-// CHECK-NEXT: %dx_38 = onnx.Add %dx_31, %dx_37 {gradc.strategy = "resize-to-plane-conv"} : (tensor<1x2x4x1xf32>, tensor<1x2x4x1xf32>) -> tensor<1x2x4x1xf32>
-// CHECK-NEXT: %dx_39 = onnx.Slice %dx_23, %dx_18, %dx_19, %dx_34 {gradc.strategy = "resize-to-plane-conv"} : (tensor<1x2x4x6xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<1x2x4x1xf32>
-// CHECK-NEXT: %dx_40 = onnx.MatMul %dx_39, %dx_36 {gradc.strategy = "resize-to-plane-conv"} : (tensor<1x2x4x1xf32>, tensor<1x1xf32>) -> tensor<1x2x4x1xf32>
-// CHECK-NEXT: %dx_41 = onnx.Add %dx_33, %dx_40 {gradc.strategy = "resize-to-plane-conv"} : (tensor<1x2x4x1xf32>, tensor<1x2x4x1xf32>) -> tensor<1x2x4x1xf32>
-// CHECK-NEXT: %dx_42 = onnx.Concat %dx_38, %dx_32, %dx_41 {axis = 3, gradc.strategy = "resize-to-plane-conv"} : (tensor<1x2x4x1xf32>, tensor<1x2x4x2xf32>, tensor<1x2x4x1xf32>) -> tensor<1x2x4x4xf32>
-// CHECK-NEXT: func.return %dx_42 : tensor<1x2x4x4xf32>
+// CHECK-NEXT: %dx_36 = onnx.MatMul %dx_35, %dx_15 {gradc.strategy = "resize-to-plane-conv"} : (tensor<1x2x4x1xf32>, tensor<1x1xf32>) -> tensor<1x2x4x1xf32>
+// CHECK-NEXT: %dx_37 = onnx.Add %dx_31, %dx_36 {gradc.strategy = "resize-to-plane-conv"} : (tensor<1x2x4x1xf32>, tensor<1x2x4x1xf32>) -> tensor<1x2x4x1xf32>
+// CHECK-NEXT: %dx_38 = onnx.Slice %dx_23, %dx_18, %dx_19, %dx_34 {gradc.strategy = "resize-to-plane-conv"} : (tensor<1x2x4x6xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<1x2x4x1xf32>
+// CHECK-NEXT: %dx_39 = onnx.MatMul %dx_38, %dx_15 {gradc.strategy = "resize-to-plane-conv"} : (tensor<1x2x4x1xf32>, tensor<1x1xf32>) -> tensor<1x2x4x1xf32>
+// CHECK-NEXT: %dx_40 = onnx.Add %dx_33, %dx_39 {gradc.strategy = "resize-to-plane-conv"} : (tensor<1x2x4x1xf32>, tensor<1x2x4x1xf32>) -> tensor<1x2x4x1xf32>
+// CHECK-NEXT: %dx_41 = onnx.Concat %dx_37, %dx_32, %dx_40 {axis = 3, gradc.strategy = "resize-to-plane-conv"} : (tensor<1x2x4x1xf32>, tensor<1x2x4x2xf32>, tensor<1x2x4x1xf32>) -> tensor<1x2x4x4xf32>
+// CHECK-NEXT: func.return %dx_41 : tensor<1x2x4x4xf32>
 
 // nearest: nothing is clamped.
 func.func @last(%dy: tensor<2x3x9xf32>) -> tensor<2x3x6xf32> {
