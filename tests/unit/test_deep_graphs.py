@@ -41,6 +41,10 @@ BOUNDED = {
     ("gradc/bench/peers/onednn_graph.py", "_load"): "libraries that miss each other",
     ("gradc/upkeep/documents/commands.py", "_command"): "the commands of gradc",
     ("gradc/model/attribute_protos.py", "type_proto"): "a type in a type",
+    ("gradc/model/tensors.py", "_word"): "a type in a type",
+    ("gradc/importers/onnx/types.py", "type_of"): "a type in a type",
+    ("gradc/checking/samples.py", "_random"): "a type in a type",
+    ("gradc/insight/verify_models.py", "is_same"): "a sequence in a sequence",
     ("gradc/files/json_text.py", "_finite"): "our own documents",
     ("gradc/compiler/pipeline_text.py", "parse_passes"): "a pipeline of passes",
     ("gradc/graph/printing.py", "ElidingPrinter.print_attribute"): "an attribute in an attribute",
@@ -64,6 +68,19 @@ BOUNDED |= {
     (f"dialects/geometry/{file}.py", name): "a size in a size"
     for file, names in SIZES_IN_SIZES.items()
     for name in names
+}
+
+BOUNDED |= {
+    ("gradc/importers/onnx/control.py", name): "a type in a type"
+    for name in ("_argument", "common", "nameless", "rankless")
+}
+
+BOUNDED |= {
+    (
+        "gradc/importers/onnx/read.py",
+        f"_Reader.{name}",
+    ): "graphs in graphs, at most `scope.DEEPEST`"
+    for name in ("_add", "_call", "_opaque", "_region", "_results", "_typed", "fill")
 }
 
 Functions = dict[str, set[str]]

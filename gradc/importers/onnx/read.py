@@ -133,11 +133,11 @@ class _Reader:
         self.functions = functions
         self.errors = Errors()
         self.count = 0
-        self.calls: list[tuple[str, str, str]] = []
 
     def fill(self, scope: Scope, graph: GraphProto | FunctionProto) -> None:
         """Write the ops of a graph's nodes into the scope's block. A node that is wrong is told later, and
         gives values of unknown types."""
+        scope.check_depth()
         scope.infos |= {info.name: info for info in graph.value_info}
         if isinstance(graph, GraphProto):
             scope.infos |= {info.name: info for info in graph.output}
@@ -182,7 +182,7 @@ class _Reader:
     ) -> list[SSAValue | None]:
         """The nodes of a function in place of the one that calls it."""
         key = (function.domain, function.name, function.overload)
-        if key in self.calls:
+        if key in scope.calls:
             raise violation(f"the function {function.name} calls itself")
         if len(operands) > len(function.input):
             raise violation(f"inputs of {function.name}", given=len(operands), expected=len(function.input))
@@ -194,12 +194,12 @@ class _Reader:
             scope.folder,
             prefix=f"{scope.prefix}{name}/",
             bindings={**defaults, **protos},
+            depth=scope.depth + 1,
+            calls=(*scope.calls, key),
         )
         given = [*operands, *[None] * (len(function.input) - len(operands))]
         inner.values |= zip(function.input, given, strict=True)
-        self.calls.append(key)
         self.fill(inner, function)
-        self.calls.pop()
         return [inner.value(output) for output in function.output]
 
     def _results(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,6 +20,10 @@ from gradc.importers.onnx.weights import dense_of_sparse, tensor_attribute
 
 Versions = Mapping[str, int]
 """The opset of each domain that a graph may use; the standard one is ''."""
+
+
+DEEPEST = 50
+"""Graphs and functions around a node, at most: reading one calls itself for those within."""
 
 
 @dataclass
@@ -41,12 +45,23 @@ class Scope:
     infos: dict[str, ValueInfoProto] = field(default_factory=dict)
     may_not_run: bool = False
     """Whether the graph is, or is in, a branch of an If: what is wrong in it may never be met."""
+    depth: int = 1
+    calls: Sequence[tuple[str, str, str]] = ()
+    """The functions around."""
 
     def inner(self, block: Block, is_branch: bool) -> Scope:
         """That of a graph which a node of this one holds."""
         found = Scope(block, self.versions, self.folder, self, self.prefix, self.bindings)
+        found.depth, found.calls = self.depth + 1, self.calls
         found.may_not_run = self.may_not_run or is_branch
         return found
+
+    def check_depth(self) -> None:
+        """Raise for a graph in more others than one may be."""
+        if self.depth > DEEPEST:
+            raise violation(
+                "graphs and functions in each other", given=self.depth, expected=f"at most {DEEPEST}"
+            )
 
     def add_weights(self, dense: Iterable[TensorProto], sparse: Iterable[SparseTensorProto]) -> None:
         """Initializers; each becomes a constant when it is first read."""

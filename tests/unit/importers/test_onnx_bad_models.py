@@ -130,6 +130,17 @@ def _recursion(model: onnx.ModelProto) -> None:
     model.graph.node[0].op_type, model.graph.node[0].domain = "f", "own"
 
 
+def _chain(model: onnx.ModelProto) -> None:
+    """A function that calls one that calls another, 2,000 times."""
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("local", 1)]
+    for i in range(2000):
+        called = helper.make_node(f"f{i + 1}", ["x"], ["y"], domain="local")
+        node = called if i < 1999 else helper.make_node("Exp", ["x"], ["y"])
+        model.functions.append(helper.make_function("local", f"f{i}", ["x"], ["y"], [node], opsets))
+    model.opset_import.append(opsets[1])
+    model.graph.node[0].CopyFrom(helper.make_node("f0", ["x"], ["t"], domain="local"))
+
+
 WRONG: list[tuple[Callable[[onnx.ModelProto], None], str]] = [
     (_cycle, 'nodes wait for each other: Softmax "y" (node 1) and Exp "t" (node 0)'),
     (_twice, '[Softmax "t", node 1] the name "t" is given twice'),
@@ -156,6 +167,7 @@ WRONG: list[tuple[Callable[[onnx.ModelProto], None], str]] = [
     (_graph_lists, '[Exp "t", node 0] attribute bodies: given a list of graphs'),
     (_branches, '[If "t", node 0] graphs of If'),
     (_recursion, "the function f calls itself"),
+    (_chain, "graphs and functions in each other: given 51, expected at most 50"),
 ]
 
 
