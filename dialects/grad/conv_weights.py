@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType
@@ -12,16 +13,17 @@ from xdsl.traits import Pure
 
 from dialects.grad.conv import DATA_LAYOUTS
 from dialects.grad.geometry import ConvAxis, axis_letters, check_consistent, check_fits, conv_axes
+from dialects.grad.sampled import SAMPLE_BATCH, SAMPLE_SIZE, SampledOp
 from dialects.support import layouts, shapes
 from dialects.support.attributes import INT, INTS, required, word
 from dialects.support.diagnostics import GradcError, violation
-from dialects.support.documented_op import DocumentedOp, build, documented_op
+from dialects.support.documented_op import build, documented_op
 from dialects.support.dtypes import name_of
 from dialects.support.shapes import Shape, element_type_of, shape_of, tensor_type
 
 
 @documented_op
-class ConvBackwardWeightsOp(DocumentedOp):
+class ConvBackwardWeightsOp(SampledOp):
     """Gradient of a convolution with respect to its weights.
 
     diff_weights[o, j, k] = sum over n, y of diff_dst[n, o, y] src[n, c, y s - pb + k d], with c the
@@ -40,6 +42,7 @@ class ConvBackwardWeightsOp(DocumentedOp):
 
     PORTS: ClassVar = ("src", "diff_dst")
     RESULTS: ClassVar = ("diff_weights",)
+    LAID_OUT: ClassVar = ("src", "diff_dst")
 
     src = operand_def(TensorType)
     diff_dst = operand_def(TensorType)
@@ -65,6 +68,23 @@ class ConvBackwardWeightsOp(DocumentedOp):
     def channels_first(self, value: SSAValue) -> Shape:
         """The shape of src or diff_dst as (N, channels, spatial sizes...)."""
         return layouts.reorder(shape_of(value), self.layout, "NCX")
+
+    def sample_shapes(self) -> tuple[tuple[int, ...], ...]:
+        (n, c, *xs), (m, o, *ys) = map(self.channels_first, self.operands)
+        assert isinstance(c, int)
+        assert isinstance(o, int)
+        batch = next((size for size in (n, m) if isinstance(size, int)), SAMPLE_BATCH)
+        pairs = [_sample(axis, x, y) for axis, x, y in zip(self.axes, xs, ys, strict=True)]
+        found = ((batch, c, *(x for x, _ in pairs)), (batch, o, *(y for _, y in pairs)))
+        return tuple(layouts.reorder(shape, "NCX", self.layout) for shape in found)
+
+    def flops(self) -> int | None:
+        """Every position of diff_dst meets every weight once."""
+        positions = shapes.static(self.channels_first(self.diff_dst))
+        weights = shapes.static(shape_of(self.diff_weights))
+        if positions is None or weights is None:
+            return None
+        return 2 * positions[0] * prod(positions[2:]) * prod(weights)
 
     def infer_result_types(self) -> tuple[TensorType, ...]:
         return self.checked(self._infer)
@@ -110,6 +130,15 @@ class ConvBackwardWeightsOp(DocumentedOp):
             expected = f"a divisor of {channels}, the channels of {port}"
             raise violation("groups", given=self.groups, expected=expected)
         return channels // self.groups
+
+
+def _sample(axis: ConvAxis, x: object, y: object) -> tuple[int, int]:
+    """X and Y that fit each other, for what is known of them."""
+    window, pads = axis.window, sum(axis.pads)
+    if isinstance(x, int):
+        return x, (x + pads - window.extent) // window.stride + 1
+    size = y if isinstance(y, int) else SAMPLE_SIZE
+    return max(window.full_size(size) - pads, 1), size
 
 
 def _check_sizes(letter: str, axis: ConvAxis, x: object, y: object) -> None:

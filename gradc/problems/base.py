@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
+from dialects.grad.sampled import SAMPLE_BATCH, SAMPLE_SIZE
 from dialects.onnx.ops import ConstantOp
 from dialects.support import layouts, limits, shapes
 from dialects.support.documented_op import DocumentedOp, build
@@ -20,9 +21,6 @@ from dialects.support.dtypes import by_name, name_of
 from dialects.support.entry import set_names, update_function_type
 from dialects.support.shapes import Dim, Shape
 from gradc.problems.text import Fields, show_shape
-
-UNKNOWN_BATCH, UNKNOWN_SIZE = 2, 12
-"""What a size of diff_dst is in sample inputs if it is `?`."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +127,7 @@ def ordered(values: Sequence[Any], source: str, target: str) -> tuple[Any, ...]:
 def sample_size(dim: Dim, axis: int) -> int:
     if isinstance(dim, int):
         return dim
-    return UNKNOWN_SIZE if axis else UNKNOWN_BATCH
+    return SAMPLE_SIZE if axis else SAMPLE_BATCH
 
 
 def data_of(diff_dst: SSAValue, layout: str) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from gradc.problems import (
     Problem,
     ResizeBackwardProblem,
 )
+from gradc.problems.derived import DerivedProblem
 
 
 @singledispatch
@@ -39,6 +40,11 @@ def _(problem: ConvBackwardDataProblem) -> int | None:
 def _(problem: ConvTransposeBackwardDataProblem) -> int | None:
     """Every position of diff_src meets every weight once."""
     return _products(problem.diff_src, problem.weights)
+
+
+@flops.register
+def _(problem: DerivedProblem) -> int | None:
+    return problem.flops
 
 
 def _products(positions: shapes.Shape, weights: Sequence[int]) -> int | None:

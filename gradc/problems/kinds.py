@@ -6,11 +6,14 @@ from collections.abc import Mapping
 
 from xdsl.ir import Operation
 
+from dialects.grad import GRAD
 from dialects.grad.conv import DATA_LAYOUTS
+from dialects.grad.sampled import SampledOp
 from dialects.support.diagnostics import GradcError, Position
 from dialects.support.dtypes import FLOATS
 from gradc.problems.base import Problem
 from gradc.problems.conv import ConvBackwardDataProblem, ConvTransposeBackwardDataProblem
+from gradc.problems.derived import derived
 from gradc.problems.resize import ResizeBackwardDynamicProblem, ResizeBackwardProblem
 from gradc.problems.text import Fields
 
@@ -21,6 +24,7 @@ KINDS: Mapping[str, type[Problem]] = {
         ConvTransposeBackwardDataProblem,
         ResizeBackwardProblem,
         ResizeBackwardDynamicProblem,
+        *(derived(op) for op in GRAD.operations if issubclass(op, SampledOp)),
     )
 }
 OPS: Mapping[type[Operation], type[Problem]] = {cls.OP: cls for cls in KINDS.values()}
