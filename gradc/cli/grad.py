@@ -58,7 +58,11 @@ def _gradient_options(command: Any) -> Any:
     return command
 
 
-@click.command(cls=Command, example="gradc grad model.onnx --reduce sum -o gradient.onnx")
+@click.command(
+    cls=Command,
+    example="gradc grad model.onnx --reduce sum -o gradient.onnx",
+    options_metavar="-o OUT [OPTIONS]",
+)
 @SOURCE
 @_gradient_options
 @source_options
