@@ -788,7 +788,7 @@ class MatMulOp(ProductOp):
 class QuantizeOp(QuantizationOp):
     """Floats in a dtype of eight bits, by scales that are attributes.
 
-    dst[i] = src[i] / scale + zp, rounded half to even and clipped to what the dtype holds; an f8 is not
+    dst[i] = src[i] (1 / scale) + zp, rounded half to even and clipped to what the dtype holds; an f8 is not
     clipped: beyond what it holds it is inf, or NaN for f8_e4m3.
 
     C1 the dtypes listed here; C2 axis from -rank to rank - 1; C3 one scale per tensor, or one for each place
@@ -819,7 +819,7 @@ class DequantizeOp(DequantizationOp):
 class DynamicQuantizeOp(DynamicQuantizationOp):
     """Floats in a dtype of eight bits, by scales that are inputs.
 
-    dst[i] = src[i] / scale + zp, rounded half to even and clipped to what the dtype holds.
+    dst[i] = src[i] (1 / scale) + zp, rounded half to even and clipped to what the dtype holds.
 
     C1 src and scales are f32, zps u8, s8 or s32; C2 axis from -rank to rank - 1; C3 one scale per tensor, or
     one for each place of the axis, and as many zps.

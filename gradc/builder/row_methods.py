@@ -1057,8 +1057,8 @@ class RowMethods(GraphBuilder):
     ) -> Value:
         """Floats in a dtype of eight bits, by scales that are attributes.
 
-        dst[i] = src[i] / scale + zp, rounded half to even and clipped to what the dtype holds; an f8 is not
-        clipped: beyond what it holds it is inf, or NaN for f8_e4m3.
+        dst[i] = src[i] (1 / scale) + zp, rounded half to even and clipped to what the dtype holds; an f8 is
+        not clipped: beyond what it holds it is inf, or NaN for f8_e4m3.
         """
         return self._row("Quantize", [src], {"qtype": qtype, "axis": axis, "scales": scales, "zps": zps, **unknown}, name, result_shape, result_dtype)
 
@@ -1095,7 +1095,7 @@ class RowMethods(GraphBuilder):
     ) -> Value:
         """Floats in a dtype of eight bits, by scales that are inputs.
 
-        dst[i] = src[i] / scale + zp, rounded half to even and clipped to what the dtype holds.
+        dst[i] = src[i] (1 / scale) + zp, rounded half to even and clipped to what the dtype holds.
         """
         return self._row("DynamicQuantize", [src, scales, zps], {"qtype": qtype, "axis": axis, **unknown}, name, result_shape, result_dtype)
 

@@ -28,16 +28,44 @@ from passes.emit.shape_math import ShapeMath
 
 
 def quantize(op: QuantizationOp, e: Operators) -> Sequence[Expr]:
-    """oneDNN does not clip floats of eight bits."""
+    """ONNX's op divides, and adds the zero point to what is rounded: alike for powers of two and 0."""
     dtype = name_of(element_type_of(op.dst))
-    scales, zeros = _constants(op, dtype, e)
-    given = _axis(op) | ({} if dtype in INTEGERS else {"saturate": 0})
-    return [e(op.src).apply(onnx.QuantizeLinearOp, scales, zeros, **given)]
+    scales, zeros = op.given()
+    inverses = np.float32(1) / scales.astype(np.float32)
+    if not zeros.any() and np.all(np.frexp(scales)[0] == 0.5):
+        return [_quantized(op, e(op.src), *_constants(op, dtype, e), **_axis(op))]
+    product = e(op.src) * e(e.emit.constant(inverses))
+    total = product + e(e.emit.constant(zeros.astype(np.float32))) if zeros.any() else product
+    return [_rounded(op, total, e)]
+
+
+def _rounded(op: QuantizationOp | DynamicQuantizationOp, total: Expr, e: Operators) -> Expr:
+    """What ONNX's op makes of it by a scale of 1."""
+    entry = by_name(name_of(element_type_of(op.dst)))
+    assert entry is not None
+    one, zero = np.ones((), np.float32), np.zeros((), entry.numpy)
+    return _quantized(op, total, e(e.emit.constant(one)), e(e.emit.constant(zero)))
+
+
+def _quantized(
+    op: QuantizationOp | DynamicQuantizationOp, src: Expr, scales: Expr, zeros: Expr, **given: Any
+) -> Expr:
+    """oneDNN does not clip floats of eight bits."""
+    saturates = {} if name_of(element_type_of(op.dst)) in INTEGERS else {"saturate": 0}
+    return src.apply(onnx.QuantizeLinearOp, scales, zeros, **given, **saturates)
 
 
 def dequantize(op: DequantizationOp, e: Operators) -> Sequence[Expr]:
-    scales, zeros = _constants(op, name_of(element_type_of(op.src)), e)
-    return [e(op.src).apply(onnx.DequantizeLinearOp, scales, zeros, **_axis(op))]
+    """ONNX's op without zero points, which are 0, or by the formula where those of s8 are others: moving a
+    DequantizeLinear with such an input, onnxruntime takes them for u8 in models of opset 21 and newer."""
+    dtype = name_of(element_type_of(op.src))
+    scales, zeros = _constants(op, dtype, e)
+    if not any(op.value("zps")):
+        return [e(op.src).apply(onnx.DequantizeLinearOp, scales, **_axis(op))]
+    if dtype != "s8":
+        return [e(op.src).apply(onnx.DequantizeLinearOp, scales, zeros, **_axis(op))]
+    factors, offsets = (e(e.emit.constant(array.astype(np.float32))) for array in op.given())
+    return [(e(op.src).cast(factors.dtype) - offsets) * factors]
 
 
 def _constants(op: StaticScalingOp, dtype: str, e: Operators) -> tuple[Expr, Expr]:
@@ -57,26 +85,12 @@ def _axis(op: ScalingOp) -> dict[str, Any]:
 
 
 def dynamic_quantize(op: DynamicQuantizationOp, e: Operators) -> Sequence[Expr]:
-    """The zero points of ONNX's op have the dtype of the result, which they give it also where they are 0."""
-    dtype, scales = element_type_of(op.dst), _beside_all(op, op.scales, e)
-    if op.zps is not None and element_type_of(op.zps) != dtype:
-        return [_by_formula(op, op.zps, e)]
-    if op.zps is not None:
-        zeros = _beside_all(op, op.zps, e)
-    else:
-        entry = by_name(name_of(dtype))
-        assert entry is not None
-        zero = e(e.emit.constant(np.zeros((), entry.numpy)))
-        along = [] if op.scaled_axis() is None else [0]
-        zeros = zero.apply(onnx.ExpandOp, e(ShapeMath(e.emit).sizes(scales.value, along))) if along else zero
-    return [e(op.src).apply(onnx.QuantizeLinearOp, scales, zeros, **_axis(op))]
-
-
-def _by_formula(op: DynamicQuantizationOp, zps: SSAValue, e: Operators) -> Expr:
-    src, dtype = e(op.src), element_type_of(op.dst)
-    low, high = (0, 255) if name_of(dtype) == "u8" else (-128, 127)
-    rounded = (src / _repeated(op, e(op.scales), e)).apply(onnx.RoundOp)
-    return (rounded + _repeated(op, e(zps).cast(src.dtype), e)).clipped(low, high).cast(dtype)
+    """ONNX's op would divide, and add the zero point to what is rounded."""
+    src = e(op.src)
+    product = src * _repeated(op, e(op.scales).apply(onnx.ReciprocalOp), e)
+    if op.zps is None:
+        return [_rounded(op, product, e)]
+    return [_rounded(op, product + _repeated(op, e(op.zps).cast(src.dtype), e), e)]
 
 
 def _beside_all(op: ScalingOp, vector: SSAValue, e: Operators) -> Expr:

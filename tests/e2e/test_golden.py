@@ -42,7 +42,8 @@ WITHOUT_CASES = {
     *("GroupNorm", "BatchNormInference", "BatchNormTrainingBackward", "BiasAddBackward"),
     "DynamicQuantize",
 }
-"""Kinds of which there is no document; tests/property/test_rows.py has them."""
+"""Kinds of which there is no document; tests/e2e/test_library_answers.py and tests/property/test_rows.py have
+them."""
 
 
 YOUNG = ('"f8_e4m3"', '"f8_e5m2"', '"u4"', '"s4"')

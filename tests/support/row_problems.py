@@ -44,6 +44,9 @@ from dialects.support.shapes import Shape, tensor_type
 POSITIVE = {"Log", "Sqrt", "SqrtBackward", "Pow", "Reciprocal", "Divide"}
 """Kinds whose operands stay away from 0, so that errors stay of the size of a rounding."""
 
+SCALES = (0.25, 0.5, 1.0, 2.0, 0.1, 0.3, 0.05)
+"""Of quantisation: many an eighth lies half way between two integers of one of these."""
+
 
 @dataclass(frozen=True)
 class RowProblem:
@@ -117,6 +120,8 @@ def draw(kind: str, dtype: str, dynamic: bool, rng: np.random.Generator) -> RowP
     sizes = [size if told else (None,) * len(size) for told, size in zip(known, shapes, strict=True)]
     declared = tuple(zip(types, sizes, strict=True))
     chosen = str(rng.choice(cls.result_dtypes(dtype))) if cls.CHOOSES_DTYPE else None
+    if "f8" in f"{types[0]} {chosen}" and attributes.get("zps"):
+        attributes = {**attributes, "zps": []}
     return RowProblem(kind, dtype, declared, feeds, attributes, chosen)
 
 
@@ -299,12 +304,14 @@ def _first_axis(shape: tuple[int, ...], rng: np.random.Generator) -> dict[str, A
 
 
 def _static_scales(shape: tuple[int, ...], rng: np.random.Generator) -> dict[str, Any]:
-    """Powers of two, so that no quotient is near the middle of two integers by a rounding alone."""
+    """Zero points are those of all integer dtypes, and few are even."""
     axis = int(rng.integers(0, len(shape)))
     per_channel = shape[axis] > 0 and rng.random() < 0.5
     count = shape[axis] if per_channel else 1
-    given = {"scales": [float(2.0**k) for k in rng.integers(-2, 2, count)], "axis": axis - len(shape)}
-    return {**given, "qtype": "per_channel" if per_channel else "per_tensor", "zps": []}
+    scales = [float(np.float32(scale)) for scale in rng.choice(SCALES, count)]
+    zps = [int(zero) for zero in rng.integers(0, 8, count)] if rng.random() < 0.5 else []
+    qtype = "per_channel" if per_channel else "per_tensor"
+    return {"scales": scales, "axis": axis - len(shape), "qtype": qtype, "zps": zps}
 
 
 def _dynamic_scales(shape: tuple[int, ...], rng: np.random.Generator) -> dict[str, Any]:
@@ -374,7 +381,9 @@ def _data(kind: str, port: str, dtype: str, shape: tuple[int, ...], rng: np.rand
     if dtype in ("u8", "u4"):
         return rng.integers(0, 8, shape).astype(entry.numpy)
     if port == "scales":
-        return 2.0 ** rng.integers(-2, 2, shape).astype(entry.numpy)
+        return rng.choice(SCALES, shape).astype(entry.numpy)
+    if kind in ("Quantize", "DynamicQuantize"):
+        return (rng.integers(-24, 25, shape) / 8).astype(entry.numpy)
     if kind in POSITIVE or port == "variance":
         return rng.uniform(0.5, 2, shape).astype(entry.numpy)
     if (kind, port) == ("LogSoftmaxBackward", "dst"):
