@@ -31,10 +31,17 @@ def matmul(op: ProductOp, e: Operators) -> Sequence[Expr]:
         a, b = map(int, transposes)
         product = src.apply(onnx.GemmOp, weights, bias, transA=a, transB=b)
     else:
-        left, right = (_exchanged(x) if t else x for x, t in zip((src, weights), transposes, strict=True))
-        product = left.apply(onnx.MatMulOp, right)
+        product = _product(src, weights, *transposes)
         product = product if bias is None else product + bias
     return [product.cast(element_type_of(op.dst))]
+
+
+def _product(src: Expr, weights: Expr, *transposes: bool) -> Expr:
+    """A transposed matrix beside a vector changes sides instead: onnxruntime loses a Transpose there."""
+    if any(transposes) and 1 in (len(shape_of(src.value)), len(shape_of(weights.value))):
+        return weights.apply(onnx.MatMulOp, src)
+    left, right = (_exchanged(x) if t else x for x, t in zip((src, weights), transposes, strict=True))
+    return left.apply(onnx.MatMulOp, right)
 
 
 def _exchanged(x: Expr) -> Expr:
