@@ -43,7 +43,7 @@ from passes.emit.rewriting import simplify
 from passes.emit.size_names import name_sizes
 from passes.vjp.listed import REASONS
 from passes.vjp.values import Held, base_of, named_values, part_of
-from passes.vjp.walk import Walk, is_float, is_size, read_by
+from passes.vjp.walk import Walk, is_float, is_size, may_carry, read_by
 
 REDUCTIONS = ("sum", "mean")
 
@@ -245,7 +245,7 @@ def zeros_between(start: SSAValue, ends: Iterable[SSAValue], ops: Sequence[Opera
             continue
         reached.update(op.results)
         if not flows.isdisjoint(read):
-            passes = [result for result in op.results if is_float(result)]
+            passes = [result for result in op.results if may_carry(result)]
             passes = [] if op.name.removeprefix("onnx.") in REASONS else passes
             flows.update(passes)
             cuts += [] if passes else [op]

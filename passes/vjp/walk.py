@@ -10,11 +10,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from xdsl.dialects.builtin import UnknownLoc
+from xdsl.dialects.builtin import TensorType, UnknownLoc, UnrankedTensorType
 from xdsl.ir import Operation, SSAValue
 
 from dialects.onnx import traits
 from dialects.onnx.base import OnnxOp
+from dialects.onnx.types import MapType, OptionalType, SequenceType, UnknownType, word_of
 from dialects.support import shapes
 from dialects.support.diagnostics import Diagnostic, UnsupportedError
 from dialects.support.documented_op import DocumentedOp, documented_attributes
@@ -39,6 +40,18 @@ def is_float(value: SSAValue) -> bool:
     return dtype is not None and dtype.name in FLOATS
 
 
+def may_carry(value: SSAValue) -> bool:
+    """Whether a gradient may flow through a value: floats of any rank, in a container or not, and what has
+    no known type. One that no rule knows is refused where it is met, not left out of a sum."""
+    type_ = value.type
+    while isinstance(type_, SequenceType | OptionalType):
+        type_ = type_.element
+    if not isinstance(type_, TensorType | UnrankedTensorType):
+        return isinstance(type_, UnknownType | MapType)
+    dtype = of_mlir(type_.element_type)
+    return dtype is not None and dtype.name in FLOATS
+
+
 def read_by(op: Operation) -> Iterable[SSAValue]:
     """The values that go into an op, also those that its regions read."""
     if not op.regions:
@@ -56,7 +69,7 @@ def depending_on(ops: Sequence[Operation], wrt: Collection[SSAValue]) -> set[SSA
     for op in ops:
         if has_no_gradient(op) or found.isdisjoint(read_by(op)):
             continue
-        found.update(filter(is_float, op.results))
+        found.update(filter(may_carry, op.results))
     return found
 
 
@@ -97,7 +110,7 @@ class Walk:
     def _total(self, value: SSAValue) -> Expr:
         """The sum of what came to a value; added up once."""
         total, *others = self.cotangents[value]
-        for other in others:
+        for other in others if is_float(value) else ():
             total = total + other
         self.cotangents[value] = [total]
         return total
@@ -121,6 +134,7 @@ class Walk:
 
     def _apply_rule(self, op: Operation, totals: Mapping[int, Expr]) -> None:
         rule, operands, attributes = _rule(op)
+        _check_types([value for value in (*op.operands, *op.results) if value in self._flows])
         forward = Forward(
             self.e,
             operands=[None if value is None else self.e(value) for value in operands],
@@ -156,6 +170,15 @@ def _rule(op: Operation) -> tuple[Rule, Sequence[SSAValue | None], Mapping[str, 
     if rule is None:
         raise refusal(REFUSED.get(op.onnx_name(), "gradc has no derivative of it yet"))
     return rule, op.onnx_inputs(), op.onnx_attributes()
+
+
+def _check_types(values: Iterable[SSAValue]) -> None:
+    unknown = next((value for value in values if not is_float(value)), None)
+    if unknown is None:
+        return
+    if isinstance(unknown.type, UnrankedTensorType):
+        raise refusal("rank of a value", given="unknown", expected="known")
+    raise refusal("type of a value", given=word_of(unknown.type), expected="a tensor of floats")
 
 
 def _refusal(why: str, ops: Sequence[Operation]) -> Diagnostic:
