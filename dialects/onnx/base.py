@@ -173,10 +173,14 @@ class OnnxOp(
     def unread_results(self) -> list[SSAValue]:
         """The optional results that nobody reads: a model need not name them."""
         ports = self.SIGNATURE.results
-        if not any(port.option == OPTIONAL for port in ports):
+        if not any(port.option == OPTIONAL for port in ports) or self._is_training():
             return []
         pairs = zip(ports, self.results, strict=True)
         return [result for port, result in pairs if port.option == OPTIONAL and not result.uses]
+
+    def _is_training(self) -> bool:
+        """Of a BatchNormalization, all of whose results a model then has to name."""
+        return bool(self.onnx_attributes().get("training_mode"))
 
     def is_deterministic(self) -> bool:
         """Whether the results are the same for the same operands."""

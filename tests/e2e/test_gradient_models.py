@@ -117,3 +117,40 @@ def test_on_the_command_line(tmp_path: Path):
     assert done.code == 2
     assert "expected one element" in done.err
     assert not output.exists()
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ("s = SequenceConstruct(x) i = Constant<value_int = 0>() a = SequenceAt(s, i)", "sequences"),
+        ("o = Optional(x) a = OptionalGetElement(o)", "sequences and optionals"),
+        (
+            "s = SequenceConstruct(x) c = ConcatFromSequence<axis = 0>(s) a = Identity(c)",
+            "rank",
+        ),
+        ("a = foo.Bar(x)", "only ops of ONNX's standard domain"),
+    ],
+)
+def test_one_way_that_is_refused_is_not_left_out_of_the_sum(body: str, why: str):
+    opsets = '<ir_version: 8, opset_import: ["": 18, "foo": 1]>'
+    model = onnx.parser.parse_model(f"{opsets} g (float[2] x) => (float[2] y) {{ {body} y = Add(a, x) }}")
+    with pytest.raises(gradc.GradcError, match=why):
+        gradc.vjp(model)
+
+
+def test_a_normalisation_in_training():
+    text = "g (float[6,2] x, float[2] s, float[2] b, float[2] m, float[2] v) => (float[6,2] y)"
+    opsets = '<ir_version: 8, opset_import: ["": 15]>'
+    model = onnx.parser.parse_model(
+        f"{opsets} {text} {{ y, n, w = BatchNormalization<training_mode = 1, epsilon = 0.0>(x, s, b, m, v) }}"
+    )
+    rng = np.random.default_rng(0)
+    x, g = rng.normal(size=(2, 6, 2)).astype(np.float32)
+    s, b = np.array([1.5, -2], np.float32), np.array([0.5, 1], np.float32)
+    found = gradc.value_and_grad(model, wrt="x", cotangents=True).run(
+        {"x": x, "s": s, "b": b, "m": b * 0, "v": b * 0 + 1, "cotangent_y": g}
+    )
+    n = (x - x.mean(0)) / x.std(0)
+    want = s / x.std(0) * (g - g.mean(0) - n * (g * n).mean(0))
+    np.testing.assert_allclose(found["y"], n * s + b, atol=1e-5)
+    np.testing.assert_allclose(found["grad_x"], want, atol=1e-5)
