@@ -15,7 +15,7 @@ from itertools import product
 
 import numpy as np
 from onnx import ModelProto
-from support.generate import CANONICAL, KINDS, ONEDNN_DTYPES, RARE, seeded
+from support.generate import CANONICAL, GRADIENTS, KINDS, ONEDNN_DTYPES, RARE, seeded
 from support.generator import DYNAMICS, SPATIAL, STATIC
 from support.pipeline import Expected, lowered
 from support.problems import Node, Problem
@@ -28,6 +28,7 @@ from gradc.model.exporter import export
 from gradc.model.tensors import input_infos, output_infos
 from passes.kernels.target import Target
 from passes.strategies import STRATEGIES
+from passes.strategies.base import Strategy
 
 TARGETS = ("cpu", "portable")
 ALL_KINDS = (*KINDS, *CANONICAL)
@@ -160,7 +161,7 @@ def _strategies() -> Iterator[Case]:
         if target == "portable" and strategy.name in UNPORTABLE:
             continue
         dynamic = SPATIAL if strategy.name in UNKNOWN_ONLY else STATIC
-        kinds = RESIZES if strategy.name.startswith("resize") else CONVOLUTIONS
+        kinds = _kinds_for(strategy)
         for count in range(3 if target == "cpu" else 1):
             name = f"{strategy.name}-{target}-{count}"
             yield Case(
@@ -171,6 +172,11 @@ def _strategies() -> Iterator[Case]:
                 strategy=strategy.name,
                 strict_ieee=strategy.strict_only,
             )
+
+
+def _kinds_for(strategy: type[Strategy]) -> tuple[str, ...]:
+    own = tuple(op.name for op in strategy.ops if op.name in GRADIENTS)
+    return own or (RESIZES if strategy.name.startswith("resize") else CONVOLUTIONS)
 
 
 def _empty() -> Iterator[Case]:
