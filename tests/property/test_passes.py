@@ -64,7 +64,10 @@ def test_other_orders_give_the_same_numbers(problem: Problem, order: list[str]):
     expected.check_module(module, ",".join(order))
 
 
-@pytest.mark.parametrize("name", all_passes())
+KEEPS_MEANING = [name for name in all_passes() if name != "differentiate"]
+
+
+@pytest.mark.parametrize("name", KEEPS_MEANING)
 def test_each_pass_by_itself(name: str):
     """On source ops and on canonical ones, whatever of them the pass knows.
 

@@ -12,7 +12,7 @@ from functools import cache, partial
 import numpy as np
 import pytest
 from support.examples import EXAMPLES
-from support.generate import CANONICAL, KINDS, RARE, seeded
+from support.generate import CANONICAL, GRADIENTS, KINDS, RARE, seeded
 from support.pipeline import apply
 from support.problems import Problem
 from support.specials import pattern, with_specials
@@ -52,9 +52,20 @@ ALWAYS_MIX = {
 }
 
 
+OWN = 100 * EXAMPLES
+"""Problems of each op of GRADIENTS, behind those."""
+
+
+def seeds_for(strategy: Strategy) -> range:
+    own = [index for index, op in enumerate(GRADIENTS) if op in {known.name for known in strategy.ops}]
+    return range(POOL + own[0] * OWN, POOL + own[0] * OWN + OWN) if own else range(POOL)
+
+
 @cache
 def problem(seed: int) -> Problem:
     kinds = (*KINDS, *CANONICAL, *CANONICAL) if seed < COMMON else tuple(RARE)
+    if seed >= POOL:
+        kinds = (tuple(GRADIENTS)[(seed - POOL) // OWN],)
     return with_specials(seeded([3, seed], dtypes=("f32", "f32", "f16", "bf16"), kinds=kinds), seed)
 
 
@@ -115,7 +126,7 @@ def written_by(strategy: Strategy, seed: int, target: Target) -> list:
 @pytest.mark.parametrize("name", [strategy.name for strategy in STRATEGIES])
 def test_a_strategy_that_does_not_mix_agrees(name: str):
     strategy, agreed = by_name()[name], 0
-    for seed in range(POOL):
+    for seed in seeds_for(strategy):
         if not special(seed) or not written_by(strategy, seed, STRICT):
             continue
         module = lowered(seed, STRICT, name)
@@ -144,7 +155,7 @@ MIXING = [s.name for s in STRATEGIES if s.mixes is not Strategy.mixes and s.name
 def test_a_strategy_that_mixes_is_seen_to(name: str):
     """Else it would be refused for nothing."""
     strategy = by_name()[name]
-    for seed in range(POOL):
+    for seed in seeds_for(strategy):
         known = written_by(strategy, seed, LOOSE) if special(seed) else []
         if not known or not all(strategy.mixes(op, LOOSE) for op in known):
             continue
