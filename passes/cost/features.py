@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dialects.onnx import traits
 from passes.cost import rewrites
 from passes.cost.features_conv import average_pool, blocked, col2im, conv, conv_transpose
-from passes.cost.features_matmul import matmul
+from passes.cost.features_matmul import gemm_op, matmul
 from passes.cost.graph import VIEWS, Graph, Step, Tensor
 from passes.cost.vector import ALONE, Features, add, traffic
 
@@ -244,6 +244,7 @@ _ELEMENTWISE = traits.POINTWISE | traits.ALONG_AN_AXIS | frozenset(("GatherEleme
 """Steps of which the bytes that are read and written tell the time, as far as it was measured."""
 
 _RULES: dict[str, Rule] = {
+    "Gemm": gemm_op,
     "MatMul": matmul,
     "Conv": conv,
     "ConvTranspose": conv_transpose,

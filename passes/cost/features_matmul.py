@@ -33,6 +33,16 @@ def matmul(step: Step) -> Features:
     return found | traffic("MatMul", fetched + right.bytes + step.result.bytes)
 
 
+def gemm_op(step: Step) -> Features:
+    """ONNX's Gemm, of two matrices."""
+    left, right = step.operand(0), step.operand(1)
+    turned = bool(step.int("transA", 0))
+    depth, rows = left.shape if turned else left.shape[::-1]
+    columns = right.shape[0 if step.int("transB", 0) else 1]
+    found = gemm(rows, columns, depth, 1, packed=right.constant, turned=turned, itemsize=step.result.itemsize)
+    return found | traffic("MatMul", right.bytes + step.result.bytes)
+
+
 def gemm(
     rows: int,
     columns: int,

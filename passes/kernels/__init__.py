@@ -91,7 +91,7 @@ EXPANDED_BY_RUNTIME: Mapping[str, int] = {
         ("CastLike", "CausalConvWithState", "CenterCropPad", "GroupNormalization", "HardSwish"), 1
     ),
     **dict.fromkeys(("LinearAttention", "Mish", "NegativeLogLikelihoodLoss", "SequenceMap"), 1),
-    **dict.fromkeys(("SoftmaxCrossEntropyLoss", "Swish"), 1),
+    "SoftmaxCrossEntropyLoss": 1,
     "Attention": 25,
     "ReduceLogSum": 28,
     "ReduceLogSumExp": 28,

@@ -40,6 +40,9 @@ conv_transpose_backward_data,DTYPE,NCX|NXC,diff_dst=1x256x7x7,weights=64x256x1x1
 conv_transpose_backward_data,DTYPE,NCX,diff_dst=1x32x50,weights=16x32x5,pads=2:2,weights_are=input
 conv_transpose_backward_data,DTYPE,NCX,diff_dst=1x8x8x8x8,weights=8x8x2x2x2,strides=2x2x2,weights_are=input
 conv_transpose_backward_data,DTYPE,NCX,diff_dst=1x8x6x6x6,weights=8x8x3x3x3,pads=1x1x1:1x1x1,weights_are=input
+conv_backward_weights,DTYPE,NCX|NXC,diff_dst=2x16x14x14,src=2x8x14x14,kernel=3x3,pads_begin=1x1,pads_end=1x1
+conv_backward_weights,DTYPE,NCX,diff_dst=2x16x9x9,src=2x8x18x18,kernel=2x2,strides=2x2,groups=4
+conv_backward_weights,DTYPE,NCX,diff_dst=1x16x12x12,src=1x32x12x12,kernel=1x1
 resize_backward,DTYPE,NCX|NXC,diff_dst=1x8x32x32,diff_src=1x8x16x16
 resize_backward,DTYPE,NCX,diff_dst=1x8x48x48,diff_src=1x8x16x16,coordinates=align_corners
 resize_backward,DTYPE,NCX,diff_dst=1x8x20x20,diff_src=1x8x40x40

@@ -17,6 +17,7 @@ FOLDER = Path(passes.__file__).parent
 
 UNPRICED = {
     "Constant": "no node: a weight",
+    "Einsum": "a rule of its own derivative writes it, of which there is no other form",
     "LayerNormalization": "the conversion of one op writes it, of which there is no other form",
     "ReduceMean": "the same",
 }
