@@ -40,7 +40,7 @@ def misuse(
     return GradcError(Diagnostic("error", sentence(what, given, expected, hint), subject, place))
 
 
-def given_dtype(dtype: Any, subject: str) -> dtypes.DType:
+def given_dtype(dtype: Any, subject: str, argument: str = "dtype") -> dtypes.DType:
     """The table's entry for oneDNN's word, a numpy dtype or its name."""
     word = dtype.lower() if isinstance(dtype, str) else ""
     for entry in dtypes.DTYPES:
@@ -50,7 +50,7 @@ def given_dtype(dtype: Any, subject: str) -> dtypes.DType:
     if found is None:
         names = [entry.name for entry in dtypes.DTYPES]
         expected = f"one of {', '.join(names)}"
-        raise misuse("dtype", subject, given=dtype, expected=expected, hint=nearest(word, names))
+        raise misuse(argument, subject, given=dtype, expected=expected, hint=nearest(word, names))
     return found
 
 
@@ -70,7 +70,7 @@ def declared_results(
     if dtype is None:
         return declared
     first, *others = declared or [Declared()]
-    return [replace(first, dtype=given_dtype(dtype, subject).mlir), *others]
+    return [replace(first, dtype=given_dtype(dtype, subject, "result_dtype").mlir), *others]
 
 
 def _declared_shapes(

@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 
 import gradc
+from dialects.onednn.row_classes import KINDS, row_class
+from dialects.support.attributes import documented_attributes
 from gradc.builder.graph import Graph
 from gradc.builder.row_methods import RowMethods
 
@@ -78,7 +80,7 @@ def refused(call: Callable[[], Any], names: str | None) -> None:
         call()
     except gradc.GradcError as error:
         text = str(error)
-        assert text.isprintable()
+        assert all(line.isprintable() for line in text.splitlines())
         assert "--" not in text.replace("--limit", "")
         assert names is None or names in text, text
 
@@ -92,6 +94,43 @@ ROW_METHODS = [
     for name, method in vars(RowMethods).items()
     if inspect.isfunction(method) and not name.startswith("_")
 ]
+METHODS = {row_class(kind).ROW.method: row_class(kind) for kind in KINDS}
+GOOD = {"s64": 0, "s64[]": [1, 1], "f32": 1.0, "f32[]": [1.0], "bool": True}
+NAMED = {"shape": [3, 3], "order": [1, 0], "pads_begin": [0, 0], "pads_end": [0, 0], "groups": 1}
+
+
+def required_attributes(method: str) -> dict[str, Any]:
+    """A value of the right type for each attribute without a default."""
+    found = {
+        name: known.spec for name, known in documented_attributes(METHODS[method]).items() if known.required
+    }
+    return {
+        name: NAMED.get(name, spec.words[0] if spec.words else GOOD[spec.tag]) for name, spec in found.items()
+    }
+
+
+def operands(g: Graph, method: str) -> dict[str, Any]:
+    """A tensor for each port, of four axes for what has windows."""
+    cls = METHODS[method]
+    attributes = documented_attributes(cls)
+    shape = [2, 3, 3, 3] if {"strides", "scales"} & attributes.keys() else [3, 3]
+    found: dict[str, Any] = dict.fromkeys({*cls.PORTS} - attributes.keys(), g.input("x", "f32", shape))
+    vectors = dict.fromkeys(("gamma", "beta", "bias", "mean", "variance"), g.input("v", "f32", [3]))
+    scalars = dict.fromkeys(("seed", "offset"), g.input("s", "s64", []))
+    found |= vectors | scalars
+    found |= {"probability": g.input("p", "f32", []), "cond": g.input("c", "boolean", shape)}
+    integers = g.input("q", "u8", shape)
+    by_method = {
+        "concat": {"src": [found.get("src_i")] * 2},
+        "quantize": {"result_dtype": "u8"},
+        "dynamic_quantize": {"result_dtype": "u8", "scales": g.input("one", "f32", [1]), "zps": None},
+        "dequantize": {"src": integers},
+        "dynamic_dequantize": {"src": integers, "scales": g.input("many", "f32", [1]), "zps": None},
+        "type_cast": {"result_dtype": "bf16"},
+    }
+    return found | by_method.get(method, {})
+
+
 OF_COMPILE = [name for name in parameters(gradc.compile) if name != "source"]
 
 
@@ -174,28 +213,14 @@ class TestWrongValues:
             refused(lambda g=g, name=name, known=known: method(g, **known | {name: value}), None)
 
     def test_of_the_rows(self, value: Any):
-        attributes: dict[str, Any] = {
-            "min": 0.0,
-            "max": 1.0,
-            "alpha": 1.0,
-            "beta": 1.0,
-            "mode": "gelu_erf",
-            "axis": 0,
-        }
         for method in ROW_METHODS:
             names = [name for name in parameters(method) if name != "unknown"]
+            attributes = required_attributes(method.__name__)
             for name in names:
                 g = Graph()
-                x, cond = g.input("x", "f32", [2, 3]), g.input("c", "boolean", [2, 3])
-                vector = g.input("v", "f32", [3])
-                tensors: dict[str, Any] = dict.fromkeys(("src", "src_0", "src_1", "diff_dst"), x)
-                tensors |= {"cond": cond, "slope": x, **dict.fromkeys(("gamma", "beta"), vector)}
-                if method.__name__ == "concat":
-                    tensors |= {"src": [x, x]}
-                known = {n: v for n, v in (attributes | tensors).items() if n in names}
-                if "beta" in names and "gamma" not in names:
-                    known |= {"beta": 1.0}
-                said = None if name == "result_shape" else name
+                known = operands(g, method.__name__)
+                known = {n: v for n, v in known.items() if n in names} | attributes
+                said = None if name in ("result_shape", "result_dtype") else name
                 refused(lambda g=g, method=method, wrong=known | {name: value}: method(g, **wrong), said)
 
 

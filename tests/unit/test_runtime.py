@@ -23,6 +23,8 @@ from passes import kernels
 
 CUDA = "CUDAExecutionProvider" in onnxruntime.get_available_providers()
 NUMBERS = {e.name: e.number for e in dtypes.DTYPES}
+PASSED = [name for name in NUMBERS if name not in ("s4", "u4")]
+"""What onnxruntime has an Identity for; tests/property/test_rows.py has the others."""
 
 
 def model_of(nodes, inputs, outputs, weights=(), opset=18) -> onnx.ModelProto:
@@ -39,9 +41,15 @@ def numpy_dtype(name: str) -> np.dtype:
     return found.numpy
 
 
+YOUNG = (TensorProto.FLOAT8E4M3FN, TensorProto.FLOAT8E5M2)
+"""Types that ops take from opset 19 on."""
+
+
 def identity(number: int, shape, op="Identity") -> onnx.ModelProto:
     node = helper.make_node(op, ["x"], ["y"], name="node0")
-    return model_of([node], [("x", number, shape)], [("y", number, shape)])
+    made = model_of([node], [("x", number, shape)], [("y", number, shape)])
+    made.opset_import[0].version = 21 if number in YOUNG else made.opset_import[0].version
+    return made
 
 
 def adder() -> Session:
@@ -64,7 +72,7 @@ class TestElementTypes:
 
 
 class TestRun:
-    @pytest.mark.parametrize("name", NUMBERS)
+    @pytest.mark.parametrize("name", PASSED)
     @pytest.mark.parametrize("shape", [(2, 3), (), (0, 3)])
     def test_every_dtype_passes_unchanged(self, name, shape):
         dtype = numpy_dtype(name)
@@ -76,8 +84,8 @@ class TestRun:
         np.testing.assert_array_equal(y, x)
 
     def test_the_names_of_dtypes_in_infos(self):
-        for name, number in NUMBERS.items():
-            model = identity(number, ["N", 2, None])
+        for name in PASSED:
+            model = identity(NUMBERS[name], ["N", 2, None])
             expected = TensorInfo("x", name, ("N", 2, None))
             assert runtime.input_infos(model) == [expected]
             assert Session(model).inputs == (expected,)
@@ -170,7 +178,7 @@ class TestBound:
         np.testing.assert_array_equal(bound.results()["y"], -x)
         np.testing.assert_array_equal(before, -x + 3)
 
-    @pytest.mark.parametrize("name", NUMBERS)
+    @pytest.mark.parametrize("name", PASSED)
     @pytest.mark.parametrize("shape", [(2, 3), (), (0, 3)])
     def test_every_dtype(self, name, shape):
         x = np.arange(np.prod(shape, dtype=int)).reshape(shape).astype(numpy_dtype(name))

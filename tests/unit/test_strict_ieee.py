@@ -77,6 +77,7 @@ def test_what_is_only_for_the_strict_is_no_candidate_otherwise():
         "conv-to-tap-sums",
         "resize-to-gathered-sum",
         "resize-dynamic-to-gathered-sum",
+        "weights-to-exact-taps",
     }
 
 

@@ -59,7 +59,10 @@ def test_through_text(dtype: DType):
     Printer(stream=stream).print_attribute(attr)
     parsed = Parser(context(), stream.getvalue()).parse_attribute()
     assert isinstance(parsed, DenseIntOrFPElementsAttr)
-    assert dense.to_numpy(parsed).tobytes() == dense.to_numpy(attr).tobytes()
+    again, before = dense.to_numpy(parsed), dense.to_numpy(attr)
+    if dtype.name in ("s4", "u4"):  # four bits of a byte mean nothing
+        again, before = again.astype(np.int8), before.astype(np.int8)
+    assert again.tobytes() == before.tobytes()
 
 
 @given(hnp.arrays(np.float32, hnp.array_shapes(max_dims=3, max_side=4), elements=st.floats(width=32)))
