@@ -117,10 +117,14 @@ def operands(g: Graph, method: str) -> dict[str, Any]:
     found: dict[str, Any] = dict.fromkeys({*cls.PORTS} - attributes.keys(), g.input("x", "f32", shape))
     vectors = dict.fromkeys(("gamma", "beta", "bias", "mean", "variance"), g.input("v", "f32", [3]))
     scalars = dict.fromkeys(("seed", "offset"), g.input("s", "s64", []))
-    found |= vectors | scalars
+    found |= {port: value for port, value in (vectors | scalars).items() if port in found}
     found |= {"probability": g.input("p", "f32", []), "cond": g.input("c", "boolean", shape)}
     integers = g.input("q", "u8", shape)
     by_method = {
+        "convolution_backward_weights": {"weights_shape": [1, 1, 3, 3]},
+        "conv_transpose_backward_weights": {"weights_shape": [1, 1, 3, 3]},
+        "convolution": {"bias": None},
+        "conv_transpose": {"bias": None},
         "concat": {"src": [found.get("src_i")] * 2},
         "quantize": {"result_dtype": "u8"},
         "dynamic_quantize": {"result_dtype": "u8", "scales": g.input("one", "f32", [1]), "zps": None},
