@@ -125,6 +125,7 @@ def operands(g: Graph, method: str) -> dict[str, Any]:
         "conv_transpose_backward_weights": {"weights_shape": [1, 1, 3, 3]},
         "convolution": {"bias": None},
         "conv_transpose": {"bias": None},
+        "interpolate": {"sizes": [4, 4]},
         "concat": {"src": [found.get("src_i")] * 2},
         "quantize": {"result_dtype": "u8"},
         "dynamic_quantize": {"result_dtype": "u8", "scales": g.input("one", "f32", [1]), "zps": None},
