@@ -34,7 +34,7 @@ SHARED = Path(os.environ.get("GRADC_SHARED") or Path(__file__).resolve().parents
 CASES = SHARED / "cases" / "onednn"
 KINDS = {"InterpolateBackward", "ConvolutionBackwardData", "ConvTransposeBackwardData", *ROW_KINDS}
 WITHOUT_CASES = {
-    *("AvgPool", "MaxPool"),
+    *("AvgPool", "AvgPoolBackward", "MaxPool", "MaxPoolBackward"),
     *("Clamp", "ClampBackward", "HardSigmoid", "HardSigmoidBackward", "Pow", "Reciprocal"),
     *("SoftPlus", "SquaredDifference", "Concat", "LayerNorm"),
     *("StaticReshape", "StaticTranspose", "Dropout", "SoftMax", "SoftMaxBackward"),
