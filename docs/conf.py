@@ -10,6 +10,7 @@ import numpy.typing
 
 import gradc
 from gradc.builder import base as builder
+from gradc.builder import row_methods
 from gradc.compiler import compiled as compiler
 from gradc.runtime import session as runtime
 
@@ -49,6 +50,7 @@ default_role = "literal"
 # What is imported for type checkers only.
 vars(compiler).update(Ep=runtime.Ep, Session=runtime.Session)
 vars(builder).update(npt=numpy.typing)
+vars(row_methods).update(npt=numpy.typing)
 
 for name in gradc.__all__:
     if isinstance(getattr(gradc, name), type):
