@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
+import numpy as np
+
 from dialects.onnx import ops as onnx
 from dialects.onnx.call import axes_of
 from dialects.onnx.values import constant_of
@@ -101,15 +103,16 @@ def product(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
     axes = axes_in(f)
     sizes = [] if axes is None else [f.x.shape[axis] for axis in axes]
     known = [size for size in sizes if isinstance(size, int)]
-    if axes is None or len(known) < len(sizes):
-        return (_product_by_zeros(f, g[0]), ZERO)
-    if not axes or math.prod(known) < 2:
+    if axes is None:
+        raise refusal("axes", given="known at run time only", expected="a constant")
+    static = len(known) == len(sizes)
+    if not axes or (static and math.prod(known) < 2):
         return (repeated(g[0], f), ZERO)
     rest = [axis for axis in range(f.x.rank) if axis not in axes]
     perm = [*rest, *axes]
     moved = f.x.apply(onnx.TransposeOp, perm=perm)
     flat = moved.apply(onnx.ReshapeOp, e.ints([*[0] * len(rest), -1])) if len(axes) > 1 else moved
-    others = _others(flat, math.prod(known))
+    others = _others(flat, math.prod(known)) if static else _others_by_mask(flat)
     back = others.apply(onnx.ReshapeOp, e.shape(moved)) if len(axes) > 1 else others
     back = back.apply(onnx.TransposeOp, perm=[perm.index(axis) for axis in range(f.x.rank)])
     return (kept(g[0], f) * back.assumed(f.x.shape), ZERO)
@@ -158,19 +161,18 @@ def _joined(parts: Sequence[Expr]) -> Expr:
     return e(e.emit(onnx.ConcatOp([part.value for part in parts], axis=parts[0].rank - 1)))
 
 
-def _product_by_zeros(f: Forward, g: Expr) -> Expr:
-    """y / x where no element is 0; for the only 0, the product of the others; else 0.
+def _others_by_mask(x: Expr) -> Expr:
+    """`_others` of a count that only run time knows: a row for each element, in which that one is 1.
 
-    For a count that only run time knows. Its own derivative is right where no element is 0.
+    So many times the memory of x, but its derivatives are right at zeros, too: they are those of products.
     """
-    zero = f.x.equals(0)
-    safe = zero.where(f.e.filled(1, f.x), f.x)
-    count = summed(zero.cast(f.x.dtype), f)
-    noop = f.value("noop_with_empty_axes", 0)
-    product = safe.apply(onnx.ReduceProdOp, f.operand(1), keepdims=1, noop_with_empty_axes=noop)
-    alone = count.equals(zero.cast(f.x.dtype)).cast(f.x.dtype)
-    few = (count <= 1).cast(f.x.dtype)
-    return kept(g, f) * few * alone * product / safe
+    emit = x.e.emit
+    last, zero, one = (emit.constant(np.array(value, np.int64)) for value in (-1, 0, 1))
+    count = emit(onnx.GatherOp(emit(onnx.ShapeOp(x.value)), last, axis=0))
+    index = x.e(emit(onnx.RangeOp(zero, count, one)))
+    own = index.apply(onnx.UnsqueezeOp, x.e.ints([1])).equals(index)
+    rows = own.where(x.e.scalar(1, x), x.apply(onnx.UnsqueezeOp, x.e.ints([-2])))
+    return rows.apply(onnx.ReduceProdOp, x.e.ints([-1]), keepdims=0)
 
 
 def _norm(f: Forward) -> Expr:

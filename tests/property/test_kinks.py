@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from support.vjp_problems import P, Problem, module_of
 
+import gradc
 from dialects.evaluate import evaluate
 from passes.differentiate import Request, differentiate
 
@@ -61,3 +62,17 @@ def test_the_sum_of_the_gradient_differentiated_at_a_kink(problem: Problem, x, w
     again = Request(of=["grad_x0"], wrt=["x0"], reduce="sum", allow_unused=True)
     differentiate(module, again)
     np.testing.assert_allclose(evaluate(module, [np.array(x, NUMBER)])[0], want)
+
+
+def test_the_second_derivative_of_a_product_of_unknown_length_at_a_zero(tmp_path):
+    """x y z at x = 0 along x: the gradient (y z, 0, 0) changes by (0, z, y)."""
+    path = tmp_path / "product.mlir"
+    path.write_text("""
+        func.func @main(%x: tensor<?x?xf64>) -> tensor<?x1xf64> {
+          %a = onnx.Constant dense<1> : tensor<1xi64>
+          %y = onnx.ReduceProd %x, %a {keepdims = 1} : (tensor<?x?xf64>, tensor<1xi64>) -> tensor<?x1xf64>
+          func.return %y : tensor<?x1xf64>
+        }""")
+    product = gradc.hvp(path, wrt="x", reduce="sum")
+    fed = {"x": np.array([[0.0, 2, 3]]), "tangent_x": np.array([[1.0, 0, 0]])}
+    np.testing.assert_array_equal(product.run(fed)["hvp_x"], [[0, 3, 2]])
