@@ -255,7 +255,7 @@ def _weights(call: Call, place: Fraction, size: int) -> list[tuple[int, float]]:
         return [(low, 1 - part), (low + 1, part)]
     if mode != "cubic":
         raise violation("mode", given=mode)
-    taps = [(low + i, _cubic(abs(part - i), call.attribute("cubic_coeff_a", -0.75))) for i in range(-1, 3)]
+    taps = [(low + i, keys(abs(part - i), call.attribute("cubic_coeff_a", -0.75))) for i in range(-1, 3)]
     if not call.attribute("exclude_outside", 0):
         return taps
     taps = [(x, weight) for x, weight in taps if 0 <= x < size]
@@ -278,7 +278,7 @@ def _nearest(mode: str, place: Fraction) -> int:
             raise violation("nearest_mode", given=mode)
 
 
-def _cubic(t: float, a: float) -> float:
+def keys(t: float, a: float) -> float:
     """Keys' kernel at a distance of t in [0, 2]."""
     if t <= 1:
         return ((a + 2) * t - (a + 3)) * t * t + 1
