@@ -107,6 +107,9 @@ class Forward:
 
 Rule: TypeAlias = Callable[[Forward, Sequence[Expr], Operators], Sequence[Gradient]]
 
+Body: TypeAlias = Callable[[Forward, Operators], Sequence[Expr]]
+"""The results of an op, made of ops that have rules."""
+
 
 def refusal(what: str, given: object = None, expected: object = None, hint: str = "") -> UnsupportedError:
     """The error for a form of an op that its rule does not cover; the walk says which op it is."""

@@ -62,7 +62,6 @@ REFUSED: Mapping[str, str] = MappingProxyType(
 
 OWED: frozenset[str] = frozenset(
     (
-        "AffineGrid",
         "Attention",
         "CausalConvWithState",
         "Col2Im",
@@ -72,7 +71,6 @@ OWED: frozenset[str] = frozenset(
         "DequantizeLinear",
         "GRU",
         "GlobalLpPool",
-        "GridSample",
         "If",
         "LSTM",
         "LinearAttention",

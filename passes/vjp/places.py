@@ -8,6 +8,7 @@ import numpy as np
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.values import constant_of
+from dialects.support.dtypes import of_mlir
 from passes.emit.expressions import Expr
 from passes.vjp.slices import padded, size_of, vector
 
@@ -73,3 +74,10 @@ def counted(size: int | Expr, like: Expr) -> Expr:
         return e(e.emit.constant(np.arange(size, dtype=np.int64)))
     zero, one = (e.scalar(i, size) for i in (0, 1))
     return zero.apply(onnx.RangeOp, size.apply(onnx.SqueezeOp, e.ints([0])), one)
+
+
+def numpy_of(value: Expr) -> np.dtype:
+    """The dtype of a value, as numpy has it."""
+    dtype = of_mlir(value.dtype)
+    assert dtype is not None
+    return dtype.numpy

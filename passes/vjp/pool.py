@@ -15,13 +15,13 @@ import numpy as np
 from dialects.grad.geometry import ConvAxis, Window
 from dialects.onednn.windows import same_pads
 from dialects.onnx import ops as onnx
-from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import static
 from passes.emit.expressions import Expr, Operators
 from passes.emit.shape_math import ShapeMath
 from passes.emit.tensors import product, reshape, size_of
 from passes.vjp.conv import Convolution
 from passes.vjp.forward import Forward, Gradient, Rule, refusal
+from passes.vjp.places import numpy_of
 
 
 def max_pool(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
@@ -41,13 +41,7 @@ def scattered(g: Expr, places: Expr, like: Expr, e: Operators) -> Expr:
 
 
 def _zeros(sizes: Expr, like: Expr, e: Operators) -> Expr:
-    return sizes.apply(onnx.ConstantOfShapeOp, value=np.zeros(1, _numpy(like)))
-
-
-def _numpy(value: Expr) -> np.dtype:
-    dtype = of_mlir(value.dtype)
-    assert dtype is not None
-    return dtype.numpy
+    return sizes.apply(onnx.ConstantOfShapeOp, value=np.zeros(1, numpy_of(like)))
 
 
 def global_max_pool(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
@@ -83,7 +77,7 @@ def average_pool(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradie
     count = channels if isinstance(channels, int) else 1
     if not known:
         x, shares = _one_channel(x, e), _one_channel(shares, e)
-    ones = e(e.emit.constant(np.ones((count, 1, *kernel), _numpy(shares))))
+    ones = e(e.emit.constant(np.ones((count, 1, *kernel), numpy_of(shares))))
     found = Convolution(fitting, count).by_image(shares, ones, x)
     return (found if known else found.apply(onnx.ReshapeOp, e.shape(f.x)),)
 
@@ -143,7 +137,7 @@ def _count(f: Forward, axis: ConvAxis, x: object, y: object, index: int, g: Expr
         counts = ((places >= low) & (places < high)).sum(1).clip(1)
         if (counts == window.kernel).all():
             return window.kernel
-        return e(e.emit.constant(counts.astype(_numpy(g)).reshape(1, 1, *column)))
+        return e(e.emit.constant(counts.astype(numpy_of(g)).reshape(1, 1, *column)))
     if includes:
         return window.kernel
     return _run_time_count(f, axis, index, g, e).apply(onnx.ReshapeOp, e.ints([1, 1, *column]))

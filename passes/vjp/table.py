@@ -6,8 +6,21 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
 from dialects.onnx import traits
-from passes.vjp import conv, index, linear, losses, norm, pointwise, pool, ranges, reduce, resize, shape
-from passes.vjp.forward import Rule
+from passes.vjp import (
+    conv,
+    index,
+    linear,
+    losses,
+    norm,
+    pointwise,
+    pool,
+    ranges,
+    reduce,
+    resize,
+    sampling,
+    shape,
+)
+from passes.vjp.forward import Body, Rule
 
 RULES: Mapping[str, Rule] = MappingProxyType(
     {
@@ -21,10 +34,14 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         **ranges.RULES,
         **reduce.RULES,
         **resize.RULES,
+        **sampling.RULES,
         **shape.RULES,
     }
 )
 """ONNX op -> its rule."""
+
+BODIES: Mapping[str, Body] = MappingProxyType({**sampling.BODIES})
+"""ONNX op without a rule of its own -> the ops that stand for it, through which the walk goes."""
 
 GRADIENT_RULES: Mapping[str, Rule] = MappingProxyType({**conv.GRADIENT_RULES, **resize.GRADIENT_RULES})
 """Canonical gradient, that rules emit -> its rule."""

@@ -24,9 +24,9 @@ from dialects.support.findings import Finding, places
 from dialects.support.shapes import element_type_of, shape_of
 from passes.emit.captured import uses_by
 from passes.emit.expressions import Expr, Operators
-from passes.vjp.forward import ZERO, Forward, Rule, Zero, refusal
+from passes.vjp.forward import ZERO, Body, Forward, Gradient, Rule, Zero, refusal
 from passes.vjp.listed import REASONS, REFUSED
-from passes.vjp.table import GRADIENT_RULES, RULES, is_repeated
+from passes.vjp.table import BODIES, GRADIENT_RULES, RULES, is_repeated
 from passes.vjp.unbroadcast import unbroadcast
 
 FLOATS = ("f16", "bf16", "f32", "f64")
@@ -166,10 +166,30 @@ def _rule(op: Operation) -> tuple[Rule, Sequence[SSAValue | None], Mapping[str, 
         )
     if not isinstance(op, OnnxOp):
         raise refusal("only ops of ONNX's standard domain have derivatives")
-    rule = RULES.get(op.onnx_name())
+    rule, body = RULES.get(op.onnx_name()), BODIES.get(op.onnx_name())
+    if body is not None:
+        rule = through(body)
     if rule is None:
         raise refusal(REFUSED.get(op.onnx_name(), "gradc has no derivative of it yet"))
     return rule, op.onnx_inputs(), op.onnx_attributes()
+
+
+def through(body: Body) -> Rule:
+    """The rule of an op that other ops stand for: the walk goes through these.
+
+    What is emitted of them and not needed by a gradient is read by nobody, and goes away.
+    """
+
+    def rule(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+        first = len(e.emit.ops)
+        results = body(f, e)
+        made = e.emit.ops[first:]
+        wanted = {x.value for i, x in enumerate(f.operands) if x is not None and f.wants(i)}
+        seeds = [(result.value, g[i]) for i, result in enumerate(results) if f.is_read(i)]
+        found = Walk(e, made, wanted).gradients(seeds)
+        return [ZERO if x is None else found.pop(x.value, ZERO) for x in f.operands]
+
+    return rule
 
 
 def _check_types(values: Iterable[SSAValue]) -> None:

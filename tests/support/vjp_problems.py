@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp, f64
+from xdsl.dialects.builtin import ModuleOp, f32, f64
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region, SSAValue
 
@@ -55,10 +55,10 @@ def P(op: str, *operands: Any, results: int | None = None, low=-2.0, high=2.0, *
     return Problem(op, operands, attributes, results, low, high)
 
 
-def module_of(problem: Problem) -> tuple[ModuleOp, list[np.ndarray]]:
-    """A function of the problem's op, and values for its inputs."""
+def module_of(problem: Problem, floats: type = np.float64) -> tuple[ModuleOp, list[np.ndarray]]:
+    """A function of the problem's op, and values for its inputs, of which `floats` is the dtype."""
     rng = np.random.default_rng(zlib.crc32(str(problem).encode()))
-    arrays = [_array(operand, problem, rng) for operand in problem.operands]
+    arrays = [_in_dtype(_array(operand, problem, rng), floats) for operand in problem.operands]
     is_input = [isinstance(o, tuple) or (problem.given and o is not None) for o in problem.operands]
     inputs = [a for a, is_one in zip(arrays, is_input, strict=True) if is_one]
     block, e = Block(arg_types=[_type(a, problem.sizes) for a in inputs]), Operators()
@@ -84,6 +84,10 @@ def _array(operand: Any, problem: Problem, rng: np.random.Generator) -> Any:
     return rng.uniform(problem.low, problem.high, operand)
 
 
+def _in_dtype(array: Any, floats: type) -> Any:
+    return array.astype(floats) if array is not None and array.dtype == np.float64 else array
+
+
 def _type(array: np.ndarray, sizes: str):
     dtype = of_numpy(array.dtype)
     assert dtype is not None
@@ -103,7 +107,7 @@ def _applied(problem: Problem, values: list[SSAValue | None], e: Operators) -> S
     results = e.emit.all(cls(*given, **extra, **problem.attributes))
     if problem.op == "BatchNormalization" and "training_mode" not in problem.attributes:
         return results[:1]  # the others are those of training
-    return [result for result in results if element_type_of(result) == f64]
+    return [result for result in results if element_type_of(result) in (f32, f64)]
 
 
 B = np.array
@@ -268,6 +272,20 @@ POOL = (
     P("AveragePool", (1, 2, 6), kernel_shape=[2], strides=[2]),
 )
 
+SAMPLING = (
+    *(
+        P("GridSample", (2, 2, 3, 4), (2, 2, 3, 2), mode=mode, padding_mode=how, align_corners=corners)
+        for mode in ("linear", "nearest", "cubic")
+        for how in ("zeros", "border", "reflection")
+        for corners in (0, 1)
+    ),
+    P("GridSample", (1, 2, 2, 3, 2), (1, 2, 1, 2, 3), padding_mode="reflection"),
+    P("GridSample", (2, 1, 5), (2, 4, 1), padding_mode="border"),
+    P("AffineGrid", (2, 2, 3), C(2, 1, 3, 4)),
+    P("AffineGrid", (2, 2, 3), C(2, 1, 3, 1)),
+    P("AffineGrid", (2, 3, 4), C(2, 1, 2, 3, 2), align_corners=1),
+)
+
 _UNUSUAL = {"cubic", "half_pixel_symmetric", "pytorch_half_pixel", "ceil"}
 """Words of a Resize that is refused where sizes are unknown."""
 
@@ -328,6 +346,7 @@ def problems() -> Iterator[Problem]:
         *CONV,
         *CONV_OF_DATA,
         *POOL,
+        *SAMPLING,
     ):
         problem = VALUES.get(problem.op, lambda p: p)(problem)
         yield problem
@@ -338,5 +357,5 @@ def problems() -> Iterator[Problem]:
             yield replace(problem, given=True, sizes="unknown")
 
 
-GIVEN = ("Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND", "Compress")
+GIVEN = ("Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND", "Compress", "AffineGrid")
 """The ops whose integers are data."""
