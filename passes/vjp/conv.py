@@ -7,7 +7,7 @@ all of them are made of the convolution, of its two gradients, and of nothing el
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from dialects.grad.conv import conv_backward_data, take_window
@@ -15,7 +15,7 @@ from dialects.grad.conv_weights import conv_backward_weights
 from dialects.grad.geometry import ConvAxis, conv_axes
 from dialects.onednn.windows import same_pads
 from dialects.onnx import ops as onnx
-from dialects.support import shapes
+from dialects.support import layouts, shapes
 from dialects.support.shapes import Dim
 from passes.emit.expressions import Expr, Operators
 from passes.emit.shape_math import ShapeMath
@@ -183,7 +183,7 @@ def backward_weights(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gr
     diff_dst = f.operand(1)
     assert diff_dst is not None
     lists = (f.value(name) for name in ("kernel", "strides", "dilations", "pads_begin", "pads_end"))
-    convolution = _checked(f, Convolution(conv_axes(*lists), f.value("groups")))
+    convolution = Convolution(conv_axes(*lists), f.value("groups"))
     image = convolution.by_image(diff_dst, g[0], f.x) if f.wants(0) else ZERO
     return (image, convolution.applied(f.x, g[0]) if f.wants(1) else ZERO)
 
@@ -201,13 +201,30 @@ def window_taken(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradie
 
 def _canonical(f: Forward) -> Convolution:
     lists = (f.value(name) for name in ("strides", "dilations", "pads_begin", "pads_end"))
-    return _checked(f, Convolution(conv_axes(_kernel(f), *lists), f.value("groups")))
+    return Convolution(conv_axes(_kernel(f), *lists), f.value("groups"))
 
 
-def _checked(f: Forward, convolution: Convolution) -> Convolution:
-    if f.value("layout") != "NCX":
-        raise refusal("layout", given=f.value("layout"), expected="NCX")
-    return convolution
+def in_any_layout(rule: Rule, *, laid_out: int, laid_out_result: bool) -> Rule:
+    """The rule, which knows NCX only, of an op whose first operands, and maybe its result, have a layout."""
+
+    def moved(x: Expr, source: str, target: str) -> Expr:
+        return x.apply(onnx.TransposeOp, perm=layouts.permutation(source, target, x.rank - 2))
+
+    def laid_out_rule(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+        layout = f.value("layout")
+        if layout == "NCX":
+            return rule(f, g, e)
+        operands = [
+            moved(x, layout, "NCX") if i < laid_out and x is not None else x for i, x in enumerate(f.operands)
+        ]
+        inner = replace(f, operands=operands, results=[None])
+        found = rule(inner, [moved(g[0], layout, "NCX")] if laid_out_result else g, e)
+        return [
+            moved(x, "NCX", layout) if i < laid_out and isinstance(x, Expr) else x
+            for i, x in enumerate(found)
+        ]
+
+    return laid_out_rule
 
 
 RULES: Mapping[str, Rule] = MappingProxyType({"Conv": conv, "ConvTranspose": conv_transpose})
@@ -215,9 +232,11 @@ RULES: Mapping[str, Rule] = MappingProxyType({"Conv": conv, "ConvTranspose": con
 
 GRADIENT_RULES: Mapping[str, Rule] = MappingProxyType(
     {
-        "grad.conv_backward_data": backward_data,
-        "grad.conv_transpose_backward_data": transpose_backward_data,
-        "grad.conv_backward_weights": backward_weights,
+        "grad.conv_backward_data": in_any_layout(backward_data, laid_out=1, laid_out_result=True),
+        "grad.conv_transpose_backward_data": in_any_layout(
+            transpose_backward_data, laid_out=1, laid_out_result=True
+        ),
+        "grad.conv_backward_weights": in_any_layout(backward_weights, laid_out=2, laid_out_result=False),
         "grad.take_window": window_taken,
     }
 )

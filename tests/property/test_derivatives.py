@@ -9,17 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.adjoint import is_adjoint
 from support.vjp_problems import Problem, module_of, problems
-from xdsl.dialects.builtin import ModuleOp
 
-from dialects.evaluate import evaluate
 from dialects.onnx.ops import op_names
-from dialects.support.entry import entry_function, input_names, set_names
-from passes.differentiate import Request, differentiate
 from passes.vjp import listed
 from passes.vjp.table import BODIES, RULES
-
-STEP = 1e-5
 
 
 def test_every_op_has_a_rule_or_a_reason():
@@ -45,43 +40,3 @@ def test_a_rule_is_the_adjoint_and_so_is_that_of_what_it_gives(problem: Problem)
     strict = problem.sizes == "unknown"  # the other form of a mask
     gradient, cotangents = is_adjoint(module, inputs, rng, strict)
     is_adjoint(gradient, [*inputs, *cotangents], rng, strict)
-
-
-def is_adjoint(
-    module: ModuleOp, inputs: list[np.ndarray], rng: np.random.Generator, strict: bool
-) -> tuple[ModuleOp, list[np.ndarray]]:
-    """Hold the gradient of all results by all floats against differences; it, and its cotangents."""
-    module.verify()
-    ahead, behind, directions = [], [], []
-    for array in inputs:
-        direction = rng.normal(size=array.shape) if array.dtype == np.float64 else None
-        directions.append(direction)
-        ahead.append(array if direction is None else array + STEP * direction)
-        behind.append(array if direction is None else array - STEP * direction)
-    results = evaluate(module, inputs)
-    cotangents = [rng.normal(size=result.shape) for result in results]
-    moved = zip(cotangents, evaluate(module, ahead), evaluate(module, behind), strict=True)
-    products = [u * (a - b) / (2 * STEP) for u, a, b in moved]
-    want, scale = sum(p.sum() for p in products), sum(np.abs(p).sum() for p in products)
-
-    gradient = module.clone()
-    names = [f"y{i}" for i in range(len(results))]
-    _name_results(gradient, names)
-    differentiate(gradient, Request(of=names, cotangents=True, allow_unused=True), strict_ieee=strict)
-    gradient.verify()
-    found = iter(evaluate(gradient, [*inputs, *cotangents]))
-    got = 0.0
-    for array, direction in zip(inputs, directions, strict=True):
-        if direction is None:
-            continue
-        one = next(found)
-        assert one.shape == array.shape
-        assert one.dtype == array.dtype
-        got += (one * direction).sum()
-    assert abs(want - got) <= 2e-6 * (scale + 1e-3), (want, got)
-    return gradient, cotangents
-
-
-def _name_results(module: ModuleOp, names: list[str]) -> None:
-    function = entry_function(module)
-    set_names(function, [f"in{i}" for i in range(len(input_names(function)))], names)
