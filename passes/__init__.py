@@ -9,6 +9,7 @@ PASS_NAMES = (
     "materialize-constants",
     "infer-types",
     "name-sizes",
+    "unpack-sequences",
     "differentiate",
     "resolve-auto-pad",
     "canonicalize-layout",

@@ -41,6 +41,8 @@ from dialects.support.shapes import static
 from passes.emit.expressions import Expr, Operators
 from passes.emit.rewriting import simplify
 from passes.emit.size_names import name_sizes
+from passes.infer_types import InferTypesPass
+from passes.unpack_sequences import UnpackSequencesPass, unpack_sequences
 from passes.vjp.listed import REASONS
 from passes.vjp.values import Held, base_of, named_values, part_of
 from passes.vjp.walk import Walk, is_float, is_size, may_carry, read_by
@@ -112,6 +114,7 @@ class _Differentiation:
 
     def write(self) -> Gradients:
         function, request = entry_function(self.module), self.request
+        UnpackSequencesPass().apply(Context(), self.module)
         inputs, outputs = input_names(function), output_names(function)
         values = named_values(function)
         of_names = request.of or _default_of(function, outputs)
@@ -157,9 +160,13 @@ class _Differentiation:
         _return(function, Operators(), kept)
         update_function_type(function)
         name_sizes(self.module)
-        if all(isinstance(value, BlockArgument) for value in wrt):
+        if not all(isinstance(value, BlockArgument) for value in wrt):
+            return
+        simplify(Context(), self.module)
+        if unpack_sequences(self.module):  # by positions that were not constants before
+            InferTypesPass().apply(Context(), self.module)
             simplify(Context(), self.module)
-            name_sizes(self.module)
+        name_sizes(self.module)
 
     def _chosen(self, what: str, names: Sequence[str], values: Mapping[str, SSAValue]) -> dict[str, SSAValue]:
         """The values of the names, which are floats."""

@@ -42,7 +42,7 @@ REASONS: Mapping[str, str] = MappingProxyType(
 )
 """ONNX op -> why its derivative is 0 wherever it has one."""
 
-_SEQUENCES = "sequences and optionals are not differentiated"
+_SEQUENCES = "of a sequence or an optional only run time knows what stands in it, or where"
 
 REFUSED: Mapping[str, str] = MappingProxyType(
     {

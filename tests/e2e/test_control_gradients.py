@@ -1,0 +1,75 @@
+"""Gradients through sequences and control flow: by numpy in float64, twice, and on onnxruntime in f32."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.adjoint import is_adjoint
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.parser import Parser
+
+import dialects
+import gradc
+from dialects.evaluate import evaluate
+from passes.differentiate import Request, differentiate
+
+DATA = Path(__file__).parents[1] / "data" / "control"
+
+Given = tuple[int, ...] | np.ndarray
+"""The shape of random floats, or the value of what is no float."""
+
+
+CALLS: dict[str, Sequence[tuple[Given, ...]]] = {
+    "map_over_a_sequence": [((2, 3), (2, 3))],
+    "sequence": [((2, 5), (2, 5)), ((0, 5), (0, 5))],
+}
+"""The functions of tests/data/control, and what each is called with."""
+
+
+def module_of(name: str, dtype: str = "f64") -> ModuleOp:
+    text = (DATA / f"{name}.mlir").read_text(encoding="utf-8")
+    module = Parser(dialects.context(), text.replace("f64", dtype)).parse_module()
+    module.verify()
+    return module
+
+
+def inputs_of(call: tuple[Given, ...]) -> list[np.ndarray]:
+    rng = np.random.default_rng(0)
+    return [rng.normal(size=given) if isinstance(given, tuple) else given for given in call]
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_gradient_and_that_of_it(name: str):
+    for call in CALLS[name]:
+        rng, inputs = np.random.default_rng(1), inputs_of(call)
+        gradient, cotangents = is_adjoint(module_of(name), inputs, rng, strict=False)
+        if any(array.size for array in inputs if array.dtype == np.float64):
+            is_adjoint(gradient, [*inputs, *cotangents], rng, strict=False)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_gradient_on_onnxruntime(name: str):
+    exact, module = module_of(name), module_of(name, "f32")
+    for one in (exact, module):
+        found = differentiate(one, Request(cotangents=True))
+    compiled = gradc.compile(module)
+    for call in CALLS[name]:
+        rng, inputs = np.random.default_rng(1), inputs_of(call)
+        results = evaluate(module_of(name), inputs)
+        given = [*inputs, *(rng.normal(size=result.shape) for result in results)]
+        names = [info.name for info in compiled.inputs]
+        got = compiled.run(dict(zip(names, map(_narrow, given), strict=True)))
+        for key, want in zip(found.gradients.values(), evaluate(exact, given), strict=True):
+            assert got[key].shape == want.shape, key
+            np.testing.assert_allclose(got[key], want, rtol=1e-4, atol=1e-5, err_msg=key)
+
+
+def _narrow(array: np.ndarray) -> np.ndarray:
+    return array.astype(np.float32) if array.dtype == np.float64 else array
+
+
+def test_every_function_is_called():
+    assert sorted(CALLS) == sorted(path.stem for path in DATA.glob("*.mlir"))

@@ -1,0 +1,76 @@
+// RUN: gradc-opt %s -p unpack-sequences | filecheck %s
+
+// Positions count from the end where they are negative.
+func.func @places(%x: tensor<2x3xf32>, %y: tensor<2x3xf32>, %z: tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<*xf32>, tensor<i64>) {
+  %last = onnx.Constant dense<-1> : tensor<i64>
+  %0 = onnx.SequenceConstruct %x, %y : (tensor<2x3xf32>, tensor<2x3xf32>) -> !onnx.seq<tensor<2x3xf32>>
+  %1 = onnx.SequenceInsert %0, %z, %last : (!onnx.seq<tensor<2x3xf32>>, tensor<2x3xf32>, tensor<i64>) -> !onnx.seq<tensor<2x3xf32>>
+  %2 = onnx.SequenceErase %1, %last : (!onnx.seq<tensor<2x3xf32>>, tensor<i64>) -> !onnx.seq<tensor<2x3xf32>>
+  %at = onnx.SequenceAt %2, %last : (!onnx.seq<tensor<2x3xf32>>, tensor<i64>) -> tensor<2x3xf32>
+  %all = onnx.ConcatFromSequence %1 {axis = -1} : (!onnx.seq<tensor<2x3xf32>>) -> tensor<*xf32>
+  %n = onnx.SequenceLength %2 : (!onnx.seq<tensor<2x3xf32>>) -> tensor<i64>
+  func.return %at, %all, %n : tensor<2x3xf32>, tensor<*xf32>, tensor<i64>
+}
+// CHECK-LABEL: func.func @places(
+// CHECK-NEXT: %last = onnx.Constant dense<-1> : tensor<i64>
+// CHECK-NEXT: %at = onnx.Identity %z : (tensor<2x3xf32>) -> tensor<2x3xf32>
+// CHECK-NEXT: %all = onnx.Concat %x, %z, %y {axis = -1} : (tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x9xf32>
+// CHECK-NEXT: %n = onnx.Constant dense<2> : tensor<i64>
+// CHECK-NEXT: func.return %at, %all, %n : tensor<2x3xf32>, tensor<2x9xf32>, tensor<i64>
+
+func.func @stack_of_parts(%x: tensor<?x5xf32>) -> tensor<*xf32> {
+  %two = onnx.Constant dense<[2, 2, 1]> : tensor<3xi64>
+  %0 = onnx.SplitToSequence %x, %two {axis = 1} : (tensor<?x5xf32>, tensor<3xi64>) -> !onnx.seq<tensor<*xf32>>
+  %1 = onnx.SequenceErase %0 : (!onnx.seq<tensor<*xf32>>) -> !onnx.seq<tensor<*xf32>>
+  %2 = onnx.SequenceMap %1 body {
+  ^bb0(%a: tensor<*xf32>):
+    %b = onnx.Neg %a : (tensor<*xf32>) -> tensor<*xf32>
+    onnx.Yield %b : tensor<*xf32>
+  } : (!onnx.seq<tensor<*xf32>>) -> !onnx.seq<tensor<*xf32>>
+  %3 = onnx.ConcatFromSequence %2 {axis = 0, new_axis = 1} : (!onnx.seq<tensor<*xf32>>) -> tensor<*xf32>
+  func.return %3 : tensor<*xf32>
+}
+// CHECK-LABEL: func.func @stack_of_parts(
+// CHECK-NEXT: %two = onnx.Constant dense<[2, 2, 1]> : tensor<3xi64>
+// CHECK-NEXT: %0 = onnx.Constant dense<[2, 2, 1]> : tensor<3xi64>
+// CHECK-NEXT: %1, %2, %3 = onnx.Split %x, %0 {axis = 1} : (tensor<?x5xf32>, tensor<3xi64>) -> (tensor<?x2xf32>, tensor<?x2xf32>, tensor<?x1xf32>)
+// CHECK-NEXT: %b = onnx.Neg %1 : (tensor<?x2xf32>) -> tensor<?x2xf32>
+// CHECK-NEXT: %b_1 = onnx.Neg %2 : (tensor<?x2xf32>) -> tensor<?x2xf32>
+// CHECK-NEXT: %4 = onnx.Constant dense<0> : tensor<1xi64>
+// CHECK-NEXT: %5 = onnx.Unsqueeze %b, %4 : (tensor<?x2xf32>, tensor<1xi64>) -> tensor<1x?x2xf32>
+// CHECK-NEXT: %6 = onnx.Unsqueeze %b_1, %4 : (tensor<?x2xf32>, tensor<1xi64>) -> tensor<1x?x2xf32>
+// CHECK-NEXT: %7 = onnx.Concat %5, %6 {axis = 0} : (tensor<1x?x2xf32>, tensor<1x?x2xf32>) -> tensor<2x?x2xf32>
+// CHECK-NEXT: func.return %7 : tensor<2x?x2xf32>
+
+func.func @parts_without_their_axis(%x: tensor<2x3xf32>) -> tensor<*xf32> {
+  %0 = onnx.SplitToSequence %x {axis = 0, keepdims = 0} : (tensor<2x3xf32>) -> !onnx.seq<tensor<*xf32>>
+  %1 = onnx.Optional %0 : (!onnx.seq<tensor<*xf32>>) -> !onnx.opt<!onnx.seq<tensor<*xf32>>>
+  %2 = onnx.OptionalGetElement %1 : (!onnx.opt<!onnx.seq<tensor<*xf32>>>) -> !onnx.seq<tensor<*xf32>>
+  %one = onnx.Constant dense<1> : tensor<i64>
+  %3 = onnx.SequenceAt %2, %one : (!onnx.seq<tensor<*xf32>>, tensor<i64>) -> tensor<*xf32>
+  func.return %3 : tensor<*xf32>
+}
+// CHECK-LABEL: func.func @parts_without_their_axis(
+// CHECK-NEXT: %0 = onnx.Constant dense<1> : tensor<2xi64>
+// CHECK-NEXT: %1, %2 = onnx.Split %x, %0 {axis = 0} : (tensor<2x3xf32>, tensor<2xi64>) -> (tensor<1x3xf32>, tensor<1x3xf32>)
+// CHECK-NEXT: %3 = onnx.Constant dense<0> : tensor<1xi64>
+// CHECK-NEXT: %4 = onnx.Squeeze %1, %3 : (tensor<1x3xf32>, tensor<1xi64>) -> tensor<3xf32>
+// CHECK-NEXT: %5 = onnx.Squeeze %2, %3 : (tensor<1x3xf32>, tensor<1xi64>) -> tensor<3xf32>
+// CHECK-NEXT: %one = onnx.Constant dense<1> : tensor<i64>
+// CHECK-NEXT: %6 = onnx.Identity %5 : (tensor<3xf32>) -> tensor<3xf32>
+// CHECK-NEXT: func.return %6 : tensor<3xf32>
+
+// Where it stands only run time knows; so does a count of parts.
+func.func @stays(%x: tensor<?x3xf32>, %i: tensor<i64>) -> (tensor<?x3xf32>, tensor<*xf32>) {
+  %0 = onnx.SequenceConstruct %x, %x : (tensor<?x3xf32>, tensor<?x3xf32>) -> !onnx.seq<tensor<?x3xf32>>
+  %1 = onnx.SequenceAt %0, %i : (!onnx.seq<tensor<?x3xf32>>, tensor<i64>) -> tensor<?x3xf32>
+  %2 = onnx.SplitToSequence %x {axis = 0} : (tensor<?x3xf32>) -> !onnx.seq<tensor<*xf32>>
+  %3 = onnx.ConcatFromSequence %2 {axis = 0} : (!onnx.seq<tensor<*xf32>>) -> tensor<*xf32>
+  func.return %1, %3 : tensor<?x3xf32>, tensor<*xf32>
+}
+// CHECK-LABEL: func.func @stays(
+// CHECK-NEXT: %0 = onnx.SequenceConstruct %x, %x : (tensor<?x3xf32>, tensor<?x3xf32>) -> !onnx.seq<tensor<?x3xf32>>
+// CHECK-NEXT: %1 = onnx.SequenceAt %0, %i : (!onnx.seq<tensor<?x3xf32>>, tensor<i64>) -> tensor<?x3xf32>
+// CHECK-NEXT: %2 = onnx.SplitToSequence %x {axis = 0} : (tensor<?x3xf32>) -> !onnx.seq<tensor<*xf32>>
+// CHECK-NEXT: %3 = onnx.ConcatFromSequence %2 {axis = 0} : (!onnx.seq<tensor<*xf32>>) -> tensor<*xf32>
+// CHECK-NEXT: func.return %1, %3 : tensor<?x3xf32>, tensor<*xf32>
