@@ -8,8 +8,11 @@ from types import MappingProxyType
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.infer_nn import einsum_terms
+from dialects.support.shapes import Shape
 from passes.emit.expressions import Expr, Operators
 from passes.vjp.forward import ZERO, Forward, Gradient, Rule, refusal
+from passes.vjp.places import counted
+from passes.vjp.slices import size_of
 
 
 def matmul(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
@@ -85,8 +88,8 @@ def einsum(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
     operands = [operand for operand in f.operands if operand is not None]
     equation = f.value("equation")
     terms, result = einsum_terms(equation, [operand.rank for operand in operands])
-    if any(len(set(term)) < len(term) for term in (*terms, result)):
-        raise refusal("equation", given=equation, expected="no label twice in one term")
+    if len(set(result)) < len(result):
+        raise refusal("equation", given=equation, expected="no label twice in the result")
     letters = _letters([*terms, result])
     return [
         _of_operand(i, operands, terms, result, g[0], letters) if f.wants(i) else ZERO
@@ -109,19 +112,38 @@ def _of_operand(
     g: Expr,
     letters: Mapping[str, str],
 ) -> Expr:
-    """What only this operand has was summed up alone: the gradient is the same all along it."""
+    """What only this operand has was summed up alone: the gradient is the same all along it. Of labels that
+    it has twice, elements were taken from the diagonal."""
     e, operand, own = g.e, operands[index], terms[index]
     others = [i for i in range(len(operands)) if i != index]
     read = [result, *(terms[i] for i in others)]
-    kept = [label for label in own if any(label in term for term in read)]
+    first = [own.index(label) == axis for axis, label in enumerate(own)]
+    kept = [axis for axis, label in enumerate(own) if first[axis] and any(label in term for term in read)]
     left = ",".join("".join(letters[label] for label in term) for term in read)
-    equation = f"{left}->{''.join(letters[label] for label in kept)}"
+    equation = f"{left}->{''.join(letters[own[axis]] for axis in kept)}"
     values = [g.value, *(operands[i].value for i in others)]
     found = e(e.emit(onnx.EinsumOp(values, equation=equation)))
-    missing = [axis for axis, label in enumerate(own) if label not in kept]
-    if not missing:
-        return found
-    return found.apply(onnx.UnsqueezeOp, e.ints(missing)).apply(onnx.ExpandOp, e.shape(operand))
+    missing = [axis for axis in range(len(own)) if axis not in kept]
+    found = found.apply(onnx.UnsqueezeOp, e.ints(missing)) if missing else found
+    for axis in (axis for axis in missing if not first[axis]):
+        found = e.keep(found, _diagonal(operand, own.index(own[axis]), axis))
+    return found if _covers(found.shape, operand.shape) else found.apply(onnx.ExpandOp, e.shape(operand))
+
+
+def _covers(given: Shape, wanted: Shape) -> bool:
+    """Whether a shape is known to have, on each axis, the size that is wanted, or any where that is 1."""
+    return all(y == 1 or (x is not None and x == y) for x, y in zip(given, wanted, strict=True))
+
+
+def _diagonal(x: Expr, first: int, second: int) -> Expr:
+    """Where the indices of two axes are equal; the other axes are ones."""
+    e = x.e
+    row, column = (counted(size_of(x, axis), x) for axis in (first, second))
+    row, column = (
+        index.apply(onnx.UnsqueezeOp, e.ints([i for i in range(x.rank) if i != axis]))
+        for index, axis in ((row, first), (column, second))
+    )
+    return row.equals(column)
 
 
 RULES: Mapping[str, Rule] = MappingProxyType({"Einsum": einsum, "Gemm": gemm, "MatMul": matmul})

@@ -128,6 +128,11 @@ LINEAR = (
     P("Einsum", (2, 3, 4), equation="bij->i"),
     P("Einsum", (2, 5, 3), (1, 3, 4), equation="...ij,...jk->...ik"),
     P("Einsum", (3,), (4,), (3, 4), equation="i,j,ij"),
+    P("Einsum", (3, 3), (3,), equation="ii,i->"),
+    P("Einsum", (2, 3, 3, 2, 4), equation="ijjik->ik"),
+    P("Einsum", (3, 3), equation="ii"),
+    P("Einsum", (3, 4), (1, 4), equation="ij,ij->j"),
+    P("Einsum", (2, 2, 3), (2, 4), (), equation="i i ...,ik,->...k"),
 )
 _SMOOTH = ("Sum", "Mean", "L1", "L2", "SumSquare", "LogSumExp")
 REDUCE = (
