@@ -42,12 +42,7 @@ from dialects.onednn.interpolate import InterpolateBackwardOp
 from dialects.onednn.windows import known_pads
 from dialects.support import layouts
 from dialects.support.shapes import shape_of
-from passes.emit.expressions import Operators
-from passes.emit.rewriting import Emitter, replace, rewrite
-from passes.emit.shape_math import ShapeMath
-from passes.emit.templates import templates, write_alike
-from passes.onednn.rows import in_onnx
-from passes.onednn.run_time_pads import (
+from passes.conv.run_time_pads import (
     begin_of,
     conv_axes,
     convolved_everywhere,
@@ -55,6 +50,11 @@ from passes.onednn.run_time_pads import (
     padded,
     same_sides,
 )
+from passes.emit.expressions import Operators
+from passes.emit.rewriting import Emitter, replace, rewrite
+from passes.emit.shape_math import ShapeMath
+from passes.emit.templates import templates, write_alike
+from passes.onednn.rows import in_onnx
 from passes.resize.backward import ResizeAxis, emit_resize_backward
 
 _KNOWN = templates()

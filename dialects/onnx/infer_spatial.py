@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dialects.onnx.call import Call, axes_of
@@ -53,6 +53,34 @@ def window(call: Call, kernel: Sequence[Dim]) -> Window:
         end=explicit[rank:],
         auto_pad=auto_pad,
     )
+
+
+def with_explicit_pads(view: Window, sizes: Sequence[int]) -> Window:
+    """The window over known sizes with the pads that SAME stands for; the odd one is at the end of UPPER."""
+    if not view.auto_pad.startswith("SAME"):
+        return view
+    totals = []
+    for i, size in enumerate(sizes):
+        extent = view.extent(i)
+        assert extent is not None
+        totals.append(max((-(-size // view.strides[i]) - 1) * view.strides[i] + extent - size, 0))
+    return _halved(view, totals)
+
+
+def with_pads_for(view: Window, sizes: Sequence[int], wanted: Sequence[int], extra: Sequence[int]) -> Window:
+    """The window of a transposed convolution of known sizes with the pads that leave the wanted ones."""
+    totals = []
+    for i, (size, size_wanted) in enumerate(zip(sizes, wanted, strict=True)):
+        extent = view.extent(i)
+        assert extent is not None
+        totals.append(max(view.strides[i] * (size - 1) + extra[i] + extent - size_wanted, 0))
+    return _halved(view, totals)
+
+
+def _halved(view: Window, totals: Sequence[int]) -> Window:
+    less, more = (tuple(part) for part in zip(*((t // 2, t - t // 2) for t in totals), strict=True))
+    begin, end = (less, more) if view.auto_pad == "SAME_UPPER" else (more, less)
+    return replace(view, begin=begin, end=end)
 
 
 def _list(call: Call, name: str, length: int, least: int) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from ml_dtypes import finfo
 
 from dialects.onnx.call import Call, Tensor, axis_of
 from dialects.onnx.infer_nn import pool as pool_shape
-from dialects.onnx.infer_spatial import window
+from dialects.onnx.infer_spatial import window, with_explicit_pads
 from dialects.onnx.kernels_spatial import conv
 from dialects.onnx.operands import optional, sizes, value
 from dialects.support.diagnostics import UnsupportedError, violation
@@ -179,9 +179,7 @@ def _column_major(places: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 def _taps(call: Call, data: np.ndarray):
     """For each tap of the window, what it sees at each position, and where; -1 beyond the edge."""
     rank = data.ndim - 2
-    view = window(call, call.attribute("kernel_shape"))
-    if view.auto_pad != "NOTSET":
-        raise _unsupported(call, "auto_pad")
+    view = with_explicit_pads(window(call, call.attribute("kernel_shape")), data.shape[2:])
     counts = static(pool_shape(call)[0] or ())
     assert counts is not None
     least = -np.inf if data.dtype.kind not in "biu" else np.iinfo(data.dtype).min

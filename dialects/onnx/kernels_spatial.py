@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from dialects.onnx.call import Call, axes_of
-from dialects.onnx.infer_spatial import Window, window
+from dialects.onnx.infer_spatial import Window, window, with_explicit_pads, with_pads_for
 from dialects.onnx.infer_spatial import average_pool as average_pool_shape
 from dialects.onnx.infer_spatial import col2im as col2im_shape
 from dialects.onnx.infer_spatial import conv as conv_shape
@@ -37,10 +37,8 @@ def _unsupported(call: Call, attribute: str) -> UnsupportedError:
 
 
 def _window(call: Call, kernel: Sequence[int]) -> Window:
-    view = window(call, kernel)
-    if view.auto_pad != "NOTSET":
-        raise _unsupported(call, "auto_pad")
-    return view
+    """Over the spatial sizes of the first operand."""
+    return with_explicit_pads(window(call, kernel), _ints(call.operand(0).shape)[2:])
 
 
 def _ints(shape: Shape) -> Ints:
@@ -89,11 +87,12 @@ def conv(call: Call) -> list[np.ndarray]:
 
 def conv_transpose(call: Call) -> list[np.ndarray]:
     """Y[n, g, o, s x + d tap - pad] += X[n, g, c, x] W[g, c, o, tap]."""
-    if call.attribute("output_shape") is not None:
-        raise _unsupported(call, "output_shape")
     data, weights, group = _array(call, 0), _array(call, 1), call.attribute("group", 1)
-    view = _window(call, weights.shape[2:])
     shape = _ints(conv_transpose_shape(call)[0])
+    view = window(call, weights.shape[2:])
+    if call.attribute("output_shape") is not None or view.auto_pad.startswith("SAME"):
+        extra = call.attribute("output_padding", (0,) * view.rank)
+        view = with_pads_for(view, data.shape[2:], shape[2:], extra)
     data, weights = _grouped(data, group, 1), _grouped(weights, group, 0)
     whole = [size + view.pads(i) for i, size in enumerate(shape[2:])]
     # With output_padding the result may end after the last tap, without it not before.
@@ -145,7 +144,7 @@ def col2im(call: Call) -> list[np.ndarray]:
     """image[n, c, s p + d tap - pad] += data[n, c, tap, p]."""
     data = _array(call, 0)
     block = [int(x) for x in _array(call, 2)]
-    view, shape = _window(call, block), _ints(col2im_shape(call)[0])
+    view, shape = window(call, block), _ints(col2im_shape(call)[0])
     sizes = [size + view.pads(i) for i, size in enumerate(shape[2:])]
     extents = [(k - 1) * d + 1 for k, d in zip(block, view.dilations, strict=True)]
     spans = zip(sizes, extents, view.strides, strict=True)

@@ -22,11 +22,11 @@ from dialects.onednn.windows import known_pads
 from dialects.onnx import ops as onnx
 from dialects.support import layouts
 from dialects.support.shapes import shape_of
+from passes.conv.run_time_pads import conv_axes, convolved_everywhere, padded, same_sides
 from passes.emit.expressions import Expr, Operators
 from passes.emit.rewriting import Emitter
 from passes.emit.shape_math import ShapeMath
 from passes.onednn.channels import reordered
-from passes.onednn.run_time_pads import conv_axes, convolved_everywhere, padded, same_sides
 
 
 def convolution(op: ConvolutionForwardOp, e: Operators) -> Sequence[Expr]:

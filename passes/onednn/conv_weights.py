@@ -17,10 +17,10 @@ from dialects.onednn.windows import known_pads
 from dialects.onnx import ops as onnx
 from dialects.support import layouts
 from dialects.support.shapes import shape_of
+from passes.conv.run_time_pads import Sides, conv_axes, padded, same_sides
 from passes.conv.weight_gradients import Taps, by_taps
 from passes.emit.expressions import Expr, Operators
 from passes.emit.shape_math import ShapeMath
-from passes.onednn.run_time_pads import Sides, conv_axes, padded, same_sides
 
 
 def weights_gradient(op: WeightsGradientOp, e: Operators) -> Sequence[Expr]:

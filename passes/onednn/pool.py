@@ -23,10 +23,10 @@ from dialects.onednn.windows import known_pads, positions
 from dialects.onnx import ops as onnx
 from dialects.support import layouts
 from dialects.support.shapes import Dim
+from passes.conv.run_time_pads import Sides, padded, same_sides
 from passes.emit.expressions import Expr, Operators
 from passes.emit.shape_math import ShapeMath
 from passes.onednn.channels import reordered
-from passes.onednn.run_time_pads import Sides, padded, same_sides
 
 
 def average(op: AveragePoolingOp, e: Operators) -> Sequence[Expr]:

@@ -15,10 +15,10 @@ from dialects.onnx import ops as onnx
 from dialects.support import layouts, shapes
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import Dim, element_type_of, shape_of
+from passes.conv.run_time_pads import Sides, padded, same_sides
 from passes.emit.expressions import Expr, Operators
 from passes.emit.shape_math import ShapeMath
 from passes.onednn.channels import reordered
-from passes.onednn.run_time_pads import Sides, padded, same_sides
 from passes.vjp import pool
 from passes.vjp.forward import Forward
 

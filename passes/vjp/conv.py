@@ -13,10 +13,11 @@ from types import MappingProxyType
 from dialects.grad.conv import conv_backward_data, take_window
 from dialects.grad.conv_weights import conv_backward_weights
 from dialects.grad.geometry import ConvAxis, conv_axes
-from dialects.onednn.windows import same_pads
+from dialects.onednn.windows import known_pads, same_pads
 from dialects.onnx import ops as onnx
 from dialects.support import layouts, shapes
-from dialects.support.shapes import Dim
+from dialects.support.shapes import static
+from passes.conv.run_time_pads import Sides, padded, same_sides
 from passes.emit.expressions import Expr, Operators
 from passes.emit.shape_math import ShapeMath
 from passes.vjp.forward import ZERO, Forward, Gradient, Rule, refusal
@@ -26,14 +27,16 @@ from passes.vjp.forward import ZERO, Forward, Gradient, Rule, refusal
 class Convolution:
     """The windows of a convolution from an image to what there is one of per window, and its groups.
 
-    A transposed convolution has the image as its result."""
+    A transposed convolution has the image as its result. `sides` are pads that only run time knows, in place
+    of those of the axes."""
 
     axes: Sequence[ConvAxis]
     groups: int
+    sides: Sides | None = None
 
     def applied(self, image: Expr, weights: Expr) -> Expr:
         """The convolution itself."""
-        return image.apply(
+        return self._padded(image).apply(
             onnx.ConvOp,
             weights,
             group=self.groups,
@@ -41,6 +44,10 @@ class Convolution:
             dilations=[a.window.dilation for a in self.axes],
             pads=[a.pad_begin for a in self.axes] + [a.pad_end for a in self.axes],
         )
+
+    def _padded(self, image: Expr) -> Expr:
+        e = image.e
+        return image if self.sides is None else e(padded(image.value, "NCX", self.sides, e.emit))
 
     def by_image(self, values: Expr, weights: Expr, like: Expr) -> Expr:
         """The gradient with respect to the image, which has the sizes of another tensor."""
@@ -51,7 +58,7 @@ class Convolution:
         ]
         rows = zip(self.axes, sizes, values.shape[2:], strict=True)
         follows = (a.window.stride == 1 or (isinstance(x, int) and isinstance(y, int)) for a, x, y in rows)
-        if all(follows):
+        if self.sides is None and all(follows):
             return values.e(
                 emit(conv_backward_data(values.value, weights.value, self.axes, known, self.groups, "NCX"))
             )
@@ -59,7 +66,7 @@ class Convolution:
         whole = [ConvAxis(axis.window, 0, 0) for axis in self.axes]
         none = [0] * len(whole)
         full = emit(conv_backward_data(values.value, weights.value, whole, none, self.groups, "NCX"))
-        begin = math.vector([axis.pad_begin for axis in self.axes])
+        begin = self.sides[0] if self.sides else math.vector([axis.pad_begin for axis in self.axes])
         return values.e(emit(take_window(full, begin, math.sizes(like.value, spatial), spatial)))
 
     def by_weights(self, image: Expr, values: Expr) -> Expr:
@@ -69,7 +76,8 @@ class Convolution:
                 raise refusal(
                     "channels", given="unknown", expected="a known number, for the weights' gradient"
                 )
-        made = conv_backward_weights(image.value, values.value, self.axes, self.groups, "NCX")
+        seen = self._padded(image)
+        made = conv_backward_weights(seen.value, values.value, self.axes, self.groups, "NCX")
         return image.e(image.e.emit(made))
 
 
@@ -108,25 +116,29 @@ def _kernel(f: Forward) -> tuple[int, ...]:
 
 
 def _convolution(f: Forward) -> Convolution:
-    axes = _axes(f)
-    word, sizes = f.value("auto_pad", "NOTSET"), f.x.shape[2:]
-    if word.startswith("SAME"):
-        axes = [_same(axis, size, word) for axis, size in zip(axes, sizes, strict=True)]
-    return Convolution(axes, f.value("group", 1))
+    axes, sides = placed(f, _kernel(f))
+    return Convolution(axes, f.value("group", 1), sides)
 
 
-def _same(axis: ConvAxis, size: Dim, word: str) -> ConvAxis:
-    pads = same_pads(axis.window, size, word.lower())
-    if pads is None:
-        raise refusal(f"auto_pad {word}", given="an unknown size", expected="a known one, or stride 1")
-    return ConvAxis(axis.window, *pads)
+def placed(f: Forward, kernel: Sequence[int]) -> tuple[list[ConvAxis], Sides | None]:
+    """The windows of a kernel over the first operand; and their pads where these depend on sizes that only
+    run time knows."""
+    axes, word = _axes(f, kernel), f.value("auto_pad", "NOTSET")
+    if not word.startswith("SAME"):
+        return axes, None
+    rows = zip(axes, f.x.shape[2:], strict=True)
+    pads = known_pads([same_pads(axis.window, size, word.lower()) for axis, size in rows])
+    if pads is not None:
+        return [ConvAxis(axis.window, *pad) for axis, pad in zip(axes, pads, strict=True)], None
+    windows = [axis.window for axis in axes]
+    return axes, same_sides(f.x.value, "NCX", windows, word == "SAME_UPPER", ShapeMath(f.e.emit))
 
 
 def _transposed(f: Forward) -> Convolution:
+    axes = _axes(f, _kernel(f))
+    beyond, groups = tuple(f.value("output_padding") or (0,) * len(axes)), f.value("group", 1)
     if f.value("output_shape"):
-        raise refusal("output_shape", given=list(f.value("output_shape")), expected="pads")
-    axes = _axes(f)
-    beyond = tuple(f.value("output_padding") or (0,) * len(axes))
+        return Convolution(_leaving(f, axes, beyond), groups)
     for axis, added in zip(axes, beyond, strict=True):
         if added >= axis.window.stride:
             raise refusal(
@@ -135,7 +147,21 @@ def _transposed(f: Forward) -> Convolution:
     if f.value("auto_pad", "NOTSET").startswith("SAME"):
         word = f.value("auto_pad")
         axes = [_same_spread(axis, added, word) for axis, added in zip(axes, beyond, strict=True)]
-    return Convolution(axes, f.value("group", 1))
+    return Convolution(axes, groups)
+
+
+def _leaving(f: Forward, axes: Sequence[ConvAxis], beyond: Sequence[int]) -> list[ConvAxis]:
+    """With the pads that leave the sizes of `output_shape`."""
+    wanted, sizes = f.value("output_shape")[-len(axes) :], static(f.x.shape[2:])
+    if sizes is None:
+        raise refusal("output_shape", given="unknown sizes of the data", expected="known ones, or pads")
+    found, word = [], f.value("auto_pad", "NOTSET")
+    for axis, size, added, leave in zip(axes, sizes, beyond, wanted, strict=True):
+        total = axis.window.full_size(size) + added - leave
+        if total < 0:
+            raise refusal("output_shape", given=leave, expected=f"at most {leave + total}")
+        found.append(ConvAxis(axis.window, *_halves(total, word)))
+    return found
 
 
 def _same_spread(axis: ConvAxis, added: int, word: str) -> ConvAxis:
@@ -151,9 +177,8 @@ def _halves(total: int, word: str) -> tuple[int, int]:
     return (less, total - less) if word == "SAME_UPPER" else (total - less, less)
 
 
-def _axes(f: Forward) -> list[ConvAxis]:
+def _axes(f: Forward, kernel: Sequence[int]) -> list[ConvAxis]:
     """With the pads that are given; 0 where `auto_pad` is a word."""
-    kernel = _kernel(f)
     n = len(kernel)
     ones, zeros = (1,) * n, (0,) * 2 * n
     pads = tuple(f.value("pads") or zeros) if f.value("auto_pad", "NOTSET") == "NOTSET" else zeros

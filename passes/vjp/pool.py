@@ -12,15 +12,15 @@ from types import MappingProxyType
 
 import numpy as np
 
-from dialects.grad.geometry import ConvAxis, Window
-from dialects.onednn.windows import same_pads
+from dialects.grad.geometry import ConvAxis
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import static
+from passes.conv.run_time_pads import Sides
 from passes.emit.expressions import Expr, Operators
 from passes.emit.shape_math import ShapeMath
 from passes.emit.tensors import product, reshape, size_of
-from passes.vjp.conv import Convolution
-from passes.vjp.forward import Forward, Gradient, Rule, refusal
+from passes.vjp.conv import Convolution, placed
+from passes.vjp.forward import Forward, Gradient, Rule
 from passes.vjp.places import numpy_of
 
 
@@ -69,8 +69,8 @@ def global_average_pool(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence
 
 def average_pool(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
     """Each window gives every position that it has a share."""
-    axes = _axes(f)
-    shares, fitting = _shares(f, g[0], axes, e), _fitting(f, g[0], axes)
+    axes, sides = placed(f, f.value("kernel_shape"))
+    shares, fitting = _shares(f, g[0], axes, sides, e), _fitting(f, g[0], axes)
     kernel = [axis.window.kernel for axis in axes]
     x, channels = f.x, f.x.shape[1]
     known = isinstance(channels, int)
@@ -78,7 +78,7 @@ def average_pool(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradie
     if not known:
         x, shares = _one_channel(x, e), _one_channel(shares, e)
     ones = e(e.emit.constant(np.ones((count, 1, *kernel), numpy_of(shares))))
-    found = Convolution(fitting, count).by_image(shares, ones, x)
+    found = Convolution(fitting, count, sides).by_image(shares, ones, x)
     return (found if known else found.apply(onnx.ReshapeOp, e.shape(f.x)),)
 
 
@@ -88,71 +88,66 @@ def _one_channel(value: Expr, e: Operators) -> Expr:
     return e(reshape(e.emit, value.value, [product(e.emit, sizes[:2]), 1, *sizes[2:]]))
 
 
-def _axes(f: Forward) -> list[ConvAxis]:
-    kernel = tuple(f.value("kernel_shape"))
-    n, word = len(kernel), f.value("auto_pad", "NOTSET")
-    strides, dilations = (tuple(f.value(name) or (1,) * n) for name in ("strides", "dilations"))
-    pads = tuple(f.value("pads") or (0,) * 2 * n) if word == "NOTSET" else (0,) * 2 * n
-    windows = [Window(*row) for row in zip(kernel, strides, dilations, strict=True)]
-    sides = [*zip(pads[:n], pads[n:], strict=True)]
-    if word.startswith("SAME"):
-        found = [same_pads(w, x, word.lower()) for w, x in zip(windows, f.x.shape[2:], strict=True)]
-        sides = [pad for pad in found if pad is not None]
-        if len(sides) < n:
-            raise refusal(f"auto_pad {word}", given="an unknown size", expected="a known one, or stride 1")
-    return [ConvAxis(window, *pad) for window, pad in zip(windows, sides, strict=True)]
-
-
 def _fitting(f: Forward, g: Expr, axes: Sequence[ConvAxis]) -> list[ConvAxis]:
-    """With pads at the end that reach as far as the windows: `ceil_mode` may add one."""
+    """With pads at the end that reach as far as the windows: `ceil_mode` may add one. Of sizes that only run
+    time knows it is the window that is cut out which says where the end is."""
     found = []
     for axis, x, y in zip(axes, f.x.shape[2:], g.shape[2:], strict=True):
         pad_end = axis.pad_end
         if isinstance(x, int) and isinstance(y, int):
             pad_end = max(pad_end, axis.window.full_size(y) - x - axis.pad_begin)
-        elif f.value("ceil_mode", 0):
-            raise refusal("ceil_mode", given="1 with unknown sizes", expected="known sizes")
         found.append(ConvAxis(axis.window, axis.pad_begin, pad_end))
     return found
 
 
-def _shares(f: Forward, g: Expr, axes: Sequence[ConvAxis], e: Operators) -> Expr:
+def _shares(f: Forward, g: Expr, axes: Sequence[ConvAxis], sides: Sides | None, e: Operators) -> Expr:
     """The cotangents over the numbers of positions that the windows divide by."""
-    sizes = zip(axes, f.x.shape[2:], g.shape[2:], strict=True)
-    counted = [_count(f, *given, index, g, e) for index, given in enumerate(sizes)]
-    for count in counted:
+    for index, axis in enumerate(axes):
+        if sides is None:
+            count = _count(f, axis, index, g, e)
+        else:
+            begin, end = (e(side).apply(onnx.GatherOp, e.ints([index]), axis=0) for side in sides)
+            count = _run_time_count(f, axis, begin, end, index, g, e)
         g = g * (1 / count) if isinstance(count, int) else g / count
     return g
 
 
-def _count(f: Forward, axis: ConvAxis, x: object, y: object, index: int, g: Expr, e: Operators) -> int | Expr:
+def _count(f: Forward, axis: ConvAxis, index: int, g: Expr, e: Operators) -> int | Expr:
     """How many positions a window has along an axis: one number, or one for each."""
-    includes, window = bool(f.value("count_include_pad", 0)), axis.window
-    column = [-1 if i == index else 1 for i in range(g.rank - 2)]
-    if not any(axis.pads) and not f.value("ceil_mode", 0):
+    window, x, y = axis.window, f.x.shape[2 + index], g.shape[2 + index]
+    ceil, includes = bool(f.value("ceil_mode", 0)), bool(f.value("count_include_pad", 0))
+    if not ceil and (includes or not any(axis.pads)):
         return window.kernel
-    if isinstance(x, int) and isinstance(y, int):
-        places = np.arange(y)[:, None] * window.stride + np.arange(window.kernel) * window.dilation
-        low, high = (0, x + sum(axis.pads)) if includes else (axis.pad_begin, axis.pad_begin + x)
-        counts = ((places >= low) & (places < high)).sum(1).clip(1)
-        if (counts == window.kernel).all():
-            return window.kernel
-        return e(e.emit.constant(counts.astype(numpy_of(g)).reshape(1, 1, *column)))
-    if includes:
+    if not isinstance(x, int) or not isinstance(y, int):
+        return _run_time_count(f, axis, axis.pad_begin, axis.pad_end, index, g, e)
+    places = np.arange(y)[:, None] * window.stride + np.arange(window.kernel) * window.dilation
+    low, high = (0, x + sum(axis.pads)) if includes else (axis.pad_begin, axis.pad_begin + x)
+    counts = ((places >= low) & (places < high)).sum(1).clip(1)
+    if (counts == window.kernel).all():
         return window.kernel
-    return _run_time_count(f, axis, index, g, e).apply(onnx.ReshapeOp, e.ints([1, 1, *column]))
+    return e(e.emit.constant(counts.astype(numpy_of(g)).reshape(_column(index, g))))
 
 
-def _run_time_count(f: Forward, axis: ConvAxis, index: int, g: Expr, e: Operators) -> Expr:
-    """For each window, how many of its taps lie in the data."""
+def _column(index: int, g: Expr) -> list[int]:
+    return [1, 1, *(-1 if i == index else 1 for i in range(g.rank - 2))]
+
+
+def _run_time_count(
+    f: Forward, axis: ConvAxis, begin: int | Expr, end: int | Expr, index: int, g: Expr, e: Operators
+) -> Expr:
+    """For each window, how many of its taps lie in the data, and in the pads where these count."""
     window, sizes = axis.window, ShapeMath(e.emit)
     zero, one = (e(e.emit.constant(np.array(value, np.int64))) for value in (0, 1))
     count = e(sizes.sizes(g.value, [2 + index])).apply(onnx.SqueezeOp, e.ints([0]))
-    starts = zero.apply(onnx.RangeOp, count, one) * window.stride - axis.pad_begin
+    starts = zero.apply(onnx.RangeOp, count, one) * window.stride - begin
     taps = e.ints([k * window.dilation for k in range(window.kernel)])
     places = starts.apply(onnx.UnsqueezeOp, e.ints([1])) + taps
-    inside = (places >= 0) & (places < e(sizes.sizes(f.x.value, [2 + index])))
-    return inside.cast(g.dtype).apply(onnx.ReduceSumOp, e.ints([1]), keepdims=0).at_least(1)
+    low, high = zero, e(sizes.sizes(f.x.value, [2 + index]))
+    if f.value("count_include_pad", 0):
+        low, high = zero - begin, high + end
+    inside = (places >= low) & (places < high)
+    found = inside.cast(g.dtype).apply(onnx.ReduceSumOp, e.ints([1]), keepdims=0).at_least(1)
+    return found.apply(onnx.ReshapeOp, e.ints(_column(index, g)))
 
 
 RULES: Mapping[str, Rule] = MappingProxyType(

@@ -10,7 +10,15 @@ import gradc
 from dialects.evaluate import evaluate
 from passes.differentiate import Request, differentiate
 
-OPS = {"AffineGrid": 20, "Einsum": 18, "GridSample": 18}
+OPS = {
+    "AffineGrid": 20,
+    "AveragePool": 19,
+    "Conv": 18,
+    "ConvTranspose": 18,
+    "Einsum": 18,
+    "GridSample": 18,
+    "MaxPool": 18,
+}
 """Op -> the opset of the model that is written."""
 
 

@@ -267,6 +267,13 @@ CONV_OF_DATA = (
 )
 """Of constant weights: the data may have any sizes."""
 
+_SAME = (
+    P("Conv", (1, 4, 5, 6), _W, group=2, strides=[2, 3], auto_pad="SAME_UPPER"),
+    P("Conv", (2, 4, 6, 5), _W, group=2, strides=[3, 2], dilations=[1, 2], auto_pad="SAME_LOWER"),
+    P("ConvTranspose", (1, 4, 3, 2), _W, group=2, strides=[2, 2], auto_pad="SAME_LOWER"),
+)
+_SHAPED = P("ConvTranspose", (1, 4, 3, 2), (4, 2, 3, 2), None, group=2, strides=[2, 3], output_shape=[6, 4])
+
 POOL = (
     P("MaxPool", (2, 2, 5, 4), kernel_shape=[3, 2], strides=[2, 1], pads=[1, 0, 1, 1]),
     P("MaxPool", (1, 2, 7), kernel_shape=[3], strides=[2], dilations=[2]),
@@ -275,6 +282,14 @@ POOL = (
     P("AveragePool", (2, 2, 5, 4), kernel_shape=[3, 2], strides=[2, 1], pads=[1, 0, 1, 1]),
     P("AveragePool", (1, 2, 6), kernel_shape=[3], strides=[2], pads=[1, 1], count_include_pad=1),
     P("AveragePool", (1, 2, 6), kernel_shape=[2], strides=[2]),
+    P("AveragePool", (1, 2, 6), kernel_shape=[3], strides=[2], ceil_mode=1),
+    P("AveragePool", (1, 2, 6), kernel_shape=[2], strides=[3], pads=[1, 1], ceil_mode=1, count_include_pad=1),
+    P("AveragePool", (1, 2, 8), kernel_shape=[2], strides=[3], pads=[1, 1], dilations=[2], ceil_mode=1),
+    P("AveragePool", (1, 2, 5, 6), kernel_shape=[3, 2], strides=[2, 3], auto_pad="SAME_LOWER"),
+    P("AveragePool", (1, 2, 7), kernel_shape=[4], strides=[2], auto_pad="SAME_UPPER", count_include_pad=1),
+    P("MaxPool", (1, 2, 7), kernel_shape=[3], strides=[2], ceil_mode=1, storage_order=1),
+    P("MaxPool", (1, 2, 6, 5), kernel_shape=[3, 2], strides=[3, 2], auto_pad="SAME_LOWER"),
+    P("MaxPool", (1, 2, 6, 5), kernel_shape=[2, 2], strides=[2, 1], dilations=[2, 3], auto_pad="VALID"),
 )
 
 SAMPLING = (
@@ -350,12 +365,16 @@ def problems() -> Iterator[Problem]:
         *RESIZE,
         *CONV,
         *CONV_OF_DATA,
+        *_SAME,
+        _SHAPED,
         *POOL,
         *SAMPLING,
     ):
         problem = VALUES.get(problem.op, lambda p: p)(problem)
         yield problem
-        if any(problem is one for one in CONV) or _UNUSUAL & set(map(str, problem.attributes.values())):
+        if any(problem is one for one in (*CONV, _SHAPED)) or _UNUSUAL & set(
+            map(str, problem.attributes.values())
+        ):
             continue
         yield replace(problem, sizes="unknown")
         if problem.op in GIVEN:
