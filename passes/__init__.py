@@ -54,6 +54,12 @@ STRATEGY_NAMES = (
     "resize-dynamic-to-gathered-sum",
     "window-to-slice",
     "weights-to-taps",
+    "weights-to-columns",
+    "weights-to-windows",
+    "weights-to-unfolded",
+    "weights-to-conv",
+    "weights-to-tap-sums",
+    "weights-nxc-to-columns",
     "weights-to-exact-taps",
 )
 """Each in the file of its name in `strategies/`, and a pass of that name, too. Of equal prices the first

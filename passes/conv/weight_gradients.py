@@ -7,6 +7,7 @@ a value per window. Tap k of window y reads src at y s - pb + k d.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -148,21 +149,40 @@ def _not_negative(emit: Emitter, place: SSAValue) -> SSAValue:
 
 
 def product_of(emit: Emitter, diff_dst: SSAValue, reads: SSAValue, groups: int) -> SSAValue:
-    """(O, R / groups): diff_dst (N, O, Y...) times what was read (N, R, Y...), summed over batch and windows.
+    """(O, R / groups): diff_dst (N, O, Y...) times what was read (N, R..., Y...), summed over N and windows.
 
-    Each group of O meets its own part of R."""
+    Each group of O meets its own part of R. `reads` may have one axis for all windows."""
     batch, out = size_of(emit, diff_dst, 0), _known(diff_dst, 1)
-    rows, rank = _known(reads, 1), len(shape_of(diff_dst))
-    length = product(emit, [size_of(emit, diff_dst, axis) for axis in range(2, rank)])
+    rank = len(shape_of(diff_dst))
+    rows, length = _rows(reads, rank), _length(emit, diff_dst, batch)
     if batch == 1 and groups == 1:
         left, right = reshape(emit, diff_dst, [out, length]), reshape(emit, reads, [rows, length])
         return emit(onnx.GemmOp(left, right, transB=1))
-    left = reshape(emit, diff_dst, _with_groups(batch, groups, out, length))
     right = reshape(emit, reads, _with_groups(batch, groups, rows, length))
-    order = [*range(len(shape_of(right)) - 2), len(shape_of(right)) - 1, len(shape_of(right)) - 2]
-    products = emit(onnx.MatMulOp(left, emit(onnx.TransposeOp(right, perm=order))))
-    total = emit(onnx.ReduceSumOp(products, emit.ints([0]), keepdims=0))
-    return reshape(emit, total, [out, rows // groups])
+    if groups == out > 1:
+        products = emit(onnx.MatMulOp(right, reshape(emit, diff_dst, [batch, groups, length, 1])))
+    else:
+        left = reshape(emit, diff_dst, _with_groups(batch, groups, out, length))
+        order = [*range(len(shape_of(right)) - 2), len(shape_of(right)) - 1, len(shape_of(right)) - 2]
+        products = emit(onnx.MatMulOp(left, emit(onnx.TransposeOp(right, perm=order))))
+    if batch != 1:
+        products = emit(onnx.ReduceSumOp(products, emit.ints([0]), keepdims=0))
+    return reshape(emit, products, [out, rows // groups])
+
+
+def _length(emit: Emitter, diff_dst: SSAValue, batch: Size) -> Size:
+    """The number of windows. Those of a single image may stand for many images, and so be none: a Reshape
+    finds that out, while it reads a 0 as something else."""
+    found = product(emit, [size_of(emit, diff_dst, axis) for axis in range(2, len(shape_of(diff_dst)))])
+    return -1 if batch == 1 and not isinstance(found, int) else found
+
+
+def _rows(reads: SSAValue, rank: int) -> int:
+    """The product of what stands between batch and windows."""
+    shape = shape_of(reads)
+    known = shapes.static(shape[1 : 2 if len(shape) < rank else len(shape) - rank + 2])
+    assert known is not None
+    return math.prod(known)
 
 
 def _with_groups(batch: Size, groups: int, channels: int, length: Size) -> list[Size]:

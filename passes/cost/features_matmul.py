@@ -61,6 +61,8 @@ def gemm(
             f"{name}.vector": float(products * depth * columns),
             f"{name}.products": float(products),
         }
+    if columns == 1 and not packed and not turned:
+        return {f"{name}.vector": float(products * depth * rows), f"{name}.products": float(products)}
     padded = math.ceil(columns / COLUMNS) * COLUMNS
     panels = products * padded * depth
     found = {

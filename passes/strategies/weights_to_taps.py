@@ -14,6 +14,7 @@ from xdsl.ir import SSAValue
 
 from dialects.grad.conv_weights import ConvBackwardWeightsOp
 from dialects.onnx import ops as onnx
+from dialects.support.shapes import shape_of
 from passes.conv.weight_gradients import Taps, by_taps, channels_first
 from passes.emit.budget import Built
 from passes.emit.rewriting import Emitter
@@ -34,6 +35,8 @@ class WeightsToTaps(Strategy):
         return Built(0, 20 + 12 * math.prod(op.kernel))
 
     def refuses(self, op: ConvBackwardWeightsOp, target: Target) -> str | None:
+        if shape_of(op.diff_weights)[:2] == (op.groups, 1) and op.groups > 1:
+            return "each product would be of one row by one column: weights-to-tap-sums has the same sums"
         return no_kernel(target, op.src, *NEEDED)
 
     def mixes(self, op: ConvBackwardWeightsOp, target: Target) -> str | None:

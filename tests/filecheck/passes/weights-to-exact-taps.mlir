@@ -39,24 +39,16 @@ func.func @exact(%x: tensor<1x4x?xf32>, %dy: tensor<1x5x?xf32>) -> tensor<5x4x2x
 // CHECK-NEXT: %dw_30 = onnx.Reshape %dw_29, %dw_24 {gradc.strategy = "weights-to-exact-taps"} : (tensor<?xi1>, tensor<3xi64>) -> tensor<1x1x?xi1>
 // CHECK-NEXT: %dw_31 = onnx.Constant {gradc.strategy = "weights-to-exact-taps"} dense<0.000000e+00> : tensor<f32>
 // CHECK-NEXT: %dw_32 = onnx.Where %dw_25, %dy, %dw_31 {gradc.strategy = "weights-to-exact-taps"} : (tensor<1x1x?xi1>, tensor<1x5x?xf32>, tensor<f32>) -> tensor<1x5x?xf32>
-// CHECK-NEXT: %dw_33 = onnx.Shape %dw_32 {gradc.strategy = "weights-to-exact-taps"} : (tensor<1x5x?xf32>) -> tensor<3xi64>
-// CHECK-NEXT: %dw_34 = onnx.Gather %dw_33, %dw_5 {axis = 0, gradc.strategy = "weights-to-exact-taps"} : (tensor<3xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dw_35 = onnx.Constant {gradc.strategy = "weights-to-exact-taps"} dense<5> : tensor<1xi64>
-// CHECK-NEXT: %dw_36 = onnx.Concat %dw_35, %dw_34 {axis = 0, gradc.strategy = "weights-to-exact-taps"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<2xi64>
-// CHECK-NEXT: %dw_37 = onnx.Reshape %dw_32, %dw_36 {gradc.strategy = "weights-to-exact-taps"} : (tensor<1x5x?xf32>, tensor<2xi64>) -> tensor<5x?xf32>
-// CHECK-NEXT: %dw_38 = onnx.Constant {gradc.strategy = "weights-to-exact-taps"} dense<4> : tensor<1xi64>
-// CHECK-NEXT: %dw_39 = onnx.Concat %dw_38, %dw_34 {axis = 0, gradc.strategy = "weights-to-exact-taps"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<2xi64>
-// CHECK-NEXT: %dw_40 = onnx.Reshape %dw_9, %dw_39 {gradc.strategy = "weights-to-exact-taps"} : (tensor<1x4x?xf32>, tensor<2xi64>) -> tensor<4x?xf32>
-// CHECK-NEXT: %dw_41 = onnx.Gemm %dw_37, %dw_40 {transB = 1, gradc.strategy = "weights-to-exact-taps"} : (tensor<5x?xf32>, tensor<4x?xf32>) -> tensor<5x4xf32>
-// CHECK-NEXT: %dw_42 = onnx.Where %dw_30, %dy, %dw_31 {gradc.strategy = "weights-to-exact-taps"} : (tensor<1x1x?xi1>, tensor<1x5x?xf32>, tensor<f32>) -> tensor<1x5x?xf32>
-// CHECK-NEXT: %dw_43 = onnx.Shape %dw_42 {gradc.strategy = "weights-to-exact-taps"} : (tensor<1x5x?xf32>) -> tensor<3xi64>
-// CHECK-NEXT: %dw_44 = onnx.Gather %dw_43, %dw_5 {axis = 0, gradc.strategy = "weights-to-exact-taps"} : (tensor<3xi64>, tensor<1xi64>) -> tensor<1xi64>
-// CHECK-NEXT: %dw_45 = onnx.Concat %dw_35, %dw_44 {axis = 0, gradc.strategy = "weights-to-exact-taps"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<2xi64>
-// CHECK-NEXT: %dw_46 = onnx.Reshape %dw_42, %dw_45 {gradc.strategy = "weights-to-exact-taps"} : (tensor<1x5x?xf32>, tensor<2xi64>) -> tensor<5x?xf32>
-// CHECK-NEXT: %dw_47 = onnx.Concat %dw_38, %dw_44 {axis = 0, gradc.strategy = "weights-to-exact-taps"} : (tensor<1xi64>, tensor<1xi64>) -> tensor<2xi64>
-// CHECK-NEXT: %dw_48 = onnx.Reshape %dw_11, %dw_47 {gradc.strategy = "weights-to-exact-taps"} : (tensor<1x4x?xf32>, tensor<2xi64>) -> tensor<4x?xf32>
-// CHECK-NEXT: %dw_49 = onnx.Gemm %dw_46, %dw_48 {transB = 1, gradc.strategy = "weights-to-exact-taps"} : (tensor<5x?xf32>, tensor<4x?xf32>) -> tensor<5x4xf32>
-// CHECK-NEXT: %dw_50 = onnx.Unsqueeze %dw_41, %dw_5 {gradc.strategy = "weights-to-exact-taps"} : (tensor<5x4xf32>, tensor<1xi64>) -> tensor<5x4x1xf32>
-// CHECK-NEXT: %dw_51 = onnx.Unsqueeze %dw_49, %dw_5 {gradc.strategy = "weights-to-exact-taps"} : (tensor<5x4xf32>, tensor<1xi64>) -> tensor<5x4x1xf32>
-// CHECK-NEXT: %dw_52 = onnx.Concat %dw_50, %dw_51 {axis = 2, gradc.strategy = "weights-to-exact-taps"} : (tensor<5x4x1xf32>, tensor<5x4x1xf32>) -> tensor<5x4x2xf32>
-// CHECK-NEXT: func.return %dw_52 : tensor<5x4x2xf32>
+// CHECK-NEXT: %dw_33 = onnx.Constant {gradc.strategy = "weights-to-exact-taps"} dense<[5, -1]> : tensor<2xi64>
+// CHECK-NEXT: %dw_34 = onnx.Reshape %dw_32, %dw_33 {gradc.strategy = "weights-to-exact-taps"} : (tensor<1x5x?xf32>, tensor<2xi64>) -> tensor<5x?xf32>
+// CHECK-NEXT: %dw_35 = onnx.Constant {gradc.strategy = "weights-to-exact-taps"} dense<[4, -1]> : tensor<2xi64>
+// CHECK-NEXT: %dw_36 = onnx.Reshape %dw_9, %dw_35 {gradc.strategy = "weights-to-exact-taps"} : (tensor<1x4x?xf32>, tensor<2xi64>) -> tensor<4x?xf32>
+// CHECK-NEXT: %dw_37 = onnx.Gemm %dw_34, %dw_36 {transB = 1, gradc.strategy = "weights-to-exact-taps"} : (tensor<5x?xf32>, tensor<4x?xf32>) -> tensor<5x4xf32>
+// CHECK-NEXT: %dw_38 = onnx.Where %dw_30, %dy, %dw_31 {gradc.strategy = "weights-to-exact-taps"} : (tensor<1x1x?xi1>, tensor<1x5x?xf32>, tensor<f32>) -> tensor<1x5x?xf32>
+// CHECK-NEXT: %dw_39 = onnx.Reshape %dw_38, %dw_33 {gradc.strategy = "weights-to-exact-taps"} : (tensor<1x5x?xf32>, tensor<2xi64>) -> tensor<5x?xf32>
+// CHECK-NEXT: %dw_40 = onnx.Reshape %dw_11, %dw_35 {gradc.strategy = "weights-to-exact-taps"} : (tensor<1x4x?xf32>, tensor<2xi64>) -> tensor<4x?xf32>
+// CHECK-NEXT: %dw_41 = onnx.Gemm %dw_39, %dw_40 {transB = 1, gradc.strategy = "weights-to-exact-taps"} : (tensor<5x?xf32>, tensor<4x?xf32>) -> tensor<5x4xf32>
+// CHECK-NEXT: %dw_42 = onnx.Unsqueeze %dw_37, %dw_5 {gradc.strategy = "weights-to-exact-taps"} : (tensor<5x4xf32>, tensor<1xi64>) -> tensor<5x4x1xf32>
+// CHECK-NEXT: %dw_43 = onnx.Unsqueeze %dw_41, %dw_5 {gradc.strategy = "weights-to-exact-taps"} : (tensor<5x4xf32>, tensor<1xi64>) -> tensor<5x4x1xf32>
+// CHECK-NEXT: %dw_44 = onnx.Concat %dw_42, %dw_43 {axis = 2, gradc.strategy = "weights-to-exact-taps"} : (tensor<5x4x1xf32>, tensor<5x4x1xf32>) -> tensor<5x4x2xf32>
+// CHECK-NEXT: func.return %dw_44 : tensor<5x4x2xf32>

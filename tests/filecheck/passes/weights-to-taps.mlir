@@ -37,14 +37,14 @@ func.func @one(%x: tensor<?x6x4xf32>, %dy: tensor<?x6x6xf32>) -> tensor<6x2x1xf3
 // CHECK-NEXT: %dw_3 = onnx.Constant {gradc.strategy = "weights-to-taps"} dense<0> : tensor<1xi64>
 // CHECK-NEXT: %dw_4 = onnx.Gather %dw_2, %dw_3 {axis = 0} : (tensor<3xi64>, tensor<1xi64>) -> tensor<1xi64>
 // CHECK-NEXT: %dw_5 = onnx.Constant {gradc.strategy = "weights-to-taps"} dense<2> : tensor<1xi64>
-// CHECK-NEXT: %dw_6 = onnx.Constant {gradc.strategy = "weights-to-taps"} dense<3> : tensor<1xi64>
-// CHECK-NEXT: %dw_7 = onnx.Constant {gradc.strategy = "weights-to-taps"} dense<6> : tensor<1xi64>
-// CHECK-NEXT: %dw_8 = onnx.Concat %dw_4, %dw_5, %dw_6, %dw_7 {axis = 0, gradc.strategy = "weights-to-taps"} : (tensor<1xi64>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<4xi64>
-// CHECK-NEXT: %dw_9 = onnx.Reshape %dw_1, %dw_8 {gradc.strategy = "weights-to-taps"} : (tensor<?x6x6xf32>, tensor<4xi64>) -> tensor<?x2x3x6xf32>
-// CHECK-NEXT: %dw_10 = onnx.Concat %dw_4, %dw_5, %dw_5, %dw_7 {axis = 0, gradc.strategy = "weights-to-taps"} : (tensor<1xi64>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<4xi64>
-// CHECK-NEXT: %dw_11 = onnx.Reshape %dw, %dw_10 {gradc.strategy = "weights-to-taps"} : (tensor<?x4x6xf32>, tensor<4xi64>) -> tensor<?x2x2x6xf32>
-// CHECK-NEXT: %dw_12 = onnx.Transpose %dw_11 {perm = [0, 1, 3, 2], gradc.strategy = "weights-to-taps"} : (tensor<?x2x2x6xf32>) -> tensor<?x2x6x2xf32>
-// CHECK-NEXT: %dw_13 = onnx.MatMul %dw_9, %dw_12 {gradc.strategy = "weights-to-taps"} : (tensor<?x2x3x6xf32>, tensor<?x2x6x2xf32>) -> tensor<?x2x3x2xf32>
+// CHECK-NEXT: %dw_6 = onnx.Constant {gradc.strategy = "weights-to-taps"} dense<6> : tensor<1xi64>
+// CHECK-NEXT: %dw_7 = onnx.Concat %dw_4, %dw_5, %dw_5, %dw_6 {axis = 0, gradc.strategy = "weights-to-taps"} : (tensor<1xi64>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<4xi64>
+// CHECK-NEXT: %dw_8 = onnx.Reshape %dw, %dw_7 {gradc.strategy = "weights-to-taps"} : (tensor<?x4x6xf32>, tensor<4xi64>) -> tensor<?x2x2x6xf32>
+// CHECK-NEXT: %dw_9 = onnx.Constant {gradc.strategy = "weights-to-taps"} dense<3> : tensor<1xi64>
+// CHECK-NEXT: %dw_10 = onnx.Concat %dw_4, %dw_5, %dw_9, %dw_6 {axis = 0, gradc.strategy = "weights-to-taps"} : (tensor<1xi64>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<4xi64>
+// CHECK-NEXT: %dw_11 = onnx.Reshape %dw_1, %dw_10 {gradc.strategy = "weights-to-taps"} : (tensor<?x6x6xf32>, tensor<4xi64>) -> tensor<?x2x3x6xf32>
+// CHECK-NEXT: %dw_12 = onnx.Transpose %dw_8 {perm = [0, 1, 3, 2], gradc.strategy = "weights-to-taps"} : (tensor<?x2x2x6xf32>) -> tensor<?x2x6x2xf32>
+// CHECK-NEXT: %dw_13 = onnx.MatMul %dw_11, %dw_12 {gradc.strategy = "weights-to-taps"} : (tensor<?x2x3x6xf32>, tensor<?x2x6x2xf32>) -> tensor<?x2x3x2xf32>
 // CHECK-NEXT: %dw_14 = onnx.ReduceSum %dw_13, %dw_3 {keepdims = 0, gradc.strategy = "weights-to-taps"} : (tensor<?x2x3x2xf32>, tensor<1xi64>) -> tensor<2x3x2xf32>
 // CHECK-NEXT: %dw_15 = onnx.Constant {gradc.strategy = "weights-to-taps"} dense<[6, 2]> : tensor<2xi64>
 // CHECK-NEXT: %dw_16 = onnx.Reshape %dw_14, %dw_15 {gradc.strategy = "weights-to-taps"} : (tensor<2x3x2xf32>, tensor<2xi64>) -> tensor<6x2xf32>

@@ -1,0 +1,118 @@
+"""Columns: what several taps of a convolution's windows read, side by side, so that one product serves them.
+
+Taps are joined along the last spatial axes. What a tap reads along an axis is a Slice; those along the axes
+that are not joined are Slices of the columns, in which those axes are still whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import SSAValue
+
+from dialects.grad.conv_weights import ConvBackwardWeightsOp
+from dialects.grad.geometry import ConvAxis, Window
+from dialects.onnx import ops as onnx
+from dialects.support import shapes
+from dialects.support.shapes import shape_of
+from passes.conv.weight_gradients import channels_first, product_of
+from passes.emit.rewriting import Emitter
+from passes.emit.shape_math import ShapeMath
+from passes.emit.tensors import product, reshape, size_of
+
+
+@dataclass(frozen=True)
+class Sliding:
+    """Windows over data whose spatial axes begin at `first`, as many as diff_dst has positions there."""
+
+    emit: Emitter
+    axes: Sequence[ConvAxis]
+    diff_dst: SSAValue
+    first: int
+
+    def padded(self, src: SSAValue) -> SSAValue:
+        begin, end = zip(*(axis.pads for axis in self.axes), strict=True)
+        if not any((*begin, *end)):
+            return src
+        math, rank = ShapeMath(self.emit), len(shape_of(src))
+        places = range(self.first, self.first + len(self.axes))
+        spread = [math.spread(math.vector(side), places, rank) for side in (begin, end)]
+        return self.emit(onnx.PadOp(src, math.concat(spread)))
+
+    def reads(self, data: SSAValue, index: int, shift: int = 0) -> Iterator[SSAValue]:
+        """What each tap along an axis reads, where `shift` new axes stand before it."""
+        window, axis = self.axes[index].window, self.first + index
+        if window.kernel == window.stride == 1:
+            yield data
+            return
+        math = ShapeMath(self.emit)
+        stride, place = math.vector([window.stride]), math.vector([axis + shift])
+        reach = math.mul(math.sizes(self.diff_dst, [axis]), stride)
+        steps = [stride] if window.stride > 1 else []
+        for tap in range(window.kernel):
+            begin = math.vector([tap * window.dilation])
+            yield self.emit(onnx.SliceOp(data, begin, math.add(begin, reach), place, *steps))
+
+    def all_reads(self, data: SSAValue, count: int, shift: int) -> list[SSAValue]:
+        """What the taps along the first `count` axes read, in their order."""
+        found = [data]
+        for index in range(count):
+            found = [read for value in found for read in self.reads(value, index, shift)]
+        return found
+
+
+def joined(emit: Emitter, values: Sequence[SSAValue], axis: int) -> SSAValue:
+    return emit(onnx.ConcatOp(list(values), axis=axis)) if len(values) > 1 else values[0]
+
+
+def by_columns(op: ConvBackwardWeightsOp, emit: Emitter, count: int) -> SSAValue:
+    """A product for all taps along the last `count` axes, for each of the others: channels first.
+
+    Taps of a channel stand side by side, (N, C, taps, Y...), as in the weights.
+    """
+    shape = shapes.static(shape_of(op.diff_weights))
+    assert shape is not None
+    src, diff_dst, axes = _without_batch(op, emit)
+    sliding = Sliding(emit, axes, diff_dst, 2)
+    outer = len(axes) - count
+    columns = emit(onnx.UnsqueezeOp(sliding.padded(src), emit.ints([2])))
+    for index in reversed(range(outer, len(axes))):
+        columns = joined(emit, list(sliding.reads(columns, index, 1)), 2)
+    found = [product_of(emit, diff_dst, v, op.groups) for v in sliding.all_reads(columns, outer, 1)]
+    if len(found) > 1:
+        sizes = emit.ints([shape[0], shape[1], 1, -1])
+        found = [emit(onnx.ReshapeOp(value, sizes)) for value in found]
+    return reshape(emit, joined(emit, found, 2), list(shape))
+
+
+def _without_batch(
+    op: ConvBackwardWeightsOp, emit: Emitter
+) -> tuple[SSAValue, SSAValue, tuple[ConvAxis, ...]]:
+    """src, diff_dst and the axes, with a batch of one: images are one more axis, on which windows stand side
+    by side. Not for a batch that is known to be empty."""
+    src, diff_dst = channels_first(op, emit)
+    if shape_of(src)[0] in (0, 1):
+        return src, diff_dst, op.axes
+    perm = [1, 0, *range(2, len(shape_of(src)))]
+    first, image = emit.ints([0]), ConvAxis(Window(1, 1, 1), 0, 0)
+    moved = (emit(onnx.TransposeOp(value, perm=perm)) for value in (src, diff_dst))
+    src, diff_dst = (emit(onnx.UnsqueezeOp(value, first)) for value in moved)
+    return src, diff_dst, (image, *op.axes)
+
+
+def by_channels_last_columns(op: ConvBackwardWeightsOp, emit: Emitter) -> SSAValue:
+    """The same for channels-last data, with the taps along the last axis joined: channels of a tap stand side
+    by side, (N, Y..., taps C), and a product is over the first axis of both its matrices."""
+    shape = shapes.static(shape_of(op.diff_weights))
+    assert shape is not None
+    out, channels, *kernel = shape
+    n = len(kernel)
+    sliding = Sliding(emit, op.axes, op.diff_dst, 1)
+    columns = joined(emit, list(sliding.reads(sliding.padded(op.src), n - 1)), n + 1)
+    length = product(emit, [size_of(emit, op.diff_dst, axis) for axis in range(n + 1)])
+    left = reshape(emit, op.diff_dst, [length, out])
+    rows = [reshape(emit, v, [length, kernel[-1] * channels]) for v in sliding.all_reads(columns, n - 1, 0)]
+    found = joined(emit, [emit(onnx.GemmOp(left, value, transA=1)) for value in rows], 1)
+    turned = reshape(emit, found, [out, *kernel, channels])
+    return emit(onnx.TransposeOp(turned, perm=[0, n + 1, *range(1, n + 1)]))

@@ -1,0 +1,45 @@
+"""weights-to-columns: a product for the taps of a row of the kernel at once.
+
+    diff_weights[.., k, :] = diff_dst (O, N Y) times what row k of the kernel reads of src (N Y, C taps)
+
+Columns of all rows are cut out once; what a row reads is a Slice of them along another axis, which copies
+long runs.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+from xdsl.ir import SSAValue
+
+from dialects.grad.conv_weights import ConvBackwardWeightsOp
+from passes.conv.weight_columns import by_columns
+from passes.conv.weight_gradients import Taps
+from passes.emit.budget import Built
+from passes.emit.rewriting import Emitter
+from passes.kernels.target import Target
+from passes.strategies.base import Strategy, no_kernel
+from passes.strategies.weights_to_taps import NEEDED
+
+
+class WeightsToColumns(Strategy):
+    """Slices along the last axis, side by side; a MatMul for each row of taps."""
+
+    name: ClassVar[str] = "weights-to-columns"
+    ops: ClassVar = (ConvBackwardWeightsOp,)
+    layouts: ClassVar = ("NCX", "NXC")
+
+    def builds(self, op: ConvBackwardWeightsOp) -> Built:
+        return Built(0, 30 + 12 * (op.kernel[-1] + math.prod(op.kernel[:-1])))
+
+    def refuses(self, op: ConvBackwardWeightsOp, target: Target) -> str | None:
+        if op.kernel[-1] == 1 or len(op.kernel) == 1:
+            return "one row, or one tap in a row: nothing to put side by side"
+        return no_kernel(target, op.src, *NEEDED)
+
+    def mixes(self, op: ConvBackwardWeightsOp, target: Target) -> str | None:
+        return "zeros around src are multiplied by diff_dst" if Taps.of(op.axes).has_pads else None
+
+    def emit(self, op: ConvBackwardWeightsOp, target: Target, emit: Emitter) -> SSAValue:
+        return by_columns(op, emit, 1)

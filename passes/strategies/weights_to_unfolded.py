@@ -1,0 +1,59 @@
+"""weights-to-unfolded: as weights-to-windows, with the windows cut out by a convolution.
+
+A kernel that is 1 at one tap and 0 at the others moves what that tap reads; one for each tap are the columns,
+whatever the strides, pads and dilations. All channels are images of one channel.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from dialects.grad.conv_weights import ConvBackwardWeightsOp
+from dialects.onnx import ops as onnx
+from dialects.support import shapes
+from dialects.support.shapes import shape_of
+from passes.conv.weight_gradients import channels_first, product_of
+from passes.emit.budget import Built
+from passes.emit.rewriting import Emitter
+from passes.emit.tensors import product, reshape, size_of
+from passes.kernels.target import Target
+from passes.resize.axis_forms.base import as_dtype_of
+from passes.strategies.base import Strategy, no_kernel
+
+
+class WeightsToUnfolded(Strategy):
+    """Conv with weights of ones and zeros, and one MatMul."""
+
+    name: ClassVar[str] = "weights-to-unfolded"
+    ops: ClassVar = (ConvBackwardWeightsOp,)
+    layouts: ClassVar = ("NCX", "NXC")
+
+    def builds(self, op: ConvBackwardWeightsOp) -> Built:
+        return Built(math.prod(op.kernel) ** 2, 20)
+
+    def refuses(self, op: ConvBackwardWeightsOp, target: Target) -> str | None:
+        if math.prod(op.kernel) == 1:
+            return "one tap: weights-to-taps cuts it out by a Slice"
+        return no_kernel(target, op.src, onnx.ConvOp, onnx.MatMulOp, onnx.GemmOp, onnx.ReduceSumOp)
+
+    def mixes(self, op: ConvBackwardWeightsOp, target: Target) -> str | None:
+        return "what other taps read is multiplied by zeros"
+
+    def emit(self, op: ConvBackwardWeightsOp, target: Target, emit: Emitter) -> SSAValue:
+        src, diff_dst = channels_first(op, emit)
+        taps, n = math.prod(op.kernel), op.spatial_rank
+        batch, channels, *sizes = (size_of(emit, src, axis) for axis in range(n + 2))
+        planes = reshape(emit, src, [product(emit, [batch, channels]), 1, *sizes])
+        ones = np.eye(taps).reshape(taps, 1, *op.kernel)
+        weights = emit.constant(as_dtype_of(op.src, ones))
+        pads = [*op.pads_begin, *op.pads_end]
+        found = emit(onnx.ConvOp(planes, weights, strides=op.strides, dilations=op.dilations, pads=pads))
+        positions = product(emit, [size_of(emit, diff_dst, axis) for axis in range(2, n + 2)])
+        columns = reshape(emit, found, [batch, product(emit, [channels, taps]), positions])
+        shape = shapes.static(shape_of(op.diff_weights))
+        assert shape is not None
+        return reshape(emit, product_of(emit, diff_dst, columns, op.groups), list(shape))

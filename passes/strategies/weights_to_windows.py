@@ -1,0 +1,44 @@
+"""weights-to-windows: the gradient of a convolution's weights as one product.
+
+    diff_weights = diff_dst (O, N Y) times what all taps read of src (N Y, C taps)
+
+What a channel's taps read stands side by side, in the order of the weights: nothing is turned behind.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+from xdsl.ir import SSAValue
+
+from dialects.grad.conv_weights import ConvBackwardWeightsOp
+from passes.conv.weight_columns import by_columns
+from passes.conv.weight_gradients import Taps
+from passes.emit.budget import Built
+from passes.emit.rewriting import Emitter
+from passes.kernels.target import Target
+from passes.strategies.base import Strategy, no_kernel
+from passes.strategies.weights_to_taps import NEEDED
+
+
+class WeightsToWindows(Strategy):
+    """Slices of all taps side by side, and one MatMul."""
+
+    name: ClassVar[str] = "weights-to-windows"
+    ops: ClassVar = (ConvBackwardWeightsOp,)
+    layouts: ClassVar = ("NCX", "NXC")
+
+    def builds(self, op: ConvBackwardWeightsOp) -> Built:
+        return Built(0, 40 + 6 * sum(op.kernel))
+
+    def refuses(self, op: ConvBackwardWeightsOp, target: Target) -> str | None:
+        if math.prod(op.kernel) == 1:
+            return "one tap: weights-to-taps is the same product"
+        return no_kernel(target, op.src, *NEEDED)
+
+    def mixes(self, op: ConvBackwardWeightsOp, target: Target) -> str | None:
+        return "zeros around src are multiplied by diff_dst" if Taps.of(op.axes).has_pads else None
+
+    def emit(self, op: ConvBackwardWeightsOp, target: Target, emit: Emitter) -> SSAValue:
+        return by_columns(op, emit, op.spatial_rank)
