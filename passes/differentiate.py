@@ -34,10 +34,13 @@ from dialects.support.entry import (
     input_names,
     output_names,
     return_op,
-    set_names,
+    set_defaults,
+    set_new_names,
     update_function_type,
 )
+from dialects.support.names import name_of_value
 from dialects.support.shapes import static
+from dialects.support.spelling import option
 from passes.emit.expressions import Expr, Operators
 from passes.emit.rewriting import simplify
 from passes.emit.size_names import name_sizes
@@ -48,6 +51,9 @@ from passes.vjp.values import Held, base_of, named_values, part_of
 from passes.vjp.walk import Walk, is_float, is_size, may_carry, read_by
 
 REDUCTIONS = ("sum", "mean")
+
+NAME_TEMPLATE = "{what}_{name}"
+"""How what is new is called: `what` is grad or cotangent, `name` that of a value of the primal."""
 
 
 @dataclass(frozen=True)
@@ -62,10 +68,21 @@ class DifferentiatePass(ModulePass):
     cotangents: bool = False
     reduce: str | None = None
     allow_unused: bool = False
+    weights_as_inputs: bool = False
+    name_template: str = NAME_TEMPLATE
     strict_ieee: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        request = Request(self.of, self.wrt, self.keep, self.cotangents, self.reduce, self.allow_unused)
+        request = Request(
+            self.of,
+            self.wrt,
+            self.keep,
+            self.cotangents,
+            self.reduce,
+            self.allow_unused,
+            self.weights_as_inputs,
+            self.name_template,
+        )
         differentiate(op, request, strict_ieee=self.strict_ieee)
 
 
@@ -73,7 +90,8 @@ class DifferentiatePass(ModulePass):
 class Request:
     """What is to be differentiated: by default the one float result by every float input.
 
-    `keep` are values of the function that are results, too, before the gradients.
+    `keep` are values of the function that are results, too, before the gradients. With `weights_as_inputs`
+    a constant among `wrt` becomes an input, behind those that are there, that has its value by default.
     """
 
     of: Sequence[str] = ()
@@ -82,6 +100,11 @@ class Request:
     cotangents: bool = False
     reduce: str | None = None
     allow_unused: bool = False
+    weights_as_inputs: bool = False
+    name_template: str = NAME_TEMPLATE
+
+    def name(self, what: str, name: str) -> str:
+        return self.name_template.format(what=what, name=name)
 
 
 @dataclass(frozen=True)
@@ -121,12 +144,13 @@ class _Differentiation:
         of = self._chosen("of", of_names, values | self._parts(function, of_names, values))
         wrt = self._chosen("wrt", request.wrt or _floats(function.args, inputs), values)
         keep = {name: _value(name, values, "keep") for name in request.keep}
-        cotangents = {name: f"cotangent_{name}" for name in of} if request.cotangents else {}
-        gradients = {name: f"grad_{name}" for name in wrt}
-        _check_names([*cotangents.values(), *gradients.values()], [*inputs, *keep])
+        cotangents = {name: request.name("cotangent", name) for name in of} if request.cotangents else {}
+        gradients = {name: request.name("grad", name) for name in wrt}
 
         held = Held()
         wrt = held.hold(function, wrt)
+        weights = held.defaults(wrt) if request.weights_as_inputs else {}
+        _check_names([*cotangents.values(), *gradients.values()], [*inputs, *weights, *keep])
         self._simplify(function, [*of.values(), *keep.values()], wrt.values())
         last = return_op(function)
         of = dict(zip(of, last.arguments, strict=False))
@@ -135,8 +159,10 @@ class _Differentiation:
         found = Walk(self.e, ops, set(wrt.values())).gradients(self._seeds(function, of))
         results = [self._result(name, value, found, of, ops) for name, value in wrt.items()]
         _return(function, self.e, [*kept, *results])
-        held.release(function)
-        set_names(function, [*inputs, *cotangents.values()], [*keep, *gradients.values()])
+        if not request.weights_as_inputs:
+            held.release(function)
+        set_new_names(function, [*inputs, *weights, *cotangents.values()], [*keep, *gradients.values()])
+        set_defaults(function, weights)
         update_function_type(function)
         return Gradients(gradients, cotangents)
 
@@ -177,7 +203,8 @@ class _Differentiation:
             raise _usage(f"no {what} is given", expected="a tensor of floats", hint="the function has none")
         for name, value in chosen.items():
             if not is_float(value):
-                raise _usage(f"{what} {name}", given=value.type, expected="a tensor of floats")
+                hint = _next_float(value) if what == "wrt" else ""
+                raise _usage(f"{what} {name}", given=value.type, expected="a tensor of floats", hint=hint)
         return chosen
 
     def _seeds(self, function: FuncOp, of: Mapping[str, SSAValue]) -> list[tuple[SSAValue, Expr]]:
@@ -265,6 +292,23 @@ def _value(name: str, values: Mapping[str, SSAValue], what: str) -> SSAValue:
     return values[name]
 
 
+def _next_float(value: SSAValue) -> str:
+    """Which tensors of floats come first behind a value that is none."""
+    waiting, seen = [value], {value}
+    found: list[str] = []
+    for one in waiting:
+        for result in (result for use in one.uses for result in use.operation.results):
+            if result in seen:
+                continue
+            seen.add(result)
+            name = name_of_value(result) or name_of(result.op)
+            if is_float(result) and name:
+                found.append(name)
+            elif not is_float(result):
+                waiting.append(result)
+    return f"the next floats behind it are {several(found)}" if found else ""
+
+
 def _floats(values: Sequence[SSAValue], names: Sequence[str]) -> list[str]:
     return [name for name, value in zip(names, values, strict=True) if is_float(value)]
 
@@ -277,6 +321,9 @@ def _default_of(function: FuncOp, names: Sequence[str]) -> list[str]:
 
 
 def _check_names(new: Sequence[str], given: Sequence[str]) -> None:
-    taken = sorted(set(new) & set(given))
+    names = [*new, *given]
+    taken = sorted(name for name in set(new) if names.count(name) > 1)
     if taken:
-        raise _usage("names of the gradient", given=several(taken), expected="names that the model has not")
+        hint = f"{option('name_template')} says how they are called"
+        expected = "names that the model has not, each once"
+        raise _usage("names of the gradient", given=several(taken), expected=expected, hint=hint)

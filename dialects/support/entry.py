@@ -6,9 +6,16 @@ and result attributes under `gradc.name`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, ModuleOp, StringAttr
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseIntOrFPElementsAttr,
+    DictionaryAttr,
+    FunctionType,
+    ModuleOp,
+    StringAttr,
+)
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, SSAValue
 
@@ -19,6 +26,10 @@ NAME = "gradc.name"
 
 TYPE = "gradc.type"
 """The type that the source declares of an input or output, beside its name."""
+
+
+DEFAULT = "gradc.default"
+"""The value that an input has where none is given: a dense attribute."""
 
 
 OPSET = "onnx.opset"
@@ -69,6 +80,32 @@ def set_names(function: FuncOp, inputs: Sequence[str], outputs: Sequence[str]) -
     function.res_attrs = _attrs(outputs, function.res_attrs)
 
 
+def set_new_names(function: FuncOp, inputs: Sequence[str], outputs: Sequence[str]) -> None:
+    """Name the arguments and results, of which some are new or gone: what is said of one goes by its name."""
+    function.arg_attrs = _attrs(inputs, _of_names(inputs, function.arg_attrs))
+    function.res_attrs = _attrs(outputs, _of_names(outputs, function.res_attrs))
+
+
+def defaults(function: FuncOp) -> dict[str, DenseIntOrFPElementsAttr]:
+    """The values of the inputs that need not be given, by name."""
+    found = {}
+    for name, entry in zip(input_names(function), function.arg_attrs or (), strict=False):
+        value = entry.data.get(DEFAULT)
+        if isinstance(value, DenseIntOrFPElementsAttr):
+            found[name] = value
+    return found
+
+
+def set_defaults(function: FuncOp, values: Mapping[str, DenseIntOrFPElementsAttr]) -> None:
+    """Say of inputs, by name, what they are where nothing is given. The inputs have their names."""
+    entries = function.arg_attrs or ArrayAttr(())
+    found = [
+        {**entry.data, DEFAULT: values[name]} if name in values else entry.data
+        for name, entry in zip(input_names(function), entries, strict=True)
+    ]
+    function.arg_attrs = ArrayAttr(map(DictionaryAttr, found))
+
+
 def set_edge(
     function: FuncOp, inputs: Sequence[tuple[str, Attribute]], outputs: Sequence[tuple[str, Attribute]]
 ) -> None:
@@ -92,6 +129,15 @@ def declared_types(
     return tuple(entry.data.get(TYPE) for entry in attrs)
 
 
+def forget_declared_types(function: FuncOp) -> None:
+    """The types of the arguments and results say more by now."""
+    for side in ("arg_attrs", "res_attrs"):
+        before = getattr(function, side)
+        if before is not None:
+            kept = ({name: said for name, said in e.data.items() if name != TYPE} for e in before)
+            setattr(function, side, ArrayAttr(map(DictionaryAttr, kept)))
+
+
 def update_function_type(function: FuncOp) -> None:
     """Make the function's type that of its block arguments and returned values."""
     function.function_type = FunctionType.from_lists(
@@ -105,6 +151,11 @@ def _attrs(names: Sequence[str], before: ArrayAttr[DictionaryAttr] | None) -> Ar
     others = kept or [{}] * len(names)
     pairs = zip(names, others, strict=True)
     return ArrayAttr(DictionaryAttr({**other, NAME: StringAttr(name)}) for name, other in pairs)
+
+
+def _of_names(names: Sequence[str], before: ArrayAttr[DictionaryAttr] | None) -> ArrayAttr[DictionaryAttr]:
+    known = {entry.data.get(NAME): entry for entry in before or ()}
+    return ArrayAttr(known.get(StringAttr(name), DictionaryAttr({})) for name in names)
 
 
 def _named_types(edge: Sequence[tuple[str, Attribute]]) -> ArrayAttr[DictionaryAttr]:

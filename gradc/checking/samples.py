@@ -15,7 +15,7 @@ from dialects.cann.resize import ResizeBilinearV2GradOp
 from dialects.onednn.base import OneDNNConvOp
 from dialects.onednn.convolution import ConvolutionBackwardDataOp
 from dialects.onednn.interpolate import InterpolateBackwardOp
-from dialects.support import entry, layouts, limits, shapes
+from dialects.support import dense, entry, layouts, limits, shapes
 from dialects.support.diagnostics import diagnostic_at, nearest, violation
 from dialects.support.dtypes import by_name
 from dialects.support.findings import Errors, together
@@ -47,8 +47,9 @@ def random_inputs(
     _fit_convolutions(module, arguments, sizes)
     _fit_resizes(module, arguments, sizes)
     found = _drawn(infos, sizes, seed)
+    defaults = {name: dense.to_numpy(value) for name, value in entry.defaults(function).items()}
     for name, argument in zip(names, function.args, strict=True):
-        found[name] = _tamed(argument, found[name])
+        found[name] = defaults[name] if name in defaults else _tamed(argument, found[name])
         if (wanted := _wanted_sizes(argument, names, function.args, found)) is not None:
             found[name] = wanted
     return found

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
 from dialects.evaluate import Watch, evaluate
-from dialects.support import entry, shapes
+from dialects.support import dense, entry, shapes
 from dialects.support.documented_op import DocumentedOp
 from dialects.support.dtypes import HALVES, by_name, name_of, of_numpy
 from gradc.checking.exact import exact, magnitudes
@@ -104,8 +104,9 @@ def in_order(
     model = {info.name: info for info in model_inputs}
     declared = [tensor_info(name, argument) for name, argument in zip(names, function.args, strict=True)]
     known = [model.get(info.name) or info for info in declared]
-    dropped = [name for name in names if name not in model]
-    arrays = checked_inputs(declared, {**_stand_ins(dropped, known, inputs), **inputs})
+    defaults = {name: dense.to_numpy(value) for name, value in entry.defaults(function).items()}
+    dropped = [name for name in names if name not in model and name not in defaults]
+    arrays = checked_inputs(declared, {**_stand_ins(dropped, known, inputs), **defaults, **inputs})
     return [arrays[name] for name in names]
 
 

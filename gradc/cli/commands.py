@@ -15,9 +15,10 @@ from xdsl.dialects.builtin import ModuleOp
 from dialects.support.diagnostics import Diagnostic, UsageError, sentence, violation
 from gradc.checking.samples import random_inputs, random_model_inputs
 from gradc.checking.verify import OutputError
+from gradc.compiler.asked import Asked
 from gradc.compiler.compiled import Compiled
 from gradc.compiler.driver import Observer, compile_module, load, lower
-from gradc.compiler.gradient import Asked, gradient_of
+from gradc.compiler.gradient import gradient_of
 from gradc.compiler.options import Options
 from gradc.files import npz, writing
 from gradc.files.json_text import json_text

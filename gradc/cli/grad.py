@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import click
 
 from gradc.cli.completion import a_file
 from gradc.cli.help import Command, Word
-from gradc.cli.options import COMPILED_THREADS, LIMITS, QUIET, SOURCE, options_of, source_options
+from gradc.cli.options import COMPILED_THREADS, LIMITS, QUIET, SOURCE, options_of, shapes_of, source_options
 from gradc.terminal import voice
+
+STATIC_SHAPE = "--static-shape"
 
 
 def _gradient_options(command: Any) -> Any:
@@ -50,7 +53,26 @@ def _gradient_options(command: Any) -> Any:
                 help="Results before the gradients: none, of, all, or values by name.  [default: none]",
             ),
             click.option(
+                "--weights-as-inputs/--no-weights-as-inputs",
+                default=True,
+                help="Whether a weight by which there is a gradient can be given; its value is the default.",
+            ),
+            click.option(
                 "--allow-unused", is_flag=True, help="Zeros for a --wrt that --of does not depend on."
+            ),
+            click.option(
+                STATIC_SHAPE,
+                "static_shapes",
+                multiple=True,
+                metavar="NAME=1,3,8,8",
+                help="Sizes of an input that would be known at run time only.",
+            ),
+            click.option(
+                "--name-template",
+                metavar="TEXT",
+                default="{what}_{name}",
+                show_default=True,
+                help="How new results and inputs are called; what is grad or cotangent.",
             ),
         )
     ):
@@ -72,13 +94,9 @@ def _gradient_options(command: Any) -> Any:
 def grad(
     source: str,
     output: str,
-    wrt: tuple[str, ...],
-    of: tuple[str, ...],
-    cotangents: bool,
-    reduce: str | None,
-    keep_outputs: tuple[str, ...],
-    allow_unused: bool,
     constants: str | None,
+    static_shapes: tuple[str, ...],
+    keep_outputs: tuple[str, ...],
     **given: Any,
 ) -> None:
     """Write the gradient of the model IN, ONNX or any graph that can be compiled, as a model.
@@ -86,8 +104,10 @@ def grad(
     It has the inputs of IN, and a result grad_<WRT> for each --wrt, in its shape and type.
     """
     from gradc.cli import commands
-    from gradc.compiler.gradient import Asked
+    from gradc.compiler.asked import Asked
 
-    asked = Asked(wrt, of, cotangents, reduce, keep_outputs, allow_unused)
+    own = {field.name: given.pop(field.name) for field in fields(Asked) if field.name in given}
+    shapes = shapes_of(static_shapes, STATIC_SHAPE, ",")
+    asked = Asked(**own, static_shapes=shapes, keep_outputs=keep_outputs)
     found = commands.gradient_to(source, output, asked, options_of(given), constants)
     voice.report(commands.describe_model(found, output))

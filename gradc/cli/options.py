@@ -260,12 +260,14 @@ def options_of(given: dict[str, Any], ep: str | None = None) -> Options:
     return Options(**given)
 
 
-def shapes_of(given: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
+def shapes_of(
+    given: tuple[str, ...], option: str = SHAPE, separator: str = "x"
+) -> dict[str, tuple[int, ...]]:
     found = {}
     for entry in given:
         name, _, sizes = entry.rpartition("=")
-        dims = sizes.split("x") if sizes else []
+        dims = sizes.split(separator) if sizes else []
         if not name or not all(dim.isdecimal() for dim in dims):
-            raise click.UsageError(f"{SHAPE} {entry}: expected NAME=2x4x8x8.")
+            raise click.UsageError(f"{option} {entry}: expected NAME={separator.join('2488')}.")
         found[name] = tuple(map(int, dims))
     return found

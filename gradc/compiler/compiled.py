@@ -28,7 +28,7 @@ from gradc.faults.recipes import SESSION, Recipe
 from gradc.graph.printing import whole
 from gradc.graph.run_time_sizes import RunTimeSizes
 from gradc.graph.tensors import TensorInfo
-from gradc.model.tensors import input_infos, output_infos
+from gradc.model.tensors import input_infos, optional_infos, output_infos
 
 if TYPE_CHECKING:
     from gradc.model.exporter import ModelProto
@@ -61,13 +61,18 @@ class Compiled:
         return tuple(input_infos(self.model))
 
     @cached_property
+    def optional_inputs(self) -> tuple[TensorInfo, ...]:
+        """The inputs that have a value by default: weights by which there is a gradient."""
+        return tuple(optional_infos(self.model))
+
+    @cached_property
     def outputs(self) -> tuple[TensorInfo, ...]:
         return tuple(output_infos(self.model))
 
     @cached_property
     def dropped_inputs(self) -> tuple[str, ...]:
         """The inputs of the graph that the model does not have, because it would read nothing of them."""
-        kept = {info.name for info in self.inputs}
+        kept = {info.name for info in (*self.inputs, *self.optional_inputs)}
         names = entry.input_names(entry.entry_function(self.source))
         return tuple(name for name in names if name not in kept)
 
@@ -104,7 +109,8 @@ class Compiled:
         with using(self.options.limits):
             check_runnable(self.source)
             given = by_name("inputs", inputs)
-            self._sizes.checked_inputs(self.inputs, self._read(given))
+            fed = (*self.inputs, *(info for info in self.optional_inputs if info.name in given))
+            self._sizes.checked_inputs(fed, self._read(given))
             arrays = in_order(self.source, self.inputs, given)
             self._sizes.check(dict(zip(entry.input_names(function), arrays, strict=True)))
             expected = reference(self.source, arrays)

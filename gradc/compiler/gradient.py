@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from xdsl.context import Context
@@ -13,28 +12,22 @@ from xdsl.passes import PassPipeline
 
 from dialects.support import entry
 from dialects.support.limits import Limits, using
-from gradc.base import arguments
+from gradc.compiler.asked import Asked, Names
 from gradc.compiler.compiled import Compiled
 from gradc.compiler.driver import compile_module, constants_of, load
 from gradc.compiler.options import Options
+from gradc.files.json_text import json_text
 from gradc.graph.constants import bind_constants
 from gradc.terminal.notes import quoting_errors
 from passes import pipelines
-from passes.differentiate import REDUCTIONS, Gradients, Request, differentiate
+from passes.differentiate import NAME_TEMPLATE, Request, differentiate
 from passes.registry import all_passes
-from passes.vjp.values import named_values
-from passes.vjp.walk import is_float
-
-KEPT = ("none", "of", "all")
-"""What `keep_outputs` may be beside names."""
 
 IN_ONNX = ("canonicalize-layout", "convert-cann-to-grad", "convert-onednn-to-grad")
 """What makes ops of other dialects ONNX's or canonical gradients. It cancels Transposes, too, of which a user
 of ONNX may ask for the one between."""
 
 SOURCES = ("cann.", "onednn.")
-
-Names = str | Iterable[str] | None
 
 
 @quoting_errors()
@@ -46,8 +39,11 @@ def grad(
     cotangents: bool = False,
     reduce: str | None = None,
     keep_outputs: Names = "none",
+    weights_as_inputs: bool = True,
     allow_unused: bool = False,
     constants: Any = None,
+    static_shapes: Mapping[str, Sequence[int]] | None = None,
+    name_template: str = NAME_TEMPLATE,
     target: str = "cpu",
     opset: int | None = None,
     threads: int | None = None,
@@ -64,19 +60,28 @@ def grad(
     cotangents: an input `cotangent_<of>` for each `of`, in its shape; without it `of` has one element.
     reduce: `sum` or `mean` of an `of` that has several elements.
     keep_outputs: `none`, `of`, `all`, or names of values that are results, too, before the gradients.
+    weights_as_inputs: a weight among `wrt` is an input that has its value by default, so that it can be
+    given another one; False leaves it a constant.
     allow_unused: zeros for a `wrt` that `of` does not depend on, which is an error otherwise.
+    constants: input name -> array, or the path of an .npz: these inputs become constants first.
+    static_shapes: input name -> sizes, for inputs whose sizes would be known at run time only.
+    name_template: how results and inputs that are new are called: `{what}` is grad or cotangent, `{name}`
+    that of the value.
     The other arguments are those of `compile`.
 
     Raises GradcError; an UnsupportedError names all ops on the way that have no derivative.
     """
     options = Options(target, opset, threads=threads, limits=limits, strict_ieee=strict_ieee)
     asked = Asked(
-        _names("wrt", wrt),
-        _names("of", of),
-        arguments.flag("cotangents", cotangents),
-        None if reduce is None else arguments.word("reduce", reduce, REDUCTIONS),
-        _names("keep_outputs", keep_outputs),
-        arguments.flag("allow_unused", allow_unused),
+        wrt,
+        of,
+        cotangents,
+        reduce,
+        keep_outputs,
+        weights_as_inputs,
+        allow_unused,
+        static_shapes,
+        name_template,
     )
     with using(limits):
         return gradient_of(load(model), asked, options, constants)
@@ -100,6 +105,7 @@ def hvp(
     of: Names = None,
     reduce: str | None = None,
     constants: Any = None,
+    static_shapes: Mapping[str, Sequence[int]] | None = None,
     target: str = "cpu",
     opset: int | None = None,
     threads: int | None = None,
@@ -111,10 +117,9 @@ def hvp(
     For several `wrt` it is that of their common second derivative. Arguments as those of `grad`.
     """
     options = Options(target, opset, threads=threads, limits=limits, strict_ieee=strict_ieee)
-    first = Asked(_names("wrt", wrt), _names("of", of), reduce=reduce)
+    first = Asked(wrt, of, reduce=reduce, static_shapes=static_shapes)
     with using(limits):
-        module = load(model)
-        _prepare(module, options, constants)
+        module = _prepared(load(model), first, constants)
         once = differentiate(module, first.request(module), strict_ieee=strict_ieee)
         again = Request(
             of=list(once.gradients.values()), wrt=list(once.gradients), cotangents=True, allow_unused=True
@@ -122,78 +127,36 @@ def hvp(
         differentiate(module, again, strict_ieee=strict_ieee)
         tangents = {f"cotangent_{gradient}": f"tangent_{name}" for name, gradient in once.gradients.items()}
         _rename(module, tangents, {f"grad_{name}": f"hvp_{name}" for name in once.gradients})
-        return compile_module(module, options)
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What a gradient is asked for, as a user says it: with patterns, and words for results to keep."""
-
-    wrt: Sequence[str] = ()
-    of: Sequence[str] = ()
-    cotangents: bool = False
-    reduce: str | None = None
-    keep_outputs: Sequence[str] = ("none",)
-    allow_unused: bool = False
-
-    def request(self, module: ModuleOp) -> Request:
-        function = entry.entry_function(module)
-        values = named_values(function)
-        outputs = entry.output_names(function)
-        floats = [name for name in outputs if is_float(values[name])]
-        wrt = _expanded(self.wrt, {name for name, value in values.items() if is_float(value)})
-        match tuple(self.keep_outputs):
-            case ("none",):
-                keep = ()
-            case ("all",):
-                keep = outputs
-            case ("of",):
-                keep = [name for name in self.of or floats if name in values]
-            case names:
-                keep = names
-        return Request(self.of, wrt, keep, self.cotangents, self.reduce, self.allow_unused)
+        names = {name: f"hvp_{name}" for name in once.gradients}
+        return _named(compile_module(module, options), names, {name: f"tangent_{name}" for name in names})
 
 
 def gradient_of(module: ModuleOp, asked: Asked, options: Options, constants: Any = None) -> Compiled:
     """`grad` for a module that is ours to change."""
-    _prepare(module, options, constants)
+    module = _prepared(module, asked, constants)
     found = differentiate(module, asked.request(module), strict_ieee=options.strict_ieee)
     compiled = compile_module(module, options)
-    return _told(compiled, found)
+    return _named(compiled, found.gradients, found.cotangents)
 
 
-def _told(compiled: Compiled, found: Gradients) -> Compiled:
-    return replace(compiled, gradients=dict(found.gradients), cotangents=dict(found.cotangents))
+def _named(compiled: Compiled, gradients: Mapping[str, str], cotangents: Mapping[str, str]) -> Compiled:
+    """The compiled gradient that says, also in the model's metadata, what belongs to which value."""
+    told = {"gradc.cotangents": dict(cotangents), "gradc.gradients": dict(gradients)}
+    for key, names in told.items():
+        compiled.model.metadata_props.add(key=key, value=json_text(names))
+    return replace(compiled, gradients=dict(gradients), cotangents=dict(cotangents))
 
 
-def _prepare(module: ModuleOp, options: Options, constants: Any) -> None:
-    """Everything in ONNX's ops or canonical gradients, with all that types can know."""
+def _prepared(module: ModuleOp, asked: Asked, constants: Any) -> ModuleOp:
+    """In ONNX's ops or canonical gradients, with all that types can know."""
     if constants is not None:
         bind_constants(module, constants_of(constants))
+    module = asked.with_static_shapes(module)
     foreign = any(op.name.startswith(SOURCES) for op in module.walk())
     spec = ",".join((pipelines.canonicalize(), *(IN_ONNX if foreign else ())))
     for pass_ in PassPipeline.parse_spec(all_passes(), spec).passes:
         pass_.apply(Context(), module)
-
-
-def _expanded(patterns: Sequence[str], names: Iterable[str]) -> list[str]:
-    """The names that patterns stand for, each once; what is the name of no value stays as it is."""
-    known = sorted(names)
-    found: list[str] = []
-    for pattern in patterns:
-        is_pattern = pattern not in known and any(c in pattern for c in "*?")
-        matches = [name for name in known if fnmatchcase(name, pattern)] if is_pattern else []
-        found += [name for name in matches if name not in found] or [pattern]
-    return found
-
-
-def _names(what: str, given: Names) -> tuple[str, ...]:
-    if given is None:
-        return ()
-    names = (given,) if isinstance(given, str) else tuple(given)
-    if not all(isinstance(name, str) for name in names):
-        raise arguments.refused(what, given, "names")
-    return names
+    return module
 
 
 def _rename(module: ModuleOp, inputs: Mapping[str, str], outputs: Mapping[str, str]) -> None:

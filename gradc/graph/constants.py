@@ -36,7 +36,7 @@ def bind_constants(module: ModuleOp, constants: Mapping[str, Any]) -> None:
     errors.check()
     kept = [name for name in inputs if name not in constants]
     entry.update_function_type(function)
-    entry.set_names(function, kept, outputs)
+    entry.set_new_names(function, kept, outputs)
 
 
 def _bind(function: FuncOp, name: str, argument: BlockArgument, given: Any) -> None:

@@ -12,10 +12,10 @@ from dialects.support.spelling import option
 
 
 def unused_inputs(module: ModuleOp) -> tuple[str, ...]:
-    """The names of the inputs that no op of a module reads, and no output is."""
+    """The names of the inputs that no op of a module reads, and no output is; not those with a default."""
     function = entry.entry_function(module)
-    names = zip(entry.input_names(function), function.args, strict=True)
-    return tuple(name for name, argument in names if not argument.uses)
+    names, defaults = zip(entry.input_names(function), function.args, strict=True), entry.defaults(function)
+    return tuple(name for name, argument in names if not argument.uses and name not in defaults)
 
 
 def drop_unused_inputs(module: ModuleOp) -> None:

@@ -206,6 +206,9 @@ class _GraphBuilder:
             self._add_output(name, value)
         for name, value in zip(inputs, block.args, strict=True):
             graph.input.append(_value_info(name, value))
+        if graph is self.main:
+            for name, value in entry.defaults(self.function).items():
+                fill_tensor(graph.initializer.add(name=name), dense.to_numpy(value))
 
     def _add_initializer(self, op: ConstantOp) -> None:
         if all(map(self._is_attribute, op.results[0].uses)):

@@ -34,6 +34,12 @@ def input_infos(model: ModelProto) -> list[TensorInfo]:
     return [_info(value) for value in model.graph.input if value.name not in weights]
 
 
+def optional_infos(model: ModelProto) -> list[TensorInfo]:
+    """The graph's inputs that need not be given: an initializer says what they are by default."""
+    weights = {tensor.name for tensor in model.graph.initializer}
+    return [_info(value) for value in model.graph.input if value.name in weights]
+
+
 def output_infos(model: ModelProto) -> list[TensorInfo]:
     return [_info(value) for value in model.graph.output]
 

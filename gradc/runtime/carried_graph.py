@@ -57,6 +57,7 @@ def _slim(source: ModuleOp) -> ModuleOp:
         block.erase_op(op)
         inputs.append(f"constant {len(block.args)}")
     entry.update_function_type(function)
+    function.arg_attrs = None  # whatever a weight is by default, its type is enough
     entry.set_names(function, inputs, outputs)
     return module
 

@@ -147,6 +147,7 @@ class Session:
         _check_provider(self._session, provider)
         self.inputs = tuple(map(_info, self._session.get_inputs()))
         self.outputs = tuple(map(_info, self._session.get_outputs()))
+        self.optional = tuple(map(_info, self._session.get_overridable_initializers()))
         self._sizes = sizes or _carried_sizes(self._session)
 
     @property
@@ -171,7 +172,7 @@ class Session:
         edge = (*self.inputs, *self.outputs)
         if not all(info.is_tensor and info.dtype != "string" for info in edge):
             return self._run_containers(arrays, names)
-        feeds = {i.name: _ort_value(self._runtime, i, arrays[i.name]) for i in self.inputs}
+        feeds = {i.name: _ort_value(self._runtime, i, arrays[i.name]) for i in self._fed(inputs)}
         try:
             values = self._session.run_with_ort_values(names, feeds)
         except Exception as error:
@@ -188,16 +189,23 @@ class Session:
         return dict(zip(names, values, strict=True))
 
     def _checked(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        if self._sizes is None:
-            return checked_inputs(self.inputs, inputs)
-        return self._sizes.checked_inputs(self.inputs, inputs)
+        infos = self._fed(inputs)
+        return (
+            checked_inputs(infos, inputs)
+            if self._sizes is None
+            else self._sizes.checked_inputs(infos, inputs)
+        )
+
+    def _fed(self, inputs: Mapping[str, np.ndarray]) -> tuple[TensorInfo, ...]:
+        """The inputs, and those with a default that are given all the same."""
+        return (*self.inputs, *(info for info in self.optional if info.name in inputs))
 
     def bound(self, inputs: Mapping[str, np.ndarray]) -> Bound:
         """A run on these inputs and no others, for timing. Raises GradcError as `run` does."""
         arrays = self._checked(inputs)
         device = "cuda" if self.providers[0] == _PROVIDERS["cuda"] else "cpu"
         binding = self._session.io_binding()
-        for info in self.inputs:
+        for info in self._fed(inputs):
             binding.bind_ortvalue_input(info.name, _ort_value(self._runtime, info, arrays[info.name], device))
         for info in self.outputs:
             binding.bind_output(info.name, device)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
@@ -54,15 +55,18 @@ def part_of(name: str, whole: Expr) -> Expr | None:
 
 @dataclass
 class Held:
-    """Constants as arguments, for as long as nothing is to be computed of them."""
+    """Constants as arguments, for as long as nothing is to be computed of them, or for good."""
 
-    _ops: list[tuple[BlockArgument, Operation]] = field(default_factory=list)
+    _ops: dict[BlockArgument, Operation] = field(default_factory=dict)
+    _arguments: dict[SSAValue, BlockArgument] = field(default_factory=dict)
 
     def hold(self, function: FuncOp, values: Mapping[str, SSAValue]) -> dict[str, SSAValue]:
         """The values, with arguments in place of the constants among them."""
         return {name: self._held(function, value) for name, value in values.items()}
 
     def _held(self, function: FuncOp, value: SSAValue) -> SSAValue:
+        if value in self._arguments:
+            return self._arguments[value]
         if constant_attribute(value) is None or not isinstance(value, OpResult):
             return value
         block = function.body.block
@@ -70,14 +74,24 @@ class Held:
         argument.name_hint = value.name_hint
         value.replace_all_uses_with(argument)
         value.op.detach()
-        self._ops.append((argument, value.op))
+        self._ops[argument], self._arguments[value] = value.op, argument
         return argument
 
     def release(self, function: FuncOp) -> None:
         block = function.body.block
-        for argument, op in self._ops:
+        for argument, op in self._ops.items():
             first = block.first_op
             assert first is not None
             block.insert_op_before(op, first)
             argument.replace_all_uses_with(op.results[0])
             block.erase_arg(argument)
+
+    def defaults(self, values: Mapping[str, SSAValue]) -> dict[str, DenseIntOrFPElementsAttr]:
+        """What is held, by its first name among those of the values, as what arguments are by default."""
+        found: dict[SSAValue, tuple[str, DenseIntOrFPElementsAttr]] = {}
+        for name, value in values.items():
+            op = self._ops.get(value) if isinstance(value, BlockArgument) else None
+            attribute = constant_attribute(op.results[0]) if op is not None else None
+            if attribute is not None:
+                found.setdefault(value, (name, attribute))
+        return dict(found.values())

@@ -1,0 +1,171 @@
+"""What a gradient is asked for, in the words of a user."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from string import Formatter
+from typing import Any, cast
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+
+from dialects.support import entry, shapes
+from dialects.support.diagnostics import Diagnostic, UsageError, nearest, sentence
+from dialects.support.findings import Errors
+from dialects.support.spelling import option
+from gradc.base import arguments
+from gradc.graph.run_time_sizes import specialised
+from passes.differentiate import NAME_TEMPLATE, REDUCTIONS, Request
+from passes.vjp.values import base_of, named_values
+from passes.vjp.walk import is_float
+
+KEPT = ("none", "of", "all")
+"""What `keep_outputs` may be beside names."""
+
+Names = str | Iterable[str] | None
+
+NAMED, FLAGS = ("wrt", "of", "keep_outputs"), ("cotangents", "weights_as_inputs", "allow_unused")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a gradient is asked for: with patterns, and words for results to keep."""
+
+    wrt: Names = ()
+    of: Names = ()
+    cotangents: bool = False
+    reduce: str | None = None
+    keep_outputs: Names = "none"
+    weights_as_inputs: bool = True
+    allow_unused: bool = False
+    static_shapes: Mapping[str, Sequence[int]] | None = None
+    name_template: str = NAME_TEMPLATE
+
+    def __post_init__(self) -> None:
+        """Raise UsageError for what no model can be asked for."""
+        plain = {name: arguments.flag(name, getattr(self, name)) for name in FLAGS}
+        named = {name: _names(name, getattr(self, name)) for name in NAMED}
+        shapes = _static_shapes(self.static_shapes)
+        for name, value in {**plain, **named, "static_shapes": shapes}.items():
+            object.__setattr__(self, name, value)
+        if self.reduce is not None:
+            arguments.word("reduce", self.reduce, REDUCTIONS)
+        if self.cotangents and self.reduce is not None:
+            given = f"{option('cotangents', True)} and {option('reduce', self.reduce)}"
+            hint = "a cotangent weighs the elements that the other adds up"
+            raise UsageError(Diagnostic("error", sentence(given, expected="one of both", hint=hint)))
+        _check_template(self.name_template)
+
+    def request(self, module: ModuleOp) -> Request:
+        function = entry.entry_function(module)
+        values = named_values(function)
+        wrt = _expanded(_given(self.wrt), [name for name, value in values.items() if is_float(value)])
+        keep = self._kept(values, entry.output_names(function))
+        return Request(
+            _given(self.of),
+            wrt,
+            keep,
+            self.cotangents,
+            self.reduce,
+            self.allow_unused,
+            self.weights_as_inputs,
+            self.name_template,
+        )
+
+    def _kept(self, values: Mapping[str, SSAValue], outputs: Sequence[str]) -> Sequence[str]:
+        match _given(self.keep_outputs):
+            case ("none",) | ():
+                return ()
+            case ("all",):
+                return outputs
+            case ("of",):
+                asked = _given(self.of) or [name for name in outputs if is_float(values[name])]
+                return list(dict.fromkeys(name if name in values else base_of(name) for name in asked))
+            case names:
+                listed = [[name] if name in values else name.split(",") for name in names]
+                return list(dict.fromkeys(name for part in listed for name in part))
+
+    def with_static_shapes(self, module: ModuleOp) -> ModuleOp:
+        """The module where inputs have the shapes that they are said to have."""
+        if not self.static_shapes:
+            return module
+        function = entry.entry_function(module)
+        known = dict(zip(entry.input_names(function), function.args, strict=True))
+        errors = Errors()
+        for name, shape in self.static_shapes.items():
+            errors.attempt(_check_shape, name, shape, known)
+        errors.check()
+        given = {name: tuple(shape) for name, shape in self.static_shapes.items()}
+        module = specialised(module, given, {})
+        entry.forget_declared_types(entry.entry_function(module))
+        return module
+
+
+def _given(names: Names) -> tuple[str, ...]:
+    """What `__post_init__` made of names."""
+    return cast("tuple[str, ...]", names)
+
+
+def _check_shape(name: str, shape: Sequence[int], known: Mapping[str, SSAValue]) -> None:
+    what = option("static_shapes")
+    if name not in known:
+        hint = nearest(name, known)
+        expected = f"one of the inputs {', '.join(known)}"
+        raise UsageError(Diagnostic("error", sentence(what, name, expected, hint)))
+    if not shapes.has_rank(known[name]):
+        return
+    declared = shapes.shape_of(known[name])
+    if not shapes.compatible(declared, tuple(shape)):
+        given = shapes.show(tuple(shape))
+        raise UsageError(Diagnostic("error", sentence(f"{what} of {name}", given, shapes.show(declared))))
+
+
+def _static_shapes(given: Any) -> dict[str, tuple[int, ...]]:
+    if given is None:
+        return {}
+    expected = "a mapping from names of inputs to sizes"
+    found = arguments.mapping("static_shapes", given, expected)
+    if any(isinstance(shape, str) or not isinstance(shape, Iterable) for shape in found.values()):
+        raise arguments.refused("static_shapes", given, expected)
+    return {
+        name: tuple(arguments.whole("static_shapes", size, part=f"of {name}") for size in shape)
+        for name, shape in found.items()
+    }
+
+
+def _check_template(given: Any) -> None:
+    expected = "a text with {what}, which is grad or cotangent, and {name}"
+    if not isinstance(given, str):
+        raise arguments.refused("name_template", given, expected)
+    try:
+        parts = list(Formatter().parse(given))
+    except ValueError:
+        raise arguments.refused("name_template", given, expected) from None
+    fields = sorted(name for _, name, _, _ in parts if name is not None)
+    is_plain = all(not form and not turned for _, name, form, turned in parts if name is not None)
+    if fields != ["name", "what"] or not is_plain:
+        raise arguments.refused("name_template", given, expected)
+
+
+def _expanded(patterns: Sequence[str], floats: Iterable[str]) -> list[str]:
+    """The names that patterns stand for, each once; what is the name of no value stays as it is."""
+    known = list(floats)
+    found: list[str] = []
+    for pattern in patterns:
+        is_pattern = pattern not in known and any(c in pattern for c in "*?")
+        matches = [name for name in known if fnmatchcase(name, pattern)] if is_pattern else []
+        found += [name for name in matches if name not in found] if matches else [pattern]
+    return found
+
+
+def _names(what: str, given: Any) -> tuple[str, ...]:
+    if given is None:
+        return ()
+    if not isinstance(given, Iterable):
+        raise arguments.refused(what, given, "names")
+    names = (given,) if isinstance(given, str) else tuple(given)
+    if not all(isinstance(name, str) for name in names):
+        raise arguments.refused(what, given, "names")
+    return names

@@ -1,0 +1,161 @@
+"""What `gradc.grad` and `gradc grad` promise of names, inputs, sizes and results."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from support.cli import run_gradc
+
+import gradc
+
+HEAD = '<ir_version: 8, opset_import: ["": 17]>'
+MODEL = """
+g (float[N, 3, H, W] x, int64[K] places) => (float[N, 4] logits, float[K, 4] taken)
+<float[4, 3, 3, 3] kernel, float[4] bias>
+{
+    c = Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (x, kernel, bias)
+    r = Relu (c)
+    p = GlobalAveragePool (r)
+    logits = Flatten (p)
+    taken = Gather (logits, places)
+}
+"""
+RNG = np.random.default_rng(0)
+KERNEL = RNG.normal(size=(4, 3, 3, 3)).astype(np.float32)
+BIAS = RNG.normal(size=4).astype(np.float32)
+X = RNG.normal(size=(2, 3, 6, 5)).astype(np.float32)
+SEED = RNG.normal(size=(2, 4)).astype(np.float32)
+
+
+def model() -> onnx.ModelProto:
+    found = onnx.parser.parse_model(f"{HEAD} {MODEL}")
+    found.graph.initializer.extend(
+        [onnx.numpy_helper.from_array(KERNEL, "kernel"), onnx.numpy_helper.from_array(BIAS, "bias")]
+    )
+    return found
+
+
+@pytest.fixture(scope="module")
+def by_weights() -> gradc.Compiled:
+    return gradc.vjp(model(), of="logits", wrt=["x", "kernel", "bias"])
+
+
+FED = {"x": X, "places": np.array([0, 1]), "cotangent_logits": SEED}
+
+
+def test_a_weight_is_an_input_that_has_its_value_by_default(by_weights: gradc.Compiled):
+    assert [info.name for info in by_weights.optional_inputs] == ["kernel", "bias"]
+    names = [value.name for value in by_weights.model.graph.input]
+    assert names == ["x", "places", "kernel", "bias", "cotangent_logits"]
+    once = by_weights.run(FED)
+    again = by_weights.run(FED | {"kernel": KERNEL, "bias": BIAS})
+    other = by_weights.run(FED | {"kernel": -KERNEL})
+    changed = model()
+    changed.graph.initializer[0].CopyFrom(onnx.numpy_helper.from_array(-KERNEL, "kernel"))
+    want = gradc.vjp(changed, of="logits", wrt=["x", "kernel", "bias"], weights_as_inputs=False).run(FED)
+    for name in ("grad_x", "grad_kernel", "grad_bias"):
+        np.testing.assert_array_equal(once[name], again[name])
+        np.testing.assert_allclose(other[name], want[name], atol=1e-5)
+    reference = by_weights.reference(FED | {"kernel": -KERNEL})
+    np.testing.assert_allclose(other["grad_x"], reference["grad_x"], atol=1e-5)
+    np.testing.assert_allclose(once["grad_x"], by_weights.reference(FED)["grad_x"], atol=1e-5)
+
+
+def test_a_weight_is_stored_once(by_weights: gradc.Compiled):
+    arrays = [onnx.numpy_helper.to_array(tensor) for tensor in by_weights.model.graph.initializer]
+    same = [array for array in arrays if array.size == KERNEL.size]
+    assert len(same) == 1
+    assert "dense" not in "".join(prop.value for prop in by_weights.model.metadata_props)
+
+
+def test_plain_onnxruntime_takes_the_weights_or_leaves_them(by_weights: gradc.Compiled):
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(by_weights.model.SerializeToString(), options)
+    without = session.run(["grad_kernel"], FED)[0]
+    np.testing.assert_allclose(without, by_weights.run(FED)["grad_kernel"], rtol=1e-5)
+    assert session.run(["grad_kernel"], FED | {"kernel": KERNEL})[0].shape == KERNEL.shape
+
+
+def test_names_of_what_is_new_are_in_the_metadata():
+    found = gradc.vjp(model(), of="logits", wrt="x", name_template="{name}.{what}")
+    assert found.gradients == {"x": "x.grad"}
+    told = {prop.key: prop.value for prop in found.model.metadata_props}
+    assert json.loads(told["gradc.gradients"]) == {"x": "x.grad"}
+    assert json.loads(told["gradc.cotangents"]) == {"logits": "logits.cotangent"}
+
+
+def test_sizes_that_are_said_are_known():
+    found = gradc.grad(model(), of="logits", wrt="x", reduce="sum", static_shapes={"x": (2, 3, 6, 5)})
+    assert [info.shape for info in found.inputs] == [(2, 3, 6, 5), ("K",)]
+    assert [info.shape for info in found.outputs] == [(2, 3, 6, 5)]
+    want = gradc.grad(model(), of="logits", wrt="x", reduce="sum").run({"x": X, "places": FED["places"]})
+    got = found.run({"x": X, "places": FED["places"]})
+    np.testing.assert_allclose(got["grad_x"], want["grad_x"], atol=1e-6)
+
+
+def test_what_is_kept_of_an_element_is_the_tensor():
+    found = gradc.grad(model(), of="logits[1,2]", wrt="x", keep_outputs="of")
+    assert [info.name for info in found.outputs] == ["logits", "grad_x"]
+    found = gradc.grad(model(), of="logits[1,2]", wrt="x", keep_outputs=["taken,r"])
+    assert [info.name for info in found.outputs] == ["taken", "r", "grad_x"]
+
+
+def test_patterns_and_names_each_once():
+    found = gradc.grad(model(), of="logits", wrt=["kernel", "k*", "b*"], reduce="mean")
+    assert list(found.gradients) == ["kernel", "bias"]
+
+
+MISTAKES = {
+    "integers": ({"wrt": "places", "of": "taken"}, "the next floats behind it are taken"),
+    "both": ({"cotangents": True, "reduce": "sum", "of": "logits"}, "expected one of both"),
+    "two results": ({"cotangents": True}, "one of logits and taken"),
+    "near": ({"of": "logit", "reduce": "sum"}, "did you mean logits"),
+    "near pattern": ({"of": "logits", "reduce": "sum", "wrt": "kernal.*"}, "there is no value"),
+    "near shape": ({"of": "logits", "static_shapes": {"xx": (1,)}}, "static_shapes: given xx"),
+    "rank": ({"of": "logits", "static_shapes": {"x": (1,)}}, r"expected \[N, 3, H, W\]"),
+    "size": ({"of": "logits", "static_shapes": {"x": (1, "a", 2, 2)}}, "a whole number"),
+    "no shape": ({"static_shapes": [1]}, "a mapping from names"),
+    "shape": ({"static_shapes": {"x": 3}}, "names of inputs to sizes"),
+    "template": ({"of": "logits", "reduce": "sum", "name_template": "{name}"}, "name_template: given"),
+    "braces": ({"name_template": "{name}{what"}, "name_template: given"),
+    "format": ({"name_template": "{name!r}_{what}"}, "name_template: given"),
+    "taken": ({"of": "logits", "reduce": "sum", "wrt": ["grad_x", "x"]}, "there is no value grad_x"),
+    "twice": ({"of": "logits", "reduce": "sum", "wrt": ["x", "x"]}, "no name twice"),
+    "several elements": ({"of": "logits"}, "reduce says sum or mean"),
+    "an element that is none": ({"of": "logits[1,2,3]"}, "there is no value"),
+    "reduce": ({"of": "logits", "reduce": "max"}, "one of sum, mean"),
+    "no flag": ({"of": "logits", "reduce": "sum", "weights_as_inputs": 1}, "True or False"),
+    "no names": ({"wrt": 3}, "expected names"),
+    "keep": ({"of": "logits", "reduce": "sum", "keep_outputs": "lojits"}, "did you mean logits"),
+    "no constant": ({"of": "logits", "reduce": "sum", "constants": {"y": 1}}, "constant"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_said(mistake: str):
+    given, text = MISTAKES[mistake]
+    with pytest.raises(gradc.GradcError, match=text):
+        gradc.grad(model(), **given)
+
+
+def test_on_the_command_line(tmp_path: Path):
+    source, output = tmp_path / "m.onnx", tmp_path / "g.onnx"
+    onnx.save(model(), source)
+    asked = ("--of", "logits", "--wrt", "kernel", "--cotangents", "--static-shape", "x=2,3,6,5")
+    done = run_gradc("grad", str(source), *asked, "--name-template", "{what}.{name}", "-o", str(output))
+    assert done.code == 0, done.err
+    found = onnx.load(output).graph
+    assert [value.name for value in found.output] == ["grad.kernel"]
+    assert [value.name for value in found.input][-2:] == ["kernel", "cotangent.logits"]
+    done = run_gradc("grad", str(source), *asked, "--no-weights-as-inputs", "-o", str(output))
+    assert done.code == 0, done.err
+    assert [value.name for value in onnx.load(output).graph.input] == ["x", "places", "cotangent_logits"]
+    done = run_gradc("grad", str(source), "--static-shape", "x=2x3", "-o", str(output))
+    assert done.code == 2
+    assert "expected NAME=2,4,8,8" in done.err
