@@ -80,40 +80,9 @@ class NormalizationOp(RowOp, ABC):
             raise self.error("number of inputs", given=len(self.operands), expected=expected, hint=hint)
 
 
-class LastAxesOp(NormalizationOp, ABC):
-    """An op that normalises over the axes from `begin_norm_axis` on."""
+class ForwardOp(NormalizationOp, ABC):
+    """An op with gamma and beta, or neither, that gives the statistics beside its result."""
 
-    def first_axis(self) -> int:
-        """The first normalised axis, counted from the first."""
-        return self.checked_axis(self.data, "begin_norm_axis")
-
-    def check_last(self, port: str, value: SSAValue, shape: Shape) -> None:
-        """A parameter in the shape of the normalised axes."""
-        hint = f"begin_norm_axis is {self.value('begin_norm_axis')}"
-        self.check_parameter(port, value, shape[self.first_axis() :], hint)
-
-    def given(self) -> dict[str, Any]:
-        return {"axis": self.first_axis(), "epsilon": self.value("epsilon")}
-
-
-class LayerNormalizationOp(LastAxesOp, ABC):
-    """Each slice of src over its last axes, with mean 0 and variance 1, scaled and shifted."""
-
-    SUMMARY: ClassVar = (
-        "Slices over the last axes, brought to mean 0 and variance 1, then scaled and shifted."
-    )
-    CONSTRAINTS: ClassVar = (
-        "C1 a float dtype; gamma and beta have one, that of src or f32, and the statistics have it, too (f32 "
-        "without gamma); C2 begin_norm_axis from -rank to rank - 1; C3 gamma and beta are given where "
-        "use_affine is true, and there alone, in the shape of the normalised axes; C4 a document lists mean "
-        "and variance where keep_stats is true."
-    )
-    COMMON_ATTRIBUTES: ClassVar = {
-        "keep_stats": FLAG.with_default(True),
-        **LAST_AXES,
-        "use_affine": FLAG.with_default(True),
-        "epsilon": EPSILON,
-    }
     PORTS: ClassVar = ("src", "gamma", "beta")
     RESULTS: ClassVar = ("dst", "mean", "variance")
 
@@ -131,14 +100,53 @@ class LayerNormalizationOp(LastAxesOp, ABC):
     def required_results(self) -> int:
         return 3 if self.value("keep_stats") else 1
 
+    def types_with_statistics(self, shape: Shape, statistics: Shape) -> tuple[TensorType, ...]:
+        kept = tensor_type(self.parameters_dtype(), statistics)
+        return (tensor_type(element_type_of(self.src), shape), kept, kept)
+
+
+class LastAxesOp(NormalizationOp, ABC):
+    """An op that normalises over the axes from `begin_norm_axis` on."""
+
+    def first_axis(self) -> int:
+        """The first normalised axis, counted from the first."""
+        return self.checked_axis(self.data, "begin_norm_axis")
+
+    def check_last(self, port: str, value: SSAValue, shape: Shape) -> None:
+        """A parameter in the shape of the normalised axes."""
+        hint = f"begin_norm_axis is {self.value('begin_norm_axis')}"
+        self.check_parameter(port, value, shape[self.first_axis() :], hint)
+
+    def given(self) -> dict[str, Any]:
+        return {"axis": self.first_axis(), "epsilon": self.value("epsilon")}
+
+
+class LayerNormalizationOp(ForwardOp, LastAxesOp, ABC):
+    """Each slice of src over its last axes, with mean 0 and variance 1, scaled and shifted."""
+
+    SUMMARY: ClassVar = (
+        "Slices over the last axes, brought to mean 0 and variance 1, then scaled and shifted."
+    )
+    CONSTRAINTS: ClassVar = (
+        "C1 a float dtype; gamma and beta have one, that of src or f32, and the statistics have it, too (f32 "
+        "without gamma); C2 begin_norm_axis from -rank to rank - 1; C3 gamma and beta are given where "
+        "use_affine is true, and there alone, in the shape of the normalised axes; C4 a document lists mean "
+        "and variance where keep_stats is true."
+    )
+    COMMON_ATTRIBUTES: ClassVar = {
+        "keep_stats": FLAG.with_default(True),
+        **LAST_AXES,
+        "use_affine": FLAG.with_default(True),
+        "epsilon": EPSILON,
+    }
+
     def infer_result_types(self) -> tuple[TensorType, ...]:
         shape = self.check_data()
         axis = self.first_axis()
         self.check_affine(1)
         for port, value in self.parameters():
             self.check_last(port, value, shape)
-        statistics = tensor_type(self.parameters_dtype(), shape[:axis])
-        return (tensor_type(element_type_of(self.src), shape), statistics, statistics)
+        return self.types_with_statistics(shape, shape[:axis])
 
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
         return self.ROW.meaning(*operands, **self.given())
@@ -232,7 +240,7 @@ class RMSNormalizationOp(LastAxesOp, ABC):
         return (self.ROW.meaning(*operands, **self.given()),)
 
 
-class GroupNormalizationOp(NormalizationOp, ABC):
+class GroupNormalizationOp(ForwardOp, ABC):
     """The channels of each group of each sample, with mean 0 and variance 1, scaled and shifted."""
 
     SUMMARY: ClassVar = "Groups of channels, brought to mean 0 and variance 1, then scaled and shifted."
@@ -249,22 +257,6 @@ class GroupNormalizationOp(NormalizationOp, ABC):
         "epsilon": EPSILON,
         "data_format": DATA_FORMAT,
     }
-    PORTS: ClassVar = ("src", "gamma", "beta")
-    RESULTS: ClassVar = ("dst", "mean", "variance")
-
-    src = operand_def(TensorType)
-    affine = var_operand_def(TensorType)
-    """gamma and beta, or neither."""
-    dst = result_def(TensorType)
-    mean = result_def(TensorType)
-    variance = result_def(TensorType)
-
-    @classmethod
-    def port_shape(cls, port: str, shape: NamedShape) -> NamedShape:
-        return shape if port == "src" else shape[-1:]
-
-    def required_results(self) -> int:
-        return 3 if self.value("keep_stats") else 1
 
     def channel_axis(self) -> int:
         return channel_axis(self, self.src)
@@ -277,8 +269,7 @@ class GroupNormalizationOp(NormalizationOp, ABC):
             self.check_parameter(port, value, (channels,), f"data_format is {self.value('data_format')}")
         if groups < 1 or (isinstance(channels, int) and channels % groups):
             raise self.error("groups", given=groups, expected=f"a divisor of the channels, {channels}")
-        statistics = tensor_type(self.parameters_dtype(), (shape[0], groups))
-        return (tensor_type(element_type_of(self.src), shape), statistics, statistics)
+        return self.types_with_statistics(shape, (shape[0], groups))
 
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
         given = {name: self.value(name) for name in ("groups", "epsilon")}
