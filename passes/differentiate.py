@@ -273,17 +273,19 @@ def _reason(op: Operation) -> str:
 def zeros_between(start: SSAValue, ends: Iterable[SSAValue], ops: Sequence[Operation]) -> list[Operation]:
     """The ops by which values depend on `start`, but no gradient flows, if `ends` depend on it at all."""
     reached, cuts, flows = {start}, [], {start}
+    around: list[Operation] = []
     for op in ops:
         read = read_by(op)
         if is_size(op) or reached.isdisjoint(read):
             continue
         reached.update(op.results)
+        around += [op] if op.regions else []
         if not flows.isdisjoint(read):
             passes = [result for result in op.results if may_carry(result)]
             passes = [] if op.name.removeprefix("onnx.") in REASONS else passes
             flows.update(passes)
             cuts += [] if passes else [op]
-    return cuts if not reached.isdisjoint(ends) else []
+    return (cuts or around) if not reached.isdisjoint(ends) else []
 
 
 def _value(name: str, values: Mapping[str, SSAValue], what: str) -> SSAValue:

@@ -12,6 +12,7 @@ import numpy as np
 from xdsl.dialects.builtin import IntegerAttr, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+from xdsl.rewriter import InsertPoint
 
 from dialects.onnx import ops
 from dialects.onnx.base import OnnxOp
@@ -308,10 +309,28 @@ class GatherOfGather(RewritePattern):
         _replace(op, ops.GatherOp(inner.data, indices, axis=0), rewriter, indices)
 
 
+class KnownBranch(RewritePattern):
+    """The ops of the branch that is always taken, in place of the If."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: ops.IfOp, rewriter: PatternRewriter, /) -> None:
+        condition = constant_of(op.cond)
+        if condition is None:
+            return
+        block = (op.then_branch if condition.all() else op.else_branch).block
+        last = block.last_op
+        assert last is not None
+        values = list(last.operands)
+        rewriter.erase(last)
+        rewriter.inline_block(block, InsertPoint.before(op))
+        rewriter.replace(op, [], values)
+
+
 _PAIRS: dict[str, RewritePattern] = {
     "onnx.Cast": CastBack(),
     "onnx.Concat": ConcatOfConcat(),
     "onnx.Gather": GatherOfGather(),
+    "onnx.If": KnownBranch(),
     "onnx.Reshape": ReshapeOfReshape(),
     "onnx.Shape": ShapeOfMoved(),
     "onnx.Squeeze": SqueezeOfUnsqueeze(),

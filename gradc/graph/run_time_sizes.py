@@ -13,12 +13,14 @@ from math import prod
 import numpy as np
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerType, ModuleOp, TensorType
 from xdsl.ir import Operation, SSAValue
+from xdsl.rewriter import Rewriter
 
 from dialects.onnx.base import OnnxConstant, OnnxOp
+from dialects.onnx.node import NodeOp
 from dialects.onnx.ops import ConstantOp
 from dialects.support import entry, shapes
 from dialects.support.constants import constant_value
-from dialects.support.diagnostics import GradcError, error_at
+from dialects.support.diagnostics import GradcError, error_at, kind_of
 from dialects.support.interfaces import InfersTypes, collect_remarks, refine_results, set_type
 from dialects.support.limits import Limits, using
 from dialects.support.shapes import Shape, element_type_of, shape_of, tensor_type
@@ -92,6 +94,7 @@ def specialised(
 ) -> ModuleOp:
     """The source with the given shapes of inputs, and the inputs of `sizes` as constants, verified.
 
+    Regions are left out: what a branch that is not taken cannot do with these sizes is no error.
     Raises GradcError where that is no legal graph.
     """
     module = source.clone()
@@ -104,10 +107,20 @@ def specialised(
         set_type(arguments[name], tensor_type(element_type_of(arguments[name]), shape))
     bind_constants(module, sizes)
     for op in list(function.body.block.ops):
-        _refine(op, known)
+        _refine(_without_regions(op), known)
     entry.update_function_type(function)
     verify(module)
     return module
+
+
+def _without_regions(op: Operation) -> Operation:
+    """The op, or one of which nothing is known but the types of its results, if it has regions."""
+    if not op.regions:
+        return op
+    opaque = NodeOp("", kind_of(op), op.operands, op.result_types)
+    opaque.location = op.location
+    Rewriter.replace_op(op, opaque)
+    return opaque
 
 
 def _refine(op: Operation, known: Mapping[str, int]) -> None:

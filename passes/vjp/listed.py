@@ -71,7 +71,6 @@ OWED: frozenset[str] = frozenset(
         "DequantizeLinear",
         "GRU",
         "GlobalLpPool",
-        "If",
         "LSTM",
         "LinearAttention",
         "Loop",

@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from dialects.onnx import traits
 from passes.vjp import (
+    control,
     conv,
     index,
     linear,
@@ -21,6 +22,7 @@ from passes.vjp import (
     shape,
 )
 from passes.vjp.forward import Body, Rule
+from passes.vjp.regions import RegionRule
 
 RULES: Mapping[str, Rule] = MappingProxyType(
     {
@@ -42,6 +44,9 @@ RULES: Mapping[str, Rule] = MappingProxyType(
 
 BODIES: Mapping[str, Body] = MappingProxyType({**sampling.BODIES})
 """ONNX op without a rule of its own -> the ops that stand for it, through which the walk goes."""
+
+REGION_RULES: Mapping[str, RegionRule] = control.RULES
+"""ONNX op with regions -> its rule."""
 
 GRADIENT_RULES: Mapping[str, Rule] = MappingProxyType({**conv.GRADIENT_RULES, **resize.GRADIENT_RULES})
 """Canonical gradient, that rules emit -> its rule."""

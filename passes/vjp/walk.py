@@ -26,7 +26,8 @@ from passes.emit.captured import uses_by
 from passes.emit.expressions import Expr, Operators
 from passes.vjp.forward import ZERO, Body, Forward, Gradient, Rule, Zero, refusal
 from passes.vjp.listed import REASONS, REFUSED
-from passes.vjp.table import BODIES, GRADIENT_RULES, RULES, is_repeated
+from passes.vjp.regions import Around, Gradients, Seeds
+from passes.vjp.table import BODIES, GRADIENT_RULES, REGION_RULES, RULES, is_repeated
 from passes.vjp.unbroadcast import unbroadcast
 
 FLOATS = ("f16", "bf16", "f32", "f64")
@@ -95,13 +96,23 @@ class Walk:
 
         Raises UnsupportedError, which tells of all ops on the way that have no rule.
         """
+        found = self._collect(seeds)
+        self._check()
+        return found
+
+    def _collect(self, seeds: Iterable[tuple[SSAValue, Expr]]) -> dict[SSAValue, Expr]:
         self._flows = depending_on(self.ops, self.wrt)
         for value, seed in seeds:
             self._add(value, seed)
         for op in reversed(self.ops):
             self._through(op)
-        self._check()
         return {value: self._total(value) for value in self.wrt if value in self.cotangents}
+
+    def _within(
+        self, e: Operators, ops: Sequence[Operation], wrt: Collection[SSAValue], seeds: Seeds
+    ) -> Gradients:
+        """A walk over the ops of a region, which tells of what it refuses with what this one does."""
+        return Walk(e, ops, wrt, refused=self.refused)._collect(seeds)
 
     def _add(self, value: SSAValue, gradient: Expr) -> None:
         if value in self._flows:
@@ -123,7 +134,7 @@ class Walk:
         first = len(self.e.emit.ops)
         totals = {i: self._total(op.results[i]) for i in read}
         try:
-            self._apply_rule(op, totals)
+            (self._apply_region_rule if op.regions else self._apply_rule)(op, totals)
         except UnsupportedError as error:
             self.refused.setdefault((op.name, error.diagnostic.message), []).append(op)
             for value in filter(self._flows.__contains__, read_by(op)):
@@ -149,6 +160,16 @@ class Walk:
             if value is not None and not isinstance(gradient, Zero):
                 self._add(value, fitted(gradient, self.e(value), index, op, self.e))
 
+    def _apply_region_rule(self, op: Operation, totals: Mapping[int, Expr]) -> None:
+        rule = REGION_RULES.get(op.onnx_name()) if isinstance(op, OnnxOp) else None
+        if rule is None or not isinstance(op, OnnxOp):
+            raise _without_rule(op)
+        _check_types([value for value in (*read_by(op), *op.results) if value in self._flows])
+        around = Around(op, self._flows, self._within)
+        around.check_is_repeatable()
+        for value, gradient in rule(around, totals, self.e):
+            self._add(value, gradient)
+
     def _check(self) -> None:
         if not self.refused:
             return
@@ -165,13 +186,19 @@ def _rule(op: Operation) -> tuple[Rule, Sequence[SSAValue | None], Mapping[str, 
             {name: op.value(name) for name in documented_attributes(type(op))},
         )
     if not isinstance(op, OnnxOp):
-        raise refusal("only ops of ONNX's standard domain have derivatives")
+        raise _without_rule(op)
     rule, body = RULES.get(op.onnx_name()), BODIES.get(op.onnx_name())
     if body is not None:
         rule = through(body)
     if rule is None:
-        raise refusal(REFUSED.get(op.onnx_name(), "gradc has no derivative of it yet"))
+        raise _without_rule(op)
     return rule, op.onnx_inputs(), op.onnx_attributes()
+
+
+def _without_rule(op: Operation) -> UnsupportedError:
+    if not isinstance(op, OnnxOp):
+        return refusal("only ops of ONNX's standard domain have derivatives")
+    return refusal(REFUSED.get(op.onnx_name(), "gradc has no derivative of it yet"))
 
 
 def through(body: Body) -> Rule:

@@ -14,6 +14,8 @@ from xdsl.parser import Parser
 import dialects
 import gradc
 from dialects.evaluate import evaluate
+from dialects.support.diagnostics import UnsupportedError
+from dialects.support.entry import entry_function, output_names
 from passes.differentiate import Request, differentiate
 
 DATA = Path(__file__).parents[1] / "data" / "control"
@@ -22,7 +24,11 @@ Given = tuple[int, ...] | np.ndarray
 """The shape of random floats, or the value of what is no float."""
 
 
+YES, NO = np.array(True), np.array(False)
+
 CALLS: dict[str, Sequence[tuple[Given, ...]]] = {
+    "if": [(YES, YES, (2, 3), (3,)), (YES, NO, (1, 3), (3,)), (NO, NO, (2, 3), (3,))],
+    "if_with_a_convolution": [(YES, (2, 2, 5, 5), (3, 2, 3, 3)), (NO, (1, 2, 5, 5), (3, 2, 3, 3))],
     "map_over_a_sequence": [((2, 3), (2, 3))],
     "sequence": [((2, 5), (2, 5)), ((0, 5), (0, 5))],
 }
@@ -53,8 +59,9 @@ def test_a_gradient_and_that_of_it(name: str):
 @pytest.mark.parametrize("name", CALLS)
 def test_a_gradient_on_onnxruntime(name: str):
     exact, module = module_of(name), module_of(name, "f32")
+    request = Request(of=output_names(entry_function(exact)), cotangents=True)
     for one in (exact, module):
-        found = differentiate(one, Request(cotangents=True))
+        found = differentiate(one, request)
     compiled = gradc.compile(module)
     for call in CALLS[name]:
         rng, inputs = np.random.default_rng(1), inputs_of(call)
@@ -73,3 +80,31 @@ def _narrow(array: np.ndarray) -> np.ndarray:
 
 def test_every_function_is_called():
     assert sorted(CALLS) == sorted(path.stem for path in DATA.glob("*.mlir"))
+
+
+def branching(then_branch: str, else_branch: str = "onnx.Yield %x : T") -> ModuleOp:
+    """A function of a condition and a matrix %x, of type T."""
+    text = f"""
+        func.func @main(%c: tensor<i1>, %x: T) -> T {{
+          %y = onnx.If %c then_branch {{ {then_branch} }} else_branch {{ {else_branch} }} : (tensor<i1>) -> T
+          func.return %y : T
+        }}"""
+    return Parser(dialects.context(), text.replace("T", "tensor<3x3xf32>")).parse_module()
+
+
+DET = "%d = onnx.Det %x : (T) -> tensor<f32> %a = onnx.Mul %x, %d : (T, tensor<f32>) -> T onnx.Yield %a : T"
+DRAWN = "%r = onnx.RandomNormalLike %x : (T) -> T %a = onnx.Mul %x, %r : (T, T) -> T onnx.Yield %a : T"
+ROUND = "%a = onnx.Round %x : (T) -> T onnx.Yield %a : T"
+
+
+@pytest.mark.parametrize(
+    ("branches", "said"),
+    [
+        ((DET,), r"\[onnx.Det.*the inverse of a matrix"),
+        ((DRAWN,), r"\[onnx.If.*onnx.RandomNormalLike within: the gradient executes it once"),
+        ((ROUND, ROUND), r"is zero by rule: onnx\.If"),
+    ],
+)
+def test_what_is_refused_in_branches(branches: tuple[str, ...], said: str):
+    with pytest.raises(UnsupportedError, match=said):
+        differentiate(branching(*branches), Request(cotangents=True))

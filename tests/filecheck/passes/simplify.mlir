@@ -128,3 +128,24 @@ func.func @symbols(%x: tensor<?xf32>) -> (tensor<?xf32, ["=?1"]>, tensor<?xf32, 
 // CHECK-LABEL: func.func @symbols(
 // CHECK-NEXT: %a = onnx.Neg %x : (tensor<?xf32>) -> tensor<?xf32, ["=?1"]>
 // CHECK-NEXT: func.return %a, %a : tensor<?xf32, ["=?1"]>, tensor<?xf32, ["=?1"]>
+
+// The branch that is always taken, once its condition is known, may have results of more shape than both.
+func.func @known_branch(%x: tensor<1x3xf32>) -> tensor<*xf32> {
+  %axes = onnx.Constant dense<0> : tensor<1xi64>
+  %one = onnx.Constant dense<[1]> : tensor<1xi64>
+  %size = onnx.Shape %x {start = 0, end = 1} : (tensor<1x3xf32>) -> tensor<1xi64>
+  %c = onnx.Equal %size, %one : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi1>
+  %y = onnx.If %c then_branch {
+    %s = onnx.Squeeze %x, %axes : (tensor<1x3xf32>, tensor<1xi64>) -> tensor<3xf32>
+    onnx.Yield %s : tensor<3xf32>
+  } else_branch {
+    onnx.Yield %x : tensor<1x3xf32>
+  } : (tensor<1xi1>) -> tensor<*xf32>
+  %z = onnx.Neg %y : (tensor<*xf32>) -> tensor<*xf32>
+  func.return %z : tensor<*xf32>
+}
+// CHECK-LABEL: func.func @known_branch(
+// CHECK-NEXT: %axes = onnx.Constant dense<0> : tensor<1xi64>
+// CHECK-NEXT: %s = onnx.Squeeze %x, %axes : (tensor<1x3xf32>, tensor<1xi64>) -> tensor<3xf32>
+// CHECK-NEXT: %z = onnx.Neg %s : (tensor<3xf32>) -> tensor<3xf32>
+// CHECK-NEXT: func.return %z : tensor<3xf32>
