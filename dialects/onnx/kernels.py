@@ -40,7 +40,7 @@ def evaluate(
     """The results of `call`'s op and attributes for these operands, with the given dtypes.
 
     Raises GradcError where the op has no meaning for them, UnsupportedError for a form that is not
-    implemented here (antialias, tf_crop_and_resize).
+    implemented here.
     """
     tensors = tuple(None if array is None else tensor_of(array) for array in operands)
     call = Call(call.name, tensors, call.attributes, call.results)

@@ -175,27 +175,39 @@ def depth_to_space(call: Call) -> list[np.ndarray]:
 
 def resize(call: Call) -> list[np.ndarray]:
     """Y = X contracted with a matrix M[y, x] on each axis, whose rows have a single 1 for `nearest`."""
-    _refuse(call)
-    data, shape = _array(call, 0), _ints(resize_shape(call)[0])
+    given = call.operand(0).value
+    assert given is not None
+    if given.dtype.kind in "iu" and call.attribute("mode", "nearest") != "nearest":
+        raise _unsupported(call, "mode")
+    data = _array(call, 0)
     axes = axes_of(call.attribute("axes", range(data.ndim)), data.ndim)
-    for axis, scale in zip(axes, _scales(call, axes), strict=True):
-        matrix = resize_matrix(call, data.shape[axis], shape[axis], scale)
+    scales = _scales(call, axes)
+    outside = np.zeros((1,) * data.ndim, bool)
+    for axis, scale, region in zip(axes, scales, _regions(call, len(axes)), strict=True):
+        size = data.shape[axis]
+        matrix, beyond = resize_matrix(call, size, _resized(call, axis, size, scale, region), scale, region)
         if call.attribute("mode", "nearest") == "nearest":
             data = np.take(data, matrix.argmax(axis=1), axis)
         else:
             data = np.moveaxis(np.moveaxis(data, axis, -1) @ matrix.T, -1, axis)
-    return [data]
+        outside = outside | beyond.reshape([-1 if i == axis else 1 for i in range(data.ndim)])
+    return [np.where(outside, call.attribute("extrapolation_value", 0.0), data)]
 
 
-def _refuse(call: Call) -> None:
-    if call.attribute("antialias", 0):
-        raise _unsupported(call, "antialias")
-    if call.attribute("coordinate_transformation_mode") == "tf_crop_and_resize":
-        raise _unsupported(call, "coordinate_transformation_mode")
-    data = call.operand(0).value
-    assert data is not None
-    if data.dtype.kind in "iu" and call.attribute("mode", "nearest") != "nearest":
-        raise _unsupported(call, "mode")
+Region = tuple[float, float]
+"""The part of an axis that a crop takes, from 0 to 1."""
+
+
+def _regions(call: Call, count: int) -> list[Region]:
+    if call.attribute("coordinate_transformation_mode") != "tf_crop_and_resize":
+        return [(0.0, 1.0)] * count
+    roi = _array(call, 1)
+    return [(float(roi[i]), float(roi[count + i])) for i in range(count)]
+
+
+def _resized(call: Call, axis: int, size: int, scale: Fraction, region: Region) -> int:
+    found = resize_shape(call)[0][axis]
+    return math.floor(size * (region[1] - region[0]) * scale) if found is None else _ints((found,))[0]
 
 
 def _scales(call: Call, axes: Sequence[int]) -> list[Fraction]:
@@ -214,17 +226,22 @@ def _scales(call: Call, axes: Sequence[int]) -> list[Fraction]:
     return [min(ratios) if policy == "not_larger" else max(ratios)] * len(ratios)
 
 
-def resize_matrix(call: Call, size: int, resized: int, scale: Fraction) -> np.ndarray:
-    """(resized, size): the share of each position in each of the result, for the attributes of a Resize."""
-    matrix = np.zeros((resized, size))
+def resize_matrix(
+    call: Call, size: int, resized: int, scale: Fraction, region: Region = (0.0, 1.0)
+) -> tuple[np.ndarray, np.ndarray]:
+    """(resized, size): the share of each position in each of the result, for the attributes of a Resize;
+    and which of the result lie outside, for `tf_crop_and_resize`."""
+    matrix, outside = np.zeros((resized, size)), np.zeros(resized, bool)
+    crops = call.attribute("coordinate_transformation_mode") == "tf_crop_and_resize"
     for y in range(resized):
-        place = _coordinate(call, y, size, resized, scale)
-        for x, weight in _weights(call, place, size):
+        place = _coordinate(call, y, size, resized, scale, region)
+        outside[y] = crops and not 0 <= place <= size - 1
+        for x, weight in _weights(call, place, size, scale):
             matrix[y, min(max(x, 0), size - 1)] += weight
-    return matrix
+    return matrix, outside
 
 
-def _coordinate(call: Call, y: int, size: int, resized: int, scale: Fraction) -> Fraction:
+def _coordinate(call: Call, y: int, size: int, resized: int, scale: Fraction, region: Region) -> Fraction:
     half = Fraction(1, 2)
     mode = call.attribute("coordinate_transformation_mode", "half_pixel")
     match mode:
@@ -239,25 +256,32 @@ def _coordinate(call: Call, y: int, size: int, resized: int, scale: Fraction) ->
             return Fraction(y * (size - 1), resized - 1) if resized > 1 else Fraction(0)
         case "asymmetric":
             return y / scale
+        case "tf_crop_and_resize":
+            start, end = map(Fraction, region)
+            part = Fraction(y, resized - 1) if resized > 1 else half
+            return (start + part * (end - start)) * (size - 1)
         case _:
             raise violation("coordinate_transformation_mode", given=mode)
 
 
-def _weights(call: Call, place: Fraction, size: int) -> list[tuple[int, float]]:
+def _weights(call: Call, place: Fraction, size: int, scale: Fraction) -> list[tuple[int, float]]:
     """Pairs of an index, which may lie outside and then means the edge, and its weight."""
     mode = call.attribute("mode", "nearest")
     if mode == "nearest":
         return [(_nearest(call.attribute("nearest_mode", "round_prefer_floor"), place), 1.0)]
-    low = math.floor(place)
-    part = float(place - low)
-    if mode == "linear":
-        return [(low, 1 - part), (low + 1, part)]
-    if mode != "cubic":
+    if mode not in ("linear", "cubic"):
         raise violation("mode", given=mode)
-    taps = [(low + i, keys(abs(part - i), call.attribute("cubic_coeff_a", -0.75))) for i in range(-1, 3)]
-    if not call.attribute("exclude_outside", 0):
+    antialias = bool(call.attribute("antialias", 0))
+    narrower = min(scale, Fraction(1)) if antialias else Fraction(1)
+    reach = (1 if mode == "linear" else 2) / narrower
+    near = range(math.ceil(place - reach), math.floor(place + reach) + 1)
+    a = call.attribute("cubic_coeff_a", -0.75)
+    distances = [(x, float(abs(x - place) * narrower)) for x in near]
+    taps = [(x, 1 - t if mode == "linear" else keys(t, a)) for x, t in distances]
+    if not antialias and not call.attribute("exclude_outside", 0):
         return taps
-    taps = [(x, weight) for x, weight in taps if 0 <= x < size]
+    if call.attribute("exclude_outside", 0):
+        taps = [(x, weight) for x, weight in taps if 0 <= x < size]
     total = sum(weight for _, weight in taps)
     return [(x, weight / total) for x, weight in taps]
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from types import MappingProxyType
+from typing import TypeAlias
 
 import numpy as np
+from xdsl.dialects.builtin import f64
 
 from dialects.geometry import bounds
 from dialects.grad.sampling import AxisSampling, ResizeRule, scale_step
@@ -22,6 +24,8 @@ from passes.emit.tensors import contract
 from passes.resize.backward import ResizeAxis, emit_resize_backward
 from passes.resize.sampling_matrix import RuntimeSampling, emit_matrix
 from passes.vjp.forward import ZERO, Forward, Gradient, Rule, refusal
+from passes.vjp.resize_matrix import RunTimeAxis, as_number, run_time_matrix
+from passes.vjp.slices import size_of, vector
 
 _NEAREST = {
     "floor": "nearest_floor",
@@ -30,55 +34,97 @@ _NEAREST = {
 }
 
 
+Scale: TypeAlias = float | Expr | None
+"""A factor; one that only run time knows is in f64. None where the sizes of both sides say it."""
+
+
+_COORDINATES = ("align_corners", "asymmetric", "half_pixel")
+
+
 def resize(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
     """Axis by axis: the canonical op where it has this way to sample, else a product with a matrix."""
     _check(f)
     axes = axes_of(f.value("axes", range(f.x.rank)), f.x.rank)
-    scales = _scales(f, g[0], axes)
+    scales, regions = _scales(f, g[0], axes), _regions(f, len(axes))
     canonical: list[ResizeAxis] = []
     value = g[0]
-    for axis, scale in zip(axes, scales, strict=True):
+    for axis, scale, region in zip(axes, scales, regions, strict=True):
         x, y = f.x.shape[axis], g[0].shape[axis]
-        if scale == 1 or (scale is None and x is not None and x == y):
+        if region is None and (scale == 1 or (scale is None and x is not None and x == y)):
             continue
-        rule = _rule(f, y, scale)
-        if rule is None:
-            value = _by_matrix(f, value, axis, x, y, scale)
+        rule = None if isinstance(scale, Expr) else _rule(f, y, scale)
+        if rule is None or isinstance(scale, Expr):
+            value = _by_matrix(f, value, g[0], axis, scale, region)
             continue
         given = scale is not None and rule.coordinate_mode != "align_corners"
         canonical.append(ResizeAxis(axis, x, scale_step(scale) if given and scale is not None else None))
     if canonical:
-        rule = _rule(f, g[0].shape[canonical[0].axis], scales[axes.index(canonical[0].axis)])
+        first = scales[axes.index(canonical[0].axis)]
+        assert not isinstance(first, Expr)
+        rule = _rule(f, g[0].shape[canonical[0].axis], first)
         assert rule is not None
         value = e(emit_resize_backward(e.emit, value.value, canonical, rule, f.x.value))
     return (value, ZERO, ZERO, ZERO)
 
 
 def _check(f: Forward) -> None:
-    if f.value("antialias", 0):
-        raise refusal("antialias", given=1, expected=0)
-    mode = f.value("coordinate_transformation_mode", "half_pixel")
-    if mode == "tf_crop_and_resize":
-        raise refusal("coordinate_transformation_mode", given=mode, expected="another one")
+    smooth = f.value("mode", "nearest") != "nearest"
+    if smooth and f.wants(2) and f.operand(2) is not None:
+        raise refusal("wrt", given="the scales", expected="the data")
+    if smooth and f.wants(1) and _crops(f):
+        raise refusal("wrt", given="the region", expected="the data")
 
 
-def _scales(f: Forward, g: Expr, axes: Sequence[int]) -> list[float | None]:
-    """The factor of each axis, None where the sizes of both sides say it."""
+def _crops(f: Forward) -> bool:
+    return f.value("coordinate_transformation_mode") == "tf_crop_and_resize"
+
+
+def _scales(f: Forward, g: Expr, axes: Sequence[int]) -> Sequence[Scale]:
     given = f.operand(2)
     if given is not None and given.shape != (0,):
-        known = constant_of(given.value)
-        if known is None:
-            raise refusal("scales", given="run-time values", expected="a constant, or sizes")
-        return [float(scale) for scale in known]
+        return [_entry(given, i) for i in range(len(axes))]
     policy = f.value("keep_aspect_ratio_policy", "stretch")
     if policy == "stretch":
         return [None] * len(axes)
-    sizes, wanted = static(f.x.shape), f.operand(3)
-    numbers = None if wanted is None else constant_of(wanted.value)
-    if sizes is None or numbers is None:
-        raise refusal("keep_aspect_ratio_policy", given=policy, expected="stretch, or known sizes")
-    ratios = [int(number) / sizes[axis] for number, axis in zip(numbers, axes, strict=True)]
-    return [min(ratios) if policy == "not_larger" else max(ratios)] * len(axes)
+    sizes, wanted = static([f.x.shape[axis] for axis in axes]), f.operand(3)
+    assert wanted is not None
+    numbers = constant_of(wanted.value)
+    smaller = policy == "not_larger"
+    if sizes is not None and numbers is not None:
+        ratios = [int(number) / size for number, size in zip(numbers, sizes, strict=True)]
+        return [min(ratios) if smaller else max(ratios)] * len(axes)
+    given = vector(wanted, [size_of(f.x, axis) for axis in axes]).cast(f64)
+    quotients = wanted.cast(f64) / given
+    reduced = quotients.apply(onnx.ReduceMinOp if smaller else onnx.ReduceMaxOp, keepdims=0)
+    return [reduced] * len(axes)
+
+
+def _entry(vector: Expr, index: int) -> float | Expr:
+    """An element of a vector of floats: known, also where only the part of a Concat is, or in f64."""
+    known = constant_of(vector.value)
+    if known is not None:
+        return float(known[index])
+    made = vector.value.owner
+    if isinstance(made, onnx.ConcatOp):
+        for part in map(vector.e, made.operands):
+            (count,) = part.shape
+            if not isinstance(count, int):
+                break
+            if index < count:
+                return _entry(part, index)
+            index -= count
+    e = vector.e
+    place = e(e.emit.constant(np.array(index, np.int64)))
+    return vector.apply(onnx.GatherOp, place, axis=0).cast(f64)
+
+
+def _regions(f: Forward, count: int) -> Sequence[tuple[float | Expr, float | Expr] | None]:
+    """The ends of what a crop takes of each axis."""
+    roi = f.operand(1)
+    if not _crops(f):
+        return [None] * count
+    assert roi is not None
+    return [(_entry(roi, i), _entry(roi, count + i)) for i in range(count)]
 
 
 def _rule(f: Forward, y: Dim, scale: float | None) -> ResizeRule | None:
@@ -88,7 +134,11 @@ def _rule(f: Forward, y: Dim, scale: float | None) -> ResizeRule | None:
     interpolation = nearest if mode == "nearest" else mode if mode == "linear" else None
     if coordinates == "pytorch_half_pixel" and _is_more_than_one(y, scale):
         coordinates = "half_pixel"
-    if interpolation is None or coordinates not in ("align_corners", "asymmetric", "half_pixel"):
+    if (
+        f.value("antialias", 0)
+        or interpolation is None
+        or coordinates not in ("align_corners", "asymmetric", "half_pixel")
+    ):
         return None
     return ResizeRule(interpolation, coordinates)
 
@@ -99,13 +149,44 @@ def _is_more_than_one(y: Dim, scale: float | None) -> bool:
     return by_scale or (y is not None and bounds.is_at_least(y, 2))
 
 
-def _by_matrix(f: Forward, g: Expr, axis: int, x: Dim, y: Dim, scale: float | None) -> Expr:
-    if not isinstance(x, int) or not isinstance(y, int):
-        said = ", ".join(f"{key} = {value}" for key, value in f.attributes.items())
-        raise refusal("sizes", given=f"unknown ones with {said}", expected="known sizes for these")
+def _by_matrix(
+    f: Forward,
+    value: Expr,
+    g: Expr,
+    axis: int,
+    scale: Scale,
+    region: tuple[float | Expr, float | Expr] | None,
+) -> Expr:
+    """A constant matrix where all is known."""
+    e = g.e
+    known = _known_matrix(f, f.x.shape[axis], g.shape[axis], scale, region or (0.0, 1.0))
+    if known is not None:
+        return _contracted(value, axis, known)
+    sizes = size_of(f.x, axis), size_of(g, axis)
+    if scale is None:
+        scale = _quotient(sizes[1], sizes[0], e)
+    matrix = run_time_matrix(f.attributes, RunTimeAxis(*sizes, scale, region), e).cast(g.dtype)
+    return e(contract(e.emit, value.value, axis, matrix.value, literal_zeros=True))
+
+
+def _known_matrix(
+    f: Forward, x: Dim, y: Dim, scale: Scale, ends: Sequence[float | Expr]
+) -> np.ndarray | None:
+    start, end = ends
+    if not isinstance(x, int) or not isinstance(y, int) or isinstance(scale, Expr):
+        return None
+    if isinstance(start, Expr) or isinstance(end, Expr):
+        return None
     ratio = Fraction(y, max(x, 1)) if scale is None else Fraction(scale)
     call = Call("Resize", (Tensor((x,)),), f.attributes)
-    return _contracted(g, axis, resize_matrix(call, x, y, ratio))
+    matrix, outside = resize_matrix(call, x, y, ratio, (start, end))
+    return np.where(outside[:, None], 0, matrix)
+
+
+def _quotient(y: int | Expr, x: int | Expr, e: Operators) -> Expr:
+    above, below = (as_number(size) for size in (y, x))
+    above = above if isinstance(above, Expr) else e(e.emit.constant(np.array(above)))
+    return above / (below.at_least(1) if isinstance(below, Expr) else below)
 
 
 def _contracted(g: Expr, axis: int, matrix: np.ndarray) -> Expr:

@@ -234,6 +234,11 @@ RANGES = (
     P("SoftmaxCrossEntropyLoss", (3, 4), C(0, 2, -100), ignore_index=-100),
 )
 _IMAGE = (1, 2, 4, 5)
+_CROP: Mapping[str, Any] = {
+    "coordinate_transformation_mode": "tf_crop_and_resize",
+    "extrapolation_value": 2.5,
+}
+_ROI = B([0.1, -0.2, 0.9, 0.7], np.float32)
 RESIZE = (
     *(
         P("Resize", _IMAGE, None, None, C(1, 2, *sizes), mode=mode, coordinate_transformation_mode=how)
@@ -246,7 +251,37 @@ RESIZE = (
             ((6, 3), "linear", "half_pixel_symmetric"),
         )
     ),
+    *(
+        P("Resize", _IMAGE, None, None, C(*sizes), axes=[2, 3], **given)
+        for sizes, given in (
+            ((3, 9), {"mode": "cubic", "exclude_outside": 1, "coordinate_transformation_mode": "asymmetric"}),
+            ((2, 7), {"mode": "linear", "antialias": 1}),
+            ((3, 2), {"mode": "cubic", "antialias": 1, "cubic_coeff_a": -0.5}),
+            ((1, 2), {"mode": "cubic", "antialias": 1, "exclude_outside": 1}),
+            ((6, 8), {"mode": "cubic", "keep_aspect_ratio_policy": "not_larger"}),
+        )
+    ),
+    *(
+        P(
+            "Resize",
+            _IMAGE,
+            B([0.1, -0.2, 0.9, 0.7], np.float32),
+            None,
+            C(3, n),
+            axes=[2, 3],
+            mode=mode,
+            **_CROP,
+        )
+        for mode, n in (("linear", 5), ("cubic", 1), ("nearest", 4))
+    ),
     P("Resize", _IMAGE, None, B([1, 1, 2, 1.5], np.float32), mode="linear"),
+    *(
+        replace(problem, given=True, sizes="unknown")
+        for problem in (
+            P("Resize", _IMAGE, None, B([1.4, 0.7], np.float32), axes=[2, 3], mode="linear", antialias=1),
+            P("Resize", _IMAGE, _ROI, None, C(3, 4), axes=[2, 3], **_CROP),
+        )
+    ),
     P("Resize", _IMAGE, None, B([2, 3], np.float32), None, axes=[2, 3], nearest_mode="floor"),
     P("Resize", _IMAGE, None, B([2, 0.6], np.float32), None, axes=[2, 3], nearest_mode="ceil"),
 )
@@ -305,9 +340,6 @@ SAMPLING = (
     P("AffineGrid", (2, 2, 3), C(2, 1, 3, 1)),
     P("AffineGrid", (2, 3, 4), C(2, 1, 2, 3, 2), align_corners=1),
 )
-
-_UNUSUAL = {"cubic", "half_pixel_symmetric", "pytorch_half_pixel", "ceil"}
-"""Words of a Resize that is refused where sizes are unknown."""
 
 _BOUNDED = {
     "Acos": (-0.9, 0.9), "Acosh": (1.1, 4), "Asin": (-0.9, 0.9), "Atanh": (-0.9, 0.9), "Log": (0.2, 3),
@@ -372,14 +404,12 @@ def problems() -> Iterator[Problem]:
     ):
         problem = VALUES.get(problem.op, lambda p: p)(problem)
         yield problem
-        if any(problem is one for one in (*CONV, _SHAPED)) or _UNUSUAL & set(
-            map(str, problem.attributes.values())
-        ):
+        if (problem.given and problem.sizes != "static") or any(problem is one for one in (*CONV, _SHAPED)):
             continue
         yield replace(problem, sizes="unknown")
         if problem.op in GIVEN:
             yield replace(problem, given=True, sizes="unknown")
 
 
-GIVEN = ("Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND", "Compress", "AffineGrid")
+GIVEN = (*("AffineGrid", "Compress", "Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND"),)
 """The ops whose integers are data."""
