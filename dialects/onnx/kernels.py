@@ -13,7 +13,14 @@ from dataclasses import replace
 import ml_dtypes
 import numpy as np
 
-from dialects.onnx import kernels_index, kernels_nn, kernels_pointwise, kernels_reduce, kernels_sampling
+from dialects.onnx import (
+    kernels_index,
+    kernels_nn,
+    kernels_pointwise,
+    kernels_recurrent,
+    kernels_reduce,
+    kernels_sampling,
+)
 from dialects.onnx.call import Call, Tensor, axes_of
 from dialects.onnx.dims import slice_bounds
 from dialects.onnx.infer import infer, shape_bounds
@@ -238,6 +245,7 @@ KERNELS: dict[str, Kernel] = {
     **kernels_index.KERNELS,
     **kernels_nn.KERNELS,
     **kernels_pointwise.KERNELS,
+    **kernels_recurrent.KERNELS,
     **kernels_reduce.KERNELS,
     **kernels_sampling.KERNELS,
     "AveragePool": average_pool,

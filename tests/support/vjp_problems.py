@@ -13,6 +13,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region, SSAValue
 
 from dialects.onnx import ops as onnx
+from dialects.onnx.recurrence import GATES
 from dialects.support.dtypes import of_numpy
 from dialects.support.entry import set_names, update_function_type
 from dialects.support.shapes import element_type_of, tensor_type
@@ -341,6 +342,69 @@ SAMPLING = (
     P("AffineGrid", (2, 3, 4), C(2, 1, 2, 3, 2), align_corners=1),
 )
 
+_LENGTHS = B([3, 0, 2, 4], np.int32)
+
+
+def _recurrent(op: str, *further: str, both: bool = False, **attributes: Any) -> Problem:
+    """Of 4 steps, 4 sequences, 2 features, 3 hidden; `further` are the optional operands that it has."""
+    rows, directions, hidden = GATES[op] * 3, 1 + both, 3
+    shapes = {
+        "bias": (directions, 2 * rows), "lengths": _LENGTHS, "h": (directions, 4, hidden),
+        "c": (directions, 4, hidden), "peepholes": (directions, 3 * hidden),
+    }  # fmt: skip
+    names = list(shapes)[: 5 if op == "LSTM" else 3]
+    x, given = (4, 4, 2), [shapes[name] if name in further else None for name in names]
+    if attributes.get("layout"):
+        given = [(s[1], s[0], s[2]) if isinstance(s, tuple) and len(s) == 3 else s for s in given]
+    if both:
+        attributes["direction"] = "bidirectional"
+    return Problem(op, [x, (directions, rows, 2), (directions, rows, hidden), *given], attributes)
+
+
+_CURVED = ["Softplus", "ScaledTanh", "Softsign"]
+RECURRENT = (
+    _recurrent("RNN"),
+    _recurrent(
+        "RNN", "bias", "h", both=True, clip=1.5, activations=["Affine", "Elu"], activation_alpha=[0.7, 0.6]
+    ),
+    _recurrent("RNN", "lengths", "h", direction="reverse", layout=1, activations=["LeakyRelu"]),
+    _recurrent("GRU"),
+    _recurrent("GRU", "bias", "lengths", "h", both=True, hidden_size=3),
+    _recurrent("GRU", "bias", "lengths", "h", both=True, linear_before_reset=1, clip=1.2),
+    _recurrent(
+        "GRU",
+        "bias",
+        linear_before_reset=1,
+        direction="reverse",
+        layout=1,
+        activations=["HardSigmoid", "Relu"],
+    ),
+    _recurrent("LSTM"),
+    _recurrent(
+        "LSTM",
+        "bias",
+        "lengths",
+        "h",
+        "c",
+        both=True,
+        activations=[*_CURVED[:1], "Tanh", "Tanh", "Sigmoid", *_CURVED[1:]],
+        activation_alpha=[1.2],
+        activation_beta=[0.8],
+    ),
+    _recurrent("LSTM", "bias", "lengths", "h", "c", "peepholes", direction="reverse", clip=1.5),
+    _recurrent(
+        "LSTM",
+        "c",
+        "peepholes",
+        input_forget=1,
+        layout=1,
+        activations=["HardSigmoid", "Tanh", "ThresholdedRelu"],
+        activation_alpha=[0.3, 0.1],
+        activation_beta=[0.4],
+    ),
+    _recurrent("LSTM", "bias", "lengths", input_forget=1, clip=1.0),
+)
+
 _BOUNDED = {
     "Acos": (-0.9, 0.9), "Acosh": (1.1, 4), "Asin": (-0.9, 0.9), "Atanh": (-0.9, 0.9), "Log": (0.2, 3),
     "Sqrt": (0.2, 3), "Reciprocal": (0.3, 2), "Tan": (-1.2, 1.2),
@@ -401,6 +465,7 @@ def problems() -> Iterator[Problem]:
         _SHAPED,
         *POOL,
         *SAMPLING,
+        *RECURRENT,
     ):
         problem = VALUES.get(problem.op, lambda p: p)(problem)
         yield problem

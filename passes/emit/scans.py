@@ -1,0 +1,47 @@
+"""A Scan, written as a function of one step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from xdsl.ir import Block, Region
+
+from dialects.onnx import ops as onnx
+from dialects.onnx.control import YieldOp
+from dialects.support.shapes import tensor_type
+from passes.emit.expressions import Expr, Operators
+
+Exprs: TypeAlias = Sequence[Expr]
+Step: TypeAlias = Callable[[Operators, Exprs, Exprs], tuple[Exprs, Exprs]]
+"""Of the step's own emitter, the states and the slices: the next states, and what is kept."""
+
+
+def scan(
+    e: Operators, states: Exprs, scanned: Exprs, step: Step, *, backward: bool = False
+) -> tuple[list[Expr], list[Expr]]:
+    """The last states, and what every step keeps, along the first axis.
+
+    The steps go along the first axis of what is scanned, from its end if `backward`; what is kept then lies
+    where its slice did. States keep their types; a step may read values from around it.
+    """
+    slices = [tensor_type(x.dtype, x.shape[1:]) for x in scanned]
+    block = Block(arg_types=[*(state.value.type for state in states), *slices])
+    inner = Operators(strict_ieee=e.strict_ieee)
+    given = list(map(inner, block.args))
+    after, kept = step(inner, given[: len(states)], given[len(states) :])
+    block.add_ops([*inner.emit.ops, YieldOp(*(x.value for x in (*after, *kept)))])
+    count = scanned[0].shape[0]
+    columns = [tensor_type(x.dtype, (count, *x.shape)) for x in kept]
+    results = e.emit.all(
+        onnx.ScanOp(
+            [x.value for x in (*states, *scanned)],
+            num_scan_inputs=len(scanned),
+            scan_input_directions=[int(backward)] * len(scanned),
+            scan_output_directions=[int(backward)] * len(kept),
+            body=Region(block),
+            result_types=[*(state.value.type for state in states), *columns],
+        )
+    )
+    found = list(map(e, results))
+    return found[: len(states)], found[len(states) :]
