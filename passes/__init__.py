@@ -19,6 +19,7 @@ PASS_NAMES = (
     "assign-layout",
     "select-strategy",
     "simplify",
+    "fast-masks",
     "expand-ops",
     "legalize-onnx",
 )

@@ -189,6 +189,59 @@ class ReshapeOfReshape(RewritePattern):
             _replace(op, ops.ReshapeOp(inner.data, op.shape), rewriter)
 
 
+class ReshapeByKnownSizes(RewritePattern):
+    """A Reshape to computed sizes, of which each is a number or that of the operand at the same place, or all
+    but one are positive numbers: ONNX has 0 and -1 for these, and nothing need be computed."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: ops.ReshapeOp, rewriter: PatternRewriter, /) -> None:
+        dims = op.call().operand(1).dims
+        if dims is None or constant_of(op.shape) is not None:
+            return
+        sizes = _as_written(dims, shapes.shape_of(op.data))
+        if sizes is None:
+            return
+        shape = ops.ConstantOp(np.array(sizes, np.int64))
+        _replace(op, ops.ReshapeOp(op.data, shape.output), rewriter, shape)
+
+
+def _as_written(dims: Sequence[shapes.Dim], data: shapes.Shape) -> list[int] | None:
+    """The entries of a Reshape's shape that mean these sizes, some of which only run time knows."""
+    if any(dim is None or (isinstance(dim, int) and dim < 1) for dim in dims):
+        return None
+    unknown = [axis for axis, dim in enumerate(dims) if not isinstance(dim, int)]
+    if all(axis < len(data) and data[axis] == dims[axis] for axis in unknown):
+        return [dim if isinstance(dim, int) else 0 for dim in dims]
+    return [dim if isinstance(dim, int) else -1 for dim in dims] if len(unknown) == 1 else None
+
+
+class ReshapeOnce(RewritePattern):
+    """What there is for Reshape: of an op that one of them replaces the next one sees the new op."""
+
+    _patterns = (ReshapeOfReshape(), ReshapeByKnownSizes())
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        for pattern in self._patterns:
+            if op.parent is not None:
+                pattern.match_and_rewrite(op, rewriter)
+
+
+class OfExpanded(RewritePattern):
+    """Arithmetic repeats an operand by itself: what it reads need not be expanded before."""
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        assert isinstance(op, OnnxOp)
+        for index, operand in enumerate(op.operands):
+            if isinstance(operand.owner, ops.ExpandOp):
+                values = list(op.operands)
+                values[index] = operand.owner.input
+                new = type(op)(*values)
+                shape = shapes.shape_of(op.results[0])
+                if None not in shape and shapes.shape_of(new.results[0]) == shape:
+                    _replace(op, new, rewriter)
+                    return
+
+
 class CastBack(RewritePattern):
     """A Cast to a type that holds every value of the first one, and back again."""
 
@@ -327,13 +380,17 @@ class KnownBranch(RewritePattern):
 
 
 _PAIRS: dict[str, RewritePattern] = {
+    "onnx.Add": OfExpanded(),
     "onnx.Cast": CastBack(),
     "onnx.Concat": ConcatOfConcat(),
+    "onnx.Div": OfExpanded(),
     "onnx.Gather": GatherOfGather(),
     "onnx.If": KnownBranch(),
-    "onnx.Reshape": ReshapeOfReshape(),
+    "onnx.Mul": OfExpanded(),
+    "onnx.Reshape": ReshapeOnce(),
     "onnx.Shape": ShapeOfMoved(),
     "onnx.Squeeze": SqueezeOfUnsqueeze(),
+    "onnx.Sub": OfExpanded(),
     "onnx.Transpose": TransposeOfTranspose(),
     "onnx.Unsqueeze": SqueezeOfUnsqueeze(),
 }

@@ -50,12 +50,14 @@ class Strategy(ABC):
     `layouts` are the layouts in which it writes convolutions without a Transpose of the data.
     `strict_only`: others are quicker; it is for targets that are strict about IEEE numbers, and for ops that
     no other strategy can write.
+    `is_blocked`: what it writes is one node, which onnxruntime's CPU provider runs in a layout of blocks.
     """
 
     name: ClassVar[str]
     ops: ClassVar[tuple[type[Operation], ...]]
     layouts: ClassVar[tuple[str, ...]] = ("NCX",)
     strict_only: ClassVar[bool] = False
+    is_blocked: ClassVar[bool] = False
 
     def writes_layout_of(self, op: Operation) -> bool:
         return not isinstance(op, GradConvOp) or op.layout in self.layouts

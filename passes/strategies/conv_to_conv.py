@@ -32,6 +32,7 @@ class ConvToConv(Strategy):
 
     name: ClassVar[str] = "conv-to-conv"
     ops: ClassVar = (ConvBackwardDataOp, ConvTransposeBackwardDataOp)
+    is_blocked: ClassVar[bool] = True
 
     def builds(self, op: GradConv) -> Built:
         return Built(sum(op.weights_shape[2:]), 8)

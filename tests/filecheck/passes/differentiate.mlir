@@ -24,14 +24,15 @@ func.func @main(%x: tensor<?x4xf32, ["N", ""]>, %w: tensor<4x3xf32>, %b: tensor<
 // CHECK-NEXT: %3 = onnx.Div %2, %1 : (tensor<f32>, tensor<f32>) -> tensor<f32>
 // CHECK-NEXT: %4 = onnx.Shape %y : (tensor<?xf32, ["=?1"]>) -> tensor<1xi64>
 // CHECK-NEXT: %5 = onnx.Expand %3, %4 : (tensor<f32>, tensor<1xi64>) -> tensor<?xf32, ["=?1"]>
-// CHECK-NEXT: %6 = onnx.Reshape %5, %shape {allowzero = 1} : (tensor<?xf32, ["=?1"]>, tensor<2xi64>) -> tensor<?x3xf32, ["N", ""]>
-// CHECK-NEXT: %7 = onnx.Mul %t, %t : (tensor<?x3xf32, ["N", ""]>, tensor<?x3xf32, ["N", ""]>) -> tensor<?x3xf32, ["N", ""]>
-// CHECK-NEXT: %8 = onnx.Sub %2, %7 : (tensor<f32>, tensor<?x3xf32, ["N", ""]>) -> tensor<?x3xf32, ["N", ""]>
-// CHECK-NEXT: %9 = onnx.Mul %6, %8 : (tensor<?x3xf32, ["N", ""]>, tensor<?x3xf32, ["N", ""]>) -> tensor<?x3xf32, ["N", ""]>
-// CHECK-NEXT: %10 = onnx.Constant dense<0> : tensor<1xi64>
-// CHECK-NEXT: %11 = onnx.ReduceSum %9, %10 {keepdims = 0} : (tensor<?x3xf32, ["N", ""]>, tensor<1xi64>) -> tensor<3xf32>
-// CHECK-NEXT: %12 = onnx.Transpose %w {perm = [1, 0]} : (tensor<4x3xf32>) -> tensor<3x4xf32>
-// CHECK-NEXT: %13 = onnx.MatMul %9, %12 : (tensor<?x3xf32, ["N", ""]>, tensor<3x4xf32>) -> tensor<?x4xf32, ["N", ""]>
-// CHECK-NEXT: %14 = onnx.Transpose %x {perm = [1, 0]} : (tensor<?x4xf32, ["N", ""]>) -> tensor<4x?xf32, ["", "N"]>
-// CHECK-NEXT: %15 = onnx.MatMul %14, %9 : (tensor<4x?xf32, ["", "N"]>, tensor<?x3xf32, ["N", ""]>) -> tensor<4x3xf32>
-// CHECK-NEXT: func.return %13, %15, %11 : tensor<?x4xf32, ["N", ""]>, tensor<4x3xf32>, tensor<3xf32>
+// CHECK-NEXT: %6 = onnx.Constant dense<[-1, 3]> : tensor<2xi64>
+// CHECK-NEXT: %7 = onnx.Reshape %5, %6 : (tensor<?xf32, ["=?1"]>, tensor<2xi64>) -> tensor<?x3xf32, ["N", ""]>
+// CHECK-NEXT: %8 = onnx.Mul %t, %t : (tensor<?x3xf32, ["N", ""]>, tensor<?x3xf32, ["N", ""]>) -> tensor<?x3xf32, ["N", ""]>
+// CHECK-NEXT: %9 = onnx.Sub %2, %8 : (tensor<f32>, tensor<?x3xf32, ["N", ""]>) -> tensor<?x3xf32, ["N", ""]>
+// CHECK-NEXT: %10 = onnx.Mul %7, %9 : (tensor<?x3xf32, ["N", ""]>, tensor<?x3xf32, ["N", ""]>) -> tensor<?x3xf32, ["N", ""]>
+// CHECK-NEXT: %11 = onnx.Constant dense<0> : tensor<1xi64>
+// CHECK-NEXT: %12 = onnx.ReduceSum %10, %11 {keepdims = 0} : (tensor<?x3xf32, ["N", ""]>, tensor<1xi64>) -> tensor<3xf32>
+// CHECK-NEXT: %13 = onnx.Transpose %w {perm = [1, 0]} : (tensor<4x3xf32>) -> tensor<3x4xf32>
+// CHECK-NEXT: %14 = onnx.MatMul %10, %13 : (tensor<?x3xf32, ["N", ""]>, tensor<3x4xf32>) -> tensor<?x4xf32, ["N", ""]>
+// CHECK-NEXT: %15 = onnx.Transpose %x {perm = [1, 0]} : (tensor<?x4xf32, ["N", ""]>) -> tensor<4x?xf32, ["", "N"]>
+// CHECK-NEXT: %16 = onnx.MatMul %15, %10 : (tensor<4x?xf32, ["", "N"]>, tensor<?x3xf32, ["N", ""]>) -> tensor<4x3xf32>
+// CHECK-NEXT: func.return %14, %16, %12 : tensor<?x4xf32, ["N", ""]>, tensor<4x3xf32>, tensor<3xf32>

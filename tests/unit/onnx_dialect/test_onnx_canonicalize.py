@@ -200,6 +200,69 @@ def test_reshapes_compose() -> None:
     assert canonicalized(text) == ["Constant", "Reshape"]
 
 
+M4 = 'tensor<?x?x2x3xf32, ["N", "M", "", ""]>'
+
+
+def sized(picked: str, count: int, to: str) -> str:
+    """A Reshape of two unknown sizes and 2x3 to sizes of which some are computed."""
+    return unary(
+        f"""%sizes = onnx.Shape %x : ({M4}) -> tensor<4xi64>
+            %i = c[{picked}] %own = onnx.Gather %sizes, %i {{axis = 0}} : (tensor<4xi64>, {S}) -> {S}
+            %six = c[6] %s = onnx.Concat %own, %six {{axis = 0}} : ({S}, tensor<1xi64>) -> tensor<3xi64>
+            %y = onnx.Reshape %x, %s : ({M4}, tensor<{count}xi64>) -> {to}""",
+        M4,
+        to,
+    )
+
+
+def test_a_reshape_copies_the_sizes_at_their_places() -> None:
+    kept = sized("0, 1", 3, 'tensor<?x?x6xf32, ["N", "M", ""]>')
+    assert canonicalized(kept) == ["Constant", "Reshape"]
+
+
+def test_a_reshape_does_not_copy_sizes_of_other_places() -> None:
+    moved = sized("1, 0", 3, 'tensor<?x?x6xf32, ["M", "N", ""]>')
+    assert "Gather" in canonicalized(moved)
+
+
+def test_a_reshape_finds_one_size_by_itself() -> None:
+    text = unary(
+        f"""%n = onnx.Shape %x {{start = 0, end = 1}} : ({N}) -> tensor<1xi64>
+            %three = c[3]
+            %s = onnx.Concat %three, %n {{axis = 0}} : (tensor<1xi64>, tensor<1xi64>) -> {S}
+            %y = onnx.Reshape %x, %s : ({N}, {S}) -> tensor<3x?xf32, ["", "N"]>""",
+        N,
+        'tensor<3x?xf32, ["", "N"]>',
+    )
+    assert canonicalized(text) == ["Constant", "Reshape"]
+
+
+EXPANDED = """
+    func.func @f(%x: {a}, %v: tensor<1x3xf32>) -> {y} {{
+      %s = onnx.Shape %x : ({a}) -> tensor<2xi64>
+      %e = onnx.Expand %v, %s : (tensor<1x3xf32>, tensor<2xi64>) -> {e}
+      %y = onnx.{op} %x, %e : ({a}, {e}) -> {y}
+      func.return %y : {y}
+    }}"""
+
+
+@pytest.mark.parametrize("op", ["Add", "Div", "Mul", "Sub"])
+@pytest.mark.parametrize("type_", [A, N])
+def test_arithmetic_repeats_by_itself(op: str, type_: str) -> None:
+    assert canonicalized(EXPANDED.format(a=type_, e=type_, y=type_, op=op)) == [op]
+
+
+def test_what_makes_the_shape_is_expanded() -> None:
+    one = "tensor<1x3xf32>"
+    text = unary(
+        f"""%s = c[2, 3] %e = onnx.Expand %x, %s : ({one}, {S}) -> {A}
+            %y = onnx.Mul %e, %x : ({A}, {one}) -> {A}""",
+        one,
+        A,
+    )
+    assert canonicalized(text) == ["Constant", "Expand", "Mul"]
+
+
 @pytest.mark.parametrize(
     ("bounds", "sizes"), [("", 3), ("start = 1", 2), ("start = -2, end = -1", 1), ("end = 9", 3)]
 )
