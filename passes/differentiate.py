@@ -46,9 +46,10 @@ from passes.emit.rewriting import simplify
 from passes.emit.size_names import name_sizes
 from passes.infer_types import InferTypesPass
 from passes.unpack_sequences import UnpackSequencesPass, unpack_sequences
+from passes.vjp.flows import is_float, is_size, may_carry, read_by
 from passes.vjp.listed import REASONS
 from passes.vjp.values import Held, base_of, named_values, part_of
-from passes.vjp.walk import Walk, is_float, is_size, may_carry, read_by
+from passes.vjp.walk import Walk
 
 REDUCTIONS = ("sum", "mean")
 

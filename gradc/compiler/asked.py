@@ -18,8 +18,8 @@ from dialects.support.spelling import option
 from gradc.base import arguments
 from gradc.graph.run_time_sizes import specialised
 from passes.differentiate import NAME_TEMPLATE, REDUCTIONS, Request
+from passes.vjp.flows import is_float
 from passes.vjp.values import base_of, named_values
-from passes.vjp.walk import is_float
 
 KEPT = ("none", "of", "all")
 """What `keep_outputs` may be beside names."""

@@ -1,18 +1,28 @@
-"""The derivatives of If, Loop and Scan, each an op of its kind."""
+"""The derivatives of If, Loop and Scan."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
+from typing import Any
 
-from xdsl.ir import Region, SSAValue
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import BlockArgument, Region, SSAValue
 
 from dialects.onnx import ops as onnx
+from dialects.support.shapes import compatible, element_type_of, has_rank, merge, shape_of, tensor_type
 from passes.emit.expressions import Expr, Operators
+from passes.vjp.forward import refusal
 from passes.vjp.regions import Around, Gradients, RegionRule, Writer
+from passes.vjp.steps import Carried, Stacked, Steps, reverse
+
+Pairs = Sequence[tuple[SSAValue, Expr]]
 
 
-def _if(f: Around, g: Mapping[int, Expr], e: Operators) -> Sequence[tuple[SSAValue, Expr]]:
+# If
+
+
+def _if(f: Around, g: Mapping[int, Expr], e: Operators) -> Pairs:
     """The branch that was taken gives its gradients, zeros for what only the other one reads."""
     branches = [_Branch(f, region, g, e) for region in f.op.regions]
     wanted = [value for value in f.captured() if any(value in branch.found for branch in branches)]
@@ -32,7 +42,8 @@ class _Branch:
 
     def __init__(self, f: Around, region: Region, g: Mapping[int, Expr], e: Operators):
         self.writer = Writer(f, Operators(strict_ieee=e.strict_ieee))
-        outputs = self.writer.copy(region.block, {})
+        self.writer.copy(region.block, {})
+        outputs = yielded(region)
         self.found = self.writer.pull([(outputs[i], one) for i, one in g.items()], f.captured())
 
     def region(self, wanted: Sequence[SSAValue]) -> Region:
@@ -42,4 +53,62 @@ class _Branch:
         )
 
 
-RULES: Mapping[str, RegionRule] = MappingProxyType({"If": _if})
+def yielded(region: Region) -> Sequence[SSAValue]:
+    last = region.block.last_op
+    assert last is not None
+    return last.operands
+
+
+# Scan
+
+
+def _scan(f: Around, g: Mapping[int, Expr], e: Operators) -> Pairs:
+    attributes: Any = f.op.onnx_attributes()
+    (region,), operands = f.op.regions, f.op.operands
+    slices = attributes["num_scan_inputs"]
+    states = len(operands) - slices
+    arguments, outputs = region.block.args, yielded(region)
+    made = len(outputs) - states
+    inputs = zip(
+        operands[states:],
+        attributes.get("scan_input_axes", [0] * slices),
+        attributes.get("scan_input_directions", [0] * slices),
+        strict=True,
+    )
+    stacked = zip(
+        attributes.get("scan_output_axes", [0] * made),
+        attributes.get("scan_output_directions", [0] * made),
+        strict=True,
+    )
+    scanned = dict(zip(arguments[states:], (Stacked(*one) for one in inputs), strict=True))
+    first = scanned[arguments[states]]
+    steps = Steps(
+        f,
+        count=shape_of(first.value)[first.axis] if has_rank(first.value) else None,
+        carried=[
+            Carried(argument, _known(argument, operand), operand, output, g.get(i))
+            for i, (argument, operand, output) in enumerate(
+                zip(arguments[:states], operands[:states], outputs[:states], strict=True)
+            )
+        ],
+        scanned=scanned,
+        made=[
+            (outputs[states + i], Stacked(g[states + i].value, *places))
+            for i, places in enumerate(stacked)
+            if states + i in g
+        ],
+        known={},
+    )
+    found = reverse(steps, e)
+    return [*((one.initial, gradient) for one, gradient in found.carried), *found.others]
+
+
+def _known(argument: BlockArgument, initial: SSAValue) -> TensorType:
+    """The type of a carried value, whose shape is the same in each step."""
+    given = [shape_of(value) for value in (argument, initial) if has_rank(value)]
+    if not given or not compatible(given[0], given[-1]):
+        raise refusal("rank of a carried value", given="unknown", expected="known")
+    return tensor_type(element_type_of(initial), merge(given[0], given[-1]))
+
+
+RULES: Mapping[str, RegionRule] = MappingProxyType({"If": _if, "Scan": _scan})

@@ -77,7 +77,6 @@ OWED: frozenset[str] = frozenset(
         "RoiAlign",
         "RotaryEmbedding",
         "STFT",
-        "Scan",
         "SwiGLU",
         "TensorScatter",
     )

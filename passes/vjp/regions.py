@@ -8,17 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from xdsl.dialects.builtin import UnknownLoc
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue, SSAValues
+from xdsl.rewriter import Rewriter
 from xdsl.transforms.dead_code_elimination import is_trivially_dead
 
 from dialects.onnx import ops as onnx
+from dialects.onnx.attributes import to_attribute
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.control import YieldOp
 from dialects.onnx.node import NodeOp
-from dialects.support.shapes import has_rank, merge, shape_of
+from dialects.support.interfaces import InfersTypes, refine_results
+from dialects.support.shapes import (
+    Dim,
+    Shape,
+    element_type_of,
+    has_rank,
+    is_static,
+    merge,
+    shape_of,
+    tensor_type,
+)
 from passes.emit.captured import uses_by
 from passes.emit.expressions import Expr, Operators
 from passes.emit.walking import ops_within
@@ -42,6 +54,20 @@ class Around:
     flows: Collection[SSAValue]
     walk: WalkThrough
 
+    def keep(self, value: SSAValue, shape: Shape, count: Dim) -> SSAValue:
+        """A further result of a Loop or Scan: what a value of its body is in each of its `count` steps."""
+        last = self.op.regions[0].block.last_op
+        assert isinstance(last, YieldOp)
+        Rewriter.replace_op(last, YieldOp(*last.operands, value))
+        for name in ("scan_output_axes", "scan_output_directions"):
+            if name in self.op.properties:
+                before: Any = self.op.onnx_attributes()[name]
+                self.op.properties[name] = to_attribute([*before, 0], "INTS")
+        type_ = tensor_type(element_type_of(value), (count, *shape))
+        result = OpResult(type_, self.op, len(self.op.results))
+        self.op.results = SSAValues((*self.op.results, result))
+        return result
+
     def captured(self) -> list[SSAValue]:
         """Of the values from around that the regions read, those that a gradient may flow to, each once."""
         read = (use.operation.operands[use.index] for use in uses_by(self.op) if use.operation is not self.op)
@@ -53,6 +79,10 @@ class Around:
             if isinstance(op, NodeOp) or (isinstance(op, OnnxOp) and not op.is_deterministic()):
                 what = f"{op.name} within: the gradient executes it once more"
                 raise refusal(what, expected="an op that makes the same again")
+
+
+def is_open(value: SSAValue) -> bool:
+    return not has_rank(value) or not is_static(shape_of(value))
 
 
 RegionRule: TypeAlias = Callable[[Around, Mapping[int, Expr], Operators], Sequence[tuple[SSAValue, Expr]]]
@@ -67,19 +97,25 @@ class Writer:
     e: Operators
     block: Block = field(default_factory=Block)
     ops: list[Operation] = field(default_factory=list)
+    values: dict[SSAValue, SSAValue] = field(default_factory=dict)
 
-    def copy(self, block: Block, inputs: Mapping[SSAValue, SSAValue]) -> list[SSAValue]:
-        """What a region's block yields, computed from other inputs."""
-        last = block.last_op
-        assert isinstance(last, YieldOp)
-        values = dict(inputs)
-        self.ops = [op.clone(values) for op in block.ops if op is not last]
+    def copy(self, block: Block, inputs: Mapping[SSAValue, SSAValue]) -> None:
+        """The ops of a region's block, in terms of other inputs."""
+        self.values |= inputs
+        self.ops = [op.clone(self.values) for op in block.ops if not isinstance(op, YieldOp)]
+        for op in self.ops:
+            if isinstance(op, InfersTypes) and any(map(is_open, op.results)):
+                refine_results(op)
         self.e.emit.ops.extend(self.ops)
-        return [values.get(value, value) for value in last.operands]
 
-    def pull(self, outputs: Sequence[tuple[SSAValue, Expr]], wanted: Collection[SSAValue]) -> Gradients:
-        """The gradients of values that the copy makes by others, of which it may read some."""
-        seeds = [(value, self._typed(self.e(cotangent.value), value)) for value, cotangent in outputs]
+    def here(self, value: SSAValue) -> SSAValue:
+        """What stands for a value of the block that was copied."""
+        return self.values.get(value, value)
+
+    def pull(self, cotangents: Seeds, wanted: Collection[SSAValue]) -> Gradients:
+        """The gradients of values of the block, whose cotangents are given, by some that the copy reads."""
+        pairs = [(self.here(value), self.e(cotangent.value)) for value, cotangent in cotangents]
+        seeds = [(value, self._typed(cotangent, value)) for value, cotangent in pairs]
         return self.around.walk(self.e, self.ops, wanted, seeds)
 
     def _typed(self, cotangent: Expr, value: SSAValue) -> Expr:
@@ -90,6 +126,9 @@ class Writer:
         if has_rank(given) and merge(shape_of(value), shape_of(given)) == shape_of(given):
             return cotangent
         return cotangent.apply(onnx.IdentityOp).assumed(shape_of(value))
+
+    def input(self, type_: Attribute) -> BlockArgument:
+        return self.block.insert_arg(type_, len(self.block.args))
 
     def region(self, outputs: Sequence[Expr]) -> Region:
         """The region that yields these."""

@@ -30,6 +30,9 @@ CALLS: dict[str, Sequence[tuple[Given, ...]]] = {
     "if": [(YES, YES, (2, 3), (3,)), (YES, NO, (1, 3), (3,)), (NO, NO, (2, 3), (3,))],
     "if_with_a_convolution": [(YES, (2, 2, 5, 5), (3, 2, 3, 3)), (NO, (1, 2, 5, 5), (3, 2, 3, 3))],
     "map_over_a_sequence": [((2, 3), (2, 3))],
+    "scan": [((3,), (3, 4), (3,))],
+    "scan_axes": [((2,), (2,), (2, 4, 3), (4, 2), (3, 3)), ((2,), (2,), (2, 1, 3), (1, 2), (3, 3))],
+    "scan_in_scan": [((2,), (3, 4))],
     "sequence": [((2, 5), (2, 5)), ((0, 5), (0, 5))],
 }
 """The functions of tests/data/control, and what each is called with."""
