@@ -9,9 +9,9 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.call import axis_of
 from passes.emit.expressions import Expr, Operators
 from passes.vjp.forward import ZERO, Forward, Gradient, Rule, refusal
-from passes.vjp.places import put_together, with_batch
+from passes.vjp.places import counted, put_together, with_batch
 from passes.vjp.shape import reshaped
-from passes.vjp.slices import size_of
+from passes.vjp.slices import size_of, vector
 
 
 def gather(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
@@ -53,6 +53,25 @@ def scatter_nd(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient
     if _adds(f):
         return (g[0], ZERO, taken)
     return (g[0].apply(onnx.ScatterNDOp, indices, e.filled(0, updates)), ZERO, taken)
+
+
+def tensor_scatter(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    """What was there before is 0 where the update went."""
+    update, starts = f.operand(1), f.operand(2)
+    assert update is not None
+    axis = axis_of(f.value("axis", -2), f.x.rank)
+    places = counted(size_of(update, axis), update)
+    if starts is not None:
+        places = starts.as_int64().apply(onnx.UnsqueezeOp, e.ints([1])) + places
+    else:
+        places = places.apply(onnx.UnsqueezeOp, e.ints([0]))
+    if f.value("mode", "linear") == "circular":
+        places = places.apply(onnx.ModOp, vector(f.x, [size_of(f.x, axis)]))
+    ones = [i for i in range(1, f.x.rank) if i != axis]
+    places = places.apply(onnx.UnsqueezeOp, e.ints(ones)) if ones else places
+    places = places.apply(onnx.ExpandOp, e.shape(update)).assumed(update.shape)
+    before = g[0].apply(onnx.ScatterElementsOp, places, e.filled(0, update), axis=axis)
+    return (before, g[0].apply(onnx.GatherElementsOp, places, axis=axis), ZERO)
 
 
 def _adds(f: Forward) -> bool:
@@ -123,6 +142,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "OneHot": one_hot,
         "ScatterElements": scatter_elements,
         "ScatterND": scatter_nd,
+        "TensorScatter": tensor_scatter,
         "TopK": top_k,
         "Unique": unique,
     }

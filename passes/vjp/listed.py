@@ -64,21 +64,15 @@ OWED: frozenset[str] = frozenset(
     (
         "Attention",
         "CausalConvWithState",
-        "Col2Im",
-        "CumProd",
         "DFT",
         "DeformConv",
         "DequantizeLinear",
-        "GlobalLpPool",
         "LinearAttention",
         "Loop",
-        "LpPool",
-        "MaxUnpool",
         "RoiAlign",
         "RotaryEmbedding",
         "STFT",
         "SwiGLU",
-        "TensorScatter",
     )
 )
 """The ops for which a rule is still to be written."""

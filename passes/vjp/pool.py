@@ -20,7 +20,7 @@ from passes.emit.expressions import Expr, Operators
 from passes.emit.shape_math import ShapeMath
 from passes.emit.tensors import product, reshape, size_of
 from passes.vjp.conv import Convolution, placed
-from passes.vjp.forward import Forward, Gradient, Rule
+from passes.vjp.forward import ZERO, Forward, Gradient, Rule, refusal
 from passes.vjp.places import numpy_of
 
 
@@ -70,16 +70,66 @@ def global_average_pool(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence
 def average_pool(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
     """Each window gives every position that it has a share."""
     axes, sides = placed(f, f.value("kernel_shape"))
-    shares, fitting = _shares(f, g[0], axes, sides, e), _fitting(f, g[0], axes)
+    return (_to_positions(f, _shares(f, g[0], axes, sides, e), axes, sides, e),)
+
+
+def _to_positions(f: Forward, y: Expr, axes: Sequence[ConvAxis], sides: Sides | None, e: Operators) -> Expr:
+    """For each position, the sum of what there is for the windows that have it."""
+    fitting, x, channels = _fitting(f, y, axes), f.x, f.x.shape[1]
     kernel = [axis.window.kernel for axis in axes]
-    x, channels = f.x, f.x.shape[1]
     known = isinstance(channels, int)
     count = channels if isinstance(channels, int) else 1
     if not known:
-        x, shares = _one_channel(x, e), _one_channel(shares, e)
-    ones = e(e.emit.constant(np.ones((count, 1, *kernel), numpy_of(shares))))
-    found = Convolution(fitting, count, sides).by_image(shares, ones, x)
-    return (found if known else found.apply(onnx.ReshapeOp, e.shape(f.x)),)
+        x, y = _one_channel(x, e), _one_channel(y, e)
+    ones = e(e.emit.constant(np.ones((count, 1, *kernel), numpy_of(y))))
+    found = Convolution(fitting, count, sides).by_image(y, ones, x)
+    return found if known else found.apply(onnx.ReshapeOp, e.shape(f.x))
+
+
+def lp_pool(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    """With y^p the sum of |x|^p: sign(x) |x|^(p - 1) times the sum of g / y^(p - 1)."""
+    axes, sides = placed(f, f.value("kernel_shape"))
+    shares = _over_norm(f, g[0])
+    return (_steep(f) * _to_positions(f, shares, axes, sides, e),)
+
+
+def global_lp_pool(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    return (_steep(f) * _over_norm(f, g[0]),)
+
+
+def _steep(f: Forward) -> Expr:
+    p = f.value("p", 2)
+    match p:
+        case 1:
+            return f.x.sign()
+        case 2:
+            return f.x
+        case _:
+            return f.x.sign() * f.x.abs().apply(onnx.PowOp, p - 1)
+
+
+def _over_norm(f: Forward, g: Expr) -> Expr:
+    """0 stands for no direction, so that a norm of 0 divides by 1."""
+    y, p = f.y, f.value("p", 2)
+    safe = y.equals(0).where(f.e.filled(1, y), y)
+    match p:
+        case 1:
+            return g
+        case 2:
+            return g / safe
+        case _:
+            return g / safe.apply(onnx.PowOp, p - 1)
+
+
+def max_unpool(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    """To each element what is at its place, which counts through the whole result."""
+    places, given = f.operand(1), f.operand(2)
+    assert places is not None
+    if given is not None:
+        readings = "none: places count in the tensor of that size, or in the one that pads and strides give"
+        raise refusal("output_shape", given="an operand", expected=readings)
+    line = g[0].apply(onnx.ReshapeOp, e.ints([-1]))
+    return (line.apply(onnx.GatherOp, places, axis=0).assumed(f.x.shape), ZERO)
 
 
 def _one_channel(value: Expr, e: Operators) -> Expr:
@@ -154,8 +204,11 @@ RULES: Mapping[str, Rule] = MappingProxyType(
     {
         "AveragePool": average_pool,
         "GlobalAveragePool": global_average_pool,
+        "GlobalLpPool": global_lp_pool,
         "GlobalMaxPool": global_max_pool,
+        "LpPool": lp_pool,
         "MaxPool": max_pool,
+        "MaxUnpool": max_unpool,
     }
 )
 """ONNX op -> its rule."""

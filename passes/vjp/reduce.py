@@ -14,6 +14,8 @@ from dialects.onnx.values import constant_of
 from dialects.support.dtypes import of_mlir
 from passes.emit.expressions import Expr, Operators
 from passes.vjp.forward import ZERO, Forward, Gradient, Rule, refusal
+from passes.vjp.places import counted
+from passes.vjp.slices import size_of
 
 
 def axes_in(f: Forward) -> Sequence[int] | None:
@@ -197,8 +199,37 @@ def cumulative_sum(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Grad
     return (g[0].apply(onnx.CumSumOp, axis, reverse=1 - reverse, exclusive=exclusive), ZERO)
 
 
+def cumulative_product(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    """For each element the products that it is in, with 1 in its place: right at zeros to any order. It takes
+    as many times the memory of x as there are elements along the axis."""
+    given = f.operand(1)
+    known = None if given is None else constant_of(given.value)
+    if known is None:
+        raise refusal("axis", given="known at run time only", expected="a constant")
+    axis, reverse, exclusive = (
+        int(known.reshape(())) % f.x.rank,
+        f.value("reverse", 0),
+        f.value("exclusive", 0),
+    )
+    perm = [*(i for i in range(f.x.rank) if i != axis), axis]
+    x, cotangent = (value.apply(onnx.TransposeOp, perm=perm) for value in (f.x, g[0]))
+    index = counted(size_of(x, x.rank - 1), x)
+    own = index.apply(onnx.UnsqueezeOp, e.ints([1]))
+    row = e.ints([-2])
+    rows = own.equals(index).where(e.scalar(1, x), x.apply(onnx.UnsqueezeOp, row))
+    attributes = {"reverse": reverse, "exclusive": exclusive}
+    last = e(e.emit.constant(np.array(-1, np.int64)))
+    products = rows.apply(onnx.CumProdOp, last, **attributes)
+    later = (own > index if exclusive else own >= index) if reverse else own <= index
+    later = own < index if exclusive and not reverse else later
+    parts = e.keep(products, later) * cotangent.apply(onnx.UnsqueezeOp, row)
+    found = parts.apply(onnx.ReduceSumOp, e.ints([-1]), keepdims=0)
+    return (found.apply(onnx.TransposeOp, perm=[perm.index(i) for i in range(f.x.rank)]), ZERO)
+
+
 RULES: Mapping[str, Rule] = MappingProxyType(
     {
+        "CumProd": cumulative_product,
         "CumSum": cumulative_sum,
         "ReduceL1": by_factor(lambda f: f.x.sign()),
         "ReduceL2": by_factor(_norm),

@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from dialects.onnx import traits
 from passes.vjp import (
+    columns,
     control,
     conv,
     index,
@@ -27,6 +28,7 @@ from passes.vjp.regions import RegionRule
 
 RULES: Mapping[str, Rule] = MappingProxyType(
     {
+        **columns.RULES,
         **conv.RULES,
         **index.RULES,
         **linear.RULES,

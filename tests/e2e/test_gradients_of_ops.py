@@ -14,10 +14,15 @@ from passes.differentiate import Request, differentiate
 OPS = {
     "AffineGrid": 20,
     "AveragePool": 19,
+    "Col2Im": 18,
     "Conv": 18,
     "ConvTranspose": 18,
     "Einsum": 18,
     "GridSample": 18,
+    "LpPool": 18,
+    "MaxUnpool": 18,
+    "TensorScatter": 24,
+    "CumProd": 26,
     "MaxPool": 18,
 }
 """Op -> the opset of the model that is written."""

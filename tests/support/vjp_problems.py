@@ -148,6 +148,7 @@ REDUCE = (
     P("ReduceLogSum", (2, 3, 4), C(1), low=0.3),
     P("CumSum", (3, 4), B(1)),
     P("CumSum", (3, 4), B(0), reverse=1, exclusive=1),
+    *(P("CumProd", (2, 3, 2), B(1), reverse=r, exclusive=e) for r in (0, 1) for e in (0, 1)),
 )  # fmt: skip
 SHAPE = (
     P("Reshape", (2, 6), C(3, 4)),
@@ -196,6 +197,9 @@ INDEX = (
     P("ScatterElements", (4, 3), B([[0, 0], [1, 2]]), (2, 2), axis=1, reduction="add"),
     P("ScatterND", (4, 3), B([[1], [3]]), (2, 3)),
     P("ScatterND", (4, 3), B([[1, 0], [3, 2], [1, 0]]), (3,), reduction="add"),
+    P("TensorScatter", (2, 4, 3), (2, 2, 3), C(1, 2)),
+    P("TensorScatter", (2, 3, 4), (2, 3, 2), C(3, 1), axis=-1, mode="circular"),
+    P("TensorScatter", (1, 3, 2, 2), (1, 2, 2, 2), axis=1),
     P("TopK", (3, 5), C(2)),
     P("TopK", (4, 3), C(2), axis=0, largest=0),
     P("Compress", (4, 3), B([True, False, True]), axis=0),
@@ -323,6 +327,16 @@ POOL = (
     P("AveragePool", (1, 2, 8), kernel_shape=[2], strides=[3], pads=[1, 1], dilations=[2], ceil_mode=1),
     P("AveragePool", (1, 2, 5, 6), kernel_shape=[3, 2], strides=[2, 3], auto_pad="SAME_LOWER"),
     P("AveragePool", (1, 2, 7), kernel_shape=[4], strides=[2], auto_pad="SAME_UPPER", count_include_pad=1),
+    *(
+        P("LpPool", (1, 2, 5, 6), kernel_shape=[3, 2], strides=[2, 3], pads=[1, 0, 0, 1], p=p)
+        for p in (1, 2, 3)
+    ),
+    P("LpPool", (2, 2, 8), kernel_shape=[2], strides=[3], dilations=[2], ceil_mode=1),
+    P("LpPool", (1, 2, 7), kernel_shape=[3], strides=[2], auto_pad="SAME_LOWER"),
+    *(P("GlobalLpPool", (2, 3, 2, 3), p=p) for p in (1, 2, 3)),
+    P("MaxUnpool", (1, 2, 2), B([[[1, 2], [5, 6]]]), kernel_shape=[2], strides=[2]),
+    P("Col2Im", (2, 8, 6), C(4, 5), C(2, 2), strides=[2, 1], pads=[1, 0, 0, 0], dilations=[1, 2]),
+    P("Col2Im", (1, 6, 3), C(5), C(3)),
     P("MaxPool", (1, 2, 7), kernel_shape=[3], strides=[2], ceil_mode=1, storage_order=1),
     P("MaxPool", (1, 2, 6, 5), kernel_shape=[3, 2], strides=[3, 2], auto_pad="SAME_LOWER"),
     P("MaxPool", (1, 2, 6, 5), kernel_shape=[2, 2], strides=[2, 1], dilations=[2, 3], auto_pad="VALID"),
@@ -476,5 +490,8 @@ def problems() -> Iterator[Problem]:
             yield replace(problem, given=True, sizes="unknown")
 
 
-GIVEN = (*("AffineGrid", "Compress", "Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND"),)
+GIVEN = frozenset((
+    "AffineGrid", "Col2Im", "Compress", "Gather", "GatherElements", "GatherND", "MaxUnpool",
+    "ScatterElements", "ScatterND",
+))  # fmt: skip
 """The ops whose integers are data."""
