@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, UnrankedTensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -42,7 +42,7 @@ from dialects.support.names import name_of_value
 from dialects.support.shapes import static
 from dialects.support.spelling import option
 from passes.emit.expressions import Expr, Operators
-from passes.emit.rewriting import simplify
+from passes.emit.rewriting import fold, simplify
 from passes.emit.size_names import name_sizes
 from passes.infer_types import InferTypesPass
 from passes.unpack_sequences import UnpackSequencesPass, unpack_sequences
@@ -155,6 +155,8 @@ class _Differentiation:
         self._simplify(function, [*of.values(), *keep.values()], wrt.values())
         last = return_op(function)
         of = dict(zip(of, last.arguments, strict=False))
+        for what, values in (("of", of), ("wrt", wrt)):
+            _check_floats(what, values)
         kept = last.arguments[len(of) :]
         ops = [op for op in function.body.block.ops if op is not last]
         found = Walk(self.e, ops, set(wrt.values())).gradients(self._seeds(function, of))
@@ -182,12 +184,15 @@ class _Differentiation:
         return found
 
     def _simplify(self, function: FuncOp, kept: Sequence[SSAValue], wrt: Iterable[SSAValue]) -> None:
-        """Simplify what `kept` is made of; not if a value within is asked for, since a reader of it may then
-        read what it is made of."""
+        """Simplify what `kept` is made of; only fold if a value within is asked for, since a reader of it may
+        then read what it is made of."""
         _return(function, Operators(), kept)
         update_function_type(function)
         name_sizes(self.module)
-        if not all(isinstance(value, BlockArgument) for value in wrt):
+        inner = [value for value in wrt if not isinstance(value, BlockArgument)]
+        if inner:
+            fold(self.module, inner)
+            name_sizes(self.module)
             return
         simplify(Context(), self.module)
         if unpack_sequences(self.module):  # by positions that were not constants before
@@ -196,16 +201,13 @@ class _Differentiation:
         name_sizes(self.module)
 
     def _chosen(self, what: str, names: Sequence[str], values: Mapping[str, SSAValue]) -> dict[str, SSAValue]:
-        """The values of the names, which are floats."""
+        """The values of the names, which are floats as far as their ranks are known."""
         if len(set(names)) < len(names):
             raise _usage(what, given=several(list(names)), expected="no name twice")
         chosen = {name: _value(name, values, what) for name in names}
         if not chosen:
             raise _usage(f"no {what} is given", expected="a tensor of floats", hint="the function has none")
-        for name, value in chosen.items():
-            if not is_float(value):
-                hint = _next_float(value) if what == "wrt" else ""
-                raise _usage(f"{what} {name}", given=value.type, expected="a tensor of floats", hint=hint)
+        _check_floats(what, {name: value for name, value in chosen.items() if not _is_open(value)})
         return chosen
 
     def _seeds(self, function: FuncOp, of: Mapping[str, SSAValue]) -> list[tuple[SSAValue, Expr]]:
@@ -287,6 +289,18 @@ def zeros_between(start: SSAValue, ends: Iterable[SSAValue], ops: Sequence[Opera
             flows.update(passes)
             cuts += [] if passes else [op]
     return (cuts or around) if not reached.isdisjoint(ends) else []
+
+
+def _check_floats(what: str, values: Mapping[str, SSAValue]) -> None:
+    for name, value in values.items():
+        if not is_float(value):
+            hint = _next_float(value) if what == "wrt" else ""
+            raise _usage(f"{what} {name}", given=value.type, expected="a tensor of floats", hint=hint)
+
+
+def _is_open(value: SSAValue) -> bool:
+    """Whether a rank is not known yet, which may follow from constants."""
+    return isinstance(value.type, UnrankedTensorType)
 
 
 def _value(name: str, values: Mapping[str, SSAValue], what: str) -> SSAValue:

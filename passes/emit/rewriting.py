@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
+from typing import TypeGuard
 
 import numpy as np
 from xdsl.context import Context
@@ -89,6 +90,16 @@ def simplify(ctx: Context, module: ModuleOp) -> None:
     refresh_function_types(module)
 
 
+def fold(module: ModuleOp, kept: Iterable[SSAValue]) -> None:
+    """Fold constants, and give values the types that follow: what reads a value reads it afterwards, too, and
+    what is `kept` stays."""
+    patterns = (FoldBut(frozenset(kept)), RefineTypes())
+    walker = Walker(lambda cls: patterns if _is_folded(cls) else ())
+    while walker.walk(module):
+        pass
+    refresh_function_types(module)
+
+
 def fold_chains(block: Block) -> None:
     """What `Fold` does, for whole chains of ops on constants: only their ends become constants."""
     known: dict[SSAValue, np.ndarray] = {}
@@ -161,6 +172,17 @@ class Fold(RewritePattern):
             rewriter.replace(op, new, [constant.output for constant in new])
 
 
+@dataclass(frozen=True)
+class FoldBut(RewritePattern):
+    """`Fold` for all ops but those that give the values of `kept`."""
+
+    kept: frozenset[SSAValue]
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        if self.kept.isdisjoint(op.results):
+            Fold().match_and_rewrite(op, rewriter)
+
+
 class RefineTypes(RewritePattern):
     """A size that its op could not know when it was made, and can since its operands are constants.
 
@@ -184,9 +206,13 @@ def _is_open(value: SSAValue) -> bool:
     return isinstance(value.type, UnrankedTensorType)
 
 
+def _is_folded(cls: type[Operation]) -> TypeGuard[type[OnnxOp]]:
+    return issubclass(cls, OnnxOp) and not issubclass(cls, OnnxConstant)
+
+
 @cache
 def _simplifications(cls: type[Operation]) -> tuple[RewritePattern, ...]:
-    if not issubclass(cls, OnnxOp) or issubclass(cls, OnnxConstant):
+    if not _is_folded(cls):
         return (EraseDead(),)
     return (EraseDead(), Fold(), RefineTypes(), *cls.get_canonicalization_patterns())
 
