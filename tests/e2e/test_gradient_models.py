@@ -66,6 +66,47 @@ def test_a_value_within_is_read_where_it_was_written():
     check(found.run({"x": X})["grad_turned"], np.ones((3, 2)))
 
 
+def test_a_value_within_whose_rank_follows_from_constants():
+    """As exporters split axes: by places that are computed."""
+    text = """<ir_version: 8, opset_import: ["": 17]> g (float[n,6] x) => (float y)
+        <int64[1] four = {4}, int64[1] three = {3}, int64[1] zero = {0}, int64[2] split = {2,3}>
+        { s = Shape(x) end = Mod(four, three) head = Slice(s, zero, end) to = Concat<axis=0>(head, split)
+          t = Reshape(x, to) u = Mul(t, t) y = ReduceSum<keepdims=0>(u) }"""
+    model = onnx.parser.parse_model(text)
+    x = RNG.normal(size=(2, 6)).astype(np.float32)
+    found = gradc.grad(model, wrt=["t", "u"]).run({"x": x})
+    check(found["grad_u"], np.ones((2, 2, 3)))
+    check(found["grad_t"], 2 * x.reshape(2, 2, 3))
+
+
+@pytest.mark.parametrize(
+    ("form", "attributes"),
+    [
+        ("r, r, sizes", 'mode = "linear", antialias = 1'),
+        ("r, scales", 'mode = "cubic", antialias = 1, exclude_outside = 1'),
+        ("r, scales", 'mode = "cubic", coordinate_transformation_mode = "asymmetric"'),
+        ("r, scales", 'mode = "linear", coordinate_transformation_mode = "half_pixel_symmetric"'),
+        ("r, s", 'mode = "linear"'),
+        ("r, s", 'mode = "nearest", nearest_mode = "ceil"'),
+    ],
+)
+@pytest.mark.parametrize("dims", ["1,2,6,8", "a,2,b,c"])
+def test_a_resize_is_transposed(form: str, attributes: str, dims: str):
+    """It is linear, so <g, R v> = <R^T g, v>; scales of `s` are known at run time only."""
+    text = f"""<ir_version: 8, opset_import: ["": 18]> g (float[{dims}] x, float[4] s) => (float[p,q,m,n] y)
+        <float[0] r = {{}}, float[4] scales = {{1,1,0.5,0.75}}, int64[4] sizes = {{1,2,3,6}}>
+        {{ y = Resize<{attributes}>(x, {form}) }}"""
+    source = onnx.parser.parse_model(text)
+    x, v = RNG.normal(size=(2, 1, 2, 6, 8)).astype(np.float32)
+    s = np.array([1, 1, 0.5, 1.25], np.float32)
+    forward = gradc.compile(source)
+    y = forward.run({"x": v, "s": s})["y"]
+    g = RNG.normal(size=y.shape).astype(np.float32)
+    found = gradc.vjp(source, wrt="x").run({"x": x, "s": s, "cotangent_y": g})["grad_x"]
+    assert found.shape == x.shape
+    np.testing.assert_allclose((found * v).sum(), (g * y).sum(), rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize("of", ["logits[1,2]", "logits[-1,-1]"])
 def test_of_one_element(of: str):
     cotangent = np.zeros((2, 3))
