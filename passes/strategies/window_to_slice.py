@@ -1,4 +1,8 @@
-"""window-to-slice: `grad.take_window` as a Pad to the window's end and a Slice of run-time bounds."""
+"""window-to-slice: `grad.take_window` as a Pad to the window's end and a Slice of run-time bounds.
+
+Of a window that starts where the data does only the end is to be mended: one Pad of an amount that may be
+negative, which onnxruntime takes and not all runtimes do.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from xdsl.ir import SSAValue
 
 from dialects.grad.conv import TakeWindowOp
 from dialects.onnx import ops as onnx
+from dialects.onnx.values import constant_of
 from dialects.support.shapes import shape_of
 from passes.emit.rewriting import Emitter
 from passes.emit.shape_math import ShapeMath
@@ -27,8 +32,17 @@ class WindowToSlice(Strategy):
     def emit(self, op: TakeWindowOp, target: Target, emit: Emitter) -> SSAValue:
         math = ShapeMath(emit)
         axes, rank = op.axes, len(shape_of(op.data))
+        if target.name == "cpu" and _starts_with_data(op):
+            beyond = math.sub(op.size, math.sizes(op.data, axes))
+            pads = math.concat([math.vector([0] * rank), math.spread(beyond, axes, rank)])
+            return emit(onnx.PadOp(op.data, pads))
         end = math.add(op.begin, op.size)
         missing = math.max(math.sub(end, math.sizes(op.data, axes)), 0)
         pads = math.concat([math.vector([0] * rank), math.spread(missing, axes, rank)])
         padded = emit(onnx.PadOp(op.data, pads))
         return emit(onnx.SliceOp(padded, op.begin, end, emit.ints(axes)))
+
+
+def _starts_with_data(op: TakeWindowOp) -> bool:
+    begin = constant_of(op.begin)
+    return begin is not None and not begin.any()

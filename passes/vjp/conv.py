@@ -56,18 +56,28 @@ class Convolution:
             axis.window.residue(size, *axis.pads) if isinstance(size, int) else 0
             for axis, size in zip(self.axes, sizes, strict=True)
         ]
+        if self.sides is not None:
+            return self._taken(values, weights, like)
         rows = zip(self.axes, sizes, values.shape[2:], strict=True)
-        follows = (a.window.stride == 1 or (isinstance(x, int) and isinstance(y, int)) for a, x, y in rows)
-        if self.sides is None and all(follows):
-            return values.e(
-                emit(conv_backward_data(values.value, weights.value, self.axes, known, self.groups, "NCX"))
-            )
-        math, spatial = ShapeMath(emit), range(2, like.rank)
+        open_ = [a.window.stride > 1 and not (isinstance(x, int) and isinstance(y, int)) for a, x, y in rows]
+        axes = [_least(axis) if o else axis for axis, o in zip(self.axes, open_, strict=True)]
+        residue = [0 if o else r for r, o in zip(known, open_, strict=True)]
+        made = emit(conv_backward_data(values.value, weights.value, axes, residue, self.groups, "NCX"))
+        ends = [2 + i for i, o in enumerate(open_) if o]
+        if not ends:
+            return values.e(made)
+        begin, size = emit.ints([0] * len(ends)), ShapeMath(emit).sizes(like.value, ends)
+        return values.e(emit(take_window(made, begin, size, ends)))
+
+    def _taken(self, values: Expr, weights: Expr, like: Expr) -> Expr:
+        """The same over pads that only run time knows: of the gradient over all that windows reach."""
+        assert self.sides is not None
+        emit, spatial = values.e.emit, range(2, like.rank)
         whole = [ConvAxis(axis.window, 0, 0) for axis in self.axes]
         none = [0] * len(whole)
         full = emit(conv_backward_data(values.value, weights.value, whole, none, self.groups, "NCX"))
-        begin = self.sides[0] if self.sides else math.vector([axis.pad_begin for axis in self.axes])
-        return values.e(emit(take_window(full, begin, math.sizes(like.value, spatial), spatial)))
+        sizes = ShapeMath(emit).sizes(like.value, spatial)
+        return values.e(emit(take_window(full, self.sides[0], sizes, spatial)))
 
     def by_weights(self, image: Expr, values: Expr) -> Expr:
         """The gradient with respect to the weights."""
@@ -79,6 +89,12 @@ class Convolution:
         seen = self._padded(image)
         made = conv_backward_weights(seen.value, values.value, self.axes, self.groups, "NCX")
         return image.e(image.e.emit(made))
+
+
+def _least(axis: ConvAxis) -> ConvAxis:
+    """With as little padding at the end that whatever residue there is, the end is near: less than a stride
+    is to be added or cut off."""
+    return ConvAxis(axis.window, axis.pad_begin, max(axis.pad_end - (axis.window.stride - 1), 0))
 
 
 def conv(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:

@@ -40,3 +40,20 @@ func.func @other_axes(%x: tensor<1x9x2x9xf32>, %b: tensor<2xi64>, %s: tensor<2xi
 // CHECK-NEXT: %r_11 = onnx.Constant {gradc.strategy = "window-to-slice"} dense<[3, 1]> : tensor<2xi64>
 // CHECK-NEXT: %r_12 = onnx.Slice %r_10, %b, %r, %r_11 {gradc.strategy = "window-to-slice"} : (tensor<1x?x2x?xf32>, tensor<2xi64>, tensor<2xi64>, tensor<2xi64>) -> tensor<1x?x2x?xf32>
 // CHECK-NEXT: func.return %r_12 : tensor<1x?x2x?xf32>
+
+// Only the end is to be mended.
+func.func @from_the_start(%x: tensor<1x2x9x?xf32>, %s: tensor<2xi64>) -> tensor<1x2x?x?xf32> {
+  %b = onnx.Constant dense<0> : tensor<2xi64>
+  %r = grad.take_window %x, %b, %s {axes = [2, 3]} : (tensor<1x2x9x?xf32>, tensor<2xi64>, tensor<2xi64>) -> tensor<1x2x?x?xf32>
+  func.return %r : tensor<1x2x?x?xf32>
+}
+// CHECK-LABEL: func.func @from_the_start(
+// CHECK-NEXT: %r = onnx.Shape %x {gradc.strategy = "window-to-slice"} : (tensor<1x2x9x?xf32>) -> tensor<4xi64>
+// CHECK-NEXT: %r_1 = onnx.Constant {gradc.strategy = "window-to-slice"} dense<[2, 3]> : tensor<2xi64>
+// CHECK-NEXT: %r_2 = onnx.Gather %r, %r_1 {axis = 0, gradc.strategy = "window-to-slice"} : (tensor<4xi64>, tensor<2xi64>) -> tensor<2xi64>
+// CHECK-NEXT: %r_3 = onnx.Sub %s, %r_2 {gradc.strategy = "window-to-slice"} : (tensor<2xi64>, tensor<2xi64>) -> tensor<2xi64>
+// CHECK-NEXT: %r_4 = onnx.Constant {gradc.strategy = "window-to-slice"} dense<0> : tensor<4xi64>
+// CHECK-NEXT: %r_5 = onnx.Constant {gradc.strategy = "window-to-slice"} dense<0> : tensor<2xi64>
+// CHECK-NEXT: %r_6 = onnx.Concat %r_4, %r_5, %r_3 {axis = 0} : (tensor<4xi64>, tensor<2xi64>, tensor<2xi64>) -> tensor<8xi64>
+// CHECK-NEXT: %r_7 = onnx.Pad %x, %r_6 {gradc.strategy = "window-to-slice"} : (tensor<1x2x9x?xf32>, tensor<8xi64>) -> tensor<1x2x?x?xf32>
+// CHECK-NEXT: func.return %r_7 : tensor<1x2x?x?xf32>
