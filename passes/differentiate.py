@@ -275,7 +275,8 @@ def _reason(op: Operation) -> str:
 
 def zeros_between(start: SSAValue, ends: Iterable[SSAValue], ops: Sequence[Operation]) -> list[Operation]:
     """The ops by which values depend on `start`, but no gradient flows, if `ends` depend on it at all."""
-    reached, cuts, flows = {start}, [], {start}
+    reached, flows = {start}, {start}
+    cuts: list[Operation] = []
     around: list[Operation] = []
     for op in ops:
         read = read_by(op)

@@ -43,7 +43,7 @@ def _mode(align_corners: bool, half_pixel_centers: bool) -> str:
 
 
 def _backward(op: CannResizeOp, grads: np.ndarray, shape: Any, mode: str, scales: Any) -> np.ndarray:
-    axes = []
+    axes: list[resize.Axis] = []
     for axis, scale in zip(layouts.spatial_axes(op.format, 2), scales, strict=True):
         x, y = shape[axis], grads.shape[axis]
         if scale > 0 and mode != "align_corners":

@@ -36,7 +36,8 @@ def parse(text: str) -> Form:
 def _tokens(text: str) -> list[tuple[str, str]]:
     if len(text) > LONGEST:
         raise NoSize(f"a size of {len(text)} characters, at most {LONGEST} are read")
-    found, place = [], 0
+    found: list[tuple[str, str]] = []
+    place = 0
     while text[place:].strip():
         match = _TOKEN.match(text, place)
         if match is None:

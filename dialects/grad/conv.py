@@ -168,7 +168,7 @@ class ConvBackwardDataOp(GradConvOp):
     def _infer(self) -> tuple[TensorType, ...]:
         self.check_lists(("strides", "dilations", "pads_begin", "pads_end", "residue"))
         self.check_channels(self.channels, self.out_channels)
-        sizes = []
+        sizes: list[Dim] = []
         rows = zip(self.axes, self.spatial(self.diff_dst), self.residue, strict=True)
         for letter, (axis, y, r) in zip(axis_letters(self.spatial_rank), rows, strict=True):
             if r >= axis.window.stride:

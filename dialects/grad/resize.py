@@ -60,7 +60,7 @@ class ResizeBackwardOp(DocumentedOp):
         return self.checked(self._infer)
 
     def _infer(self) -> tuple[TensorType, ...]:
-        shape = list(shape_of(self.diff_dst))
+        shape: list[shapes.Dim] = list(shape_of(self.diff_dst))
         _check_axes(self, _AXIS_LISTS, len(shape))
         lists = [self.value(name) for name in _AXIS_LISTS]
         for axis, x, numerator, denominator in zip(*lists, strict=True):
@@ -79,7 +79,7 @@ class ResizeBackwardOp(DocumentedOp):
 def _samplings(
     shape: Shape, interpolation: str, coordinates: str, *lists: tuple[int, ...]
 ) -> tuple[AxisSampling, ...]:
-    found = []
+    found: list[AxisSampling] = []
     for axis, x, numerator, denominator in zip(*lists, strict=True):
         y = shape[axis]
         assert isinstance(y, int)
@@ -117,7 +117,7 @@ class ResizeBackwardDynamicOp(DocumentedOp):
         return self.checked(self._infer)
 
     def _infer(self) -> tuple[TensorType, ...]:
-        shape = list(shape_of(self.diff_dst))
+        shape: list[shapes.Dim] = list(shape_of(self.diff_dst))
         _check_axes(self, ("axes",), len(shape))
         axes = self.axes
         for port in self.operands[1:]:

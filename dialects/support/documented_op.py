@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, TypeVar
@@ -20,6 +20,7 @@ from xdsl.dialects.builtin import (
     FloatAttr,
     FunctionType,
     IntegerAttr,
+    LocationAttr,
     StringAttr,
     TensorType,
     f32,
@@ -61,6 +62,7 @@ STRATEGY = "gradc.strategy"
 
 
 OpT = TypeVar("OpT", bound="DocumentedOp")
+ResultT = TypeVar("ResultT")
 
 _NORMALISED = Memo()
 """Properties of new ops after `normalise`, by what that looks at. Most ops are clones."""
@@ -148,7 +150,7 @@ class DocumentedOp(VerifiedOnce, IRDLOperation, InfersTypes, ABC):
         """How many results a document has to list; it may leave out those after them."""
         return len(self.RESULTS)
 
-    def checked(self, check, *args: Any) -> Any:
+    def checked(self, check: Callable[..., ResultT], *args: Any) -> ResultT:
         """Run a check of plain values; its GradcError gets this op's place."""
         try:
             return check(*args)
@@ -201,7 +203,7 @@ def build(
     attributes: Mapping[str, Any],
     *,
     declared: Sequence[Declared] = (),
-    location=None,
+    location: LocationAttr | None = None,
     discardable: Mapping[str, Attribute] | None = None,
 ) -> OpT:
     """An op from Python values, verified, with its result types inferred.

@@ -106,7 +106,7 @@ def phases_built(op: ConvBackwardDataOp, part: Built) -> Built:
 
 def op_phases(op: ConvBackwardDataOp) -> list[AxisPhases]:
     """The phases of every axis. Only for an op of known spatial sizes."""
-    found = []
+    found: list[AxisPhases] = []
     for axis, y, x in zip(op.axes, op.spatial(op.diff_dst), op.spatial(op.diff_src), strict=True):
         assert isinstance(y, int)
         assert isinstance(x, int)

@@ -76,7 +76,7 @@ def tap_reads(emit: Emitter, src: SSAValue, diff_dst: SSAValue, taps: Taps) -> l
     axes, strides = range(2, rank), [window.stride for window in taps.windows]
     math_ = ShapeMath(emit)
     reach = math_.mul(math_.sizes(diff_dst, axes), math_.vector(strides))
-    found = []
+    found: list[SSAValue] = []
     for tap in taps.all():
         first = math_.vector([k * w.dilation for k, w in zip(tap, taps.windows, strict=True)])
         bounds = (first, math_.add(first, reach), math_.vector(axes), math_.vector(strides))

@@ -158,7 +158,7 @@ class Constants:
 def live(ops: Sequence[Operation], results: Iterable[SSAValue]) -> list[Operation]:
     """The ops that a result needs, in order."""
     needed = set(results)
-    live = []
+    live: list[Operation] = []
     for op in reversed(ops):
         if needed.isdisjoint(op.results):
             continue

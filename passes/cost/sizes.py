@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -47,7 +47,7 @@ def has_unknown(op: Operation) -> bool:
 @contextmanager
 def at_sizes(
     source: Operation, ops: Sequence[Operation], results: Sequence[SSAValue], sizes: Sizes
-) -> Iterator[tuple[list[Operation], list[SSAValue]] | None]:
+) -> Generator[tuple[list[Operation], list[SSAValue]] | None]:
     """Copies of the ops that stand for `source`, and of their results, at these sizes.
 
     None if the ops contradict such sizes. The copies live as long as the context.

@@ -10,8 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from dialects.support import shapes
 from dialects.support.shapes import shape_of
@@ -37,7 +38,9 @@ class Work:
     def of(cls, op: Operation, known: bool = False) -> Work:
         return cls(tensor(op.operands[0]).itemsize, known)
 
-    def run(self, kind: str, result: Sequence[int], *operands: Sequence[int] | Tensor, **attributes) -> Sizes:
+    def run(
+        self, kind: str, result: Sequence[int], *operands: Sequence[int] | Tensor, **attributes: Any
+    ) -> Sizes:
         """One more step; the sizes of its result."""
         read = tuple(t if isinstance(t, Tensor) else self._tensor(t) for t in operands)
         self.steps.append(Step(kind, read, (self._tensor(result),), attributes))
@@ -54,7 +57,7 @@ class Work:
         return self._tensor(sizes, True)
 
     def convolve(
-        self, data: Sequence[int], weights: Sequence[int], result: Sequence[int], **attributes
+        self, data: Sequence[int], weights: Sequence[int], result: Sequence[int], **attributes: Any
     ) -> Sizes:
         """A Conv with weights that are made of the op's."""
         return self.run("Conv", result, data, self.weights(weights), **attributes)
@@ -129,7 +132,7 @@ class Work:
         return rates.least_seconds(features(Graph(blocked, {}, [])), target.provider, target.threads)
 
 
-def static_sizes(*given) -> list[Sizes] | None:
+def static_sizes(*given: SSAValue) -> list[Sizes] | None:
     """The sizes of values; None if any is not known, or nothing is there to be computed."""
     found = [shapes.static(shape_of(value)) for value in given]
     known = [sizes for sizes in found if sizes is not None]

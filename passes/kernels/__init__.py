@@ -69,7 +69,8 @@ registers the kernels of a revision by the names of that time."""
 
 def renamed(name: str, since: int, types: Mapping[str, str]) -> Mapping[str, str]:
     """The dtypes of a kernel by the names that the type variables have now."""
-    changed = next((names for before, names in RENAMED.get(name, ()) if since < before), {})
+    none: Mapping[str, tuple[str, ...]] = {}
+    changed = next((names for before, names in RENAMED.get(name, ()) if since < before), none)
     return {new: words for old, words in types.items() for new in changed.get(old, (old,))}
 
 

@@ -31,7 +31,7 @@ class Expansion:
     data: str
     needs: Sequence[type[OnnxOp]]
     write: Callable[[Emitter, OnnxOp], Sequence[SSAValue] | None]
-    further: Mapping[type[OnnxOp], str] = field(default_factory=dict)
+    further: Mapping[type[OnnxOp], str] = field(default_factory=dict[type[OnnxOp], str])
 
     def needed(self, dtype: str) -> Iterator[tuple[type[OnnxOp], str]]:
         """Each op with the dtype of its tensors, for data of one dtype."""
@@ -163,7 +163,7 @@ def _max_pool(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
         data = emit(onnx.PadOp(data, emit.ints([0, 0, *begin, 0, 0, *end]), least))
     seen = math.sizes(data, axes)
     steps = emit.ints(strides)
-    parts = []
+    parts: list[SSAValue] = []
     for tap in product(*map(range, kernel)):
         first = [k * d for k, d in zip(tap, dilations, strict=True)]
         last = [(k - 1) * d - f for k, d, f in zip(kernel, dilations, first, strict=True)]

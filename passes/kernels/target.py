@@ -68,8 +68,9 @@ class Target:
         cls, name: str, opset: int | None = None, threads: int | None = None, strict_ieee: bool = False
     ) -> Target:
         """The target with the defaults in place of what is None."""
-        given = {"opset": opset, "threads": threads, "strict_ieee": strict_ieee}
-        return cls(name, **{key: value for key, value in given.items() if value is not None})
+        given = {"opset": opset, "threads": threads}
+        known = {key: value for key, value in given.items() if value is not None}
+        return cls(name, **known, strict_ieee=strict_ieee)
 
     def __post_init__(self) -> None:
         if self.name not in TARGETS:
@@ -202,7 +203,7 @@ def revision(op: type[OnnxOp], opset: int) -> int:
 
 def variable_types(op: OnnxOp) -> dict[str, str]:
     """The dtype word of each type variable of an op; the tables of kernels know those of tensors alone."""
-    found = {}
+    found: dict[str, str] = {}
     definition = op.get_irdl_definition()
     for name, _ in (*definition.operands, *definition.results):
         given = getattr(op, name)

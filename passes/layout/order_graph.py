@@ -150,7 +150,7 @@ class OrderGraph:
         Transposes that nobody reads any more are left to be swept up.
         """
         written = {tensor: Written(tensor, tensor.made(choice)) for tensor in self.tensors.values()}
-        replaced = []
+        replaced: list[Operation] = []
         for op, places in self.operands.items():
             order = choice.get(op, ())
             moving = moving_operands(op) if order else ()

@@ -6,7 +6,7 @@ tensor as it is given.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import TypeVar
@@ -195,7 +195,7 @@ def _spread(value: SSAValue, order: Order, emit: Emitter) -> SSAValue:
 
 
 @contextmanager
-def layout_variant(op: OpT, order: Order, data: Sequence[SSAValue] = ()) -> Iterator[OpT]:
+def layout_variant(op: OpT, order: Order, data: Sequence[SSAValue] = ()) -> Generator[OpT]:
     """`moved`, in no block, for as long as the context lasts.
 
     It reads `data`, or values that are nothing but their types.

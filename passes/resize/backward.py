@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
 from dialects.grad.resize import resize_backward, resize_backward_dynamic
-from dialects.grad.sampling import ResizeRule
+from dialects.grad.sampling import AxisSampling, ResizeRule
 from dialects.onnx import ops as onnx
 from dialects.support.dtypes import HALVES, name_of
 from dialects.support.shapes import Dim, element_type_of, shape_of
@@ -41,7 +41,8 @@ def emit_resize_backward(
     cost nothing: a step that follows from equal sizes, or sizes of equal name, is 1.
     """
     shape = shape_of(diff_dst)
-    known, unknown = [], []
+    known: list[tuple[int, AxisSampling]] = []
+    unknown: list[ResizeAxis] = []
     for axis in axes:
         y = shape[axis.axis]
         if axis.step is None and axis.x is not None and axis.x == y:

@@ -112,7 +112,7 @@ def _linear(
     lower = _clamped(math, math.div(numerator, denominator), last)
     upper = _clamped(math, math.add(lower, emit.ints([1])), last)
     rest = math.sub(numerator, math.mul(lower, denominator))
-    parts = []
+    parts: list[SSAValue] = []
     # both weights are quotients of integers: 1 - fraction would lose a small one where f64 runs in f32
     for position, share in ((lower, math.sub(denominator, rest)), (upper, rest)):
         weight = _weight(emit, share, denominator)

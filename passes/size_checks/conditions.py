@@ -27,7 +27,7 @@ Sizes = tuple[Size, ...]
 Found = tuple[list[Row], Sizes]
 Condition = Callable[..., Found]
 
-SIZES_PORT = {ConvolutionBackwardDataOp: 2, InterpolateBackwardOp: 2}
+SIZES_PORT: Mapping[type[DocumentedOp], int] = {ConvolutionBackwardDataOp: 2, InterpolateBackwardOp: 2}
 """Where an op has an operand that is sizes."""
 
 

@@ -78,10 +78,12 @@ def vector_of(sizes: Sequence[Size], math: ShapeMath) -> SSAValue:
     vectors = list(dict.fromkeys(size.vector for size in sizes if isinstance(size, Element)))
     if not vectors:
         return math.vector(known)
-    starts, count = {}, 0
+    starts: dict[SSAValue, int] = {}
+    count = 0
     for vector in vectors:
         starts[vector], count = count, count + len(elements(vector))
-    indices, constants = [], iter(range(count, count + len(known)))
+    indices: list[int] = []
+    constants = iter(range(count, count + len(known)))
     for size in sizes:
         indices.append(starts[size.vector] + size.index if isinstance(size, Element) else next(constants))
     parts = [*vectors, *([math.vector(known)] if known else [])]

@@ -88,7 +88,7 @@ class _Writer:
         return tuple(dim if isinstance(dim, int) else size for dim, size in zip(shape, found, strict=True))
 
     def _named(self, what: str, value: SSAValue) -> list[Row]:
-        rows = []
+        rows: list[Row] = []
         for axis, (dim, size) in enumerate(zip(named(shape_of(value)), self._sizes[value], strict=True)):
             if isinstance(dim, str):
                 rows += equal(f"{dim} at axis {axis} of {what}", size, self._names.setdefault(dim, size))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -113,15 +113,15 @@ class Strategy(ABC):
         assert isinstance(op, GradConvOp)
         return layouts.permutation(op.layout, self.layouts[0], op.spatial_rank)
 
-    def builds(self, op) -> Built:
+    def builds(self, op: Any) -> Built:
         """A bound on what writing an op of one of `ops`, in one of `layouts`, builds at compile time."""
         return Built()
 
     @abstractmethod
-    def refuses(self, op, target: Target) -> str | None:
+    def refuses(self, op: Any, target: Target) -> str | None:
         """`refusal`, for an op of one of `ops` in one of `layouts`."""
 
-    def mixes(self, op, target: Target) -> str | None:
+    def mixes(self, op: Any, target: Target) -> str | None:
         """Why an inf or NaN may reach results that the op does not connect with it, None if it cannot.
 
         For an op that is not refused otherwise. docs/numbers.md defines what is connected.
@@ -152,7 +152,7 @@ class Strategy(ABC):
             work.run("Transpose", [data[axis] for axis in order], data, perm=list(order))
         work.run("Transpose", result, [result[axis] for axis in order], perm=list(inverse(order)))
 
-    def works(self, op, target: Target, work: Work) -> None:
+    def works(self, op: Any, target: Target, work: Work) -> None:
         """Add what `emit` writes and onnxruntime cannot do without; the more, the less is written in vain.
 
         For an op of known sizes in one of `layouts` that is not refused.
@@ -160,7 +160,7 @@ class Strategy(ABC):
         del op, target, work
 
     @abstractmethod
-    def emit(self, op, target: Target, emit: Emitter) -> SSAValue | Sequence[SSAValue]:
+    def emit(self, op: Any, target: Target, emit: Emitter) -> SSAValue | Sequence[SSAValue]:
         """The result of an op in one of `layouts`, in ONNX, or all of several. Only for an op that is not
         refused."""
 

@@ -9,7 +9,7 @@ gradient like any other, written as a Conv, or as one per phase of a stride.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import ClassVar
 
@@ -99,7 +99,7 @@ def _way(op: GradConv) -> Strategy:
 
 
 @contextmanager
-def _wide(op: GradConv, count: int, weights: SSAValue | None = None) -> Iterator[GradConv]:
+def _wide(op: GradConv, count: int, weights: SSAValue | None = None) -> Generator[GradConv]:
     """The op with `count` times fewer groups, in no block, for as long as the context lasts.
 
     It reads `weights`, or a value that is nothing but its type.

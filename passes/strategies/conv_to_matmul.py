@@ -105,7 +105,8 @@ def _backward_works(op: ConvBackwardDataOp, work: Work, data: Sizes) -> None:
     first, second, *_ = op.weights_shape
     begin, end = zip(*(axis.widest for axis in axes), strict=True)
     data = work.pad(data, 2, begin, end)
-    counts, seen = [axis.positions for axis in axes], set()
+    counts = [axis.positions for axis in axes]
+    seen: set[object] = set()
     work.reshape(data, (data[0], groups, first // groups, *data[2:]))
     for chosen in itertools.product(*([phase for phase in axis.phases if phase] for axis in axes)):
         taps = [phase_taps(phase, b) for phase, b in zip(chosen, begin, strict=True)]

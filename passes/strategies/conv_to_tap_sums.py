@@ -98,7 +98,7 @@ def _split(emit: Emitter, value: SSAValue, widths: Sequence[int]) -> Sequence[SS
 
 def _scattered(op: ConvBackwardDataOp, tap: Sequence[int], terms: SSAValue, emit: Emitter) -> SSAValue:
     """Y positions s apart from k d on, in the full extent."""
-    behind = []
+    behind: list[int] = []
     begin = [k * axis.window.dilation for k, axis in zip(tap, op.axes, strict=True)]
     for k, axis, residue in zip(tap, op.axes, op.residue, strict=True):
         # a stride leaves s - 1 zeros behind the last position, too

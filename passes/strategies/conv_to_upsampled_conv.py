@@ -84,7 +84,7 @@ class ConvToUpsampledConv(Strategy):
 def _pads(op: ConvBackwardDataOp) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Of the convolution of u, before and after."""
     sizes = zip(op.axes, op.spatial(op.diff_dst), op.spatial(op.diff_src), strict=True)
-    after = []
+    after: list[int] = []
     for axis, y, x in sizes:
         assert isinstance(y, int)
         assert isinstance(x, int)

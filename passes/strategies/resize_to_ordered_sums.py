@@ -71,7 +71,8 @@ class ResizeToOrderedSums(Strategy):
         sizes = [size_of(emit, value, axis) for axis in range(len(shape_of(value)))]
         all_rows = math.prod(s.y for s in samplings)
         rows = reshape(emit, value, [*sizes[:first], all_rows, *sizes[first + len(samplings) :]])
-        sums, places, done = [], np.zeros([s.x for s in samplings], np.int64), 0
+        sums: list[SSAValue] = []
+        places, done = np.zeros([s.x for s in samplings], np.int64), 0
         for at, read in _classes(samplings):
             sums.append(
                 added(emit, (emit(onnx.GatherOp(rows, emit.constant(tap), axis=first)) for tap in read))

@@ -56,7 +56,7 @@ class WeightsToTapSums(Strategy):
             reads = [emit(onnx.UnsqueezeOp(value, emit.ints([2]))) for value in reads]
         rank = len(shape_of(diff_dst))
         axes = [emit.ints(range(rank - op.spatial_rank, rank)), emit.ints([0])]
-        sums = []
+        sums: list[SSAValue] = []
         for value in reads:
             total = emit(onnx.MulOp(diff_dst, value))
             for reduced in axes:

@@ -171,7 +171,8 @@ def _leaving(f: Forward, axes: Sequence[ConvAxis], beyond: Sequence[int]) -> lis
     wanted, sizes = f.value("output_shape")[-len(axes) :], static(f.x.shape[2:])
     if sizes is None:
         raise refusal("output_shape", given="unknown sizes of the data", expected="known ones, or pads")
-    found, word = [], f.value("auto_pad", "NOTSET")
+    found: list[ConvAxis] = []
+    word = f.value("auto_pad", "NOTSET")
     for axis, size, added, leave in zip(axes, sizes, beyond, wanted, strict=True):
         total = axis.window.full_size(size) + added - leave
         if total < 0:

@@ -52,7 +52,7 @@ class Forward:
 
     e: Operators
     operands: Sequence[Expr | None]
-    attributes: Mapping[str, Any] = field(default_factory=dict)
+    attributes: Mapping[str, Any] = field(default_factory=dict[str, Any])
     results: list[Expr | None] = field(default_factory=lambda: [None])
     emit: Callable[[], Sequence[Expr]] | None = None
     convention: Convention = Convention()

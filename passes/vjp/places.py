@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from xdsl.ir import SSAValue
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.values import constant_of
@@ -60,7 +61,7 @@ def with_batch(indices: Expr, sizes: Sequence[int | Expr]) -> Expr:
     e = indices.e
     dims: list[int | Expr] = [size_of(indices, i) for i in range(indices.rank - 1)]
     target = vector(indices, [*dims, 1])
-    columns = []
+    columns: list[SSAValue] = []
     for axis, size in enumerate(sizes):
         numbers = counted(size, indices).apply(onnx.UnsqueezeOp, e.ints(range(1, indices.rank - axis)))
         columns.append(numbers.apply(onnx.ExpandOp, target).value)

@@ -141,7 +141,7 @@ def _one_channel(value: Expr, e: Operators) -> Expr:
 def _fitting(f: Forward, g: Expr, axes: Sequence[ConvAxis]) -> list[ConvAxis]:
     """With pads at the end that reach as far as the windows: `ceil_mode` may add one. Of sizes that only run
     time knows it is the window that is cut out which says where the end is."""
-    found = []
+    found: list[ConvAxis] = []
     for axis, x, y in zip(axes, f.x.shape[2:], g.shape[2:], strict=True):
         pad_end = axis.pad_end
         if isinstance(x, int) and isinstance(y, int):

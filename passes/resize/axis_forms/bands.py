@@ -87,7 +87,7 @@ class Bands(AxisForm):
         work.run("Concat", (*outer, sampling.x, *behind), *parts, axis=axis)
 
     def write(self, emit: Emitter, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
-        results = []
+        results: list[SSAValue] = []
         for block in blocks(sampling, self.block_count(sampling)):
             band = _band(emit, value, axis, block.rows)
             matrix = sampling.part(block.rows, block.columns)
