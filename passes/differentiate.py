@@ -47,8 +47,9 @@ from passes.emit.size_names import name_sizes
 from passes.infer_types import InferTypesPass
 from passes.unpack_sequences import UnpackSequencesPass, unpack_sequences
 from passes.vjp.flows import is_float, is_size, may_carry, read_by
+from passes.vjp.forward import Rule
 from passes.vjp.listed import REASONS
-from passes.vjp.values import Held, base_of, named_values, part_of
+from passes.vjp.values import Held, add_parts, named_values
 from passes.vjp.walk import Walk
 
 REDUCTIONS = ("sum", "mean")
@@ -114,16 +115,26 @@ class Gradients:
 
     gradients: Mapping[str, str]
     cotangents: Mapping[str, str]
+    of: Sequence[str] = ()
     remarks: Sequence[Diagnostic] = field(default_factory=tuple)
 
 
-def differentiate(module: ModuleOp, request: Request, *, strict_ieee: bool = False) -> Gradients:
+def differentiate(
+    module: ModuleOp,
+    request: Request,
+    *,
+    strict_ieee: bool = False,
+    rules: Mapping[str, Rule] | None = None,
+) -> Gradients:
     """Make the gradient of the module's function of it, and say what its new results and inputs are called.
+
+    `rules` are the user's own, by op_type, with the domain before it: `com.example.Ramp`.
 
     Raises UsageError for a request that makes no sense, UnsupportedError for all ops on the way that have
     no derivative.
     """
-    return _Differentiation(module, request, Operators(strict_ieee=strict_ieee)).write()
+    operators = Operators(strict_ieee=strict_ieee)
+    return _Differentiation(module, request, operators, {} if rules is None else rules).write()
 
 
 def _usage(what: str, given: object = None, expected: object = None, hint: str = "") -> UsageError:
@@ -135,6 +146,7 @@ class _Differentiation:
     module: ModuleOp
     request: Request
     e: Operators
+    rules: Mapping[str, Rule]
 
     def write(self) -> Gradients:
         function, request = entry_function(self.module), self.request
@@ -142,7 +154,7 @@ class _Differentiation:
         inputs, outputs = input_names(function), output_names(function)
         values = named_values(function)
         of_names = request.of or _default_of(function, outputs)
-        of = self._chosen("of", of_names, values | self._parts(function, of_names, values))
+        of = self._chosen("of", of_names, values | add_parts(function, of_names, values))
         wrt = self._chosen("wrt", request.wrt or _floats(function.args, inputs), values)
         keep = {name: _value(name, values, "keep") for name in request.keep}
         cotangents = {name: request.name("cotangent", name) for name in of} if request.cotangents else {}
@@ -159,7 +171,7 @@ class _Differentiation:
             _check_floats(what, values)
         kept = last.arguments[len(of) :]
         ops = [op for op in function.body.block.ops if op is not last]
-        found = Walk(self.e, ops, set(wrt.values())).gradients(self._seeds(function, of))
+        found = Walk(self.e, ops, set(wrt.values()), self.rules).gradients(self._seeds(function, of))
         results = [self._result(name, value, found, of, ops) for name, value in wrt.items()]
         _return(function, self.e, [*kept, *results])
         if not request.weights_as_inputs:
@@ -167,21 +179,7 @@ class _Differentiation:
         set_new_names(function, [*inputs, *weights, *cotangents.values()], [*keep, *gradients.values()])
         set_defaults(function, weights)
         update_function_type(function)
-        return Gradients(gradients, cotangents)
-
-    def _parts(
-        self, function: FuncOp, names: Sequence[str], values: Mapping[str, SSAValue]
-    ) -> dict[str, SSAValue]:
-        """The parts of values among the names, such as logits[0,281]; exact names go before."""
-        e, found = Operators(), dict[str, SSAValue]()
-        for name in names:
-            whole = values.get(base_of(name))
-            part = part_of(name, e(whole)) if name not in values and whole is not None else None
-            if part is not None:
-                found[name] = part.value
-        if e.emit.ops:
-            function.body.block.insert_ops_before(e.emit.ops, return_op(function))
-        return found
+        return Gradients(gradients, cotangents, list(of))
 
     def _simplify(self, function: FuncOp, kept: Sequence[SSAValue], wrt: Iterable[SSAValue]) -> None:
         """Simplify what `kept` is made of; only fold if a value within is asked for, since a reader of it may

@@ -137,6 +137,10 @@ class NodeOp(IRDLOperation):
             found.insert(int(index), None)
         return found
 
+    def onnx_attributes(self) -> dict[str, object]:
+        """The attributes by name, as Python's values."""
+        return {name: to_python(value) for name, value in self.given.data.items()}
+
     def named_regions(self) -> dict[str, Region]:
         names = (name.data for name in self.region_names)
         return dict(zip(names, self.regions, strict=True))

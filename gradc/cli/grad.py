@@ -61,6 +61,11 @@ def _gradient_options(command: Any) -> Any:
                 "--allow-unused", is_flag=True, help="Zeros for a --wrt that --of does not depend on."
             ),
             click.option(
+                "--check/--no-check",
+                default=None,
+                help="Whether the gradient is proved by differences.  [default: unless the model is large]",
+            ),
+            click.option(
                 STATIC_SHAPE,
                 "static_shapes",
                 multiple=True,

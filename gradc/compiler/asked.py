@@ -19,6 +19,7 @@ from gradc.base import arguments
 from gradc.graph.run_time_sizes import specialised
 from passes.differentiate import NAME_TEMPLATE, REDUCTIONS, Request
 from passes.vjp.flows import is_float
+from passes.vjp.forward import Rule
 from passes.vjp.values import base_of, named_values
 
 KEPT = ("none", "of", "all")
@@ -42,6 +43,8 @@ class Asked:
     allow_unused: bool = False
     static_shapes: Mapping[str, Sequence[int]] | None = None
     name_template: str = NAME_TEMPLATE
+    check: bool | None = None
+    rules: Mapping[str, Rule] | None = None
 
     def __post_init__(self) -> None:
         """Raise UsageError for what no model can be asked for."""
@@ -57,6 +60,13 @@ class Asked:
             hint = "a cotangent weighs the elements that the other adds up"
             raise UsageError(Diagnostic("error", sentence(given, expected="one of both", hint=hint)))
         _check_template(self.name_template)
+        if self.check is not None:
+            arguments.flag("check", self.check)
+        if self.rules is not None:
+            expected = "a mapping from op types, as com.example.Ramp, to functions"
+            found = arguments.mapping("rules", self.rules, expected)
+            if not all(map(callable, found.values())):
+                raise arguments.refused("rules", self.rules, expected)
 
     def request(self, module: ModuleOp) -> Request:
         function = entry.entry_function(module)

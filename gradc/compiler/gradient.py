@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 from xdsl.context import Context
@@ -11,7 +12,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import PassPipeline
 
 from dialects.support import entry
+from dialects.support.diagnostics import Diagnostic
 from dialects.support.limits import Limits, using
+from dialects.support.spelling import option
+from gradc.checking.gradients import MOST_WORK, Claim, TooMuchWork, check_compiled, check_gradient
 from gradc.compiler.asked import Asked, Names
 from gradc.compiler.compiled import Compiled
 from gradc.compiler.driver import compile_module, constants_of, load
@@ -22,6 +26,7 @@ from gradc.terminal.notes import quoting_errors
 from passes import pipelines
 from passes.differentiate import NAME_TEMPLATE, Request, differentiate
 from passes.registry import all_passes
+from passes.vjp.forward import Rule
 
 IN_ONNX = ("canonicalize-layout", "convert-cann-to-grad", "convert-onednn-to-grad")
 """What makes ops of other dialects ONNX's or canonical gradients. It cancels Transposes, too, of which a user
@@ -44,6 +49,8 @@ def grad(
     constants: Any = None,
     static_shapes: Mapping[str, Sequence[int]] | None = None,
     name_template: str = NAME_TEMPLATE,
+    rules: Mapping[str, Rule] | None = None,
+    check: bool | None = None,
     target: str = "cpu",
     opset: int | None = None,
     threads: int | None = None,
@@ -67,9 +74,14 @@ def grad(
     static_shapes: input name -> sizes, for inputs whose sizes would be known at run time only.
     name_template: how results and inputs that are new are called: `{what}` is grad or cotangent, `{name}`
     that of the value.
+    rules: op type, as `com.example.Ramp`, -> the derivative of such ops, `rule(f, g, e)`; docs/gradients.md
+    has one.
+    check: True proves the gradient by differences, False does not; default: of models that are not too large
+    for numpy.
     The other arguments are those of `compile`.
 
-    Raises GradcError; an UnsupportedError names all ops on the way that have no derivative.
+    Raises GradcError; an UnsupportedError names all ops on the way that have no derivative, a CheckError the
+    op to blame for a gradient that is wrong.
     """
     options = Options(target, opset, threads=threads, limits=limits, strict_ieee=strict_ieee)
     asked = Asked(
@@ -82,6 +94,8 @@ def grad(
         allow_unused,
         static_shapes,
         name_template,
+        check,
+        rules,
     )
     with using(limits):
         return gradient_of(load(model), asked, options, constants)
@@ -134,9 +148,26 @@ def hvp(
 def gradient_of(module: ModuleOp, asked: Asked, options: Options, constants: Any = None) -> Compiled:
     """`grad` for a module that is ours to change."""
     module = _prepared(module, asked, constants)
-    found = differentiate(module, asked.request(module), strict_ieee=options.strict_ieee)
+    primal = module.clone()
+    request = asked.request(module)
+    found = differentiate(module, request, strict_ieee=options.strict_ieee, rules=asked.rules)
     compiled = compile_module(module, options)
+    claim = Claim(primal, compiled.source, found.of, found.gradients, found.cotangents, request.reduce)
+    remarks = () if asked.check is False else _checked(claim, compiled, asked)
+    compiled = replace(compiled, remarks=(*compiled.remarks, *remarks))
     return _named(compiled, found.gradients, found.cotangents)
+
+
+def _checked(claim: Claim, compiled: Compiled, asked: Asked) -> Sequence[Diagnostic]:
+    """What could not be decided of a gradient that is not wrong. Raises CheckError."""
+    most = inf if asked.check else MOST_WORK
+    try:
+        remarks = check_gradient(claim, asked.rules, most)
+    except TooMuchWork:
+        more = f"{option('check', True)} checks it all the same"
+        text = f"the gradient is not checked, which takes more than {MOST_WORK:,} operations; {more}"
+        return [Diagnostic("remark", text)]
+    return [*remarks, *check_compiled(claim, compiled.inputs, compiled.run)]
 
 
 def _named(compiled: Compiled, gradients: Mapping[str, str], cotangents: Mapping[str, str]) -> Compiled:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
@@ -16,7 +16,7 @@ from dialects.support.constants import constant_attribute
 from dialects.support.diagnostics import name_of
 from dialects.support.entry import input_names, output_names, return_op
 from dialects.support.names import name_of_value
-from passes.emit.expressions import Expr
+from passes.emit.expressions import Expr, Operators
 
 _PART = re.compile(r"(.+)\[([^\]]*)\]")
 
@@ -51,6 +51,20 @@ def part_of(name: str, whole: Expr) -> Expr | None:
     ends = [place + 1 if place != -1 else TO_THE_END for place in places.values()]
     taken = whole.apply(onnx.SliceOp, e.ints(list(places.values())), e.ints(ends), axes)
     return taken.apply(onnx.SqueezeOp, axes)
+
+
+def add_parts(function: FuncOp, names: Sequence[str], values: Mapping[str, SSAValue]) -> dict[str, SSAValue]:
+    """The parts of values among the names, such as logits[0,281], which are made at the end of the function;
+    exact names go before."""
+    e, found = Operators(), dict[str, SSAValue]()
+    for name in names:
+        whole = values.get(base_of(name))
+        part = part_of(name, e(whole)) if name not in values and whole is not None else None
+        if part is not None:
+            found[name] = part.value
+    if e.emit.ops:
+        function.body.block.insert_ops_before(e.emit.ops, return_op(function))
+    return found
 
 
 @dataclass

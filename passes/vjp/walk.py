@@ -15,12 +15,14 @@ from xdsl.ir import Operation, SSAValue
 
 from dialects.onnx import traits
 from dialects.onnx.base import OnnxOp
+from dialects.onnx.node import NodeOp
 from dialects.onnx.types import word_of
 from dialects.support import shapes
-from dialects.support.diagnostics import Diagnostic, UnsupportedError
+from dialects.support.diagnostics import Diagnostic, UnsupportedError, UsageError, sentence
 from dialects.support.documented_op import DocumentedOp, documented_attributes
 from dialects.support.findings import Finding, places
 from dialects.support.shapes import shape_of
+from dialects.support.spelling import Place, current, option
 from passes.emit.expressions import Expr, Operators
 from passes.vjp.flows import depending_on, is_float, read_by
 from passes.vjp.forward import ZERO, Body, Forward, Gradient, Rule, Zero, refusal
@@ -37,6 +39,8 @@ class Walk:
     e: Operators
     ops: Sequence[Operation]
     wrt: Collection[SSAValue]
+    rules: Mapping[str, Rule] = field(default_factory=dict)
+    """Of the user, by op_type, with the domain before it where that is not ONNX's own."""
     cotangents: dict[SSAValue, list[Expr]] = field(default_factory=dict)
     _flows: set[SSAValue] = field(default_factory=set)
     refused: dict[tuple[str, str], list[Operation]] = field(default_factory=dict)
@@ -63,7 +67,7 @@ class Walk:
         self, e: Operators, ops: Sequence[Operation], wrt: Collection[SSAValue], seeds: Seeds
     ) -> Gradients:
         """A walk over the ops of a region, which tells of what it refuses with what this one does."""
-        return Walk(e, ops, wrt, refused=self.refused)._collect(seeds)
+        return Walk(e, ops, wrt, self.rules, refused=self.refused)._collect(seeds)
 
     def _add(self, value: SSAValue, gradient: Expr) -> None:
         if value in self._flows:
@@ -95,7 +99,7 @@ class Walk:
                 new.location = op.location
 
     def _apply_rule(self, op: Operation, totals: Mapping[int, Expr]) -> None:
-        rule, operands, attributes = _rule(op)
+        rule, operands, attributes = self._rule(op)
         _check_types([value for value in (*op.operands, *op.results) if value in self._flows])
         forward = Forward(
             self.e,
@@ -109,7 +113,24 @@ class Walk:
         for index in forward.wanted or ():
             value, gradient = operands[index], gradients[index] if index < len(gradients) else ZERO
             if value is not None and not isinstance(gradient, Zero):
+                self._check_own(op, gradient, self.e(value), index)
                 self._add(value, fitted(gradient, self.e(value), index, op, self.e))
+
+    def _rule(self, op: Operation) -> tuple[Rule, Sequence[SSAValue | None], Mapping[str, Any]]:
+        """That of the user, or else that of the table."""
+        if not isinstance(op, OnnxOp | NodeOp) or _title(op) not in self.rules:
+            return _rule(op)
+        return self.rules[_title(op)], op.onnx_inputs(), op.onnx_attributes()
+
+    def _check_own(self, op: Operation, gradient: object, operand: Expr, index: int) -> None:
+        """Raise UsageError where a rule of the user gives what is no gradient of an operand."""
+        if not isinstance(op, OnnxOp | NodeOp) or _title(op) not in self.rules:
+            return
+        what = f"what the rule of {_title(op)} gives for operand {index}"
+        if not isinstance(gradient, Expr):
+            raise _usage(what, type(gradient).__name__, "an expression, or ZERO")
+        if gradient.dtype != operand.dtype or not shapes.compatible(gradient.shape, operand.shape):
+            raise _usage(what, gradient.value.type, str(operand.value.type))
 
     def _apply_region_rule(self, op: Operation, totals: Mapping[int, Expr]) -> None:
         rule = REGION_RULES.get(op.onnx_name()) if isinstance(op, OnnxOp) else None
@@ -146,9 +167,18 @@ def _rule(op: Operation) -> tuple[Rule, Sequence[SSAValue | None], Mapping[str, 
     return rule, op.onnx_inputs(), op.onnx_attributes()
 
 
+def _title(op: OnnxOp | NodeOp) -> str:
+    return op.title if isinstance(op, NodeOp) else op.onnx_name()
+
+
+def _usage(what: str, given: object, expected: str) -> UsageError:
+    return UsageError(Diagnostic("error", sentence(what, given, expected)))
+
+
 def _without_rule(op: Operation) -> UnsupportedError:
     if not isinstance(op, OnnxOp):
-        return refusal("only ops of ONNX's standard domain have derivatives")
+        hint = f"{option('rules')} takes one" if current() is Place.PYTHON else ""
+        return refusal("only ops of ONNX's standard domain have derivatives", hint=hint)
     return refusal(REFUSED.get(op.onnx_name(), "gradc has no derivative of it yet"))
 
 

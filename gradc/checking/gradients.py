@@ -1,0 +1,339 @@
+"""The proof of a gradient: slopes by differences of its primal in float64, by numpy and by no rule; and the
+compiled model beside the gradient as it is meant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+
+from dialects.support import dense, entry
+from dialects.support.constants import constant_attribute
+from dialects.support.diagnostics import (
+    Diagnostic,
+    GradcError,
+    UnsupportedError,
+    diagnostic_at,
+    several,
+)
+from dialects.support.dtypes import by_name
+from gradc.checking.lines import Arrays, Line, evaluated, in_float64, line, widened
+from gradc.checking.samples import random_inputs
+from gradc.checking.single import alone, inputs_of
+from gradc.checking.slopes import Slope, slope
+from gradc.checking.verify import OutputError, compare_outputs, in_order, reference
+from gradc.graph.tensors import TensorInfo
+from passes.differentiate import Request, differentiate
+from passes.vjp.flows import is_float
+
+MOST_WORK = 200_000_000
+"""Multiplications of the primal beyond which nothing is checked unless it is asked for; an element that
+another op reads or writes counts as PER_ELEMENT of them, an op as PER_OP. It takes some three seconds."""
+
+PER_ELEMENT, PER_OP = 20, 50_000
+
+SEEDS = 3
+"""Points that are tried; at the last of them every input is positive."""
+
+MOST_ALONE = 8
+"""Values by which slopes are looked at one by one; those of further ones all at once."""
+
+ROUNDINGS = 16.0
+"""What the compiled model may differ by, over what the gradient itself does in its own types."""
+
+
+class CheckError(GradcError):
+    """A gradient that a check found to be wrong."""
+
+    exit_code = 1
+
+
+class TooMuchWork(Exception):
+    """The primal is larger than what is checked without being asked for."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """That `gradient`, a module, gives the gradients of a primal's `of`, under names of its results."""
+
+    primal: ModuleOp
+    gradient: ModuleOp
+    of: Sequence[str]
+    gradients: Mapping[str, str]
+    cotangents: Mapping[str, str]
+    reduce: str | None = None
+
+
+@dataclass
+class Work:
+    """What evaluating took, so far; raises TooMuchWork."""
+
+    most: float
+    done: float = 0.0
+
+    def __call__(self, op: Operation, args: Sequence[Any], results: Sequence[Any]) -> None:
+        arrays = [array for array in (*args, *results) if isinstance(array, np.ndarray)]
+        self.done += PER_OP + PER_ELEMENT * sum(array.size for array in arrays) + _products(op, arrays)
+        if self.done > self.most:
+            raise TooMuchWork
+
+
+def _products(op: Operation, arrays: Sequence[np.ndarray]) -> int:
+    name = op.name.removeprefix("onnx.")
+    if name in ("Conv", "ConvTranspose") and len(arrays) > 2:
+        larger = arrays[-1] if name == "Conv" else arrays[0]
+        return larger.size * prod(arrays[1].shape[1:])
+    if name in ("MatMul", "Gemm") and len(arrays) > 2 and arrays[0].ndim:
+        return arrays[-1].size * max(arrays[0].shape)
+    return 0
+
+
+def check_gradient(claim: Claim, rules: Mapping[str, Any] | None, most: float) -> list[Diagnostic]:
+    """Remarks on what could not be decided. Raises CheckError where the gradient is wrong, TooMuchWork where
+    the primal takes more than `most`."""
+    try:
+        path = line(claim.primal, claim.of, list(claim.gradients))
+        if most < np.inf:
+            _check_weights(path.module, most)
+        return _decided(claim, path, rules, most)
+    except UnsupportedError as error:
+        return [_remark(f"the gradient could not be checked: {error.diagnostic.message}")]
+
+
+def _check_weights(module: ModuleOp, most: float) -> None:
+    attributes = [constant_attribute(op.results[0]) for op in module.walk() if op.results]
+    if PER_ELEMENT * sum(prod(a.type.get_shape()) for a in attributes if a is not None) > most:
+        raise TooMuchWork
+
+
+def _decided(claim: Claim, path: Line, rules: Mapping[str, Any] | None, most: float) -> list[Diagnostic]:
+    undecided, why = list(claim.gradients), ""
+    gradient = widened(claim.gradient)
+    for seed in range(SEEDS):
+        try:
+            point = _point(claim, path, gradient, seed, most)
+            found = dict(point.slopes(undecided))
+        except (TooMuchWork, UnsupportedError):
+            raise
+        except Exception as error:  # sizes that were drawn, and that the model cannot have
+            why = f": {' '.join(str(error).split())[:200] or type(error).__name__}"
+            continue
+        wrong = [name for name, one in found.items() if one.verdict == "wrong"]
+        wrong = [name for name in wrong if point.slope([name]).verdict == "wrong"]  # and along another line
+        if wrong:
+            raise _wrong(point, max(wrong, key=lambda name: found[name].error), rules, seed)
+        undecided = [name for name in undecided if name not in found or found[name].verdict != "right"]
+        if not undecided:
+            return []
+    what = f"the gradient by {several(undecided)} could not be decided by differences"
+    return [_remark(f"{what}{why or ', which agree at none of the points that were tried'}")]
+
+
+def _remark(text: str) -> Diagnostic:
+    return Diagnostic("remark", text)
+
+
+@dataclass
+class _Point:
+    """A point of the primal, the cotangents there, and what the gradient says."""
+
+    path: Line
+    inputs: Mapping[str, Any]
+    cotangents: Mapping[str, np.ndarray]
+    gradients: Mapping[str, np.ndarray]
+    values: Mapping[str, np.ndarray]
+    rng: np.random.Generator
+
+    def slopes(self, names: Sequence[str]) -> Iterator[tuple[str, Slope]]:
+        """Of each name, or of many together if there are many: then of each if that is not right."""
+        first, others = names[:MOST_ALONE], names[MOST_ALONE:]
+        if others:
+            together = self.slope(others)
+            first = first if together.verdict == "right" else names
+            yield from ((name, together) for name in others if together.verdict == "right")
+        yield from ((name, self.slope([name])) for name in first)
+
+    def slope(self, names: Sequence[str]) -> Slope:
+        directions = {name: self._direction(self.values[name]) for name in names}
+        if any(self.gradients[name].shape != self.values[name].shape for name in names):
+            return Slope(np.nan, np.nan, "wrong", np.inf)
+        terms = [(self.gradients[name] * directions[name]).reshape(-1) for name in names]
+        joined = np.concatenate(terms)
+        return slope(self._along(directions), float(joined.sum()), float(np.linalg.norm(joined)))
+
+    def _direction(self, value: np.ndarray) -> np.ndarray:
+        size = float(np.sqrt(np.mean(np.square(value)))) if value.size else 0.0
+        return self.rng.standard_normal(value.shape) * (size or 1.0)
+
+    def _along(self, directions: Mapping[str, np.ndarray]) -> Callable[[float], tuple[float, float]]:
+        def value(t: float) -> tuple[float, float]:
+            found = self.path.run(self.inputs, {name: t * d for name, d in directions.items()})
+            terms = [(found[name] * c).reshape(-1) for name, c in self.cotangents.items()]
+            joined = np.concatenate(terms)
+            return float(joined.sum()), float(np.abs(joined).sum())
+
+        return value
+
+
+def _point(claim: Claim, path: Line, gradient: ModuleOp, seed: int, most: float) -> _Point:
+    inputs = _drawn(claim.primal, seed)
+    found = path.run(inputs, {}, Work(most))
+    rng = np.random.default_rng(seed)
+    cotangents = {name: _cotangent(claim, found[name], rng) for name in claim.of}
+    values = {name: found[f"value {name}"] for name in claim.gradients}
+    return _Point(path, inputs, cotangents, _said(claim, gradient, inputs, cotangents), values, rng)
+
+
+def _drawn(primal: ModuleOp, seed: int) -> Arrays:
+    found = random_inputs(primal, seed)
+    if seed < SEEDS - 1:
+        return found
+    return {name: _positive(array) for name, array in found.items()}
+
+
+def _positive(array: Any) -> Any:
+    is_float = isinstance(array, np.ndarray) and array.dtype.kind not in "iubOUSTc"
+    return np.abs(array) + np.asarray(0.1, array.dtype) if is_float else array
+
+
+def _cotangent(claim: Claim, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    if claim.cotangents:
+        return rng.standard_normal(value.shape)
+    return np.full(value.shape, 1 / max(value.size, 1) if claim.reduce == "mean" else 1.0)
+
+
+def _said(
+    claim: Claim, gradient: ModuleOp, inputs: Mapping[str, Any], cotangents: Mapping[str, np.ndarray]
+) -> Arrays:
+    """The gradients by the name of what they are by."""
+    function = entry.entry_function(gradient)
+    weights = {name: dense.to_numpy(value) for name, value in entry.defaults(function).items()}
+    seeds = {claim.cotangents[name]: c for name, c in cotangents.items() if claim.cotangents}
+    given = {**weights, **inputs, **seeds}
+    results = evaluated(gradient, [in_float64(given[name]) for name in entry.input_names(function)])
+    by_name = dict(zip(entry.output_names(function), results, strict=True))
+    return {name: by_name[result] for name, result in claim.gradients.items()}
+
+
+def _wrong(point: _Point, name: str, rules: Mapping[str, Any] | None, seed: int) -> CheckError:
+    one = point.slope([name])
+    of = " and ".join(point.path.of)
+    found = f"along a direction drawn from seed {seed} it is {one.said:.6g}, by differences {one.found:.6g}"
+    text = f"the gradient of {of} by {name} is wrong: {found}"
+    blamed = _blamed(point, name, rules)
+    if blamed is None:
+        return CheckError(Diagnostic("error", f"{text}; every op is right alone, so their sum is not"))
+    op, alone_ = blamed
+    apart = f"alone it gives {alone_.said:.6g} for {alone_.found:.6g}"
+    return CheckError(diagnostic_at(op, "error", f"{text}; the derivative of this op is to blame: {apart}"))
+
+
+def _blamed(point: _Point, name: str, rules: Mapping[str, Any] | None) -> tuple[Operation, Slope] | None:
+    """The op on the way whose own derivative is furthest off."""
+    seen: list[tuple[Operation, Sequence[Any]]] = []
+    point.path.run(point.inputs, {}, lambda op, args, results: seen.append((op, args)))
+    found: dict[object, tuple[Operation, Slope]] = {}
+    function = entry.entry_function(point.path.module)
+    displacements = function.args[len(point.path.inputs) :]
+    reached: set[SSAValue] = {displacements[point.path.wrt.index(name)]}
+    for op, args in seen:
+        if op.parent_block() is not function.body.block or reached.isdisjoint(op.operands):
+            continue
+        reached.update(filter(is_float, op.results))
+        if not set(displacements).isdisjoint(op.operands):
+            continue
+        shapes = tuple(np.shape(array) for array in args)
+        key = (op.name, tuple(sorted(op.properties.items())), shapes)
+        one = None if key in found else _alone(op, args, rules)
+        if one is not None and one.verdict == "wrong":
+            found[key] = (op, one)
+    return max(found.values(), key=lambda pair: pair[1].error, default=None)
+
+
+def _alone(op: Operation, args: Sequence[Any], rules: Mapping[str, Any] | None) -> Slope | None:
+    """How an op's own derivative does where the op was; None for one that cannot be looked at alone."""
+    try:
+        primal = alone(op)
+        function = entry.entry_function(primal)
+        values = dict(zip(op.operands, args, strict=True))
+        names = entry.input_names(function)
+        inputs = dict(zip(names, (values[value] for value in inputs_of(op)), strict=True))
+        wrt = [name for name, value in zip(names, function.args, strict=True) if is_float(value)]
+        results = zip(entry.output_names(function), op.results, strict=True)
+        of = [name for name, value in results if is_float(value)]
+        gradient = primal.clone()
+        request = Request(of, wrt, cotangents=True, allow_unused=True)
+        found = differentiate(gradient, request, rules=rules)
+        claim = Claim(primal, gradient, of, found.gradients, found.cotangents)
+        path, rng = line(primal, of, wrt), np.random.default_rng(0)
+        shapes = path.run(inputs, {})
+        cotangents = {name: rng.standard_normal(shapes[name].shape) for name in of}
+        said = _said(claim, gradient, inputs, cotangents)
+        point = _Point(path, inputs, cotangents, said, {n: shapes[f"value {n}"] for n in wrt}, rng)
+        slopes = [point.slope([one]) for one in wrt]
+    except Exception:  # an op with regions, or without a meaning alone
+        return None
+    return max(slopes, key=lambda one: (one.verdict == "wrong", one.error))
+
+
+def check_compiled(
+    claim: Claim, infos: Sequence[TensorInfo], run: Callable[[Arrays], Arrays]
+) -> list[Diagnostic]:
+    """The compiled model beside the gradient executed by numpy. Raises CheckError where they differ by more
+    than roundings at two points."""
+    rows: list[OutputError] = []
+    for seed in range(2):
+        try:
+            rows = _rows(claim, infos, run, seed)
+        except Exception as error:
+            text = " ".join(str(error).split())[:200] or type(error).__name__
+            return [_remark(f"the compiled model could not be checked: {text}")]
+        if all(row.ok for row in rows):
+            return []
+    worst = max(rows, key=lambda row: row.worst / row.rtol)
+    text = f"{worst.name} of the compiled model is wrong: it is off by {worst.worst:.3g} of its size"
+    raise CheckError(Diagnostic("error", f"{text}, where {worst.rtol:.3g} is within roundings"))
+
+
+def _rows(
+    claim: Claim, infos: Sequence[TensorInfo], run: Callable[[Arrays], Arrays], seed: int
+) -> list[OutputError]:
+    inputs = _drawn(claim.primal, seed)
+    path = line(claim.primal, claim.of, ())
+    rng = np.random.default_rng(seed)
+    for name, value in path.run(inputs, {}).items() if claim.cotangents else ():
+        info = next(info for info in infos if info.name == claim.cotangents[name])
+        inputs[info.name] = rng.standard_normal(value.shape).astype(_numpy(info))
+    fed = in_order(claim.gradient, infos, inputs)
+    expected = reference(claim.gradient, fed)
+    rows = compare_outputs(claim.gradient, fed, run(inputs), expected)
+    if all(row.ok for row in rows):
+        return rows
+    wide = evaluated(widened(claim.gradient), [in_float64(array) for array in fed])
+    roundings = map(_rounding, expected, wide)
+    return [_judged(row, noise) for row, noise in zip(rows, roundings, strict=True)]
+
+
+def _numpy(info: TensorInfo) -> Any:
+    dtype = by_name(info.dtype)
+    assert dtype is not None
+    return dtype.numpy
+
+
+def _rounding(narrow: np.ndarray, wide: np.ndarray) -> float:
+    """How far a result is from what it is without roundings, over its size."""
+    wide = np.asarray(wide, np.float64)
+    finite = np.isfinite(wide)
+    off = np.abs(narrow.astype(np.float64) - wide)[finite]
+    largest = float(np.abs(wide[finite]).max(initial=0.0))
+    return float(off.max(initial=0.0)) / (largest or 1.0)
+
+
+def _judged(row: OutputError, noise: float) -> OutputError:
+    """The row where its bound is no less than some roundings of the gradient itself."""
+    return replace(row, rtol=max(row.rtol, ROUNDINGS * noise))

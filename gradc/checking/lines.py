@@ -1,0 +1,143 @@
+"""A module to be moved along lines: float64 throughout, and a displacement added to each value asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp, TensorType, f64
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from dialects.evaluate import Watch, evaluate
+from dialects.onnx import ops as onnx
+from dialects.onnx.types import OptionalType, SequenceType
+from dialects.support import dense, entry
+from dialects.support.dtypes import of_mlir
+from passes.vjp.flows import FLOATS
+from passes.vjp.values import add_parts, named_values
+
+Arrays = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A function in float64: its first results are those of `of`, then the values of `wrt`; its last
+    arguments displace the values of `wrt`, in that order."""
+
+    module: ModuleOp
+    of: Sequence[str]
+    wrt: Sequence[str]
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        names = entry.input_names(entry.entry_function(self.module))
+        return names[: len(names) - len(self.wrt)]
+
+    def run(self, inputs: Mapping[str, Any], moved: Mapping[str, Any], watch: Watch | None = None) -> Arrays:
+        """The values of `of` where those of `wrt` are displaced; by nothing where nothing is said."""
+        given = [in_float64(inputs[name]) for name in self.inputs]
+        displaced = [np.asarray(moved.get(name, 0.0), np.float64) for name in self.wrt]
+        results = evaluated(self.module, [*given, *displaced], watch)
+        return dict(zip([*self.of, *(f"value {name}" for name in self.wrt)], results, strict=True))
+
+
+def evaluated(
+    module: ModuleOp, inputs: Sequence[np.ndarray], watch: Watch | None = None
+) -> tuple[np.ndarray, ...]:
+    with np.errstate(all="ignore"):
+        return evaluate(module, inputs, watch=watch)
+
+
+def line(primal: ModuleOp, of: Sequence[str], wrt: Sequence[str]) -> Line:
+    """Of a module of ONNX's ops, which stays as it is."""
+    module = widened(primal)
+    function = entry.entry_function(module)
+    inputs, values = entry.input_names(function), named_values(function)
+    values |= add_parts(function, of, values)
+    ends, starts = [values[name] for name in of], [values[name] for name in wrt]
+    moved = _displaced(function, starts)
+    results = [*(moved.get(value, value) for value in ends), *starts]
+    last = entry.return_op(function)
+    Rewriter.insert_op(ReturnOp(*results), InsertPoint.before(last))
+    Rewriter.erase_op(last)
+    entry.update_function_type(function)
+    names = [*of, *(f"value {name}" for name in wrt)]
+    entry.set_new_names(function, [*inputs, *(f"displacement {name}" for name in wrt)], names)
+    return Line(module, of, wrt)
+
+
+def _displaced(function: FuncOp, values: Sequence[SSAValue]) -> dict[SSAValue, SSAValue]:
+    """Each value -> its sum with a new argument, which all that read it read."""
+    block, found = function.body.block, dict[SSAValue, SSAValue]()
+    for value in values:
+        displacement = block.insert_arg(value.type, len(block.args))
+        if value in found:
+            continue
+        users = list(value.uses)
+        add = onnx.AddOp(value, displacement, result_types=[value.type])
+        first = block.first_op if isinstance(value, BlockArgument) else None
+        place = InsertPoint.before(first) if first is not None else InsertPoint.after(_owner(value))
+        Rewriter.insert_op(add, place)
+        for use in users:
+            use.operation.operands[use.index] = add.results[0]
+        found[value] = add.results[0]
+    return found
+
+
+def _owner(value: SSAValue) -> Operation:
+    assert isinstance(value.owner, Operation)
+    return value.owner
+
+
+def widened(module: ModuleOp) -> ModuleOp:
+    """A copy in which every float is a float64, so that nothing is rounded between ops."""
+    module = module.clone()
+    for op in module.walk():
+        if isinstance(op, onnx.ConstantOp):
+            op.value = _wide_constant(op.value)
+        _widen(op.results)
+        for block in (block for region in op.regions for block in region.blocks):
+            _widen(block.args)
+    function = entry.entry_function(module)
+    entry.forget_declared_types(function)
+    entry.update_function_type(function)
+    return module
+
+
+def _widen(values: Iterable[SSAValue]) -> None:
+    for value in values:
+        if (wide := _wide(value.type)) != value.type:
+            Rewriter.replace_value_with_new_type(value, wide)
+
+
+def _wide(type_: Attribute) -> Attribute:
+    match type_:
+        case TensorType():
+            return TensorType(f64, type_.shape, type_.encoding) if _is_narrow(type_.element_type) else type_
+        case SequenceType() | OptionalType():
+            return type(type_)(_wide(type_.element))
+        case _:
+            return type_
+
+
+def _is_narrow(element: Attribute) -> bool:
+    dtype = of_mlir(element)
+    return dtype is not None and dtype.name in FLOATS and dtype.name != "f64"
+
+
+def _wide_constant(value: Any) -> Any:
+    if not isinstance(value, DenseIntOrFPElementsAttr) or not _is_narrow(value.type.element_type):
+        return value
+    return dense.from_numpy(dense.to_numpy(value).astype(np.float64))
+
+
+def in_float64(array: Any) -> Any:
+    """An input as a function in float64 takes it."""
+    if isinstance(array, list):
+        return [in_float64(element) for element in array]
+    is_float = isinstance(array, np.ndarray) and array.dtype.kind not in "iubOUSTc"
+    return array.astype(np.float64) if is_float else array

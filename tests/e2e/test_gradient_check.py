@@ -1,0 +1,181 @@
+"""The proof of a gradient: what is wrong is found and blamed on its op, what is right is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from support.cli import run_gradc
+
+import gradc
+from gradc.checking import gradients
+from gradc.checking.slopes import slope
+
+HEAD = '<ir_version: 8, opset_import: ["": 17, "com.example": 1]>'
+RNG = np.random.default_rng(0)
+
+
+def model(text: str, **weights: np.ndarray) -> onnx.ModelProto:
+    found = onnx.parser.parse_model(f"{HEAD} {text}")
+    arrays = {name: array.astype(np.float32) for name, array in weights.items()}
+    found.graph.initializer.extend(onnx.numpy_helper.from_array(a, n) for n, a in arrays.items())
+    return found
+
+
+def network() -> onnx.ModelProto:
+    """Sizes that only run time knows, an input of integers, weights, and a kink."""
+    text = """
+    g (float[N, 3, H, W] x, int64[K] rows) => (float[K, 2] y)
+    <float[4, 3, 3, 3] k, float[4, 2] w>
+    {
+        c = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, k)
+        r = Relu (c)
+        p = GlobalAveragePool (r)
+        f = Flatten (p)
+        t = Tanh (f)
+        m = MatMul (t, w)
+        y = Gather (m, rows)
+    }"""
+    return model(text, k=RNG.normal(size=(4, 3, 3, 3)), w=RNG.normal(size=(4, 2)))
+
+
+ASKED = {"wrt": ["x", "k", "w", "r"], "cotangents": True}
+
+
+def undecided(found: gradc.Compiled) -> list[str]:
+    return [str(remark) for remark in found.remarks if "gradient" in str(remark)]
+
+
+def test_what_is_right_passes():
+    assert undecided(gradc.grad(network(), **ASKED, check=True)) == []
+
+
+def wrong_tanh(f, g, e):
+    return [g[0] * (1 - f.y)]
+
+
+def wrong_relu(f, g, e):
+    return [g[0] * 1.01]
+
+
+@pytest.mark.parametrize(("op", "rule"), [("Tanh", wrong_tanh), ("Relu", wrong_relu)])
+def test_a_wrong_rule_is_found_and_blamed(op: str, rule):
+    with pytest.raises(gradients.CheckError) as caught:
+        gradc.grad(network(), **ASKED, rules={op: rule})
+    assert caught.value.exit_code == 1
+    assert f"[onnx.{op}" in str(caught.value)
+    assert "by differences" in str(caught.value)
+    assert "this op is to blame" in str(caught.value)
+    gradc.grad(network(), **ASKED, rules={op: rule}, check=False)
+
+
+def test_the_command_line_ends_with_1_and_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    from gradc.cli.main import main
+    from passes.vjp import walk
+
+    source, output = tmp_path / "m.onnx", tmp_path / "g.onnx"
+    onnx.save(network(), source)
+    monkeypatch.setattr(walk, "RULES", {**walk.RULES, "Tanh": wrong_tanh})
+    asked = ["grad", str(source), "--reduce", "mean", "-q", "-o", str(output)]
+    with pytest.raises(SystemExit) as ended:
+        main(asked)
+    assert ended.value.code == 1
+    assert not output.exists()
+    with pytest.raises(SystemExit) as ended:
+        main([*asked, "--no-check"])
+    assert ended.value.code in (0, None)
+    assert output.exists()
+
+
+def test_a_sum_that_is_wrong_is_no_op_s_fault(monkeypatch: pytest.MonkeyPatch):
+    from passes.vjp.walk import Walk
+
+    monkeypatch.setattr(Walk, "_total", lambda self, value: self.cotangents[value][-1])
+    with pytest.raises(gradients.CheckError, match="every op is right alone"):
+        gradc.grad(model("g (float[3] x) => (float[3] y) { a = Sin(x) y = Mul(a, x) }"), reduce="sum")
+
+
+def test_a_compiled_model_that_is_wrong_is_found(monkeypatch: pytest.MonkeyPatch):
+    from gradc.compiler.compiled import Compiled
+
+    run = Compiled.run
+
+    def off(self, inputs):
+        return {name: array * np.float32(1.01) for name, array in run(self, inputs).items()}
+
+    monkeypatch.setattr(Compiled, "run", off)
+    with pytest.raises(gradients.CheckError, match="grad_x of the compiled model is wrong"):
+        gradc.grad(network(), wrt="x", reduce="sum")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "y = Log(x)",  # nothing at points that are not positive
+        "z = Abs(x) y = Sqrt(z)",
+        "a = Sub(x, x) y = Relu(a)",  # a kink at every point, where both sides are 0
+        "y = Round(x) ",
+    ],
+)
+def test_what_is_hard_is_right_or_undecided(body: str):
+    found = gradc.grad(model(f"g (float[3] x) => (float[3] y) {{ {body} }}"), reduce="sum", allow_unused=True)
+    assert undecided(found) == []
+
+
+def test_a_kink_everywhere_is_undecided():
+    zeros = model("g (float[3] x) => (float[3] y) <float[3] z> { a = Mul(z, x) y = Relu(z) }", z=np.zeros(3))
+    found = undecided(gradc.grad(zeros, wrt="z", reduce="sum"))
+    assert len(found) == 1
+    assert "by z could not be decided" in found[0]
+
+
+def test_an_op_that_numpy_has_no_meaning_of_is_named():
+    text = "g (float[3] x) => (float[3] y) { a = com.example.Ramp(x) b = Tanh(x) y = Add(a, b) }"
+    source = model(text)
+    source.graph.value_info.append(onnx.helper.make_tensor_value_info("a", 1, [3]))
+    found = gradc.grad(source, reduce="sum", rules={"com.example.Ramp": lambda f, g, e: [g[0] * 2]})
+    (told,) = undecided(found)[:1]
+    assert "com.example.Ramp" in told
+
+
+def test_what_is_large_is_left(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("gradc.compiler.gradient.MOST_WORK", 1000)
+    (told,) = undecided(gradc.grad(network(), **ASKED))
+    assert "check=True checks it all the same" in told
+    assert undecided(gradc.grad(network(), **ASKED, check=True)) == []
+
+
+def test_what_a_rule_gives_is_held_against_its_operand():
+    with pytest.raises(gradc.UsageError, match="what the rule of Tanh gives for operand 0"):
+        gradc.grad(network(), wrt="x", reduce="sum", rules={"Tanh": lambda f, g, e: [g[0].cast("f64")]})
+    with pytest.raises(gradc.UsageError, match="given NoneType, expected an expression, or ZERO"):
+        gradc.grad(network(), wrt="x", reduce="sum", rules={"Tanh": lambda f, g, e: [None]})
+    with pytest.raises(gradc.UsageError, match="rules: given"):
+        gradc.grad(network(), wrt="x", reduce="sum", rules={"Tanh": 3})
+
+
+class TestSlopes:
+    def test_a_smooth_function(self):
+        assert slope(lambda t: (np.sin(1 + t), 1.0), np.cos(1), 0.5).verdict == "right"
+        assert slope(lambda t: (np.sin(1 + t), 1.0), 1.001 * np.cos(1), 0.5).verdict == "wrong"
+
+    def test_a_kink(self):
+        assert slope(lambda t: (abs(t), 1.0), 0.0, 1.0).verdict == "undecided"
+        assert slope(lambda t: (abs(t - 4e-6), 1.0), 0.0, 1.0).verdict == "undecided"
+
+    def test_what_is_not_finite(self):
+        with np.errstate(invalid="ignore"):
+            assert slope(lambda t: (np.sqrt(t), 1.0), 0.0, 1.0).verdict == "undecided"
+
+    def test_cancellation(self):
+        assert slope(lambda t: (1e12 + t, 1e12), 1.0, 1.0).verdict in ("right", "undecided")
+
+
+def test_on_the_command_line(tmp_path: Path):
+    source, output = tmp_path / "m.onnx", tmp_path / "g.onnx"
+    onnx.save(network(), source)
+    done = run_gradc("grad", str(source), "--wrt", "x", "--reduce", "sum", "--check", "-o", str(output))
+    assert done.code == 0, done.err
+    assert "not" not in done.err
