@@ -20,6 +20,7 @@ from dialects.onnx import (
     kernels_recurrent,
     kernels_reduce,
     kernels_sampling,
+    kernels_spectra,
 )
 from dialects.onnx.call import Call, Tensor, axes_of
 from dialects.onnx.dims import slice_bounds
@@ -248,6 +249,7 @@ KERNELS: dict[str, Kernel] = {
     **kernels_recurrent.KERNELS,
     **kernels_reduce.KERNELS,
     **kernels_sampling.KERNELS,
+    **kernels_spectra.KERNELS,
     "AveragePool": average_pool,
     "BitCast": bit_cast,
     "Cast": cast,

@@ -64,14 +64,10 @@ OWED: frozenset[str] = frozenset(
     (
         "Attention",
         "CausalConvWithState",
-        "DFT",
-        "DeformConv",
         "DequantizeLinear",
         "LinearAttention",
         "Loop",
-        "RoiAlign",
         "RotaryEmbedding",
-        "STFT",
         "SwiGLU",
     )
 )

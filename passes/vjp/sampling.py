@@ -34,29 +34,37 @@ class Taps:
     weights: Expr
 
 
-def sampled(x: Expr, taps: Sequence[Taps]) -> Expr:
-    """For each point (N, *P) the weighted sum of the elements of x (N, C, ...) at its taps: (N, C, *P)."""
+def sampled(x: Expr, taps: Sequence[Taps], batch: Expr | None = None) -> Expr:
+    """For each point (N, *P) the weighted sum of the elements of x (N, C, ...) at its taps: (N, C, *P).
+
+    The points of the axes may be repeated along each other's; `batch` says whose element of x is looked at.
+    """
+    parts, rank = weighted(x, taps, batch), taps[0].places.rank - 1
+    total = parts.apply(onnx.ReduceSumOp, x.e.ints(range(rank, parts.rank - 1)), keepdims=0)
+    return total.apply(onnx.TransposeOp, perm=[0, rank, *range(1, rank)])
+
+
+def weighted(x: Expr, taps: Sequence[Taps], batch: Expr | None = None) -> Expr:
+    """The elements of x at each tap times their weights: (N, *P, taps of each axis..., C)."""
     e, count = x.e, len(taps)
     rank = taps[0].places.rank - 1
     own = [[rank + i for i in range(count) if i != axis] for axis in range(count)]
-    flat = counted(size_of(x, 0), x)
+    flat = counted(size_of(x, 0), x) if batch is None else batch
     flat = flat.apply(onnx.UnsqueezeOp, e.ints(range(1, rank + count)))
     weights: Expr | None = None
     for axis, tap in enumerate(taps):
         size = size_of(x, 2 + axis)
         flat = flat * (size if isinstance(size, Expr) else e.ints([size]))
-        flat = flat + _unsqueezed(tap.places.as_int64(), own[axis])
-        share = _unsqueezed(tap.weights, own[axis])
+        flat = flat + unsqueezed(tap.places.as_int64(), own[axis])
+        share = unsqueezed(tap.weights, own[axis])
         weights = share if weights is None else weights * share
     assert weights is not None
     table = x.apply(onnx.TransposeOp, perm=[0, *range(2, x.rank), 1]).apply(onnx.FlattenOp, axis=1 + count)
     taken = table.apply(onnx.GatherOp, flat, axis=0)
-    parts = taken * _unsqueezed(weights.cast(x.dtype), [rank + count])
-    total = parts.apply(onnx.ReduceSumOp, e.ints(range(rank, rank + count)), keepdims=0)
-    return total.apply(onnx.TransposeOp, perm=[0, rank, *range(1, rank)])
+    return taken * unsqueezed(weights.cast(x.dtype), [rank + count])
 
 
-def _unsqueezed(x: Expr, axes: Sequence[int]) -> Expr:
+def unsqueezed(x: Expr, axes: Sequence[int]) -> Expr:
     return x.apply(onnx.UnsqueezeOp, x.e.ints(axes)) if axes else x
 
 
@@ -174,14 +182,14 @@ def _taps(mode: str, t: Expr, border: _Border) -> Taps:
         offsets, weights, floor = [0.0], [e.filled(1, place)], place
     else:
         offsets, weights, floor = _NEAR[mode](border.of_place(place, mode))
-    taps = floor if len(offsets) == 1 else floor + _row(offsets, floor)
+    taps = floor if len(offsets) == 1 else floor + row_of(offsets, floor)
     joined = e(e.emit(onnx.ConcatOp([weight.value for weight in weights], axis=t.rank - 1)))
     if border.how == "zeros":
         joined = e.keep(joined, (taps >= 0) & (taps <= border.last))
     return Taps(border.of_tap(taps), joined)
 
 
-def _row(values: Sequence[float], like: Expr) -> Expr:
+def row_of(values: Sequence[float], like: Expr) -> Expr:
     """Numbers along the last axis."""
     return like.e.ints([int(value) for value in values]).cast(like.dtype)
 

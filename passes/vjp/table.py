@@ -20,8 +20,10 @@ from passes.vjp import (
     recurrent,
     reduce,
     resize,
+    sampled_ops,
     sampling,
     shape,
+    spectra,
 )
 from passes.vjp.forward import Body, Rule
 from passes.vjp.regions import RegionRule
@@ -42,11 +44,12 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         **resize.RULES,
         **sampling.RULES,
         **shape.RULES,
+        **spectra.RULES,
     }
 )
 """ONNX op -> its rule."""
 
-BODIES: Mapping[str, Body] = MappingProxyType({**sampling.BODIES})
+BODIES: Mapping[str, Body] = MappingProxyType({**sampled_ops.BODIES, **sampling.BODIES, **spectra.BODIES})
 """ONNX op without a rule of its own -> the ops that stand for it, through which the walk goes."""
 
 REGION_RULES: Mapping[str, RegionRule] = control.RULES

@@ -342,7 +342,13 @@ POOL = (
     P("MaxPool", (1, 2, 6, 5), kernel_shape=[2, 2], strides=[2, 1], dilations=[2, 3], auto_pad="VALID"),
 )
 
+_ROIS = B([[0.3, 0.7, 4.2, 3.4], [1.1, 0.2, 2.4, 4.6], [-1.6, 1.3, 9.1, 7.2]])
+DEFORMED = (
+    P("DeformConv", (1, 4, 4, 5), (4, 2, 2, 2), (1, 16, 3, 4), group=2, offset_group=2, low=-0.9, high=0.9),
+)
+_TWO = {"strides": [2, 1], "pads": [1, 1, 1, 1], "dilations": [2, 1]}
 SAMPLING = (
+    P("DeformConv", (2, 2, 4, 5), _W[:3, :, :2, :1], (2, 4, 2, 7), (3,), (2, 2, 2, 7), **_TWO),
     *(
         P("GridSample", (2, 2, 3, 4), (2, 2, 3, 2), mode=mode, padding_mode=how, align_corners=corners)
         for mode in ("linear", "nearest", "cubic")
@@ -351,6 +357,14 @@ SAMPLING = (
     ),
     P("GridSample", (1, 2, 2, 3, 2), (1, 2, 1, 2, 3), padding_mode="reflection"),
     P("GridSample", (2, 1, 5), (2, 4, 1), padding_mode="border"),
+    *(
+        P("RoiAlign", (2, 2, 5, 6), _ROIS, C(1, 0, 1), output_height=2, output_width=3, **given)
+        for given in (
+            {"sampling_ratio": 2},
+            {"spatial_scale": 0.5},
+            {"mode": "max", "coordinate_transformation_mode": "output_half_pixel", "spatial_scale": 0.7},
+        )
+    ),
     P("AffineGrid", (2, 2, 3), C(2, 1, 3, 4)),
     P("AffineGrid", (2, 2, 3), C(2, 1, 3, 1)),
     P("AffineGrid", (2, 3, 4), C(2, 1, 2, 3, 2), align_corners=1),
@@ -462,6 +476,22 @@ VALUES: Mapping[str, Callable[[Problem], Problem]] = {
 }
 
 
+_AXIS = B(1)
+SPECTRA = (
+    *(
+        P("DFT", (2, 5, 1), None, _AXIS, onesided=one, inverse=inverse)
+        for one, inverse in ((0, 0), (1, 0), (0, 1))
+    ),
+    P("DFT", (2, 6, 2), None, _AXIS, inverse=1),
+    P("DFT", (2, 4, 3, 2), B(6), _AXIS),
+    P("DFT", (7, 2, 1), B(4), B(0), onesided=1),
+    P("DFT", (2, 4, 2), None, _AXIS, onesided=1, inverse=1),
+    P("DFT", (5, 2, 2), B(7), B(-3), onesided=1, inverse=1),
+    P("STFT", (2, 9, 1), B(2), (4,)),
+    P("STFT", (2, 8, 2), B(3), None, B(5), onesided=0),
+)
+
+
 def problems() -> Iterator[Problem]:
     """Each with all sizes known, with none, and with its integers given at run time, where that is one."""
     for problem in (
@@ -478,12 +508,16 @@ def problems() -> Iterator[Problem]:
         *_SAME,
         _SHAPED,
         *POOL,
+        *DEFORMED,
         *SAMPLING,
+        *SPECTRA,
         *RECURRENT,
     ):
         problem = VALUES.get(problem.op, lambda p: p)(problem)
         yield problem
-        if (problem.given and problem.sizes != "static") or any(problem is one for one in (*CONV, _SHAPED)):
+        if (problem.given and problem.sizes != "static") or any(
+            problem is one for one in (*CONV, *DEFORMED, _SHAPED)
+        ):
             continue
         yield replace(problem, sizes="unknown")
         if problem.op in GIVEN:
