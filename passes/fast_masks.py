@@ -2,7 +2,8 @@
 
 A mask of 0 and 1 is `Cast(x > 0)`: two nodes and a tensor of bool. A HardSigmoid so steep that every normal
 number is beyond its slope is one. Between 0 and 3e-39, where only subnormal numbers are, it gives less than
-1, and NaN gives NaN, so that no pipeline for strict IEEE numbers has this pass.
+1, and NaN gives NaN, so that no pipeline for strict IEEE numbers has this pass, and that only masks of a
+derivative are replaced: a comparison of a model's own is what it was.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 from dialects.onnx import ops as onnx
 from dialects.onnx.values import constant_of
 from dialects.support.shapes import element_type_of
+from passes.emit.expressions import MASK
 from passes.emit.rewriting import Emitter, replace, rewrite
 from passes.kernels.target import TargetPass
 
@@ -38,7 +40,7 @@ class PositiveAsStep(RewritePattern):
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: onnx.CastOp, rewriter: PatternRewriter, /) -> None:
         compared = op.input.owner
-        if not isinstance(compared, onnx.GreaterOp) or not op.input.has_one_use():
+        if MASK not in op.attributes or not isinstance(compared, onnx.GreaterOp) or not op.input.has_one_use():
             return
         x, bound = compared.operands
         if any(element_type_of(value) != f32 for value in (x, op.output)) or x.type != op.output.type:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
-from xdsl.dialects.builtin import i64
+from xdsl.dialects.builtin import UnitAttr, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from dialects.onnx import ops as onnx
@@ -30,6 +30,9 @@ from dialects.support.shapes import (
 from passes.emit.rewriting import Emitter
 
 Operand: TypeAlias = "Expr | float"
+
+MASK = "gradc.mask"
+"""Marks a mask of 0 and 1 that a formula is multiplied by, not one of a model's own."""
 
 
 @dataclass
@@ -165,7 +168,13 @@ class Expr:
         return self * self
 
     def cast(self, to: Attribute) -> Expr:
-        return self if to == self.dtype else self.apply(onnx.CastOp, to=to)
+        """In another dtype; `MASK` marks what was a comparison."""
+        if to == self.dtype:
+            return self
+        cast = onnx.CastOp(self.value, to=to)
+        if isinstance(self.value.owner, onnx.GreaterOp):
+            cast.attributes[MASK] = UnitAttr()
+        return self.e(self.e.emit(cast))
 
     def as_int64(self) -> Expr:
         return self.cast(i64)
