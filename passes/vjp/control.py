@@ -6,14 +6,17 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import BlockArgument, Region, SSAValue
+from xdsl.ir import Block, BlockArgument, Region, SSAValue
 
 from dialects.onnx import ops as onnx
+from dialects.onnx.values import constant_of
 from dialects.support.shapes import compatible, element_type_of, has_rank, merge, shape_of, tensor_type
 from passes.emit.expressions import Expr, Operators
 from passes.vjp.forward import refusal
-from passes.vjp.regions import Around, Gradients, RegionRule, Writer
+from passes.vjp.regions import Around, Gradients, RegionRule, Writer, region_of
+from passes.vjp.steady import kept_types
 from passes.vjp.steps import Carried, Stacked, Steps, reverse
 
 Pairs = Sequence[tuple[SSAValue, Expr]]
@@ -111,4 +114,62 @@ def _known(argument: BlockArgument, initial: SSAValue) -> TensorType:
     return tensor_type(element_type_of(initial), merge(given[0], given[-1]))
 
 
-RULES: Mapping[str, RegionRule] = MappingProxyType({"If": _if, "Scan": _scan})
+# Loop
+
+
+def _loop(f: Around, g: Mapping[int, Expr], e: Operators) -> Pairs:
+    """Backwards as many steps as it took, which a Scan does if there is any."""
+    assert isinstance(f.op, onnx.LoopOp)
+    (region,) = f.op.regions
+    index, going, *arguments = region.block.args
+    goes_on, *made = yielded(region)
+    initial, states = f.op.v_initial, len(f.op.v_initial)
+    is_ever, always = _is_true(f.op.cond), goes_on is going or _is_true(goes_on)
+    most = constant_of(f.op.M) if f.op.M is not None else None
+    count = int(most.reshape(())) if most is not None and is_ever and always else None
+    at_least_once = is_ever and (f.op.M is None or (most is not None and most > 0))
+    types = kept_types(region.block, arguments, initial, made[:states])
+    carried = [
+        Carried(argument, kept.type, value, made[i], g.get(i), kept.changes)
+        for i, (argument, kept, value) in enumerate(zip(arguments, types, initial, strict=True))
+    ]
+    scanned = {}
+    if index.uses or not at_least_once:
+        scanned[index] = Stacked(f.keep(index, (), count))
+    stacked = [(made[i], Stacked(one.value)) for i, one in g.items() if i >= states]
+    steps = Steps(f, count, carried, scanned, stacked, {going: True})
+    if at_least_once:
+        found = reverse(steps, e)
+        return [*((one.initial, gradient) for one, gradient in found.carried), *found.others]
+    return _if_any(steps, e(scanned[index].value), e)
+
+
+def _is_true(condition: SSAValue | None) -> bool:
+    """Whether a condition always holds; one that is absent does."""
+    known = np.array(True) if condition is None else constant_of(condition)
+    return known is not None and bool(known.all())
+
+
+def _if_any(steps: Steps, indices: Expr, e: Operators) -> Pairs:
+    """The gradients of no step are the cotangents as they are: a Scan takes one step at least."""
+    some, none = (Operators(strict_ieee=e.strict_ieee) for _ in range(2))
+    found = reverse(steps, some)
+    values = [*(one.initial for one, _ in found.carried), *(value for value, _ in found.others)]
+    if not values:
+        return []
+    gradients = [gradient for _, gradient in (*found.carried, *found.others)]
+    finals = [one.final for one, _ in found.carried] + [None] * len(found.others)
+    as_they_are = [
+        none.filled(0, none(value)) if final is None else final
+        for value, final in zip(values, finals, strict=True)
+    ]
+    new = onnx.IfOp(
+        (indices.apply(onnx.SizeOp) > 0).value,
+        then_branch=region_of(Block(), some, gradients, steps.f.op),
+        else_branch=region_of(Block(), none, as_they_are, steps.f.op),
+        result_types=[value.type for value in values],
+    )
+    return list(zip(values, map(e, e.emit.all(new)), strict=True))
+
+
+RULES: Mapping[str, RegionRule] = MappingProxyType({"If": _if, "Loop": _loop, "Scan": _scan})

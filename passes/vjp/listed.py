@@ -66,7 +66,6 @@ OWED: frozenset[str] = frozenset(
         "CausalConvWithState",
         "DequantizeLinear",
         "LinearAttention",
-        "Loop",
         "RotaryEmbedding",
         "SwiGLU",
     )

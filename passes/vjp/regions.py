@@ -132,15 +132,20 @@ class Writer:
 
     def region(self, outputs: Sequence[Expr]) -> Region:
         """The region that yields these."""
-        last = YieldOp(*(output.value for output in outputs))
-        kept: list[Operation] = [last]
-        for op in reversed(self.e.emit.ops):
-            if is_trivially_dead(op):
-                op.drop_all_references()
-            else:
-                kept.append(op)
-        for op in kept:
-            if isinstance(op.location, UnknownLoc):
-                op.location = self.around.op.location
-        self.block.add_ops(reversed(kept))
-        return Region(self.block)
+        return region_of(self.block, self.e, outputs, self.around.op)
+
+
+def region_of(block: Block, e: Operators, outputs: Sequence[Expr], source: Operation) -> Region:
+    """The region of a block whose ops `e` has collected, and that yields these; it comes from an op."""
+    last = YieldOp(*(output.value for output in outputs))
+    kept: list[Operation] = [last]
+    for op in reversed(e.emit.ops):
+        if is_trivially_dead(op):
+            op.drop_all_references()
+        else:
+            kept.append(op)
+    for op in kept:
+        if isinstance(op.location, UnknownLoc):
+            op.location = source.location
+    block.add_ops(reversed(kept))
+    return Region(block)

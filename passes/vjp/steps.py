@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Block, BlockArgument, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Region, SSAValue
 
 from dialects.onnx import ops as onnx
-from dialects.support import shapes
-from dialects.support.shapes import Dim, shape_of
+from dialects.support.shapes import Dim, Shape, element_type_of, has_rank, shape_of, tensor_type
 from passes.emit.expressions import Expr, Operators
-from passes.vjp.flows import depending_on, is_float
+from passes.vjp.flows import depending_on, may_carry
+from passes.vjp.forward import refusal
 from passes.vjp.regions import Around, Gradients, Writer
 
 
@@ -30,19 +30,37 @@ class Stacked:
     axis: int = 0
     direction: int = 0
 
+    def type_of(self, value: SSAValue) -> Attribute:
+        """The type of a slice, whose value has a type, too."""
+        if has_rank(value) or not has_rank(self.value):
+            return value.type
+        shape = list(shape_of(self.value))
+        del shape[self.axis]
+        return tensor_type(element_type_of(value), shape)
+
 
 @dataclass(frozen=True)
 class Carried:
     """A value that is handed from step to step: an argument of the body, whose `type` holds in each step.
 
-    `final` is the cotangent of what it is after the last step, if there is one.
+    `final` is the cotangent of what it is after the last step, if there is one. `changes` says how its shape
+    changes: then it cannot be kept.
     """
 
     argument: BlockArgument
-    type: TensorType
+    type: Attribute
     initial: SSAValue
     following: SSAValue
     final: Expr | None
+    changes: str = ""
+
+    def shape(self) -> Shape:
+        """Raises UnsupportedError for one that is not the same in each step."""
+        if self.changes:
+            raise refusal("shape of a carried value", given=self.changes, expected="the same in each step")
+        if not isinstance(self.type, TensorType):
+            raise refusal("shape of a carried value", given=self.type, expected="a tensor of known rank")
+        return shape_of(self.type)
 
 
 @dataclass(frozen=True)
@@ -75,7 +93,7 @@ class Steps:
             after = depending_on(ops, wrt)
             reached = {one.argument for one in self.carried if one.following in after} - wrt
             wrt |= reached
-        return [one for one in self.carried if one.argument in wrt and is_float(one.argument)]
+        return [one for one in self.carried if one.argument in wrt and may_carry(one.argument)]
 
 
 Pair = tuple[SSAValue, Expr]
@@ -98,12 +116,14 @@ class _Reverse:
     def __init__(self, steps: Steps, e: Operators):
         self.steps, self.e = steps, e
         self.writer = Writer(steps.f, Operators(strict_ieee=e.strict_ieee))
-        self.varied = steps.varied()
+        self.varied = [one for one in steps.varied() if one.shape() is not None]
         cotangents = [self.writer.input(one.type) for one in self.varied]
         self.inputs: dict[SSAValue, BlockArgument] = {}
-        self.inputs |= {argument: self.writer.input(argument.type) for argument in steps.scanned}
+        self.inputs |= {
+            argument: self.writer.input(of.type_of(argument)) for argument, of in steps.scanned.items()
+        }
         self.inputs |= {one.argument: self.writer.input(one.type) for one in steps.carried}
-        self.arrived = [self.writer.input(value.type) for value, _ in steps.made]
+        self.arrived = [self.writer.input(of.type_of(value)) for value, of in steps.made]
         self.found = self._pull(cotangents)
         self.around = [value for value in steps.f.captured() if value in self.found]
         self.scanned = [
@@ -185,4 +205,4 @@ class _Reverse:
 
     def _kept(self, one: Carried) -> Stacked:
         f = self.steps.f
-        return Stacked(f.keep(one.argument, shapes.shape_of(one.type), self.steps.count))
+        return Stacked(f.keep(one.argument, one.shape(), self.steps.count))

@@ -29,6 +29,13 @@ YES, NO = np.array(True), np.array(False)
 CALLS: dict[str, Sequence[tuple[Given, ...]]] = {
     "if": [(YES, YES, (2, 3), (3,)), (YES, NO, (1, 3), (3,)), (NO, NO, (2, 3), (3,))],
     "if_with_a_convolution": [(YES, (2, 2, 5, 5), (3, 2, 3, 3)), (NO, (1, 2, 5, 5), (3, 2, 3, 3))],
+    "loop": [
+        (np.array(3), (2, 3), (3,), ()),
+        (np.array(1), (1, 3), (3,), ()),
+        (np.array(0), (2, 3), (3,), ()),
+    ],
+    "loop_until": [((2, 3),)],
+    "loop_of_a_count": [((3,), (4, 3))],
     "map_over_a_sequence": [((2, 3), (2, 3))],
     "scan": [((3,), (3, 4), (3,))],
     "scan_axes": [((2,), (2,), (2, 4, 3), (4, 2), (3, 3)), ((2,), (2,), (2, 1, 3), (1, 2), (3, 3))],
@@ -111,3 +118,39 @@ ROUND = "%a = onnx.Round %x : (T) -> T onnx.Yield %a : T"
 def test_what_is_refused_in_branches(branches: tuple[str, ...], said: str):
     with pytest.raises(UnsupportedError, match=said):
         differentiate(branching(*branches), Request(cotangents=True))
+
+
+def looping(body: str) -> ModuleOp:
+    """A function of a trip count %n and a vector %x, of which a body makes %b; it is carried as %a."""
+    text = f"""
+        func.func @main(%n: tensor<i64>, %x: tensor<2xf32>) -> T {{
+          %y = onnx.Loop %n, _, %x body {{
+          ^bb0(%i: tensor<i64>, %on: tensor<i1>, %a: T):
+            {body}
+            onnx.Yield %on, %b : tensor<i1>, T
+          }} : (tensor<i64>, tensor<2xf32>) -> T
+          func.return %y : T
+        }}"""
+    return Parser(dialects.context(), text.replace("T", "tensor<?xf32>")).parse_module()
+
+
+def test_a_shape_that_changes_from_step_to_step_is_refused():
+    body = "%b = onnx.Concat %a, %x {axis = 0} : (T, tensor<2xf32>) -> T"
+    with pytest.raises(UnsupportedError, match=r"onnx.Loop.*given from \[2\] to \[4\]"):
+        differentiate(looping(body), Request(cotangents=True))
+
+
+def test_a_shape_that_changes_as_only_run_time_knows_is_no_silent_error():
+    body = """
+        %axes = onnx.Constant dense<0> : tensor<1xi64>
+        %u = onnx.Unsqueeze %i, %axes : (tensor<i64>, tensor<1xi64>) -> tensor<1xi64>
+        %one = onnx.Constant dense<1> : tensor<1xi64>
+        %t = onnx.Add %u, %one : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
+        %e = onnx.Slice %a, %axes, %t : (T, tensor<1xi64>, tensor<1xi64>) -> T
+        %b = onnx.Mul %e, %e : (T, T) -> T"""
+    module = looping(body)
+    differentiate(module, Request(cotangents=True))
+    model = gradc.compile(module)
+    feeds = {"n": np.array(2), "x": np.ones(2, np.float32), "cotangent_y": np.ones(1, np.float32)}
+    with pytest.raises(gradc.GradcError):
+        model.run(feeds)

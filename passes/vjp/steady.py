@@ -1,0 +1,111 @@
+"""Which of the values that a loop carries keep their shapes from step to step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import count
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute, Block, BlockArgument, SSAValue
+
+from dialects.geometry.forms import Fresh, Size, fresh
+from dialects.onnx.control import YieldOp
+from dialects.support.diagnostics import GradcError
+from dialects.support.interfaces import InfersTypes, refine_results
+from dialects.support.shapes import Dim, Shape, element_type_of, has_rank, shape_of, show, tensor_type
+
+_FIRST = 10**9
+"""Beyond the numbers of the symbols that a module has."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What is known of a carried value in each step; `changes` says how its shape changes, if it does."""
+
+    type: Attribute
+    changes: str = ""
+
+
+def kept_types(
+    block: Block,
+    arguments: Sequence[BlockArgument],
+    initial: Sequence[SSAValue],
+    following: Sequence[SSAValue],
+) -> list[Kept]:
+    """By induction: with the shapes of the initial values a step makes values of these shapes again.
+
+    A size of which that is not proved is unknown, one of which the contrary is proved changes.
+    """
+    numbers = count(_FIRST)
+    found = [
+        Kept(_named(value, numbers) if has_rank(value) else argument.type)
+        for argument, value in zip(arguments, initial, strict=True)
+    ]
+    while True:
+        after = _after(block, dict(zip(arguments, found, strict=True)), following)
+        again = [_agreed(*row) for row in zip(found, arguments, after, strict=True)]
+        if again == found:
+            return [replace(one, type=_without_symbols(one.type)) for one in found]
+        found = again
+
+
+def _after(
+    block: Block, kept: Mapping[BlockArgument, Kept], following: Sequence[SSAValue]
+) -> list[Shape | None]:
+    """The shapes that one step makes of carried values; None where the rank is not known."""
+    types = [kept[argument].type if argument in kept else argument.type for argument in block.args]
+    trial = Block(arg_types=types)
+    values: dict[SSAValue, SSAValue] = dict(zip(block.args, trial.args, strict=True))
+    for op in block.ops:
+        if isinstance(op, YieldOp):
+            continue
+        new = op.clone(values)
+        trial.add_op(new)
+        with suppress(GradcError):  # the shape of this step only: the next one may have another
+            if isinstance(new, InfersTypes):
+                refine_results(new)
+    made = [values.get(value, value) for value in following]
+    found = [shape_of(value) if has_rank(value) else None for value in made]
+    trial.drop_all_references()
+    return found
+
+
+def _agreed(before: Kept, argument: BlockArgument, after: Shape | None) -> Kept:
+    """What holds of a value before and after a step."""
+    if not isinstance(before.type, TensorType) or before.changes:
+        return before
+    shape = shape_of(before.type)
+    if after is None:
+        return before
+    if len(shape) != len(after) or any(map(_differ, shape, after)):
+        return Kept(argument.type, f"from {show(shape)} to {show(after)}")
+    known = [dim if dim == other else None for dim, other in zip(shape, after, strict=True)]
+    return Kept(tensor_type(before.type.element_type, known))
+
+
+def _differ(a: Dim, b: Dim) -> bool:
+    """Whether two sizes differ whatever the symbols stand for."""
+    if a is None or b is None:
+        return False
+    difference = b - a if isinstance(b, Size) else -(a - b)
+    return isinstance(difference, int) and difference != 0
+
+
+def _named(value: SSAValue, numbers: Iterator[int]) -> TensorType:
+    shape = [fresh(next(numbers)) if dim is None else dim for dim in shape_of(value)]
+    return tensor_type(element_type_of(value), shape)
+
+
+def _without_symbols(type_: Attribute) -> Attribute:
+    """The type without the symbols that stand for nothing outside."""
+    if not isinstance(type_, TensorType):
+        return type_
+    dims = [None if _is_ours(dim) else dim for dim in shape_of(type_)]
+    return tensor_type(type_.element_type, dims)
+
+
+def _is_ours(dim: Dim) -> bool:
+    leaves = dim.leaves if isinstance(dim, Size) else ()
+    return any(isinstance(leaf, Fresh) and leaf.number >= _FIRST for leaf in leaves)
