@@ -62,6 +62,9 @@ STRATEGY_NAMES = (
     "weights-to-tap-sums",
     "weights-nxc-to-columns",
     "weights-to-exact-taps",
+    "max-pool-to-tiles",
+    "max-pool-to-axes",
+    "max-pool-to-scatter",
 )
 """Each in the file of its name in `strategies/`, and a pass of that name, too. Of equal prices the first
 is chosen."""

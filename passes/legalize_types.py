@@ -31,6 +31,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.rewriter import InsertPoint
 
 from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp, TakeWindowOp
+from dialects.grad.max_pool import MaxPoolBackwardOp
 from dialects.onednn.conv_transpose import ConvTransposeBackwardDataOp as OneDNNConvTranspose
 from dialects.onednn.convolution import ConvolutionBackwardDataOp as OneDNNConvolution
 from dialects.onednn.families import RowOp
@@ -143,7 +144,7 @@ class Widen(RewritePattern):
 
 def decides(op: Operation) -> bool:
     """Whether a rounding of an operand can change a result by more than that."""
-    return isinstance(op, RowOp) and op.ROW.decides
+    return isinstance(op, MaxPoolBackwardOp) or (isinstance(op, RowOp) and op.ROW.decides)
 
 
 def _native(op: Operation, target: Target) -> bool:

@@ -4,6 +4,7 @@ from xdsl.ir import Dialect
 
 from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp, TakeWindowOp
 from dialects.grad.conv_weights import ConvBackwardWeightsOp
+from dialects.grad.max_pool import MaxPoolBackwardOp
 from dialects.grad.resize import ResizeBackwardDynamicOp, ResizeBackwardOp
 
 GRAD = Dialect(
@@ -12,6 +13,7 @@ GRAD = Dialect(
         ConvBackwardDataOp,
         ConvTransposeBackwardDataOp,
         ConvBackwardWeightsOp,
+        MaxPoolBackwardOp,
         TakeWindowOp,
         ResizeBackwardOp,
         ResizeBackwardDynamicOp,

@@ -280,7 +280,8 @@ def blocked_kind(step: Step) -> str | None:
     """The blocked kernel of a step, None if it has none."""
     if step.kind in ("AveragePool", "MaxPool"):
         data = step.operand(0)
-        fits = len(data.shape) == 4 and data.itemsize == 4 and data.shape[1] % BLOCK == 0
+        alone = len(step.results) == 1  # with places there is no such kernel
+        fits = alone and len(data.shape) == 4 and data.itemsize == 4 and data.shape[1] % BLOCK == 0
         return POOL if fits else None
     if step.kind != "Conv":
         return None

@@ -91,7 +91,7 @@ def _scalar(emit: Emitter, number: float, like: SSAValue) -> SSAValue:
 
 def _cut(emit: Emitter, value: SSAValue, pads: SSAValue, begin: AxisPad, end: AxisPad) -> SSAValue:
     """The axis without what negative pads take away. What is known to take nothing needs no Slice."""
-    if not any(pad.known is None or _is_negative(pad.known) for pad in (begin, end)):
+    if not any(_may_be_negative(pad.known) for pad in (begin, end)):
         return value
     math = ShapeMath(emit)
     start = math.sub(math.vector([0]), math.min(math.take(pads, [begin.entry]), 0))
@@ -100,8 +100,8 @@ def _cut(emit: Emitter, value: SSAValue, pads: SSAValue, begin: AxisPad, end: Ax
     return emit(onnx.SliceOp(value, start, stop, emit.ints([begin.axis])))
 
 
-def _is_negative(known: Dim) -> bool:
-    return isinstance(known, int) and known < 0
+def _may_be_negative(known: Dim) -> bool:
+    return not isinstance(known, int) or known < 0
 
 
 def _filled(emit: Emitter, value: SSAValue, pads: SSAValue, pad: AxisPad, fill: SSAValue) -> SSAValue | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from dialects.onnx import ops as onnx
 from dialects.support import layouts, shapes
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import Dim, element_type_of, shape_of
-from passes.conv.run_time_pads import Sides, padded, same_sides
+from passes.conv.run_time_pads import conv_axes, same_sides
 from passes.emit.expressions import Expr, Operators
 from passes.emit.shape_math import ShapeMath
 from passes.onednn.channels import reordered
@@ -24,35 +23,15 @@ from passes.vjp.forward import Forward
 
 
 def max_pool_backward(op: MaxPoolGradientOp, e: Operators) -> Sequence[Expr]:
-    """The places of the maxima, of data with the lowest number around it: what is not data gets nothing."""
-    src, diff_dst = (e(reordered(value, op.data_format, "NCX", e.emit)) for value in op.operands)
-    least = e.scalar(-np.inf, src)
-    if e.strict_ieee:
-        src = (src >= least).where(src, least)
-    math, spatial, n = ShapeMath(e.emit), range(2, src.rank), len(op.windows)
-    sides = _sides(op, src, diff_dst, math)
-    begin = sides[0]
-    around = e(padded(src.value, "NCX", sides, e.emit, least.value))
-    window: dict[str, Any] = {"kernel_shape": op.kernel, "strides": op.strides}
-    if any(step > 1 for step in op.steps):
-        window["dilations"] = op.steps
-    _, found = e.emit.all(onnx.MaxPoolOp(around.value, **window))
-    zeros, counts = math.vector([0] * n), math.sizes(diff_dst.value, spatial)
-    places = e(e.emit(onnx.SliceOp(found, zeros, counts, math.vector(spatial))))
-    sums = pool.scattered(diff_dst, places, around, e)
-    end = math.add(begin, math.sizes(src.value, spatial))
-    inner = e.emit(onnx.SliceOp(sums.value, begin, end, math.vector(spatial)))
-    return [e(reordered(inner, "NCX", op.data_format, e.emit))]
-
-
-def _sides(op: MaxPoolGradientOp, src: Expr, diff_dst: Expr, math: ShapeMath) -> Sides:
-    """Pads with which there are at least the windows of diff_dst."""
-    pads = known_pads(op.pads(src.shape[2:]))
-    if pads is None:
-        return same_sides(src.value, "NCX", op.windows, op.auto_pad == "same_upper", math)
-    rows = zip(pads, op.windows, src.shape[2:], diff_dst.shape[2:], strict=True)
-    reach = [(b, max(end, _reach(w, x, y, b, end))) for (b, end), w, x, y in rows]
-    return math.vector([b for b, _ in reach]), math.vector([end for _, end in reach])
+    """Of windows whose pads only run time knows, src is padded."""
+    src, diff_dst = map(e, op.operands)
+    layout, windows = op.data_format, op.windows
+    pads = known_pads(op.pads(op.channels_first(op.src)[2:]))
+    if pads is not None:
+        return [pool.by_first_largest(src, diff_dst, conv_axes(windows, pads), None, layout)]
+    sides = same_sides(op.src, layout, windows, op.auto_pad == "same_upper", ShapeMath(e.emit))
+    axes = conv_axes(windows, [(0, 0)] * len(windows))
+    return [pool.by_first_largest(src, diff_dst, axes, sides, layout)]
 
 
 def _reach(window: Window, x: Dim, y: Dim, begin: int, end: int) -> int:

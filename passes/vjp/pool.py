@@ -12,36 +12,52 @@ from types import MappingProxyType
 
 import numpy as np
 
-from dialects.grad.geometry import ConvAxis
+from dialects.grad.conv import take_window
+from dialects.grad.geometry import ConvAxis, Window
+from dialects.grad.max_pool import max_pool_backward
 from dialects.onnx import ops as onnx
+from dialects.support import layouts
 from dialects.support.shapes import static
-from passes.conv.run_time_pads import Sides
+from passes.conv.run_time_pads import Sides, padded
 from passes.emit.expressions import Expr, Operators
 from passes.emit.shape_math import ShapeMath
 from passes.emit.tensors import product, reshape, size_of
-from passes.vjp.conv import Convolution, placed
+from passes.pool.places import Around, gathered, places_of, zeros_of
+from passes.vjp.conv import Convolution, in_any_layout, placed
 from passes.vjp.forward import ZERO, Forward, Gradient, Rule, refusal
 from passes.vjp.places import numpy_of
 
 
 def max_pool(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """What is scattered to the places that the op tells; several windows may have one."""
-    given = {name: value for name, value in f.attributes.items() if name != "storage_order"}
-    _, places = e.emit.all(onnx.MaxPoolOp(f.x.value, **given))
-    return (scattered(g[0], e(places), f.x, e),)
+    """To the first largest of each window; several windows may have one."""
+    axes, sides = placed(f, f.value("kernel_shape"))
+    return (by_first_largest(f.x, g[0], axes, sides),)
 
 
-def scattered(g: Expr, places: Expr, like: Expr, e: Operators) -> Expr:
-    """Sums of what goes to the same place; places count through a whole tensor of another one's shape."""
-    sizes, line = e.shape(like), e.ints([-1])
-    zeros = _zeros(sizes, like, e)
-    flat = [value.apply(onnx.ReshapeOp, line) for value in (zeros, places, g)]
-    sums = flat[0].apply(onnx.ScatterElementsOp, flat[1], flat[2], axis=0, reduction="add")
-    return sums.apply(onnx.ReshapeOp, sizes)
+def by_first_largest(
+    x: Expr, g: Expr, axes: Sequence[ConvAxis], sides: Sides | None, layout: str = "NCX"
+) -> Expr:
+    """The gradient of a maximum over windows; `sides` are pads that only run time knows."""
+    e, windows = x.e, [axis.window for axis in axes]
+    begin = [0 if sides else axis.pad_begin for axis in axes]
+    data = x.value
+    if sides is not None:
+        data = padded(data, layout, sides, e.emit, e.scalar(-np.inf, x).value)
+    found = e.emit(max_pool_backward(data, g.value, windows, begin, layout))
+    if sides is None:
+        return e(found)
+    math, spatial = ShapeMath(e.emit), layouts.spatial_axes(layout, len(windows))
+    return e(e.emit(take_window(found, sides[0], math.sizes(x.value, spatial), spatial)))
 
 
-def _zeros(sizes: Expr, like: Expr, e: Operators) -> Expr:
-    return sizes.apply(onnx.ConstantOfShapeOp, value=np.zeros(1, numpy_of(like)))
+def max_pool_gradient(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    """With respect to diff_dst it is what stands at the places of the maxima."""
+    diff_dst = f.operand(1)
+    assert diff_dst is not None
+    rows = zip(f.value("kernel"), f.value("strides"), f.value("dilations"), strict=True)
+    windows = [Window(*row) for row in rows]
+    around = Around.of(f.x, diff_dst, windows, f.value("pads_begin"))
+    return (ZERO, gathered(around.put_on(g[0]), places_of(f.x, around, windows)))
 
 
 def global_max_pool(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
@@ -49,7 +65,7 @@ def global_max_pool(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gra
     x = f.x
     rows = x.apply(onnx.FlattenOp, axis=2)
     places = rows.apply(onnx.ArgMaxOp, axis=1, keepdims=1)
-    zeros = _zeros(e.shape(rows), x, e)
+    zeros = zeros_of(e.shape(rows), x, e)
     column = g[0].apply(onnx.FlattenOp, axis=2)
     found = zeros.apply(onnx.ScatterElementsOp, places, column, axis=1)
     return (found.apply(onnx.ReshapeOp, e.shape(x)),)
@@ -212,3 +228,8 @@ RULES: Mapping[str, Rule] = MappingProxyType(
     }
 )
 """ONNX op -> its rule."""
+
+GRADIENT_RULES: Mapping[str, Rule] = MappingProxyType(
+    {"grad.max_pool_backward": in_any_layout(max_pool_gradient, laid_out=2, laid_out_result=True)}
+)
+"""Canonical gradient -> its rule."""

@@ -55,7 +55,9 @@ BODIES: Mapping[str, Body] = MappingProxyType({**sampled_ops.BODIES, **sampling.
 REGION_RULES: Mapping[str, RegionRule] = control.RULES
 """ONNX op with regions -> its rule."""
 
-GRADIENT_RULES: Mapping[str, Rule] = MappingProxyType({**conv.GRADIENT_RULES, **resize.GRADIENT_RULES})
+GRADIENT_RULES: Mapping[str, Rule] = MappingProxyType(
+    {**conv.GRADIENT_RULES, **pool.GRADIENT_RULES, **resize.GRADIENT_RULES}
+)
 """Canonical gradient, that rules emit -> its rule."""
 
 _REPEATED: Mapping[str, Collection[int]] = MappingProxyType(

@@ -15,6 +15,7 @@ from dialects.grad import GRAD
 from dialects.grad.conv import conv_backward_data, conv_transpose_backward_data, take_window
 from dialects.grad.conv_weights import conv_backward_weights
 from dialects.grad.geometry import conv_axes
+from dialects.grad.max_pool import max_pool_backward
 from dialects.grad.resize import resize_backward, resize_backward_dynamic
 from dialects.grad.sampling import AxisSampling
 from dialects.support import layouts
@@ -35,6 +36,11 @@ def transposed(x: Expr, w: Expr, layout: str) -> Expr:
 
 def weights(x: Expr, y: Expr, layout: str) -> Expr:
     return x.e(x.e.emit(conv_backward_weights(x.value, y.value, AXES, GROUPS, layout)))
+
+
+def largest(x: Expr, y: Expr, layout: str) -> Expr:
+    windows = [axis.window for axis in AXES]
+    return x.e(x.e.emit(max_pool_backward(x.value, y.value, windows, [1, 0], layout)))
 
 
 def window(x: Expr) -> Expr:
@@ -64,6 +70,7 @@ LAID_OUT = {
     "grad.conv_backward_data": (data, [("N", 4, 2, 3)], [(4, 2, 3, 2)]),
     "grad.conv_transpose_backward_data": (transposed, [("N", 4, 4, 5)], [(4, 2, 3, 2)]),
     "grad.conv_backward_weights": (weights, [("N", 4, 5, 4), ("N", 6, 2, 3)], []),
+    "grad.max_pool_backward": (largest, [("N", 2, 5, 4), ("N", 2, 2, 3)], []),
 }
 """Op -> what makes it, the shapes of the operands that have a layout, in NCX, and of the others."""
 

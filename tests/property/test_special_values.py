@@ -38,6 +38,8 @@ LEAST = 5
 MOST = 15 * EXAMPLES
 
 ALWAYS_MIX = {
+    "max-pool-to-tiles",
+    "weights-to-unfolded",
     "conv-to-conv",
     "conv-to-conv2d",
     "conv-to-rows",

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from support.conv_problems import ConvGenerator
 from support.draw import Draw, HypothesisDraw, SeededDraw
 from support.generator import DYNAMICS, STATIC
+from support.pool_problems import PoolGenerator
 from support.problems import Problem, Value
 from support.resize_problems import ResizeGenerator
 from support.weight_problems import WeightsGenerator
@@ -17,7 +18,7 @@ RUNS = 3
 ONEDNN_DTYPES = ("f32", "bf16", "f16")
 
 
-class OpGenerator(ConvGenerator, ResizeGenerator, WeightsGenerator):
+class OpGenerator(ConvGenerator, ResizeGenerator, WeightsGenerator, PoolGenerator):
     """One method per kind of op."""
 
 
@@ -53,6 +54,7 @@ RARE: dict[str, Callable[[OpGenerator], Value]] = {
 
 GRADIENTS: dict[str, Callable[[OpGenerator], Value]] = {
     "grad.conv_backward_weights": OpGenerator.weights_gradient,
+    "grad.max_pool_backward": OpGenerator.max_pool_gradient,
 }
 """By the name of a canonical op: problems of strategies that write nothing else."""
 

@@ -23,6 +23,7 @@ ROOMS = (
     "passes.layout",
     "passes.conv",
     "passes.resize",
+    "passes.pool",
     "passes.vjp",
     "passes.onednn",
     "passes.strategies",

@@ -16,8 +16,10 @@ from dialects.grad.conv import (
     TakeWindowOp,
 )
 from dialects.grad.conv_weights import ConvBackwardWeightsOp
+from dialects.grad.max_pool import MaxPoolBackwardOp
 from dialects.grad.reference import conv, resize
 from dialects.grad.reference.conv_weights import conv_backward_weights
+from dialects.grad.reference.pool import max_pool_backward
 from dialects.grad.resize import ResizeBackwardDynamicOp, ResizeBackwardOp
 from dialects.support import layouts
 
@@ -48,6 +50,13 @@ class GradFunctions(InterpreterFunctions):
         src, diff_dst = (array.transpose(order) for array in args)
         lists = (op.kernel, op.strides, op.dilations, op.pads_begin)
         return (conv_backward_weights(src, diff_dst, *lists, op.groups).astype(src.dtype),)
+
+    @impl(MaxPoolBackwardOp)
+    def max_pool_backward(self, interpreter: Interpreter, op: MaxPoolBackwardOp, args: tuple[Any, ...]):
+        order = layouts.permutation(op.layout, "NCX", op.spatial_rank)
+        src, diff_dst = (array.transpose(order) for array in args)
+        found = max_pool_backward(src, diff_dst.astype(np.float64), op.windows, op.pads_begin)
+        return (found.transpose(layouts.permutation("NCX", op.layout, op.spatial_rank)).astype(src.dtype),)
 
     @impl(TakeWindowOp)
     def take_window(self, interpreter: Interpreter, op: TakeWindowOp, args: tuple[Any, ...]):

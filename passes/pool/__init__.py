@@ -1,0 +1,1 @@
+"""What the gradients of pools are made of."""

@@ -1,0 +1,45 @@
+"""max-pool-to-axes: the places of maxima along one axis after the other, and the gradient back to them.
+
+What is equal to the largest of its row gets the row's gradient, unless a place before it was: products with
+comparisons, no scatter. The gradients of windows that overlap are added up, shifted by Pads.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from xdsl.ir import SSAValue
+
+from dialects.grad.max_pool import MaxPoolBackwardOp
+from dialects.onnx import ops as onnx
+from dialects.support import layouts
+from passes.emit.budget import Built
+from passes.emit.expressions import Operators
+from passes.emit.rewriting import Emitter
+from passes.kernels.target import Target
+from passes.pool.axes import Line, backward, without_nan
+from passes.strategies.base import Strategy, no_kernel
+
+NEEDED = (onnx.MaxOp, onnx.EqualOp, onnx.MulOp, onnx.PadOp, onnx.SliceOp, onnx.ConcatOp)
+
+
+class MaxPoolToAxes(Strategy):
+    """Slice, Max, Equal, Mul and Pad along each axis."""
+
+    name: ClassVar[str] = "max-pool-to-axes"
+    ops: ClassVar = (MaxPoolBackwardOp,)
+    layouts: ClassVar = ("NCX", "NXC")
+
+    def builds(self, op: MaxPoolBackwardOp) -> Built:
+        return Built(0, 60 + 30 * (sum(op.kernel) + sum(op.strides)))
+
+    def refuses(self, op: MaxPoolBackwardOp, target: Target) -> str | None:
+        needed = (*NEEDED, onnx.WhereOp) if target.strict_ieee else NEEDED
+        return no_kernel(target, op.src, *needed)
+
+    def emit(self, op: MaxPoolBackwardOp, target: Target, emit: Emitter) -> SSAValue:
+        e = Operators(emit, target.strict_ieee)
+        axes = layouts.spatial_axes(op.layout, op.spatial_rank)
+        lines = [Line(window, axis) for window, axis in zip(op.windows, axes, strict=True)]
+        data = without_nan(e, e(op.src)) if e.strict_ieee else e(op.src)
+        return backward(e, data, e(op.diff_dst), lines, op.pads_begin).value

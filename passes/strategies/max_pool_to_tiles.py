@@ -1,0 +1,88 @@
+"""max-pool-to-tiles: windows that lie side by side, each place with a number that falls in row-major order.
+
+    e = (src == the largest, over its window) * number;  diff_src = (e == the largest e) * diff_dst
+
+Of what equals the largest, the first has the highest number. What a window gives to its places is its value,
+repeated by a Resize.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from dialects.grad.max_pool import MaxPoolBackwardOp
+from dialects.onnx import ops as onnx
+from dialects.support import layouts, shapes
+from dialects.support.shapes import shape_of
+from passes.emit.budget import Built
+from passes.emit.expressions import Expr, Operators
+from passes.emit.rewriting import Emitter
+from passes.emit.tensors import repeat, take_static_window
+from passes.kernels.target import Target
+from passes.resize.axis_forms.base import as_dtype_of
+from passes.strategies.base import Strategy, no_kernel
+
+NEEDED = (onnx.MaxPoolOp, onnx.ResizeOp, onnx.EqualOp, onnx.MulOp, onnx.PadOp)
+
+
+class MaxPoolToTiles(Strategy):
+    """MaxPool, Resize, Equal and Mul, twice."""
+
+    name: ClassVar[str] = "max-pool-to-tiles"
+    ops: ClassVar = (MaxPoolBackwardOp,)
+    layouts: ClassVar = ("NCX", "NXC")
+
+    def builds(self, op: MaxPoolBackwardOp) -> Built:
+        known = shapes.static(op.channels_first(op.diff_dst)[2:]) or (0,)
+        return Built(math.prod(known) * math.prod(op.kernel), 30)
+
+    def refuses(self, op: MaxPoolBackwardOp, target: Target) -> str | None:
+        if op.kernel != op.strides or any(d > 1 for d in op.dilations) or any(op.pads_begin):
+            return "windows overlap, or leave places out, or begin before src: they are no tiles"
+        sizes = shapes.static((shape_of(op.src)[0], *op.channels_first(op.src)[2:], *shape_of(op.diff_dst)))
+        if sizes is None or 0 in sizes:
+            return "a Resize needs sizes known at compile time, and a batch that is not empty"
+        rows = zip(op.windows, op.channels_first(op.src)[2:], op.channels_first(op.diff_dst)[2:], strict=True)
+        if any(isinstance(x, int) and isinstance(y, int) and w.full_size(y) > x for w, x, y in rows):
+            return "the last window ends beyond src"
+        return no_kernel(target, op.src, *NEEDED)
+
+    def mixes(self, op: MaxPoolBackwardOp, target: Target) -> str | None:
+        return "diff_dst is multiplied by 0 where src is not the largest"
+
+    def emit(self, op: MaxPoolBackwardOp, target: Target, emit: Emitter) -> SSAValue:
+        e, n = Operators(emit), op.spatial_rank
+        src, diff_dst = (_turned(e(value), op.layout, "NCX") for value in op.operands)
+        known = shapes.static((*src.shape[2:], *diff_dst.shape[2:]))
+        assert known is not None
+        xs, ys = known[:n], known[n:]
+        covered = [y * k for y, k in zip(ys, op.kernel, strict=True)]
+        data = e(take_static_window(emit, src.value, [0] * n, covered))
+        numbers = math.prod(op.kernel) - np.arange(math.prod(op.kernel)).reshape(op.kernel)
+        order = e(emit.constant(as_dtype_of(op.src, np.tile(numbers, ys)[None, None])))
+        chosen = self._largest(data, op).cast(data.dtype) * order
+        found = self._largest(chosen, op).cast(data.dtype) * _repeated(diff_dst, op)
+        behind = [x - c for x, c in zip(xs, covered, strict=True)]
+        if any(behind):
+            found = found.apply(onnx.PadOp, e.ints([0] * (n + 4) + behind))
+        return _turned(found, "NCX", op.layout).value
+
+    def _largest(self, data: Expr, op: MaxPoolBackwardOp) -> Expr:
+        """Whether each place has the largest of its window."""
+        maxima = data.apply(onnx.MaxPoolOp, kernel_shape=op.kernel, strides=op.strides)
+        return data.equals(_repeated(maxima, op))
+
+
+def _repeated(values: Expr, op: MaxPoolBackwardOp) -> Expr:
+    """The value of each window at all its places."""
+    return values.e(repeat(values.e.emit, values.value, [1, 1, *op.kernel]))
+
+
+def _turned(value: Expr, source: str, target: str) -> Expr:
+    if source == target:
+        return value
+    return value.apply(onnx.TransposeOp, perm=layouts.permutation(source, target, value.rank - 2))
