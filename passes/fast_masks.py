@@ -40,7 +40,11 @@ class PositiveAsStep(RewritePattern):
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: onnx.CastOp, rewriter: PatternRewriter, /) -> None:
         compared = op.input.owner
-        if MASK not in op.attributes or not isinstance(compared, onnx.GreaterOp) or not op.input.has_one_use():
+        if (
+            MASK not in op.attributes
+            or not isinstance(compared, onnx.GreaterOp)
+            or not op.input.has_one_use()
+        ):
             return
         x, bound = compared.operands
         if any(element_type_of(value) != f32 for value in (x, op.output)) or x.type != op.output.type:

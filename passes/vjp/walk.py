@@ -27,6 +27,7 @@ from passes.emit.expressions import Expr, Operators
 from passes.vjp.flows import depending_on, is_float, read_by
 from passes.vjp.forward import ZERO, Body, Forward, Gradient, Rule, Zero, refusal
 from passes.vjp.listed import REFUSED
+from passes.vjp.reconverging import NAMES, Number, Sources
 from passes.vjp.regions import Around, Gradients, Seeds
 from passes.vjp.table import BODIES, GRADIENT_RULES, REGION_RULES, RULES, is_repeated
 from passes.vjp.unbroadcast import unbroadcast
@@ -43,6 +44,7 @@ class Walk:
     """Of the user, by op_type, with the domain before it where that is not ONNX's own."""
     cotangents: dict[SSAValue, list[Expr]] = field(default_factory=dict)
     _flows: set[SSAValue] = field(default_factory=set)
+    _sources: Sources | None = None
     refused: dict[tuple[str, str], list[Operation]] = field(default_factory=dict)
     """A kind of op and why it is refused -> the ops."""
 
@@ -57,6 +59,8 @@ class Walk:
 
     def _collect(self, seeds: Iterable[tuple[SSAValue, Expr]]) -> dict[SSAValue, Expr]:
         self._flows = depending_on(self.ops, self.wrt)
+        if not self.e.strict_ieee:  # a product with a derivative of 0 would not hide an inf
+            self._sources = Sources(self.ops, self._flows, self.wrt, NAMES.difference(self.rules))
         for value, seed in seeds:
             self._add(value, seed)
         for op in reversed(self.ops):
@@ -99,6 +103,12 @@ class Walk:
                 new.location = op.location
 
     def _apply_rule(self, op: Operation, totals: Mapping[int, Expr]) -> None:
+        met = self._sources.meeting_at(op) if self._sources is not None else None
+        if met is not None:
+            slope = met.slope(self.e)
+            gradient = totals[0] * (float(slope) if isinstance(slope, Number) else slope)
+            self._add(met.source, gradient.assumed(shape_of(met.source)))
+            return
         rule, operands, attributes = self._rule(op)
         _check_types([value for value in (*op.operands, *op.results) if value in self._flows])
         forward = Forward(
