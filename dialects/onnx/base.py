@@ -74,8 +74,8 @@ Value = SSAValue | Operation
 FOLDED_BYTES = 256 * 2**20
 """No fold makes a larger constant than this."""
 
-FOLDED_FREELY, FOLDED_GROWTH = 2**20, 16
-"""A constant of more than FOLDED_FREELY bytes may be FOLDED_GROWTH times its operands, no more."""
+FOLDED_FREELY = 2**20
+"""Bytes of a constant that a fold may make in any case; a larger one has to take the place of as many."""
 
 DISCARDABLE = ("gradc.", "source.")
 """Prefixes of the attributes that an op may carry beside its own."""
@@ -216,17 +216,19 @@ class OnnxOp(
         if not self._may_fold():
             return None
         arrays = [None if value is None else array_of(value) for value in self.onnx_inputs()]
-        given = [array for array in arrays if array is not None]
-        if len(given) != len(self.operands) or not self._worth_folding(given):
+        if sum(array is not None for array in arrays) != len(self.operands) or not self._worth_folding():
             return None
         dtypes = [of_mlir(shapes.element_type_of(result)) for result in self.results]
         if None in dtypes:
             return None
         try:
             call = Call(self.onnx_name(), (), self.onnx_attributes(), len(self.results))
-            return kernels.evaluate(call, arrays, [d.numpy for d in dtypes if d])
+            found = kernels.evaluate(call, arrays, [d.numpy for d in dtypes if d])
         except GradcError:
             return None
+        if self.onnx_name() in traits.VIEWS and arrays[0] is not None:
+            return [arrays[0].reshape(found[0].shape)]  # the bytes that are there
+        return found
 
     def _may_fold(self) -> bool:
         return self.onnx_name() in kernels.KERNELS and self.is_deterministic()
@@ -242,12 +244,14 @@ class OnnxOp(
         assert dtype is not None
         return [from_numpy(np.array(dims, dtype.numpy).reshape(type_.get_shape()))]
 
-    def _worth_folding(self, operands: Sequence[np.ndarray]) -> bool:
-        given = sum(array.nbytes for array in operands)
+    def _worth_folding(self) -> bool:
+        """Weights are held once: a large constant is not made beside one that others read, nor a wider one.
+        Runtimes fold these when they load the model."""
         made = sum(_bytes(result) for result in self.results)
-        if made > FOLDED_BYTES:
-            return False
-        return made <= FOLDED_FREELY or made <= FOLDED_GROWTH * given
+        if made <= FOLDED_FREELY or self.onnx_name() in traits.VIEWS:
+            return True
+        replaced = sum(_bytes(value) for value in self.operands if value.has_one_use())
+        return made <= min(replaced, FOLDED_BYTES)
 
     @classmethod
     def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:

@@ -17,14 +17,23 @@ from dialects.support.diagnostics import violation
 
 
 def from_numpy(array: np.ndarray) -> DenseIntOrFPElementsAttr:
-    """A dense attribute with the array's dtype, shape and bytes."""
+    """A dense attribute with the array's dtype, shape and bytes, which are shared where they can be."""
     dtype = dtypes.of_numpy(array.dtype)
     if dtype is None or array.dtype.hasobject:
         known = ", ".join(d.name for d in dtypes.DTYPES)
         raise violation("constant dtype", given=array.dtype, expected=f"one of {known}")
     type_ = shapes.tensor_type(dtype.mlir, array.shape)
-    data = np.ascontiguousarray(array)
-    return DenseIntOrFPElementsAttr(type_, BytesAttr(data.tobytes()))  # pyright: ignore
+    return DenseIntOrFPElementsAttr(type_, BytesAttr(_bytes_of(array)))  # pyright: ignore
+
+
+def _bytes_of(array: np.ndarray) -> bytes:
+    """Those that the array is a view of, if it is a view of all of them in their order."""
+    owner: object = array
+    while isinstance(owner, np.ndarray):
+        owner = owner.base
+    if isinstance(owner, bytes) and len(owner) == array.nbytes and array.flags.c_contiguous:
+        return owner
+    return np.ascontiguousarray(array).tobytes()
 
 
 def to_numpy(attr: DenseIntOrFPElementsAttr) -> np.ndarray:

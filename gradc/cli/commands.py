@@ -64,12 +64,13 @@ def compile_to(
     stop_after: str | None,
     observer: Observer,
     tuner: Tuner | None,
+    external_data: bool,
 ) -> Compiled | None:
     """Compile, tell the remarks, and write the model, which is returned, or the IR."""
     if stop_after is None and emit == "onnx":
         found = _compiled(source, options, constants, observer, tuner)
         voice.tell(*found.remarks)
-        _write_model(found, output)
+        _write_model(found, output, external_data)
         return found
     module = load_bound(source, options, constants)
     voice.tell(*lower(module, options, observer, stop_after, tuner))
@@ -100,12 +101,19 @@ def _compiled(
         return compile_module(load(source, options.auto_pad_rule), options, constants, observer, tuner)
 
 
-def gradient_to(source: str, output: str, asked: Asked, options: Options, constants: str | None) -> Compiled:
+def gradient_to(
+    source: str,
+    output: str,
+    asked: Asked,
+    options: Options,
+    constants: str | None,
+    external_data: bool,
+) -> Compiled:
     """Differentiate and compile, tell the remarks, and write the model."""
     with progress.bar():
         found = gradient_of(load(source, options.auto_pad_rule), asked, options, constants)
     voice.tell(*found.remarks)
-    _write_model(found, output)
+    _write_model(found, output, external_data)
     return found
 
 
@@ -117,14 +125,24 @@ def load_bound(source: str, options: Options, constants: str | None) -> ModuleOp
     return module
 
 
-def _write_model(compiled: Compiled, output: str | None) -> None:
+def _write_model(compiled: Compiled, output: str | None, external_data: bool) -> None:
     assert output is not None
     if output != STDOUT:
-        compiled.save(output)
+        beside = compiled.save_as(output, external_data)
+        if beside and not external_data:
+            voice.tell(_put_beside(compiled.parts.weight_bytes, beside))
         return
-    if saving.weight_bytes(compiled.model) > saving.PROTO_LIMIT:
-        raise violation("a model with more than 2 GB of weights needs files", hint="-o OUT.onnx")
-    write_stdout(compiled.model.SerializeToString(deterministic=True))
+    if external_data or compiled.parts.weight_bytes > saving.PROTO_LIMIT:
+        raise violation(
+            "a model with external data, as with more than 2 GB of weights, needs files", hint="-o OUT.onnx"
+        )
+    for piece in compiled.parts.pieces():
+        write_stdout(piece)
+
+
+def _put_beside(weights: int, file: str) -> Diagnostic:
+    text = f"{' '.join(size(weights))} of weights are more than one ONNX file holds: they are external data"
+    return Diagnostic("remark", f"{text}, as with --external-data, in {file} beside the model")
 
 
 def write_arrays(output: str, arrays: Mapping[str, np.ndarray]) -> None:
@@ -175,9 +193,9 @@ def compile_json(compiled: Compiled, output: str | None, timing: Timing | None) 
 
 def describe_model(compiled: Compiled, output: str | None) -> str:
     """One line: the file, how many nodes and bytes, and what it runs on."""
-    target, count = compiled.options.resolved(), len(compiled.model.graph.node)
+    target, count = compiled.options.resolved(), len(compiled.proto.graph.node)
     nodes = "1 node" if count == 1 else f"{count:,} nodes"
-    written = " ".join(size(saving.model_bytes(compiled.model)))
+    written = " ".join(size(saving.model_bytes(compiled.parts)))
     where = "stdout" if output == STDOUT else output
     return f"{where}: {nodes}, {written}, opset {target.opset}, target {target.name}"
 

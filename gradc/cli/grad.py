@@ -9,7 +9,16 @@ import click
 
 from gradc.cli.completion import a_file
 from gradc.cli.help import Command, Word
-from gradc.cli.options import COMPILED_THREADS, LIMITS, QUIET, SOURCE, options_of, shapes_of, source_options
+from gradc.cli.options import (
+    COMPILED_THREADS,
+    EXTERNAL_DATA,
+    LIMITS,
+    QUIET,
+    SOURCE,
+    options_of,
+    shapes_of,
+    source_options,
+)
 from gradc.terminal import voice
 
 STATIC_SHAPE = "--static-shape"
@@ -94,6 +103,7 @@ def _gradient_options(command: Any) -> Any:
 @_gradient_options
 @source_options
 @COMPILED_THREADS
+@EXTERNAL_DATA
 @QUIET
 @LIMITS
 def grad(
@@ -102,6 +112,7 @@ def grad(
     constants: str | None,
     static_shapes: tuple[str, ...],
     keep_outputs: tuple[str, ...],
+    external_data: bool,
     **given: Any,
 ) -> None:
     """Write the gradient of the model IN, ONNX or any graph that can be compiled, as a model.
@@ -114,5 +125,5 @@ def grad(
     own = {field.name: given.pop(field.name) for field in fields(Asked) if field.name in given}
     shapes = shapes_of(static_shapes, STATIC_SHAPE, ",")
     asked = Asked(**own, static_shapes=shapes, keep_outputs=keep_outputs)
-    found = commands.gradient_to(source, output, asked, options_of(given), constants)
+    found = commands.gradient_to(source, output, asked, options_of(given), constants, external_data)
     voice.report(commands.describe_model(found, output))

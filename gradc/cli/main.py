@@ -24,6 +24,7 @@ from gradc.cli.options import (
     AS_JSON,
     AUTO_PAD_RULE,
     COMPILED_THREADS,
+    EXTERNAL_DATA,
     LIMITS,
     MEASURE_PEAK,
     QUIET,
@@ -109,6 +110,7 @@ def cli() -> None:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print what was compiled, as JSON.")
 @click.option("--drop-unused-inputs", is_flag=True, help="Leave out inputs of which the model reads nothing.")
+@EXTERNAL_DATA
 @tuning_options
 @QUIET
 @LIMITS
@@ -127,6 +129,7 @@ def compile_command(
     tune_budget: float,
     shapes: tuple[str, ...],
     constants: str | None,
+    external_data: bool,
     **given: Any,
 ) -> None:
     """Compile the graph IN (- for stdin) to ONNX."""
@@ -139,6 +142,8 @@ def compile_command(
         raise click.UsageError("--json is about a model that is written to a file: -o FILE.onnx.")
     if given["checked"] and (stop_after is not None or emit != "onnx"):
         raise click.UsageError("--checked is about a model, and IR is to be written.")
+    if external_data and (stop_after is not None or emit != "onnx"):
+        raise click.UsageError("--external-data is about a model, and IR is to be written.")
     tuning = Tuning(tune, tuning_file, tune_budget, shapes)
     tuning.request.check_shapes_are_used()
     options = tuning.options(given)
@@ -151,7 +156,9 @@ def compile_command(
     if timer:
         observers.add(timer)
     with tuning.tuner(options) as tuner:
-        found = commands.compile_to(source, output, options, constants, emit, stop_after, observers, tuner)
+        found = commands.compile_to(
+            source, output, options, constants, emit, stop_after, observers, tuner, external_data
+        )
     if as_json and found is not None:
         _print(commands.compile_json(found, output, timer))
         return

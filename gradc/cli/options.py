@@ -60,6 +60,12 @@ def _keep_quiet(context: click.Context, parameter: click.Parameter, given: bool)
         context.with_resource(voice.keeping_quiet())
 
 
+EXTERNAL_DATA = click.option(
+    "--external-data",
+    is_flag=True,
+    help="Weights in a file beside the model, as they are beyond 2 GB.",
+)
+
 QUIET = click.option(
     "-q",
     "--quiet",

@@ -32,6 +32,7 @@ from gradc.model.tensors import input_infos, optional_infos, output_infos
 
 if TYPE_CHECKING:
     from gradc.model.exporter import ModelProto
+    from gradc.model.parts import ModelParts
     from gradc.runtime.session import Ep, Session
 
 
@@ -39,7 +40,9 @@ if TYPE_CHECKING:
 class Compiled:
     """A compiled graph: `model` is the ONNX model, `remarks` what the reader should know."""
 
-    model: ModelProto
+    parts: ModelParts
+    """The model, with its weights beside it, as it was compiled."""
+
     remarks: tuple[Diagnostic, ...]
     source: ModuleOp
     """The source module with constants bound: what the model means."""
@@ -56,9 +59,24 @@ class Compiled:
     """For a gradient: the name of what is differentiated -> that of the input that weighs it."""
 
     @cached_property
+    def model(self) -> ModelProto:
+        """The model as one message, with a copy of the weights; what is changed in it is saved and run."""
+        return self.parts.whole()
+
+    @property
+    def _now(self) -> ModelParts | ModelProto:
+        """The model, which somebody may have changed since it was first asked for."""
+        return self.__dict__.get("model", self.parts)
+
+    @property
+    def proto(self) -> ModelProto:
+        """The model, whose weights may have no content."""
+        return self.__dict__.get("model", self.parts.proto)
+
+    @cached_property
     def inputs(self) -> tuple[TensorInfo, ...]:
         """Name, dtype and shape of each input, in order."""
-        return tuple(input_infos(self.model))
+        return tuple(input_infos(self.proto))
 
     @cached_property
     def optional_inputs(self) -> tuple[TensorInfo, ...]:
@@ -67,7 +85,7 @@ class Compiled:
 
     @cached_property
     def outputs(self) -> tuple[TensorInfo, ...]:
-        return tuple(output_infos(self.model))
+        return tuple(output_infos(self.proto))
 
     @cached_property
     def dropped_inputs(self) -> tuple[str, ...]:
@@ -76,12 +94,18 @@ class Compiled:
         names = entry.input_names(entry.entry_function(self.source))
         return tuple(name for name in names if name not in kept)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model, whole or not at all; weights beyond 2 GB go to a `.data` file beside it."""
+    def save(self, path: str | os.PathLike[str], external_data: bool = False) -> None:
+        """Write the model, whole or not at all; weights beyond 2 GB, and with `external_data` all that are
+        not small, go to a `.data` file beside it."""
+        self.save_as(path, external_data)
+
+    def save_as(self, path: str | os.PathLike[str], external_data: bool) -> str:
+        """`save`, and the name of the file beside the model, '' where there is none."""
         from gradc.model.saving import save_model
 
+        limit = {"limit": 0} if arguments.flag("external_data", external_data) else {}
         with self._blamed_on_edits():
-            save_model(self.model, arguments.path("path", path))
+            return save_model(self._now, arguments.path("path", path), **limit)
 
     def run(
         self,
@@ -130,13 +154,13 @@ class Compiled:
             recipe = Recipe(SESSION, "onnxruntime, which refuses the model", options=options, ep=provider)
             written = crash.reproducer(recipe, lambda: whole(self.module))
             with self._blamed_on_edits(), written, blamed_on_nodes(self.module):
-                self._sessions[key] = Session(self.model, ep=provider, threads=count, sizes=self._sizes)
+                self._sessions[key] = Session(self._now, ep=provider, threads=count, sizes=self._sizes)
         return self._sessions[key]
 
     def __repr__(self) -> str:
         edge = f"{', '.join(map(str, self.inputs))} -> {', '.join(map(str, self.outputs))}"
         target = self.options.resolved()
-        count = len(self.model.graph.node)
+        count = len(self.proto.graph.node)
         nodes = "1 node" if count == 1 else f"{count} nodes"
         return f"<gradc.Compiled {edge}; {nodes}, {target.name}, opset {target.opset}>"
 
@@ -148,14 +172,15 @@ class Compiled:
     def __getstate__(self) -> dict[str, Any]:
         """What it takes to be the same elsewhere: sessions are made anew there."""
         state = {entry.name: getattr(self, entry.name) for entry in fields(self)}
-        return state | {"source": flat(self.source), "module": flat(self.module)}
+        changed = {"model": self.model} if "model" in self.__dict__ else {}
+        return state | changed | {"source": flat(self.source), "module": flat(self.module)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         modules = {name: restored(state[name]) for name in ("source", "module")}
         self.__dict__.update(state | modules)
 
     def _blamed_on_edits(self) -> AbstractContextManager[None]:
-        return blamed_on_edits(self.model, self.module, self.options.resolved().opset)
+        return blamed_on_edits(self.__dict__.get("model"), self.module, self.options.resolved().opset)
 
     @cached_property
     def _sizes(self) -> RunTimeSizes:

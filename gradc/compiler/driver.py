@@ -170,7 +170,7 @@ def compile_module(
     tuner: Tuner | None = None,
 ) -> Compiled:
     """`compile` for a module that is ours to change."""
-    from gradc.model.exporter import export
+    from gradc.model.exporter import export_parts
 
     options = with_opset(options, module)
     if constants is not None:
@@ -186,12 +186,12 @@ def compile_module(
     again = f"gradc compile --target {target.name} --opset {target.opset} THIS_FILE -o model.onnx"
     recipe = Recipe(MODEL, "the exporter", options=asdict(options))
     with crash.reproducer(recipe, lambda: whole(module), again):
-        model = export(
+        parts = export_parts(
             module,
             opset=target.opset,
             metadata=_own(source) | {"gradc.pipeline": options.pipeline} | metadata(source),
         )
-    return Compiled(model, remarks, source, module, options)
+    return Compiled(parts, remarks, source, module, options)
 
 
 def _own(source: ModuleOp) -> dict[str, str]:

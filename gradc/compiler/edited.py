@@ -16,14 +16,17 @@ if TYPE_CHECKING:
 
 
 @contextlib.contextmanager
-def blamed_on_edits(model: ModelProto, module: ModuleOp, opset: int) -> Iterator[None]:
-    """An exception of what reads the model, as a GradcError where it is not what the module is written as."""
+def blamed_on_edits(model: ModelProto | None, module: ModuleOp, opset: int) -> Iterator[None]:
+    """An exception of what reads the model, as a GradcError where it is not what the module is written as.
+
+    The model is None where nobody has had it.
+    """
     try:
         yield
     except GradcError:
         raise
     except Exception as error:
-        if not _is_edited(model, module, opset):
+        if model is None or not _is_edited(model, module, opset):
             raise
         cause = error.__cause__ if isinstance(error.__cause__, Exception) else error
         what = f"model was changed after it was compiled, and is no good any more: {one_line(cause)}"

@@ -30,7 +30,7 @@ def of_compiled(
         "threads": target.threads,
         "inputs": [_info(info) for info in compiled.inputs],
         "outputs": [_info(info) for info in compiled.outputs],
-        "nodes": dict(Counter(node.op_type for node in compiled.model.graph.node).most_common()),
+        "nodes": dict(Counter(node.op_type for node in compiled.proto.graph.node).most_common()),
         "strategies": _strategies(compiled),
         "remarks": [remark.as_data() for remark in compiled.remarks],
         "passes": None if passes is None else [{"name": name, "seconds": s} for name, s in passes],

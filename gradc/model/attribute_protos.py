@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import onnx
 from onnx import AttributeProto, SparseTensorProto, TensorProto, TypeProto
 from xdsl.dialects.builtin import (
@@ -51,17 +50,23 @@ def _element_type(type_: Attribute) -> int:
     return onnx_number(dtype.name)
 
 
-def fill_tensor(tensor: TensorProto, array: np.ndarray) -> None:
-    """Give a tensor an array's type, shape and bytes.
+def raw_data(value: DenseIntOrFPElementsAttr) -> tuple[int, bytes]:
+    """The TensorProto.DataType and the raw_data of a constant: its own bytes wherever they can be.
 
     ONNX's raw_data is little-endian, as numpy is on every host that we run on.
     """
+    array = dense.to_numpy(value)
     dtype = dtypes.of_numpy(array.dtype)
     assert dtype is not None, f"no ONNX type for {array.dtype}"
-    tensor.data_type = onnx_number(dtype.name)
-    tensor.dims.extend(array.shape)
-    packed = onnx.numpy_helper.from_array(array).raw_data if dtype.name in _PACKED else None
-    tensor.raw_data = array.tobytes() if packed is None else packed
+    number, own = onnx_number(dtype.name), value.data.data
+    if dtype.name in _PACKED:
+        return number, onnx.numpy_helper.from_array(array).raw_data
+    return number, own if array.nbytes == len(own) and dtype.name != "boolean" else array.tobytes()
+
+
+def _fill_dense(tensor: TensorProto, value: DenseIntOrFPElementsAttr) -> None:
+    tensor.data_type, tensor.raw_data = raw_data(value)
+    tensor.dims.extend(value.type.get_shape())
 
 
 _PACKED = ("s2", "u2", "s4", "u4", "f4_e2m1", "f6_e2m3", "f6_e3m2")
@@ -142,11 +147,11 @@ def _fill_tensor(tensor: TensorProto, value: Attribute) -> None:
         tensor.string_data.extend(map(text_bytes, value.values))
         return
     assert isinstance(value, DenseIntOrFPElementsAttr), value
-    fill_tensor(tensor, dense.to_numpy(value))
+    _fill_dense(tensor, value)
 
 
 def _fill_sparse(tensor: SparseTensorProto, value: Attribute) -> None:
     assert isinstance(value, SparseTensorAttr), value
     tensor.dims.extend(value.type.get_shape())
-    fill_tensor(tensor.values, dense.to_numpy(value.values))
-    fill_tensor(tensor.indices, dense.to_numpy(value.indices))
+    _fill_dense(tensor.values, value.values)
+    _fill_dense(tensor.indices, value.indices)

@@ -20,7 +20,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 import onnx
 from onnx import AttributeProto, GraphProto, ModelProto, TensorProto, ValueInfoProto
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, SSAValue, Use
 
@@ -31,13 +31,14 @@ from dialects.onnx.node import NodeOp, kind_of_attribute
 from dialects.onnx.ops import ConstantOp
 from dialects.onnx.opsets import ATTRIBUTES_BEFORE
 from dialects.onnx.types import UnknownType
-from dialects.support import dense, entry, shapes
+from dialects.support import entry, shapes
 from dialects.support.diagnostics import UnsupportedError, error_at, name_of, position_of, printable
 from dialects.support.names import name_of_value
 from dialects.support.spelling import option
-from gradc.model.attribute_protos import fill_attribute, fill_tensor, type_proto
+from gradc.model.attribute_protos import fill_attribute, raw_data, type_proto
 from gradc.model.exported_domains import Domains
-from gradc.model.saving import weight_bytes, without_weights
+from gradc.model.parts import KEPT_BYTES, ModelParts, parts_of
+from gradc.model.saving import weight_bytes
 
 __all__ = ["ModelProto", "TensorProto", "ValueInfoProto", "check", "export", "identity_model", "newest_opset"]
 
@@ -51,7 +52,12 @@ def newest_opset() -> int:
 
 
 def export(module: ModuleOp, *, opset: int, metadata: Mapping[str, str]) -> ModelProto:
-    """The module's one function as a model.
+    """The module's one function as a model; see `export_parts`."""
+    return export_parts(module, opset=opset, metadata=metadata).whole()
+
+
+def export_parts(module: ModuleOp, *, opset: int, metadata: Mapping[str, str]) -> ModelParts:
+    """The module's one function as a model whose weights are the bytes that the module holds.
 
     Every op is of the onnx dialect. Raises UnsupportedError at an op that the opset does not have in
     this form.
@@ -68,9 +74,10 @@ def export(module: ModuleOp, *, opset: int, metadata: Mapping[str, str]) -> Mode
     model.opset_import.extend(builder.domains.imports())
     for key, value in sorted(metadata.items()):
         model.metadata_props.add(key=key, value=value)
+    parts = ModelParts(model, builder.weights)
     with builder.domains.set_aside(model):
-        check(model)
-    return model
+        check(parts)
+    return parts
 
 
 def identity_model(opset: int) -> bytes:
@@ -83,15 +90,17 @@ def identity_model(opset: int) -> bytes:
     return model.SerializeToString()
 
 
-def check(model: ModelProto, limit: int = CHECKED_BYTES) -> None:
+def check(model: ModelProto | ModelParts, limit: int = CHECKED_BYTES) -> None:
     """Assert that onnx's checker and its strict shape inference accept the model.
 
-    Of a model with more than `limit` bytes of weights a stand-in is checked, in which the larger
-    weights are inputs of the same type.
+    Of a model in parts, or with more than `limit` bytes of weights, a stand-in is checked, in which the
+    larger weights are inputs of the same type.
     """
-    checked = _with_weights_as_inputs(model, limit)
+    if isinstance(model, ModelProto) and weight_bytes(model) > limit:
+        model = parts_of(model)
+    checked = _with_weights_as_inputs(model) if isinstance(model, ModelParts) else model
     try:
-        if all(map(_has_rank, (*model.graph.input, *model.graph.output))):
+        if all(map(_has_rank, (*checked.graph.input, *checked.graph.output))):
             onnx.checker.check_model(checked)  # wants a rank at the edge, which runtimes do without
         onnx.shape_inference.infer_shapes(checked, check_type=True, strict_mode=True, data_prop=True)
     except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
@@ -102,16 +111,22 @@ def _has_rank(info: ValueInfoProto) -> bool:
     return not info.type.HasField("tensor_type") or info.type.tensor_type.HasField("shape")
 
 
-def _with_weights_as_inputs(model: ModelProto, limit: int) -> ModelProto:
-    if weight_bytes(model) <= limit:
-        return model
-    copy = without_weights(model)
-    for tensor in model.graph.initializer:
-        if len(tensor.raw_data) <= limit // 1024:
+def _with_weights_as_inputs(parts: ModelParts) -> ModelProto:
+    if not parts.weights:
+        return parts.proto
+    copy = ModelProto()
+    copy.CopyFrom(parts.proto)
+    tensors = list(copy.graph.initializer)
+    copy.graph.ClearField("initializer")
+    inputs = {value.name for value in copy.graph.input}
+    for tensor in tensors:
+        if tensor.name not in parts.weights:
             copy.graph.initializer.append(tensor)
-        else:
-            info = onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims)
-            copy.graph.input.append(info)
+            continue
+        if tensor.name in inputs:  # of which it is the default
+            continue
+        info = onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims)
+        copy.graph.input.append(info)
     return copy
 
 
@@ -156,6 +171,7 @@ class _GraphBuilder:
         self.domains = Domains(opset)
         self.main = graph
         self.graph = graph
+        self.weights: dict[str, bytes] = {}
         self.waiting: list[tuple[GraphProto, Block]] = []
         graph.name = function.sym_name.data
 
@@ -208,7 +224,7 @@ class _GraphBuilder:
             graph.input.append(_value_info(name, value))
         if graph is self.main:
             for name, value in entry.defaults(self.function).items():
-                fill_tensor(graph.initializer.add(name=name), dense.to_numpy(value))
+                self._put(name, value)
 
     def _add_initializer(self, op: ConstantOp) -> None:
         if all(map(self._is_attribute, op.results[0].uses)):
@@ -216,7 +232,18 @@ class _GraphBuilder:
         hint, source = name_of_value(op.results[0]), name_of(op)
         name = self.tensor_names.unique(hint or (f"{source}_const" if source else "const"))
         self.names[op.results[0]] = name
-        fill_tensor(self.graph.initializer.add(name=name), dense.to_numpy(op.value))
+        self._put(name, op.value)
+
+    def _put(self, name: str, value: DenseIntOrFPElementsAttr) -> None:
+        """An initializer; a large one, which is no part of the proto, in the main graph."""
+        dtype, content = raw_data(value)
+        large = len(content) > KEPT_BYTES
+        graph = self.main if large else self.graph
+        tensor = graph.initializer.add(name=name, data_type=dtype, dims=value.type.get_shape())
+        if large:
+            self.weights[name] = content
+        else:
+            tensor.raw_data = content
 
     def _add_node(self, op: OnnxOp | NodeOp, graph_outputs: Mapping[SSAValue, str]) -> None:
         domain, op_type = self._kind(op)

@@ -1,4 +1,4 @@
-"""What must hold of a file with a compiled model before a runtime opens it.
+"""Models from files: what must hold of one before a runtime opens it, and where its tensors' bytes are.
 
 A tensor of an ONNX model may lie in another file, which the model names. A model from a stranger could
 name any file of the machine; so each such name is held against the folder of the model first.
@@ -6,16 +6,21 @@ name any file of the machine; so each such name is held against the folder of th
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import BinaryIO
 
 from google.protobuf.message import DecodeError, Message
 from onnx import ModelProto, TensorProto
 
 from dialects.support.diagnostics import GradcError, violation
 from gradc.files.reading import opened, unreadable
+from gradc.model.cutting import Cut
+from gradc.model.wire import MalformedError
 
 LARGEST = 2**31 - 1
 """Bytes of a protobuf message."""
@@ -28,26 +33,83 @@ def checked_path(path: str | os.PathLike[str]) -> Path:
     model, and for external data that is missing, elsewhere, or shorter than the model says.
     """
     name, real = os.fspath(path), Path(os.path.realpath(path))
-    for tensor in _external_tensors(read_model(name)):
-        try:
-            _check(tensor, real.parent)
-        except GradcError as error:
-            message = error.diagnostic.message
-            raise violation(f'cannot load {name}: tensor "{tensor.name}": {message}') from None
+    with stored_model(name) as (model, data):
+        for tensor in _external_tensors(model):
+            if data.is_own(tensor):
+                continue
+            try:
+                external_range(tensor, real.parent)
+            except GradcError as error:
+                message = error.diagnostic.message
+                raise violation(f'cannot load {name}: tensor "{tensor.name}": {message}') from None
     return real
 
 
-def read_model(name: str) -> ModelProto:
-    """The model of a file; what lies in others is not read. Raises GradcError."""
-    try:
-        with opened(name, regular=True) as file:
-            if os.fstat(file.fileno()).st_size > LARGEST:
+@dataclass(frozen=True)
+class TensorData:
+    """The bytes of tensors that are not in the message of their model.
+
+    They are in a file of the model's folder, or in that of the model itself, where `own` is as long as it
+    is open; the location of these is `token`.
+    """
+
+    folder: Path | None = None
+    own: BinaryIO | None = None
+    token: str = ""
+
+    def is_own(self, tensor: TensorProto) -> bool:
+        return bool(self.token) and any(entry.value == self.token for entry in tensor.external_data)
+
+    def read(self, tensor: TensorProto, expected: int) -> bytes:
+        """The bytes of a tensor, of which there have to be so many. Raises GradcError."""
+        if self.own is not None and self.is_own(tensor):
+            given = {entry.key: int(entry.value) for entry in tensor.external_data if entry.key != "location"}
+            _check_length("bytes of a tensor", given["length"], expected)
+            return _read(self.own, given["offset"], expected)
+        if self.folder is None:
+            hint = "give the path of the model's file"
+            raise violation("external data of a model that is no file", hint=hint)
+        path, offset, length = external_range(tensor, self.folder)
+        if length is not None:
+            _check_length("length of external data", length, expected)
+        with open(path, "rb") as file:
+            return _read(file, offset, expected)
+
+
+def _check_length(what: str, given: int, expected: int) -> None:
+    if given != expected:
+        raise violation(what, given=given, expected=expected)
+
+
+def _read(file: BinaryIO, offset: int, length: int) -> bytes:
+    """Not mapped: a file that is cut short meanwhile would end the process."""
+    there = os.fstat(file.fileno()).st_size - offset
+    _check_length("bytes of a tensor", min(there, length), length)
+    file.seek(offset)
+    data = file.read(length)
+    _check_length("bytes of a tensor", len(data), length)
+    return data
+
+
+@contextlib.contextmanager
+def stored_model(name: str) -> Iterator[tuple[ModelProto, TensorData]]:
+    """The model of a file, and the bytes of its large tensors, which are read when they are asked for.
+
+    Raises GradcError.
+    """
+    with contextlib.ExitStack() as stack:
+        try:
+            file = stack.enter_context(opened(name, regular=True))
+            size = os.fstat(file.fileno()).st_size
+            if size > LARGEST:
                 raise violation(f"cannot load {name}: it is larger than the 2 GiB that a model can have")
-            return ModelProto.FromString(file.read())
-    except OSError as error:
-        raise unreadable(name, error) from error
-    except DecodeError:
-        raise violation(f"cannot load {name}: it is not an ONNX model") from None
+            cut = Cut(file)
+            model = cut.model(size)
+        except OSError as error:
+            raise unreadable(name, error) from error
+        except (DecodeError, MalformedError):
+            raise violation(f"cannot load {name}: it is not an ONNX model") from None
+        yield model, TensorData(Path(os.path.realpath(name)).parent, file, cut.token)
 
 
 def _external_tensors(message: Message) -> Iterator[TensorProto]:
@@ -62,10 +124,6 @@ def _external_tensors(message: Message) -> Iterator[TensorProto]:
         for field, value in part.ListFields():
             if field.type == field.TYPE_MESSAGE:
                 pending += [value] if isinstance(value, Message) else value
-
-
-def _check(tensor: TensorProto, folder: Path) -> None:
-    external_range(tensor, folder)
 
 
 def external_range(tensor: TensorProto, folder: Path) -> tuple[Path, int, int | None]:

@@ -6,11 +6,12 @@ import hashlib
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from dialects.support.diagnostics import violation
 from gradc.files.atomic import draft, sweep
-from gradc.files.writing import StrPath, is_special, refusals_of, write_whole
+from gradc.files.writing import StrPath, is_special, refusals_of, whole_file, write_whole
+from gradc.model.parts import ModelParts, parts_of
 
 if TYPE_CHECKING:
     from onnx import ModelProto, TensorProto
@@ -18,11 +19,6 @@ if TYPE_CHECKING:
 PROTO_LIMIT = 2**31 - 2**26
 """Bytes of weights up to which a model is one file. A protobuf message ends at 2 GiB; the slack is
 for everything that is not a weight."""
-
-
-KEPT_BYTES = 1024
-"""Initializers up to this size stay in the model file: shape inference reads them."""
-
 
 PAGE = 4096
 """Alignment of external tensors, in bytes: what a runtime needs to map them into memory."""
@@ -32,14 +28,15 @@ def weight_bytes(model: ModelProto) -> int:
     return sum(len(tensor.raw_data) for tensor in model.graph.initializer)
 
 
-def model_bytes(model: ModelProto) -> int:
-    """What a model takes on disk; one message cannot hold more than 2 GB of weights, nor count them."""
-    weights = weight_bytes(model)
-    return model.ByteSize() if weights <= PROTO_LIMIT else weights
+def model_bytes(parts: ModelParts) -> int:
+    """What a model takes on disk; with weights beyond one message, these."""
+    return parts.size if parts.weight_bytes <= PROTO_LIMIT else parts.weight_bytes
 
 
-def save_model(model: ModelProto, path: StrPath, limit: int = PROTO_LIMIT) -> None:
+def save_model(model: ModelProto | ModelParts, path: StrPath, limit: int = PROTO_LIMIT) -> str:
     """Write a model; above `limit` bytes of weights these go to `<path>.<digest>.data` beside it.
+
+    Returns the name of that file, '' where there is none.
 
     The data file is called after its content, so that no model ever stands beside data of another
     one: the new data comes first, then the model takes the place of the former one, then the former
@@ -47,21 +44,33 @@ def save_model(model: ModelProto, path: StrPath, limit: int = PROTO_LIMIT) -> No
     and the next write to `path` removes it. Raises GradcError naming the path; then the former files
     are as they were.
     """
-    small = weight_bytes(model) <= limit
-    if not small and is_special(path):
-        raise violation(f"cannot write {os.fspath(path)}: weights beyond 2 GB need a second file beside it")
+    weights = model.weight_bytes if isinstance(model, ModelParts) else weight_bytes(model)
+    if weights > limit and is_special(path):
+        raise violation(f"cannot write {os.fspath(path)}: external data needs a second file beside it")
     with refusals_of(path) as target:
-        kept = "" if small else _save_pair(model, target)
-        if small:
-            write_whole(path, model.SerializeToString(deterministic=True))
+        kept = ""
+        if weights > limit:
+            kept = _save_pair(model if isinstance(model, ModelParts) else parts_of(model), target)
+        else:
+            _save_whole(model, path)
         sweep(target.parent, _data_names(target), kept)
+        return kept
+
+
+def _save_whole(model: ModelProto | ModelParts, path: StrPath) -> None:
+    if not isinstance(model, ModelParts):
+        write_whole(path, model.SerializeToString(deterministic=True))
+        return
+    with whole_file(path) as file:
+        for piece in model.pieces():
+            file.write(piece)
 
 
 def _data_names(model: Path) -> re.Pattern[str]:
     return re.compile(re.escape(model.name) + r"\.[0-9a-f]{16}\.data")
 
 
-def _save_pair(model: ModelProto, target: Path) -> str:
+def _save_pair(model: ModelParts, target: Path) -> str:
     """Write a model and its data; the data file's name."""
     with draft(target.parent) as data, draft(target.parent) as file:
         slim, location = _externalised(model, data.file, target.name)
@@ -78,34 +87,30 @@ def _save_pair(model: ModelProto, target: Path) -> str:
     return location
 
 
-def _externalised(model: ModelProto, data: BinaryIO, name: str) -> tuple[ModelProto, str]:
+def _externalised(model: ModelParts, data: BinaryIO, name: str) -> tuple[ModelProto, str]:
     """A model whose larger initializers point into `data`, which is written here, and the name that
     `data` must get beside the model called `name`."""
-    slim, large = split_weights(model)
-    digest, size, ends = hashlib.sha256(), 0, []
-    for _, tensor in large:
-        for part in (b"\0" * (-size % PAGE), tensor.raw_data):
+    slim, large = with_pointers(model)
+    digest, size, places = hashlib.sha256(), 0, []
+    for tensor in large:
+        content = model.weights[tensor.name]
+        start = size + -size % PAGE
+        for part in (b"\0" * (start - size), content):
             data.write(part)
             digest.update(part)
-            size += len(part)
-        ends.append(size)
+        size = start + len(content)
+        places.append((start, len(content)))
     location = f"{name}.{digest.hexdigest()[:16]}.data"
-    for (pointer, tensor), end in zip(large, ends, strict=True):
-        length = len(tensor.raw_data)
-        point(pointer, location, end - length, length)
+    for tensor, (start, length) in zip(large, places, strict=True):
+        point(tensor, location, start, length)
     return slim, location
 
 
-def split_weights(model: ModelProto) -> tuple[ModelProto, list[tuple[TensorProto, TensorProto]]]:
-    """A copy of a model whose larger initializers have no content, and these, each beside its original."""
-    slim, large = without_weights(model), []
-    for tensor in model.graph.initializer:
-        if len(tensor.raw_data) <= KEPT_BYTES:
-            slim.graph.initializer.append(tensor)
-            continue
-        empty = slim.graph.initializer.add(name=tensor.name, data_type=tensor.data_type, dims=tensor.dims)
-        large.append((empty, tensor))
-    return slim, large
+def with_pointers(model: ModelParts) -> tuple[ModelProto, list[TensorProto]]:
+    """A copy of the proto of a model in parts, and its initializers that have to point to their content."""
+    slim = type(model.proto)()
+    slim.CopyFrom(model.proto)
+    return slim, [tensor for tensor in slim.graph.initializer if tensor.name in model.weights]
 
 
 def point(tensor: TensorProto, location: str, offset: int, length: int) -> None:
@@ -113,24 +118,3 @@ def point(tensor: TensorProto, location: str, offset: int, length: int) -> None:
     tensor.data_location = tensor.EXTERNAL
     for key, value in {"location": location, "offset": offset, "length": length}.items():
         tensor.external_data.add(key=key, value=str(value))
-
-
-def without_weights(model: ModelProto) -> ModelProto:
-    """A copy without initializers. They must not be copied first and then dropped: protobuf copies
-    some messages by serialising them, which ends at 2 GiB."""
-    copy = type(model)()
-    _copy_fields(model, copy, left_out="graph")
-    _copy_fields(model.graph, copy.graph, left_out="initializer")
-    return copy
-
-
-def _copy_fields(source: Any, target: Any, left_out: str) -> None:
-    for field, value in source.ListFields():
-        if field.name == left_out:
-            continue
-        if hasattr(value, "extend"):
-            getattr(target, field.name).extend(value)
-        elif hasattr(value, "CopyFrom"):
-            getattr(target, field.name).CopyFrom(value)
-        else:
-            setattr(target, field.name, value)

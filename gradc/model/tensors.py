@@ -44,12 +44,12 @@ def output_infos(model: ModelProto) -> list[TensorInfo]:
     return [_info(value) for value in model.graph.output]
 
 
-def weight(tensor: TensorProto) -> tuple[TensorInfo, np.ndarray]:
-    """An initializer of a model that gradc wrote, and its content."""
+def weight(tensor: TensorProto, content: bytes) -> tuple[TensorInfo, np.ndarray]:
+    """An initializer of a model that gradc wrote, and the array of its content."""
     dtype = dtypes.by_number(tensor.data_type)
     assert dtype is not None
     info = TensorInfo(tensor.name, dtype.name, tuple(tensor.dims))
-    return info, np.frombuffer(tensor.raw_data, dtype.numpy).reshape(tensor.dims)
+    return info, np.frombuffer(content, dtype.numpy).reshape(tensor.dims)
 
 
 def _info(value: ValueInfoProto) -> TensorInfo:

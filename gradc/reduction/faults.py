@@ -21,7 +21,7 @@ from gradc.faults.recipes import PASSES, Recipe
 from gradc.files.writing import write_whole
 from gradc.graph.printing import whole
 from gradc.insight.verify_ops import verify
-from gradc.model.exporter import export
+from gradc.model.exporter import export_parts
 from gradc.reduction.replay import fault_of
 
 PLACE = "{}"
@@ -82,8 +82,8 @@ class Mismatch:
         fault = fault_of(module, Recipe(PASSES, "", pipeline=self.options.pipeline))
         if fault is not None:
             raise fault.error
-        model = export(module, opset=self.options.resolved().opset, metadata={})
-        compiled = Compiled(model, (), source, module, self.options)
+        parts = export_parts(module, opset=self.options.resolved().opset, metadata={})
+        compiled = Compiled(parts, (), source, module, self.options)
         inputs = random_inputs(source, self.seed)
         return verify(compiled, inputs, compiled.session(self.ep).run(inputs), ep=self.ep)
 

@@ -124,7 +124,7 @@ def _apply(pass_: ModulePass, module: ModuleOp) -> None:
 
 def _repeat(module: ModuleOp, recipe: Recipe) -> None:
     """The last step of a recipe, after the passes."""
-    from gradc.model.exporter import export
+    from gradc.model.exporter import export_parts
     from gradc.runtime.session import Session
 
     options = options_of(recipe)
@@ -132,7 +132,7 @@ def _repeat(module: ModuleOp, recipe: Recipe) -> None:
         tuner = TuningRequest(tune=recipe.tune).tuner(options.resolved(), store=Forgetful())
         choose(module, options, tuner)
         return
-    model = export(module, opset=options.resolved().opset, metadata={})
+    model = export_parts(module, opset=options.resolved().opset, metadata={})
     if recipe.stage == SESSION:
         Session(model, ep=recipe.ep, threads=options.threads)  # pyright: ignore[reportArgumentType]
 

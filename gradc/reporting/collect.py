@@ -196,5 +196,5 @@ def nodes_by_kind(module: ModuleOp) -> Mapping[str, int]:
 
 
 def _model(compiled: Compiled) -> Model:
-    weights, size = saving.weight_bytes(compiled.model), saving.model_bytes(compiled.model)
+    weights, size = compiled.parts.weight_bytes, saving.model_bytes(compiled.parts)
     return Model(compiled.inputs, compiled.outputs, nodes_by_kind(compiled.module), size, weights)

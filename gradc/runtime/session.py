@@ -31,6 +31,7 @@ from gradc.base.extras import install
 from gradc.files import writing
 from gradc.graph.tensors import TensorInfo, checked_inputs
 from gradc.model import saving
+from gradc.model.parts import ModelParts, parts_of
 from gradc.model.tensors import dtype_of_runtime, input_infos, onnx_number, output_infos, weight
 from passes import kernels
 from passes.kernels.target import DEFAULT_OPSET, check_threads
@@ -132,7 +133,7 @@ class Session:
 
     def __init__(
         self,
-        model: ModelProto | writing.StrPath,
+        model: ModelProto | ModelParts | writing.StrPath,
         *,
         ep: Ep | None = None,
         threads: int | None = None,
@@ -329,7 +330,11 @@ def _options(runtime: Any, threads: int | None) -> Any:
 
 
 def _load(
-    runtime: Any, model: ModelProto | writing.StrPath, options: Any, provider: str, kept: dict[str, Any]
+    runtime: Any,
+    model: ModelProto | ModelParts | writing.StrPath,
+    options: Any,
+    provider: str,
+    kept: dict[str, Any],
 ) -> Any:
     make = functools.partial(_make_session, runtime, options=options, provider=provider)
     if isinstance(model, str | os.PathLike):
@@ -351,15 +356,20 @@ def _source_of(path: Path) -> str | bytes:
     return str(path)
 
 
-def _serialised(runtime: Any, model: ModelProto, options: Any, kept: dict[str, Any]) -> bytes:
+def _serialised(runtime: Any, model: ModelProto | ModelParts, options: Any, kept: dict[str, Any]) -> bytes:
     """The bytes of a model. Weights beyond what one message holds are handed over in memory: `kept`
     holds them, which must live as long as the session."""
-    if saving.weight_bytes(model) <= saving.PROTO_LIMIT:
-        return model.SerializeToString()
-    slim, large = saving.split_weights(model)
-    for pointer, tensor in large:
-        saving.point(pointer, "memory", 0, len(tensor.raw_data))
-        kept[tensor.name] = _ort_value(runtime, *weight(tensor))
+    if not isinstance(model, ModelParts):
+        if saving.weight_bytes(model) <= saving.PROTO_LIMIT:
+            return model.SerializeToString()
+        model = parts_of(model)
+    if model.weight_bytes <= saving.PROTO_LIMIT:
+        return b"".join(model.pieces())
+    slim, large = saving.with_pointers(model)
+    for tensor in large:
+        content = model.weights[tensor.name]
+        saving.point(tensor, "memory", 0, len(content))
+        kept[tensor.name] = _ort_value(runtime, *weight(tensor, content))
     options.add_external_initializers(list(kept), list(kept.values()))
     return slim.SerializeToString()
 

@@ -184,7 +184,9 @@ class TestOtherSteps:
         right = exporter.check
 
         def check(model):
-            if any(a.name == "dilations" and max(a.ints) > 1 for n in model.graph.node for a in n.attribute):
+            if any(
+                a.name == "dilations" and max(a.ints) > 1 for n in model.proto.graph.node for a in n.attribute
+            ):
                 raise AssertionError("the exported model is not valid")
             right(model)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any
 
 from onnx import ModelProto
@@ -11,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from gradc.graph.checks import check_graph
 from gradc.importers.onnx.read import module_of
-from gradc.model.foreign import read_model
+from gradc.model.foreign import TensorData, stored_model
 
 
 def import_onnx(source: str | os.PathLike[str] | ModelProto) -> ModuleOp:
@@ -22,9 +21,10 @@ def import_onnx(source: str | os.PathLike[str] | ModelProto) -> ModuleOp:
     and what no class of the dialect holds is an `onnx.Node`. Raises GradcError, which names the nodes.
     """
     if isinstance(source, ModelProto):
-        return _verified(module_of(source, None))
-    model = read_model(os.fspath(source))
-    return _verified(module_of(model, Path(os.path.realpath(source)).parent))
+        return _verified(module_of(source, TensorData()))
+    with stored_model(os.fspath(source)) as (model, data):
+        module = module_of(model, data)
+    return _verified(module)
 
 
 def is_model(source: Any) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 from onnx import AttributeProto, GraphProto, NodeProto
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, FloatAttr, IntegerAttr, f32, i64
@@ -16,6 +15,7 @@ from dialects.support.attributes import int_attribute, ints_attribute
 from dialects.support.diagnostics import nearest, violation
 from gradc.importers.onnx.types import check_text, element_type, type_of
 from gradc.importers.onnx.weights import sparse_attribute, tensor_attribute
+from gradc.model.foreign import TensorData
 
 Bindings = Mapping[str, AttributeProto]
 """The attributes of a call, to which the nodes of a function refer by name."""
@@ -41,7 +41,7 @@ def attributes_of(node: NodeProto, bindings: Bindings) -> dict[str, AttributePro
     return found
 
 
-def values_of(protos: Mapping[str, AttributeProto], folder: Path | None) -> dict[str, Attribute]:
+def values_of(protos: Mapping[str, AttributeProto], data: TensorData) -> dict[str, Attribute]:
     """Those that are no graphs."""
     found = {}
     for name, proto in protos.items():
@@ -49,7 +49,7 @@ def values_of(protos: Mapping[str, AttributeProto], folder: Path | None) -> dict
         if kind == "GRAPHS":
             raise violation(f"attribute {name}", given="a list of graphs", expected="one graph each")
         if kind != "GRAPH":
-            found[name] = _value(name, kind, proto, folder)
+            found[name] = _value(name, kind, proto, data)
     return found
 
 
@@ -102,7 +102,7 @@ def _kind(proto: AttributeProto) -> str:
     return found
 
 
-def _value(name: str, kind: str, proto: AttributeProto, folder: Path | None) -> Attribute:
+def _value(name: str, kind: str, proto: AttributeProto, data: TensorData) -> Attribute:
     match kind:
         case "INT":
             return int_attribute(proto.i)
@@ -117,13 +117,13 @@ def _value(name: str, kind: str, proto: AttributeProto, folder: Path | None) -> 
         case "STRINGS":
             return ArrayAttr(map(text_attribute, proto.strings))
         case "TENSOR":
-            return tensor_attribute(proto.t, folder)
+            return tensor_attribute(proto.t, data)
         case "TENSORS":
-            return ArrayAttr(tensor_attribute(tensor, folder) for tensor in proto.tensors)
+            return ArrayAttr(tensor_attribute(tensor, data) for tensor in proto.tensors)
         case "SPARSE_TENSOR":
-            return sparse_attribute(proto.sparse_tensor, folder)
+            return sparse_attribute(proto.sparse_tensor, data)
         case "SPARSE_TENSORS":
-            return ArrayAttr(sparse_attribute(tensor, folder) for tensor in proto.sparse_tensors)
+            return ArrayAttr(sparse_attribute(tensor, data) for tensor in proto.sparse_tensors)
         case "TYPE_PROTO":
             return type_of(proto.tp)
         case "TYPE_PROTOS":

@@ -41,17 +41,26 @@ def ordered(nodes: Sequence[NodeProto]) -> list[tuple[int, NodeProto]]:
 
 
 def _reads(node: NodeProto) -> Iterator[str]:
-    """The names that a node reads, those within its graphs among them."""
-    waiting: list[NodeProto | GraphProto] = [node]
+    """The names that a node reads, those within its graphs among them that these do not give themselves."""
+    waiting: list[tuple[NodeProto | GraphProto, frozenset[str]]] = [(node, frozenset())]
     while waiting:
-        part = waiting.pop()
+        part, inner = waiting.pop()
         if isinstance(part, GraphProto):
-            waiting += part.node
-            yield from (value.name for value in part.output)
+            inner |= _given(part)
+            waiting += ((each, inner) for each in part.node)
+            yield from (value.name for value in part.output if value.name not in inner)
             continue
-        yield from part.input
+        yield from (name for name in part.input if name not in inner)
         for attribute in part.attribute:
-            waiting += [*([attribute.g] if attribute.HasField("g") else ()), *attribute.graphs]
+            graphs = [*([attribute.g] if attribute.HasField("g") else ()), *attribute.graphs]
+            waiting += ((graph, inner) for graph in graphs)
+
+
+def _given(graph: GraphProto) -> frozenset[str]:
+    """The names that a graph gives a meaning."""
+    tensors = (t.name for t in graph.initializer), (t.values.name for t in graph.sparse_initializer)
+    made = (name for node in graph.node for name in node.output)
+    return frozenset((*(value.name for value in graph.input), *tensors[0], *tensors[1], *made))
 
 
 def _cycle(nodes: Sequence[NodeProto], needs: Sequence[set[int]], stuck: set[int]) -> GradcError:

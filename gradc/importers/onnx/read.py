@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import onnx
@@ -40,6 +39,7 @@ from gradc.importers.onnx.source import Source
 from gradc.importers.onnx.types import check_text, type_of
 from gradc.importers.onnx.upgrade import check_form, has_newer_form, upgrade
 from gradc.importers.onnx.weights import dense_of_sparse
+from gradc.model.foreign import TensorData
 
 STANDARD = ("", "ai.onnx")
 
@@ -47,13 +47,13 @@ _MISTAKES = (VerifyException, TypeError, ValueError, OverflowError, AssertionErr
 """What constructors of ops raise for what a model should not hold."""
 
 
-def module_of(model: ModelProto, folder: Path | None) -> ModuleOp:
-    """The module of a model; external data is in the folder. Raises GradcError, for all that is wrong."""
+def module_of(model: ModelProto, data: TensorData) -> ModuleOp:
+    """The module of a model; `data` has what its message has not. Raises GradcError for all that is wrong."""
     graph = model.graph
     check_text(graph.name)
     versions = _versions(model.opset_import, model.ir_version)
     block = Block()
-    scope = Scope(block, versions, folder)
+    scope = Scope(block, versions, data)
     reader = _Reader({(f.domain, f.name, f.overload): f for f in model.functions})
     scope.add_weights(graph.initializer, graph.sparse_initializer)
     inputs = [value for value in graph.input if value.name not in scope.weights]
@@ -191,7 +191,7 @@ class _Reader:
         inner = Scope(
             scope.block,
             {**scope.versions, **_versions(function.opset_import)},
-            scope.folder,
+            scope.data,
             prefix=f"{scope.prefix}{name}/",
             bindings={**defaults, **protos},
             depth=scope.depth + 1,
@@ -219,8 +219,8 @@ class _Reader:
         place = location(scope.prefix + (node.name or next(iter(node.output), "")))
         told = [scope.told(name) for name in node.output]
         if not domain and node.op_type == "Constant":
-            return _placed(scope, _constant(protos, scope.folder), place).results
-        form = Form(domain, version, values_of(protos, scope.folder), graphs_of(protos), told, place)
+            return _placed(scope, _constant(protos, scope.data), place).results
+        form = Form(domain, version, values_of(protos, scope.data), graphs_of(protos), told, place)
         unknown = any(value is not None and isinstance(value.type, UnknownType) for value in operands)
         if domain or unknown or not _is_of_dialect(node.op_type, version):
             return self._opaque(scope, node, operands, form)
@@ -310,12 +310,12 @@ def _since(op_type: str, version: int) -> int:
     return schema.since_version
 
 
-def _constant(protos: Mapping[str, AttributeProto], folder: Path | None) -> Operation:
+def _constant(protos: Mapping[str, AttributeProto], data: TensorData) -> Operation:
     if len(protos) != 1:
         raise violation("attributes of Constant", given=len(protos), expected=1)
     if "sparse_value" in protos:
-        return constant_op(dense_of_sparse(protos["sparse_value"].sparse_tensor, folder))
-    ((name, value),) = values_of(protos, folder).items()
+        return constant_op(dense_of_sparse(protos["sparse_value"].sparse_tensor, data))
+    ((name, value),) = values_of(protos, data).items()
     return constant_op(constant_value(name, value))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from onnx import AttributeProto, SparseTensorProto, TensorProto, ValueInfoProto
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
@@ -17,6 +16,7 @@ from dialects.support.diagnostics import Diagnostic, GradcError, location, neare
 from dialects.support.names import hint_of
 from gradc.importers.onnx.types import check_text, type_of
 from gradc.importers.onnx.weights import dense_of_sparse, tensor_attribute
+from gradc.model.foreign import TensorData
 
 Versions = Mapping[str, int]
 """The opset of each domain that a graph may use; the standard one is ''."""
@@ -36,7 +36,7 @@ class Scope:
 
     block: Block
     versions: Versions
-    folder: Path | None
+    data: TensorData
     parent: Scope | None = None
     prefix: str = ""
     bindings: Mapping[str, AttributeProto] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class Scope:
 
     def inner(self, block: Block, is_branch: bool) -> Scope:
         """That of a graph which a node of this one holds."""
-        found = Scope(block, self.versions, self.folder, self, self.prefix, self.bindings)
+        found = Scope(block, self.versions, self.data, self, self.prefix, self.bindings)
         found.depth, found.calls = self.depth + 1, self.calls
         found.may_not_run = self.may_not_run or is_branch
         return found
@@ -110,7 +110,7 @@ class Scope:
     def _constant(self, name: str) -> SSAValue:
         tensor = self.weights.pop(name)
         try:
-            op = constant_op(attribute_of(tensor, self.folder))
+            op = constant_op(attribute_of(tensor, self.data))
         except GradcError as error:
             raise located(error, f'initializer "{name}"') from None
         op.location = location(self.prefix + name)
@@ -127,11 +127,11 @@ def located(error: GradcError, subject: str) -> GradcError:
 
 
 def attribute_of(
-    tensor: TensorProto | SparseTensorProto, folder: Path | None
+    tensor: TensorProto | SparseTensorProto, data: TensorData
 ) -> DenseIntOrFPElementsAttr | StringTensorAttr:
     if isinstance(tensor, SparseTensorProto):
-        return dense_of_sparse(tensor, folder)
-    return tensor_attribute(tensor, folder)
+        return dense_of_sparse(tensor, data)
+    return tensor_attribute(tensor, data)
 
 
 def constant_op(value: DenseIntOrFPElementsAttr | StringTensorAttr) -> Operation:

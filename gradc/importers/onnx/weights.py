@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 from onnx import SparseTensorProto, TensorProto, numpy_helper
@@ -17,14 +15,14 @@ from dialects.support import limits, shapes
 from dialects.support.dense import from_numpy, to_numpy
 from dialects.support.diagnostics import violation
 from dialects.support.dtypes import DType, StringType, by_number
-from gradc.model.foreign import external_range
+from gradc.model.foreign import TensorData
 
 PACKED = frozenset(("s2", "u2", "s4", "u4", "f4_e2m1", "f6_e2m3", "f6_e3m2"))
 """Types of which a byte of a model may hold several; one of ours holds one."""
 
 
-def tensor_attribute(proto: TensorProto, folder: Path | None) -> DenseIntOrFPElementsAttr | StringTensorAttr:
-    """The attribute of a tensor, whose data may be in another file of the model's folder."""
+def tensor_attribute(proto: TensorProto, data: TensorData) -> DenseIntOrFPElementsAttr | StringTensorAttr:
+    """The attribute of a tensor, whose bytes may be elsewhere."""
     dtype = by_number(proto.data_type)
     if dtype is None:
         raise violation("element type", given=proto.data_type, expected="a TensorProto.DataType")
@@ -33,15 +31,18 @@ def tensor_attribute(proto: TensorProto, folder: Path | None) -> DenseIntOrFPEle
     if dtype.name == "string":
         return _strings(proto)
     if proto.data_location == TensorProto.EXTERNAL:
-        return _dense(proto, dtype, _external(proto, dtype, folder))
+        count = math.prod(proto.dims)
+        packed = dtype.name in PACKED
+        size = _packed_bytes(proto.dims, dtype) if packed else count * dtype.numpy.itemsize
+        return _dense(proto, dtype, data.read(proto, size))
     if proto.HasField("raw_data"):
         return _dense(proto, dtype, proto.raw_data)
     return _listed(proto)
 
 
-def dense_of_sparse(proto: SparseTensorProto, folder: Path | None) -> DenseIntOrFPElementsAttr:
+def dense_of_sparse(proto: SparseTensorProto, data: TensorData) -> DenseIntOrFPElementsAttr:
     """The whole of a sparse tensor, zeros and all."""
-    sparse = sparse_attribute(proto, folder)
+    sparse = sparse_attribute(proto, data)
     shape = sparse.type.get_shape()
     limits.check("constant-elements", math.prod(shape), "elements of a sparse tensor")
     values, indices = to_numpy(sparse.values), to_numpy(sparse.indices)
@@ -58,8 +59,8 @@ def dense_of_sparse(proto: SparseTensorProto, folder: Path | None) -> DenseIntOr
     return from_numpy(whole)
 
 
-def sparse_attribute(proto: SparseTensorProto, folder: Path | None) -> SparseTensorAttr:
-    values, indices = (tensor_attribute(part, folder) for part in (proto.values, proto.indices))
+def sparse_attribute(proto: SparseTensorProto, data: TensorData) -> SparseTensorAttr:
+    values, indices = (tensor_attribute(part, data) for part in (proto.values, proto.indices))
     if isinstance(values, StringTensorAttr) or isinstance(indices, StringTensorAttr):
         raise violation("values of a sparse tensor", given="strings", expected="numbers")
     if any(dim < 0 for dim in proto.dims):
@@ -105,17 +106,3 @@ def _listed(proto: TensorProto) -> DenseIntOrFPElementsAttr:
         return from_numpy(numpy_helper.to_array(proto))
     except (ValueError, TypeError, OverflowError) as error:
         raise violation(f"elements of a tensor of {list(proto.dims)}: {error}") from None
-
-
-def _external(proto: TensorProto, dtype: DType, folder: Path | None) -> bytes:
-    if folder is None:
-        hint = "give the path of the model's file"
-        raise violation("external data of a model that is no file", hint=hint)
-    path, offset, length = external_range(proto, folder)
-    count = math.prod(proto.dims)
-    expected = _packed_bytes(proto.dims, dtype) if dtype.name in PACKED else count * dtype.numpy.itemsize
-    if length is not None and length != expected:
-        raise violation("length of external data", given=length, expected=expected)
-    with open(path, "rb") as file:
-        file.seek(offset, os.SEEK_SET)
-        return file.read(expected)

@@ -16,7 +16,7 @@ from dialects.evaluate import evaluate
 from dialects.onnx import ops
 from dialects.support.dtypes import ONNX_DTYPES
 from gradc.model import exporter
-from gradc.model.attribute_protos import fill_tensor
+from gradc.model.attribute_protos import raw_data
 from gradc.runtime.session import Session
 from passes.emit.rewriting import simplify
 
@@ -137,8 +137,8 @@ def test_a_rank_comes_to_be_known() -> None:
 def test_constants_of_every_type_are_exported(dtype) -> None:
     array = np.ones((3,), np.int64).astype(dtype.numpy)
     constant = ops.ConstantOp(array)
-    model = onnx.TensorProto()
-    fill_tensor(model, array)
+    number, content = raw_data(constant.value)
+    model = onnx.TensorProto(data_type=number, dims=array.shape, raw_data=content)
     np.testing.assert_array_equal(onnx.numpy_helper.to_array(model), array)
     assert dialects.onnx.values.constant_of(constant.output).tobytes() == array.tobytes()  # pyright: ignore
 
