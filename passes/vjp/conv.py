@@ -79,16 +79,21 @@ class Convolution:
         sizes = ShapeMath(emit).sizes(like.value, spatial)
         return values.e(emit(take_window(full, self.sides[0], sizes, spatial)))
 
-    def by_weights(self, image: Expr, values: Expr) -> Expr:
-        """The gradient with respect to the weights."""
-        for value in (image, values):
-            if not isinstance(value.shape[1], int):
-                raise refusal(
-                    "channels", given="unknown", expected="a known number, for the weights' gradient"
-                )
-        seen = self._padded(image)
+    def by_weights(self, image: Expr, values: Expr, weights: Expr) -> Expr:
+        """The gradient with respect to the weights, which say how many channels there are."""
+        channels = shapes.static(weights.shape)
+        assert channels is not None
+        seen = self._padded(_of_channels(image, channels[1] * self.groups))
+        values = _of_channels(values, channels[0])
         made = conv_backward_weights(seen.value, values.value, self.axes, self.groups, "NCX")
         return image.e(image.e.emit(made))
+
+
+def _of_channels(value: Expr, channels: int) -> Expr:
+    """The value, of a type that says its channels."""
+    if isinstance(value.shape[1], int):
+        return value
+    return value.apply(onnx.ReshapeOp, value.e.ints([0, channels, *[0] * (value.rank - 2)]))
 
 
 def _least(axis: ConvAxis) -> ConvAxis:
@@ -100,7 +105,7 @@ def _least(axis: ConvAxis) -> ConvAxis:
 def conv(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
     convolution, weights = _convolution(f), _weights(f)
     data = convolution.by_image(g[0], weights, f.x) if f.wants(0) else ZERO
-    by_weights = convolution.by_weights(f.x, g[0]) if f.wants(1) else ZERO
+    by_weights = convolution.by_weights(f.x, g[0], weights) if f.wants(1) else ZERO
     return (data, by_weights, _by_bias(f, g[0]))[: len(f.operands)]
 
 
@@ -108,7 +113,7 @@ def conv_transpose(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Grad
     """What the windows lie over is the result here."""
     convolution, weights = _transposed(f), _weights(f)
     data = convolution.applied(g[0], weights) if f.wants(0) else ZERO
-    by_weights = convolution.by_weights(g[0], f.x) if f.wants(1) else ZERO
+    by_weights = convolution.by_weights(g[0], f.x, weights) if f.wants(1) else ZERO
     return (data, by_weights, _by_bias(f, g[0]))[: len(f.operands)]
 
 
@@ -210,14 +215,14 @@ def backward_data(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradi
     """With respect to diff_dst it is the convolution."""
     convolution, weights = _canonical(f), _weights(f)
     values = convolution.applied(g[0], weights) if f.wants(0) else ZERO
-    return (values, convolution.by_weights(g[0], f.x) if f.wants(1) else ZERO)
+    return (values, convolution.by_weights(g[0], f.x, weights) if f.wants(1) else ZERO)
 
 
 def transpose_backward_data(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
     """It is a convolution of diff_dst."""
     convolution, weights = _canonical(f), _weights(f)
     image = convolution.by_image(g[0], weights, f.x) if f.wants(0) else ZERO
-    return (image, convolution.by_weights(f.x, g[0]) if f.wants(1) else ZERO)
+    return (image, convolution.by_weights(f.x, g[0], weights) if f.wants(1) else ZERO)
 
 
 def backward_weights(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:

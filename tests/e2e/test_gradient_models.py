@@ -107,6 +107,23 @@ def test_a_resize_is_transposed(form: str, attributes: str, dims: str):
     np.testing.assert_allclose((found * v).sum(), (g * y).sum(), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("op", ["Conv", "ConvTranspose"])
+def test_weights_say_the_channels_of_what_has_none(op: str, groups: int):
+    """The result is linear in the weights, so <g, f(v)> = <grad, v>."""
+    text = f"""<ir_version: 8, opset_import: ["": 17]>
+        g (float[n,c,h,w] x, float[4,2,3,2] k) => (float[p,q,r,s] y)
+        {{ y = {op}<group = {groups}, strides = [2,1], pads = [1,0,1,1]>(x, k) }}"""
+    source = onnx.parser.parse_model(text)
+    channels = 4 if op == "ConvTranspose" else 2 * groups
+    x = RNG.normal(size=(2, channels, 5, 4)).astype(np.float32)
+    k, v = RNG.normal(size=(2, 4, 2, 3, 2)).astype(np.float32)
+    y = gradc.compile(source).run({"x": x, "k": v})["y"]
+    g = RNG.normal(size=y.shape).astype(np.float32)
+    found = gradc.vjp(source, wrt="k").run({"x": x, "k": k, "cotangent_y": g})["grad_k"]
+    np.testing.assert_allclose((found * v).sum(), (g * y).sum(), rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize("of", ["logits[1,2]", "logits[-1,-1]"])
 def test_of_one_element(of: str):
     cotangent = np.zeros((2, 3))
