@@ -180,9 +180,10 @@ def _leaving(f: Forward, axes: Sequence[ConvAxis], beyond: Sequence[int]) -> lis
     word = f.value("auto_pad", "NOTSET")
     for axis, size, added, leave in zip(axes, sizes, beyond, wanted, strict=True):
         total = axis.window.full_size(size) + added - leave
-        if total < 0:
-            raise refusal("output_shape", given=leave, expected=f"at most {leave + total}")
-        found.append(ConvAxis(axis.window, *_halves(total, word)))
+        if total <= -axis.window.stride:
+            most = leave + total + axis.window.stride - 1
+            raise refusal("output_shape", given=leave, expected=f"at most {most}")
+        found.append(ConvAxis(axis.window, *_halves(max(total, 0), word)))
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from dialects.onnx import ops as onnx
@@ -38,21 +38,49 @@ def gather_nd(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]
 
 
 def scatter_elements(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    indices, updates, axis = _indices(f), f.operand(2), f.value("axis", 0)
-    assert updates is not None
-    taken = g[0].apply(onnx.GatherElementsOp, indices, axis=axis)
-    if _adds(f):
-        return (g[0], ZERO, taken)
-    return (g[0].apply(onnx.ScatterElementsOp, indices, e.filled(0, updates), axis=axis), ZERO, taken)
+    axis = f.value("axis", 0)
+
+    def taken(x: Expr, indices: Expr) -> Expr:
+        return x.apply(onnx.GatherElementsOp, indices, axis=axis)
+
+    def put(x: Expr, indices: Expr, updates: Expr, how: str) -> Expr:
+        return x.apply(onnx.ScatterElementsOp, indices, updates, axis=axis, reduction=how)
+
+    return _scattered(f, g[0], taken, put)
 
 
 def scatter_nd(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    indices, updates = _indices(f), f.operand(2)
+    def taken(x: Expr, indices: Expr) -> Expr:
+        return x.apply(onnx.GatherNDOp, indices)
+
+    def put(x: Expr, indices: Expr, updates: Expr, how: str) -> Expr:
+        return x.apply(onnx.ScatterNDOp, indices, updates, reduction=how)
+
+    return _scattered(f, g[0], taken, put)
+
+
+Taken = Callable[[Expr, Expr], Expr]
+Put = Callable[[Expr, Expr, Expr, str], Expr]
+
+
+def _scattered(f: Forward, g: Expr, taken: Taken, put: Put) -> Sequence[Gradient]:
+    """Updates are added, put in, of which two at one place are undefined, or compared, where equal ones
+    share the cotangent."""
+    e, indices, updates, how = f.e, _indices(f), f.operand(2), f.value("reduction", "none")
     assert updates is not None
-    taken = g[0].apply(onnx.GatherNDOp, indices).assumed(updates.shape)
-    if _adds(f):
-        return (g[0], ZERO, taken)
-    return (g[0].apply(onnx.ScatterNDOp, indices, e.filled(0, updates)), ZERO, taken)
+    match how:
+        case "add":
+            return (g, ZERO, taken(g, indices).assumed(updates.shape))
+        case "none":
+            cleared = put(g, indices, e.filled(0, updates), "none")
+            return (cleared, ZERO, taken(g, indices).assumed(updates.shape))
+        case "max" | "min":
+            kept = f.x.equals(f.y).cast(g.dtype)
+            won = updates.equals(taken(f.y, indices).assumed(updates.shape)).cast(g.dtype)
+            share = g / put(kept, indices, won, "add")
+            return (share * kept, ZERO, taken(share, indices).assumed(updates.shape) * won)
+        case _:
+            raise refusal("reduction", given=how, expected="none, add, max or min")
 
 
 def tensor_scatter(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
@@ -72,14 +100,6 @@ def tensor_scatter(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Grad
     places = places.apply(onnx.ExpandOp, e.shape(update)).assumed(update.shape)
     before = g[0].apply(onnx.ScatterElementsOp, places, e.filled(0, update), axis=axis)
     return (before, g[0].apply(onnx.GatherElementsOp, places, axis=axis), ZERO)
-
-
-def _adds(f: Forward) -> bool:
-    """Whether updates are added, rather than put in; of two at one place, which none is then defined for."""
-    reduction = f.value("reduction", "none")
-    if reduction not in ("add", "none"):
-        raise refusal("reduction", given=reduction, expected="none or add")
-    return reduction == "add"
 
 
 def top_k(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:

@@ -197,6 +197,8 @@ INDEX = (
     P("ScatterElements", (4, 3), B([[0, 0], [1, 2]]), (2, 2), axis=1, reduction="add"),
     P("ScatterND", (4, 3), B([[1], [3]]), (2, 3)),
     P("ScatterND", (4, 3), B([[1, 0], [3, 2], [1, 0]]), (3,), reduction="add"),
+    P("ScatterElements", (4, 3), B([[0, 0], [1, 2]]), (2, 2), axis=1, reduction="max"),
+    P("ScatterND", (4, 3), B([[1, 0], [3, 2], [1, 0]]), (3,), reduction="min"),
     P("TensorScatter", (2, 4, 3), (2, 2, 3), C(1, 2)),
     P("TensorScatter", (2, 3, 4), (2, 3, 2), C(3, 1), axis=-1, mode="circular"),
     P("TensorScatter", (1, 3, 2, 2), (1, 2, 2, 2), axis=1),
@@ -237,6 +239,8 @@ RANGES = (
     P("NegativeLogLikelihoodLoss", (3, 4, 2), _LABELS, B([0.5, 1, 2, 3]), ignore_index=1),
     P("SoftmaxCrossEntropyLoss", (3, 4, 2), _LABELS, reduction="sum", ignore_index=-1),
     P("SoftmaxCrossEntropyLoss", (3, 4), C(0, 2, -100), ignore_index=-100),
+    P("SoftmaxCrossEntropyLoss", (3, 4, 2), _LABELS, (4,), low=0.3, ignore_index=2),
+    P("NegativeLogLikelihoodLoss", (3, 4, 2), _LABELS, (4,), low=0.3, reduction="none"),
 )
 _IMAGE = (1, 2, 4, 5)
 _CROP: Mapping[str, Any] = {
