@@ -267,10 +267,14 @@ def verify(
 @SOURCE
 @AS_JSON
 @AUTO_PAD_RULE
+@click.option("--values", "of_values", is_flag=True, help="Only list what `gradc grad` can be told by name.")
 @QUIET
 @LIMITS
-def inspect(source: str, as_json: bool, auto_pad_rule: str | None) -> None:
+def inspect(source: str, as_json: bool, auto_pad_rule: str | None, of_values: bool) -> None:
     """Show the ops of the graph IN: shapes, dtypes, attributes after defaults, what is supported."""
+    if of_values:
+        _print_values(source, as_json, auto_pad_rule)
+        return
     from gradc.insight import inspection
 
     with progress.bar():
@@ -280,6 +284,14 @@ def inspect(source: str, as_json: bool, auto_pad_rule: str | None) -> None:
         if as_json
         else inspection.as_text(_without_remarks_if_quiet(found), look(sys.stdout))
     )
+
+
+def _print_values(source: str, as_json: bool, auto_pad_rule: str | None) -> None:
+    from gradc.insight import values
+
+    with progress.bar():
+        found = values.values(source, auto_pad_rule)
+    _print(values.as_json(found) if as_json else values.as_text(found, look(sys.stdout)))
 
 
 @cli.command(example="gradc explain graph.json --tune")

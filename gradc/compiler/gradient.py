@@ -179,10 +179,14 @@ def _named(compiled: Compiled, gradients: Mapping[str, str], cotangents: Mapping
 
 
 def _prepared(module: ModuleOp, asked: Asked, constants: Any) -> ModuleOp:
-    """In ONNX's ops or canonical gradients, with all that types can know."""
+    """With what is said of inputs, as a gradient is taken of it."""
     if constants is not None:
         bind_constants(module, constants_of(constants))
-    module = asked.with_static_shapes(module)
+    return in_onnx(asked.with_static_shapes(module))
+
+
+def in_onnx(module: ModuleOp) -> ModuleOp:
+    """The module in ONNX's ops or canonical gradients, in place, with all that types can know."""
     foreign = any(op.name.startswith(SOURCES) for op in module.walk())
     spec = ",".join((pipelines.canonicalize(), *(IN_ONNX if foreign else ())))
     for pass_ in PassPipeline.parse_spec(all_passes(), spec).passes:

@@ -92,9 +92,14 @@ def test_the_command_line_ends_with_1_and_writes_nothing(tmp_path: Path, monkeyp
 def test_a_sum_that_is_wrong_is_no_op_s_fault(monkeypatch: pytest.MonkeyPatch):
     from passes.vjp.walk import Walk
 
-    monkeypatch.setattr(Walk, "_total", lambda self, value: self.cotangents[value][-1])
+    def only_the_last(self, value, gradient):
+        if value in self._flows:
+            self.cotangents[value] = [gradient]
+
+    monkeypatch.setattr(Walk, "_add", only_the_last)
+    text = "g (float[3] x) => (float[6] y) { a = Softmax(x) b = LogSoftmax(x) y = Concat<axis = 0>(a, b) }"
     with pytest.raises(gradients.CheckError, match="every op is right alone"):
-        gradc.grad(model("g (float[3] x) => (float[3] y) { a = Sin(x) y = Mul(a, x) }"), reduce="sum")
+        gradc.vjp(model(text))
 
 
 def test_a_compiled_model_that_is_wrong_is_found(monkeypatch: pytest.MonkeyPatch):
@@ -179,3 +184,24 @@ def test_on_the_command_line(tmp_path: Path):
     done = run_gradc("grad", str(source), "--wrt", "x", "--reduce", "sum", "--check", "-o", str(output))
     assert done.code == 0, done.err
     assert "not" not in done.err
+
+
+def test_a_place_that_is_written_twice_is_undecided():
+    text = "g (float[3] x, int64[2] i, float[2] u) => (float[3] y) { y = ScatterElements(x, i, u) }"
+    found = undecided(gradc.grad(model(text), reduce="sum"))
+    assert len(found) == 1
+    assert "one place twice" in found[0]
+
+
+def test_what_can_be_named_is_listed(tmp_path: Path):
+    source = tmp_path / "m.onnx"
+    onnx.save(network(), source)
+    done = run_gradc("inspect", str(source), "--values")
+    assert done.code == 0, done.err
+    rows = [line.split()[:2] for line in done.out.splitlines()[1:]]
+    assert rows[:2] == [["x", "input"], ["rows", "input"]]
+    assert ["k", "weight"] in rows
+    assert ["r", "value"] in rows
+    assert ["y", "output"] in rows
+    done = run_gradc("inspect", str(source), "--values", "--json")
+    assert '"floats": false' in done.out

@@ -1,0 +1,72 @@
+"""What can be named of a model: the inputs, weights, values within and results that a gradient may be by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import BlockArgument, SSAValue
+
+from dialects.onnx.types import word_of
+from dialects.support import entry, shapes
+from dialects.support.constants import constant_attribute
+from gradc.compiler.driver import load
+from gradc.compiler.gradient import in_onnx
+from gradc.files.json_text import json_text
+from gradc.terminal.tables import PLAIN, Look, table
+from passes.vjp.flows import is_float
+from passes.vjp.values import named_values
+
+
+@dataclass(frozen=True)
+class Value:
+    """`role` is input, weight, value or output; `floats` tells whether there may be a gradient by it."""
+
+    name: str
+    role: str
+    dtype: str
+    shape: list[int | str | None] | None
+    floats: bool
+
+
+def values(source: Any, auto_pad_rule: str | None = None) -> list[Value]:
+    """Inputs first, then in the order of the model. Raises GradcError for a source that is no valid graph."""
+    module = in_onnx(load(source, auto_pad_rule))
+    function = entry.entry_function(module)
+    named = named_values(function)
+    inputs = entry.input_names(function)
+    roles = _roles(function, named)
+    order = [*inputs, *(name for name in named if name not in set(inputs))]
+    return [_value(name, roles[name], named[name]) for name in order]
+
+
+def _roles(function: FuncOp, named: Mapping[str, SSAValue]) -> dict[str, str]:
+    outputs = set(entry.output_names(function))
+    found = {}
+    for name, value in named.items():
+        if isinstance(value, BlockArgument):
+            found[name] = "input"
+        elif name in outputs:
+            found[name] = "output"
+        else:
+            found[name] = "value" if constant_attribute(value) is None else "weight"
+    return found
+
+
+def _value(name: str, role: str, value: SSAValue) -> Value:
+    shape = list(shapes.named(shapes.shape_of(value))) if shapes.has_rank(value) else None
+    return Value(name, role, word_of(value.type), shape, is_float(value))
+
+
+def as_json(found: Sequence[Value]) -> str:
+    return json_text([asdict(value) for value in found])
+
+
+def as_text(found: Sequence[Value], look: Look = PLAIN) -> str:
+    rows = [
+        (value.name, value.role, value.dtype, "?" if value.shape is None else shapes.show(value.shape))
+        for value in found
+    ]
+    return table(("name", "role", "dtype", "shape"), rows, (), look)
