@@ -26,6 +26,7 @@ from dialects.support.diagnostics import (
     kind_of,
     name_of,
     nearest,
+    position_of,
     sentence,
     several,
 )
@@ -46,11 +47,12 @@ from passes.emit.rewriting import fold, simplify
 from passes.emit.size_names import name_sizes
 from passes.infer_types import InferTypesPass
 from passes.unpack_sequences import UnpackSequencesPass, unpack_sequences
-from passes.vjp.flows import is_float, is_size, may_carry, read_by
+from passes.vjp.flows import is_float
 from passes.vjp.forward import Rule
 from passes.vjp.listed import REASONS
 from passes.vjp.values import Held, add_parts, named_values
 from passes.vjp.walk import Walk
+from passes.vjp.zeros import zeros_beside, zeros_between
 
 REDUCTIONS = ("sum", "mean")
 
@@ -173,13 +175,14 @@ class _Differentiation:
         ops = [op for op in function.body.block.ops if op is not last]
         found = Walk(self.e, ops, set(wrt.values()), self.rules).gradients(self._seeds(function, of))
         results = [self._result(name, value, found, of, ops) for name, value in wrt.items()]
+        remarks = _partly_zero(found, of, ops)
         _return(function, self.e, [*kept, *results])
         if not request.weights_as_inputs:
             held.release(function)
         set_new_names(function, [*inputs, *weights, *cotangents.values()], [*keep, *gradients.values()])
         set_defaults(function, weights)
         update_function_type(function)
-        return Gradients(gradients, cotangents, list(of))
+        return Gradients(gradients, cotangents, list(of), remarks)
 
     def _simplify(self, function: FuncOp, kept: Sequence[SSAValue], wrt: Iterable[SSAValue]) -> None:
         """Simplify what `kept` is made of; only fold if a value within is asked for, since a reader of it may
@@ -259,35 +262,42 @@ def _no_gradient(
     """Why there is no gradient: nothing depends on the value, or only by what has none."""
     targets = " and ".join(of)
     cuts = zeros_between(value, of.values(), ops)
-    if not cuts:
+    if cuts is None:
         hint = "allow_unused gives zeros"
         return _usage(f"{targets} does not depend on {name}", hint=hint)
-    reasons = [f"{kind_of(op)} {name_of(op)}".strip() + f" ({_reason(op)})" for op in cuts]
-    what = f"the gradient of {targets} by {name} is zero by rule: {several(reasons)}"
+    what = f"the gradient of {targets} by {name} is zero by rule"
+    what = f"{what}: {_told(cuts)}" if cuts else what
     return UnsupportedError(Diagnostic("error", sentence(what, hint="allow_unused gives zeros")))
+
+
+def _partly_zero(
+    wrt: Iterable[SSAValue], of: Mapping[str, SSAValue], ops: Sequence[Operation]
+) -> list[Diagnostic]:
+    """A remark on ways from a value to what is differentiated that carry no gradient, beside others."""
+    cuts = zeros_beside(wrt, of.values(), ops)
+    if not cuts:
+        return []
+    what = f"part of the gradient of {' and '.join(of)} is zero by rule: {_told(cuts)}"
+    return [Diagnostic("remark", what, position=position_of(cuts[0]))]
+
+
+def _told(ops: Sequence[Operation]) -> str:
+    """The ops, those of a kind together, each kind with its reason."""
+    by_kind: dict[str, list[Operation]] = {}
+    for op in ops:
+        by_kind.setdefault(kind_of(op), []).append(op)
+    return several(
+        [
+            f"{kind} {name_of(same[0])}".strip()
+            + (f" and {len(same) - 1} more" if same[1:] else "")
+            + f" ({_reason(same[0])})"
+            for kind, same in by_kind.items()
+        ]
+    )
 
 
 def _reason(op: Operation) -> str:
     return REASONS.get(op.name.removeprefix("onnx."), "no gradient flows through what it reads")
-
-
-def zeros_between(start: SSAValue, ends: Iterable[SSAValue], ops: Sequence[Operation]) -> list[Operation]:
-    """The ops by which values depend on `start`, but no gradient flows, if `ends` depend on it at all."""
-    reached, flows = {start}, {start}
-    cuts: list[Operation] = []
-    around: list[Operation] = []
-    for op in ops:
-        read = read_by(op)
-        if is_size(op) or reached.isdisjoint(read):
-            continue
-        reached.update(op.results)
-        around += [op] if op.regions else []
-        if not flows.isdisjoint(read):
-            passes = [result for result in op.results if may_carry(result)]
-            passes = [] if op.name.removeprefix("onnx.") in REASONS else passes
-            flows.update(passes)
-            cuts += [] if passes else [op]
-    return (cuts or around) if not reached.isdisjoint(ends) else []
 
 
 def _check_floats(what: str, values: Mapping[str, SSAValue]) -> None:

@@ -154,7 +154,7 @@ def gradient_of(module: ModuleOp, asked: Asked, options: Options, constants: Any
     compiled = compile_module(module, options)
     claim = Claim(primal, compiled.source, found.of, found.gradients, found.cotangents, request.reduce)
     remarks = () if asked.check is False else _checked(claim, compiled, asked)
-    compiled = replace(compiled, remarks=(*compiled.remarks, *remarks))
+    compiled = replace(compiled, remarks=(*compiled.remarks, *found.remarks, *remarks))
     return _named(compiled, found.gradients, found.cotangents)
 
 
