@@ -24,6 +24,7 @@ from gradc.files import npz, writing
 from gradc.files.json_text import json_text
 from gradc.graph.constants import bind_constants
 from gradc.graph.printing import whole
+from gradc.graph.renaming import renamed
 from gradc.graph.unused import unused_remarks
 from gradc.insight import accuracy as accuracy
 from gradc.insight import summaries, verify_models, verify_ops
@@ -55,8 +56,20 @@ class Inputs:
         return random_inputs(compiled.source, self.seed, self.shapes)
 
 
+@dataclass(frozen=True)
+class Source:
+    """What the command line names: files, of which several are parts of one graph, and new names."""
+
+    files: Sequence[str]
+    names: Mapping[str, str] = field(default_factory=dict)
+
+    def load(self, auto_pad_rule: str | None) -> ModuleOp:
+        given = self.files[0] if len(self.files) == 1 else list(self.files)
+        return renamed(load(given, auto_pad_rule), self.names)
+
+
 def compile_to(
-    source: str,
+    source: Source,
     output: str | None,
     options: Options,
     constants: str | None,
@@ -72,7 +85,7 @@ def compile_to(
         voice.tell(*found.remarks)
         _write_model(found, output, external_data)
         return found
-    module = load_bound(source, options, constants)
+    module = _bound(source.load(options.auto_pad_rule), constants)
     voice.tell(*lower(module, options, observer, stop_after, tuner))
     text = whole(module)
     if output is None or output == STDOUT:
@@ -84,21 +97,21 @@ def compile_to(
 
 def compiled(source: str, options: Options, constants: str | None) -> Compiled:
     """Compile a source to run it here, and tell the remarks, besides those on how a model is fed."""
-    found = _compiled(source, options, constants)
+    found = _compiled(Source([source]), options, constants)
     about_feeding = set(unused_remarks(found.module))
     voice.tell(*(remark for remark in found.remarks if remark not in about_feeding))
     return found
 
 
 def _compiled(
-    source: str,
+    source: Source,
     options: Options,
     constants: str | None,
     observer: Observer | None = None,
     tuner: Tuner | None = None,
 ) -> Compiled:
     with progress.bar():
-        return compile_module(load(source, options.auto_pad_rule), options, constants, observer, tuner)
+        return compile_module(source.load(options.auto_pad_rule), options, constants, observer, tuner)
 
 
 def gradient_to(
@@ -119,7 +132,10 @@ def gradient_to(
 
 def load_bound(source: str, options: Options, constants: str | None) -> ModuleOp:
     """The module of a source, with the constants of an .npz file in place of inputs."""
-    module = load(source, options.auto_pad_rule)
+    return _bound(load(source, options.auto_pad_rule), constants)
+
+
+def _bound(module: ModuleOp, constants: str | None) -> ModuleOp:
     if constants is not None:
         bind_constants(module, npz.read_npz(constants))
     return module

@@ -26,8 +26,8 @@ SECTIONS = {
 }
 OTHERS = "Other commands"
 
-READ = ("source", "constants", "inputs")
-"""The parameters that name a file to read."""
+READ = ("source", "sources", "constants", "inputs")
+"""The parameters that name a file to read, or several."""
 
 
 class Word(click.Choice):
@@ -64,9 +64,10 @@ def _keep_what_is_read(given: Mapping[str, Any]) -> None:
     if not output or not os.path.isfile(output):
         return
     for name in READ:
-        path = given.get(name)
-        if path and os.path.isfile(path) and os.path.samefile(path, output):
-            raise click.UsageError(f"-o {output}: the command reads that file, and would write over it.")
+        named = given.get(name) or ()
+        for path in [named] if isinstance(named, str) else named:
+            if os.path.isfile(path) and os.path.samefile(path, output):
+                raise click.UsageError(f"-o {output}: the command reads that file, and would write over it.")
 
 
 def _diagnostics() -> click.Option:

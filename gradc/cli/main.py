@@ -28,8 +28,10 @@ from gradc.cli.options import (
     LIMITS,
     MEASURE_PEAK,
     QUIET,
+    RENAME,
     RTOL,
     SOURCE,
+    SOURCES,
     Tuning,
     input_options,
     inputs_of,
@@ -76,7 +78,7 @@ def cli() -> None:
 @cli.command(
     name="compile", example="gradc compile graph.json -o graph.onnx", options_metavar="-o OUT [OPTIONS]"
 )
-@SOURCE
+@SOURCES
 @click.option(
     "-o",
     "--output",
@@ -111,11 +113,12 @@ def cli() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print what was compiled, as JSON.")
 @click.option("--drop-unused-inputs", is_flag=True, help="Leave out inputs of which the model reads nothing.")
 @EXTERNAL_DATA
+@RENAME
 @tuning_options
 @QUIET
 @LIMITS
 def compile_command(
-    source: str,
+    sources: tuple[str, ...],
     output: str | None,
     emit: str,
     stop_after: str | None,
@@ -130,9 +133,10 @@ def compile_command(
     shapes: tuple[str, ...],
     constants: str | None,
     external_data: bool,
+    rename: dict[str, str],
     **given: Any,
 ) -> None:
-    """Compile the graph IN (- for stdin) to ONNX."""
+    """Compile the graph IN (- for stdin) to ONNX; several files of oneDNN Graph JSON are parts of one."""
     from gradc.cli import commands
     from gradc.insight.observe import Check, Observers, PrintIR, Timing
 
@@ -156,8 +160,9 @@ def compile_command(
     if timer:
         observers.add(timer)
     with tuning.tuner(options) as tuner:
+        read = commands.Source(sources, rename)
         found = commands.compile_to(
-            source, output, options, constants, emit, stop_after, observers, tuner, external_data
+            read, output, options, constants, emit, stop_after, observers, tuner, external_data
         )
     if as_json and found is not None:
         _print(commands.compile_json(found, output, timer))

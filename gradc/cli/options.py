@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,28 @@ if TYPE_CHECKING:
 SHAPE = "--shape"
 
 SOURCE = click.argument("source", metavar="IN", shell_complete=a_file)
+SOURCES = click.argument("sources", metavar="IN..", nargs=-1, required=True, shell_complete=a_file)
+"""Several are parts of one graph."""
+
+
+def _new_names(_: click.Context, __: click.Parameter, given: Sequence[str]) -> dict[str, str]:
+    pairs = [text.partition("=") for text in given]
+    for text, (old, _equals, new) in zip(given, pairs, strict=True):
+        if not old or not new:
+            raise click.BadParameter(f"{text!r} is not of the form OLD=NEW.")
+    if len({old for old, _equals, _new in pairs}) < len(pairs):
+        raise click.BadParameter("one name is given several new ones.")
+    return {old: new for old, _equals, new in pairs}
+
+
+RENAME = click.option(
+    "--rename",
+    multiple=True,
+    metavar="OLD=NEW",
+    callback=_new_names,
+    help="Call an input or output otherwise (those of JSON are t<ID>); may be given several times.",
+)
+
 """The graph, or what stands for one."""
 
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")

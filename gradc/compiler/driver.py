@@ -34,6 +34,7 @@ from gradc.faults import crash
 from gradc.faults.recipes import CHOICE, MODEL, Recipe
 from gradc.graph.constants import bind_constants
 from gradc.graph.printing import whole
+from gradc.graph.renaming import renamed
 from gradc.graph.unused import drop_unused_inputs, unused_remarks
 from gradc.runtime.carried_graph import metadata
 from gradc.terminal import progress
@@ -86,11 +87,12 @@ def compile(
     strict_ieee: bool = False,
     drop_unused_inputs: bool = False,
     checked: bool = False,
+    rename: Mapping[str, str] | None = None,
 ) -> Compiled:
     """Compile a graph to a plain ONNX model.
 
     source: a path (JSON, MLIR text or an ONNX model), a parsed JSON document, an `onnx.ModelProto`, a
-    `gradc.Graph` or an xDSL module.
+    `gradc.Graph` or an xDSL module; or a list of paths of JSON files, parts of one graph.
     target: `cpu`, `cuda`, or `portable`: for other runtimes as well as the CPU.
     opset: 13 and newer, default 18.
     constants: input name -> array, or the path of an .npz: these inputs become initializers.
@@ -109,6 +111,8 @@ def compile(
     strict_ieee: no strategy that may turn an inf into a NaN through a zero of its own (docs/numbers.md).
     drop_unused_inputs: leave out of the model what it reads nothing of, such as an image that only says a
     size known already. Without it every input of the graph is one of the model, and a remark names those.
+    rename: name of an input or output -> what it is called instead, for all that follows: `constants`,
+    `shapes`, the model. Those of JSON are `t<tensor id>`.
 
     Raises GradcError, whose text is the diagnostic line, for anything wrong with the graph.
     """
@@ -129,7 +133,8 @@ def compile(
     )
     with using(limits):
         tuner = request.tuner(options.resolved())
-        return compile_module(load(source, auto_pad_rule), options, constants, tuner=tuner)
+        module = renamed(load(source, auto_pad_rule), {} if rename is None else rename)
+        return compile_module(module, options, constants, tuner=tuner)
 
 
 def load(source: Any, auto_pad_rule: str | None = None) -> ModuleOp:
@@ -141,6 +146,10 @@ def load(source: Any, auto_pad_rule: str | None = None) -> ModuleOp:
         from gradc.importers import import_file
 
         return import_file(source, auto_pad_rule)
+    if isinstance(source, list | tuple):
+        from gradc.importers import import_files
+
+        return import_files(_paths(source), auto_pad_rule)
     if isinstance(source, Mapping):
         from gradc.importers.onednn_json import import_document
 
@@ -159,6 +168,17 @@ def load(source: Any, auto_pad_rule: str | None = None) -> ModuleOp:
     module = source.clone() if isinstance(source, ModuleOp) else source.unverified_module()
     check_graph(module, auto_pad_rule)
     return module
+
+
+def _paths(source: Sequence[Any]) -> Sequence[Any]:
+    if not source:
+        raise _usage(option("source"), "an empty list", "a list of paths of JSON files")
+    for path in source:
+        if not isinstance(path, str | os.PathLike):
+            raise _usage(
+                option("source"), f"a list with {type(path).__name__}", "a list of paths of JSON files"
+            )
+    return source
 
 
 @rare_collections()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 
@@ -59,6 +59,28 @@ def import_file(path: str | os.PathLike[str], auto_pad_rule: str | None = None) 
         raise GradcError(Diagnostic("error", "the file is empty", position=Position(file, 1, 1)))
     form = form_of_suffix(name) or _form_of_content(data)
     return import_text(decode(data, file), form, file, auto_pad_rule)
+
+
+def import_files(paths: Sequence[str | os.PathLike[str]], auto_pad_rule: str | None = None) -> ModuleOp:
+    """The module of several oneDNN Graph JSON files, parts of one graph that share tensor ids."""
+    from gradc.importers import json_positions
+    from gradc.importers.onednn_json import import_documents
+
+    documents = []
+    for path in paths:
+        name = os.fspath(path)
+        data = _read(name)
+        if (
+            name.endswith(".onnx")
+            or not data.strip()
+            or (form_of_suffix(name) or _form_of_content(data)) != "json"
+        ):
+            hint = "other sources are compiled one by one"
+            raise violation(
+                f"{shown(name)} is not oneDNN Graph JSON", expected="parts of one dump", hint=hint
+            )
+        documents.append(json_positions.parse(decode(data, shown(name)), shown(name)))
+    return import_documents(documents, auto_pad_rule)
 
 
 def import_text(text: str, form: str, file: str, auto_pad_rule: str | None = None) -> ModuleOp:

@@ -58,16 +58,25 @@ def import_document(document: Mapping[str, Any], auto_pad_rule: str | None = Non
     Inputs and outputs are named `t<tensor id>`. Raises GradcError for a bad document, UnsupportedError
     for kinds that gradc does not compile; its `graph` is the module as far as it can be made.
     """
-    refusal = kinds_refused(document)
-    if refusal is None:
-        return _module_of(document, auto_pad_rule)
+    return import_documents([document], auto_pad_rule)
+
+
+def import_documents(documents: Sequence[Mapping[str, Any]], auto_pad_rule: str | None = None) -> ModuleOp:
+    """The module of the parts of one graph, such as the library dumps for each of its partitions.
+
+    Equal tensor ids in different documents are one tensor; what a document gives and another one takes is no
+    output. The documents may come in any order."""
+    refusals = [refusal for refusal in map(kinds_refused, documents) if refusal is not None]
+    if not refusals:
+        return _module_of(documents, auto_pad_rule)
+    refusal = refusals[0]
     with suppress(GradcError):
-        refusal.graph = _module_of(document, auto_pad_rule)
+        refusal.graph = _module_of(documents, auto_pad_rule)
     raise refusal
 
 
-def _module_of(document: Mapping[str, Any], auto_pad_rule: str | None) -> ModuleOp:
-    read = read_document(document)
+def _module_of(documents: Sequence[Mapping[str, Any]], auto_pad_rule: str | None) -> ModuleOp:
+    read = _joined([read_document(document) for document in documents])
     limits.check("ops", len(read.nodes), "ops of the graph")
     _check_ids(read.nodes)
     _check_records(read.nodes)
@@ -78,6 +87,29 @@ def _module_of(document: Mapping[str, Any], auto_pad_rule: str | None) -> Module
     module = _module(read, ordered, inputs, outputs, auto_pad_rule)
     check_sizes(module)
     return module
+
+
+def _joined(documents: Sequence[Document]) -> Document:
+    """One document of several. An input that another document gives is inside, and so is an output that one
+    takes, unless it is fed to an End."""
+    if len(documents) == 1:
+        return documents[0]
+    taken = [{tensor.id for node in document.nodes for tensor in node.inputs} for document in documents]
+
+    def leaves(index: int, identifier: int) -> bool:
+        return not any(identifier in ids for other, ids in enumerate(taken) if other != index)
+
+    return Document(
+        tuple(node for document in documents for node in document.nodes),
+        tuple(port for document in documents for port in document.input_ports),
+        tuple(
+            port
+            for index, document in enumerate(documents)
+            for port in document.output_ports
+            if leaves(index, port)
+        ),
+        documents[0].position,
+    )
 
 
 def _check_ids(nodes: Sequence[Node]) -> None:

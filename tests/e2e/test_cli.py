@@ -397,7 +397,7 @@ class TestVerify:
 
 USAGE = [
     ([], "Usage"),
-    (["compile"], "Missing argument 'IN'"),
+    (["compile"], "Missing argument 'IN..'"),
     (["nothing"], "No such command 'nothing'"),
     (["compile", "{}"], "Missing option '-o'"),
     (["compile", "{}", "-o", "x", "--target", "tpu"], "'tpu' is not one of 'cpu', 'cuda', 'portable'"),

@@ -1,0 +1,42 @@
+"""Other names for inputs and outputs of a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from xdsl.dialects.builtin import ModuleOp
+
+from dialects.support.diagnostics import Diagnostic, UsageError, nearest, sentence
+from dialects.support.entry import entry_function, input_names, output_names, set_names
+from dialects.support.spelling import option
+
+
+def renamed(module: ModuleOp, names: Mapping[str, str]) -> ModuleOp:
+    """The module, of which some inputs and outputs are called otherwise."""
+    if not names:
+        return module
+    function = entry_function(module)
+    inputs, outputs = input_names(function), output_names(function)
+    for name, new in names.items():
+        _check(name, new, [*inputs, *outputs])
+    called = [[names.get(name, name) for name in given] for given in (inputs, outputs)]
+    for given, old in zip(called, (inputs, outputs), strict=True):
+        for index, name in enumerate(given):
+            if name in given[:index]:
+                raise _refused(f"{old[index]}={name}", f"a name that no other has; {name} is taken")
+    if taken := set(called[0]) & set(called[1]) - (set(inputs) & set(outputs)):
+        raise _refused(min(taken), "an input and an output of different names")
+    set_names(function, *called)
+    return module
+
+
+def _check(name: str, new: str, known: list[str]) -> None:
+    if name not in known:
+        hint = nearest(name, known)
+        raise _refused(f"{name}={new}", f"an input or output: {', '.join(known)}", hint)
+    if not isinstance(new, str) or not new:
+        raise _refused(f"{name}={new}", "a name, not empty")
+
+
+def _refused(given: str, expected: str, hint: str = "") -> UsageError:
+    return UsageError(Diagnostic("error", sentence(option("rename"), given, expected, hint)))
