@@ -39,6 +39,7 @@ from dialects.support.entry import (
     set_new_names,
     update_function_type,
 )
+from dialects.support.findings import Errors
 from dialects.support.names import name_of_value
 from dialects.support.shapes import static
 from dialects.support.spelling import option
@@ -174,7 +175,9 @@ class _Differentiation:
         kept = last.arguments[len(of) :]
         ops = [op for op in function.body.block.ops if op is not last]
         found = Walk(self.e, ops, set(wrt.values()), self.rules).gradients(self._seeds(function, of))
-        results = [self._result(name, value, found, of, ops) for name, value in wrt.items()]
+        if not request.allow_unused:
+            _check_reached({name: value for name, value in wrt.items() if value not in found}, of, ops)
+        results = [self._result(value, found) for value in wrt.values()]
         remarks = _partly_zero(found, of, ops)
         _return(function, self.e, [*kept, *results])
         if not request.weights_as_inputs:
@@ -234,19 +237,8 @@ class _Differentiation:
             case other:
                 raise _usage("reduce", given=other, expected=" or ".join(REDUCTIONS))
 
-    def _result(
-        self,
-        name: str,
-        value: SSAValue,
-        found: Mapping[SSAValue, Expr],
-        of: Mapping[str, SSAValue],
-        ops: Sequence[Operation],
-    ) -> SSAValue:
-        if value in found:
-            return found[value].value
-        if self.request.allow_unused:
-            return self.e.filled(0, self.e(value)).value
-        raise _no_gradient(name, value, of, ops)
+    def _result(self, value: SSAValue, found: Mapping[SSAValue, Expr]) -> SSAValue:
+        return found[value].value if value in found else self.e.filled(0, self.e(value)).value
 
 
 def _return(function: FuncOp, e: Operators, results: Sequence[SSAValue]) -> None:
@@ -256,18 +248,26 @@ def _return(function: FuncOp, e: Operators, results: Sequence[SSAValue]) -> None
     Rewriter.erase_op(last)
 
 
+def _check_reached(
+    unused: Mapping[str, SSAValue], of: Mapping[str, SSAValue], ops: Sequence[Operation]
+) -> None:
+    errors = Errors()
+    errors.found += [_no_gradient(name, value, of, ops) for name, value in unused.items()]
+    errors.check()
+
+
 def _no_gradient(
     name: str, value: SSAValue, of: Mapping[str, SSAValue], ops: Sequence[Operation]
 ) -> GradcError:
     """Why there is no gradient: nothing depends on the value, or only by what has none."""
     targets = " and ".join(of)
     cuts = zeros_between(value, of.values(), ops)
+    hint = f"{option('allow_unused', True)} gives zeros"
     if cuts is None:
-        hint = "allow_unused gives zeros"
         return _usage(f"{targets} does not depend on {name}", hint=hint)
     what = f"the gradient of {targets} by {name} is zero by rule"
     what = f"{what}: {_told(cuts)}" if cuts else what
-    return UnsupportedError(Diagnostic("error", sentence(what, hint="allow_unused gives zeros")))
+    return UnsupportedError(Diagnostic("error", sentence(what, hint=hint)))
 
 
 def _partly_zero(

@@ -80,6 +80,11 @@ def test_a_result_of_several_elements_is_summed_up(reduce: str):
         (Request(wrt=["b11"], reduce="sum"), UsageError, "there is no value b11; did you mean b1"),
         (Request(wrt=["x", "x"], reduce="sum"), UsageError, "no name twice"),
         (Request(of=["x"], wrt=["w1"], reduce="sum"), UsageError, "x does not depend on w1"),
+        (
+            Request(of=["x"], wrt=["w1", "b1"], reduce="sum"),
+            UsageError,
+            r"on w1; .*\n.*x does not depend on b1",
+        ),
         (Request(reduce="max"), UsageError, "expected sum or mean"),
     ],
 )
