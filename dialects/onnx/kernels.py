@@ -14,6 +14,7 @@ import ml_dtypes
 import numpy as np
 
 from dialects.onnx import (
+    kernels_attention,
     kernels_index,
     kernels_nn,
     kernels_pointwise,
@@ -243,6 +244,7 @@ def transpose(call: Call) -> list[np.ndarray]:
 
 
 KERNELS: dict[str, Kernel] = {
+    **kernels_attention.KERNELS,
     **kernels_index.KERNELS,
     **kernels_nn.KERNELS,
     **kernels_pointwise.KERNELS,

@@ -62,12 +62,9 @@ REFUSED: Mapping[str, str] = MappingProxyType(
 
 OWED: frozenset[str] = frozenset(
     (
-        "Attention",
         "CausalConvWithState",
         "DequantizeLinear",
         "LinearAttention",
-        "RotaryEmbedding",
-        "SwiGLU",
     )
 )
 """The ops for which a rule is still to be written."""

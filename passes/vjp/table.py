@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from dialects.onnx import traits
 from passes.vjp import (
+    attention,
     columns,
     control,
     conv,
@@ -49,7 +50,9 @@ RULES: Mapping[str, Rule] = MappingProxyType(
 )
 """ONNX op -> its rule."""
 
-BODIES: Mapping[str, Body] = MappingProxyType({**sampled_ops.BODIES, **sampling.BODIES, **spectra.BODIES})
+BODIES: Mapping[str, Body] = MappingProxyType(
+    {**attention.BODIES, **sampled_ops.BODIES, **sampling.BODIES, **spectra.BODIES}
+)
 """ONNX op without a rule of its own -> the ops that stand for it, through which the walk goes."""
 
 REGION_RULES: Mapping[str, RegionRule] = control.RULES

@@ -9,24 +9,30 @@ from dialects.evaluate import evaluate
 from dialects.support.entry import entry_function, input_names, set_names
 from passes.differentiate import Request, differentiate
 
-STEP = 1e-5
+STEP, BOUND = 1e-5, 2e-6
 
 
 def is_adjoint(
-    module: ModuleOp, inputs: list[np.ndarray], rng: np.random.Generator, strict: bool
+    module: ModuleOp,
+    inputs: list[np.ndarray],
+    rng: np.random.Generator,
+    strict: bool,
+    step: float = STEP,
+    bound: float = BOUND,
 ) -> tuple[ModuleOp, list[np.ndarray]]:
     """Hold the gradient of all results by all floats against differences; it, and its cotangents."""
     module.verify()
     ahead, behind, directions = [], [], []
     for array in inputs:
-        direction = rng.normal(size=array.shape) if array.dtype == np.float64 else None
+        is_float = array.dtype.kind == "f"
+        direction = rng.normal(size=array.shape).astype(array.dtype) if is_float else None
         directions.append(direction)
-        ahead.append(array if direction is None else array + STEP * direction)
-        behind.append(array if direction is None else array - STEP * direction)
+        ahead.append(array if direction is None else array + step * direction)
+        behind.append(array if direction is None else array - step * direction)
     results = evaluate(module, inputs)
-    cotangents = [rng.normal(size=result.shape) for result in results]
+    cotangents = [rng.normal(size=result.shape).astype(result.dtype) for result in results]
     moved = zip(cotangents, evaluate(module, ahead), evaluate(module, behind), strict=True)
-    products = [u * (a - b) / (2 * STEP) for u, a, b in moved]
+    products = [u * (a - b) / (2 * step) for u, a, b in moved]
     want, scale = sum(p.sum() for p in products), sum(np.abs(p).sum() for p in products)
 
     gradient = module.clone()
@@ -46,7 +52,7 @@ def is_adjoint(
         assert one.shape == array.shape
         assert one.dtype == array.dtype
         got += (one * direction).sum()
-    assert abs(want - got) <= 2e-6 * (scale + 1e-3), (want, got)
+    assert abs(want - got) <= bound * (scale + 1e-3), (want, got)
     return gradient, cotangents
 
 

@@ -374,6 +374,22 @@ SAMPLING = (
     P("AffineGrid", (2, 3, 4), C(2, 1, 2, 3, 2), align_corners=1),
 )
 
+ATTENTION = (
+    P("SwiGLU", (2, 3), (2, 3), alpha=1.5),
+    P("Attention", (2, 2, 3, 4), (2, 2, 5, 4), (2, 2, 5, 3)),
+    P("Attention", (2, 3, 8), (2, 5, 4), (2, 5, 6), q_num_heads=4, kv_num_heads=2, scale=0.7, softcap=1.5),
+    P("Attention", (2, 2, 3, 4), (2, 2, 3, 4), (2, 2, 3, 4), (3, 3), is_causal=1),
+    P(
+        "Attention",
+        *((2, 4, 3, 2), (2, 2, 2, 2), (2, 2, 2, 2), None, (2, 2, 3, 2), (2, 2, 3, 2)),
+        is_causal=1,
+        qk_matmul_output_mode=3,
+    ),
+    P("Attention", (2, 2, 3, 4), (2, 2, 4, 4), (2, 2, 4, 4), B([[1, 0, 1], [0, 0, 0], [1, 1, 1]], bool)),
+    P("RotaryEmbedding", (2, 2, 3, 4), (2, 3, 2), (2, 3, 2)),
+    P("RotaryEmbedding", (2, 3, 8), (5, 2), (5, 2), B([[0, 2, 1], [4, 0, 0]]), num_heads=2, interleaved=1),
+    P("RotaryEmbedding", (2, 3, 12), (2, 3, 2), (2, 3, 2), num_heads=2, rotary_embedding_dim=4),
+)
 _LENGTHS = B([3, 0, 2, 4], np.int32)
 
 
@@ -506,6 +522,7 @@ def problems() -> Iterator[Problem]:
         *REDUCE,
         *SHAPE,
         *INDEX,
+        *ATTENTION,
         *RESIZE,
         *CONV,
         *CONV_OF_DATA,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from io import StringIO
 
+import ml_dtypes
 import numpy as np
 import pytest
 from support.onnx_node_cases import Case, cases, expected, module_of, op_of, operands_of, value
@@ -76,7 +77,9 @@ def test_numbers(name: str) -> None:
                 assert found[i].tolist() == array.tolist(), case.name
                 continue
             ours, theirs = map(exactly, (found[i], array))
-            np.testing.assert_allclose(ours, theirs, rtol=case.rtol, atol=case.atol + 1e-6, err_msg=case.name)
+            in_steps = array.dtype == ml_dtypes.bfloat16  # the case rounds at each of its steps
+            rtol = 2**-6 if in_steps else case.rtol
+            np.testing.assert_allclose(ours, theirs, rtol=rtol, atol=case.atol + 1e-6, err_msg=case.name)
 
 
 @pytest.mark.parametrize("name", ops.op_names())

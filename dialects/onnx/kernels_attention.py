@@ -1,0 +1,90 @@
+"""Numpy semantics of Attention and RotaryEmbedding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from dialects.onnx.call import Call
+from dialects.onnx.operands import optional, value
+from dialects.support.dtypes import of_mlir
+
+Kernel = Callable[[Call], Sequence[np.ndarray]]
+
+
+def attention(call: Call) -> list[np.ndarray]:
+    """softmax(Q K^T scale + bias) V; a query that may look at no key gives zeros."""
+    q, k, v = (value(call, i) for i in range(3))
+    packed, groups = q.ndim == 3, (call.attribute("q_num_heads"), call.attribute("kv_num_heads"))
+    if packed:
+        q, k, v = (_by_heads(x, n) for x, n in ((q, groups[0]), (k, groups[1]), (v, groups[1])))
+    past = [optional(call, i) for i in (4, 5)]
+    k, v = (x if p is None else np.concatenate([p, x], 2) for x, p in zip((k, v), past, strict=True))
+    repeats = q.shape[1] // k.shape[1]
+    scale = call.attribute("scale", None)
+    scale = 1 / np.sqrt(q.shape[3]) if scale is None else scale
+    scores = q * scale @ np.repeat(k, repeats, 1).swapaxes(2, 3)
+    cap = call.attribute("softcap", 0.0)
+    scores = np.tanh(scores / cap) * cap if cap else scores
+    bias = _bias(call, q.shape[2], k.shape[2], 0 if past[0] is None else past[0].shape[2])
+    with np.errstate(invalid="ignore"):
+        biased = scores + bias
+        p = biased.astype(_precision(call, biased.dtype))
+        p = np.exp(p - p.max(-1, keepdims=True, initial=-np.inf))
+        p = p / p.sum(-1, keepdims=True)
+    hidden = np.isneginf(bias.max(-1, keepdims=True, initial=-np.inf))
+    p = np.where(hidden, 0, p).astype(q.dtype)
+    y = p @ np.repeat(v, repeats, 1)
+    if packed:
+        y = y.swapaxes(1, 2).reshape(y.shape[0], y.shape[2], y.shape[1] * y.shape[3])
+    shown = {2: biased, 3: p}.get(call.attribute("qk_matmul_output_mode", 0), scores)
+    return [y, k, v, shown.astype(q.dtype)][: call.results]
+
+
+def _by_heads(x: np.ndarray, heads: int) -> np.ndarray:
+    return x.reshape(*x.shape[:2], heads, x.shape[2] // heads).swapaxes(1, 2)
+
+
+def _precision(call: Call, default: np.dtype) -> np.dtype:
+    dtype = of_mlir(call.attribute("softmax_precision", None))
+    return default if dtype is None else np.promote_types(dtype.numpy, default)
+
+
+def _bias(call: Call, queries: int, keys: int, past: int) -> np.ndarray:
+    """What is added to the scores: -inf where a query may not look."""
+    mask, lengths = optional(call, 3), optional(call, 6)
+    bias = np.zeros((queries, keys))
+    if mask is not None:
+        mask = np.where(mask, 0, -np.inf) if mask.dtype == bool else mask
+        ends = [(0, 0)] * (mask.ndim - 1) + [(0, max(keys - mask.shape[-1], 0))]
+        bias = bias + np.pad(mask, ends, constant_values=-np.inf)
+    ahead = np.array(past) if lengths is None else lengths.reshape(-1, 1, 1, 1) - queries
+    ahead = ahead + np.arange(queries)[:, None] - np.arange(keys)
+    left, right = (call.attribute(f"{side}_window_size", -1) for side in ("left", "right"))
+    may = np.ones(ahead.shape, bool)
+    may &= ahead >= 0 if call.attribute("is_causal", 0) else True
+    may &= ahead <= left if left >= 0 else True
+    may &= -ahead <= right if right >= 0 else True
+    if lengths is not None:
+        may = may & (np.arange(keys) < lengths.reshape(-1, 1, 1, 1))
+    return np.where(may, bias, -np.inf)
+
+
+def rotary_embedding(call: Call) -> list[np.ndarray]:
+    """Pairs of numbers turned by angles, which a position has."""
+    x, cos, sin, places = value(call, 0), value(call, 1), value(call, 2), optional(call, 3)
+    heads = call.attribute("num_heads", 0)
+    rows = x.reshape(*x.shape[:2], heads, x.shape[2] // heads) if x.ndim == 3 else x.swapaxes(1, 2)
+    cos, sin = ((c if places is None else c[places])[:, :, None] for c in (cos, sin))
+    turned = call.attribute("rotary_embedding_dim", 0) or rows.shape[3]
+    apart = call.attribute("interleaved", 0)
+    part = rows[..., :turned]
+    a, b = (part[..., 0::2], part[..., 1::2]) if apart else np.split(part, 2, -1)
+    pair = (cos * a - sin * b, sin * a + cos * b)
+    new = np.stack(pair, -1).reshape(part.shape) if apart else np.concatenate(pair, -1)
+    y = np.concatenate([new, rows[..., turned:]], -1)
+    return [y.reshape(x.shape) if x.ndim == 3 else y.swapaxes(1, 2)]
+
+
+KERNELS: dict[str, Kernel] = {"Attention": attention, "RotaryEmbedding": rotary_embedding}
