@@ -30,6 +30,7 @@ from passes.vjp.listed import REFUSED
 from passes.vjp.reconverging import NAMES, Number, Sources
 from passes.vjp.regions import Around, Gradients, Seeds
 from passes.vjp.table import BODIES, GRADIENT_RULES, REGION_RULES, RULES, is_repeated
+from passes.vjp.tiles import side_by_side
 from passes.vjp.unbroadcast import unbroadcast
 
 
@@ -80,6 +81,8 @@ class Walk:
     def _total(self, value: SSAValue) -> Expr:
         """The sum of what came to a value; added up once."""
         total, *others = self.cotangents[value]
+        if others and is_float(value):
+            total, *others = side_by_side(self.cotangents[value])
         for other in others if is_float(value) else ():
             total = total + other
         self.cotangents[value] = [total]
