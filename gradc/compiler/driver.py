@@ -29,6 +29,7 @@ from gradc.base import arguments
 from gradc.base.collector import rare_collections
 from gradc.compiler.compiled import Compiled, by_name
 from gradc.compiler.default_opset import with_opset
+from gradc.compiler.opaque_nodes import blamed_on_nodes
 from gradc.compiler.options import Options
 from gradc.faults import crash
 from gradc.faults.recipes import CHOICE, MODEL, Recipe
@@ -205,7 +206,7 @@ def compile_module(
     remarks += _settle_unused_inputs(module, options)
     again = f"gradc compile --target {target.name} --opset {target.opset} THIS_FILE -o model.onnx"
     recipe = Recipe(MODEL, "the exporter", options=asdict(options))
-    with crash.reproducer(recipe, lambda: whole(module), again):
+    with crash.reproducer(recipe, lambda: whole(module), again), blamed_on_nodes(module):
         parts = export_parts(
             module,
             opset=target.opset,

@@ -1,4 +1,4 @@
-"""What a runtime says of nodes of which gradc knows nothing: that is no fault of gradc's."""
+"""What checkers and runtimes say of nodes of which gradc knows nothing: that is no fault of gradc's."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LONGEST = 300
 
 @contextmanager
 def blamed_on_nodes(module: ModuleOp) -> Iterator[None]:
-    """An error of the runtime is one of the module's opaque nodes, if there are such."""
+    """An error of what reads the model is one of the module's opaque nodes, if there are such."""
     try:
         yield
     except GradcError:
@@ -26,5 +26,5 @@ def blamed_on_nodes(module: ModuleOp) -> Iterator[None]:
             raise
         text = printable(str(error))[:LONGEST]
         named = [op for op in nodes if f"{op.domain.data}:{op.op_type.data}" in text]
-        what = f"the runtime refuses a model with nodes that gradc does not know: {text}"
+        what = f"a model with nodes that gradc does not know is refused: {text}"
         raise error_at((named or nodes)[0], what, kind=UnsupportedError) from None

@@ -20,7 +20,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 import onnx
 from onnx import AttributeProto, GraphProto, ModelProto, TensorProto, ValueInfoProto
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp, TensorType
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp, TensorType, UnrankedTensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, SSAValue, Use
 
@@ -30,7 +30,7 @@ from dialects.onnx.control import YieldOp
 from dialects.onnx.node import NodeOp, kind_of_attribute
 from dialects.onnx.ops import ConstantOp
 from dialects.onnx.opsets import ATTRIBUTES_BEFORE
-from dialects.onnx.types import UnknownType
+from dialects.onnx.types import OptionalType, SequenceType, UnknownType
 from dialects.support import entry, shapes
 from dialects.support.diagnostics import UnsupportedError, error_at, name_of, position_of, printable
 from dialects.support.names import name_of_value
@@ -386,8 +386,17 @@ def _value_info_of(name: str, type_: Attribute) -> ValueInfoProto:
 
 def _edge_type(known: Attribute, declared: Attribute) -> Attribute:
     """What is declared of an input or output; what is known where that contradicts."""
+    match known, declared:
+        case SequenceType(), SequenceType():
+            return SequenceType(_edge_type(known.element, declared.element))
+        case OptionalType(), OptionalType():
+            return OptionalType(_edge_type(known.element, declared.element))
+        case (SequenceType() | OptionalType(), _) | (_, UnknownType()):
+            return known
+        case TensorType() | UnrankedTensorType(), SequenceType() | OptionalType():
+            return known
     if not isinstance(known, TensorType) or not isinstance(declared, TensorType):
-        return known if isinstance(declared, UnknownType) else declared
+        return declared
     ours, theirs = shapes.shape_of(known), shapes.shape_of(declared)
     if known.element_type != declared.element_type or len(ours) != len(theirs):
         return known

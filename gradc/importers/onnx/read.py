@@ -42,6 +42,7 @@ from gradc.importers.onnx.weights import dense_of_sparse
 from gradc.model.foreign import TensorData
 
 STANDARD = ("", "ai.onnx")
+ML = "ai.onnx.ml"
 
 _MISTAKES = (VerifyException, TypeError, ValueError, OverflowError, AssertionError)
 """What constructors of ops raise for what a model should not hold."""
@@ -60,6 +61,7 @@ def module_of(model: ModelProto, data: TensorData) -> ModuleOp:
     for value in inputs:
         with _at(f'input "{value.name}"'):
             scope.define(value.name, block.insert_arg(_known(type_of(value.type)), len(block.args)))
+    scope.infos |= {info.name: info for info in _inferred(model)}
     reader.fill(scope, graph)
     returned = []
     for value in graph.output:
@@ -76,6 +78,16 @@ def module_of(model: ModelProto, data: TensorData) -> ModuleOp:
         given = {prop.key: StringAttr(prop.value) for prop in model.metadata_props}
         module.attributes[entry.METADATA] = DictionaryAttr(given)
     return module
+
+
+def _inferred(model: ModelProto) -> Sequence[onnx.ValueInfoProto]:
+    """What onnx knows of the results of ops of machine learning, which the dialect has not."""
+    if not any(node.domain == ML for node in model.graph.node):
+        return ()
+    try:
+        return onnx.shape_inference.infer_shapes(model).graph.value_info
+    except Exception:  # of a model that is wrong: what is, is said where it is read
+        return ()
 
 
 def _edge(values: Sequence[onnx.ValueInfoProto]) -> list[tuple[str, Attribute]]:
@@ -97,6 +109,11 @@ def _required(scope: Scope, name: str) -> SSAValue:
 
 def _versions(imports: Sequence[onnx.OperatorSetIdProto], ir_version: int = 0) -> Versions:
     found = {("" if entry.domain in STANDARD else entry.domain): entry.version for entry in imports}
+    for domain, version in found.items():
+        if not 1 <= version < 2**31:
+            raise violation(
+                f'opset of the domain "{domain}"', given=version, expected="a version, 1 or newer"
+            )
     if not found and ir_version < 3:
         return {"": 1}  # of models that are older than the field
     return found

@@ -68,7 +68,7 @@ class Scope:
         for name, tensor in (*((t.name, t) for t in dense), *((t.values.name, t) for t in sparse)):
             check_text(name)
             if not name:
-                raise violation("an initializer has no name")
+                raise violation("an initializer has no name", given=f'"{name}"')
             if name in self.weights:
                 raise violation(f'initializer "{name}" is given twice')
             self.weights[name] = tensor

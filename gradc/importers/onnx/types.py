@@ -26,7 +26,7 @@ def check_text(*given: object) -> None:
 
 
 def type_of(proto: TypeProto, exact: bool = False) -> Attribute:
-    """The type that a proto says; UnknownType where it says none.
+    """The type that a proto says; UnknownType where it says none, or not what is in a container.
 
     `exact` keeps the text of every dim; else one that only says that nothing is known is no name.
     """
@@ -34,14 +34,18 @@ def type_of(proto: TypeProto, exact: bool = False) -> Attribute:
         case "tensor_type":
             return _tensor(proto.tensor_type, exact)
         case "sequence_type":
-            return SequenceType(type_of(proto.sequence_type.elem_type, exact))
+            element = type_of(proto.sequence_type.elem_type, exact)
+            return element if isinstance(element, UnknownType) else SequenceType(element)
         case "optional_type":
-            return OptionalType(type_of(proto.optional_type.elem_type, exact))
+            element = type_of(proto.optional_type.elem_type, exact)
+            return element if isinstance(element, UnknownType) else OptionalType(element)
         case "map_type":
             key = element_type(proto.map_type.key_type)
-            return MapType(key, type_of(proto.map_type.value_type, exact))
+            element = type_of(proto.map_type.value_type, exact)
+            return element if isinstance(element, UnknownType) else MapType(key, element)
         case "sparse_tensor_type":
-            return SparseTensorType(_tensor(proto.sparse_tensor_type, exact))
+            element = _tensor(proto.sparse_tensor_type, exact)
+            return element if isinstance(element, UnknownType) else SparseTensorType(element)
         case "opaque_type":
             raise violation("type", given=f"opaque {proto.opaque_type.name}", expected="a type of ONNX")
         case _:

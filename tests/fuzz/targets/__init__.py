@@ -7,11 +7,20 @@ from fuzz.targets.graph import GraphTarget
 from fuzz.targets.json_document import JsonTarget
 from fuzz.targets.mlir_text import MlirTarget
 from fuzz.targets.npz_constants import NpzTarget
+from fuzz.targets.onnx_model import OnnxTarget
 from fuzz.targets.tuning import TuningCacheTarget, TuningFileTarget
 
 TARGETS: dict[str, type[Target]] = {
     target.name: target
-    for target in (JsonTarget, MlirTarget, NpzTarget, TuningFileTarget, TuningCacheTarget, GraphTarget)
+    for target in (
+        JsonTarget,
+        MlirTarget,
+        NpzTarget,
+        OnnxTarget,
+        TuningFileTarget,
+        TuningCacheTarget,
+        GraphTarget,
+    )
 }
 
 GROUPS = {"tuning": ("tuning-file", "tuning-cache"), "all": tuple(TARGETS)}

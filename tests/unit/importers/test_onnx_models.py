@@ -227,3 +227,27 @@ def test_the_opset_is_the_models_or_the_default_one():
     assert gradc.compile(model, opset=19).model.opset_import[0].version == 19
     old = model_of("g (float[4,3] x) => (float[4,3] y) { y = Neg(x) }", opset=11)
     assert compiled(old).opset_import[0].version == 18
+
+
+def test_types_of_machine_learning_that_the_model_does_not_say():
+    """ReduceProd of opset 15 has another form than that of 18: only a known type tells how to write it."""
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 3])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", 1])
+    columns = numpy_helper.from_array(np.array([0, 2]), "columns")
+    nodes = [
+        helper.make_node("ArrayFeatureExtractor", ["x", "columns"], ["two"], domain="ai.onnx.ml"),
+        helper.make_node("ReduceProd", ["two"], ["y"], axes=[1]),
+    ]
+    opsets = [helper.make_opsetid("", 15), helper.make_opsetid("ai.onnx.ml", 1)]
+    graph = helper.make_graph(nodes, "g", [x], [y], [columns])
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    given = np.arange(6, dtype=np.float32).reshape(2, 3)
+    (found,), (expected,) = run(compiled(model), {"x": given}), run(model, {"x": given})
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("declared", ["seq(float[9, 9])", "float[3]", "optional(float[3])"])
+def test_a_result_that_is_not_as_declared_is_what_it_is(declared: str):
+    model = model_of(f"f (float[3] x) => ({declared} s) {{ s = SequenceConstruct (x, x) }}")
+    (info,) = gradc.compile(model).outputs
+    assert str(info) == "s: seq(f32)"
