@@ -19,7 +19,7 @@ PASS_NAMES = (
     "assign-layout",
     "select-strategy",
     "simplify",
-    "fast-masks",
+    "fast-forms",
     "expand-ops",
     "legalize-onnx",
 )

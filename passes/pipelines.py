@@ -51,7 +51,7 @@ def from_grad(target: Target, strategy: str = "auto") -> str:
             f"select-strategy{_options(target, strategy)}",
             "name-sizes",  # so that what is computed of unknown sizes is one where it is equal
             "simplify",  # constant weights are flipped, transposed, widened at compile time
-            *(() if target.strict_ieee else (f"fast-masks{options}",)),  # after all differentiation
+            *(() if target.strict_ieee else (f"fast-forms{options}",)),  # after all differentiation
             f"expand-ops{options}",  # before the types: what is written instead may have the half type
             f"legalize-types{options}",  # what the strategies wrote in a half type
             f"legalize-onnx{options}",  # the end contract

@@ -172,7 +172,7 @@ class Expr:
         if to == self.dtype:
             return self
         cast = onnx.CastOp(self.value, to=to)
-        if isinstance(self.value.owner, onnx.GreaterOp):
+        if isinstance(self.value.owner, onnx.GreaterOp | onnx.LessOp):
             cast.attributes[MASK] = UnitAttr()
         return self.e(self.e.emit(cast))
 

@@ -1,0 +1,104 @@
+"""fast-forms: what onnxruntime is quicker at, or fewer nodes, once nothing is differentiated any more.
+
+A mask of 0 and 1 is `Cast(x > c)`: two nodes and a tensor of bool. On the CPU provider a HardSigmoid so steep
+that c and the next numbers of f32 are on the two sides of its slope is one. At c = 0 no slope is so steep:
+what is below 3e-39, where only subnormal numbers are, counts in part. NaN gives NaN. So only masks of a
+derivative become steps, not a comparison of a model's own, and no pipeline for strict IEEE numbers has this
+pass.
+
+The sizes of some axes are one Shape, from opset 15, and not entries of another one.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, f32
+from xdsl.ir import SSAValue
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+
+from dialects.onnx import ops as onnx
+from dialects.onnx.values import constant_of
+from dialects.support.shapes import element_type_of
+from passes.emit.expressions import MASK
+from passes.emit.rewriting import Emitter, replace, rewrite
+from passes.kernels.target import TargetPass
+
+STEEPEST = 3.4e38
+"""The largest slope that f32 has."""
+
+PLACES = 24
+"""The significant bits of f32."""
+
+LEAST, MOST = 1e-30, 1e30
+"""Between these, a bound times its slope is a number of f32."""
+
+SHAPE_OF_SOME = 15
+"""The opset from which on a Shape has a start and an end."""
+
+
+@dataclass(frozen=True)
+class FastFormsPass(TargetPass):
+    name = "fast-forms"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.env.opset >= SHAPE_OF_SOME:
+            rewrite(op, [SizesOfAxes()], (onnx.GatherOp,))
+        if self.env.name == "cpu" and self.env.lacks(onnx.HardSigmoidOp, "f32") is None:
+            rewrite(op, [MaskAsStep()], (onnx.CastOp,))
+
+
+class MaskAsStep(RewritePattern):
+    """Cast(x > c) and Cast(x < c) of gradc's own, where nothing else reads the comparison."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: onnx.CastOp, rewriter: PatternRewriter, /) -> None:
+        compared = op.input.owner
+        if not isinstance(compared, onnx.GreaterOp | onnx.LessOp):
+            return
+        if MASK not in op.attributes or not op.input.has_one_use():
+            return
+        x, bound = compared.operands
+        if element_type_of(x) != f32 or x.type != op.output.type:
+            return
+        slope = _slope(bound)
+        if slope is None:
+            return
+        alpha, beta = slope if isinstance(compared, onnx.GreaterOp) else (-slope[0], -slope[1])
+        emit = Emitter()
+        value = emit(onnx.HardSigmoidOp(x, alpha=alpha, beta=beta + 0.0))
+        replace(op, rewriter, emit, [value])
+        rewriter.erase(compared)
+
+
+def _slope(bound: SSAValue) -> tuple[float, float] | None:
+    """alpha and beta, exact in f32, of a line that is 0 at a bound, and 1 or more at the next number."""
+    known = constant_of(bound)
+    if known is None or known.size != 1:
+        return None
+    number = float(known.reshape(()))
+    if number == 0:
+        return STEEPEST, 0.0
+    if not LEAST < abs(number) < MOST:
+        return None
+    alpha = math.ldexp(1.0, PLACES + 1 - math.frexp(number)[1])
+    return alpha, -alpha * number
+
+
+class SizesOfAxes(RewritePattern):
+    """Entries of a Shape that lie side by side."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: onnx.GatherOp, rewriter: PatternRewriter, /) -> None:
+        shape, taken = op.data.owner, constant_of(op.indices)
+        if not isinstance(shape, onnx.ShapeOp) or taken is None or taken.ndim != 1 or not taken.size:
+            return
+        first = int(taken[0])
+        in_order = first >= 0 and list(taken) == list(range(first, first + len(taken)))
+        if not in_order or shape.start is not None or shape.end is not None:
+            return
+        emit = Emitter()
+        value = emit(onnx.ShapeOp(shape.data, start=first, end=first + len(taken)))
+        replace(op, rewriter, emit, [value])

@@ -1,0 +1,66 @@
+"""Masks as steps are exact: at their bound and at the numbers beside it, however far away."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, f32
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Region
+
+import gradc
+from dialects.support.entry import set_names, update_function_type
+from dialects.support.shapes import tensor_type
+from passes.emit.expressions import Operators
+from passes.fast_forms import FastFormsPass
+
+BOUNDS = [0.0, 3.0, 6.0, -3.0, 1.0, -1.0, 2.0, -0.5, 1 / 3, -1e-20, 1e20, np.pi, 0.99999994]
+
+
+def mask(bound: float, above: bool) -> ModuleOp:
+    block, e = Block(arg_types=[tensor_type(f32, ("N",))]), Operators()
+    x = e(block.args[0])
+    result = (x > bound if above else x < bound).cast(f32)
+    block.add_ops([*e.emit.ops, ReturnOp(result.value)])
+    function = FuncOp("main", ([], []), Region(block))
+    set_names(function, ["x"], ["y"])
+    update_function_type(function)
+    return ModuleOp([function])
+
+
+def points(bound: float) -> np.ndarray:
+    near = [np.float32(bound)]
+    for side in (np.inf, -np.inf):
+        at = np.float32(bound)
+        for _ in range(4):
+            at = np.nextafter(at, np.float32(side), dtype=np.float32)
+            near.append(at)
+    tiny = np.finfo(np.float32).tiny
+    far = [0.0, -0.0, 1.0, -1.0, tiny, -tiny, 1e-20, -1e-20, 3e38, -3e38, np.inf, -np.inf, 5.9, -7.5]
+    found = np.array([*near, *far], np.float32)
+    return found[(found == 0) | (np.abs(found) >= tiny)]
+
+
+@pytest.mark.parametrize("above", [True, False], ids=["above", "below"])
+@pytest.mark.parametrize("bound", BOUNDS)
+def test_a_step_is_the_mask(bound: float, above: bool):
+    compiled = gradc.compile(mask(bound, above), target="cpu")
+    assert [node.op_type for node in compiled.model.graph.node] == ["HardSigmoid"]
+    x = points(bound)
+    wanted = x > np.float32(bound) if above else x < np.float32(bound)
+    np.testing.assert_array_equal(compiled.run({"x": x})["y"], wanted.astype(np.float32))
+
+
+def test_strict_numbers_have_masks():
+    compiled = gradc.compile(mask(0.0, True), strict_ieee=True)
+    kinds = [node.op_type for node in compiled.model.graph.node if node.op_type != "Constant"]
+    assert kinds == ["Greater", "Cast"]
+    assert isinstance(compiled.model, onnx.ModelProto)
+
+
+def test_a_bound_beyond_all_slopes_stays():
+    module = mask(1e38, True)
+    FastFormsPass().apply(Context(), module)
+    assert [op.name for op in module.walk()].count("onnx.HardSigmoid") == 0
