@@ -194,5 +194,24 @@ def named(shape: Sequence[Dim]) -> NamedShape:
     return tuple(dim.name if isinstance(dim, Size) else dim for dim in shape)
 
 
+def spelled(shape: Sequence[Dim]) -> NamedShape:
+    """The shape with its sizes as texts, where the source names all that they are made of."""
+    texts = (str(dim) if isinstance(dim, Size) and not dim.is_fresh else None for dim in shape)
+    return tuple(text or dim for text, dim in zip(texts, named(shape), strict=True))
+
+
+def size_with(text: str, sizes: Mapping[str, int]) -> int | None:
+    """The size that a text such as `(H + 1)//2` tells where its names have sizes; None where not all of them
+    have one, and for a name."""
+    try:
+        form = parse(text)
+    except NoSize:
+        return None
+    if not isinstance(form, Size) or form.name is not None:
+        return None
+    (found,) = with_sizes([form], sizes)
+    return found if isinstance(found, int) else None
+
+
 def show(shape: Sequence[Written]) -> str:
     return "[" + ", ".join("?" if dim is None else str(dim) for dim in shape) + "]"

@@ -141,7 +141,8 @@ class Sizes:
         return self._symbols.setdefault(dim, size) if dim else size
 
     def _size(self, dim: int | str | None, axis: int) -> int:
-        return self.choose(dim, UNKNOWN_SIZE if axis else UNKNOWN_BATCH)
+        found = shapes.size_with(dim, self._symbols) if isinstance(dim, str) else None
+        return self.choose(dim, found if found is not None else UNKNOWN_SIZE if axis else UNKNOWN_BATCH)
 
 
 def _known_infos(module: ModuleOp, names: Mapping[BlockArgument, str]) -> list[TensorInfo]:
@@ -156,7 +157,7 @@ def _known_infos(module: ModuleOp, names: Mapping[BlockArgument, str]) -> list[T
                 symbols[dim] = size
         known[value] = shapes.merge(told, known[value])
     infos = [tensor_info(name, argument) for argument, name in names.items()]
-    told = {names[a]: shapes.named(shapes.with_sizes(shape, symbols)) for a, shape in known.items()}
+    told = {names[a]: shapes.spelled(shapes.with_sizes(shape, symbols)) for a, shape in known.items()}
     return [replace(info, shape=told.get(info.name)) for info in infos]
 
 

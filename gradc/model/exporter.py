@@ -221,7 +221,7 @@ class _GraphBuilder:
         for name, value in zip(outputs, returned.operands, strict=True):
             self._add_output(name, value)
         for name, value in zip(inputs, block.args, strict=True):
-            graph.input.append(_value_info(name, value))
+            graph.input.append(_value_info_of(name, _spelled(value.type)))
         if graph is self.main:
             for name, value in entry.defaults(self.function).items():
                 self._put(name, value)
@@ -376,6 +376,13 @@ def _provenance(op: OnnxOp | NodeOp) -> Iterator[tuple[str, str]]:
 
 def _value_info(name: str, value: SSAValue) -> ValueInfoProto:
     return _value_info_of(name, value.type)
+
+
+def _spelled(type_: Attribute) -> Attribute:
+    """The type whose dims are texts, for an input: who feeds it, and draws one, may read what they are."""
+    if not isinstance(type_, TensorType):
+        return type_
+    return shapes.tensor_type(type_.element_type, shapes.spelled(shapes.shape_of(type_)))
 
 
 def _value_info_of(name: str, type_: Attribute) -> ValueInfoProto:

@@ -159,3 +159,31 @@ def test_on_the_command_line(tmp_path: Path):
     done = run_gradc("grad", str(source), "--static-shape", "x=2x3", "-o", str(output))
     assert done.code == 2
     assert "expected NAME=2,4,8,8" in done.err
+
+
+STRIDED = """
+g (float[N, 3, H, W] x) => (float[N, 4, P, Q] y) <float[4, 3, 3, 3] kernel>
+{ y = Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (x, kernel) }
+"""
+
+
+def test_a_written_gradient_is_a_source_like_any_other(tmp_path: Path):
+    source, gradient = tmp_path / "m.onnx", tmp_path / "g.onnx"
+    strided = onnx.parser.parse_model(f"{HEAD} {STRIDED}")
+    strided.graph.initializer.append(onnx.numpy_helper.from_array(KERNEL, "kernel"))
+    onnx.save(strided, source)
+    done = run_gradc(
+        "grad", str(source), "--wrt", "x", "--wrt", "kernel", "--cotangents", "-o", str(gradient)
+    )
+    assert done.code == 0, done.err
+    (cotangent,) = [value for value in onnx.load(gradient).graph.input if value.name == "cotangent_y"]
+    dims = [dim.dim_param or dim.dim_value for dim in cotangent.type.tensor_type.shape.dim]
+    assert dims == ["N", 4, "(H + 1)//2", "(W + 1)//2"]
+    for command in (["run", "-o", str(tmp_path / "r.npz")], ["verify"], ["inspect"], ["explain"]):
+        done = run_gradc(command[0], str(gradient), *command[1:])
+        assert done.code == 0, (command, done.err)
+    again = run_gradc(
+        "grad", str(gradient), "--of", "grad_x", "--wrt", "kernel", "--reduce", "sum", "-o", str(source)
+    )
+    assert again.code == 0, again.err
+    assert "could not" not in again.err
