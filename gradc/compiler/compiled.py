@@ -81,7 +81,7 @@ class Compiled:
     @cached_property
     def optional_inputs(self) -> tuple[TensorInfo, ...]:
         """The inputs that have a value by default: weights by which there is a gradient."""
-        return tuple(optional_infos(self.model))
+        return tuple(optional_infos(self.proto))
 
     @cached_property
     def outputs(self) -> tuple[TensorInfo, ...]:

@@ -174,7 +174,7 @@ def _named(compiled: Compiled, gradients: Mapping[str, str], cotangents: Mapping
     """The compiled gradient that says, also in the model's metadata, what belongs to which value."""
     told = {"gradc.cotangents": dict(cotangents), "gradc.gradients": dict(gradients)}
     for key, names in told.items():
-        compiled.model.metadata_props.add(key=key, value=json_text(names))
+        compiled.parts.proto.metadata_props.add(key=key, value=json_text(names))
     return replace(compiled, gradients=dict(gradients), cotangents=dict(cotangents))
 
 
