@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +14,7 @@ from dialects.onednn.base import DATA_FORMAT
 from dialects.onednn.norm import NormalizationOp, channel_axis
 from dialects.onednn.row import Row
 from dialects.support.attributes import FLOAT
+from dialects.support.diagnostics import Diagnostic
 from dialects.support.shapes import NamedShape, Shape, element_type_of, tensor_type
 
 
@@ -131,6 +133,13 @@ class TrainingBackwardOp(BatchNormalizationOp, ABC):
         affine = tensor_type(self.parameters_dtype(), (shape[self.channel_axis()],))
         return (tensor_type(element_type_of(self.src), shape), affine, affine)
 
+    def remarks(self) -> Iterator[Diagnostic]:
+        if self.parameter("gamma") is None:
+            yield self.remark(
+                "without gamma the library takes mean and variance as constants, and so does gradc: diff_src is "
+                "diff_dst / sqrt(variance + epsilon)"
+            )
+
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
         return self.ROW.meaning(*operands, **self.given())
 
@@ -174,18 +183,21 @@ def gradients(
     diff_dst: np.ndarray,
     mean: np.ndarray,
     variance: np.ndarray,
-    gamma: np.ndarray | float = 1.0,
+    gamma: np.ndarray | None = None,
     *,
     axis: int,
     epsilon: float,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """With respect to src, gamma and beta; mean and variance count as those of the batch."""
+    """With respect to src, gamma and beta. Mean and variance count as those of the batch; without gamma the
+    library takes them as constants for src."""
     last, cotangent = np.moveaxis(src, axis, -1), np.moveaxis(diff_dst, axis, -1)
     over = tuple(range(src.ndim - 1))
     deviation = np.sqrt(variance + epsilon)
     normal = (last - mean) / deviation
-    rest = cotangent - cotangent.mean(over) - normal * (cotangent * normal).mean(over)
-    diff_src = np.moveaxis(rest * (gamma / deviation), -1, axis)
+    rest = cotangent
+    if gamma is not None:
+        rest = (cotangent - cotangent.mean(over) - normal * (cotangent * normal).mean(over)) * gamma
+    diff_src = np.moveaxis(rest / deviation, -1, axis)
     return diff_src, (cotangent * normal).sum(over), cotangent.sum(over)
 
 
@@ -207,8 +219,8 @@ TRAINING_BACKWARD = (
     Row(
         "BatchNormTrainingBackward",
         "gamma[c] r (diff_dst[i] - mean of diff_dst - n[i] mean of diff_dst n), with r = "
-        "1 / sqrt(variance[c] + epsilon) and n = (src - mean[c]) r; diff_gamma is the "
-        "sum of diff_dst n over channel c, diff_beta that of diff_dst",
+        "1 / sqrt(variance[c] + epsilon) and n = (src - mean[c]) r, without gamma r diff_dst[i]; "
+        "diff_gamma is the sum of diff_dst n over channel c, diff_beta that of diff_dst",
         gradients,
     ),
 )

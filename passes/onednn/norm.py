@@ -146,6 +146,7 @@ def batch_training(op: TrainingOp, e: Operators) -> Sequence[Expr]:
 
 
 def batch_backward(op: TrainingBackwardOp, e: Operators) -> Sequence[Expr]:
+    """Without gamma the statistics are constants for src, as in the library."""
     src, diff_dst, axis = e(op.src), e(op.diff_dst), op.channel_axis()
     attributes = {"training_mode": 1, "epsilon": op.value("epsilon"), norm.CHANNEL_AXIS: axis}
     mean, variance = _given(op, "mean", e), _given(op, "variance", e)
@@ -157,8 +158,11 @@ def batch_backward(op: TrainingBackwardOp, e: Operators) -> Sequence[Expr]:
         found = norm.batch_normalization(forward, [diff_dst], e)
         return [gradient for gradient in found if isinstance(gradient, Expr)]
 
-    diff_src, *_ = gradients(gamma)
-    return _in_dtypes(op, [diff_src, *gradients(gamma or _ones(src, [axis], e))[1:3]])
+    diff_src, *affine = gradients(gamma or _ones(src, [axis], e))
+    if gamma is None:
+        deviation = (variance + op.value("epsilon")).sqrt()
+        diff_src = diff_dst / norm.per_channel(deviation, axis, src.rank)
+    return _in_dtypes(op, [diff_src, *affine[:2]])
 
 
 CONVERSIONS: Mapping[str, Callable[..., Sequence[Expr]]] = MappingProxyType(
