@@ -136,8 +136,8 @@ class TrainingBackwardOp(BatchNormalizationOp, ABC):
     def remarks(self) -> Iterator[Diagnostic]:
         if self.parameter("gamma") is None:
             yield self.remark(
-                "without gamma the library takes mean and variance as constants, and so does gradc: diff_src is "
-                "diff_dst / sqrt(variance + epsilon)"
+                "without gamma the library takes mean and variance as constants, and so does gradc: "
+                "diff_src is diff_dst / sqrt(variance + epsilon)"
             )
 
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:

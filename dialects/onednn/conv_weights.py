@@ -18,7 +18,6 @@ from dialects.grad.geometry import (
     axis_letters,
     check_consistent,
     check_fits,
-    library_pads,
 )
 from dialects.grad.reference.conv_weights import conv_backward_weights
 from dialects.onednn.base import AUTO_PAD, DATA_FORMAT, IOX_OR_XOI, OIX_OR_XIO, WeightedOp
@@ -96,16 +95,18 @@ class WeightsGradientOp(RowOp, WeightedOp, KnowsOperands, ABC):
         return self.windows(self._weights()[2:])
 
     def pads_of_axis(self, axis: int, image: Dim, values: Dim) -> Pads | None:
-        """The pads of a spatial axis by its sizes; None where they depend on one that is not known."""
+        """The pads of a spatial axis by its sizes; None where they depend on one that is not known.
+
+        Those of a transposed convolution begin as if src were the image of a convolution: so the library has
+        it. They end with the last window."""
         window, word_ = self.kernel_windows[axis], self.auto_pad
         if not self.is_same:
             return self.given_pads()[axis]
         if self.is_transposed:
-            forward = library_pads(window, window.stride, word_)
-            if not isinstance(image, int) or not isinstance(values, int):
-                return forward
-            fits = window.output_size(image, *forward) == values
-            return forward if fits else library_pads(window, image, word_)
+            given = same_pads(window, values, word_)
+            if given is None or not isinstance(image, int) or not isinstance(values, int):
+                return given
+            return given[0], max(0, window.full_size(values) - image - given[0])
         return same_pads(window, image, word_)
 
     def pads(self) -> list[Pads | None]:

@@ -34,7 +34,7 @@ def _in_onnx_order(op: WeightsGradientOp, e: Operators) -> SSAValue:
     image, windows, layout, pads = op.image, op.kernel_windows, op.data_format, known_pads(op.pads())
     if pads is None:
         odd_at_end = op.auto_pad == "same_upper"
-        sides = same_sides(image, layout, windows, odd_at_end, ShapeMath(e.emit))
+        sides = same_sides(op.src, layout, windows, odd_at_end, ShapeMath(e.emit))
         if e.strict_ieee:
             return _exactly(op, sides, e)
         image, pads = padded(image, layout, sides, e.emit), [(0, 0)] * len(windows)
