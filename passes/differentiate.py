@@ -51,6 +51,7 @@ from passes.unpack_sequences import UnpackSequencesPass, unpack_sequences
 from passes.vjp.flows import is_float
 from passes.vjp.forward import Rule
 from passes.vjp.listed import REASONS
+from passes.vjp.steady import settle_loops
 from passes.vjp.values import Held, add_parts, named_values
 from passes.vjp.walk import Walk
 from passes.vjp.zeros import zeros_beside, zeros_between
@@ -154,6 +155,8 @@ class _Differentiation:
     def write(self) -> Gradients:
         function, request = entry_function(self.module), self.request
         UnpackSequencesPass().apply(Context(), self.module)
+        if settle_loops(self.module):
+            InferTypesPass().apply(Context(), self.module)
         inputs, outputs = input_names(function), output_names(function)
         values = named_values(function)
         of_names = request.of or _default_of(function, outputs)

@@ -7,16 +7,17 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import count
 
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import ModuleOp, TensorType, UnrankedTensorType
 from xdsl.ir import Attribute, Block, BlockArgument, SSAValue
 
 from dialects.geometry.forms import Fresh, Size, fresh
 from dialects.onnx.control import YieldOp
+from dialects.onnx.ops import LoopOp
 from dialects.support.diagnostics import GradcError
-from dialects.support.interfaces import InfersTypes, refine_results
+from dialects.support.interfaces import InfersTypes, refine_results, set_type
 from dialects.support.shapes import Dim, Shape, element_type_of, has_rank, shape_of, show, tensor_type
 
-_FIRST = 10**9
+_FIRST = 10**8
 """Beyond the numbers of the symbols that a module has."""
 
 
@@ -78,7 +79,7 @@ def _agreed(before: Kept, argument: BlockArgument, after: Shape | None) -> Kept:
         return before
     shape = shape_of(before.type)
     if after is None:
-        return before
+        return Kept(argument.type, f"from {show(shape)} to an unknown rank")
     if len(shape) != len(after) or any(map(_differ, shape, after)):
         return Kept(argument.type, f"from {show(shape)} to {show(after)}")
     known = [dim if dim == other else None for dim, other in zip(shape, after, strict=True)]
@@ -109,3 +110,31 @@ def _without_symbols(type_: Attribute) -> Attribute:
 def _is_ours(dim: Dim) -> bool:
     leaves = dim.leaves if isinstance(dim, Size) else ()
     return any(isinstance(leaf, Fresh) and leaf.number >= _FIRST for leaf in leaves)
+
+
+def settle_loops(module: ModuleOp) -> bool:
+    """Give what Loops carry the ranks that it keeps, where bodies declare none; whether there is such."""
+    settled = [_settle(op) for op in module.walk() if isinstance(op, LoopOp)]
+    return any(settled)
+
+
+def _settle(op: LoopOp) -> bool:
+    block, states = op.body.block, len(op.v_initial)
+    last = block.last_op
+    assert last is not None
+    arguments, made = block.args[2:], last.operands[1:]
+    if all(map(has_rank, (*arguments, *op.results))):
+        return False
+    kept = kept_types(block, arguments, op.v_initial, made[:states])
+    for argument, result, one in zip(arguments, op.results, kept, strict=False):
+        if not one.changes and isinstance(one.type, TensorType):
+            for value in (argument, result):
+                if isinstance(value.type, UnrankedTensorType):
+                    set_type(value, one.type)
+    for inner in block.ops:
+        if isinstance(inner, InfersTypes):
+            refine_results(inner)
+    for value, result in zip(made[states:], op.results[states:], strict=True):
+        if has_rank(value) and isinstance(result.type, UnrankedTensorType):
+            set_type(result, tensor_type(element_type_of(value), (None, *shape_of(value))))
+    return True

@@ -34,6 +34,7 @@ CALLS: dict[str, Sequence[tuple[Given, ...]]] = {
         (np.array(1), (1, 3), (3,), ()),
         (np.array(0), (2, 3), (3,), ()),
     ],
+    "loop_of_no_shapes": [(np.array(3), (2, 3), (4, 3, 3))],
     "loop_until": [((2, 3),)],
     "loop_of_a_count": [((3,), (4, 3))],
     "map_over_a_sequence": [((2, 3), (2, 3))],
