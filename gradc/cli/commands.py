@@ -27,8 +27,9 @@ from gradc.graph.printing import whole
 from gradc.graph.renaming import renamed
 from gradc.graph.unused import unused_remarks
 from gradc.insight import accuracy as accuracy
-from gradc.insight import summaries, verify_models, verify_ops
+from gradc.insight import before_after, summaries, verify_models, verify_ops
 from gradc.insight.accuracy import Report
+from gradc.insight.before_after import BeforeAfter, Measures
 from gradc.insight.observe import Timing
 from gradc.insight.verify_ops import OpError
 from gradc.model import saving
@@ -202,9 +203,22 @@ def _placement(session: Session) -> dict[str, int]:
     return dict(sorted(Counter(session.placement().values()).items()))
 
 
-def compile_json(compiled: Compiled, output: str | None, timing: Timing | None) -> str:
+def compile_json(
+    compiled: Compiled, before: Measures | None, output: str | None, timing: Timing | None
+) -> str:
     passes = None if timing is None else timing.rows
-    return json_text(summaries.of_compiled(compiled, output, passes))
+    found = summaries.of_compiled(compiled, output, passes)
+    changes = {} if before is None else {"changes": changes_of(before, compiled).as_data()}
+    return json_text(found | changes)
+
+
+def measures_of(source: str) -> Measures | None:
+    """Of a source that is a model."""
+    return before_after.of_file(source) if source.lower().endswith(".onnx") else None
+
+
+def changes_of(before: Measures, compiled: Compiled) -> BeforeAfter:
+    return BeforeAfter(before, before_after.of_compiled(compiled))
 
 
 def describe_model(compiled: Compiled, output: str | None) -> str:

@@ -159,17 +159,20 @@ def compile_command(
     timer = Timing() if timing else None
     if timer:
         observers.add(timer)
+    before = commands.measures_of(sources[0]) if as_json or voice.reports() else None
     with tuning.tuner(options) as tuner:
         read = commands.Source(sources, rename)
         found = commands.compile_to(
             read, output, options, constants, emit, stop_after, observers, tuner, external_data
         )
     if as_json and found is not None:
-        _print(commands.compile_json(found, output, timer))
+        _print(commands.compile_json(found, before, output, timer))
         return
     if timer:
         voice.note(timer.table(look(sys.stderr)))
     if found is not None:
+        if before is not None:
+            voice.report(commands.changes_of(before, found).as_text(look(sys.stderr)))
         voice.report(commands.describe_model(found, output))
 
 

@@ -60,6 +60,11 @@ class TensorData:
     def is_own(self, tensor: TensorProto) -> bool:
         return bool(self.token) and any(entry.value == self.token for entry in tensor.external_data)
 
+    def length(self, tensor: TensorProto) -> int:
+        """Bytes of a tensor in a file beside the model's, where it says how many; of any other 0."""
+        told = {entry.key: entry.value for entry in tensor.external_data}
+        return 0 if self.is_own(tensor) else _number("length", told.get("length", "0"))
+
     def read(self, tensor: TensorProto, expected: int) -> bytes:
         """The bytes of a tensor, of which there have to be so many. Raises GradcError."""
         if self.own is not None and self.is_own(tensor):

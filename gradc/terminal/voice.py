@@ -84,9 +84,14 @@ def mention(text: str) -> None:
         note(text)
 
 
+def reports() -> bool:
+    """Whether somebody watches who is to be told what was done."""
+    return is_terminal(sys.stderr) and not is_json() and not is_quiet()
+
+
 def report(text: str) -> None:
     """What was done, for a person who watches: nothing in a pipe."""
-    if is_terminal(sys.stderr) and not is_json() and not is_quiet():
+    if reports():
         _write(text)
 
 

@@ -16,6 +16,7 @@ from support.onnx_models import model_of
 import gradc
 from dialects.support.diagnostics import GradcError
 from gradc.insight import verify_models
+from gradc.insight.before_after import BeforeAfter, of_compiled, of_file
 
 MODELS = {
     "numbers": "g (float[N,3] x, int64[2] n) => (float[N,3] y, int64[2] z) { y = Softmax(x)  z = Neg(n) }",
@@ -68,3 +69,20 @@ def test_bytes_that_were_changed():
             continue
         with contextlib.suppress(GradcError):
             gradc.compile(model)
+
+
+def test_what_compiling_changed(tmp_path: Path):
+    """The same numbers for programs and, on a terminal, for people."""
+    model = model_of(
+        "f (float[3] x) => (float[3] y) { a = Identity (x) b = Identity (a) y = Neg (b) }", opset=15
+    )
+    path, out = tmp_path / "m.onnx", tmp_path / "out.onnx"
+    onnx.save(model, path)
+    found = json.loads(run_gradc("compile", path, "-o", out, "--json").out)["changes"]
+    assert found["before"] == {"nodes": {"Identity": 2, "Neg": 1}, "bytes": path.stat().st_size, "opset": 15}
+    assert found["after"] == {"nodes": {"Neg": 1}, "bytes": out.stat().st_size, "opset": 18}
+    text = BeforeAfter(of_file(str(path)), of_compiled(gradc.compile(path))).as_text()
+    lines = [line.split() for line in text.splitlines()]
+    assert ["Identity", "2", "0"] in lines
+    assert ["nodes", "3", "1"] in lines
+    assert ["opset", "15", "18"] in lines
