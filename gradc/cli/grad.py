@@ -24,6 +24,15 @@ from gradc.terminal import voice
 STATIC_SHAPE = "--static-shape"
 
 
+def _list_rules(context: click.Context, parameter: click.Parameter, given: bool) -> None:
+    if not given or context.resilient_parsing:
+        return
+    from gradc.insight.rules import as_text
+
+    click.echo(as_text())
+    context.exit()
+
+
 def _gradient_options(command: Any) -> Any:
     for option in reversed(
         (
@@ -68,6 +77,14 @@ def _gradient_options(command: Any) -> Any:
             ),
             click.option(
                 "--allow-unused", is_flag=True, help="Zeros for a --wrt that --of does not depend on."
+            ),
+            click.option(
+                "--list-rules",
+                is_flag=True,
+                is_eager=True,
+                expose_value=False,
+                callback=_list_rules,
+                help="List the ops of ONNX, and which have a derivative.",
             ),
             click.option(
                 "--check/--no-check",

@@ -187,3 +187,13 @@ def test_a_written_gradient_is_a_source_like_any_other(tmp_path: Path):
     )
     assert again.code == 0, again.err
     assert "could not" not in again.err
+
+
+def test_the_rules_are_listed():
+    done = run_gradc("grad", "--list-rules")
+    assert done.code == 0, done.err
+    rows = dict(line.split(maxsplit=1) for line in done.out.splitlines())
+    assert rows["Conv"] == "has a rule"
+    assert rows["Round"] == "zero: it is constant between jumps"
+    assert rows["Det"].startswith("refused: its derivative needs the inverse")
+    assert len(rows) > 190
