@@ -46,8 +46,7 @@ class Domains:
             if not onnx.defs.has(name) or _revision(name, self.opset) is None:
                 self.unknown.add(name)
             return
-        revision = _revision(name, version)
-        if revision is None or revision != _revision(name, self.opset):
+        if not is_of_opset(op, self.opset):
             given, expected = option("opset", self.opset), option("opset", version)
             what = f"{name} in the form of opset {version}"
             raise error_at(op, what, given=given, expected=expected, kind=UnsupportedError)
@@ -70,6 +69,14 @@ class Domains:
                 node.domain = ""
             if nodes:
                 model.opset_import.pop()
+
+
+def is_of_opset(op: NodeOp, opset: int) -> bool:
+    """Whether a node of the standard domain is in the form that its op has at an opset."""
+    if op.version is None or op.version.value.data == opset:
+        return True
+    revision = _revision(op.op_type.data, op.version.value.data)
+    return revision is not None and revision == _revision(op.op_type.data, opset)
 
 
 def _revision(name: str, opset: int) -> int | None:

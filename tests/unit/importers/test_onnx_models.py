@@ -221,6 +221,13 @@ def test_what_a_model_says_of_itself_stays():
     assert "gradc.graph" not in found
 
 
+def test_the_opset_is_the_models_where_a_node_of_unknown_types_has_its_form():
+    """What foo.Bar gives nobody knows; at the default opset ReduceProd has no attribute axes any more."""
+    text = """<ir_version: 8, opset_import: ["": 15, "foo": 1]> g (float[n,4] x) => (float[n] y)
+        { a = foo.Bar(x) b = ReduceProd<axes = [1], keepdims = 0>(a) y = Tanh(b) }"""
+    assert gradc.compile(onnx.parser.parse_model(text)).model.opset_import[0].version == 15
+
+
 def test_the_opset_is_the_models_or_the_default_one():
     model = model_of("g (float[4,3] x) => (float[4,3] y) { y = Neg(x) }", opset=21)
     assert compiled(model).opset_import[0].version == 21
