@@ -18,6 +18,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from dialects.onnx import ops as onnx
+from dialects.onnx.node import NodeOp
 from dialects.support.diagnostics import (
     Diagnostic,
     GradcError,
@@ -50,7 +51,7 @@ from passes.infer_types import InferTypesPass
 from passes.unpack_sequences import UnpackSequencesPass, unpack_sequences
 from passes.vjp.flows import is_float
 from passes.vjp.forward import Rule
-from passes.vjp.listed import REASONS
+from passes.vjp.listed import zero_reason
 from passes.vjp.steady import settle_loops
 from passes.vjp.values import Held, add_parts, named_values
 from passes.vjp.walk import Walk
@@ -300,7 +301,7 @@ def _told(ops: Sequence[Operation]) -> str:
 
 
 def _reason(op: Operation) -> str:
-    return REASONS.get(op.name.removeprefix("onnx."), "no gradient flows through what it reads")
+    return zero_reason(op) or "no gradient flows through what it reads"
 
 
 def _check_floats(what: str, values: Mapping[str, SSAValue]) -> None:
@@ -346,6 +347,12 @@ def _default_of(function: FuncOp, names: Sequence[str]) -> list[str]:
     found = _floats(return_op(function).arguments, names)
     if len(found) > 1:
         raise _usage("of", given=f"{len(found)} results of floats", expected=f"one of {several(found)}")
+    for name, maps in zip(names, return_op(function).arguments, strict=True):
+        made = None if found else maps.owner
+        if isinstance(made, NodeOp) and made.title == "ai.onnx.ml.ZipMap":
+            tensor = name_of_value(made.operands[0]) or "by its name"
+            hint = f"{name} is a sequence of maps; name the tensor that it is made of, {tensor}"
+            raise _usage("no of is given", expected="a tensor of floats", hint=hint)
     return found
 
 

@@ -125,7 +125,7 @@ def gradient_to(
 ) -> Compiled:
     """Differentiate and compile, tell the remarks, and write the model."""
     with progress.bar():
-        found = gradient_of(load(source, options.auto_pad_rule), asked, options, constants)
+        found = gradient_of(load(source, options.auto_pad_rule, for_gradients=()), asked, options, constants)
     voice.tell(*found.remarks)
     _write_model(found, output, external_data)
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -138,15 +138,18 @@ def compile(
         return compile_module(module, options, constants, tuner=tuner)
 
 
-def load(source: Any, auto_pad_rule: str | None = None) -> ModuleOp:
+def load(
+    source: Any, auto_pad_rule: str | None = None, *, for_gradients: Collection[str] | None = None
+) -> ModuleOp:
     """The module of a source, verified, under an `auto_pad_rule` for all ops if one is given.
 
-    Importers are told the rule, because a document may be valid under one rule only.
+    Importers are told the rule, because a document may be valid under one rule only; and whether gradients
+    are to be taken, for which ops of other domains are written as ops of ONNX.
     """
     if isinstance(source, str | os.PathLike):
         from gradc.importers import import_file
 
-        return import_file(source, auto_pad_rule)
+        return import_file(source, auto_pad_rule, for_gradients=for_gradients)
     if isinstance(source, list | tuple):
         from gradc.importers import import_files
 
@@ -162,7 +165,7 @@ def load(source: Any, auto_pad_rule: str | None = None) -> ModuleOp:
     if type(source).__name__ == "ModelProto":
         from gradc.importers.onnx import import_onnx
 
-        return import_onnx(source)
+        return import_onnx(source, for_gradients=for_gradients)
     if not isinstance(source, ModuleOp | Graph):
         expected = "a path, a JSON document (dict), an onnx.ModelProto, a gradc.Graph or a module"
         raise _usage(option("source"), type(source).__name__, expected)

@@ -98,7 +98,7 @@ def grad(
         rules,
     )
     with using(limits):
-        return gradient_of(load(model), asked, options, constants)
+        return gradient_of(load(model, for_gradients=tuple(rules or ())), asked, options, constants)
 
 
 def value_and_grad(model: Any, **given: Any) -> Compiled:
@@ -133,7 +133,7 @@ def hvp(
     options = Options(target, opset, threads=threads, limits=limits, strict_ieee=strict_ieee)
     first = Asked(wrt, of, reduce=reduce, static_shapes=static_shapes)
     with using(limits):
-        module = _prepared(load(model), first, constants)
+        module = _prepared(load(model, for_gradients=()), first, constants)
         once = differentiate(module, first.request(module), strict_ieee=strict_ieee)
         again = Request(
             of=list(once.gradients.values()), wrt=list(once.gradients), cotangents=True, allow_unused=True

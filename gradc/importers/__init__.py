@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 
@@ -39,17 +39,22 @@ def form_of_suffix(name: str) -> str | None:
     return suffix if suffix in FORMS else None
 
 
-def import_file(path: str | os.PathLike[str], auto_pad_rule: str | None = None) -> ModuleOp:
+def import_file(
+    path: str | os.PathLike[str],
+    auto_pad_rule: str | None = None,
+    *,
+    for_gradients: Collection[str] | None = None,
+) -> ModuleOp:
     """The module of a file of one of FORMS, or of any that starts like JSON or MLIR text; `-` is stdin.
 
-    `auto_pad_rule` replaces that of every op. Raises GradcError, which names the file as `path` does,
-    for a file that cannot be read or is wrong.
+    `auto_pad_rule` replaces that of every op; `for_gradients` as `import_onnx` has it. Raises GradcError,
+    which names the file as `path` does, for a file that cannot be read or is wrong.
     """
     name = os.fspath(path)
     if name.lower().endswith(".onnx"):
         from gradc.importers.onnx import import_onnx
 
-        return import_onnx(name)
+        return import_onnx(name, for_gradients=for_gradients)
     if name.endswith(".py"):
         hint = "run it with python; gradc.Graph.save writes a graph as MLIR text, which every command reads"
         raise violation(f"{name} is a Python program", expected="a graph", hint=hint)

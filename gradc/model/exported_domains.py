@@ -42,6 +42,9 @@ class Domains:
     def _add_standard(self, op: NodeOp) -> None:
         name = op.op_type.data
         version = self.opset if op.version is None else op.version.value.data
+        if not onnx.defs.has(name) and version <= onnx.defs.onnx_opset_version():
+            self.unknown.add(name)  # a runtime's own, which has no form of an opset
+            return
         if version == self.opset:
             if not onnx.defs.has(name) or _revision(name, self.opset) is None:
                 self.unknown.add(name)

@@ -14,7 +14,7 @@ from dialects.support import shapes
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import element_type_of
 from passes.emit.captured import uses_by
-from passes.vjp.listed import REASONS
+from passes.vjp.listed import zero_reason
 
 FLOATS = ("f16", "bf16", "f32", "f64")
 
@@ -47,7 +47,7 @@ def read_by(op: Operation) -> Iterable[SSAValue]:
 
 
 def has_no_gradient(op: Operation) -> bool:
-    return isinstance(op, OnnxOp) and op.onnx_name() in REASONS
+    return zero_reason(op) is not None
 
 
 def depending_on(ops: Sequence[Operation], wrt: Collection[SSAValue]) -> set[SSAValue]:

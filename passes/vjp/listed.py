@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from xdsl.ir import Operation
+
+from dialects.onnx.base import OnnxOp
+from dialects.onnx.node import NodeOp
+
 STEPS = "it is constant between jumps"
 TRUTH = "a truth value has no derivative"
 BITS = "it works on bits"
@@ -44,6 +49,20 @@ REASONS: Mapping[str, str] = MappingProxyType(
 
 _SEQUENCES = "of a sequence or an optional only run time knows what stands in it, or where"
 
+OF_OTHER_DOMAINS: Mapping[str, str] = MappingProxyType(
+    {
+        **dict.fromkeys(
+            (
+                *("ai.onnx.ml.Binarizer", "ai.onnx.ml.TreeEnsemble", "ai.onnx.ml.TreeEnsembleClassifier"),
+                "ai.onnx.ml.TreeEnsembleRegressor",
+            ),
+            STEPS,
+        ),
+        **dict.fromkeys(("ai.onnx.ml.LabelEncoder", "ai.onnx.ml.OneHotEncoder"), PLACES),
+    }
+)
+"""Op of another domain -> why its derivative is 0 wherever it has one."""
+
 REFUSED: Mapping[str, str] = MappingProxyType(
     {
         "Det": "its derivative needs the inverse of a matrix, for which ONNX has no op",
@@ -68,3 +87,10 @@ OWED: frozenset[str] = frozenset(
     )
 )
 """The ops for which a rule is still to be written."""
+
+
+def zero_reason(op: Operation) -> str | None:
+    """Why no gradient flows through an op; None if one may."""
+    if isinstance(op, NodeOp):
+        return OF_OTHER_DOMAINS.get(op.title)
+    return REASONS.get(op.onnx_name()) if isinstance(op, OnnxOp) else None

@@ -25,6 +25,7 @@ ROOMS = (
     "passes.resize",
     "passes.pool",
     "passes.vjp",
+    "passes.foreign",
     "passes.onednn",
     "passes.strategies",
     "passes",

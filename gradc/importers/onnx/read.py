@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +40,7 @@ from gradc.importers.onnx.types import check_text, type_of
 from gradc.importers.onnx.upgrade import check_form, has_newer_form, upgrade
 from gradc.importers.onnx.weights import dense_of_sparse
 from gradc.model.foreign import TensorData
+from passes.foreign.table import replaced
 
 STANDARD = ("", "ai.onnx")
 ML = "ai.onnx.ml"
@@ -48,14 +49,20 @@ _MISTAKES = (VerifyException, TypeError, ValueError, OverflowError, AssertionErr
 """What constructors of ops raise for what a model should not hold."""
 
 
-def module_of(model: ModelProto, data: TensorData) -> ModuleOp:
-    """The module of a model; `data` has what its message has not. Raises GradcError for all that is wrong."""
+def module_of(
+    model: ModelProto, data: TensorData, *, for_gradients: Collection[str] | None = None
+) -> ModuleOp:
+    """The module of a model; `data` has what its message has not. Raises GradcError for all that is wrong.
+
+    `for_gradients`, where given, are ops of other domains that have rules of their own: any other for which
+    ops of ONNX stand is written as these.
+    """
     graph = model.graph
     check_text(graph.name)
     versions = _versions(model.opset_import, model.ir_version)
     block = Block()
     scope = Scope(block, versions, data)
-    reader = _Reader({(f.domain, f.name, f.overload): f for f in model.functions})
+    reader = _Reader({(f.domain, f.name, f.overload): f for f in model.functions}, for_gradients)
     scope.add_weights(graph.initializer, graph.sparse_initializer)
     inputs = [value for value in graph.input if value.name not in scope.weights]
     for value in inputs:
@@ -146,8 +153,11 @@ class Form:
 class _Reader:
     """Fills blocks with the ops of nodes, those of nested graphs and of functions where they are called."""
 
-    def __init__(self, functions: Mapping[tuple[str, str, str], FunctionProto]):
+    def __init__(
+        self, functions: Mapping[tuple[str, str, str], FunctionProto], for_gradients: Collection[str] | None
+    ):
         self.functions = functions
+        self.for_gradients = for_gradients
         self.errors = Errors()
         self.count = 0
 
@@ -254,7 +264,19 @@ class _Reader:
         regions = {name: self._region(scope, node, graph, None) for name, graph in form.graphs.items()}
         types = [(_or_unknown(t) if n else NoneType()) for n, t in zip(node.output, form.told, strict=True)]
         op = NodeOp(form.domain, node.op_type, operands, types, form.attributes, regions, form.version)
-        return _placed(scope, op, form.place).results
+        stays = self.for_gradients is None or op.title in self.for_gradients
+        found = None if stays else replaced(op)
+        if found is None:
+            return _placed(scope, op, form.place).results
+        new, values = found
+        kept = (
+            [op]
+            if any(v is None and r.type != NoneType() for v, r in zip(values, op.results, strict=True))
+            else []
+        )
+        for one in (*new, *kept):
+            _placed(scope, one, form.place)
+        return [own if value is None else value for value, own in zip(values, op.results, strict=True)]
 
     def _typed(
         self, scope: Scope, node: NodeProto, operands: list[SSAValue | None], form: Form
@@ -316,7 +338,12 @@ def _is_of_dialect(op_type: str, version: int) -> bool:
     return op_type in SIGNATURES or op_type in ("Upsample", "Scatter")
 
 
+_WRITTEN_EARLY = {"LayerNormalization": 17}
+"""Ops that onnxruntime's optimiser writes into models of older opsets, too, and the first that has them."""
+
+
 def _since(op_type: str, version: int) -> int:
+    version = max(version, _WRITTEN_EARLY.get(op_type, 0))
     try:
         schema = onnx.defs.get_schema(op_type, max_inclusive_version=version)
     except onnx.defs.SchemaError:

@@ -1,0 +1,177 @@
+"""The ops of ai.onnx.ml that are formulas, as ops of ONNX. Their results are f32, as onnxruntime's are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+
+import numpy as np
+from xdsl.dialects.builtin import f32
+
+from dialects.onnx import ops as onnx
+from passes.emit.expressions import Expr, Operators
+from passes.foreign.body import Body, Results
+from passes.vjp.forward import Forward, refusal
+
+
+def scaler(f: Forward, e: Operators) -> Results:
+    """(X - offset) scale"""
+    x = f.x.cast(f32)
+    offset, scale = f.value("offset"), f.value("scale")
+    x = x - _constant(offset, e) if offset else x
+    return [x * _constant(scale, e) if scale else x]
+
+
+def _constant(values: Sequence[float] | np.ndarray, e: Operators, shape: Sequence[int] = (-1,)) -> Expr:
+    return e(e.emit.constant(np.array(values, np.float32).reshape(shape)))
+
+
+def array_feature_extractor(f: Forward, e: Operators) -> Results:
+    places = f.operand(1)
+    assert places is not None
+    x = f.x if f.x.rank > 1 else f.x.apply(onnx.UnsqueezeOp, e.ints([0]))
+    flat = places.apply(onnx.ReshapeOp, e.ints([-1]))
+    return [x.apply(onnx.GatherOp, flat, axis=x.rank - 1)]
+
+
+def normalizer(f: Forward, e: Operators) -> Results:
+    """Each row by its maximum, its sum or its length; one that has none stays."""
+    x, axes = f.x.cast(f32), e.ints([-1])
+    match f.value("norm", "MAX"):
+        case "MAX":
+            size = x.apply(onnx.ReduceMaxOp, axes, keepdims=1)
+        case "L1":
+            size = x.apply(onnx.ReduceL1Op, axes, keepdims=1)
+        case "L2":
+            size = x.apply(onnx.ReduceL2Op, axes, keepdims=1)
+        case other:
+            raise refusal("norm", given=other, expected="MAX, L1 or L2")
+    return [x / size.equals(0).where(e.scalar(1, x), size)]
+
+
+def imputer(f: Forward, e: Operators) -> Results:
+    values = f.value("imputed_value_floats")
+    if not values:
+        raise refusal("imputed_value_floats", expected="some")
+    replaced = f.value("replaced_value_float", 0.0)
+    missing = f.x.apply(onnx.IsNaNOp) if np.isnan(replaced) else f.x.equals(replaced)
+    return [missing.where(_constant(values, e).cast(f.x.dtype), f.x)]
+
+
+def _rows(x: Expr) -> Expr:
+    x = x.cast(f32)
+    return x if x.rank > 1 else x.apply(onnx.UnsqueezeOp, x.e.ints([0]))
+
+
+_TRANSFORMS: Mapping[str, Callable[[Expr], Expr]] = MappingProxyType(
+    {
+        "NONE": lambda scores: scores,
+        "LOGISTIC": lambda scores: scores.sigmoid(),
+        "SOFTMAX": lambda scores: scores.apply(onnx.SoftmaxOp, axis=-1),
+    }
+)
+
+
+def _transformed(f: Forward, scores: Expr) -> Expr:
+    name = f.value("post_transform", "NONE")
+    if name not in _TRANSFORMS:
+        raise refusal("post_transform", given=name, expected=", ".join(_TRANSFORMS))
+    return _TRANSFORMS[name](scores)
+
+
+def _linear(f: Forward, e: Operators, targets: int) -> Expr:
+    weights, bias = f.value("coefficients"), f.value("intercepts")
+    matrix = _constant(weights, e, (targets, -1))
+    return _rows(f.x).apply(onnx.GemmOp, matrix, _constant(bias, e) if bias else None, transB=1)
+
+
+def linear_regressor(f: Forward, e: Operators) -> Results:
+    return [_transformed(f, _linear(f, e, f.value("targets", 1)))]
+
+
+def linear_classifier(f: Forward, e: Operators) -> Results:
+    """The scores; of which class the label is, the op itself says. One row of weights is for two classes."""
+    classes = len(f.value("classlabels_ints") or f.value("classlabels_strings") or ())
+    targets = len(f.value("intercepts") or ()) or classes
+    scores = _linear(f, e, targets)
+    if targets > 1 or classes != 2:
+        return [None, _transformed(f, scores)]
+    match f.value("post_transform", "NONE"):
+        case "NONE":
+            pair = (1 - scores, scores)
+        case "LOGISTIC":
+            pair = ((-scores).sigmoid(), scores.sigmoid())
+        case other:
+            raise refusal("post_transform for two classes", given=other, expected="NONE or LOGISTIC")
+    return [None, e(e.emit(onnx.ConcatOp([part.value for part in pair], axis=1)))]
+
+
+def svm_regressor(f: Forward, e: Operators) -> Results:
+    """sum of coefficient[i] kernel(x, support[i]), plus rho"""
+    if f.value("one_class", 0):
+        raise refusal("one_class", given=1, expected="0")
+    count, rho = f.value("n_supports", 0), f.value("rho") or [0.0]
+    weights, x = f.value("coefficients"), _rows(f.x)
+    if count:
+        x = _kernel(f, x, np.reshape(f.value("support_vectors"), (count, -1)), e)
+    found = x.apply(onnx.MatMulOp, _constant(weights, e, (-1, 1))) + float(rho[0])
+    return [_transformed(f, found)]
+
+
+def svm_classifier(f: Forward, e: Operators) -> Results:
+    """Of two classes: the sum of the kernels, or by Platt's sigmoid of it probabilities. onnxruntime finds
+    these in steps that end when they change by less than 0.0025."""
+    counts = f.value("vectors_per_class") or []
+    slope, offset = f.value("prob_a") or [], f.value("prob_b") or []
+    if len(counts) != 2 or f.value("post_transform", "NONE") != "NONE":
+        raise refusal("SVMClassifier", expected="two classes without a post_transform")
+    supports = np.reshape(f.value("support_vectors"), (sum(counts), -1))
+    kernels = _kernel(f, _rows(f.x), supports, e)
+    score = kernels.apply(onnx.MatMulOp, _constant(f.value("coefficients"), e, (-1, 1)))
+    score = score + float(f.value("rho")[0])
+    pair = [-score, score]
+    if slope:
+        inner = score * float(slope[0]) + float(offset[0])
+        pair = [part.clipped(1e-7, 1 - 1e-7) for part in ((-inner).sigmoid(), inner.sigmoid())]
+    return [None, e(e.emit(onnx.ConcatOp([part.value for part in pair], axis=1)))]
+
+
+def _kernel(f: Forward, x: Expr, supports: np.ndarray, e: Operators) -> Expr:
+    """Of each row with each support."""
+    gamma, offset, degree = [*(f.value("kernel_params") or []), 0.0, 0.0, 0.0][:3]
+    matrix = _constant(supports.T.ravel(), e, supports.T.shape)
+    match f.value("kernel_type", "LINEAR"):
+        case "LINEAR":
+            return x.apply(onnx.MatMulOp, matrix)
+        case "POLY":
+            return (x.apply(onnx.MatMulOp, matrix) * gamma + offset).apply(onnx.PowOp, degree)
+        case "SIGMOID":
+            return (x.apply(onnx.MatMulOp, matrix) * gamma + offset).tanh()
+        case "RBF":
+            return (_distances(x, supports, e) * -gamma).exp()
+        case other:
+            raise refusal("kernel_type", given=other, expected="LINEAR, POLY, RBF or SIGMOID")
+
+
+def _distances(x: Expr, supports: np.ndarray, e: Operators) -> Expr:
+    """Squares of distances by a product; from the middle of the supports, so that little cancels."""
+    middle = supports.mean(0)
+    x, supports = x - _constant(middle, e), supports - middle
+    squares = x.apply(onnx.ReduceSumSquareOp, e.ints([1]), keepdims=1)
+    product = x.apply(onnx.MatMulOp, _constant((-2 * supports.T).ravel(), e, supports.T.shape))
+    return squares + product + _constant(np.square(supports).sum(1).tolist(), e)
+
+
+BODIES: Mapping[str, Body] = MappingProxyType(
+    {
+        "ArrayFeatureExtractor": array_feature_extractor,
+        "Imputer": imputer,
+        "LinearClassifier": linear_classifier,
+        "LinearRegressor": linear_regressor,
+        "Normalizer": normalizer,
+        "SVMClassifier": svm_classifier,
+        "SVMRegressor": svm_regressor,
+        "Scaler": scaler,
+    }
+)
+"""Op of ai.onnx.ml -> ops of ONNX that make the same."""

@@ -1,0 +1,200 @@
+"""Gradients through ops of other domains: the ops of ONNX that stand for them give what onnxruntime gives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import helper, numpy_helper, parser
+
+import gradc
+from dialects.support.diagnostics import UnsupportedError, UsageError
+
+RNG = np.random.default_rng(0)
+X = (4, 3)
+W, V = (RNG.normal(size=size).astype(np.float32) for size in ((3,), (4, 3)))
+PARAMETERS = [0.4, 0.1, 2.0]
+SVM = {
+    "support_vectors": RNG.normal(size=15).tolist(),
+    "coefficients": RNG.normal(size=5).tolist(),
+    "rho": [0.3],
+}
+TWO = {"classlabels_ints": [0, 1], "vectors_per_class": [2, 3], "kernel_params": PARAMETERS}
+LINE = {"coefficients": RNG.normal(size=6).tolist(), "intercepts": [0.2, -0.4]}
+IMAGE = [RNG.normal(size=size).astype(np.float32) for size in ((2, 3, 3, 3), (2,), (1, 2, 5, 5))]
+
+Case = tuple[str, str, Any, tuple[Any, ...], dict[str, Any], int]
+"""Domain, op, shape of the first operand, the others, attributes, the result that is read."""
+
+MAPS = {**LINE, "classlabels_ints": [5, 7]}
+MACHINE = {**SVM, "n_supports": 5, "kernel_params": PARAMETERS}
+LEAKY = {"activation": "LeakyRelu", "activation_params": [0.2]}
+CLIPPED = {"activation": "Clip", "activation_params": [-0.5, 1.0]}
+TWICE = np.stack([V, 2 * V])
+PACKED = (RNG.normal(size=(6, 12)).astype(np.float32), RNG.normal(size=12).astype(np.float32))
+RMS = "SkipSimplifiedLayerNormalization"
+
+_LEARNING = (
+    ("Scaler", {"offset": [0.1, 0.2, 0.3], "scale": [2.0, 3.0, 0.5]}, 0),
+    ("Scaler", {"offset": [0.5], "scale": [2.0]}, 0),
+    *(("Normalizer", {"norm": norm}, 0) for norm in ("L1", "L2", "MAX")),
+    ("Imputer", {"imputed_value_floats": [1.0], "replaced_value_float": 0.5}, 0),
+    ("LinearRegressor", {**LINE, "targets": 2}, 0),
+    *(("LinearClassifier", {**MAPS, "post_transform": how}, 1) for how in ("NONE", "LOGISTIC", "SOFTMAX")),
+    *(("SVMRegressor", {**MACHINE, "kernel_type": kind}, 0) for kind in ("LINEAR", "POLY", "RBF", "SIGMOID")),
+    ("SVMClassifier", {**SVM, **TWO, "kernel_type": "RBF"}, 1),
+)
+_FUSED = (
+    ("Gelu", X, (), {}, 0),
+    ("QuickGelu", X, (), {"alpha": 1.5}, 0),
+    ("BiasGelu", X, (W,), {}, 0),
+    ("FastGelu", X, (W,), {}, 0),
+    ("FusedConv", (1, 3, 5, 5), tuple(IMAGE), {"pads": [1] * 4, **LEAKY}, 0),
+    ("FusedConv", (1, 3, 5, 5), (IMAGE[0],), {"strides": [2, 2], **CLIPPED}, 0),
+    ("FusedGemm", X, (V,), {"transB": 1, "activation": "Relu"}, 0),
+    ("FusedMatMul", (4, 3), (V,), {"transA": 1, "alpha": 0.5}, 0),
+    ("FusedMatMul", (2, 4, 3), (TWICE,), {"transB": 1}, 0),
+    ("SkipLayerNormalization", (2, 4, 3), (TWICE, W, W), {"epsilon": 0.1}, 0),
+    ("SkipLayerNormalization", (2, 4, 3), (TWICE, W, W, W), {}, 3),
+    (RMS, (2, 4, 3), (TWICE, W, W), {}, 0),
+    ("Attention", (2, 4, 6), PACKED, {"num_heads": 2}, 0),
+    ("Attention", (2, 4, 6), PACKED, {"num_heads": 2, "unidirectional": 1}, 0),
+)
+CASES: list[Case] = [
+    *(("ai.onnx.ml", op, X, (), attributes, read) for op, attributes, read in _LEARNING),
+    ("ai.onnx.ml", "ArrayFeatureExtractor", X, (np.array([[2, 0, 2]]),), {}, 0),
+    *(("com.microsoft", *case) for case in _FUSED),
+    ("", "SimplifiedLayerNormalization", X, (W,), {"axis": -1, "epsilon": 0.1}, 0),
+]
+
+
+def model_of(case: Case) -> onnx.ModelProto:
+    domain, op, shape, others, attributes, read = case
+    names = [f"w{i}" for i in range(len(others))]
+    results = (
+        [*(f"unread{i}" for i in range(read)), "y"]
+        if domain == "ai.onnx.ml"
+        else ["" for _ in range(read)] + ["y"]
+    )
+    results[0] = results[0] or "first"
+    node = helper.make_node(op, ["x", *names], results, domain=domain, **attributes)
+    floats = onnx.TensorProto.FLOAT
+    graph = helper.make_graph(
+        [node],
+        "g",
+        [helper.make_tensor_value_info("x", floats, ["N", *shape[1:]] if len(others) < 1 else shape)],
+        [helper.make_tensor_value_info("y", floats, None)],
+        [numpy_helper.from_array(array, name) for name, array in zip(names, others, strict=True)],
+    )
+    opsets = [
+        helper.make_opsetid("", 17),
+        helper.make_opsetid("ai.onnx.ml", 3),
+        helper.make_opsetid("com.microsoft", 1),
+    ]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+
+
+def session_of(model: onnx.ModelProto) -> onnxruntime.InferenceSession:
+    return onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c[1]}-{','.join(map(str, c[4].values()))[:30]}")
+def test_what_stands_for_an_op_is_the_op(case: Case):
+    """The value, and the gradient against differences of the op itself."""
+    model = model_of(case)
+    found = gradc.value_and_grad(model, wrt="x", of="y", cotangents=True)
+    assert not {node.domain for node in found.model.graph.node} - {""}
+    session, rng = session_of(model), np.random.default_rng(1)
+    x = rng.normal(size=case[2]).astype(np.float32)
+    (y,) = session.run(["y"], {"x": x})
+    cotangent, direction = rng.normal(size=y.shape).astype(np.float32), rng.normal(size=x.shape)
+    got = found.run({"x": x, "cotangent_y": cotangent})
+    np.testing.assert_allclose(got["y"], y, rtol=2e-5, atol=2e-5)
+    step = 3e-3
+    ends = [session.run(["y"], {"x": (x + s * step * direction).astype(np.float32)})[0] for s in (1, -1)]
+    slopes = cotangent * (ends[0].astype(np.float64) - ends[1]) / (2 * step)
+    assert abs((got["grad_x"] * direction).sum() - slopes.sum()) <= 1e-2 * (np.abs(slopes).sum() + 0.01)
+    kept = gradc.compile(model).model.graph.node
+    assert [node.op_type for node in kept] == [case[1]], "without a gradient a node stays as it is"
+
+
+OPTIMISED = """
+    <ir_version: 8, opset_import: ["" : 17]>
+    agraph (float[2,3,6,6] x, float[4,3,3,3] k, float[4] b, float[36,5] w, float[5] c) => (float[N,5] y) {
+      conv = Conv <pads = [1,1,1,1], strides = [2,2]> (x, k, b)
+      relu = Relu (conv)
+      flat = Flatten (relu)
+      product = MatMul (flat, w)
+      added = Add (product, c)
+      root = Constant <value = float {1.41421354}> ()
+      one = Constant <value = float {1}> ()
+      half = Constant <value = float {0.5}> ()
+      ratio = Div (added, root)
+      erf = Erf (ratio)
+      more = Add (erf, one)
+      scaled = Mul (added, more)
+      y = Mul (scaled, half)
+    }
+"""
+
+
+def test_a_model_that_onnxruntime_optimised(tmp_path: Path):
+    """Its fused ops have the gradients of what they were made of."""
+    model, options = parser.parse_model(OPTIMISED), onnxruntime.SessionOptions()
+    weights = {"k": (4, 3, 3, 3), "b": (4,), "w": (36, 5), "c": (5,)}
+    kept = [value for value in model.graph.input if value.name not in weights]
+    del model.graph.input[:]
+    model.graph.input.extend(kept)
+    rng = np.random.default_rng(2)
+    for name, size in weights.items():
+        array = (rng.normal(size=size) / 3).astype(np.float32)
+        model.graph.initializer.append(numpy_helper.from_array(array, name))
+    options.optimized_model_filepath = str(tmp_path / "optimised.onnx")
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
+    onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    written = {node.op_type for node in onnx.load(tmp_path / "optimised.onnx").graph.node}
+    assert {"FusedConv"} <= written, written
+    feeds = {"x": rng.normal(size=(2, 3, 6, 6)).astype(np.float32)}
+    feeds["cotangent_y"] = rng.normal(size=(2, 5)).astype(np.float32)
+    want, got = (
+        gradc.vjp(source, wrt="x").run(feeds)["grad_x"] for source in (model, tmp_path / "optimised.onnx")
+    )
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+
+
+def tree() -> onnx.ModelProto:
+    ones = {name: [1, 1, 1] for name in ("nodes_truenodeids", "nodes_falsenodeids")}
+    given = {
+        **ones, "n_targets": 1, "nodes_featureids": [0, 0, 0], "nodes_nodeids": [0, 1, 2],
+        "nodes_treeids": [0] * 3,
+        "nodes_modes": ["BRANCH_LEQ", "LEAF", "LEAF"], "nodes_values": [0.0] * 3, "target_ids": [0, 0],
+        "target_nodeids": [1, 2], "target_treeids": [0, 0], "target_weights": [1.0, 2.0],
+    }  # fmt: skip
+    model = model_of(("ai.onnx.ml", "TreeEnsembleRegressor", X, (), given, 0))
+    model.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["N", 1]))
+    return model
+
+
+def test_a_tree_is_zero_by_rule():
+    with pytest.raises(UnsupportedError, match=r"zero by rule: onnx.Node y \(it is constant between"):
+        gradc.grad(tree(), wrt="x", of="y", reduce="sum")
+
+
+def test_probabilities_in_maps_are_named_by_their_tensor():
+    model = model_of(("ai.onnx.ml", "LinearClassifier", X, (), {**LINE, "classlabels_ints": [5, 7]}, 1))
+    maps = helper.make_sequence_type_proto(
+        helper.make_map_type_proto(
+            onnx.TensorProto.INT64, helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, [])
+        )
+    )
+    zipped = helper.make_node("ZipMap", ["y"], ["maps"], domain="ai.onnx.ml", classlabels_int64s=[5, 7])
+    model.graph.node.append(zipped)
+    del model.graph.output[:]
+    model.graph.output.append(helper.make_value_info("maps", maps))
+    with pytest.raises(UsageError, match="maps is a sequence of maps; name the tensor that it is made of, y"):
+        gradc.vjp(model, wrt="x")
+    assert gradc.vjp(model, wrt="x", of="y").gradients == {"x": "grad_x"}
