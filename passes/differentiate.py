@@ -46,9 +46,9 @@ from dialects.support.shapes import static
 from dialects.support.spelling import option
 from passes.emit.expressions import Expr, Operators
 from passes.emit.rewriting import fold, simplify
+from passes.emit.sequences import unpack_sequences
 from passes.emit.size_names import name_sizes
-from passes.infer_types import InferTypesPass
-from passes.unpack_sequences import UnpackSequencesPass, unpack_sequences
+from passes.emit.type_inference import infer_types
 from passes.vjp.flows import is_float
 from passes.vjp.forward import Rule
 from passes.vjp.listed import zero_reason
@@ -155,9 +155,9 @@ class _Differentiation:
 
     def write(self) -> Gradients:
         function, request = entry_function(self.module), self.request
-        UnpackSequencesPass().apply(Context(), self.module)
+        unpack_sequences(self.module)
         if settle_loops(self.module):
-            InferTypesPass().apply(Context(), self.module)
+            infer_types(self.module)
         inputs, outputs = input_names(function), output_names(function)
         values = named_values(function)
         of_names = request.of or _default_of(function, outputs)
@@ -204,7 +204,6 @@ class _Differentiation:
             return
         simplify(Context(), self.module)
         if unpack_sequences(self.module):  # by positions that were not constants before
-            InferTypesPass().apply(Context(), self.module)
             simplify(Context(), self.module)
         name_sizes(self.module)
 

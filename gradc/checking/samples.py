@@ -24,7 +24,7 @@ from dialects.support.limits import LimitError
 from dialects.support.shapes import Dim, NamedShape, Shape
 from dialects.support.spelling import option
 from gradc.graph.tensors import TensorInfo, tensor_info
-from passes.infer_types import with_readings
+from passes.emit.type_inference import with_readings
 
 UNKNOWN_BATCH, UNKNOWN_SIZE, UNKNOWN_IMAGE_SIZE = 2, 12, 7
 """What an unknown dim is in a sample: the first of a tensor, any other, and that of a resize's result."""

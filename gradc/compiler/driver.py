@@ -42,7 +42,7 @@ from gradc.terminal import progress
 from gradc.terminal.notes import quoting_errors
 from gradc.tuning.request import BUDGET, TuningRequest
 from passes import pipelines
-from passes.infer_types import settle_readings
+from passes.emit.type_inference import settle_readings
 from passes.registry import all_passes
 from passes.select_strategy import AUTO, SelectStrategyPass, find_strategy, unused_choices
 from passes.size_checks.writer import write_checks

@@ -14,7 +14,7 @@ from gradc.terminal.numbers import size
 from gradc.terminal.tables import PLAIN, Look, table
 
 if TYPE_CHECKING:
-    from onnx import ModelProto
+    from gradc.model.exporter import ModelProto
 
 STANDARD = ("", "ai.onnx")
 

@@ -27,7 +27,7 @@ from gradc.compiler.driver import compile_module, load
 from gradc.compiler.options import Options
 from gradc.files.json_text import json_text
 from gradc.terminal.tables import BAD, GOOD, PLAIN, REMARK, Look
-from passes.infer_types import InferTypesPass
+from passes.emit.type_inference import infer_types
 
 
 @dataclass(frozen=True)
@@ -75,10 +75,9 @@ class Inspection:
 
 def inspect(source: Any, auto_pad_rule: str | None = None) -> Inspection:
     """Raises GradcError for a source that is no valid graph."""
-    import dialects
 
     module, refused = _loaded(source, auto_pad_rule)
-    InferTypesPass().apply(dialects.context(), module)
+    infer_types(module)
     function = entry.entry_function(module)
     known = DocumentedOp | OnnxOp | NodeOp
     ops = [op for op in function.body.block.ops if isinstance(op, known) or is_opaque(op)]

@@ -15,7 +15,6 @@ import numpy as np
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, Operation
 
-import dialects
 from dialects.onnx.base import OnnxOp
 from dialects.support import entry
 from dialects.support.constants import constant_attribute, is_known
@@ -27,7 +26,7 @@ from gradc.checking.single import alone, inputs_of
 from gradc.checking.verify import OutputError, compare_outputs, depth, in_order, reference
 from gradc.compiler.compiled import Compiled
 from gradc.compiler.driver import compile_module
-from passes.infer_types import InferTypesPass
+from passes.emit.type_inference import infer_types
 from passes.strategies.choice import AUTO
 
 MOST_AT_ONCE = 4
@@ -97,7 +96,7 @@ def _with_ops(
 ) -> tuple[tuple[np.ndarray, ...], list[OpError]]:
     """The reference's outputs, and the errors of the ops, in one go through the source."""
     module = compiled.source.clone()
-    InferTypesPass().apply(dialects.context(), module)
+    infer_types(module)
     ops = _Ops(compiled, ep, threads)
     with using(compiled.options.limits):
         return reference(module, fed, ops), ops.errors

@@ -8,14 +8,13 @@ from dataclasses import dataclass, field, replace
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-import dialects
 from dialects.support import entry, shapes
 from dialects.support.interfaces import set_type
 from gradc.checking.samples import Sizes
 from gradc.graph.tensors import tensor_info
 from gradc.problems import OPS, Problem, problem_of
 from gradc.tuning.stores import AT
-from passes.infer_types import InferTypesPass
+from passes.emit.type_inference import infer_types
 from passes.kernels.target import Target
 from passes.strategies.choice import Candidate, candidates
 
@@ -98,5 +97,5 @@ def _with_shapes(module: ModuleOp, given: GivenShapes) -> ModuleOp:
     sizes = Sizes(infos, given)
     for info, argument in zip(infos, function.args, strict=True):
         set_type(argument, shapes.tensor_type(shapes.element_type_of(argument), sizes.known(info)))
-    InferTypesPass().apply(dialects.context(), module)
+    infer_types(module)
     return module

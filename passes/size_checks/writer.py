@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
-from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerType, ModuleOp, TensorType
 from xdsl.ir import BlockArgument, Operation, SSAValue, Use
 
@@ -29,7 +28,7 @@ from dialects.support.interfaces import inferred_types, set_type
 from dialects.support.shapes import element_type_of, is_static, named, shape_of
 from passes.emit.rewriting import Emitter
 from passes.emit.shape_math import ShapeMath
-from passes.infer_types import InferTypesPass
+from passes.emit.type_inference import infer_types
 from passes.kernels import narrow_integers
 from passes.kernels.target import Target
 from passes.legalize_onnx import check
@@ -46,7 +45,7 @@ def write_checks(module: ModuleOp, source: ModuleOp, target: Target) -> None:
     target lacks.
     """
     inferred = source.clone()
-    InferTypesPass().apply(Context(), inferred)
+    infer_types(inferred)
     for op in _Writer(module, inferred, narrow_integers(target.name) is not None).write():
         check(op, target)
 
