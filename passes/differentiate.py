@@ -65,8 +65,6 @@ NAME_TEMPLATE = "{what}_{name}"
 
 @dataclass(frozen=True)
 class DifferentiatePass(ModulePass):
-    """The names are those of inputs, results, and values within; see `Request`."""
-
     name = "differentiate"
 
     of: tuple[str, ...] = ()

@@ -1102,8 +1102,8 @@ class BatchNormTrainingBackwardOp(TrainingBackwardOp):
     """The gradients of batch normalisation in training, by the statistics that are given.
 
     diff_src[i] = gamma[c] r (diff_dst[i] - mean of diff_dst - n[i] mean of diff_dst n), with r = 1 /
-    sqrt(variance[c] + epsilon) and n = (src - mean[c]) r; diff_gamma is the sum of diff_dst n over channel c,
-    diff_beta that of diff_dst.
+    sqrt(variance[c] + epsilon) and n = (src - mean[c]) r, without gamma r diff_dst[i]; diff_gamma is the sum
+    of diff_dst n over channel c, diff_beta that of diff_dst.
 
     C1 src and diff_dst have one float dtype and one shape; the others have one dtype, that or f32; C2 each of
     them has an element per channel.

@@ -1457,8 +1457,8 @@ class RowMethods(GraphBuilder):
         """The gradients of batch normalisation in training, by the statistics that are given.
 
         diff_src[i] = gamma[c] r (diff_dst[i] - mean of diff_dst - n[i] mean of diff_dst n), with r = 1 /
-        sqrt(variance[c] + epsilon) and n = (src - mean[c]) r; diff_gamma is the sum of diff_dst n over
-        channel c, diff_beta that of diff_dst.
+        sqrt(variance[c] + epsilon) and n = (src - mean[c]) r, without gamma r diff_dst[i]; diff_gamma is
+        the sum of diff_dst n over channel c, diff_beta that of diff_dst.
         """
         given = {"epsilon": epsilon, "data_format": data_format, **unknown}
         diff_src, diff_gamma, diff_beta = self._row_results("BatchNormTrainingBackward", [src, diff_dst, mean, variance, gamma], given, name, result_shapes)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TextIO
 if TYPE_CHECKING:
     from rich.console import Console
 
-WIDTH = 200
+WIDTH = 240
 """Columns of a pipe: nothing is wrapped or cut below that."""
 
 

@@ -109,6 +109,7 @@ class TestSignature:
             "strict_ieee": False,
             "drop_unused_inputs": False,
             "checked": False,
+            "rename": None,
         }
         assert list(parameters)[1:] == list(defaults)
         assert all(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters.values())
@@ -162,10 +163,14 @@ class TestSources:
         g.output(g.input("more", "f32", [2]), "copy")
         assert [i.name for i in gradc.compile(g).inputs] == ["src", "dy", "w", "more"]
 
-    @pytest.mark.parametrize("source", [None, b"graph.json", 3, [1]])
+    @pytest.mark.parametrize("source", [None, b"graph.json", 3])
     def test_no_source(self, source):
         with pytest.raises(gradc.UsageError, match=r"^error: source: given .*, expected a path, a JSON doc"):
             gradc.compile(source)
+
+    def test_a_list_of_no_paths(self):
+        with pytest.raises(gradc.UsageError, match=r"given a list with int, expected a list of paths"):
+            gradc.compile([1])
 
     def test_a_module_that_is_no_graph(self):
         context = dialects.context()
