@@ -134,7 +134,8 @@ def compile(
     )
     with using(limits):
         tuner = request.tuner(options.resolved())
-        module = renamed(load(source, auto_pad_rule), {} if rename is None else rename)
+        names = arguments.mapping("rename", {} if rename is None else rename, "a mapping from names to names")
+        module = renamed(load(source, auto_pad_rule), names)
         return compile_module(module, options, constants, tuner=tuner)
 
 

@@ -45,5 +45,5 @@ def test_a_rule_is_the_adjoint_and_so_is_that_of_what_it_gives(problem: Problem)
     module, inputs = module_of(problem, floats)
     rng = np.random.default_rng(0)
     strict = problem.sizes == "unknown"  # the other form of a mask
-    gradient, cotangents = is_adjoint(module, inputs, rng, strict, step, bound)
-    is_adjoint(gradient, [*inputs, *cotangents], rng, strict, step, bound)
+    gradient, cotangents = is_adjoint(module, inputs, rng, strict, step, bound, floats)
+    is_adjoint(gradient, [*inputs, *cotangents], rng, strict, step, bound, floats)

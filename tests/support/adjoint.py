@@ -19,13 +19,13 @@ def is_adjoint(
     strict: bool,
     step: float = STEP,
     bound: float = BOUND,
+    floats: type = np.float64,
 ) -> tuple[ModuleOp, list[np.ndarray]]:
-    """Hold the gradient of all results by all floats against differences; it, and its cotangents."""
+    """Hold the gradient of all results by all inputs of a dtype against differences; with its cotangents."""
     module.verify()
     ahead, behind, directions = [], [], []
     for array in inputs:
-        is_float = array.dtype.kind == "f"
-        direction = rng.normal(size=array.shape).astype(array.dtype) if is_float else None
+        direction = rng.normal(size=array.shape).astype(floats) if array.dtype == floats else None
         directions.append(direction)
         ahead.append(array if direction is None else array + step * direction)
         behind.append(array if direction is None else array - step * direction)

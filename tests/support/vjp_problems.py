@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, f32, f64
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.recurrence import GATES
@@ -68,7 +68,7 @@ def module_of(problem: Problem, floats: type = np.float64) -> tuple[ModuleOp, li
         None if a is None else next(arguments) if is_one else e.emit.constant(a)
         for a, is_one in zip(arrays, is_input, strict=True)
     ]
-    results = _applied(problem, values, e)
+    results = _applied(problem, values, e, f64 if floats is np.float64 else f32)
     block.add_ops([*e.emit.ops, ReturnOp(*results)])
     function = FuncOp("main", ([], []), Region(block))
     set_names(function, [f"x{i}" for i in range(len(inputs))], [f"y{i}" for i in range(len(results))])
@@ -100,7 +100,9 @@ def _type(array: np.ndarray, sizes: str):
     return tensor_type(dtype.mlir, unknown)
 
 
-def _applied(problem: Problem, values: list[SSAValue | None], e: Operators) -> Sequence[SSAValue]:
+def _applied(
+    problem: Problem, values: list[SSAValue | None], e: Operators, dtype: Attribute
+) -> Sequence[SSAValue]:
     cls = onnx.op_class(problem.op)
     ports = cls.SIGNATURE.operands
     given: list[Any] = [values] if ports[0].option not in ("", "optional") and len(ports) == 1 else values
@@ -108,7 +110,7 @@ def _applied(problem: Problem, values: list[SSAValue | None], e: Operators) -> S
     results = e.emit.all(cls(*given, **extra, **problem.attributes))
     if problem.op == "BatchNormalization" and "training_mode" not in problem.attributes:
         return results[:1]  # the others are those of training
-    return [result for result in results if element_type_of(result) in (f32, f64)]
+    return [result for result in results if element_type_of(result) == dtype]
 
 
 B = np.array

@@ -18,8 +18,11 @@ FOLDER = Path(passes.__file__).parent
 UNPRICED = {
     "Constant": "no node: a weight",
     "Einsum": "a rule of its own derivative writes it, of which there is no other form",
+    "If": "the same",
     "LayerNormalization": "the conversion of one op writes it, of which there is no other form",
+    "ReduceMax": "the same, and rules of what has sizes at run time",
     "ReduceMean": "the same",
+    "Scan": "rules of ops that go step by step write it, of which there is no other form",
 }
 """Ops that passes write and of which no price is asked -> why."""
 
