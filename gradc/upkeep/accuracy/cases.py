@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,6 +12,7 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
+from dialects.grad.max_pool import MaxPoolBackwardOp
 from dialects.grad.resize import ResizeBackwardDynamicOp, ResizeBackwardOp
 from dialects.grad.sampling import AxisSampling, size_step
 from dialects.support.diagnostics import UnsupportedError
@@ -43,6 +45,9 @@ conv_transpose_backward_data,DTYPE,NCX,diff_dst=1x8x6x6x6,weights=8x8x3x3x3,pads
 conv_backward_weights,DTYPE,NCX|NXC,diff_dst=2x16x14x14,src=2x8x14x14,kernel=3x3,pads_begin=1x1,pads_end=1x1
 conv_backward_weights,DTYPE,NCX,diff_dst=2x16x9x9,src=2x8x18x18,kernel=2x2,strides=2x2,groups=4
 conv_backward_weights,DTYPE,NCX,diff_dst=1x16x12x12,src=1x32x12x12,kernel=1x1
+conv_backward_weights,DTYPE,NCX,diff_dst=2x16x14x14,src=2x16x14x14,kernel=3x3,pads_begin=1x1,pads_end=1x1,groups=16
+max_pool_backward,DTYPE,NCX|NXC,diff_dst=2x8x7x7,src=2x8x14x14,kernel=2x2,strides=2x2
+max_pool_backward,DTYPE,NCX|NXC,diff_dst=2x8x7x7,src=2x8x14x14,kernel=3x3,strides=2x2,pads_begin=1x1
 resize_backward,DTYPE,NCX|NXC,diff_dst=1x8x32x32,diff_src=1x8x16x16
 resize_backward,DTYPE,NCX,diff_dst=1x8x48x48,diff_src=1x8x16x16,coordinates=align_corners
 resize_backward,DTYPE,NCX,diff_dst=1x8x20x20,diff_src=1x8x40x40
@@ -116,6 +121,10 @@ class Case:
 
     @cached_property
     def magnitude(self) -> np.ndarray:
+        if any(isinstance(op, MaxPoolBackwardOp) for op in self.gradients):  # src says the places alone
+            inputs = {**self.inputs, "diff_dst": np.abs(self.inputs["diff_dst"])}
+            (result,) = exact(self.module, list(inputs.values()))
+            return result
         (result,) = magnitudes(self.module, list(self.inputs.values()))
         return result
 
@@ -127,6 +136,8 @@ class Case:
             return prod(map(_most_read, op.samplings))
         if isinstance(op, ResizeBackwardDynamicOp):
             return prod(map(_most_read, self._runtime_samplings(op)))
+        if isinstance(op, MaxPoolBackwardOp):
+            return prod(math.ceil(window.extent / window.stride) for window in op.windows)
         ones = [a if a.dtype.kind in "iu" else np.ones_like(a) for a in self.inputs.values()]
         (count,) = magnitudes(self.module, ones)
         return round(float(count.max()))
