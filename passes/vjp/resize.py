@@ -101,21 +101,29 @@ def _scales(f: Forward, g: Expr, axes: Sequence[int]) -> Sequence[Scale]:
 
 def _entry(vector: Expr, index: int) -> float | Expr:
     """An element of a vector of floats: known, also where only the part of a Concat is, or in f64."""
+    while (inner := _part_with(vector, index)) is not None:
+        vector, index = inner
     known = constant_of(vector.value)
     if known is not None:
         return float(known[index])
-    made = vector.value.owner
-    if isinstance(made, onnx.ConcatOp):
-        for part in map(vector.e, made.operands):
-            (count,) = part.shape
-            if not isinstance(count, int):
-                break
-            if index < count:
-                return _entry(part, index)
-            index -= count
     e = vector.e
     place = e(e.emit.constant(np.array(index, np.int64)))
     return vector.apply(onnx.GatherOp, place, axis=0).cast(f64)
+
+
+def _part_with(vector: Expr, index: int) -> tuple[Expr, int] | None:
+    """The part of a Concat that an element is in, and its place there."""
+    made = vector.value.owner
+    if not isinstance(made, onnx.ConcatOp):
+        return None
+    for part in map(vector.e, made.operands):
+        (count,) = part.shape
+        if not isinstance(count, int):
+            return None
+        if index < count:
+            return part, index
+        index -= count
+    return None
 
 
 def _regions(f: Forward, count: int) -> Sequence[tuple[float | Expr, float | Expr] | None]:
