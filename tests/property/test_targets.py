@@ -80,7 +80,7 @@ def test_what_is_chosen(target: str, share: int):
 @shares
 @pytest.mark.parametrize("target", TARGETS)
 def test_each_strategy(target: str, share: int):
-    """Of the ops that are drawn here; tests/property/test_strategies.py has those of others at each target."""
+    """Of the ops that are drawn here; tests/property/test_strategies.py has those of others."""
     agreed: set[str] = set()
     drawn = [(name, known) for name, known in by_name().items() if not issubclass(known.ops[0], SampledOp)]
     for i, (opset, strict) in enumerate(SETTINGS * share):
