@@ -41,8 +41,8 @@ nitpicky = True
 # A block may be a part of a file, and no program by itself: the tests run what has to run.
 suppress_warnings = ["misc.highlighting_failure"]
 nitpick_ignore_regex = [("py:.*", r"(numpy|np|npt|onnx|xdsl|os|collections|pathlib|ml_dtypes|passes)\..*")]
-"""Types of other projects, whose references are elsewhere, as a build needs no network, and those that a rule of
-a user's works with: docs/gradient_recipes.md shows them, and their docstrings say more."""
+"""Types of other projects, whose references are elsewhere, as a build needs no network, and those that a
+user's rule works with: docs/gradient_recipes.md shows them, and their docstrings say more."""
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"

@@ -14,7 +14,7 @@ from gradc.bench.run import ALL, GRADC, Case, Outcome, Result, Settings, run_cas
 from gradc.bench.suite import cases_of, suite
 from gradc.faults.crash import InternalError
 from gradc.files import writing
-from gradc.terminal import progress, voice
+from gradc.terminal import messages, progress
 from gradc.terminal.streams import write_stdout
 from gradc.terminal.tables import look
 from passes.kernels.target import usable_threads
@@ -53,7 +53,7 @@ def bench(
     except KeyboardInterrupt:
         if not results:
             raise
-        voice.note(f"interrupted: {len(results)} of {len(cases)} cases were measured")
+        messages.note(f"interrupted: {len(results)} of {len(cases)} cases were measured")
         _publish(Report(asked, versions, results), json_path, plot_path)
         raise
     report = Report(asked, versions, results)

@@ -34,7 +34,7 @@ from gradc.insight.observe import Timing
 from gradc.insight.verify_ops import OpError
 from gradc.model import saving
 from gradc.runtime.session import Session
-from gradc.terminal import progress, voice
+from gradc.terminal import messages, progress
 from gradc.terminal.numbers import size
 from gradc.terminal.streams import write_stdout
 from gradc.terminal.tables import BAD, PLAIN, Look, table
@@ -83,11 +83,11 @@ def compile_to(
     """Compile, tell the remarks, and write the model, which is returned, or the IR."""
     if stop_after is None and emit == "onnx":
         found = _compiled(source, options, constants, observer, tuner)
-        voice.tell(*found.remarks)
+        messages.tell(*found.remarks)
         _write_model(found, output, external_data)
         return found
     module = _bound(source.load(options.auto_pad_rule), constants)
-    voice.tell(*lower(module, options, observer, stop_after, tuner))
+    messages.tell(*lower(module, options, observer, stop_after, tuner))
     text = whole(module)
     if output is None or output == STDOUT:
         write_stdout(text.encode())
@@ -100,7 +100,7 @@ def compiled(source: str, options: Options, constants: str | None) -> Compiled:
     """Compile a source to run it here, and tell the remarks, besides those on how a model is fed."""
     found = _compiled(Source([source]), options, constants)
     about_feeding = set(unused_remarks(found.module))
-    voice.tell(*(remark for remark in found.remarks if remark not in about_feeding))
+    messages.tell(*(remark for remark in found.remarks if remark not in about_feeding))
     return found
 
 
@@ -126,7 +126,7 @@ def gradient_to(
     """Differentiate and compile, tell the remarks, and write the model."""
     with progress.bar():
         found = gradient_of(load(source, options.auto_pad_rule, for_gradients=()), asked, options, constants)
-    voice.tell(*found.remarks)
+    messages.tell(*found.remarks)
     _write_model(found, output, external_data)
     return found
 
@@ -147,7 +147,7 @@ def _write_model(compiled: Compiled, output: str | None, external_data: bool) ->
     if output != STDOUT:
         beside = compiled.save_as(output, external_data)
         if beside and not external_data:
-            voice.tell(_put_beside(compiled.parts.weight_bytes, beside))
+            messages.tell(_put_beside(compiled.parts.weight_bytes, beside))
         return
     if external_data or compiled.parts.weight_bytes > saving.PROTO_LIMIT:
         raise violation(

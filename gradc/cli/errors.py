@@ -6,7 +6,7 @@ import contextlib
 import sys
 from collections.abc import Iterator
 
-from gradc.terminal import voice
+from gradc.terminal import messages
 from gradc.terminal.streams import silence
 
 EXIT_CHECK_FAILED = 1
@@ -33,10 +33,10 @@ def one_line_errors() -> Iterator[None]:
     except OSError as error:
         silence(sys.stdout)
         where = f": {error.filename!r}" if error.filename else ""
-        voice.fail_with(f"error: {error.strerror or error}{where}", EXIT_BAD_INPUT)
+        messages.fail_with(f"error: {error.strerror or error}{where}", EXIT_BAD_INPUT)
         sys.exit(EXIT_BAD_INPUT)
     except MemoryError as error:
-        voice.fail_with(f"error: not enough memory: {error}", EXIT_UNSUPPORTED)
+        messages.fail_with(f"error: not enough memory: {error}", EXIT_UNSUPPORTED)
         sys.exit(EXIT_UNSUPPORTED)
     except Exception as error:
         code = getattr(error, "exit_code", None)
@@ -45,5 +45,5 @@ def one_line_errors() -> Iterator[None]:
 
             error = unexpected(error)
             code = error.exit_code
-        voice.fail(error, code)
+        messages.fail(error, code)
         sys.exit(code)

@@ -19,7 +19,7 @@ from gradc.cli.options import (
     shapes_of,
     source_options,
 )
-from gradc.terminal import voice
+from gradc.terminal import messages
 
 STATIC_SHAPE = "--static-shape"
 
@@ -143,4 +143,4 @@ def grad(
     shapes = shapes_of(static_shapes, STATIC_SHAPE, ",")
     asked = Asked(**own, static_shapes=shapes, keep_outputs=keep_outputs)
     found = commands.gradient_to(source, output, asked, options_of(given), constants, external_data)
-    voice.report(commands.describe_model(found, output))
+    messages.report(commands.describe_model(found, output))

@@ -14,8 +14,8 @@ from click.shell_completion import CompletionItem
 
 from gradc.cli.completion import offering
 from gradc.cli.errors import EXIT_INTERRUPTED, ReaderGone
-from gradc.terminal import voice
-from gradc.terminal.voice import FORMS, OPTION
+from gradc.terminal import messages
+from gradc.terminal.messages import FORMS, OPTION
 
 SECTIONS = {
     "Compile and run": ("compile", "grad", "run", "verify"),
@@ -71,7 +71,7 @@ def _keep_what_is_read(given: Mapping[str, Any]) -> None:
 
 
 def _diagnostics() -> click.Option:
-    """What stderr has; `voice.form_of` has read it before options are parsed."""
+    """What stderr has; `messages.form_of` has read it before options are parsed."""
     return click.Option(
         [OPTION],
         type=Word(FORMS),
@@ -157,7 +157,7 @@ def usage_errors() -> Iterator[None]:
     try:
         yield
     except click.ClickException as error:
-        voice.fail_with(_usage(error), error.exit_code)
+        messages.fail_with(_usage(error), error.exit_code)
         sys.exit(error.exit_code)
     except click.Abort:
         sys.exit(EXIT_INTERRUPTED)
@@ -165,7 +165,7 @@ def usage_errors() -> Iterator[None]:
 
 def _usage(error: click.ClickException) -> str:
     """A program is told what is wrong, a person how the command is used as well."""
-    if voice.is_json():
+    if messages.is_json():
         return error.format_message()
     shown = StringIO()
     error.show(shown)

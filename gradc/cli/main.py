@@ -42,7 +42,7 @@ from gradc.cli.options import (
 )
 from gradc.cli.reduce import reduce
 from gradc.cli.report import report
-from gradc.terminal import progress, streams, voice
+from gradc.terminal import messages, progress, streams
 from gradc.terminal.console import has_style
 from gradc.terminal.tables import look
 
@@ -58,7 +58,7 @@ def main(args: Sequence[str] | None = None) -> None:
     if (code := completion.answer(cli, os.environ)) is not None:
         sys.exit(code)
     with (
-        voice.speaking(voice.form_of(sys.argv[1:] if args is None else args)),
+        messages.speaking(messages.form_of(sys.argv[1:] if args is None else args)),
         one_line_errors(),
         usage_errors(),
         spelling.using(spelling.Place.COMMAND_LINE),
@@ -153,13 +153,13 @@ def compile_command(
     options = tuning.options(given)
     observers = Observers()
     if print_ir_after_all or print_ir_after_change:
-        observers.add(PrintIR(voice.note, only_changes=not print_ir_after_all))
+        observers.add(PrintIR(messages.note, only_changes=not print_ir_after_all))
     if check:
-        observers.add(Check(voice.note))
+        observers.add(Check(messages.note))
     timer = Timing() if timing else None
     if timer:
         observers.add(timer)
-    before = commands.measures_of(sources[0]) if as_json or voice.reports() else None
+    before = commands.measures_of(sources[0]) if as_json or messages.reports() else None
     with tuning.tuner(options) as tuner:
         read = commands.Source(sources, rename)
         found = commands.compile_to(
@@ -169,11 +169,11 @@ def compile_command(
         _print(commands.compile_json(found, before, output, timer))
         return
     if timer:
-        voice.note(timer.table(look(sys.stderr)))
+        messages.note(timer.table(look(sys.stderr)))
     if found is not None:
         if before is not None:
-            voice.report(commands.changes_of(before, found).as_text(look(sys.stderr)))
-        voice.report(commands.describe_model(found, output))
+            messages.report(commands.changes_of(before, found).as_text(look(sys.stderr)))
+        messages.report(commands.describe_model(found, output))
 
 
 @cli.command(example="gradc run graph.json --inputs in.npz -o out.npz")
@@ -218,13 +218,13 @@ def run(
         _print(commands.run_json(results, placed, output))
     else:
         if placed:
-            voice.mention(commands.describe_placement(placed))
+            messages.mention(commands.describe_placement(placed))
         for line in commands.describe(results):
-            (voice.note if output == commands.STDOUT else _print)(line)
+            (messages.note if output == commands.STDOUT else _print)(line)
     if output:
         commands.write_arrays(output, results)
     if inputs is None and not as_json:
-        voice.mention(f"on random inputs, --seed {seed}; --inputs takes others from an .npz file")
+        messages.mention(f"on random inputs, --seed {seed}; --inputs takes others from an .npz file")
 
 
 @cli.command(example="gradc verify graph.json --report")
@@ -442,7 +442,7 @@ def _print(text: str) -> None:
 
 def _without_remarks_if_quiet(found: Any) -> Any:
     """Of an Inspection or an Explanation. JSON has them all the same: a program leaves out what it likes."""
-    return replace(found, remarks=[]) if voice.is_quiet() else found
+    return replace(found, remarks=[]) if messages.is_quiet() else found
 
 
 def _refuse_source_options(source: str) -> None:

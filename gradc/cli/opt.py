@@ -44,7 +44,7 @@ from gradc.graph.printing import elided
 from gradc.importers import FORMS, form_of_suffix, importer
 from gradc.importers.mlir_text import PlacingParser
 from gradc.importers.text import decode
-from gradc.terminal import streams, voice
+from gradc.terminal import messages, streams
 from gradc.terminal.streams import STDIN_NAME, read_stdin, write_stdout
 from passes.registry import all_passes
 
@@ -128,7 +128,10 @@ class GradcOpt(xDSLOptMain):
             help="raise or lower a limit: ops=1M, file-bytes=2G; docs/limits.md lists them",
         )
         arg_parser.add_argument(
-            voice.OPTION, choices=voice.FORMS, default=voice.TEXT, help="what stderr holds: text, or JSON"
+            messages.OPTION,
+            choices=messages.FORMS,
+            default=messages.TEXT,
+            help="what stderr holds: text, or JSON",
         )
         arg_parser.add_argument("--list-passes", action="store_true", help="list what -p takes, and stop")
         arg_parser.add_argument("--json", action="store_true", help="with --list-passes: as JSON")
@@ -224,8 +227,8 @@ def _nearest(parser: argparse.ArgumentParser, message: str) -> str:
 def main(args: Sequence[str] | None = None) -> int:
     """The exit code."""
     streams.prepare()
-    form = voice.form_of(sys.argv[1:] if args is None else args)
-    with voice.speaking(form), spelling.using(spelling.Place.PASSES):
+    form = messages.form_of(sys.argv[1:] if args is None else args)
+    with messages.speaking(form), spelling.using(spelling.Place.PASSES):
         try:
             with one_line_errors():
                 return _flushed(_main(args))
@@ -267,7 +270,7 @@ def _replay(path: str | None) -> int:
 
     if path in (None, STDIN):
         raise UsageError(Diagnostic("error", "--replay: name the file"))
-    return replay(path, voice.note)
+    return replay(path, messages.note)
 
 
 if __name__ == "__main__":

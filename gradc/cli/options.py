@@ -76,10 +76,10 @@ LIMITS = click.option(
 
 
 def _keep_quiet(context: click.Context, parameter: click.Parameter, given: bool) -> None:
-    from gradc.terminal import voice
+    from gradc.terminal import messages
 
     if given and not context.resilient_parsing:
-        context.with_resource(voice.keeping_quiet())
+        context.with_resource(messages.keeping_quiet())
 
 
 EXTERNAL_DATA = click.option(

@@ -10,7 +10,7 @@ from gradc.cli.completion import a_file, a_pipeline
 from gradc.cli.help import Command
 from gradc.cli.options import EP, LIMITS, SEED, SOURCE, THREADS, options_of, source_options_beside_ep
 from gradc.files.json_text import json_text
-from gradc.terminal import voice
+from gradc.terminal import messages
 
 
 @click.command(cls=Command, example="gradc reduce graph.json -o small.mlir")
@@ -83,7 +83,7 @@ def reduce(
     request = command.Request(
         source, options, constants, pipeline, interesting, seed, ep, seconds, tests, tuple(again)
     )
-    found = command.reduce(request, output, voice.note)
+    found = command.reduce(request, output, messages.note)
     if as_json:
         click.echo(json_text(found))
 

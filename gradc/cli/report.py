@@ -19,7 +19,7 @@ from gradc.cli.options import (
     measuring_options,
     source_options_beside_ep,
 )
-from gradc.terminal import voice
+from gradc.terminal import messages
 
 
 @click.command(
@@ -89,6 +89,6 @@ def report(
     found = command.report(request, output, as_json)
     if found.failure is not None:
         first, *others = (remark.diagnostic for remark in found.failures)
-        voice.fail(GradcError(first, others), found.exit_code)
+        messages.fail(GradcError(first, others), found.exit_code)
     if found.exit_code:
         sys.exit(found.exit_code)

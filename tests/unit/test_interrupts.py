@@ -14,7 +14,7 @@ from dialects.support import limits
 from dialects.support.limits import Limits
 from gradc.bench.peers import onednn_graph
 from gradc.files import atomic
-from gradc.terminal import progress, voice
+from gradc.terminal import messages, progress
 
 
 def test_limits():
@@ -27,11 +27,11 @@ def test_limits():
 
 def test_the_form_of_what_is_said():
     for line in entered_interrupted(
-        lambda: voice.speaking(voice.JSON), "gradc/terminal/voice.py", "during.py"
+        lambda: messages.speaking(messages.JSON), "gradc/terminal/messages.py", "during.py"
     ):
-        assert not voice.is_json(), line
-    with voice.speaking(voice.JSON):
-        assert voice.is_json()
+        assert not messages.is_json(), line
+    with messages.speaking(messages.JSON):
+        assert messages.is_json()
 
 
 def test_the_bar(monkeypatch: pytest.MonkeyPatch):

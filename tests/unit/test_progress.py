@@ -16,7 +16,7 @@ from dialects.evaluate import evaluate
 from dialects.support.entry import entry_function, input_names
 from gradc.checking.samples import random_inputs
 from gradc.importers import import_file
-from gradc.terminal import progress, voice
+from gradc.terminal import messages, progress
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -84,7 +84,7 @@ def test_what_is_said_meanwhile_has_its_own_lines(monkeypatch):
         monkeypatch.setattr(sys, "stderr", stream)
         with progress.bar(patience=0):
             progress.show(0, 2, "working")
-            voice.note("a note")
+            messages.note("a note")
             progress.show(1, 2, "again")
     before, _, after = said[0].partition("a note\n")
     assert before.rstrip().endswith("\x1b[2K"), "the bar is erased before the note"

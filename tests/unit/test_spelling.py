@@ -19,7 +19,7 @@ from gradc.insight.explain import as_text, explain
 ROOT = Path(__file__).parents[2]
 ROOMS = ("dialects", "passes", "gradc")
 COMMANDS = re.compile(
-    r"gradc/cli/.*|gradc/(.*/)?(voice|command|__main__)\.py"
+    r"gradc/cli/.*|gradc/(.*/)?(messages|command|__main__)\.py"
     r"|gradc/(upkeep|reduction|bench)/.*|gradc/reporting/request\.py"
     r"|dialects/onnx/schema\.py|dialects/onednn/stubs\.py|dialects/support/spelling\.py"
 )
