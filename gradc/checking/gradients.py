@@ -97,10 +97,10 @@ def _products(op: Operation, arrays: Sequence[np.ndarray]) -> int:
 def check_gradient(claim: Claim, rules: Mapping[str, Any] | None, most: float) -> list[Diagnostic]:
     """Remarks on what could not be decided. Raises CheckError where the gradient is wrong, TooMuchWork where
     the primal takes more than `most`."""
+    if most < np.inf:
+        _check_weights(claim.primal, most)  # before there is a copy of them in float64
     try:
         path = line(claim.primal, claim.of, list(claim.gradients))
-        if most < np.inf:
-            _check_weights(path.module, most)
         return _decided(claim, path, rules, most)
     except UnsupportedError as error:
         return [_remark(f"the gradient could not be checked: {error.diagnostic.message}")]
