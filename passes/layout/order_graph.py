@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
@@ -48,7 +49,7 @@ class Tensor:
     def given(self) -> Order:
         return identity(len(shape_of(self.value))) if has_rank(self.value) else ()
 
-    @property
+    @cached_property
     def maker(self) -> Operation | None:
         """The op whose result it is, if that has the order in which the op works."""
         owner = self.value.owner
