@@ -20,11 +20,11 @@ from gradc.compiler.compiled import Compiled
 from gradc.compiler.driver import Observer, compile_module, load, lower
 from gradc.compiler.gradient import gradient_of
 from gradc.compiler.options import Options
+from gradc.compiler.source import Source
 from gradc.files import npz, writing
 from gradc.files.json_text import json_text
 from gradc.graph.constants import bind_constants
 from gradc.graph.printing import whole
-from gradc.graph.renaming import renamed
 from gradc.graph.unused import unused_remarks
 from gradc.insight import accuracy as accuracy
 from gradc.insight import before_after, summaries, verify_models, verify_ops
@@ -57,18 +57,6 @@ class Inputs:
         return random_inputs(compiled.source, self.seed, self.shapes)
 
 
-@dataclass(frozen=True)
-class Source:
-    """What the command line names: files, of which several are parts of one graph, and new names."""
-
-    files: Sequence[str]
-    names: Mapping[str, str] = field(default_factory=dict)
-
-    def load(self, auto_pad_rule: str | None) -> ModuleOp:
-        given = self.files[0] if len(self.files) == 1 else list(self.files)
-        return renamed(load(given, auto_pad_rule), self.names)
-
-
 def compile_to(
     source: Source,
     output: str | None,
@@ -86,7 +74,7 @@ def compile_to(
         messages.tell(*found.remarks)
         _write_model(found, output, external_data)
         return found
-    module = _bound(source.load(options.auto_pad_rule), constants)
+    module = load_bound(source, options, constants)
     messages.tell(*lower(module, options, observer, stop_after, tuner))
     text = whole(module)
     if output is None or output == STDOUT:
@@ -96,9 +84,9 @@ def compile_to(
     return None
 
 
-def compiled(source: str, options: Options, constants: str | None) -> Compiled:
+def compiled(source: Source, options: Options, constants: str | None) -> Compiled:
     """Compile a source to run it here, and tell the remarks, besides those on how a model is fed."""
-    found = _compiled(Source([source]), options, constants)
+    found = _compiled(source, options, constants)
     about_feeding = set(unused_remarks(found.module))
     messages.tell(*(remark for remark in found.remarks if remark not in about_feeding))
     return found
@@ -112,11 +100,11 @@ def _compiled(
     tuner: Tuner | None = None,
 ) -> Compiled:
     with progress.bar():
-        return compile_module(source.load(options.auto_pad_rule), options, constants, observer, tuner)
+        return compile_module(load(source, options.auto_pad_rule), options, constants, observer, tuner)
 
 
 def gradient_to(
-    source: str,
+    source: Source,
     output: str,
     asked: Asked,
     options: Options,
@@ -131,12 +119,9 @@ def gradient_to(
     return found
 
 
-def load_bound(source: str, options: Options, constants: str | None) -> ModuleOp:
+def load_bound(source: Source, options: Options, constants: str | None) -> ModuleOp:
     """The module of a source, with the constants of an .npz file in place of inputs."""
-    return _bound(load(source, options.auto_pad_rule), constants)
-
-
-def _bound(module: ModuleOp, constants: str | None) -> ModuleOp:
+    module = load(source, options.auto_pad_rule)
     if constants is not None:
         bind_constants(module, npz.read_npz(constants))
     return module
@@ -212,9 +197,9 @@ def compile_json(
     return json_text(found | changes)
 
 
-def measures_of(source: str) -> Measures | None:
+def measures_of(source: Source) -> Measures | None:
     """Of a source that is a model."""
-    return before_after.of_file(source) if source.lower().endswith(".onnx") else None
+    return before_after.of_file(source.files[0]) if source.is_model else None
 
 
 def changes_of(before: Measures, compiled: Compiled) -> BeforeAfter:

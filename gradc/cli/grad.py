@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,12 +14,15 @@ from gradc.cli.options import (
     EXTERNAL_DATA,
     LIMITS,
     QUIET,
-    SOURCE,
     options_of,
     shapes_of,
+    source_arguments,
     source_options,
 )
 from gradc.terminal import messages
+
+if TYPE_CHECKING:
+    from gradc.compiler.source import Source
 
 STATIC_SHAPE = "--static-shape"
 
@@ -116,7 +119,7 @@ def _gradient_options(command: Any) -> Any:
     example="gradc grad model.onnx --reduce sum -o gradient.onnx",
     options_metavar="-o OUT [OPTIONS]",
 )
-@SOURCE
+@source_arguments
 @_gradient_options
 @source_options
 @COMPILED_THREADS
@@ -124,7 +127,7 @@ def _gradient_options(command: Any) -> Any:
 @QUIET
 @LIMITS
 def grad(
-    source: str,
+    source: Source,
     output: str,
     constants: str | None,
     static_shapes: tuple[str, ...],

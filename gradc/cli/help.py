@@ -26,7 +26,7 @@ SECTIONS = {
 }
 OTHERS = "Other commands"
 
-READ = ("source", "sources", "constants", "inputs")
+READ = ("files", "constants", "inputs")
 """The parameters that name a file to read, or several."""
 
 

@@ -30,12 +30,11 @@ from gradc.cli.options import (
     QUIET,
     RENAME,
     RTOL,
-    SOURCE,
-    SOURCES,
     Tuning,
     input_options,
     inputs_of,
     options_of,
+    source_arguments,
     source_options,
     source_options_beside_ep,
     tuning_options,
@@ -48,6 +47,7 @@ from gradc.terminal.tables import look
 
 if TYPE_CHECKING:
     from gradc.compiler.compiled import Compiled
+    from gradc.compiler.source import Source
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -78,7 +78,6 @@ def cli() -> None:
 @cli.command(
     name="compile", example="gradc compile graph.json -o graph.onnx", options_metavar="-o OUT [OPTIONS]"
 )
-@SOURCES
 @click.option(
     "-o",
     "--output",
@@ -86,6 +85,7 @@ def cli() -> None:
     shell_complete=a_file,
     help="File to write; - for stdout.  [required for a model; default for IR: -]",
 )
+@source_arguments
 @source_options
 @COMPILED_THREADS
 @click.option(
@@ -113,12 +113,11 @@ def cli() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print what was compiled, as JSON.")
 @click.option("--drop-unused-inputs", is_flag=True, help="Leave out inputs of which the model reads nothing.")
 @EXTERNAL_DATA
-@RENAME
 @tuning_options
 @QUIET
 @LIMITS
 def compile_command(
-    sources: tuple[str, ...],
+    source: Source,
     output: str | None,
     emit: str,
     stop_after: str | None,
@@ -133,7 +132,6 @@ def compile_command(
     shapes: tuple[str, ...],
     constants: str | None,
     external_data: bool,
-    rename: dict[str, str],
     **given: Any,
 ) -> None:
     """Compile the graph IN (- for stdin) to ONNX; several files of oneDNN Graph JSON are parts of one."""
@@ -159,11 +157,10 @@ def compile_command(
     timer = Timing() if timing else None
     if timer:
         observers.add(timer)
-    before = commands.measures_of(sources[0]) if as_json or messages.reports() else None
+    before = commands.measures_of(source) if as_json or messages.reports() else None
     with tuning.tuner(options) as tuner:
-        read = commands.Source(sources, rename)
         found = commands.compile_to(
-            read, output, options, constants, emit, stop_after, observers, tuner, external_data
+            source, output, options, constants, emit, stop_after, observers, tuner, external_data
         )
     if as_json and found is not None:
         _print(commands.compile_json(found, before, output, timer))
@@ -177,7 +174,6 @@ def compile_command(
 
 
 @cli.command(example="gradc run graph.json --inputs in.npz -o out.npz")
-@SOURCE
 @click.option(
     "-o",
     "--output",
@@ -185,13 +181,14 @@ def compile_command(
     shell_complete=a_file,
     help="Write the outputs to this .npz file; - for stdout.",
 )
+@source_arguments
 @AS_JSON
 @source_options_beside_ep
 @input_options
 @QUIET
 @LIMITS
 def run(
-    source: str,
+    source: Source,
     output: str | None,
     as_json: bool,
     inputs: str | None,
@@ -208,9 +205,9 @@ def run(
     if as_json and output == commands.STDOUT:
         raise click.UsageError("--json and -o - both write to stdout.")
     fed = inputs_of(inputs, seed, shapes)
-    if source.lower().endswith(".onnx"):
+    if source.is_model:
         _refuse_source_options(source)
-        results, placed = commands.run_model(source, fed, ep, threads)
+        results, placed = commands.run_model(source.files[0], fed, ep, threads)
     else:
         compiled = _compiled(source, given, constants, ep, threads)
         results, placed = commands.run_compiled(compiled, fed, ep, threads)
@@ -228,7 +225,7 @@ def run(
 
 
 @cli.command(example="gradc verify graph.json --report")
-@SOURCE
+@source_arguments
 @RTOL
 @AS_JSON
 @click.option("--report", is_flag=True, help="Errors against float64 of every output and op, in ulps, too.")
@@ -237,7 +234,7 @@ def run(
 @QUIET
 @LIMITS
 def verify(
-    source: str,
+    source: Source,
     rtol: float | None,
     as_json: bool,
     report: bool,
@@ -257,10 +254,12 @@ def verify(
     """
     from gradc.cli import commands
 
+    if source.is_model and source.names and not report:
+        raise click.UsageError(f"--rename: {source} is held against itself, under its own names.")
     fed = inputs_of(inputs, seed, shapes)
     compiled = _compiled(source, given, constants, ep, threads)
-    if source.lower().endswith(".onnx") and not report:
-        rows, errors = commands.verify_model(compiled, source, fed, ep, threads, rtol), None
+    if source.is_model and not report:
+        rows, errors = commands.verify_model(compiled, source.files[0], fed, ep, threads, rtol), None
     else:
         rows, errors = commands.verify(compiled, fed, ep, threads, rtol, report)
     if as_json:
@@ -272,13 +271,13 @@ def verify(
 
 
 @cli.command(example="gradc inspect graph.json")
-@SOURCE
+@source_arguments
 @AS_JSON
 @AUTO_PAD_RULE
 @click.option("--values", "of_values", is_flag=True, help="Only list what `gradc grad` can be told by name.")
 @QUIET
 @LIMITS
-def inspect(source: str, as_json: bool, auto_pad_rule: str | None, of_values: bool) -> None:
+def inspect(source: Source, as_json: bool, auto_pad_rule: str | None, of_values: bool) -> None:
     """Show the ops of the graph IN: shapes, dtypes, attributes after defaults, what is supported."""
     if of_values:
         _print_values(source, as_json, auto_pad_rule)
@@ -294,7 +293,7 @@ def inspect(source: str, as_json: bool, auto_pad_rule: str | None, of_values: bo
     )
 
 
-def _print_values(source: str, as_json: bool, auto_pad_rule: str | None) -> None:
+def _print_values(source: Source, as_json: bool, auto_pad_rule: str | None) -> None:
     from gradc.insight import values
 
     with progress.bar():
@@ -303,7 +302,7 @@ def _print_values(source: str, as_json: bool, auto_pad_rule: str | None) -> None
 
 
 @cli.command(example="gradc explain graph.json --tune")
-@SOURCE
+@source_arguments
 @AS_JSON
 @MEASURE_PEAK
 @source_options
@@ -312,7 +311,7 @@ def _print_values(source: str, as_json: bool, auto_pad_rule: str | None) -> None
 @QUIET
 @LIMITS
 def explain(
-    source: str,
+    source: Source,
     as_json: bool,
     measure_peak: bool,
     tune: bool,
@@ -445,16 +444,16 @@ def _without_remarks_if_quiet(found: Any) -> Any:
     return replace(found, remarks=[]) if messages.is_quiet() else found
 
 
-def _refuse_source_options(source: str) -> None:
+def _refuse_source_options(source: Source) -> None:
     """A compiled model has been compiled: an option that says how would be ignored."""
     context = click.get_current_context()
-    for parameter in source_options(lambda: None).__click_params__:
+    for parameter in source_options(RENAME(lambda: None)).__click_params__:
         if context.get_parameter_source(parameter.name) is not click.core.ParameterSource.DEFAULT:
             raise click.UsageError(f"{parameter.opts[0]} is for graphs; {source} is a compiled model.")
 
 
 def _compiled(
-    source: str, given: dict[str, Any], constants: str | None, ep: str | None, threads: int | None
+    source: Source, given: dict[str, Any], constants: str | None, ep: str | None, threads: int | None
 ) -> Compiled:
     from gradc.cli import commands
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,10 +22,6 @@ if TYPE_CHECKING:
 
 SHAPE = "--shape"
 
-SOURCE = click.argument("source", metavar="IN", shell_complete=a_file)
-SOURCES = click.argument("sources", metavar="IN..", nargs=-1, required=True, shell_complete=a_file)
-"""Several are parts of one graph."""
-
 
 def _new_names(_: click.Context, __: click.Parameter, given: Sequence[str]) -> dict[str, str]:
     pairs = [text.partition("=") for text in given]
@@ -36,6 +33,7 @@ def _new_names(_: click.Context, __: click.Parameter, given: Sequence[str]) -> d
     return {old: new for old, _equals, new in pairs}
 
 
+FILES = click.argument("files", metavar="IN..", nargs=-1, required=True, shell_complete=a_file)
 RENAME = click.option(
     "--rename",
     multiple=True,
@@ -44,7 +42,18 @@ RENAME = click.option(
     help="Call an input or output otherwise (those of JSON are t<ID>); may be given several times.",
 )
 
-"""The graph, or what stands for one."""
+
+def source_arguments(command: Any) -> Any:
+    """The graph of a command, or what stands for one, as its `source`."""
+
+    @functools.wraps(command)
+    def with_source(files: Sequence[str], rename: dict[str, str], **given: Any) -> Any:
+        from gradc.compiler.source import Source
+
+        return command(source=Source(files, rename), **given)
+
+    return FILES(RENAME(with_source))
+
 
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 

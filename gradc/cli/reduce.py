@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from gradc.cli.completion import a_file, a_pipeline
 from gradc.cli.help import Command
-from gradc.cli.options import EP, LIMITS, SEED, SOURCE, THREADS, options_of, source_options_beside_ep
+from gradc.cli.options import (
+    EP,
+    LIMITS,
+    SEED,
+    THREADS,
+    options_of,
+    source_arguments,
+    source_options_beside_ep,
+)
 from gradc.files.json_text import json_text
 from gradc.terminal import messages
 
+if TYPE_CHECKING:
+    from gradc.compiler.source import Source
+
 
 @click.command(cls=Command, example="gradc reduce graph.json -o small.mlir")
-@SOURCE
 @click.option(
     "-o",
     "--output",
@@ -23,6 +33,7 @@ from gradc.terminal import messages
     shell_complete=a_file,
     help="MLIR file to write.  [default: stdout]",
 )
+@source_arguments
 @click.option(
     "-p",
     "--pipeline",
@@ -56,7 +67,7 @@ from gradc.terminal import messages
 @THREADS
 @LIMITS
 def reduce(
-    source: str,
+    source: Source,
     output: str,
     pipeline: str | None,
     interesting: str | None,

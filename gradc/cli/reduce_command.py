@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from dialects.support.diagnostics import UnsupportedError, violation
 from gradc.cli.commands import STDOUT, load_bound
 from gradc.compiler.options import Options
+from gradc.compiler.source import Source
 from gradc.faults import recipes
 from gradc.faults.crash import one_line
 from gradc.faults.recipes import IMPORT, MODEL, PASSES, SESSION, Recipe
@@ -36,7 +37,7 @@ class Request:
     verified. `again` are the options of that, as they were given.
     """
 
-    source: str
+    source: Source
     options: Options
     constants: str | None = None
     pipeline: str | None = None
@@ -54,7 +55,7 @@ def reduce(request: Request, output: str, say: Say) -> dict[str, Any]:
     Raises GradcError where the graph does not fail.
     """
     module, failure = _failing(request)
-    say(f"{shown(request.source)}: {failure}")
+    say(f"{shown(str(request.source))}: {failure}")
     search = Search(module, failure.holds, request.tests)
 
     def result() -> str:
@@ -72,7 +73,7 @@ def reduce(request: Request, output: str, say: Say) -> dict[str, Any]:
     if search.tests >= request.tests:
         say(f"stopped after {request.tests} tests (--tests)")
     return {
-        "source": request.source,
+        "source": str(request.source),
         "output": output,
         "failure": str(failure),
         "before": _sizes(module),
@@ -93,12 +94,13 @@ def _size(module: ModuleOp) -> str:
 
 
 def _failing(request: Request) -> tuple[ModuleOp, Failure]:
-    text = "" if request.source.endswith((".json", STDOUT)) else read_text(request.source)
+    file, *others = request.source.files
+    text = "" if others or file.endswith((".json", STDOUT)) else read_text(file)
     if recipes.has_recipe(text):
-        return _of_reproducer(request, *recipes.read(text, request.source))
+        return _of_reproducer(request, *recipes.read(text, file))
     module = load_bound(request.source, request.options, request.constants)
     if request.interesting is not None:
-        return module, _held(module, Command(request.interesting, request.seconds), request.source)
+        return module, _held(module, Command(request.interesting, request.seconds), str(request.source))
     if request.pipeline is not None:
         recipe = Recipe(PASSES, "", pipeline=request.pipeline)
         return module, _crash(module, recipe) or _no_failure(request, f"-p {request.pipeline}")
@@ -109,9 +111,9 @@ def _of_reproducer(request: Request, recipe: Recipe, body: str) -> tuple[ModuleO
     if recipe.stage == IMPORT and request.interesting is None:
         hint = "a reducer of texts can take its place, with gradc-opt --replay as the test"
         raise violation(f"the fault of {request.source} is in the importer: there is no graph", hint=hint)
-    module = module_of(body, request.source)
+    module = module_of(body, str(request.source))
     if request.interesting is not None:
-        return module, _held(module, Command(request.interesting, request.seconds), request.source)
+        return module, _held(module, Command(request.interesting, request.seconds), str(request.source))
     return module, _crash(module, recipe) or _no_failure(request, "its recipe")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,19 +13,21 @@ from gradc.cli.options import (
     LIMITS,
     MEASURE_PEAK,
     RTOL,
-    SOURCE,
     Tuning,
     measured_input_options,
     measuring_options,
+    source_arguments,
     source_options_beside_ep,
 )
 from gradc.terminal import messages
+
+if TYPE_CHECKING:
+    from gradc.compiler.source import Source
 
 
 @click.command(
     cls=Command, example="gradc report graph.json -o report.html", options_metavar="-o HTML [OPTIONS]"
 )
-@SOURCE
 @click.option(
     "-o",
     "--output",
@@ -33,6 +35,7 @@ from gradc.terminal import messages
     shell_complete=a_file,
     help="Page to write; - for stdout.  [required, but for --json]",
 )
+@source_arguments
 @click.option("--json", "as_json", is_flag=True, help="Print what the page shows, as JSON.")
 @click.option("--no-run", is_flag=True, help="Do not run and verify the model.")
 @RTOL
@@ -42,7 +45,7 @@ from gradc.terminal import messages
 @measuring_options
 @LIMITS
 def report(
-    source: str,
+    source: Source,
     output: str | None,
     as_json: bool,
     no_run: bool,

@@ -31,6 +31,7 @@ from gradc.compiler.compiled import Compiled, by_name
 from gradc.compiler.default_opset import with_opset
 from gradc.compiler.opaque_nodes import blamed_on_nodes
 from gradc.compiler.options import Options
+from gradc.compiler.source import Source
 from gradc.faults import crash
 from gradc.faults.recipes import CHOICE, MODEL, Recipe
 from gradc.graph.constants import bind_constants
@@ -151,6 +152,8 @@ def load(
         from gradc.importers import import_file
 
         return import_file(source, auto_pad_rule, for_gradients=for_gradients)
+    if isinstance(source, Source):
+        return renamed(load(source.given, auto_pad_rule, for_gradients=for_gradients), source.names)
     if isinstance(source, list | tuple):
         from gradc.importers import import_files
 

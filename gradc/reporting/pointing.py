@@ -19,7 +19,7 @@ def pointed(request: Request, diagnostic: Diagnostic) -> Remark:
     from any file, and a report is for showing around.
     """
     position = diagnostic.position
-    ours = STDIN if request.path == "-" else request.path
-    if position is None or not (position.file == ours or isinstance(request.source, Graph)):
+    ours = [STDIN if file == "-" else file for file in request.files]
+    if position is None or not (position.file in ours or isinstance(request.source, Graph)):
         return Remark(diagnostic)
     return Remark(diagnostic, quote(diagnostic, WIDTH))

@@ -13,6 +13,7 @@ import numpy as np
 
 from gradc.base import arguments
 from gradc.compiler.options import Options
+from gradc.compiler.source import Source
 from gradc.files.npz import read_npz
 from gradc.runtime.session import checked_ep
 from gradc.tuning.request import BUDGET, TuningRequest
@@ -64,31 +65,41 @@ class Request:
         return self.tuning.shapes
 
     @property
-    def path(self) -> str | None:
-        return os.fspath(self.source) if isinstance(self.source, str | os.PathLike) else None
+    def files(self) -> tuple[str, ...]:
+        """What is read; nothing of a graph that is there."""
+        given = self.source.files if isinstance(self.source, Source) else self.source
+        if isinstance(given, str | os.PathLike):
+            return (os.fspath(given),)
+        return tuple(map(os.fspath, given)) if isinstance(given, list | tuple) else ()
 
     @property
     def title(self) -> str:
-        if self.path is None:
+        if not self.files:
             return "a graph from Python"
-        return "stdin" if self.path == "-" else os.path.basename(self.path)
+        return ", ".join("stdin" if file == "-" else os.path.basename(file) for file in self.files)
 
     def commands(self) -> tuple[str, ...]:
         """What to type to see it again: shell commands for a file, Python for anything else."""
-        return self._shell(self.path) if self.path is not None else self._python()
+        return self._shell(self.files) if self.files else self._python()
 
-    def _shell(self, path: str) -> tuple[str, ...]:
-        model = os.path.splitext(os.path.basename(path))[0] + ".onnx"
+    def _shell(self, files: Sequence[str]) -> tuple[str, ...]:
+        model = os.path.splitext(os.path.basename(files[0]))[0] + ".onnx"
+        renaming = [word for pair in self._names.items() for word in ("--rename", "=".join(pair))]
+        read = [*files, *renaming]
         compiling, running, tuning = map(_flags, (self._compiling, self._running, self._tuning))
         shapes = [word for name, shape in self.shapes.items() for word in _shape(name, shape)]
         measured = [*shapes, *tuning] if tuning else []
         commands = (
-            ["report", path, "-o", "report.html", *compiling, *shapes, *tuning, *running],
-            ["compile", path, "-o", model, *compiling, *measured],
-            ["verify", path, "--report", *compiling, *shapes, *running],
-            ["explain", path, *compiling, *measured],
+            ["report", *read, "-o", "report.html", *compiling, *shapes, *tuning, *running],
+            ["compile", *read, "-o", model, *compiling, *measured],
+            ["verify", *read, "--report", *compiling, *shapes, *running],
+            ["explain", *read, *compiling, *measured],
         )
         return tuple(shlex.join(["gradc", *words]) for words in commands)
+
+    @property
+    def _names(self) -> Mapping[str, str]:
+        return self.source.names if isinstance(self.source, Source) else {}
 
     def _python(self) -> tuple[str, ...]:
         shapes = {"shapes": dict(self.shapes)} if self.shapes else {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,40 @@ def test_the_command_line(tmp_path: Path):
 
     graph = onnx.load(model).graph
     assert [value.name for value in (*graph.input, *graph.output)] == ["t10", "bias", "y"]
+
+
+COMMANDS = (
+    ("run --inputs in.npz -o out.npz", "layer.y: float32 2x3"),
+    ("verify --inputs in.npz", "layer.y"),
+    ("inspect --json", '"layer.y"'),
+    ("inspect --values", "bias"),
+    ("explain --constants weights.npz --json", '"gradients"'),
+    ("report --inputs in.npz --json", '"layer.y"'),
+    ("reduce --interesting 'grep -q layer.y {}'", '"layer.y"'),
+    ("grad -o out.onnx --wrt bias --reduce sum", "bias"),
+)
+"""Each with something that it prints. An input that is not found under its new name is an error."""
+
+
+@pytest.mark.parametrize(("line", "told"), COMMANDS, ids=[line for line, _ in COMMANDS])
+def test_every_command_that_reads_a_graph(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, told: str
+):
+    monkeypatch.chdir(tmp_path)
+    np.savez("in.npz", t10=X, bias=Y)
+    np.savez("weights.npz", bias=Y)
+    naming = ["--rename", "t12=bias", "--rename", "t14=layer.y"]
+    done = CliRunner().invoke(cli, [*shlex.split(line), *written(tmp_path), *naming])
+    assert done.exit_code == 0, done.output
+    assert told in done.output
+
+
+@pytest.mark.parametrize("command", ["run", "verify"])
+def test_a_compiled_model_has_names_of_its_own(tmp_path: Path, command: str):
+    model = tmp_path / "model.onnx"
+    gradc.compile(written(tmp_path)).save(model)
+    done = CliRunner().invoke(cli, [command, str(model), "--rename", "t12=bias"])
+    assert (done.exit_code, "--rename" in done.output) == (2, True)
 
 
 @pytest.mark.parametrize(
