@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 from xdsl.dialects.builtin import i64
@@ -61,6 +62,9 @@ class ShapeMath:
 
     def mul(self, a: SSAValue, b: SSAValue) -> SSAValue:
         return self.emit(onnx.MulOp(a, b))
+
+    def product(self, factors: Sequence[SSAValue]) -> SSAValue:
+        return reduce(self.mul, factors) if factors else self.vector([1])
 
     def div(self, a: SSAValue, b: SSAValue) -> SSAValue:
         """Rounds towards zero, so it is a floor for operands that are not negative.

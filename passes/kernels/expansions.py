@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from itertools import product
 
 import numpy as np
@@ -173,8 +174,45 @@ def _max_pool(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     return [largest, op.Indices]  # which nobody reads
 
 
+MOST_FACTORS = 64
+"""A product of more numbers is left as it is: each is an op."""
+
+
+def _reduce_prod(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+    """One factor after the other, over axes of few entries; None where their number is unknown."""
+    assert isinstance(op, onnx.ReduceProdOp)
+    call = op.call()
+    data, given = call.operand(0), call.optional(1)
+    listed = [] if given is None else ints(given.dims)
+    if listed is None:
+        return None
+    every = not listed and not call.attribute("noop_with_empty_axes", 0)
+    axes = range(data.rank) if every else sorted(axes_of(listed, data.rank))
+    sizes = ints([shape_of(op.data)[axis] for axis in axes])
+    if sizes is None or not 0 < sum(sizes) <= MOST_FACTORS or 0 in sizes:
+        return None
+    value: SSAValue = op.data
+    for axis, size in zip(axes, sizes, strict=True):
+        entries = [emit(onnx.GatherOp(value, emit.ints([at]), axis=axis)) for at in range(size)]
+        value = reduce(lambda a, b: emit(onnx.MulOp(a, b)), entries)
+    return [value if call.attribute("keepdims", 1) else emit(onnx.SqueezeOp(value, emit.ints(axes)))]
+
+
+def _flatten(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
+    assert isinstance(op, onnx.FlattenOp)
+    call = op.call()
+    rank, sizes = call.operand(0).rank, ShapeMath(emit)
+    split = slice(call.attribute("axis", 1), None).indices(rank)[0]
+    products = [
+        sizes.product([sizes.sizes(op.input, [axis]) for axis in side])
+        for side in (range(split), range(split, rank))
+    ]
+    return [emit(onnx.ReshapeOp(op.input, sizes.concat(products), allowzero=1))]
+
+
 EXPANSIONS: Mapping[type[OnnxOp], Expansion] = {
     onnx.ConstantOfShapeOp: Expansion("T2", (onnx.ExpandOp,), _constant_of_shape),
+    onnx.FlattenOp: Expansion("T", (onnx.ReshapeOp,), _flatten, {onnx.MulOp: "s64", onnx.ConcatOp: "s64"}),
     onnx.EqualOp: Expansion("T", (onnx.GreaterOrEqualOp,), _equal, {onnx.AndOp: "boolean"}),
     onnx.LayerNormalizationOp: Expansion(
         "T",
@@ -183,6 +221,7 @@ EXPANSIONS: Mapping[type[OnnxOp], Expansion] = {
     ),
     onnx.MaxPoolOp: Expansion("T", (onnx.ConcatOp, onnx.ExpandOp, onnx.SliceOp, onnx.MaxOp), _max_pool),
     onnx.PadOp: Expansion("T", (onnx.ConcatOp, onnx.ExpandOp, onnx.SliceOp), _pad),
+    onnx.ReduceProdOp: Expansion("T", (onnx.GatherOp, onnx.MulOp, onnx.SqueezeOp), _reduce_prod),
     onnx.RMSNormalizationOp: Expansion(
         "T", (onnx.ReduceMeanOp, onnx.MulOp, onnx.AddOp, onnx.SqrtOp, onnx.DivOp), _rms_normalization
     ),

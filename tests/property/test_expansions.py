@@ -35,9 +35,9 @@ def module_of(make, *types) -> ModuleOp:
     return module
 
 
-def check(module: ModuleOp, inputs: list[np.ndarray]) -> None:
+def check(module: ModuleOp, inputs: list[np.ndarray], passes: str = EXPAND) -> None:
     want = evaluate(module, inputs)[0]
-    expanded = apply(module, EXPAND)
+    expanded = apply(module, passes)
     assert not [op for op in expanded.walk() if isinstance(op, tuple(EXPANSIONS))]
     np.testing.assert_array_equal(evaluate(expanded, inputs)[0], want)
     session = Session(export(expanded, opset=20, metadata={}), threads=1)
@@ -98,3 +98,25 @@ def test_constant_of_shape(sizes):
             tensor_type(i64, [len(sizes)]),
         )
         check(module, [np.array(sizes, np.int64)])
+
+
+@pytest.mark.parametrize("keepdims", [0, 1])
+@pytest.mark.parametrize("axes", [None, [0], [-1], [1, 0]])
+def test_reduce_prod(axes, keepdims):
+    """Of integers, which have no kernel on CUDA: the number of elements that a mean is over."""
+
+    def make(data: SSAValue) -> list[OnnxOp]:
+        given = [] if axes is None else [ops.ConstantOp(np.array(axes))]
+        return [*given, ops.ReduceProdOp(data, *given, keepdims=keepdims)]
+
+    values = np.array([[3, -2, 5], [7, 2**40, 1]])
+    check(module_of(make, tensor_type(i64, [2, 3])), [values])
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, 3, -1])
+@pytest.mark.parametrize("sizes", [(2, 3, 4), (0, 3, 4), (2, 0, 4)])
+def test_flatten(axis, sizes):
+    values = np.arange(np.prod(sizes), dtype=np.float32).reshape(sizes)
+    for dims in (sizes, (None, *sizes[1:]), (None, None, None)):
+        module = module_of(lambda x: [ops.FlattenOp(x, axis=axis)], tensor_type(f32, dims))
+        check(module, [values], "expand-ops{target=cuda opset=22}")
