@@ -42,7 +42,7 @@ from dialects.support.entry import (
 )
 from dialects.support.findings import Errors
 from dialects.support.names import name_of_value
-from dialects.support.shapes import static
+from dialects.support.shapes import shape_of, show, static
 from dialects.support.spelling import option
 from passes.emit.expressions import Expr, Operators
 from passes.emit.rewriting import fold, simplify
@@ -227,7 +227,7 @@ class _Differentiation:
         one = known is not None and all(size == 1 for size in known)
         match self.request.reduce:
             case None if not one:
-                given = f"{name} with {value.value.type}"
+                given = f"{name} of shape {show(shape_of(value.value))}"
                 hint = "reduce says sum or mean, cotangents makes it an input, or name one element"
                 raise _usage("of", given=given, expected="one element", hint=hint)
             case "mean":
