@@ -23,7 +23,7 @@ from passes.cost import rates, roofline
 from passes.cost.features import features
 from passes.cost.graph import SMALL, Graph
 from passes.cost.rewrites import rewritten
-from passes.cost.sizes import SIZES, at_sizes, has_unknown
+from passes.cost.sizes import Sizes, alike, at_sizes, has_unknown
 from passes.cost.vector import LEAST, Features
 from passes.emit.rewriting import Emitter
 from passes.kernels.target import Target
@@ -76,10 +76,13 @@ def price_written(write: Write, op: Operation, target: Target) -> tuple[float, .
 
 
 def _at_each_size(op: Operation, ops: Sequence[Operation], results: Sequence[SSAValue], target: Target):
-    for sizes in SIZES:
-        with at_sizes(op, ops, results, sizes) as copies:
-            made, values = copies or (ops, results)
-            yield price_ops(made, target, values)
+    prices: dict[Sizes, float] = {}
+    for sizes in alike(op):
+        if sizes not in prices:
+            with at_sizes(op, ops, results, sizes) as copies:
+                made, values = copies or (ops, results)
+                prices[sizes] = price_ops(made, target, values)
+        yield prices[sizes]
 
 
 def problem_key(op: Operation, target: Target) -> object:

@@ -12,7 +12,7 @@ from dialects.grad.conv import GradConvOp
 from dialects.onnx.base import OnnxOp
 from dialects.support import shapes
 from dialects.support.diagnostics import GradcError
-from dialects.support.interfaces import set_type
+from dialects.support.interfaces import InfersTypes, refine_results, set_type
 from dialects.support.shapes import Dim, element_type_of, shape_of
 
 
@@ -52,14 +52,7 @@ def at_sizes(
 
     None if the ops contradict such sizes. The copies live as long as the context.
     """
-    channels = channel_axis(source)
-    values: dict[SSAValue, SSAValue] = {}
-    for operand in source.operands:
-        shape = shape_of(operand)
-        if shapes.is_static(shape):
-            continue
-        known = [sizes.of(dim, axis, channels) for axis, dim in enumerate(shape)]
-        (values[operand],) = Block(arg_types=[shapes.tensor_type(element_type_of(operand), known)]).args
+    values = _known_operands(source, sizes)
     made: list[Operation] = []
     try:
         known = _copies(ops, values, made)
@@ -67,6 +60,58 @@ def at_sizes(
     finally:
         for op in reversed(made):
             op.drop_all_references()
+
+
+@contextmanager
+def problem_at(op: Operation, sizes: Sizes) -> Generator[Operation | None]:
+    """The op itself at these sizes, in no block, for as long as the context lasts.
+
+    None if it contradicts them, or a size of its result is not known then, either.
+    """
+    values = _known_operands(op, sizes)
+    other = type(op).create(
+        operands=[values.get(value, value) for value in op.operands],
+        result_types=op.result_types,
+        properties=op.properties,
+    )
+    try:
+        yield other if _is_known(other) else None
+    finally:
+        other.drop_all_references()
+
+
+def _is_known(op: Operation) -> bool:
+    """Whether an op takes its operands, and its results, which are refined, have known sizes."""
+    if not isinstance(op, InfersTypes):
+        return False
+    try:
+        refine_results(op)
+    except GradcError:
+        return False
+    return not has_unknown(op)
+
+
+def alike(op: Operation) -> list[Sizes]:
+    """`SIZES`, each of them by the first one that is the same for an op: it may have few unknown sizes."""
+    first: dict[object, Sizes] = {}
+    return [first.setdefault(_known_shapes(op, sizes), sizes) for sizes in SIZES]
+
+
+def _known_shapes(op: Operation, sizes: Sizes) -> tuple[tuple[int, ...], ...]:
+    channels = channel_axis(op)
+    return tuple(
+        tuple(sizes.of(dim, axis, channels) for axis, dim in enumerate(shape_of(operand)))
+        for operand in op.operands
+    )
+
+
+def _known_operands(op: Operation, sizes: Sizes) -> dict[SSAValue, SSAValue]:
+    """Values of known sizes that stand for operands of unknown ones."""
+    values: dict[SSAValue, SSAValue] = {}
+    for operand, shape in zip(op.operands, _known_shapes(op, sizes), strict=True):
+        if not shapes.is_static(shape_of(operand)):
+            (values[operand],) = Block(arg_types=[shapes.tensor_type(element_type_of(operand), shape)]).args
+    return values
 
 
 def channel_axis(op: Operation) -> int:

@@ -27,7 +27,7 @@ from dialects.support.spelling import option
 from dialects.support.state import call_state
 from passes.cost import exceeds, price_written, problem_key
 from passes.cost.graph import Constants, live
-from passes.cost.sizes import TYPICAL, has_unknown
+from passes.cost.sizes import TYPICAL, Sizes, alike, has_unknown, problem_at
 from passes.emit.rewriting import Emitter
 from passes.kernels.target import Target
 from passes.strategies import by_name, strategies_of
@@ -57,6 +57,9 @@ up to 15 % fewer nodes."""
 PricingContext = tuple[Limits, spelling.Place]
 """What refusals depend on, and their words, besides the problem."""
 
+AtSizes = tuple[float, ...]
+"""Seconds: one number, or one for each of `sizes.SIZES`."""
+
 _known: dict[object, Ranking] = {}
 
 _seen = Memo(MOST_KNOWN)
@@ -67,18 +70,19 @@ _seen = Memo(MOST_KNOWN)
 class Ranking:
     """What is known of the strategies for one problem. The methods take any op that is this problem.
 
-    What a strategy writes is priced when it may be the answer: what takes longer than another one's price by
-    `Strategy.least_price` is not written. Where sizes are unknown, all are.
+    What a strategy writes is priced when it may be the answer: what takes longer than another one, at all
+    sizes of `sizes.SIZES` where sizes are unknown, by `Strategy.least_price` is not written.
     """
 
     target: Target
     refusals: dict[Strategy, str | None]
-    bounds: dict[Strategy, float] = field(default_factory=dict)
-    prices: dict[Strategy, float] = field(default_factory=dict)
+    bounds: dict[Strategy, AtSizes] = field(default_factory=dict)
+    prices: dict[Strategy, AtSizes] = field(default_factory=dict)
     """Of those that were written, and can be run."""
 
     is_settled: bool = False
-    """Whether it is known that some strategy can be run, or else what is slower than others was asked for."""
+    """Whether it is known that some strategy can be run, or else what is slower than others was asked for;
+    and which prices are the best at each size."""
 
     @classmethod
     def of(cls, op: Operation, target: Target) -> Ranking:
@@ -95,21 +99,29 @@ class Ranking:
         """Why a strategy does not apply; None if it does."""
         if strategy.strict_only:
             self._settle(op)
-        self.price(op, strategy)
+        self._write(op, strategy)
         return self.refusals[strategy]
 
     def price(self, op: Operation, strategy: Strategy) -> float | None:
         """None, and a refusal, for one that does not apply, or whose ops the target cannot run."""
+        if has_unknown(op):
+            self._settle(op)
+        self._write(op, strategy)
+        found = self.prices.get(strategy)
+        return None if found is None else self._judged(found)
+
+    def _judged(self, prices: AtSizes) -> float:
+        """One number: `worst_case`, of which the best prices are known."""
+        return worst_case([prices], [*self.prices.values()])[0]
+
+    def _write(self, op: Operation, strategy: Strategy) -> None:
+        """Have a strategy among `prices`, or refused."""
         if self.refusals[strategy] is None and strategy not in self.prices:
-            self._price(op, self.applicable() if has_unknown(op) else [strategy])
-        return self.prices.get(strategy)
+            prices = self._written(op, strategy)
+            if self.refusals[strategy] is None:
+                self.prices[strategy] = prices
 
-    def _price(self, op: Operation, strategies: Sequence[Strategy]) -> None:
-        found = {strategy: self._written(op, strategy) for strategy in strategies}
-        known = {strategy: prices for strategy, prices in found.items() if self.refusals[strategy] is None}
-        self.prices |= zip(known, worst_case(list(known.values())), strict=True)
-
-    def _written(self, op: Operation, strategy: Strategy) -> tuple[float, ...]:
+    def _written(self, op: Operation, strategy: Strategy) -> AtSizes:
         """The prices of what it writes; it is refused from now on if the target cannot run that."""
 
         def write(op: Operation, target: Target, emit: Emitter) -> Sequence[SSAValue]:
@@ -124,52 +136,84 @@ class Ranking:
         return [strategy for strategy, refusal in self.refusals.items() if refusal is None]
 
     def _settle(self, op: Operation) -> None:
-        if not self.is_settled:
-            self.cheapest(op)
+        if self.is_settled:
+            return
+        self._write_best(op, lambda _: True)
+        if not self.prices:
+            slow = [strategy for strategy in self.refusals if strategy.strict_only]
+            self.refusals |= {s: s.refusal(op, self.target, alone=True) for s in slow}
+            self._write_best(op, lambda _: True)
+        self.is_settled = True
 
     def cheapest(self, op: Operation, among: Callable[[Strategy], bool] = lambda _: True) -> Candidate | None:
         """Of those that apply; of equal prices the first."""
-        best = self._cheapest(op, lambda _: True) if not self.is_settled else None
-        if best is None and not self.is_settled:
-            slow = [strategy for strategy in self.refusals if strategy.strict_only]
-            self.refusals |= {s: s.refusal(op, self.target, alone=True) for s in slow}
-        self.is_settled = True
-        if best is None or not among(best.strategy):
-            best = self._cheapest(op, among)
-        return best
+        self._settle(op)
+        self._write_best(op, among)
+        found = [(self._judged(self.prices[s]), i, s) for i, s in self._asked(among) if s in self.prices]
+        if not found:
+            return None
+        price, _, strategy = min(found, key=lambda one: one[:2])
+        return Candidate(strategy, price, None)
 
-    def _cheapest(self, op: Operation, among: Callable[[Strategy], bool]) -> Candidate | None:
-        best: tuple[float, int, Strategy] | None = None
-        for bound, index, strategy in self._by_bound(op, among):
-            if best is not None and exceeds(bound, best[0]):
-                break
-            price = self.price(op, strategy)
-            if price is not None and (best is None or (price, index) < best[:2]):
-                best = (price, index, strategy)
-        return None if best is None else Candidate(best[2], best[0], None)
+    def _write_best(self, op: Operation, among: Callable[[Strategy], bool]) -> None:
+        """Write all of which none that is asked for, and can be run, is known to be quicker at all sizes."""
+        self._bound(op)
+        asked = self._asked(among)
+        for _, strategy in sorted(asked, key=lambda one: (self._least(one[1]), one[0])):
+            known = [self.prices[other] for _, other in asked if other in self.prices]
+            if not any(_is_slower(self.bounds[strategy], prices) for prices in known):
+                self._write(op, strategy)
+
+    def _least(self, strategy: Strategy) -> float:
+        at_sizes = self.bounds[strategy]
+        return at_sizes[min(TYPICAL, len(at_sizes) - 1)]
 
     def is_any_below(self, op: Operation, seconds: float, among: Callable[[Strategy], bool]) -> bool:
         """Whether one that applies costs less than that."""
         self._settle(op)
-        for bound, _, strategy in self._by_bound(op, among):
-            if exceeds(bound, seconds):
+        bounds = {strategy: self._judged(self.bounds[strategy]) for _, strategy in self._asked(among)}
+        for strategy in sorted(bounds, key=bounds.__getitem__):
+            if exceeds(bounds[strategy], seconds):
                 return False
             price = self.price(op, strategy)
             if price is not None and price < seconds:
                 return True
         return False
 
-    def _by_bound(
-        self, op: Operation, among: Callable[[Strategy], bool]
-    ) -> list[tuple[float, int, Strategy]]:
-        """Least prices, or prices where they are known, in their order."""
-        asked = [(i, s) for i, s in enumerate(self.refusals) if self.refusals[s] is None and among(s)]
-        if has_unknown(op):
-            return [(0.0, i, s) for i, s in asked]
-        for _, strategy in asked:
-            if strategy not in self.bounds:
-                self.bounds[strategy] = strategy.least_price(op, self.target)
-        return sorted((self.prices.get(s, self.bounds[s]), i, s) for i, s in asked)
+    def _asked(self, among: Callable[[Strategy], bool]) -> list[tuple[int, Strategy]]:
+        """Those that apply, with their places."""
+        return [(i, s) for i, s in enumerate(self.refusals) if self.refusals[s] is None and among(s)]
+
+    def _bound(self, op: Operation) -> None:
+        """Have all that apply among `bounds`."""
+        missing = [strategy for strategy in self.applicable() if strategy not in self.bounds]
+        if missing:
+            self.bounds |= zip(missing, least_prices(op, missing, self.target), strict=True)
+
+
+def least_prices(op: Operation, strategies: Sequence[Strategy], target: Target) -> list[AtSizes]:
+    """`Strategy.least_price` of each; of the op at each of `sizes.SIZES` if sizes are unknown, 0 where that
+    is not the same problem with numbers."""
+    if not has_unknown(op):
+        return [(strategy.least_price(op, target),) for strategy in strategies]
+    every = alike(op)
+    known = {sizes: _least_at(op, sizes, strategies, target) for sizes in dict.fromkeys(every)}
+    return [*zip(*(known[sizes] for sizes in every), strict=True)]
+
+
+def _least_at(op: Operation, sizes: Sizes, strategies: Sequence[Strategy], target: Target) -> list[float]:
+    with problem_at(op, sizes) as known:
+        if known is None:
+            return [0.0] * len(strategies)
+        refused = (strategy.refusal(known, target, alone=True) for strategy in strategies)
+        return [
+            0.0 if reason else strategy.least_price(known, target)
+            for strategy, reason in zip(strategies, refused, strict=True)
+        ]
+
+
+def _is_slower(bound: AtSizes, prices: AtSizes) -> bool:
+    return all(map(exceeds, bound, prices))
 
 
 def find_strategy(name: str) -> Strategy | None:
@@ -223,14 +267,14 @@ def unrunnable(ops: Sequence[Operation], values: Sequence[SSAValue], target: Tar
     return None
 
 
-def worst_case(prices: Sequence[Sequence[float]]) -> list[float]:
-    """One cost for each candidate from its prices at one or more sizes: its worst ratio to the best at
-    those sizes, times the best at typical ones. At one size that is the price."""
-    if all(len(at_size) == 1 for at_size in prices):
-        return [price for (price,) in prices]
-    best = [min(at_size) for at_size in zip(*prices, strict=True)]
+def worst_case(asked: Sequence[AtSizes], known: Sequence[AtSizes]) -> list[float]:
+    """One cost for each candidate from its prices at one or more sizes: its worst ratio to the best of all
+    that are known at those sizes, times the best at typical ones. At one size that is the price."""
+    if all(len(at_sizes) == 1 for at_sizes in asked):
+        return [price for (price,) in asked]
+    best = [min(at_size) for at_size in zip(*known, strict=True)]
     typical = best[min(TYPICAL, len(best) - 1)]
-    return [max(p / b for p, b in zip(given, best, strict=True)) * typical for given in prices]
+    return [max(p / b for p, b in zip(given, best, strict=True)) * typical for given in asked]
 
 
 def choose(op: Operation, forced: Strategy | None, target: Target) -> Strategy:

@@ -210,15 +210,16 @@ class TestThreads:
 
 class TestWorstCase:
     def test_at_one_size_it_is_the_price(self):
-        assert worst_case([(2.0,), (3.0,)]) == [2.0, 3.0]
+        assert worst_case([(2.0,), (3.0,)], [(2.0,)]) == [2.0, 3.0]
 
     def test_the_least_worst_ratio_wins(self):
         # the first is best at two of three sizes, and ten times as slow at the third
-        first, second = worst_case([(1.0, 1.0, 10.0), (1.5, 1.5, 1.0)])
+        known = [(1.0, 1.0, 10.0), (1.5, 1.5, 1.0)]
+        first, second = worst_case(known, known)
         assert second < first
 
     def test_no_candidate(self):
-        assert worst_case([]) == []
+        assert worst_case([], []) == []
 
 
 class TestWhatRuns:
