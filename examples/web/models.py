@@ -1,6 +1,7 @@
 """Compiles the gradients that the page shows: `python examples/web/models.py` writes models/*.onnx beside it.
 
-Each is of one image of one channel, f32, and reads `diff_dst`, the gradient that comes in.
+Each is of one image of one channel, f32. Those of one op read `diff_dst`, the gradient that comes in; that of
+a classifier reads the image, and which class the slope is of.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import onnx
 
 import gradc
 
@@ -78,6 +80,39 @@ def transposed() -> gradc.Graph:
     return g
 
 
+DIRECTIONS = ("horizontal", "vertical", "rising", "falling")
+
+
+def classifier() -> onnx.ModelProto:
+    """How much of an image are stripes of each direction: Gabor filters, their positive parts, the means."""
+    helper, numpy_helper = onnx.helper, onnx.numpy_helper
+    y, x = np.mgrid[-4:5, -4:5]
+    filters = []
+    for angle in np.radians([90, 0, 45, 135]):
+        wave, envelope = x * np.cos(angle) + y * np.sin(angle), np.exp(-(x**2 + y**2) / 9)
+        filters += [np.cos(wave) * envelope, np.sin(wave) * envelope]
+    bank = np.stack([f - f.mean() for f in filters])[:, None]
+    weights = {"bank": bank, "pairs": np.kron(np.eye(4), [[1], [1]])}
+    nodes = [
+        helper.make_node("Conv", ["image", "bank"], ["waves"], auto_pad="SAME_UPPER"),
+        helper.make_node("Relu", ["waves"], ["positive"]),
+        helper.make_node("MaxPool", ["positive"], ["strong"], kernel_shape=[2, 2], strides=[2, 2]),
+        helper.make_node("GlobalAveragePool", ["strong"], ["means"]),
+        helper.make_node("Flatten", ["means"], ["features"]),
+        helper.make_node("MatMul", ["features", "pairs"], ["logits"]),
+    ]
+    image = helper.make_tensor_value_info("image", onnx.TensorProto.FLOAT, [1, 1, SIZE, SIZE])
+    logits = helper.make_tensor_value_info("logits", onnx.TensorProto.FLOAT, [1, len(DIRECTIONS)])
+    constants = [numpy_helper.from_array(array.astype(np.float32), name) for name, array in weights.items()]
+    graph = helper.make_graph(nodes, "classifier", [image], [logits], constants)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def saliency() -> gradc.Compiled:
+    """What in the image a class looks at; the class is the cotangent, so that it is chosen in the page."""
+    return gradc.vjp(classifier(), wrt=["image"], target="portable")
+
+
 GRAPHS: tuple[Callable[[], gradc.Graph], ...] = (upsample, any_size, convolution, transposed)
 
 
@@ -87,6 +122,9 @@ def main(folder: Path) -> None:
         path = folder / f"{graph.__name__}.onnx"
         gradc.compile(graph(), target="portable").save(path)
         print(path)
+    path = folder / "saliency.onnx"
+    saliency().save(path)
+    print(path)
 
 
 if __name__ == "__main__":

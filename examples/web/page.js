@@ -68,11 +68,18 @@ function draw(name, data, [rows, columns]) {
   element(`${name}-shape`).textContent = `${rows} × ${columns}`;
 }
 
-/** A tensor for an input: what is drawn for diff_dst, zeros for what only has a shape. */
+const DRAWN = ["diff_dst", "image"];
+
+/** A tensor for an input: what is drawn, the class as one-hot, zeros for what only has a shape. */
 function tensorFor({ name, shape }) {
-  if (name === "diff_dst") return new ort.Tensor("float32", values, [1, 1, SIZE, SIZE]);
+  if (name === "cotangent_logits") return new ort.Tensor("float32", oneHot(shape[1]), shape);
+  if (DRAWN.includes(name)) return new ort.Tensor("float32", values, [1, 1, SIZE, SIZE]);
   const dims = shape.map((size) => (typeof size === "number" ? size : Number(element("size").value)));
   return new ort.Tensor("float32", new Float32Array(dims.reduce((a, b) => a * b, 1)), dims);
+}
+
+function oneHot(classes) {
+  return Float32Array.from({ length: classes }, (_, i) => (i === Number(element("class").value) ? 1 : 0));
 }
 
 async function run() {
@@ -96,6 +103,9 @@ async function load() {
   last.model = name;
   const unknown = session.inputMetadata.some(({ shape }) => shape.some((size) => typeof size !== "number"));
   element("size-label").hidden = !unknown;
+  element("class-label").hidden = !session.inputNames.includes("cotangent_logits");
+  element("input-name").textContent = session.inputNames.find((input) => DRAWN.includes(input));
+  element("output-name").textContent = session.outputNames[0];
   await run();
 }
 
@@ -146,6 +156,7 @@ element("size").addEventListener("input", () => {
   element("size-shown").textContent = element("size").value;
   refresh();
 });
+element("class").addEventListener("change", refresh);
 element("pattern").addEventListener("change", () => {
   values = filled(PATTERNS[element("pattern").value]);
   refresh();

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import runpy
 from collections.abc import Iterator
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +132,26 @@ def test_the_numbers_are_the_reference_s(page: Page, model: str):
     assert page.errors() == []
 
 
+def test_the_gradient_of_a_model_is_that_of_the_class_that_is_chosen(page: Page):
+    compiled = EXAMPLE["saliency"]()
+    page.choose("model", "saliency")
+    page.choose("pattern", "noise")
+    assert page.element("class-label").is_displayed()
+    maps = []
+    for index, _ in enumerate(EXAMPLE["DIRECTIONS"]):
+        page.choose("class", str(index))
+        page.settle()
+        feeds = {name: array_of(tensor) for name, tensor in page.last()["feeds"].items()}
+        assert feeds["cotangent_logits"].tolist() == [np.eye(4)[index].tolist()]
+        maps.append(array_of(page.last()["output"]))
+        want = compiled.reference(feeds)["grad_image"]
+        np.testing.assert_allclose(maps[-1], want, rtol=0, atol=1e-5 * np.abs(want).max())
+    assert page.element("output-name").text == "grad_image"
+    for one, other in combinations(maps, 2):
+        assert np.abs(one - other).max() > 0.1 * np.abs(one).max()
+    assert page.errors() == []
+
+
 def test_an_unknown_size_follows_its_slider(page: Page):
     page.choose("model", "any_size")
     page.settle()
@@ -209,4 +230,4 @@ def test_a_model_that_is_not_there_is_told(page: Page):
 
 def test_the_pages_choices_are_the_models(page: Page):
     options = page.element("model").find_elements("tag name", "option")
-    assert [option.get_attribute("value") for option in options] == list(GRAPHS)
+    assert [option.get_attribute("value") for option in options] == [*GRAPHS, "saliency"]
