@@ -1,37 +1,59 @@
-"""The opset that an imported model is written in where nobody says one."""
+"""The opset that a model is written in where nobody says one."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType, UnrankedTensorType
 
 from dialects.onnx.base import OnnxOp, opset_range
 from dialects.onnx.node import NodeOp
+from dialects.onnx.ops import IdentityOp
 from dialects.onnx.opsets import OLDEST
 from dialects.support import entry
 from dialects.support.diagnostics import GradcError
+from dialects.support.dtypes import name_of
 from gradc.compiler.options import Options
 from gradc.model.exported_domains import is_of_opset
 from passes.kernels.target import DEFAULT_OPSET
 
 
 def with_opset(options: Options, module: ModuleOp) -> Options:
-    """The options with an opset, if the module is a model's and they have none: the model's own, or the
-    default one if that is newer, or the oldest that has all ops if that is newer still.
+    """The options with an opset, if they have none and the module wants another than the default one: a
+    model its own, or one that has its ops; any other the oldest that has its dtypes."""
+    if options.opset is not None:
+        return options
+    own = module.attributes.get(entry.OPSET)
+    is_model = isinstance(own, IntegerAttr)
+    wanted = _of_model(module, own.value.data) if is_model else max(DEFAULT_OPSET, _first_of_dtypes(module))
+    return options if wanted == DEFAULT_OPSET else replace(options, opset=min(wanted, _newest()))
+
+
+def _of_model(module: ModuleOp, own: int) -> int:
+    """Its own, or the default one if that is newer, or the oldest that has all ops if that is newer still.
 
     The model's own, too, where a node of unknown types is in a form that the default one has no more.
     Not the default one for what is newer: kernels and rules change between opsets, also where forms do not.
     """
-    own = module.attributes.get(entry.OPSET)
-    if options.opset is not None or not isinstance(own, IntegerAttr):
-        return options
     needed = max((_first(op) for op in module.walk() if isinstance(op, OnnxOp)), default=OLDEST)
-    wanted = max(DEFAULT_OPSET, own.value.data, needed)
+    wanted = max(DEFAULT_OPSET, own, needed)
     nodes = [op for op in module.walk() if isinstance(op, NodeOp) and op.is_standard]
-    if not all(is_of_opset(node, wanted) for node in nodes):
-        wanted = max(OLDEST, own.value.data, needed)
-    return options if wanted == DEFAULT_OPSET else replace(options, opset=min(wanted, _newest()))
+    return wanted if all(is_of_opset(node, wanted) for node in nodes) else max(OLDEST, own, needed)
+
+
+def _first_of_dtypes(module: ModuleOp) -> int:
+    """The oldest opset that has the dtypes of all tensors of a module."""
+    values = (value for op in module.walk() for value in (*op.operands, *op.results))
+    types = {value.type for value in values}
+    tensors = [type_ for type_ in types if isinstance(type_, TensorType | UnrankedTensorType)]
+    return max((_first_of_dtype(name_of(type_.element_type)) for type_ in tensors), default=OLDEST)
+
+
+@cache
+def _first_of_dtype(dtype: str) -> int:
+    admitting = [version.since for version in IdentityOp.VERSIONS if dtype in version.types["V"].split()]
+    return min(admitting, default=OLDEST)
 
 
 def _first(op: OnnxOp) -> int:

@@ -1,4 +1,8 @@
-"""What quantisation is in ONNX."""
+"""What quantisation is in ONNX.
+
+Dequantisation is its formula: what lies between DequantizeLinear and QuantizeLinear onnxruntime computes in
+integers, and rounds where the floats would not, by up to 30 steps where it moves the op and forgets a sign.
+"""
 
 from __future__ import annotations
 
@@ -56,16 +60,11 @@ def _quantized(
 
 
 def dequantize(op: DequantizationOp, e: Operators) -> Sequence[Expr]:
-    """ONNX's op without zero points, which are 0, or by the formula where those of s8 are others: moving a
-    DequantizeLinear with such an input, onnxruntime takes them for u8 in models of opset 21 and newer."""
-    dtype = name_of(element_type_of(op.src))
-    scales, zeros = _constants(op, dtype, e)
-    if not any(op.value("zps")):
-        return [e(op.src).apply(onnx.DequantizeLinearOp, scales, **_axis(op))]
-    if dtype != "s8":
-        return [e(op.src).apply(onnx.DequantizeLinearOp, scales, zeros, **_axis(op))]
-    factors, offsets = (e(e.emit.constant(array.astype(np.float32))) for array in op.given())
-    return [(e(op.src).cast(factors.dtype) - offsets) * factors]
+    scales, zeros = op.given()
+    factors = e(e.emit.constant(scales.astype(np.float32)))
+    wide = e(op.src).cast(factors.dtype)
+    offsets = e(e.emit.constant(zeros.astype(np.float32))) if zeros.any() else None
+    return [(wide if offsets is None else wide - offsets) * factors]
 
 
 def _constants(op: StaticScalingOp, dtype: str, e: Operators) -> tuple[Expr, Expr]:
@@ -100,12 +99,9 @@ def _beside_all(op: ScalingOp, vector: SSAValue, e: Operators) -> Expr:
 
 
 def dynamic_dequantize(op: DynamicDequantizationOp, e: Operators) -> Sequence[Expr]:
-    """ONNX's op where it says the groups and the zero points, else the formula."""
+    """The formula, but where ONNX's op has a scale for each group of numbers of four bits."""
     src, groups = e(op.src), op.groups()
     is_own = op.zps is None or element_type_of(op.zps) == src.dtype
-    if not groups and is_own:
-        vectors = [None if v is None else _beside_all(op, v, e) for v in (op.scales, op.zps)]
-        return [src.apply(onnx.DequantizeLinearOp, *vectors, **_axis(op))]
     grouped = [axis for axis, group in enumerate(groups) if group != 1]
     if len(grouped) == 1 and is_own and name_of(src.dtype) in FOUR_BITS:  # both are as young as opset 21
         vectors = [None if v is None else e(v) for v in (op.scales, op.zps)]

@@ -375,6 +375,20 @@ class TestOptions:
     def test_the_default_opset(self):
         assert gradc.compile(conv_graph()).model.opset_import[0].version == 18
 
+    @pytest.mark.parametrize(("dtype", "first"), [("s8", 18), ("f8_e4m3", 19), ("f8_e5m2", 19), ("u4", 21)])
+    def test_the_default_opset_has_the_dtypes_of_the_graph(self, dtype, first):
+        graph = gradc.Graph()
+        scales = graph.input("scales", "f32", (1,))
+        codes = graph.input("codes", dtype, (3, 4))
+        if dtype == "u4":
+            graph.output(graph.dynamic_dequantize(codes, scales))
+        else:
+            graph.output(graph.dequantize(codes, scales=[0.5]))
+        assert gradc.compile(graph).model.opset_import[0].version == first
+        if first > 18:
+            with pytest.raises(gradc.GradcError, match="opset=18"):
+                gradc.compile(graph, opset=18)
+
     def test_target(self):
         assert "Col2Im" not in op_types(gradc.compile(conv_graph(), target="cuda"))
 
