@@ -9,9 +9,22 @@ from xdsl.ir import Attribute
 
 from dialects.onnx.types import OptionalType, SequenceType
 from dialects.support import shapes
+from dialects.support.diagnostics import violation
 
 Types = Sequence[Attribute | None]
 Rule = Callable[[Types, Mapping[str, Attribute]], Types]
+
+
+def _at_position(index: int, rule: Rule) -> Rule:
+    """The rule of an op with a position in a sequence, of which runtimes read the first element unseen."""
+
+    def checked(operands: Types, properties: Mapping[str, Attribute]) -> Types:
+        position = operands[index] if index < len(operands) else None
+        if isinstance(position, TensorType) and 0 in shapes.shape_of(position):
+            raise violation("position in a sequence", given=f"none: {position}", expected="one number")
+        return rule(operands, properties)
+
+    return checked
 
 
 def _construct(operands: Types, properties: Mapping[str, Attribute]) -> Types:
@@ -81,11 +94,11 @@ RULES: dict[str, Rule] = {
     "Optional": _optional,
     "OptionalGetElement": _element,
     "OptionalHasElement": _scalar(i1),
-    "SequenceAt": _element,
+    "SequenceAt": _at_position(1, _element),
     "SequenceConstruct": _construct,
     "SequenceEmpty": _empty,
-    "SequenceErase": _first,
-    "SequenceInsert": _insert,
+    "SequenceErase": _at_position(1, _first),
+    "SequenceInsert": _at_position(2, _insert),
     "SequenceLength": _scalar(i64),
     "SplitToSequence": _tensors,
 }

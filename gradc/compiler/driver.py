@@ -29,6 +29,7 @@ from gradc.base import arguments
 from gradc.base.collector import rare_collections
 from gradc.compiler.compiled import Compiled, by_name
 from gradc.compiler.default_opset import with_opset
+from gradc.compiler.invalid_sources import blamed_on_source
 from gradc.compiler.opaque_nodes import blamed_on_nodes
 from gradc.compiler.options import Options
 from gradc.compiler.source import Source
@@ -213,7 +214,8 @@ def compile_module(
     remarks += _settle_unused_inputs(module, options)
     again = f"gradc compile --target {target.name} --opset {target.opset} THIS_FILE -o model.onnx"
     recipe = Recipe(MODEL, "the exporter", options=asdict(options))
-    with crash.reproducer(recipe, lambda: whole(module), again), blamed_on_nodes(module):
+    reproduced = crash.reproducer(recipe, lambda: whole(module), again)
+    with reproduced, blamed_on_nodes(module), blamed_on_source(source):
         parts = export_parts(
             module,
             opset=target.opset,

@@ -37,13 +37,10 @@ from dialects.support.names import name_of_value
 from dialects.support.spelling import option
 from gradc.model.attribute_protos import fill_attribute, raw_data, type_proto
 from gradc.model.exported_domains import Domains
-from gradc.model.parts import KEPT_BYTES, ModelParts, parts_of
-from gradc.model.saving import weight_bytes
+from gradc.model.parts import KEPT_BYTES, ModelParts
+from gradc.model.validity import InvalidModelError, check
 
 __all__ = ["ModelProto", "TensorProto", "ValueInfoProto", "check", "export", "identity_model", "newest_opset"]
-
-CHECKED_BYTES = 2**26
-"""Weights beyond this are left out of the checks: the checker has to serialise what it checks."""
 
 
 def newest_opset() -> int:
@@ -76,7 +73,11 @@ def export_parts(module: ModuleOp, *, opset: int, metadata: Mapping[str, str]) -
         model.metadata_props.add(key=key, value=value)
     parts = ModelParts(model, builder.weights)
     with builder.domains.set_aside(model):
-        check(parts)
+        try:
+            check(parts)
+        except InvalidModelError:
+            builder.forget_declared_results()
+            check(parts)
     return parts
 
 
@@ -88,46 +89,6 @@ def identity_model(opset: int) -> bytes:
     ir_version = onnx.helper.find_min_ir_version_for(opsets)
     model = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=ir_version)
     return model.SerializeToString()
-
-
-def check(model: ModelProto | ModelParts, limit: int = CHECKED_BYTES) -> None:
-    """Assert that onnx's checker and its strict shape inference accept the model.
-
-    Of a model in parts, or with more than `limit` bytes of weights, a stand-in is checked, in which the
-    larger weights are inputs of the same type.
-    """
-    if isinstance(model, ModelProto) and weight_bytes(model) > limit:
-        model = parts_of(model)
-    checked = _with_weights_as_inputs(model) if isinstance(model, ModelParts) else model
-    try:
-        if all(map(_has_rank, (*checked.graph.input, *checked.graph.output))):
-            onnx.checker.check_model(checked)  # wants a rank at the edge, which runtimes do without
-        onnx.shape_inference.infer_shapes(checked, check_type=True, strict_mode=True, data_prop=True)
-    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
-        raise AssertionError(f"the exported model is not valid: {error}") from error
-
-
-def _has_rank(info: ValueInfoProto) -> bool:
-    return not info.type.HasField("tensor_type") or info.type.tensor_type.HasField("shape")
-
-
-def _with_weights_as_inputs(parts: ModelParts) -> ModelProto:
-    if not parts.weights:
-        return parts.proto
-    copy = ModelProto()
-    copy.CopyFrom(parts.proto)
-    tensors = list(copy.graph.initializer)
-    copy.graph.ClearField("initializer")
-    inputs = {value.name for value in copy.graph.input}
-    for tensor in tensors:
-        if tensor.name not in parts.weights:
-            copy.graph.initializer.append(tensor)
-            continue
-        if tensor.name in inputs:  # of which it is the default
-            continue
-        info = onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims)
-        copy.graph.input.append(info)
-    return copy
 
 
 def _own_version() -> str:
@@ -204,6 +165,13 @@ class _GraphBuilder:
             for info, type_, value in zip(infos, declared, values, strict=True):
                 if type_ is not None:
                     info.CopyFrom(_value_info_of(info.name, _edge_type(value.type, type_)))
+
+    def forget_declared_results(self) -> None:
+        """Give the model's outputs the types that are known. What sources declare of them may contradict
+        what a runtime infers, or each other: a runtime goes on with a warning, checks do not."""
+        returned = entry.return_op(self.function).arguments
+        for info, value in zip(self.main.output, returned, strict=True):
+            info.CopyFrom(_value_info(info.name, value))
 
     def _fill(self, graph: GraphProto, block: Block, inputs: Sequence[str], outputs: Sequence[str]) -> None:
         self.graph = graph

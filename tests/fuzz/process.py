@@ -18,13 +18,15 @@ MEMORY = 8 << 30
 
 
 def prepare(folder: Path) -> None:
-    """Limits, and what libraries print goes nowhere; SIGUSR1 writes down where the threads are."""
+    """Limits, and what libraries print goes nowhere; a signal, or death, writes down where threads are."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     warnings.simplefilter("ignore")
     with contextlib.suppress(ValueError):
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.RLIM_INFINITY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    faulthandler.register(signal.SIGUSR1, (folder / STACKS).open("w"), all_threads=True)
+    stacks = (folder / STACKS).open("w")
+    faulthandler.register(signal.SIGUSR1, stacks, all_threads=True)
+    faulthandler.enable(stacks)
     sink = os.open(os.devnull, os.O_WRONLY)
     os.dup2(sink, 1)
     os.dup2(sink, 2)

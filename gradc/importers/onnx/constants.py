@@ -7,27 +7,33 @@ from xdsl.dialects.builtin import ArrayAttr, BytesAttr, DenseIntOrFPElementsAttr
 from xdsl.ir import Attribute
 
 from dialects.onnx.attributes import to_python
+from dialects.onnx.node import kind_of_attribute
 from dialects.onnx.tensor_attributes import StringTensorAttr
 from dialects.support.dense import from_numpy
-from dialects.support.diagnostics import violation
+from dialects.support.diagnostics import nearest, violation
 from dialects.support.dtypes import StringType
 
-_NUMBERS = {
-    "value_int": np.int64,
-    "value_ints": np.int64,
-    "value_float": np.float32,
-    "value_floats": np.float32,
-}
+_NUMBERS = {"INT": np.int64, "INTS": np.int64, "FLOAT": np.float32, "FLOATS": np.float32}
+
+_NAMES = (
+    "value", "value_int", "value_ints", "value_float", "value_floats", "value_string", "value_strings",
+)  # fmt: skip
 
 
 def constant_value(name: str, value: Attribute) -> DenseIntOrFPElementsAttr | StringTensorAttr:
-    """The tensor that one of Constant's attributes says."""
-    if name == "value" and isinstance(value, DenseIntOrFPElementsAttr | StringTensorAttr):
-        return value
-    if name == "value_string" and isinstance(value, StringAttr | BytesAttr):
-        return StringTensorAttr(ArrayAttr([value]), TensorType(StringType(), []))
-    if name == "value_strings" and isinstance(value, ArrayAttr):
-        return StringTensorAttr(value, TensorType(StringType(), [len(value)]))
-    if name in _NUMBERS:
-        return from_numpy(np.array(to_python(value), _NUMBERS[name]))
-    raise violation(f"kind of attribute {name}")
+    """The tensor that one of Constant's attributes says: of its kind, as runtimes read it, whatever the name
+    says."""
+    if name not in _NAMES:
+        raise violation(f"Constant has no attribute {name}", hint=nearest(name, _NAMES))
+    kind = kind_of_attribute(value) or ""
+    match value:
+        case DenseIntOrFPElementsAttr() | StringTensorAttr():
+            return value
+        case StringAttr() | BytesAttr():
+            return StringTensorAttr(ArrayAttr([value]), TensorType(StringType(), []))
+        case ArrayAttr() if kind == "STRINGS":
+            words = ArrayAttr(word for word in value if isinstance(word, StringAttr | BytesAttr))
+            return StringTensorAttr(words, TensorType(StringType(), [len(words)]))
+    if kind not in _NUMBERS:
+        raise violation(f"kind of attribute {name}", given=kind, expected="numbers, strings or a tensor")
+    return from_numpy(np.array(to_python(value), _NUMBERS[kind]))

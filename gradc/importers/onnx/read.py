@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +17,6 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
-from xdsl.utils.exceptions import VerifyException
 
 from dialects.onnx import ops
 from dialects.onnx.control import YieldOp
@@ -34,7 +32,8 @@ from gradc.importers.onnx import control
 from gradc.importers.onnx.attributes import attributes_of, fitted, graphs_of, values_of
 from gradc.importers.onnx.constants import constant_value
 from gradc.importers.onnx.order import ordered, title
-from gradc.importers.onnx.scope import Scope, Versions, constant_op, located
+from gradc.importers.onnx.places import at
+from gradc.importers.onnx.scope import Scope, Versions, constant_op
 from gradc.importers.onnx.source import Source
 from gradc.importers.onnx.types import check_text, type_of
 from gradc.importers.onnx.upgrade import check_form, has_newer_form, upgrade
@@ -44,9 +43,6 @@ from passes.foreign.table import replaced
 
 STANDARD = ("", "ai.onnx")
 ML = "ai.onnx.ml"
-
-_MISTAKES = (VerifyException, TypeError, ValueError, OverflowError, AssertionError)
-"""What constructors of ops raise for what a model should not hold."""
 
 
 def module_of(
@@ -58,7 +54,8 @@ def module_of(
     ops of ONNX stand is written as these.
     """
     graph = model.graph
-    check_text(graph.name)
+    with at("graph"):
+        check_text(graph.name)
     versions = _versions(model.opset_import, model.ir_version)
     block = Block()
     scope = Scope(block, versions, data)
@@ -66,19 +63,19 @@ def module_of(
     scope.add_weights(graph.initializer, graph.sparse_initializer)
     inputs = [value for value in graph.input if value.name not in scope.weights]
     for value in inputs:
-        with _at(f'input "{value.name}"'):
+        with at(f'input "{value.name}"'):
             scope.define(value.name, block.insert_arg(_known(type_of(value.type)), len(block.args)))
     scope.infos |= {info.name: info for info in _inferred(model)}
     reader.fill(scope, graph)
     returned = []
     for value in graph.output:
-        with reader.errors.collecting(), _at(f'output "{value.name}"'):
+        with reader.errors.collecting(), at(f'output "{value.name}"'):
             returned.append(_required(scope, value.name))
     reader.errors.check()
     block.add_op(ReturnOp(*returned))
     types = [value.type for value in block.args], [value.type for value in returned]
     function = FuncOp(graph.name or "main", types, Region(block))
-    entry.set_edge(function, inputs=_edge(inputs), outputs=_edge(graph.output))
+    entry.set_edge(function, inputs=_edge("input", inputs), outputs=_edge("output", graph.output))
     module = ModuleOp([function])
     module.attributes[entry.OPSET] = int_attribute(versions.get("", 1))
     if model.metadata_props:
@@ -97,8 +94,12 @@ def _inferred(model: ModelProto) -> Sequence[onnx.ValueInfoProto]:
         return ()
 
 
-def _edge(values: Sequence[onnx.ValueInfoProto]) -> list[tuple[str, Attribute]]:
-    return [(value.name, type_of(value.type, exact=True)) for value in values]
+def _edge(role: str, values: Sequence[onnx.ValueInfoProto]) -> list[tuple[str, Attribute]]:
+    found = []
+    for value in values:
+        with at(f'{role} "{value.name}"'):
+            found.append((value.name, type_of(value.type, exact=True)))
+    return found
 
 
 def _known(type_: Attribute) -> Attribute:
@@ -124,18 +125,6 @@ def _versions(imports: Sequence[onnx.OperatorSetIdProto], ir_version: int = 0) -
     if not found and ir_version < 3:
         return {"": 1}  # of models that are older than the field
     return found
-
-
-@contextlib.contextmanager
-def _at(subject: str) -> Iterator[None]:
-    """Give errors a subject, and make such of what no model should make an op raise."""
-    try:
-        yield
-    except GradcError as error:
-        raise located(error, subject) from None
-    except _MISTAKES as error:
-        text = str(error) or type(error).__name__
-        raise located(violation(text[:300]), subject) from None
 
 
 @dataclass(frozen=True)
@@ -172,7 +161,7 @@ class _Reader:
             self.count += 1
             limits.check("ops", self.count, "ops of the graph")
             before = len(self.errors.found)
-            with self.errors.collecting(), _at(f"{title(node)}, node {index}"):
+            with self.errors.collecting(), at(f"{title(node)}, node {index}"):
                 self._add(scope, node)
             if len(self.errors.found) > before:
                 self._stand_in(scope, node)
@@ -282,8 +271,10 @@ class _Reader:
         self, scope: Scope, node: NodeProto, operands: list[SSAValue | None], form: Form
     ) -> Sequence[SSAValue | None]:
         """The node as an op of the dialect, which knows what its results are."""
-        since = _since(node.op_type, form.version)
+        schema = _schema(node.op_type, form.version)
+        since = schema.since_version
         check_form(node.op_type, since)
+        _check_counts(node, schema)
         arguments = control.argument_types(node.op_type, operands, form.attributes, form.graphs)
         regions = {n: self._region(scope, node, g, arguments.get(n)) for n, g in form.graphs.items()}
         source = Source(
@@ -342,7 +333,7 @@ _WRITTEN_EARLY = {"LayerNormalization": 17}
 """Ops that onnxruntime's optimiser writes into models of older opsets, too, and the first that has them."""
 
 
-def _since(op_type: str, version: int) -> int:
+def _schema(op_type: str, version: int) -> onnx.defs.OpSchema:
     version = max(version, _WRITTEN_EARLY.get(op_type, 0))
     try:
         schema = onnx.defs.get_schema(op_type, max_inclusive_version=version)
@@ -351,7 +342,16 @@ def _since(op_type: str, version: int) -> int:
         raise violation(f"{op_type} is no op of opset {version}", hint=hint) from None
     if schema.deprecated and not has_newer_form(op_type, schema.since_version):
         raise violation(f"{op_type} is no op of opset {version}: it left in {schema.since_version}")
-    return schema.since_version
+    return schema
+
+
+def _check_counts(node: NodeProto, schema: onnx.defs.OpSchema) -> None:
+    """An older form may have fewer inputs and outputs than the newest."""
+    sides = ("inputs", node.input, schema.max_input), ("outputs", node.output, schema.max_output)
+    for side, names, most in sides:
+        given = max((index for index, name in enumerate(names, 1) if name), default=0)
+        if given > most:
+            raise violation(f"{side} of {node.op_type}", given=given, expected=f"at most {most}")
 
 
 def _constant(protos: Mapping[str, AttributeProto], data: TensorData) -> Operation:

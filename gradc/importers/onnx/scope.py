@@ -12,8 +12,9 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from dialects.onnx.node import NodeOp
 from dialects.onnx.ops import ConstantOp
 from dialects.onnx.tensor_attributes import StringTensorAttr
-from dialects.support.diagnostics import Diagnostic, GradcError, location, nearest, violation
+from dialects.support.diagnostics import location, nearest, violation
 from dialects.support.names import hint_of
+from gradc.importers.onnx.places import at
 from gradc.importers.onnx.types import check_text, type_of
 from gradc.importers.onnx.weights import dense_of_sparse, tensor_attribute
 from gradc.model.foreign import TensorData
@@ -65,8 +66,10 @@ class Scope:
 
     def add_weights(self, dense: Iterable[TensorProto], sparse: Iterable[SparseTensorProto]) -> None:
         """Initializers; each becomes a constant when it is first read."""
-        for name, tensor in (*((t.name, t) for t in dense), *((t.values.name, t) for t in sparse)):
-            check_text(name)
+        named = (*((t.name, t) for t in dense), *((t.values.name, t) for t in sparse))
+        for index, (name, tensor) in enumerate(named):
+            with at(f"initializer {index}"):
+                check_text(name)
             if not name:
                 raise violation("an initializer has no name", given=f'"{name}"')
             if name in self.weights:
@@ -109,21 +112,12 @@ class Scope:
 
     def _constant(self, name: str) -> SSAValue:
         tensor = self.weights.pop(name)
-        try:
+        with at(f'initializer "{name}"'):
             op = constant_op(attribute_of(tensor, self.data))
-        except GradcError as error:
-            raise located(error, f'initializer "{name}"') from None
         op.location = location(self.prefix + name)
         self.block.add_op(op)
         self.define(name, op.results[0])
         return op.results[0]
-
-
-def located(error: GradcError, subject: str) -> GradcError:
-    """The error with a subject, unless it has one."""
-    return error.mapped(
-        lambda d: d if d.subject else Diagnostic(d.severity, d.message, subject, d.position, d.strict)
-    )
 
 
 def attribute_of(

@@ -87,11 +87,10 @@ def _numpy(value: SSAValue) -> np.dtype:
 
 
 def _dropout(node: Source) -> None:
-    """Before training mode was an operand, a runtime for inference passed everything on."""
-    ratio = node.attributes.pop("ratio", None)
-    node.attributes.pop("is_test", None)
-    if isinstance(ratio, FloatAttr):
-        node.set_operand(1, node.constant(np.array(ratio.value.data, np.float32)))
+    """Before training mode was an operand, a runtime for inference passed everything on, whatever the
+    ratio."""
+    for name in ("ratio", "is_test"):
+        node.attributes.pop(name, None)
 
 
 def _slice(node: Source) -> None:

@@ -70,8 +70,9 @@ def _value(random: Random, model: ModelProto, field: Any) -> Any:
 
 
 def _name(random: Random, model: ModelProto) -> str:
+    """A name of a value; what is no UTF-8, which reads as bytes, cannot be written again."""
     names = [name for node in model.graph.node for name in (*node.input, *node.output)]
-    return random.choice(names or ["x"])
+    return random.choice([name for name in names if isinstance(name, str)] or ["x"])
 
 
 def _set(random: Random, model: ModelProto, others: Sequence[ModelProto]) -> None:

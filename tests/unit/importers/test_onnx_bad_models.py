@@ -9,13 +9,16 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidGraph
 from support.cli import run_gradc
-from support.onnx_models import is_same, model_of, run
+from support.onnx_models import is_same, model_of, run, session_of
 
 import gradc
 from dialects.onnx.ops import ConstantOp
 from dialects.support.diagnostics import GradcError
 from gradc.importers.onnx import import_onnx
+
+REFUSED = (Fail, InvalidGraph)
 
 GRAPH = "g (float[2,3] x) => (float[2,3] y) { t = Exp(x)  y = Softmax <axis = 1> (t) }"
 
@@ -190,6 +193,104 @@ def test_all_wrong_nodes_are_told_at_once():
         gradc.compile(model)
     places = [line.partition("]")[0] for line in str(caught.value).splitlines()]
     assert places == ['error: [Exp "a", node 0', 'error: [Neg "b", node 1']
+
+
+INVALID = {
+    "inputs-that-an-old-form-has-not": (
+        """<ir_version: 8, opset_import: ["" : 9]>
+        g (float[2] x) => (float[2] y) { y = Dropout(x, x) }""",
+        '[Dropout "y", node 0] inputs of Dropout: given 2, expected at most 1',
+    ),
+    "rank-of-a-condition": (
+        """<ir_version: 8, opset_import: ["" : 18]>
+        g (float[2] x, int64 n, bool[k] b) => (float[2] y) {
+            y = Loop (n, b, x) <body = l (int64 i, bool go, float[2] v) => (bool on, float[2] w) {
+                on = Identity (go)  w = Exp (v) }>
+        }""",
+        '[Loop "y"] the model is not valid: ',
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "said"), INVALID.values(), ids=INVALID)
+def test_what_no_runtime_takes(text: str, said: str):
+    model = onnx.parser.parse_model(text)
+    with pytest.raises(REFUSED):
+        session_of(model)
+    with pytest.raises(GradcError) as caught:
+        gradc.compile(model)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("op", ["SequenceAt (s, i)", "SequenceErase (s, i)", "SequenceInsert (s, x, i)"])
+def test_a_position_of_no_element(op: str):
+    """Of which a runtime reads memory that is not its own."""
+    model = model_of(f"""g (float[2] x) => (y) {{
+        s = SequenceConstruct (x, x)
+        i = Constant <value_ints: ints = []> ()
+        y = {op}
+    }}""")
+    with pytest.raises(GradcError, match=r'"y", node 2\] position in a sequence: given none'):
+        gradc.compile(model)
+
+
+def test_a_constant_is_of_the_kind_of_its_attribute():
+    """As runtimes read it; names that are none are a slip of the pen."""
+    model = model_of(
+        "g (float[2] x) => (int64[1] y, float[2] z) { y = Constant <value_int: ints = [3]> () z = Exp(x) }"
+    )
+    x = np.ones(2, np.float32)
+    assert is_same(gradc.compile(model).run({"x": x})["y"], run(model, {"x": x})[0])
+    model.graph.node[0].attribute[0].name = "value_nit"
+    with pytest.raises(GradcError, match="Constant has no attribute value_nit; did you mean"):
+        gradc.compile(model)
+
+
+def test_results_that_are_declared_as_they_are_not():
+    """A runtime warns, and goes on."""
+    model = model_of("""g (float[n,4] x) => (float[3,64] y, seq(float[4,3]) s) {
+        s = SequenceConstruct (x, x)
+        i = Constant <value_int = 1> ()
+        y = SequenceAt (s, i)
+    }""")
+    x = np.arange(8, dtype=np.float32).reshape(2, 4)
+    found = gradc.compile(model).run({"x": x})
+    assert is_same([found["y"], found["s"]], [x, [x, x]])
+    assert is_same(run(model, {"x": x}), [x, [x, x]])
+
+
+def test_the_ratio_of_a_dropout_that_drops_nothing():
+    model = model_of("g (float[2] x) => (float[2] y) { y = Dropout <ratio = 7.0> (x) }", opset=9)
+    x = np.ones(2, np.float32)
+    assert is_same([gradc.compile(model).run({"x": x})["y"]], run(model, {"x": x}))
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        (b"graphs_name", r"[graph] name: given b'graphs_nam\xff', expected UTF-8 text"),
+        (b"weight", r"[initializer 0] name: given b'weigh\xff'"),
+        (b"input", "[input \"b'inpu\\xff'\"] name: given"),
+        (b"output", "[output \"b'outpu\\xff'\"]"),
+    ],
+)
+def test_names_that_are_no_text(word: bytes, said: str):
+    model = model_of("graphs_name (float[2] input) => (float[2] output) { t = Mul (input, weight) }")
+    model.graph.initializer.append(TensorProto(name="weight", data_type=1, dims=[1], float_data=[1.0]))
+    data = model.SerializeToString().replace(word, word[:-1] + b"\xff")
+    with pytest.raises(GradcError) as caught:
+        gradc.compile(onnx.ModelProto.FromString(data))
+    assert said in str(caught.value)
+
+
+def test_a_result_of_no_type_of_onnx():
+    model = model_of(GRAPH)
+    model.graph.output[0].type.tensor_type.elem_type = 77
+    with pytest.raises(GradcError, match=r"node 1] element type: given 77"):
+        gradc.compile(model)
+    model.graph.output[0].name = "x"
+    with pytest.raises(GradcError, match=r'\[output "x"\] element type: given 77'):
+        gradc.compile(model)
 
 
 @pytest.mark.parametrize("command", ["compile", "inspect", "explain"])

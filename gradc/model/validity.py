@@ -1,0 +1,56 @@
+"""What onnx itself holds of a model: its checker, and its strict inference of types and shapes."""
+
+from __future__ import annotations
+
+import onnx
+from onnx import ModelProto, ValueInfoProto
+
+from gradc.model.parts import ModelParts, parts_of
+from gradc.model.saving import weight_bytes
+
+CHECKED_BYTES = 2**26
+"""Weights beyond this are left out of the checks: the checker has to serialise what it checks."""
+
+
+class InvalidModelError(AssertionError):
+    """A model that was made here is not valid; its cause says why."""
+
+
+def check(model: ModelProto | ModelParts, limit: int = CHECKED_BYTES) -> None:
+    """Assert that onnx's checker and its strict shape inference accept the model.
+
+    Of a model in parts, or with more than `limit` bytes of weights, a stand-in is checked, in which the
+    larger weights are inputs of the same type.
+    """
+    if isinstance(model, ModelProto) and weight_bytes(model) > limit:
+        model = parts_of(model)
+    checked = _with_weights_as_inputs(model) if isinstance(model, ModelParts) else model
+    try:
+        if all(map(_has_rank, (*checked.graph.input, *checked.graph.output))):
+            onnx.checker.check_model(checked)  # wants a rank at the edge, which runtimes do without
+        onnx.shape_inference.infer_shapes(checked, check_type=True, strict_mode=True, data_prop=True)
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
+        raise InvalidModelError(f"the exported model is not valid: {error}") from error
+
+
+def _has_rank(info: ValueInfoProto) -> bool:
+    return not info.type.HasField("tensor_type") or info.type.tensor_type.HasField("shape")
+
+
+def _with_weights_as_inputs(parts: ModelParts) -> ModelProto:
+    if not parts.weights:
+        return parts.proto
+    copy = ModelProto()
+    copy.CopyFrom(parts.proto)
+    tensors = list(copy.graph.initializer)
+    copy.graph.ClearField("initializer")
+    inputs = {value.name for value in copy.graph.input}
+    for tensor in tensors:
+        if tensor.name not in parts.weights:
+            copy.graph.initializer.append(tensor)
+            continue
+        if tensor.name in inputs:  # of which it is the default
+            continue
+        info = onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims)
+        copy.graph.input.append(info)
+    return copy
