@@ -51,7 +51,8 @@ from passes.emit.size_names import name_sizes
 from passes.emit.type_inference import infer_types
 from passes.vjp.flows import is_float
 from passes.vjp.forward import Rule
-from passes.vjp.listed import zero_reason
+from passes.vjp.listed import reason_to_stop
+from passes.vjp.quantize import QUANTIZING, mark_pairs, unmark_pairs
 from passes.vjp.steady import settle_loops
 from passes.vjp.values import Held, add_parts, named_values
 from passes.vjp.walk import Walk
@@ -75,6 +76,7 @@ class DifferentiatePass(ModulePass):
     allow_unused: bool = False
     weights_as_inputs: bool = False
     name_template: str = NAME_TEMPLATE
+    straight_through: bool = False
     strict_ieee: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -87,6 +89,7 @@ class DifferentiatePass(ModulePass):
             self.allow_unused,
             self.weights_as_inputs,
             self.name_template,
+            self.straight_through,
         )
         differentiate(op, request, strict_ieee=self.strict_ieee)
 
@@ -97,6 +100,7 @@ class Request:
 
     `keep` are values of the function that are results, too, before the gradients. With `weights_as_inputs`
     a constant among `wrt` becomes an input, behind those that are there, that has its value by default.
+    `straight_through` lets gradients pass what is quantised and dequantised, as if nothing were rounded.
     """
 
     of: Sequence[str] = ()
@@ -107,6 +111,7 @@ class Request:
     allow_unused: bool = False
     weights_as_inputs: bool = False
     name_template: str = NAME_TEMPLATE
+    straight_through: bool = False
 
     def name(self, what: str, name: str) -> str:
         return self.name_template.format(what=what, name=name)
@@ -176,12 +181,15 @@ class _Differentiation:
             _check_floats(what, values)
         kept = last.arguments[len(of) :]
         ops = [op for op in function.body.block.ops if op is not last]
+        if request.straight_through:
+            mark_pairs(self.module)
         found = Walk(self.e, ops, set(wrt.values()), self.rules).gradients(self._seeds(function, of))
         if not request.allow_unused:
             _check_reached({name: value for name, value in wrt.items() if value not in found}, of, ops)
         results = [self._result(value, found) for value in wrt.values()]
         remarks = _partly_zero(found, of, ops)
         _return(function, self.e, [*kept, *results])
+        unmark_pairs(self.module)
         if not request.weights_as_inputs:
             held.release(function)
         set_new_names(function, [*inputs, *weights, *cotangents.values()], [*keep, *gradients.values()])
@@ -268,6 +276,8 @@ def _no_gradient(
         return _usage(f"{targets} does not depend on {name}", hint=hint)
     what = f"the gradient of {targets} by {name} is zero by rule"
     what = f"{what}: {_told(cuts)}" if cuts else what
+    if any(isinstance(op, QUANTIZING) for op in cuts):
+        hint = f"{option('straight_through', True)} passes it on as if nothing were rounded, {hint}"
     return UnsupportedError(Diagnostic("error", sentence(what, hint=hint)))
 
 
@@ -291,14 +301,10 @@ def _told(ops: Sequence[Operation]) -> str:
         [
             f"{kind} {name_of(same[0])}".strip()
             + (f" and {len(same) - 1} more" if same[1:] else "")
-            + f" ({_reason(same[0])})"
+            + f" ({reason_to_stop(same[0])})"
             for kind, same in by_kind.items()
         ]
     )
-
-
-def _reason(op: Operation) -> str:
-    return zero_reason(op) or "no gradient flows through what it reads"
 
 
 def _check_floats(what: str, values: Mapping[str, SSAValue]) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
-from ml_dtypes import finfo
 
 from dialects.onnx.call import Call, Tensor, axis_of
 from dialects.onnx.infer_nn import pool as pool_shape
@@ -16,7 +15,7 @@ from dialects.onnx.infer_spatial import window, with_explicit_pads
 from dialects.onnx.kernels_spatial import conv
 from dialects.onnx.operands import optional, sizes, value
 from dialects.support.diagnostics import UnsupportedError, violation
-from dialects.support.dtypes import of_numpy
+from dialects.support.dtypes import UI8, limits_of, of_mlir, of_numpy
 from dialects.support.shapes import static
 
 Kernel = Callable[[Call], Sequence[np.ndarray]]
@@ -96,26 +95,19 @@ def qlinear_conv(call: Call) -> list[np.ndarray]:
 def quantize(call: Call) -> list[np.ndarray]:
     """round(x / scale) + zero point, to the nearest even, within the type's range."""
     data, zero = value(call, 0), call.optional(2)
-    dtype = zero.value.dtype if zero is not None and zero.value is not None else np.dtype(np.uint8)
-    known = of_numpy(dtype)
-    if known is None or (zero is None and "output_dtype" in call.attributes):
+    if zero is not None and zero.value is not None:
+        dtype = of_numpy(zero.value.dtype)
+    else:
+        dtype = of_mlir(call.attribute("output_dtype", UI8))
+    if dtype is None or dtype.name == "f8_e8m0":
         raise _unsupported(call, "output_dtype")
     scale = _spread(call, 1, data)
-    if known.name in ("f8_e4m3", "f8_e5m2"):
-        most = float(finfo(dtype).max) if call.attribute("saturate", 1) else np.inf
-        return [np.clip(data / scale, -most, most)]
-    if known.name not in _RANGES:
-        raise _unsupported(call, "output_dtype")
-    low, high = _RANGES[known.name]
+    low, high = limits_of(dtype)
+    if dtype.name.startswith("f"):
+        real = data / scale
+        return [np.clip(real, low, high) if call.attribute("saturate", 1) else real]
     point = 0 if zero is None else _spread(call, 2, data)
     return [np.clip(np.rint(data / scale) + point, low, high)]
-
-
-_RANGES = {
-    f"{sign}{bits}": (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if sign == "s" else (0, 2**bits - 1)
-    for sign in "su"
-    for bits in (2, 4, 8, 16)
-}
 
 
 def dequantize(call: Call) -> list[np.ndarray]:
@@ -139,10 +131,11 @@ def _spread(call: Call, index: int, data: np.ndarray) -> np.ndarray:
 def dynamic_quantize(call: Call) -> list[np.ndarray]:
     data = call.operand(0).value
     assert data is not None
-    low, high = (np.float32(f(np.float32(0), np.float32(g(data)))) for f, g in ((min, np.min), (max, np.max)))
-    scale = np.float32((high - low) / np.float32(255))
+    real = data.dtype.type
+    low, high = (f(real(0), real(g(data))) for f, g in ((min, np.min), (max, np.max)))
+    scale = (high - low) / real(255)
     if scale == 0:
-        return [np.zeros(data.shape), np.ones((), np.float32), np.zeros(())]
+        return [np.zeros(data.shape), np.ones((), real), np.zeros(())]
     zero = np.clip(np.rint(-low / scale), 0, 255)
     return [np.clip(np.rint(data / scale) + zero, 0, 255), np.asarray(scale), np.asarray(zero)]
 

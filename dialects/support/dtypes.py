@@ -114,6 +114,12 @@ def of_numpy(dtype: np.dtype) -> DType | None:
     return _BY_NUMPY.get(np.dtype(dtype))
 
 
+def limits_of(dtype: DType) -> tuple[float, float]:
+    """The least and the largest finite number of a type of integers or floats."""
+    limits = (ml_dtypes.finfo if dtype.name.startswith(("f", "bf")) else ml_dtypes.iinfo)(dtype.numpy)
+    return float(limits.min), float(limits.max)
+
+
 def name_of(element_type: Attribute) -> str:
     """The documented word for an MLIR element type, or its MLIR spelling if it has none."""
     known = of_mlir(element_type)

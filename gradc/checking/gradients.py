@@ -68,6 +68,7 @@ class Claim:
     gradients: Mapping[str, str]
     cotangents: Mapping[str, str]
     reduce: str | None = None
+    straight_through: bool = False
 
 
 @dataclass
@@ -100,7 +101,12 @@ def check_gradient(claim: Claim, rules: Mapping[str, Any] | None, most: float) -
     if most < np.inf:
         _check_weights(claim.primal, most)  # before there is a copy of them in float64
     try:
-        path = line(claim.primal, claim.of, list(claim.gradients))
+        path = line(
+            claim.primal,
+            claim.of,
+            list(claim.gradients),
+            straight_through=claim.straight_through,
+        )
         return _decided(claim, path, rules, most)
     except UnsupportedError as error:
         return [_remark(f"the gradient could not be checked: {error.diagnostic.message}")]

@@ -17,7 +17,9 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.types import OptionalType, SequenceType
 from dialects.support import dense, entry
 from dialects.support.dtypes import of_mlir
+from gradc.checking.straight import move_straight
 from passes.vjp.flows import FLOATS
+from passes.vjp.quantize import mark_pairs
 from passes.vjp.values import add_parts, named_values
 
 Arrays = dict[str, np.ndarray]
@@ -52,7 +54,7 @@ def evaluated(
         return evaluate(module, inputs, watch=watch)
 
 
-def line(primal: ModuleOp, of: Sequence[str], wrt: Sequence[str]) -> Line:
+def line(primal: ModuleOp, of: Sequence[str], wrt: Sequence[str], *, straight_through: bool = False) -> Line:
     """Of a module of ONNX's ops, which stays as it is."""
     module = widened(primal)
     function = entry.entry_function(module)
@@ -60,7 +62,11 @@ def line(primal: ModuleOp, of: Sequence[str], wrt: Sequence[str]) -> Line:
     values |= add_parts(function, of, values)
     ends, starts = [values[name] for name in of], [values[name] for name in wrt]
     moved = _displaced(function, starts)
-    results = [*(moved.get(value, value) for value in ends), *starts]
+    new: Mapping[SSAValue, SSAValue] = {}
+    if straight_through:
+        mark_pairs(module)
+        new = move_straight(function, moved)
+    results = [new.get(value, value) for value in (*(moved.get(value, value) for value in ends), *starts)]
     last = entry.return_op(function)
     Rewriter.insert_op(ReturnOp(*results), InsertPoint.before(last))
     Rewriter.erase_op(last)

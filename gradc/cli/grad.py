@@ -82,6 +82,11 @@ def _gradient_options(command: Any) -> Any:
                 "--allow-unused", is_flag=True, help="Zeros for a --wrt that --of does not depend on."
             ),
             click.option(
+                "--straight-through",
+                is_flag=True,
+                help="Pass what is quantised and dequantised as if nothing were rounded.",
+            ),
+            click.option(
                 "--list-rules",
                 is_flag=True,
                 is_eager=True,

@@ -27,7 +27,8 @@ KEPT = ("none", "of", "all")
 
 Names = str | Iterable[str] | None
 
-NAMED, FLAGS = ("wrt", "of", "keep_outputs"), ("cotangents", "weights_as_inputs", "allow_unused")
+NAMED = ("wrt", "of", "keep_outputs")
+FLAGS = ("cotangents", "weights_as_inputs", "allow_unused", "straight_through")
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class Asked:
     name_template: str = NAME_TEMPLATE
     check: bool | None = None
     rules: Mapping[str, Rule] | None = None
+    straight_through: bool = False
 
     def __post_init__(self) -> None:
         """Raise UsageError for what no model can be asked for."""
@@ -82,6 +84,7 @@ class Asked:
             self.allow_unused,
             self.weights_as_inputs,
             self.name_template,
+            self.straight_through,
         )
 
     def _kept(self, values: Mapping[str, SSAValue], outputs: Sequence[str]) -> Sequence[str]:

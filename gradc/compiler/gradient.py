@@ -46,6 +46,7 @@ def grad(
     keep_outputs: Names = "none",
     weights_as_inputs: bool = True,
     allow_unused: bool = False,
+    straight_through: bool = False,
     constants: Any = None,
     static_shapes: Mapping[str, Sequence[int]] | None = None,
     name_template: str = NAME_TEMPLATE,
@@ -70,6 +71,8 @@ def grad(
     weights_as_inputs: a weight among `wrt` is an input that has its value by default, so that it can be
     given another one; False leaves it a constant.
     allow_unused: zeros for a `wrt` that `of` does not depend on, which is an error otherwise.
+    straight_through: let gradients pass DequantizeLinear(QuantizeLinear(x)) as if nothing were rounded, and 0
+    where x is out of the range of the type.
     constants: input name -> array, or the path of an .npz: these inputs become constants first.
     static_shapes: input name -> sizes, for inputs whose sizes would be known at run time only.
     name_template: how results and inputs that are new are called: `{what}` is grad or cotangent, `{name}`
@@ -96,6 +99,7 @@ def grad(
         name_template,
         check,
         rules,
+        straight_through,
     )
     with using(limits):
         return gradient_of(load(model, for_gradients=tuple(rules or ())), asked, options, constants)
@@ -118,6 +122,7 @@ def hvp(
     wrt: Names = None,
     of: Names = None,
     reduce: str | None = None,
+    straight_through: bool = False,
     constants: Any = None,
     static_shapes: Mapping[str, Sequence[int]] | None = None,
     target: str = "cpu",
@@ -131,12 +136,16 @@ def hvp(
     For several `wrt` it is that of their common second derivative. Arguments as those of `grad`.
     """
     options = Options(target, opset, threads=threads, limits=limits, strict_ieee=strict_ieee)
-    first = Asked(wrt, of, reduce=reduce, static_shapes=static_shapes)
+    first = Asked(wrt, of, reduce=reduce, static_shapes=static_shapes, straight_through=straight_through)
     with using(limits):
         module = _prepared(load(model, for_gradients=()), first, constants)
         once = differentiate(module, first.request(module), strict_ieee=strict_ieee)
         again = Request(
-            of=list(once.gradients.values()), wrt=list(once.gradients), cotangents=True, allow_unused=True
+            of=list(once.gradients.values()),
+            wrt=list(once.gradients),
+            cotangents=True,
+            allow_unused=True,
+            straight_through=first.straight_through,
         )
         differentiate(module, again, strict_ieee=strict_ieee)
         tangents = {f"cotangent_{gradient}": f"tangent_{name}" for name, gradient in once.gradients.items()}
@@ -152,7 +161,15 @@ def gradient_of(module: ModuleOp, asked: Asked, options: Options, constants: Any
     request = asked.request(module)
     found = differentiate(module, request, strict_ieee=options.strict_ieee, rules=asked.rules)
     compiled = compile_module(module, options)
-    claim = Claim(primal, compiled.source, found.of, found.gradients, found.cotangents, request.reduce)
+    claim = Claim(
+        primal,
+        compiled.source,
+        found.of,
+        found.gradients,
+        found.cotangents,
+        request.reduce,
+        request.straight_through,
+    )
     remarks = () if asked.check is False else _checked(claim, compiled, asked)
     compiled = replace(compiled, remarks=(*compiled.remarks, *found.remarks, *remarks))
     return _named(compiled, found.gradients, found.cotangents)

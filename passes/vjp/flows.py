@@ -15,6 +15,7 @@ from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import element_type_of
 from passes.emit.captured import uses_by
 from passes.vjp.listed import zero_reason
+from passes.vjp.quantize import quantizing
 
 FLOATS = ("f16", "bf16", "f32", "f64")
 
@@ -42,7 +43,8 @@ def may_carry(value: SSAValue) -> bool:
 def read_by(op: Operation) -> Iterable[SSAValue]:
     """The values that go into an op, also those that its regions read."""
     if not op.regions:
-        return op.operands
+        made = quantizing(op)
+        return op.operands if made is None else (*op.operands, made.operands[0])
     return [use.operation.operands[use.index] for use in uses_by(op)]
 
 

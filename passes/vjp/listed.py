@@ -20,7 +20,7 @@ DRAWN = "it draws numbers"
 INTEGERS = "it works on integers"
 
 _BY_REASON = {
-    STEPS: ("Ceil", "Floor", "Hardmax", "QuantizeLinear", "DynamicQuantizeLinear", "Round", "Sign"),
+    STEPS: ("Ceil", "Floor", "Hardmax", "QuantizeLinear", "Round", "Sign"),
     TRUTH: (
         *("And", "Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less", "LessOrEqual"),
         *("Not", "OptionalHasElement", "Or", "Xor"),
@@ -46,6 +46,9 @@ REASONS: Mapping[str, str] = MappingProxyType(
     {name: reason for reason, names in _BY_REASON.items() for name in names}
 )
 """ONNX op -> why its derivative is 0 wherever it has one."""
+
+PARTLY: Mapping[str, str] = MappingProxyType({"DynamicQuantizeLinear": STEPS})
+"""ONNX op -> why some of its results have a derivative of 0, though others have another."""
 
 _SEQUENCES = "of a sequence or an optional only run time knows what stands in it, or where"
 
@@ -82,11 +85,21 @@ REFUSED: Mapping[str, str] = MappingProxyType(
 OWED: frozenset[str] = frozenset(
     (
         "CausalConvWithState",
-        "DequantizeLinear",
         "LinearAttention",
     )
 )
 """The ops for which a rule is still to be written."""
+
+
+def stops_partly(op: Operation) -> bool:
+    """Whether gradients flow through some results of an op only."""
+    return isinstance(op, OnnxOp) and op.onnx_name() in PARTLY
+
+
+def reason_to_stop(op: Operation) -> str:
+    """Why a gradient stops at an op that is on its way."""
+    partly = PARTLY.get(op.onnx_name()) if isinstance(op, OnnxOp) else None
+    return zero_reason(op) or partly or "no gradient flows through what it reads"
 
 
 def zero_reason(op: Operation) -> str | None:

@@ -17,6 +17,7 @@ from passes.vjp import (
     norm,
     pointwise,
     pool,
+    quantize,
     ranges,
     recurrent,
     reduce,
@@ -51,7 +52,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
 """ONNX op -> its rule."""
 
 BODIES: Mapping[str, Body] = MappingProxyType(
-    {**attention.BODIES, **sampled_ops.BODIES, **sampling.BODIES, **spectra.BODIES}
+    {**attention.BODIES, **quantize.BODIES, **sampled_ops.BODIES, **sampling.BODIES, **spectra.BODIES}
 )
 """ONNX op without a rule of its own -> the ops that stand for it, through which the walk goes."""
 

@@ -27,6 +27,7 @@ from passes.emit.expressions import Expr, Operators
 from passes.vjp.flows import depending_on, is_float, read_by
 from passes.vjp.forward import ZERO, Body, Forward, Gradient, Rule, Zero, refusal
 from passes.vjp.listed import REFUSED
+from passes.vjp.quantize import passed_straight, quantizing
 from passes.vjp.reconverging import NAMES, Number, Sources
 from passes.vjp.regions import Around, Gradients, Seeds
 from passes.vjp.table import BODIES, GRADIENT_RULES, REGION_RULES, RULES, is_repeated
@@ -128,6 +129,9 @@ class Walk:
             if value is not None and not isinstance(gradient, Zero):
                 self._check_own(op, gradient, self.e(value), index)
                 self._add(value, fitted(gradient, self.e(value), index, op, self.e))
+        quantized = quantizing(op)
+        if quantized is not None and isinstance(op, OnnxOp) and quantized.operands[0] in self._flows:
+            self._add(quantized.operands[0], passed_straight(quantized, op, totals[0], self.e))
 
     def _rule(self, op: Operation) -> tuple[Rule, Sequence[SSAValue | None], Mapping[str, Any]]:
         """That of the user, or else that of the table."""

@@ -10,6 +10,8 @@ from xdsl.ir import Operation, SSAValue
 
 from dialects.support.shapes import element_type_of, has_rank
 from passes.vjp.flows import has_no_gradient, is_size, may_carry, read_by
+from passes.vjp.listed import stops_partly
+from passes.vjp.quantize import is_passed_over
 
 
 @dataclass
@@ -35,7 +37,8 @@ class _Ways:
                 continue
             passes = [] if has_no_gradient(op) else list(filter(may_carry, op.results))
             flows.update(passes)
-            self.cuts += [] if passes else [op]
+            stops = not passes or stops_partly(op)
+            self.cuts += [op] if stops and not is_passed_over(op) else []
         return self
 
 
@@ -56,7 +59,11 @@ def zeros_beside(
     for op in reversed(ops):
         if not is_size(op) and not needed.isdisjoint(op.results):
             needed.update(read_by(op))
-    return [op for op in ways.cuts if any(x in needed and not _is_truth(x) for x in op.results)]
+    return [op for op in ways.cuts if any(x in needed and not _is_truth(x) for x in _stopped(op))]
+
+
+def _stopped(op: Operation) -> Sequence[SSAValue]:
+    return [x for x in op.results if has_no_gradient(op) or not may_carry(x)]
 
 
 def _is_truth(value: SSAValue) -> bool:

@@ -493,6 +493,18 @@ POINTWISE = (
     P("Where", B([[True, False, True], [False, True, True]]), (2, 1, 3), (2, 2, 1)),
 )
 
+_CODES = B(np.random.default_rng(5).integers(-128, 128, (2, 6, 3)), np.int8)
+QUANTIZED = (
+    P("DequantizeLinear", _CODES, (), B(3, np.int8)),
+    P("DequantizeLinear", _CODES, (1,)),
+    P("DequantizeLinear", _CODES, (6,), B([3, -5, 0, 7, 1, 2], np.int8)),
+    P("DequantizeLinear", _CODES.astype(np.int32), (3,), axis=-1),
+    P("DequantizeLinear", _CODES.view(np.uint8), (2, 3, 3), None, axis=1, block_size=2),
+    P("DequantizeLinear", _CODES, (2, 2, 3), _CODES[:, :2], axis=-2, block_size=4),
+    P("DynamicQuantizeLinear", (3, 4)),
+    P("DynamicQuantizeLinear", (3, 4), low=0.3),
+)
+
 VALUES: Mapping[str, Callable[[Problem], Problem]] = {
     **dict.fromkeys(("GlobalMaxPool", "MaxPool", "TopK"), lambda p: replace(p, distinct=True)),
 }
@@ -535,6 +547,7 @@ def problems() -> Iterator[Problem]:
         *SAMPLING,
         *SPECTRA,
         *RECURRENT,
+        *QUANTIZED,
     ):
         problem = VALUES.get(problem.op, lambda p: p)(problem)
         yield problem
@@ -548,7 +561,7 @@ def problems() -> Iterator[Problem]:
 
 
 GIVEN = frozenset((
-    "AffineGrid", "Col2Im", "Compress", "Gather", "GatherElements", "GatherND", "MaxUnpool",
-    "ScatterElements", "ScatterND",
+    "AffineGrid", "Col2Im", "Compress", "DequantizeLinear", "Gather", "GatherElements", "GatherND",
+    "MaxUnpool", "ScatterElements", "ScatterND",
 ))  # fmt: skip
 """The ops whose integers are data."""

@@ -1,0 +1,90 @@
+"""What stands for rounding where a gradient passes straight through it, so that differences can be taken.
+
+Of y = DequantizeLinear(QuantizeLinear(x)) a small step of x moves y by as much, within the bounds of the
+type, and what y is before the step stays as it is rounded. So the function is computed twice: once where
+nothing is displaced, which gives what is rounded, and once with the displacements, where y moves with x from
+there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from dialects.onnx import ops as onnx
+from dialects.onnx.base import OnnxOp
+from dialects.support.diagnostics import Diagnostic, UnsupportedError
+from dialects.support.dtypes import limits_of, of_mlir
+from dialects.support.shapes import element_type_of
+from passes.emit.expressions import Expr, Operators
+from passes.vjp.quantize import quantizing, scale_of, spread, zero_of
+
+
+def move_straight(function: FuncOp, displaced: Mapping[SSAValue, SSAValue]) -> Mapping[SSAValue, SSAValue]:
+    """Let what marked pairs give move with what they quantise: each such value -> what stands for it now.
+
+    `displaced` are the sums of values and their displacements.
+    """
+    pairs = [(op, made) for op in function.walk() if (made := quantizing(op)) is not None]
+    if not pairs:
+        return {}
+    if any(op.parent_block() is not function.body.block for op, _ in pairs):
+        raise UnsupportedError(Diagnostic("error", "it passes straight through rounding in a region"))
+    new: dict[SSAValue, SSAValue] = {}
+    still = _standing_still(function, displaced)
+    for op, made in pairs:
+        assert isinstance(op, OnnxOp)
+        e = Operators()
+        moved = _moved(op, made, still, e)
+        Rewriter.insert_op(e.emit.ops, InsertPoint.before(op))
+        still[moved.value] = still[op.results[0]]
+        new[op.results[0]] = moved.value
+        op.results[0].replace_all_uses_with(moved.value)
+        op.detach()
+    return new
+
+
+def _standing_still(function: FuncOp, displaced: Mapping[SSAValue, SSAValue]) -> dict[SSAValue, SSAValue]:
+    """Copies of all ops but constants, without displacements: each value -> the one of the copies."""
+    sums = {total: value for value, total in displaced.items()}
+    found: dict[SSAValue, SSAValue] = {}
+    for op in list(function.body.block.ops):
+        if isinstance(op, onnx.ConstantOp | ReturnOp):
+            continue
+        if op.results and op.results[0] in sums:
+            value = sums[op.results[0]]
+            found[op.results[0]] = found.get(value, value)
+            continue
+        Rewriter.insert_op(op.clone(found), InsertPoint.before(op))
+    for argument in function.args:
+        if argument in displaced:
+            found[displaced[argument]] = argument
+    return found
+
+
+def _moved(op: OnnxOp, made: OnnxOp, still: Mapping[SSAValue, SSAValue], e: Operators) -> Expr:
+    """What is rounded where nothing is displaced, by the scale that may be, and the way of x from there."""
+    codes = [still.get(value, value) if i != 1 else value for i, value in enumerate(op.operands)]
+    base = e(e.emit(op.clone(dict(zip(op.operands, codes, strict=True)))))
+    x = e(made.operands[0])
+    before = e(still.get(x.value, x.value))
+    low, high = _bounds(made, before, e)
+    way = x.at_least(low).at_most(high) - before.at_least(low).at_most(high)
+    new, old = (spread(e(scale_of(one)), x, one.onnx_attributes()) for one in (op, made))
+    return base + way * (new / old)
+
+
+def _bounds(made: OnnxOp, x: Expr, e: Operators) -> tuple[Expr, Expr]:
+    """The numbers between which those are that a quantised tensor can hold; integers are rounded to."""
+    dtype = of_mlir(element_type_of(made.results[0]))
+    assert dtype is not None
+    half = 0.0 if dtype.name.startswith("f") else 0.5
+    zero, attributes = zero_of(made), made.onnx_attributes()
+    scale = spread(e(scale_of(made)), x, attributes)
+    centre = 0.0 if zero is None or not half else spread(e(zero), x, attributes).cast(x.dtype)
+    low, high = limits_of(dtype)
+    one, other = (scale * (side - centre) for side in (low - half, high + half))
+    return one.at_most(other), one.at_least(other)
