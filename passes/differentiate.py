@@ -54,7 +54,7 @@ from passes.vjp.forward import Rule
 from passes.vjp.listed import reason_to_stop
 from passes.vjp.quantize import QUANTIZING, mark_pairs, unmark_pairs
 from passes.vjp.steady import settle_loops
-from passes.vjp.values import Held, add_parts, named_values
+from passes.vjp.values import Held, add_parts, base_of, named_values
 from passes.vjp.walk import Walk
 from passes.vjp.zeros import zeros_beside, zeros_between
 
@@ -216,7 +216,7 @@ class _Differentiation:
     def _chosen(self, what: str, names: Sequence[str], values: Mapping[str, SSAValue]) -> dict[str, SSAValue]:
         """The values of the names, which are floats as far as their ranks are known."""
         if len(set(names)) < len(names):
-            raise _usage(what, given=several(list(names)), expected="no name twice")
+            raise _usage(option(what), given=several(list(names)), expected="no name twice")
         chosen = {name: _value(name, values, what) for name in names}
         if not chosen:
             raise _usage(f"no {what} is given", expected="a tensor of floats", hint="the function has none")
@@ -236,15 +236,17 @@ class _Differentiation:
         match self.request.reduce:
             case None if not one:
                 given = f"{name} of shape {show(shape_of(value.value))}"
-                hint = "reduce says sum or mean, cotangents makes it an input, or name one element"
-                raise _usage("of", given=given, expected="one element", hint=hint)
+                element = f"{name}[{','.join('0' for _ in value.shape)}]"
+                hint = f"{option('reduce')} says sum or mean, {option('cotangents', True)} makes it an input"
+                hint = f"{hint}, or name one element, such as {element}"
+                raise _usage(option("of"), given=given, expected="one element", hint=hint)
             case "mean":
                 share = 1 / value.apply(onnx.SizeOp).cast(value.dtype)
                 return share.apply(onnx.ExpandOp, self.e.shape(value))
             case None | "sum":
                 return self.e.filled(1, value)
             case other:
-                raise _usage("reduce", given=other, expected=" or ".join(REDUCTIONS))
+                raise _usage(option("reduce"), given=other, expected=" or ".join(REDUCTIONS))
 
     def _result(self, value: SSAValue, found: Mapping[SSAValue, Expr]) -> SSAValue:
         return found[value].value if value in found else self.e.filled(0, self.e(value)).value
@@ -311,7 +313,7 @@ def _check_floats(what: str, values: Mapping[str, SSAValue]) -> None:
     for name, value in values.items():
         if not is_float(value):
             hint = _next_float(value) if what == "wrt" else ""
-            raise _usage(f"{what} {name}", given=value.type, expected="a tensor of floats", hint=hint)
+            raise _usage(f"{option(what)} {name}", given=value.type, expected="a tensor of floats", hint=hint)
 
 
 def _is_open(value: SSAValue) -> bool:
@@ -321,8 +323,17 @@ def _is_open(value: SSAValue) -> bool:
 
 def _value(name: str, values: Mapping[str, SSAValue], what: str) -> SSAValue:
     if name not in values:
-        raise _usage(f"{what}: there is no value {name}", hint=nearest(name, values))
+        raise _usage(f"{option(what)}: there is no value {name}", hint=_other_name(name, values))
     return values[name]
+
+
+def _other_name(name: str, values: Mapping[str, SSAValue]) -> str:
+    """What may have been meant by a name that is none."""
+    whole = values.get(base_of(name))
+    if whole is not None and not _is_open(whole):
+        rank = len(shape_of(whole))
+        return f"an element of {base_of(name)} is {rank} numbers in brackets, or : for all along an axis"
+    return nearest(name, values) or "gradc inspect --values lists what there is"
 
 
 def _next_float(value: SSAValue) -> str:
@@ -349,7 +360,9 @@ def _floats(values: Sequence[SSAValue], names: Sequence[str]) -> list[str]:
 def _default_of(function: FuncOp, names: Sequence[str]) -> list[str]:
     found = _floats(return_op(function).arguments, names)
     if len(found) > 1:
-        raise _usage("of", given=f"{len(found)} results of floats", expected=f"one of {several(found)}")
+        raise _usage(
+            option("of"), given=f"{len(found)} results of floats", expected=f"one of {several(found)}"
+        )
     for name, maps in zip(names, return_op(function).arguments, strict=True):
         made = None if found else maps.owner
         if isinstance(made, NodeOp) and made.title == "ai.onnx.ml.ZipMap":

@@ -13,9 +13,11 @@ from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 from dialects.onnx import ops as onnx
 from dialects.onnx.dims import TO_THE_END
 from dialects.support.constants import constant_attribute
-from dialects.support.diagnostics import name_of
+from dialects.support.diagnostics import Diagnostic, UsageError, name_of, sentence
 from dialects.support.entry import input_names, output_names, return_op
 from dialects.support.names import name_of_value
+from dialects.support.shapes import Dim
+from dialects.support.spelling import option
 from passes.emit.expressions import Expr, Operators
 
 _PART = re.compile(r"(.+)\[([^\]]*)\]")
@@ -45,12 +47,21 @@ def part_of(name: str, whole: Expr) -> Expr | None:
     if len(entries) != whole.rank or not all(re.fullmatch(r":|-?\d+", entry) for entry in entries):
         return None
     places = {axis: int(entry) for axis, entry in enumerate(entries) if entry != ":"}
+    _check_places(name, places, whole.shape)
     if not places:
         return whole
     e, axes = whole.e, whole.e.ints(list(places))
     ends = [place + 1 if place != -1 else TO_THE_END for place in places.values()]
     taken = whole.apply(onnx.SliceOp, e.ints(list(places.values())), e.ints(ends), axes)
     return taken.apply(onnx.SqueezeOp, axes)
+
+
+def _check_places(name: str, places: Mapping[int, int], sizes: Sequence[Dim]) -> None:
+    for axis, place in places.items():
+        size = sizes[axis]
+        if isinstance(size, int) and not -size <= place < size:
+            given, expected = f"{place} on axis {axis}", f"{-size} to {size - 1}"
+            raise UsageError(Diagnostic("error", sentence(f"{option('of')} {name}", given, expected)))
 
 
 def add_parts(function: FuncOp, names: Sequence[str], values: Mapping[str, SSAValue]) -> dict[str, SSAValue]:

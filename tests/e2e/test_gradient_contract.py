@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -128,7 +129,12 @@ MISTAKES = {
     "taken": ({"of": "logits", "reduce": "sum", "wrt": ["grad_x", "x"]}, "there is no value grad_x"),
     "twice": ({"of": "logits", "reduce": "sum", "wrt": ["x", "x"]}, "no name twice"),
     "several elements": ({"of": "logits"}, "reduce says sum or mean"),
-    "an element that is none": ({"of": "logits[1,2,3]"}, "there is no value"),
+    "an element that is none": ({"of": "logits[1,2,3]"}, "an element of logits is 2 numbers in brackets"),
+    "an element beyond": (
+        {"of": "logits[0,999]"},
+        r"of logits\[0,999\]: given 999 on axis 1, expected -\d+ to",
+    ),
+    "far": ({"of": "nothing_like_it"}, "gradc inspect --values"),
     "reduce": ({"of": "logits", "reduce": "max"}, "one of sum, mean"),
     "no flag": ({"of": "logits", "reduce": "sum", "weights_as_inputs": 1}, "True or False"),
     "no names": ({"wrt": 3}, "expected names"),
@@ -156,6 +162,9 @@ def test_on_the_command_line(tmp_path: Path):
     done = run_gradc("grad", str(source), *asked, "--no-weights-as-inputs", "-o", str(output))
     assert done.code == 0, done.err
     assert [value.name for value in onnx.load(output).graph.input] == ["x", "places", "cotangent_logits"]
+    done = run_gradc("grad", str(source), "--of", "logits", "-o", str(output))
+    assert done.code == 2
+    assert re.search(r"--of: given logits of shape .*--reduce says .* such as logits\[0,0\]", done.err)
     done = run_gradc("grad", str(source), "--static-shape", "x=2x3", "-o", str(output))
     assert done.code == 2
     assert "expected NAME=2,4,8,8" in done.err
