@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
 
 from dialects.grad.geometry import Window, axis_letters
-from dialects.support import dtypes, layouts, shapes
+from dialects.support import demands, dtypes, layouts, shapes
 from dialects.support.attributes import INT, INTS, defaulted, is_padding, optional, required, word
 from dialects.support.diagnostics import Diagnostic, GradcError, diagnostic_at, error_at
 from dialects.support.documented_op import DocumentedOp
@@ -100,8 +100,11 @@ class OneDNNOp(DocumentedOp, Remarks, ABC):
         """Channels and spatial sizes are positive; a batch of 0 is legal."""
         names = [f"axis {a}" for a in named_axes(layout, len(shape) - 2)]
         for name, dim in zip(names, shape, strict=True):
-            if dim == 0 and name != "axis N":
+            if name == "axis N":
+                continue
+            if dim == 0:
                 raise self.error(f"{port} {name}", given=0, expected="a positive size")
+            demands.positive(f"{port} {name}", dim)
 
     def check_shape_input(self, port: str, value: SSAValue, length: int) -> None:
         """A port that carries sizes: s32, 1-D, of a known length."""
@@ -109,7 +112,7 @@ class OneDNNOp(DocumentedOp, Remarks, ABC):
         if dtype != "s32":
             raise self.error(f"dtype of {port}", given=dtype, expected="s32")
         shape = shape_of(value)
-        if len(shape) != 1 or not shapes.same_dim(shape[0], length):
+        if len(shape) != 1 or not demands.equal(f"length of {port}", shape[0], length):
             raise self.error(f"shape of {port}", given=show(value), expected=f"[{length}]")
 
     def default_note(self, *names: str) -> str:

@@ -18,7 +18,8 @@ from dialects.onednn.base import AUTO_PAD, DATA_FORMAT, IOX_OR_XOI, OIX_OR_XIO, 
 from dialects.onednn.families import RowOp
 from dialects.onednn.row import Row
 from dialects.onednn.windows import positions, same_pads, same_positions, spread
-from dialects.support import layouts, shapes
+from dialects.onnx.dims import add
+from dialects.support import demands, layouts
 from dialects.support.attributes import INT, INTS, AttributeSpec
 from dialects.support.diagnostics import Diagnostic, GradcError, violation
 from dialects.support.interfaces import KnowsOperands
@@ -104,7 +105,7 @@ class ForwardConvOp(RowOp, WeightedOp, KnowsOperands, ABC):
         )
         batch, channels, *sizes = self.channels_first(self.src)
         in_channels, out_channels = self.channels(first, second, channels)
-        if not shapes.same_dim(channels, in_channels):
+        if not demands.equal("channels of src", channels, in_channels):
             raise self._channel_error(channels, in_channels)
         self._check_bias(out_channels)
         windows = self.windows(kernel)
@@ -143,7 +144,7 @@ class ForwardConvOp(RowOp, WeightedOp, KnowsOperands, ABC):
         )
 
     def _check_bias(self, channels: int) -> None:
-        if self.bias is not None and not shapes.compatible(shape_of(self.bias), (channels,)):
+        if self.bias is not None and not demands.equal_shapes("bias", shape_of(self.bias), (channels,)):
             expected = f"[{channels}], the channels of dst"
             raise self.error("shape of bias", given=show(self.bias), expected=expected)
 
@@ -199,6 +200,8 @@ class ConvolutionForwardOp(ForwardConvOp, ABC):
             return same_positions(window, size)
         if isinstance(size, int):
             check_fits(window, size, pads)
+        beyond = add(size, sum(pads) - window.extent)
+        demands.between(f"spatial axis {axis} of src for the kernel", beyond)
         return positions(window, size, pads)
 
 
@@ -253,6 +256,7 @@ class ConvTransposeForwardOp(ForwardConvOp, ABC):
         if isinstance(found, int) and found < 1:
             terms = f"{window.stride} * ({size} - 1) + {window.extent} - {sum(pads)} + {self.added[axis]}"
             raise violation("size of dst", given=f"{terms} = {found}", expected="1 or more")
+        demands.positive(f"spatial axis {axis} of dst", found)
         return found
 
     def canonical(self, src: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -23,10 +23,11 @@ from dialects.grad.reference.conv_weights import conv_backward_weights
 from dialects.onednn.base import AUTO_PAD, DATA_FORMAT, IOX_OR_XOI, OIX_OR_XIO, WeightedOp
 from dialects.onednn.families import RowOp
 from dialects.onednn.row import Row
-from dialects.onednn.windows import same_pads
-from dialects.support import layouts, shapes
+from dialects.onednn.windows import same_pads, same_total
+from dialects.onnx.dims import add, ceildiv, floordiv, multiply, subtract
+from dialects.support import demands, layouts, shapes
 from dialects.support.attributes import INT, INTS
-from dialects.support.constants import constant_value
+from dialects.support.demands import UNBOUNDED
 from dialects.support.diagnostics import Diagnostic, GradcError
 from dialects.support.interfaces import KnowsOperands
 from dialects.support.shapes import Dim, NamedShape, Shape, element_type_of, shape_of, tensor_type
@@ -105,7 +106,7 @@ class WeightsGradientOp(RowOp, WeightedOp, KnowsOperands, ABC):
         if self.is_transposed:
             given = same_pads(window, values, word_)
             if given is None or not isinstance(image, int) or not isinstance(values, int):
-                return given
+                return None
             return given[0], max(0, window.full_size(values) - image - given[0])
         return same_pads(window, image, word_)
 
@@ -129,6 +130,8 @@ class WeightsGradientOp(RowOp, WeightedOp, KnowsOperands, ABC):
         self._check_channels(shape)
         self._check_sizes()
         given = layouts.reorder(shape, self.ROW.order, self.weights_format)
+        for name, sizes in self._sources():
+            demands.equal_shapes(name, sizes, given)
         return (tensor_type(element_type_of(self.src), given),)
 
     def _check_ports(self) -> None:
@@ -142,15 +145,15 @@ class WeightsGradientOp(RowOp, WeightedOp, KnowsOperands, ABC):
         if self.weights_shape_input is not None:
             self.check_shape_input("weights_shape", self.weights_shape_input, n + 2)
         batches = [shape_of(value)[0] for value in (self.src, self.diff_dst)]
-        if not shapes.same_dim(*batches):
+        if not demands.equal("batch of diff_dst", batches[1], batches[0]):
             raise self.error("batch of diff_dst", given=batches[1], expected=f"{batches[0]}, that of src")
 
     def _sources(self) -> Iterator[tuple[str, Sequence[Dim]]]:
         """What says the shape of the weights, the first of all first."""
         if self.weights_shape_input is not None:
-            value = constant_value(self.weights_shape_input)
-            if value is not None:
-                yield "the weights_shape input", [int(size) for size in value.ravel()]
+            sizes = demands.elements_of(self.weights_shape_input)
+            if sizes is not None:
+                yield "the weights_shape input", sizes
         if self.value("weights_shape"):
             sizes = self.value("weights_shape")
             yield "the weights_shape attribute", [None if d == DYNAMIC_INDEX else d for d in sizes]
@@ -181,7 +184,7 @@ class WeightsGradientOp(RowOp, WeightedOp, KnowsOperands, ABC):
         for value, channels in wanted:
             port = "src" if value is self.src else "diff_dst"
             given = self.channels_first(value)[1]
-            if not shapes.same_dim(given, channels):
+            if not demands.equal(f"channels of {port}", given, channels):
                 format_ = self.weights_format
                 shown = shapes.show(layouts.reorder(weights, self.ROW.order, format_))
                 raise self.error(
@@ -197,6 +200,7 @@ class WeightsGradientOp(RowOp, WeightedOp, KnowsOperands, ABC):
         images, values = (self.channels_first(value)[2:] for value in (self.image, self.window_values))
         rows = zip(axis_letters(len(images)), self.kernel_windows, images, values, self.pads(), strict=True)
         for letter, window, x, y, pads in rows:
+            self._demand_size(letter, window, x, y, pads)
             if pads is None or not isinstance(x, int):
                 continue
             try:
@@ -205,6 +209,20 @@ class WeightsGradientOp(RowOp, WeightedOp, KnowsOperands, ABC):
                     check_consistent(window, x, y, pads)
             except GradcError as error:
                 raise self.error(f"axis {letter}: {error.diagnostic.message}") from None
+
+    def _demand_size(self, letter: str, window: Window, x: Dim, y: Dim, pads: Pads | None) -> None:
+        """The windows over x are y: 0 <= x + pads - Ke - s (y - 1) < s. The pad that `same` has at the end of
+        a transposed one makes up for what is less."""
+        last, least = multiply(subtract(y, 1), window.stride), 0
+        total: Dim = None if pads is None else sum(pads)
+        if self.is_same and self.is_transposed:
+            whole = same_total(window, y)
+            begin = floordiv(whole, 2) if self.auto_pad == "same_upper" else ceildiv(whole, 2)
+            total, least = begin, -UNBOUNDED
+        elif self.is_same:
+            total = same_total(window, x)
+        rest = subtract(subtract(add(x, total), window.extent), last)
+        demands.between(f"{letter} of diff_dst for that of src", rest, least, window.stride - 1)
 
     def remarks(self) -> Iterator[Diagnostic]:
         found = [(name, tuple(shape)) for name, shape in self._sources() if shapes.static(shape)]

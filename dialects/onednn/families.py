@@ -15,10 +15,9 @@ from xdsl.traits import Pure
 
 from dialects.onednn.base import OneDNNOp, show
 from dialects.onednn.row import BackwardRow, Row
-from dialects.onnx.dims import broadcast
-from dialects.support import dtypes, shapes
+from dialects.onnx.dims import broadcast, ints, multiply, subtract
+from dialects.support import demands, dtypes, shapes
 from dialects.support.attributes import FLAG, INTS, AttributeSpec, documented_attributes, word
-from dialects.support.constants import constant_value
 from dialects.support.diagnostics import Diagnostic, GradcError
 from dialects.support.shapes import Dim, NamedShape, Shape, element_type_of, shape_of, tensor_type
 
@@ -118,8 +117,8 @@ class RowOp(OneDNNOp, ABC):
     def _check_equal_shapes(self, ports: Sequence[tuple[str, SSAValue]]) -> Shape:
         (_, first), *others = ports
         merged = shape_of(first)
-        for _, value in others:
-            if not shapes.compatible(merged, shape_of(value)):
+        for name, value in others:
+            if not demands.equal_shapes(name, shape_of(value), merged):
                 given = ", ".join(f"{port} {show(v)}" for port, v in ports)
                 raise self.error("shapes differ", given=given, expected="equal shapes")
             merged = shapes.merge(merged, shape_of(value))
@@ -239,7 +238,7 @@ class ChoiceOp(RowOp, ABC):
         """The sources' shape beside that of cond."""
         with contextlib.suppress(GradcError):
             together = broadcast([shape_of(self.cond), common])
-            if len(together) == len(common) and shapes.compatible(together, common):
+            if len(together) == len(common) and demands.equal_shapes("cond", together, common):
                 return common
         given, expected = show(self.cond), f"one that broadcasts to {shapes.show(common)}"
         raise self.error("shape of cond", given=given, expected=expected)
@@ -326,9 +325,24 @@ class ReductionOp(RowOp, ABC):
                 "axes are given twice", given="an attribute and an input", expected="one of the two"
             )
         length = self._count_of_axes()
-        value = constant_value(self.axes_input)
-        assert value is None or value.size == length
-        return None if value is None else self._checked_axes([int(axis) for axis in value.ravel()])
+        axes = demands.elements_of(self.axes_input)
+        assert axes is None or len(axes) == length
+        known = ints(axes)
+        if known is None:
+            self._demand_axes(axes or ())
+            return None
+        return self._checked_axes(known)
+
+    def _demand_axes(self, axes: Sequence[Dim]) -> None:
+        """`_checked_axes` of those that run time brings: two that are not equal, nor `rank` apart."""
+        rank = len(shape_of(self.src))
+        for place, axis in enumerate(axes):
+            demands.between(f"axes[{place}]", axis, -rank, rank - 1)
+            for before in axes[:place]:
+                square = multiply(subtract(axis, before), subtract(axis, before))
+                demands.between(f"axes[{place}], once", square, 1)
+                apart = subtract(square, rank * rank)
+                demands.between(f"axes[{place}], counted from the first", multiply(apart, apart), 1)
 
     def _count_of_axes(self) -> int:
         assert self.axes_input is not None
@@ -355,6 +369,7 @@ class ReductionOp(RowOp, ABC):
         if not axes:
             return (src,)
         kept = [axis for axis in range(src.ndim) if axis not in axes]
-        rows = src.transpose(*kept, *axes).reshape(*(src.shape[axis] for axis in kept), -1)
+        count = int(np.prod([src.shape[axis] for axis in axes]))
+        rows = src.transpose(*kept, *axes).reshape(*(src.shape[axis] for axis in kept), count)
         reduced = self.ROW.meaning(rows, axis=-1)
         return (np.expand_dims(reduced, axes) if self.value("keep_dims") else reduced,)

@@ -18,10 +18,9 @@ from dialects.onednn.base import DATA_FORMAT
 from dialects.onednn.families import RowOp
 from dialects.onednn.interpolate import F32_MAX, scale_fits
 from dialects.onednn.row import Row
-from dialects.onnx.dims import floordiv, multiply
-from dialects.support import layouts
+from dialects.onnx.dims import floordiv, largest, multiply
+from dialects.support import demands, layouts
 from dialects.support.attributes import FLOATS, INTS, AttributeSpec, word
-from dialects.support.constants import constant_value
 from dialects.support.diagnostics import Diagnostic
 from dialects.support.shapes import Dim, NamedShape, element_type_of, shape_of, tensor_type
 
@@ -100,8 +99,15 @@ class InterpolationOp(RowOp, ABC):
     def axis_size(self, index: int, size: Dim) -> Dim:
         """The size of a spatial axis of dst over one of src, as far as compile time knows."""
         if self.sizes_input is not None:
-            value = constant_value(self.sizes_input)
-            return None if value is None else int(value.ravel()[index])
+            given = demands.elements_of(self.sizes_input)
+            if given is None:
+                return None
+            told = given[index]
+            if isinstance(told, int) and told < 1:
+                letter = axis_letters(len(given))[index]
+                raise self.error(f"sizes input axis {letter}", given=told, expected="a positive size")
+            demands.positive(f"sizes[{index}]", told)
+            return told
         if self.sizes:
             return self.sizes[index]
         scale = self.scales[index]
@@ -110,7 +116,10 @@ class InterpolationOp(RowOp, ABC):
             fits = isinstance(declared, int) and scale_fits(scale, size, declared)
             return declared if fits else max(1, math.trunc(size * float(np.float32(scale))))
         ratio = exact_ratio(scale)
-        return floordiv(multiply(size, ratio.numerator), ratio.denominator) if ratio is not None else None
+        if ratio is None:
+            return None
+        found = floordiv(multiply(size, ratio.numerator), ratio.denominator)
+        return found if ratio >= 1 else largest(1, found)
 
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
         src, *given = operands

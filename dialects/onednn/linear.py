@@ -15,7 +15,7 @@ from dialects.onednn.base import DATA_FORMAT, show
 from dialects.onednn.families import RowOp
 from dialects.onednn.row import Row
 from dialects.onnx.dims import broadcast
-from dialects.support import dtypes, layouts, shapes
+from dialects.support import demands, dtypes, layouts, shapes
 from dialects.support.attributes import FLAG, word
 from dialects.support.diagnostics import GradcError
 from dialects.support.shapes import NamedShape, Shape, element_type_of, shape_of, tensor_type
@@ -34,7 +34,7 @@ class ChannelOp(RowOp, ABC):
 
     def check_per_channel(self, port: str, value: SSAValue, channels: shapes.Dim) -> None:
         """A vector with an element per channel."""
-        if not shapes.compatible(shape_of(value), (channels,)):
+        if not demands.equal_shapes(port, shape_of(value), (channels,)):
             expected = shapes.show((channels,))
             hint = f"data_format is {self.value('data_format')}"
             raise self.error(f"shape of {port}", given=show(value), expected=expected, hint=hint)
@@ -137,7 +137,7 @@ class ProductOp(RowOp, ABC):
             if not shape_of(value):
                 raise self.error(f"rank of {port}", given=0, expected="1 or more")
         a, b = (_exchanged(shape_of(value), self.is_transposed(port)) for port, value in sides)
-        if not shapes.same_dim(a[-1:][0], b[-2:][0]):
+        if not demands.equal("inner sizes", a[-1:][0], b[-2:][0]):
             given = ", ".join(f"{port} {show(value)}" for port, value in sides)
             raise self.error("inner sizes differ", given=given, expected="equal ones", hint=self._flags())
         batch = self._broadcast_batch(a[:-2], b[:-2])
@@ -156,7 +156,7 @@ class ProductOp(RowOp, ABC):
     def _check_bias(self, bias: SSAValue, shape: Shape) -> None:
         with contextlib.suppress(GradcError):
             together = broadcast([shape_of(bias), shape])
-            if len(together) == len(shape) and shapes.compatible(together, shape):
+            if len(together) == len(shape) and demands.equal_shapes("bias", together, shape):
                 return
         expected = f"one that broadcasts to {shapes.show(shape)}"
         raise self.error("shape of bias", given=show(bias), expected=expected)

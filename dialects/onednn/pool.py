@@ -16,7 +16,8 @@ from dialects.onednn.base import AUTO_PAD, DATA_FORMAT, WindowedOp
 from dialects.onednn.families import RowOp
 from dialects.onednn.row import Row
 from dialects.onednn.windows import positions, same_pads, same_positions
-from dialects.support import dtypes, layouts
+from dialects.onnx.dims import add, multiply, subtract
+from dialects.support import demands, dtypes, layouts
 from dialects.support.attributes import FLAG, INTS, AttributeSpec, word
 from dialects.support.diagnostics import Diagnostic, GradcError, violation
 from dialects.support.shapes import Dim, element_type_of, shape_of, tensor_type
@@ -105,11 +106,12 @@ class PoolingOp(RowOp, WindowedOp, ABC):
         if isinstance(size, int):
             check_fits(window, size, pads)
         found = positions(window, size, pads, ceil=self.rounds_up)
-        if isinstance(size, int) and isinstance(found, int):
-            self.check_windows(window, size, pads, found)
+        beyond = add(size, sum(pads) - window.extent)
+        demands.between(f"spatial axis {axis} of src for the kernel", beyond)
+        self.check_windows(window, size, pads, found)
         return found
 
-    def check_windows(self, window: Window, size: int, pads: Pads, count: int) -> None:
+    def check_windows(self, window: Window, size: Dim, pads: Pads, count: Dim) -> None:
         """Raise where a window of `count` holds nothing to pool, if that matters."""
 
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -157,9 +159,13 @@ class AveragePoolingOp(PoolingOp, ABC):
     def steps(self) -> tuple[int, ...]:
         return (1,) * len(self.kernel)
 
-    def check_windows(self, window: Window, size: int, pads: Pads, count: int) -> None:
-        last = (count - 1) * window.stride - pads[0]
-        if self.exclude_pad and (pads[0] >= window.kernel or last >= size):
+    def check_windows(self, window: Window, size: Dim, pads: Pads, count: Dim) -> None:
+        if not self.exclude_pad:
+            return
+        last = add(multiply(add(count, -1), window.stride), -pads[0])
+        inside = subtract(size, last)
+        demands.positive("what the last window holds", inside)
+        if isinstance(inside, int) and (pads[0] >= window.kernel or inside < 1):
             which = "first" if pads[0] >= window.kernel else "last"
             raise violation(
                 f"with exclude_pad the {which} of {count} windows holds padding alone",

@@ -15,10 +15,10 @@ from dialects.grad.reference.pool import avg_pool_backward, max_pool_backward
 from dialects.onednn.base import AUTO_PAD, DATA_FORMAT, WindowedOp, show
 from dialects.onednn.families import RowOp
 from dialects.onednn.row import Row
-from dialects.onednn.windows import same_pads
-from dialects.support import layouts, shapes
+from dialects.onednn.windows import same_pads, same_total
+from dialects.onnx.dims import add, multiply, subtract
+from dialects.support import demands, layouts, shapes
 from dialects.support.attributes import FLAG, INTS, AttributeSpec
-from dialects.support.constants import constant_value
 from dialects.support.diagnostics import Diagnostic
 from dialects.support.shapes import Dim, NamedShape, Shape, element_type_of, shape_of, tensor_type
 
@@ -65,11 +65,12 @@ class PoolGradientOp(RowOp, WindowedOp, ABC):
         given = layouts.reorder(src, self.data_format, "NCX")
         dst = self.channels_first(self.diff_dst)
         for name, one, other in zip(("N", "C"), dst, given, strict=False):
-            if not shapes.same_dim(one, other):
+            if not demands.equal(f"diff_dst axis {name}", one, other):
                 raise self.error(f"diff_dst axis {name}", given=one, expected=f"{other}, that of src")
         letters, pads_of = axis_letters(len(src) - 2), self.pads(given[2:])
         rows = zip(letters, self.windows, given[2:], dst[2:], pads_of, strict=True)
         for letter, window, x, y, pads in rows:
+            self._demand_size(letter, window, x, y, pads)
             if pads is None or not isinstance(x, int) or not isinstance(y, int):
                 continue
             beyond = x + sum(pads) - window.extent
@@ -78,6 +79,14 @@ class PoolGradientOp(RowOp, WindowedOp, ABC):
                 raise self.error(
                     f"diff_dst axis {letter}", given=y, expected=" or ".join({f"{down}", f"{up}"})
                 )
+
+    def _demand_size(self, letter: str, window: Window, x: Dim, y: Dim, pads: Pads | None) -> None:
+        """A quotient rounded down or up is less than 1 away from the exact one."""
+        total = same_total(window, x) if self.is_same else None if pads is None else sum(pads)
+        beyond = subtract(add(x, total), window.extent)
+        rest = subtract(beyond, multiply(subtract(y, 1), window.stride))
+        demands.between(f"{letter} of diff_dst for that of src", rest, 1 - window.stride, window.stride - 1)
+        demands.positive(f"{letter} of diff_dst", y)
 
     def remarks(self) -> Iterator[Diagnostic]:
         yield from self.ignored_pads_remark()
@@ -174,10 +183,8 @@ class AvgPoolGradientOp(PoolGradientOp, ABC):
     def image_shape(self) -> Shape:
         """That of diff_src, as far as it is known when compiling."""
         if self.src_shape_input is not None:
-            value = constant_value(self.src_shape_input)
-            if value is None:
-                return (None,) * len(shape_of(self.diff_dst))
-            return tuple(int(size) for size in value.ravel())
+            given = demands.elements_of(self.src_shape_input)
+            return (None,) * len(shape_of(self.diff_dst)) if given is None else tuple(given)
         if self.value("src_shape"):
             return tuple(None if size == DYNAMIC_INDEX else size for size in self.value("src_shape"))
         return shape_of(self.diff_src)

@@ -14,7 +14,7 @@ from dialects.onednn.base import DATA_FORMAT, show
 from dialects.onednn.families import RowOp
 from dialects.onednn.row import Row
 from dialects.onnx.dims import broadcast_dims
-from dialects.support import layouts, shapes
+from dialects.support import demands, layouts, shapes
 from dialects.support.attributes import FLAG
 from dialects.support.diagnostics import GradcError
 from dialects.support.shapes import Dim, element_type_of, shape_of, tensor_type
@@ -62,7 +62,7 @@ class SlopeOp(RowOp, ABC):
 
 def _fits(size: Dim, beside: Dim) -> bool:
     try:
-        return shapes.compatible((broadcast_dims(size, beside),), (beside,))
+        return demands.equal("slope beside src", broadcast_dims(size, beside), beside)
     except GradcError:
         return False
 

@@ -13,7 +13,8 @@ from xdsl.irdl import operand_def, opt_operand_def, result_def
 from dialects.onednn.base import show
 from dialects.onednn.families import RowOp
 from dialects.onednn.row import Row
-from dialects.support import dtypes, shapes
+from dialects.onnx.dims import floordiv
+from dialects.support import demands, dtypes, shapes
 from dialects.support.attributes import FLOATS, INT, INTS, word
 from dialects.support.shapes import Dim, NamedShape, element_type_of, shape_of, tensor_type
 
@@ -69,7 +70,7 @@ class StaticScalingOp(ScalingOp, ABC):
         """`integer` is the dtype of few bits."""
         scales, zps, axis = self.value("scales"), self.value("zps"), self.scaled_axis()
         size: Dim = 1 if axis is None else shape_of(self.src)[axis]
-        if not shapes.same_dim(len(scales), size):
+        if not demands.equal("length of scales", size, len(scales)):
             raise self.error(
                 "length of scales", given=len(scales), expected=size, hint=f"qtype {self.value('qtype')}"
             )
@@ -149,7 +150,7 @@ class DynamicScalingOp(ScalingOp, ABC):
                 raise self.error(f"dtype of {port}", given=given, expected=f"one of {', '.join(names[port])}")
             expected = self.scales_shape()
             is_scalar = expected == (1,) and shape_of(value) == ()
-            if not (is_scalar or shapes.compatible(shape_of(value), expected)):
+            if not (is_scalar or demands.equal_shapes(port, shape_of(value), expected)):
                 hint = f"qtype {self.value('qtype')}"
                 raise self.error(
                     f"shape of {port}", given=show(value), expected=shapes.show(expected), hint=hint
@@ -218,10 +219,8 @@ class DynamicDequantizationOp(DynamicScalingOp, ABC):
             if group < 1 or (isinstance(size, int) and size % group):
                 expected = f"divisors of {shapes.show(shape)}"
                 raise self.error("group_shape", given=list(groups), expected=expected)
-        return tuple(
-            size // group if isinstance(size, int) else None
-            for group, size in zip(groups, shape, strict=True)
-        )
+            demands.divides(f"src in groups of {group}", group, size)
+        return tuple(floordiv(size, group) for group, size in zip(groups, shape, strict=True))
 
     def beside(self, vector: np.ndarray) -> np.ndarray:
         if not self.groups():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC
+from functools import reduce
 from typing import ClassVar
 
 import numpy as np
@@ -13,8 +14,9 @@ from dialects.onednn.base import show
 from dialects.onednn.families import RowOp
 from dialects.onednn.row import Row
 from dialects.onnx.call import Call, Tensor
+from dialects.onnx.dims import add, product
 from dialects.onnx.infer import reshape
-from dialects.support import dtypes, shapes
+from dialects.support import demands, dtypes, shapes
 from dialects.support.attributes import FLAG, INT, INTS
 from dialects.support.shapes import Dim, element_type_of, shape_of, tensor_type
 
@@ -43,13 +45,13 @@ class JoiningOp(RowOp, ABC):
         self.check_same_dtype(ports)
         axis = self.joined_axis()
         beside: shapes.Shape = (None,) * len(shape_of(self.operands[0]))
-        for _, value in ports:
+        for port, value in ports:
             open_along = tuple(None if i == axis else dim for i, dim in enumerate(shape_of(value)))
-            if not shapes.compatible(beside, open_along):
-                given = ", ".join(f"{port} {show(v)}" for port, v in ports)
+            if not demands.equal_shapes(port, open_along, beside):
+                given = ", ".join(f"{name} {show(v)}" for name, v in ports)
                 raise self.error("shapes differ", given=given, expected=f"equal sizes but for axis {axis}")
             beside = shapes.merge(beside, open_along)
-        along = _total([shape_of(value)[axis] for value in self.operands])
+        along: Dim = reduce(add, (shape_of(value)[axis] for value in self.operands), 0)
         together = tuple(along if i == axis else dim for i, dim in enumerate(beside))
         return (tensor_type(element_type_of(self.operands[0]), together),)
 
@@ -79,6 +81,8 @@ class ReshapingOp(RowOp, ABC):
         operands = (Tensor(shape_of(self.src)), Tensor(wanted.shape, wanted))
         call = Call("Reshape", operands, {"allowzero": int(not self.value("special_zero"))})
         (shape,) = self.checked(reshape, call)
+        if demands.are_collected():
+            demands.equal("number of elements", product(shape_of(self.src)), product(shape))
         return (tensor_type(element_type_of(self.src), shape),)
 
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -213,7 +217,7 @@ class DroppingOp(RowOp, ABC):
             given, expected = dtypes.name_of(element_type_of(value)), self.port_dtype(port, "")
             if given != expected:
                 raise self.error(f"dtype of {port}", given=given, expected=expected)
-            if not any(shapes.compatible(shape_of(value), one) for one in ((), (1,))):
+            if shape_of(value) and not demands.equal_shapes(port, shape_of(value), (1,)):
                 raise self.error(f"shape of {port}", given=show(value), expected="a scalar")
         shape = shape_of(self.src)
         return (tensor_type(element_type_of(self.src), shape), tensor_type(dtypes.UI8, shape))
@@ -231,11 +235,6 @@ def kept(src: np.ndarray, seed: np.ndarray, offset: np.ndarray, probability: np.
 def positions(src: np.ndarray, axis: int) -> np.ndarray:
     beside = [size if i == axis else 1 for i, size in enumerate(src.shape)]
     return np.broadcast_to(np.arange(src.shape[axis], dtype=np.int32).reshape(beside), src.shape)
-
-
-def _total(sizes: list[Dim]) -> Dim:
-    known = [size for size in sizes if isinstance(size, int)]
-    return sum(known) if len(known) == len(sizes) else None
 
 
 JOINING = (Row("Concat", "the elements of src_0, src_1, ... along the axis", np.concatenate, moves=True),)

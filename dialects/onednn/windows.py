@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dialects.grad.geometry import Pads, Window, library_pads
-from dialects.onnx.dims import add, ceildiv, floordiv, mod, multiply
+from dialects.onnx.dims import add, ceildiv, floordiv, largest, mod, multiply, subtract
 from dialects.support.shapes import Dim
 
 
@@ -31,6 +31,12 @@ def same_pads(window: Window, size: Dim, auto_pad: str) -> Pads | None:
     """Pads with which there are `same_positions`; None if they depend on a size that is not known."""
     rest = mod(size, window.stride)
     return library_pads(window, rest, auto_pad) if isinstance(rest, int) else None
+
+
+def same_total(window: Window, size: Dim) -> Dim:
+    """The sum of `same_pads`, max(0, s (Y - 1) + Ke - X), also of a size that is not known."""
+    last = multiply(subtract(same_positions(window, size), 1), window.stride)
+    return largest(0, subtract(add(last, window.extent), size))
 
 
 def known_pads(pads: Sequence[Pads | None]) -> list[Pads] | None:

@@ -9,6 +9,7 @@ from itertools import zip_longest
 from dialects.geometry import bounds, sizes
 from dialects.geometry.forms import Form, Size, TooComplex
 from dialects.onnx.call import Tensor
+from dialects.support import demands
 from dialects.support.diagnostics import violation
 from dialects.support.shapes import Dim, Shape, show
 
@@ -27,6 +28,8 @@ def broadcast_dims(a: Dim, b: Dim) -> Dim:
         return a
     if isinstance(a, int) and isinstance(b, int):
         raise violation("dims do not broadcast", given=f"{a} and {b}")
+    if a is not None and b is not None and demands.are_collected():
+        return demands.broadcast(a, b)
     if isinstance(a, int) or isinstance(b, int):
         return a if isinstance(a, int) else b
     return next((dim for dim in (a, b) if is_at_least(dim, 2)), None)

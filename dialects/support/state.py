@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerType, TensorType
 from xdsl.ir import Attribute, ErasedSSAValue, Operation, SSAValue
 
-from dialects.support import shapes
+from dialects.support import demands, shapes
 from dialects.support.constants import constant_attribute
 from dialects.support.memo import Memo, by_identity
 
@@ -96,7 +96,7 @@ def once_per_state(method: Callable[[Any], V]) -> Callable[[Any], V]:
 
     @wraps(method)
     def cached(op: Operation) -> V:
-        state = state_of(op)
+        state = None if demands.are_collected() else state_of(op)
         return method(op) if state is None else memo.get(state, lambda: method(op))
 
     return cached

@@ -75,6 +75,10 @@ class ShapeMath:
         quotient = self.emit(onnx.DivOp(a, b))
         return self._corrected(a, b, quotient) if self.narrow else quotient
 
+    def floordiv(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        """The floor for every dividend and b > 0."""
+        return self._corrected(a, b, self.emit(onnx.DivOp(a, b)))
+
     def _corrected(self, a: SSAValue, b: SSAValue, quotient: SSAValue) -> SSAValue:
         """The quotient that leaves a rest in [0, b). Comparing with 0 is right in f32 as well."""
         rest = self.sub(a, self.mul(quotient, b))

@@ -1,7 +1,8 @@
 """The gradients of convolutions with respect to their weights: `grad.conv_backward_weights`.
 
 Of a transposed convolution src and diff_dst exchange their roles. Where `auto_pad` is same_* and sizes are
-only known at run time, src is padded in the graph; strictly by IEEE, each tap by itself.
+only known at run time, what the windows slide over is padded in the graph; strictly by IEEE, each tap by
+itself.
 """
 
 from __future__ import annotations
@@ -33,13 +34,26 @@ def weights_gradient(op: WeightsGradientOp, e: Operators) -> Sequence[Expr]:
 def _in_onnx_order(op: WeightsGradientOp, e: Operators) -> SSAValue:
     image, windows, layout, pads = op.image, op.kernel_windows, op.data_format, known_pads(op.pads())
     if pads is None:
-        odd_at_end = op.auto_pad == "same_upper"
-        sides = same_sides(op.src, layout, windows, odd_at_end, ShapeMath(e.emit))
+        sides = _sides(op, ShapeMath(e.emit))
         if e.strict_ieee:
             return _exactly(op, sides, e)
         image, pads = padded(image, layout, sides, e.emit), [(0, 0)] * len(windows)
     axes = conv_axes(windows, pads)
     return e.emit(conv_backward_weights(image, op.window_values, axes, op.groups, layout))
+
+
+def _sides(op: WeightsGradientOp, math: ShapeMath) -> Sides:
+    """The pads of `same_*`. Those of a transposed convolution end with its last window:
+    max(0, s (X - 1) + Ke - Y - pb)."""
+    windows, layout = op.kernel_windows, op.data_format
+    begin, end = same_sides(op.src, layout, windows, op.auto_pad == "same_upper", math)
+    if not op.is_transposed:
+        return begin, end
+    spatial = layouts.spatial_axes(layout, len(windows))
+    strides = math.vector([window.stride for window in windows])
+    beyond = math.vector([window.extent - window.stride for window in windows])
+    whole = math.add(math.mul(math.sizes(op.src, spatial), strides), beyond)
+    return begin, math.max(math.sub(math.sub(whole, math.sizes(op.image, spatial)), begin), 0)
 
 
 def _exactly(op: WeightsGradientOp, sides: Sides, e: Operators) -> SSAValue:

@@ -1,8 +1,10 @@
 """What the verifier of each source op asks of sizes, as rows for the sizes that only run time knows.
 
-A condition is `(op, operands, math) -> rows, sizes of the result`; `operands` are the sizes of each data
-operand, and of an operand that is sizes its elements. tests/property/test_run_time_sizes.py holds the rows
-against the verifiers.
+Most verifiers say it themselves: they run with expressions for sizes, and what they demand of these is
+collected (`demanded`). For the first ops, whose sizes decide which pads there are, it is written here: a
+condition is `(op, operands, math) -> rows, sizes of the result`. `operands` are the sizes of each data
+operand, and of an operand that is sizes or axes its elements. tests/property/test_run_time_sizes.py and
+test_checked_rows.py hold the rows against the verifiers.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from xdsl.dialects.builtin import f32, f64, i64
+from xdsl.ir import Block, SSAValue
 
 from dialects.cann.resize import ResizeBilinearV2GradOp, UpsampleBilinear2dBackwardOp
 from dialects.grad.geometry import Window, axis_letters
@@ -19,16 +22,23 @@ from dialects.onednn.convolution import ConvolutionBackwardDataOp
 from dialects.onednn.interpolate import InterpolateBackwardOp
 from dialects.onnx import ops as onnx
 from dialects.support import layouts
+from dialects.support.attributes import documented_attributes
+from dialects.support.demands import UNBOUNDED, collected
+from dialects.support.diagnostics import UnsupportedError, error_at
 from dialects.support.documented_op import DocumentedOp
+from dialects.support.shapes import Shape, element_type_of, shape_of, tensor_type
 from passes.emit.shape_math import ShapeMath
-from passes.size_checks.rows import UNBOUNDED, Row, Size, elements, equal, positive, row, vector_of
+from passes.size_checks.expressions import Expressions, NoSuchSize
+from passes.size_checks.rows import Row, Size, elements, equal, positive, row, vector_of
 
 Sizes = tuple[Size, ...]
 Found = tuple[list[Row], Sizes]
 Condition = Callable[..., Found]
 
-SIZES_PORT: Mapping[type[DocumentedOp], int] = {ConvolutionBackwardDataOp: 2, InterpolateBackwardOp: 2}
-"""Where an op has an operand that is sizes."""
+
+def is_vector_of_sizes(op: DocumentedOp, index: int) -> bool:
+    """Whether an operand is sizes or axes: a port for what an attribute may say as well."""
+    return op.port(index) in documented_attributes(type(op))
 
 
 def _convolution(op: ConvolutionBackwardDataOp, operands: Sequence[Sizes], math: ShapeMath) -> Found:
@@ -189,3 +199,51 @@ CONDITIONS: Mapping[type[DocumentedOp], Condition] = {
     ResizeBilinearV2GradOp: _resize,
     UpsampleBilinear2dBackwardOp: _upsample,
 }
+
+
+def demanded(
+    op: DocumentedOp, operands: Sequence[Sizes], declared: Sequence[Shape], known: Expressions
+) -> tuple[list[Row], list[tuple[Size | None, ...]]]:
+    """What the verifier of an op demands of sizes, and those of its results, None for what they do not tell.
+
+    `declared` are the shapes that the results were declared with, as expressions where sizes are known.
+    """
+    copy, elements = _stand_in(op, operands, declared, known)
+    with collected(elements) as demands:
+        types = copy.infer_result_types()
+    rows: list[Row] = []
+    for demand in demands.found:
+        try:
+            rows += known.row(demand)
+        except NoSuchSize:
+            demands.unstated.append(demand.what)
+    if demands.unstated:
+        what = "a check of run-time sizes that no expression tells"
+        raise error_at(op, what, given=", ".join(demands.unstated), kind=UnsupportedError)
+    shapes = [shape_of(type_) for type_ in types if type_ is not None]
+    return rows, [tuple(map(known.size, shape)) for shape in shapes]
+
+
+def _stand_in(
+    op: DocumentedOp, operands: Sequence[Sizes], declared: Sequence[Shape], known: Expressions
+) -> tuple[DocumentedOp, dict[SSAValue, Shape]]:
+    """The op on operands whose sizes are expressions, and the elements of those that are sizes."""
+    elements: dict[SSAValue, Shape] = {}
+    block, values = Block(), list[SSAValue]()
+    for index, (value, sizes) in enumerate(zip(op.operands, operands, strict=True)):
+        told = tuple(map(known.form, sizes))
+        if is_vector_of_sizes(op, index):
+            elements[value] = told
+            values.append(value)
+        else:
+            type_ = tensor_type(element_type_of(value), told)
+            values.append(block.insert_arg(type_, len(block.args)))
+    results = zip(op.results, declared, strict=True)
+    copy = type(op).create(
+        operands=values,
+        result_types=[tensor_type(element_type_of(result), shape) for result, shape in results],
+        properties=dict(op.properties),
+        attributes=dict(op.attributes),
+    )
+    copy.location = op.location
+    return copy, elements

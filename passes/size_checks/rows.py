@@ -1,6 +1,6 @@
 """Conditions on run-time sizes, and the ONNX nodes that fail where one does not hold.
 
-A row is an affine expression of at most two sizes that must lie in [0, bound]. The rows of an op become
+A row is an affine expression of sizes that must lie in [0, bound]. The rows of an op become
 one vector R in the graph, max(1 - R, R - bound + 1, 1) is a vector of ones where all hold, and to that
 shape a tensor of one element is reshaped: no runtime can do it where an entry is larger.
 """
@@ -14,11 +14,9 @@ import numpy as np
 from xdsl.ir import Operation, SSAValue
 
 from dialects.onnx import ops as onnx
+from dialects.support.demands import UNBOUNDED
 from dialects.support.shapes import shape_of
 from passes.emit.shape_math import ShapeMath
-
-UNBOUNDED = 2**30
-"""No size reaches this; two of them fit into 32 bits, which is what some runtimes keep of 64."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +32,8 @@ Size = int | Element
 
 @dataclass(frozen=True)
 class Row:
-    """0 <= first[0] * first[1] + second[0] * second[1] + constant <= bound; `label` says what that is, and
-    is no part of it."""
+    """0 <= the sum of factors times sizes + constant <= bound; `label` says what that is, and is no part of
+    it."""
 
     label: str = field(compare=False)
     terms: tuple[tuple[int, Element], ...]
@@ -54,7 +52,6 @@ def row(label: str, terms: Iterable[tuple[int, Size]], constant: int = 0, bound:
     left = tuple((factor, size) for size, factor in open_.items() if factor)
     if not left and 0 <= constant <= bound:
         return []
-    assert len(left) <= 2, label
     return [Row(label, left, constant, bound)]
 
 
@@ -95,11 +92,10 @@ def guard(rows: Sequence[Row], math: ShapeMath) -> tuple[SSAValue, Operation]:
     """A scalar 0 that can be computed only where all rows hold, and the op that fails where not."""
     emit = math.emit
     value = math.vector([row.constant for row in rows])
-    for place in range(2):
+    for place in range(max((len(row.terms) for row in rows), default=0)):
         terms = [row.terms[place] if place < len(row.terms) else (0, 0) for row in rows]
-        if any(factor for factor, _ in terms):
-            sizes = vector_of([size for _, size in terms], math)
-            value = math.add(value, math.mul(sizes, math.vector([factor for factor, _ in terms])))
+        sizes = vector_of([size for _, size in terms], math)
+        value = math.add(value, math.mul(sizes, math.vector([factor for factor, _ in terms])))
     below = math.sub(math.vector([1]), value)
     above = math.sub(value, math.vector([row.bound - 1 for row in rows]))
     ones = emit(onnx.MaxOp([below, above, math.vector([1])]))

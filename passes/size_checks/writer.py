@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
-from xdsl.dialects.builtin import IntegerType, ModuleOp, TensorType
+from xdsl.dialects.builtin import IntegerType, ModuleOp, TensorType, i32, i64
 from xdsl.ir import BlockArgument, Operation, SSAValue, Use
 
 from dialects.onnx import ops as onnx
@@ -25,15 +25,18 @@ from dialects.support.diagnostics import UnsupportedError, error_at, location, p
 from dialects.support.documented_op import DocumentedOp
 from dialects.support.entry import entry_function, input_names
 from dialects.support.interfaces import inferred_types, set_type
-from dialects.support.shapes import element_type_of, is_static, named, shape_of
+from dialects.support.shapes import Shape, element_type_of, is_static, named, shape_of, with_sizes
 from passes.emit.rewriting import Emitter
 from passes.emit.shape_math import ShapeMath
 from passes.emit.type_inference import infer_types
 from passes.kernels import narrow_integers
 from passes.kernels.target import Target
 from passes.legalize_onnx import check
-from passes.size_checks.conditions import CONDITIONS, SIZES_PORT
+from passes.size_checks.conditions import CONDITIONS, demanded, is_vector_of_sizes
+from passes.size_checks.expressions import Expressions
 from passes.size_checks.rows import Row, Size, elements, equal, guard, positive
+
+NOT_TOLD = "one that does not follow from the sizes of inputs by an expression"
 
 RESHAPES = (onnx.ReshapeOp, onnx.SqueezeOp, onnx.UnsqueezeOp)
 
@@ -60,16 +63,18 @@ class _Writer:
         self._values: dict[SSAValue, SSAValue] = {value: inputs[name] for name, value in names}
         self._emit = Emitter()
         self._math = ShapeMath(self._emit, narrow=narrow)
-        self._sizes: dict[SSAValue, tuple[Size, ...]] = {}
+        self._known = Expressions(self._math)
+        self._sizes: dict[SSAValue, tuple[Size | None, ...]] = {}
         self._names: dict[str, Size] = {}
+        """That of each name which a type has; the sizes of a value are None where nothing tells them."""
         self._zeros: list[SSAValue] = []
         self._held: set[Row] = set()
 
     def write(self) -> Sequence[Operation]:
         """The ops that were put into the module."""
         for name, value in zip(input_names(self._source), self._source.args, strict=True):
-            self._sizes[value] = self._input_sizes(self._values[value])
-            self._guard(None, self._named(name, value))
+            sizes = self._sizes[value] = self._input_sizes(self._values[value])
+            self._guard(None, self._declared(name, shape_of(value), sizes, None))
         for op in self._source.body.block.ops:
             if isinstance(op, DocumentedOp):
                 self._check(op)
@@ -86,11 +91,21 @@ class _Writer:
         found = elements(self._emit(onnx.ShapeOp(value)))
         return tuple(dim if isinstance(dim, int) else size for dim, size in zip(shape, found, strict=True))
 
-    def _named(self, what: str, value: SSAValue) -> list[Row]:
+    def _declared(
+        self, what: str, shape: Shape, sizes: Sequence[Size | None], op: DocumentedOp | None
+    ) -> list[Row]:
+        """A size is the number that is declared, and the same wherever its name is."""
         rows: list[Row] = []
-        for axis, (dim, size) in enumerate(zip(named(shape_of(value)), self._sizes[value], strict=True)):
+        for axis, (dim, size) in enumerate(zip(named(shape), sizes, strict=True)):
+            if dim is None or (size is None and isinstance(dim, str) and dim not in self._names):
+                continue
+            if size is None:
+                assert op is not None, "an input has its sizes"
+                raise error_at(op, f"a check of axis {axis} of {what}", given=NOT_TOLD, kind=UnsupportedError)
             if isinstance(dim, str):
                 rows += equal(f"{dim} at axis {axis} of {what}", size, self._names.setdefault(dim, size))
+            else:
+                rows += equal(f"axis {axis} of {what}", size, dim)
         return rows
 
     def _check(self, op: DocumentedOp) -> None:
@@ -98,28 +113,45 @@ class _Writer:
         if all(isinstance(size, int) for sizes in operands for size in sizes):
             for result, inferred in zip(op.results, inferred_types(op), strict=True):
                 assert inferred is not None
-                self._sizes[result] = tuple(d for d in shape_of(inferred) if isinstance(d, int))
+                self._sizes[result] = tuple(d if isinstance(d, int) else None for d in shape_of(inferred))
             return
-        if type(op) not in CONDITIONS:
-            raise error_at(op, "no check is known for run-time sizes of this op", kind=UnsupportedError)
-        (result,), (role,) = op.results, op.RESULTS
-        rows, self._sizes[result] = CONDITIONS[type(op)](op, operands, self._math)
-        for axis, (dim, size) in enumerate(zip(shape_of(result), self._sizes[result], strict=True)):
-            rows += equal(f"axis {axis} of {role}", size, dim) if isinstance(dim, int) else []
-        self._guard(op, rows + self._named(role, result))
-        # What an op makes is as legal as what it is given: no axis is empty, except perhaps the batch.
-        self._held |= {row for size in self._sizes[result] for row in positive("", size)}
+        rows, results = self._conditions(op, operands)
+        for result, role, sizes in zip(op.results, op.RESULTS, results, strict=True):
+            self._sizes[result] = sizes
+            rows += self._declared(role, shape_of(result), sizes, op)
+        self._guard(op, rows)
+        if type(op) in CONDITIONS:
+            # What such an op makes is as legal as what it is given: no axis is empty, but perhaps the batch.
+            found = (size for sizes in results for size in sizes if size is not None)
+            self._held |= {row for size in found for row in positive("", size)}
+
+    def _conditions(
+        self, op: DocumentedOp, operands: Sequence[tuple[Size, ...]]
+    ) -> tuple[list[Row], Sequence[tuple[Size | None, ...]]]:
+        written = CONDITIONS.get(type(op))
+        if written is None:
+            declared = [self._with_names(shape_of(result)) for result in op.results]
+            return demanded(op, operands, declared, self._known)
+        rows, sizes = written(op, operands, self._math)
+        return rows, [sizes]
+
+    def _with_names(self, shape: Shape) -> Shape:
+        """A declared shape, with the sizes of the inputs' names."""
+        return with_sizes(shape, {name: self._known.form(size) for name, size in self._names.items()})
 
     def _operand_sizes(self, op: DocumentedOp, index: int) -> tuple[Size, ...]:
         """The sizes of a data operand; of one that is sizes its elements."""
         value = op.operands[index]
-        if SIZES_PORT.get(type(op)) == index:
+        if is_vector_of_sizes(op, index):
             constant = constant_value(value)
             if constant is not None:
                 return tuple(constant.ravel().tolist())
             return elements(self._math.as_int64(self._computed(op, value)))
         if value in self._sizes:
-            return self._sizes[value]
+            sizes = tuple(size for size in self._sizes[value] if size is not None)
+            if len(sizes) == len(shape_of(value)):
+                return sizes
+            raise error_at(op, f"a check of sizes of {op.port(index)}", given=NOT_TOLD, kind=UnsupportedError)
         if constant_value(value) is None:
             raise self._unknown(op, value)
         return tuple(dim for dim in shape_of(value) if isinstance(dim, int))
@@ -190,7 +222,7 @@ class _Writer:
         shape, nor before another Reshape to one, with which a runtime fuses it."""
         type_ = value.type
         assert isinstance(type_, TensorType)
-        if isinstance(type_.element_type, IntegerType):
+        if type_.element_type in (i32, i64):
             return self._emit(onnx.AddOp(value, self._emit(onnx.CastOp(zero, to=type_.element_type))))
         if is_static(shape_of(value)) or any(map(_is_reshaped, self._uses[value])):
             start = self._math.add(self._math.vector([0]), zero)

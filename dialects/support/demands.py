@@ -1,0 +1,131 @@
+"""What a verifier asks of sizes that only run time knows: the checks that it cannot make, collected.
+
+A verifier says what must hold of sizes through these functions. Where all sizes are numbers they answer at
+once. Where not, nothing is wrong yet; who collects while the verifier runs, with the sizes as expressions,
+gets what is left to be checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+from xdsl.ir import SSAValue
+
+from dialects.geometry.forms import Size, TooComplex
+from dialects.geometry.sizes import floordiv, largest, smallest
+from dialects.support.constants import constant_value
+from dialects.support.during import during
+from dialects.support.shapes import Dim, compatible, same_dim
+
+UNBOUNDED = 2**30
+"""No size reaches this; two of them fit into 32 bits, which is what some runtimes keep of 64."""
+
+
+@dataclass(frozen=True)
+class Demand:
+    """low <= form <= high; `what` says what that is."""
+
+    what: str
+    form: Size
+    low: int
+    high: int
+
+
+@dataclass
+class Demands:
+    """What is demanded while a verifier runs. `elements` are those of operands that are sizes or axes."""
+
+    elements: Mapping[SSAValue, Sequence[Dim]]
+    found: list[Demand] = field(default_factory=list[Demand])
+    unstated: list[str] = field(default_factory=list[str])
+    """What is demanded of sizes that no expression tells."""
+
+
+_COLLECTING: ContextVar[Demands | None] = ContextVar("collecting", default=None)
+
+
+@contextmanager
+def collected(elements: Mapping[SSAValue, Sequence[Dim]]) -> Iterator[Demands]:
+    """The demands of the verifiers that run in the block."""
+    demands = Demands(elements)
+    with during(_COLLECTING, demands):
+        yield demands
+
+
+def are_collected() -> bool:
+    return _COLLECTING.get() is not None
+
+
+def elements_of(value: SSAValue) -> Sequence[Dim] | None:
+    """The elements of an operand that is sizes or axes; None where they are not known."""
+    constant = constant_value(value)
+    if constant is not None:
+        return [int(element) for element in constant.ravel()]
+    demands = _COLLECTING.get()
+    return None if demands is None else demands.elements.get(value)
+
+
+def between(what: str, dim: Dim, low: int = 0, high: int = UNBOUNDED) -> None:
+    """Collect that a size which is no number lies there: what is one, the verifier itself refuses."""
+    demands = _COLLECTING.get()
+    if demands is None or isinstance(dim, int):
+        return
+    if dim is None:
+        demands.unstated.append(what)
+    else:
+        demands.found.append(Demand(what, dim, low, high))
+
+
+def positive(what: str, dim: Dim) -> None:
+    between(what, dim, 1)
+
+
+def equal(what: str, a: Dim, b: Dim) -> bool:
+    """False where two dims certainly differ. A dim of which nothing is said is as the other one is."""
+    if not are_collected() or a is None or b is None:
+        return same_dim(a, b)
+    between(what, _difference(a, b), 0, 0)
+    return same_dim(a, b)
+
+
+def _difference(a: int | Size, b: int | Size) -> Dim:
+    try:
+        return a - b
+    except TooComplex:
+        return None
+
+
+def equal_shapes(what: str, a: Sequence[Dim], b: Sequence[Dim]) -> bool:
+    """`equal` for each axis of two shapes."""
+    if not are_collected() or not compatible(a, b):
+        return compatible(a, b)
+    for axis, (x, y) in enumerate(zip(a, b, strict=True)):
+        equal(f"axis {axis} of {what}", x, y)
+    return True
+
+
+def broadcast(a: int | Size, b: int | Size) -> Dim:
+    """The size that two make together, of which none is 1: they must be equal at run time, or one be 1."""
+    try:
+        low, high = smallest(a, b), largest(a, b)
+        wrong = smallest(high - low, 1) * _is_not_one(low) * _is_not_one(high)
+        together = high * smallest(low, 1)
+    except TooComplex:
+        wrong = together = None
+    between("sizes that broadcast", wrong, 0, 0)
+    if isinstance(a, int) or isinstance(b, int):
+        return a if isinstance(a, int) else b
+    return together
+
+
+def _is_not_one(size: int | Size) -> int | Size:
+    return smallest(largest(size - 1, 1 - size), 1)
+
+
+def divides(what: str, divisor: int, dim: Dim) -> None:
+    """Collect that a number divides a size."""
+    if isinstance(dim, Size) and are_collected():
+        between(what, dim - floordiv(dim, divisor) * divisor, 0, 0)

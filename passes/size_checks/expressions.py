@@ -1,0 +1,111 @@
+"""Sizes as expressions, as verifiers compute with them, and as sizes in a graph."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from xdsl.ir import SSAValue
+
+from dialects.geometry.bounds import is_at_least
+from dialects.geometry.forms import Atom, Extreme, Form, Monomial, Quotient, Size, constant_of, name
+from dialects.onnx import ops as onnx
+from dialects.support.demands import Demand
+from dialects.support.shapes import Dim, shape_of
+from passes.emit.shape_math import ShapeMath
+from passes.size_checks import rows
+from passes.size_checks.rows import Element, Row
+
+DEEPEST = 2
+"""Of what a deeper expression computes, no more is known afterwards than that it is a size."""
+
+
+class NoSuchSize(Exception):
+    """An expression speaks of a size that the graph does not have."""
+
+
+class Expressions:
+    """Which expression stands for which size in the graph; what the graph lacks is computed there, once."""
+
+    def __init__(self, math: ShapeMath):
+        self._math = math
+        self._forms: dict[Element, Size] = {}
+        self._products: dict[Monomial, Element] = {}
+        self._sums: dict[Size, Element] = {}
+
+    def form(self, size: rows.Size) -> Form:
+        """What stands for a size of the graph in a verifier."""
+        if isinstance(size, int):
+            return size
+        if size not in self._forms:
+            named = name(f"#{len(self._forms)}")
+            assert named.atom is not None
+            self._forms[size], self._products[(named.atom,)] = named, size
+        return self._forms[size]
+
+    def size(self, dim: Dim) -> rows.Size | None:
+        """The size in the graph that an expression tells; None for a dim of which nothing is known there."""
+        if dim is None or isinstance(dim, int):
+            return dim
+        try:
+            found = self._element(dim)
+        except NoSuchSize:
+            return None
+        if dim.depth <= DEEPEST:
+            self._forms.setdefault(found, dim)
+        return found
+
+    def row(self, demand: Demand) -> list[Row]:
+        """A demand as a row. Raises NoSuchSize."""
+        form = demand.form
+        terms = [(factor, self._product(monomial)) for monomial, factor in form.terms if monomial]
+        return rows.row(demand.what, terms, constant_of(form) - demand.low, demand.high - demand.low)
+
+    def _element(self, form: Size) -> Element:
+        if form.atom is not None:
+            return self._product((form.atom,))
+        if form not in self._sums:
+            terms = [self._term(monomial, factor) for monomial, factor in form.terms]
+            self._sums[form] = Element(reduce(self._math.add, terms), 0)
+        return self._sums[form]
+
+    def _product(self, monomial: Monomial) -> Element:
+        if monomial not in self._products:
+            factors = [self._atom(atom) for atom in monomial]
+            self._products[monomial] = Element(reduce(self._math.mul, factors), 0)
+        return self._products[monomial]
+
+    def _term(self, monomial: Monomial, factor: int) -> SSAValue:
+        scale = self._math.vector([factor])
+        if not monomial:
+            return scale
+        product = self._alone(self._product(monomial))
+        return product if factor == 1 else self._math.mul(product, scale)
+
+    def _alone(self, element: Element) -> SSAValue:
+        """The element as a vector of its own."""
+        if shape_of(element.vector) == (1,):
+            return element.vector
+        return self._math.take(element.vector, [element.index])
+
+    def _vector(self, form: Form) -> SSAValue:
+        return self._math.vector([form]) if isinstance(form, int) else self._alone(self._element(form))
+
+    def _atom(self, atom: Atom) -> SSAValue:
+        """Forms are no deeper than `forms.DEEPEST`, so this is."""
+        if (atom,) in self._products:
+            return self._alone(self._products[(atom,)])
+        if isinstance(atom, Quotient):
+            return self._quotient(atom)
+        if not isinstance(atom, Extreme):
+            raise NoSuchSize(atom.text)
+        cls = onnx.MinOp if atom.function == "min" else onnx.MaxOp
+        return self._math.emit(cls([self._vector(form) for form in atom.forms]))
+
+    def _quotient(self, atom: Quotient) -> SSAValue:
+        """A division by 0 ends a runtime's process, so there is none: where it would be, something else is
+        wrong."""
+        divisor = self._vector(atom.divisor)
+        if not is_at_least(atom.divisor, 1):
+            divisor = self._math.max(divisor, 1)
+        divide = self._math.div if is_at_least(atom.dividend, 0) else self._math.floordiv
+        return divide(self._vector(atom.dividend), divisor)
