@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, UnrankedTensorType
+from xdsl.dialects.builtin import ModuleOp, TensorType, UnrankedTensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from dialects.geometry.forms import Size
 from dialects.onnx import ops as onnx
 from dialects.onnx.node import NodeOp
 from dialects.support.diagnostics import (
@@ -32,6 +34,7 @@ from dialects.support.diagnostics import (
     several,
 )
 from dialects.support.entry import (
+    declared_types,
     entry_function,
     input_names,
     output_names,
@@ -42,7 +45,7 @@ from dialects.support.entry import (
 )
 from dialects.support.findings import Errors
 from dialects.support.names import name_of_value
-from dialects.support.shapes import shape_of, show, static
+from dialects.support.shapes import Dim, has_rank, shape_of, show, static
 from dialects.support.spelling import option
 from passes.emit.expressions import Expr, Operators
 from passes.emit.rewriting import fold, simplify
@@ -167,6 +170,9 @@ class _Differentiation:
         of = self._chosen("of", of_names, values | add_parts(function, of_names, values))
         wrt = self._chosen("wrt", request.wrt or _floats(function.args, inputs), values)
         keep = {name: _value(name, values, "keep") for name in request.keep}
+        declared = dict(
+            zip(outputs, declared_types(function.res_attrs, return_op(function).arguments), strict=True)
+        )
         cotangents = {name: request.name("cotangent", name) for name in of} if request.cotangents else {}
         gradients = {name: request.name("grad", name) for name in wrt}
 
@@ -187,7 +193,7 @@ class _Differentiation:
         if not request.allow_unused:
             _check_reached({name: value for name, value in wrt.items() if value not in found}, of, ops)
         results = [self._result(value, found) for value in wrt.values()]
-        remarks = _partly_zero(found, of, ops)
+        remarks = [*_partly_zero(found, of, ops), *_narrower(declared, of)]
         _return(function, self.e, [*kept, *results])
         unmark_pairs(self.module)
         if not request.weights_as_inputs:
@@ -292,6 +298,23 @@ def _partly_zero(
         return []
     what = f"part of the gradient of {' and '.join(of)} is zero by rule: {_told(cuts)}"
     return [Diagnostic("remark", what, position=position_of(cuts[0]))]
+
+
+def _narrower(declared: Mapping[str, Attribute | None], of: Mapping[str, SSAValue]) -> list[Diagnostic]:
+    """A remark on each result that is declared with a size which it has in some runs only."""
+    return [
+        Diagnostic(
+            "remark", f"{name} is declared as {show(said)}, which it is in some runs only: {show(found)}"
+        )
+        for name, value in of.items()
+        if isinstance(type_ := declared.get(name), TensorType) and has_rank(value)
+        for said, found in [(shape_of(cast("Attribute", type_)), shape_of(value))]
+        if len(said) != len(found) or any(map(_is_narrower, said, found))
+    ]
+
+
+def _is_narrower(declared: Dim, found: Dim) -> bool:
+    return isinstance(declared, int) and isinstance(found, Size)
 
 
 def _told(ops: Sequence[Operation]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -122,6 +123,12 @@ def _shape(op: Operation, known: Known) -> Dims | None:
     return shape[slice(start, end)]
 
 
+def _size(op: Operation, known: Known) -> Dims | None:
+    """The product of the dims, which is known of more than static shapes: an empty one, one that has a 0."""
+    (data,) = op.operands
+    return (reduce(multiply, shapes.shape_of(data), 1),) if shapes.has_rank(data) else None
+
+
 def _same(op: Operation, known: Known) -> Dims | None:
     """Identity, integer Cast, and changes of rank between scalar and vector."""
     return known[op.operands[0]]
@@ -181,6 +188,7 @@ def _int(op: Operation, name: str, default: int) -> int:
 
 _RULES: dict[str, Rule] = {
     "onnx.Shape": _shape,
+    "onnx.Size": _size,
     "onnx.Identity": _same,
     "onnx.Cast": _same,
     "onnx.Squeeze": _same,

@@ -19,7 +19,9 @@ from xdsl.transforms.dead_code_elimination import is_trivially_dead
 
 from dialects.geometry.forms import Size
 from dialects.onnx.base import OnnxConstant, OnnxOp
-from dialects.onnx.ops import ConstantOp
+from dialects.onnx.canonicalize import KnownBranch
+from dialects.onnx.ops import ConstantOp, IfOp
+from dialects.onnx.told import believe
 from dialects.onnx.values import constant_of, dims_of
 from dialects.support import shapes
 from dialects.support.constants import constant_attribute
@@ -86,7 +88,7 @@ def simplify(ctx: Context, module: ModuleOp) -> None:
         while walker.walk(module):
             pass
         blocks = [block for function in functions(module) for block in function.body.blocks]
-        changed = sum(map(merge_equal, blocks)) > 0
+        changed = sum(map(merge_equal, blocks)) > 0 or believe(module.walk())
     refresh_function_types(module)
 
 
@@ -95,8 +97,9 @@ def fold(module: ModuleOp, kept: Iterable[SSAValue]) -> None:
     what is `kept` stays."""
     patterns = (FoldBut(frozenset(kept)), RefineTypes())
     walker = Walker(lambda cls: patterns if _is_folded(cls) else ())
-    while walker.walk(module):
-        pass
+    changed = True
+    while changed:
+        changed = walker.walk(module) or believe(module.walk())
     refresh_function_types(module)
 
 
@@ -174,13 +177,14 @@ class Fold(RewritePattern):
 
 @dataclass(frozen=True)
 class FoldBut(RewritePattern):
-    """`Fold` for all ops but those that give the values of `kept`."""
+    """`Fold` and `KnownBranch` for all ops but those that give the values of `kept`."""
 
     kept: frozenset[SSAValue]
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         if self.kept.isdisjoint(op.results):
-            Fold().match_and_rewrite(op, rewriter)
+            pattern = KnownBranch() if isinstance(op, IfOp) else Fold()
+            pattern.match_and_rewrite(op, rewriter)
 
 
 class RefineTypes(RewritePattern):

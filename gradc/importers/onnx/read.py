@@ -23,6 +23,7 @@ from dialects.onnx.control import YieldOp
 from dialects.onnx.node import NodeOp
 from dialects.onnx.result_types import ranks_of, result_types
 from dialects.onnx.signatures import SIGNATURES
+from dialects.onnx.told import tell
 from dialects.onnx.types import UnknownType
 from dialects.support import entry, limits
 from dialects.support.attributes import int_attribute
@@ -386,9 +387,15 @@ def _standard(node: Source) -> Operation:
         for port, v in zip(signature.operands, operands, strict=True)
     }
     inferred = result_types(cls, named, attributes, count, ranks)
-    types = [control.settled(*pair) for pair in zip(inferred, told, strict=True)]
+    types = [_known_or_told(*pair) for pair in zip(inferred, told, strict=True)]
     given: dict[str, Any] = {**attributes, **node.regions}
-    return cls(*operands, result_types=types, **given)
+    op = cls(*operands, result_types=types, **given)
+    tell(op, told)
+    return op
+
+
+def _known_or_told(inferred: Attribute | None, told: Attribute | None) -> Attribute:
+    return _or_unknown(told) if inferred is None else inferred
 
 
 def _by_port(node: Source, cls: type[Any]) -> list[Any]:
