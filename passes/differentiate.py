@@ -54,6 +54,7 @@ from passes.emit.size_names import name_sizes
 from passes.emit.type_inference import infer_types
 from passes.vjp.flows import is_float
 from passes.vjp.forward import Rule
+from passes.vjp.grown import stack_what_grows
 from passes.vjp.listed import reason_to_stop
 from passes.vjp.quantize import QUANTIZING, mark_pairs, unmark_pairs
 from passes.vjp.steady import settle_loops
@@ -181,6 +182,8 @@ class _Differentiation:
         weights = held.defaults(wrt) if request.weights_as_inputs else {}
         _check_names([*cotangents.values(), *gradients.values()], [*inputs, *weights, *keep])
         self._simplify(function, [*of.values(), *keep.values()], wrt.values())
+        if stack_what_grows(self.module, set(wrt.values())):
+            name_sizes(self.module)
         last = return_op(function)
         of = dict(zip(of, last.arguments, strict=False))
         for what, values in (("of", of), ("wrt", wrt)):

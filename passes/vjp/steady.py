@@ -39,6 +39,32 @@ def kept_types(
 
     A size of which that is not proved is unknown, one of which the contrary is proved changes.
     """
+    found = _by_induction(block, arguments, initial, following)
+    return [replace(one, type=without_symbols(one.type)) for one in found]
+
+
+def shapes_in_each_step(
+    block: Block,
+    arguments: Sequence[BlockArgument],
+    initial: Sequence[SSAValue],
+    following: Sequence[SSAValue],
+    values: Sequence[SSAValue],
+) -> list[Shape | None]:
+    """What values of the body are like in every step: a size that may differ from step to step is None, and
+    so is a shape of unknown rank."""
+    if not values:
+        return []
+    kept = _by_induction(block, arguments, initial, following)
+    return _after(block, dict(zip(arguments, kept, strict=True)), values)
+
+
+def _by_induction(
+    block: Block,
+    arguments: Sequence[BlockArgument],
+    initial: Sequence[SSAValue],
+    following: Sequence[SSAValue],
+) -> list[Kept]:
+    """With symbols for what is not known of the initial values."""
     numbers = count(_FIRST)
     found = [
         Kept(_named(value, numbers) if has_rank(value) else argument.type)
@@ -48,7 +74,7 @@ def kept_types(
         after = _after(block, dict(zip(arguments, found, strict=True)), following)
         again = [_agreed(*row) for row in zip(found, arguments, after, strict=True)]
         if again == found:
-            return [replace(one, type=_without_symbols(one.type)) for one in found]
+            return found
         found = again
 
 
@@ -99,7 +125,7 @@ def _named(value: SSAValue, numbers: Iterator[int]) -> TensorType:
     return tensor_type(element_type_of(value), shape)
 
 
-def _without_symbols(type_: Attribute) -> Attribute:
+def without_symbols(type_: Attribute) -> Attribute:
     """The type without the symbols that stand for nothing outside."""
     if not isinstance(type_, TensorType):
         return type_

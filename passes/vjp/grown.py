@@ -1,0 +1,180 @@
+"""Loops that make a tensor longer in each step, or a sequence, as loops that give what each step adds.
+
+`ys = Concat(ys, y)` and `ys = SequenceInsert(ys, y)` carry a value whose shape changes, which no gradient can
+be handed backwards through. Where nothing else in the body reads `ys`, and `y` has one shape in all steps,
+the loop gives all `y` stacked, and what was carried is made of that behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from dialects.onnx import ops as onnx
+from dialects.onnx.control import YieldOp
+from dialects.support.shapes import Shape, element_type_of, has_rank, shape_of, tensor_type
+from passes.emit.rewriting import Emitter
+from passes.emit.type_inference import infer_types
+from passes.vjp.steady import shapes_in_each_step, without_symbols
+
+
+def stack_what_grows(module: ModuleOp, kept: Collection[SSAValue]) -> bool:
+    """Whether there was such a loop, whose results are not among the values that are `kept`."""
+    loops = [op for op in module.walk() if isinstance(op, onnx.LoopOp)]
+    changed = [_stack(op) for op in loops if set(op.results).isdisjoint(kept)]
+    if not any(changed):
+        return False
+    infer_types(module)
+    return True
+
+
+@dataclass(frozen=True)
+class _Grown:
+    """The carried value of an index: `adds` is what each step adds to it, as an op of the body does."""
+
+    index: int
+    op: onnx.ConcatOp | onnx.SequenceInsertOp
+    adds: SSAValue
+
+
+def _stack(op: onnx.LoopOp) -> bool:
+    block = op.body.block
+    last = block.last_op
+    assert isinstance(last, YieldOp)
+    found = [one for index in range(len(op.v_initial)) if (one := _grown(op, last, index)) is not None]
+    made = last.operands[1 : 1 + len(op.v_initial)]
+    shapes = shapes_in_each_step(block, block.args[2:], op.v_initial, made, [one.adds for one in found])
+    rows = [(one, shape) for one, shape in zip(found, shapes, strict=True) if _is_steady(shape)]
+    if not rows:
+        return False
+    _rewrite(op, block, last, [one for one, _ in rows], [shape for _, shape in rows if shape is not None])
+    return True
+
+
+def _is_steady(shape: Shape | None) -> bool:
+    return shape is not None and None not in shape
+
+
+def _grown(op: onnx.LoopOp, last: YieldOp, index: int) -> _Grown | None:
+    """The value if a step only adds something to its end."""
+    argument, made = op.body.block.args[2 + index], last.operands[1 + index]
+    grows = made.owner
+    if not argument.has_one_use() or not made.has_one_use() or not _reads(grows, argument):
+        return None
+    match grows:
+        case onnx.ConcatOp() if len(grows.operands) == 2 and grows.operands[0] is argument:
+            initial = op.v_initial[index]
+            return _Grown(index, grows, grows.operands[1]) if has_rank(initial) else None
+        case onnx.SequenceInsertOp() if len(grows.operands) == 2 and _is_joined(op, index):
+            return _Grown(index, grows, grows.operands[1])
+        case _:
+            return None
+
+
+def _reads(owner: Operation | Block, value: SSAValue) -> bool:
+    return isinstance(owner, Operation) and owner.parent is value.owner and value in owner.operands
+
+
+def _is_joined(op: onnx.LoopOp, index: int) -> bool:
+    """Whether a sequence has known elements before the loop, and all that is read behind it is its join."""
+    initial = op.v_initial[index].owner
+    if not isinstance(initial, onnx.SequenceEmptyOp | onnx.SequenceConstructOp):
+        return False
+    return all(isinstance(use.operation, onnx.ConcatFromSequenceOp) for use in op.results[index].uses)
+
+
+def _rewrite(
+    op: onnx.LoopOp, block: Block, last: YieldOp, grown: Sequence[_Grown], shapes: Sequence[Shape]
+) -> None:
+    states, gone = len(op.v_initial), {one.index for one in grown}
+    stays = [index for index in range(states) if index not in gone]
+    goes_on, *made = last.operands
+    kept = [made[i] for i in stays]
+    outputs = [goes_on, *kept, *made[states:], *(one.adds for one in grown)]
+    stacks = [
+        without_symbols(tensor_type(element_type_of(one.adds), (None, *shape)))
+        for one, shape in zip(grown, shapes, strict=True)
+    ]
+    others = [*(op.results[i] for i in stays), *op.results[states:]]
+    Rewriter.insert_op(YieldOp(*outputs), InsertPoint.before(last))
+    Rewriter.erase_op(last)
+    for one in grown:
+        Rewriter.erase_op(one.op)
+    for index in sorted(gone, reverse=True):
+        block.erase_arg(block.args[2 + index])
+    region = op.detach_region(op.body)
+    new = onnx.LoopOp(
+        op.M,
+        op.cond,
+        [op.v_initial[i] for i in stays],
+        body=region,
+        result_types=[*(result.type for result in others), *stacks],
+    )
+    emit = Emitter([new])
+    for old, result in zip(others, new.results, strict=False):
+        result.name_hint = old.name_hint
+        old.replace_all_uses_with(result)
+    for one, stack in zip(grown, new.results[len(others) :], strict=True):
+        _join(op, one, stack, emit)
+    for made_op in emit.ops:
+        made_op.location = op.location
+    Rewriter.insert_op(emit.ops, InsertPoint.before(op))
+    Rewriter.erase_op(op)
+
+
+def _join(op: onnx.LoopOp, one: _Grown, stack: OpResult, emit: Emitter) -> None:
+    """What was carried, of what it was before the loop and all that was added."""
+    result, initial = op.results[one.index], op.v_initial[one.index]
+    if isinstance(one.op, onnx.ConcatOp):
+        axis = one.op.axis.value.data % len(shape_of(initial))
+        sizes = emit(onnx.ShapeOp(initial))
+        joined = emit(onnx.ConcatOp([initial, _flat(stack, axis, sizes, emit)], axis=axis))
+        result.replace_all_uses_with(joined)
+        return
+    elements = list(initial.owner.operands) if isinstance(initial.owner, onnx.SequenceConstructOp) else []
+    for use in list(result.uses):
+        join = use.operation
+        assert isinstance(join, onnx.ConcatFromSequenceOp)
+        value = _joined(join, stack, elements, emit)
+        value.name_hint = join.results[0].name_hint
+        join.results[0].replace_all_uses_with(value)
+        Rewriter.erase_op(join)
+
+
+def _joined(
+    join: onnx.ConcatFromSequenceOp, stack: OpResult, elements: Sequence[SSAValue], emit: Emitter
+) -> SSAValue:
+    rank, given = len(shape_of(stack)), join.axis.value.data
+    if join.new_axis is None or not join.new_axis.value.data:
+        axis = given % (rank - 1)
+        sizes = emit(onnx.ShapeOp(stack, start=1))
+        parts = [*elements, _flat(stack, axis, sizes, emit)]
+    else:
+        axis = given % rank
+        axes = emit.ints([axis])
+        parts = [*(emit(onnx.UnsqueezeOp(part, axes)) for part in elements), _moved(stack, axis, emit)]
+    return emit(onnx.ConcatOp(parts, axis=axis)) if elements else parts[0]
+
+
+def _moved(stack: SSAValue, axis: int, emit: Emitter) -> SSAValue:
+    """With the steps along another axis than the first."""
+    if axis == 0:
+        return stack
+    perm = [*range(1, axis + 1), 0, *range(axis + 1, len(shape_of(stack)))]
+    return emit(onnx.TransposeOp(stack, perm=perm))
+
+
+def _flat(stack: SSAValue, axis: int, sizes: SSAValue, emit: Emitter) -> SSAValue:
+    """All that was added one behind the other along an axis; `sizes` has those of the other axes, which of no
+    step a runtime does not know."""
+    rank = len(shape_of(stack)) - 1
+    counts = emit(onnx.ShapeOp(stack))
+    steps, each = (emit(onnx.GatherOp(counts, emit.ints([i]), axis=0)) for i in (0, axis + 1))
+    parts = [emit(onnx.GatherOp(sizes, emit.ints([i]), axis=0)) for i in range(rank)]
+    parts[axis] = emit(onnx.MulOp(steps, each))
+    target = emit(onnx.ConcatOp(parts, axis=0))
+    return emit(onnx.ReshapeOp(_moved(stack, axis, emit), target, allowzero=1))
