@@ -1,4 +1,4 @@
-"""Numpy semantics of Attention and RotaryEmbedding."""
+"""Numpy semantics of Attention, LinearAttention, CausalConvWithState and RotaryEmbedding."""
 
 from __future__ import annotations
 
@@ -40,6 +40,42 @@ def attention(call: Call) -> list[np.ndarray]:
         y = y.swapaxes(1, 2).reshape(y.shape[0], y.shape[2], y.shape[1] * y.shape[3])
     shown = {2: biased, 3: p}.get(call.attribute("qk_matmul_output_mode", 0), scores)
     return [y, k, v, shown.astype(q.dtype)][: call.results]
+
+
+def linear_attention(call: Call) -> list[np.ndarray]:
+    """Token by token: the state forgets, learns the outer product of key and value, and is read."""
+    q, k, v = (value(call, i) for i in range(3))
+    heads, shared = call.attribute("q_num_heads"), call.attribute("kv_num_heads")
+    decay, beta = optional(call, 4), optional(call, 5)
+    q, k, v = (_by_heads(x, n) for x, n in ((q, heads), (k, shared), (v, shared)))
+    state = optional(call, 3)
+    state = np.zeros((*k.shape[:2], k.shape[3], v.shape[3])) if state is None else state
+    scale = call.attribute("scale", 0.0) or 1 / np.sqrt(q.shape[3])
+    rows: list[np.ndarray] = []
+    for t in range(q.shape[2]):
+        key, now = k[:, :, t, :, None], v[:, :, t, None]
+        if decay is not None:
+            state = state * np.exp(_by_heads(decay, shared)[:, :, t, :, None])
+        if beta is not None:
+            now = beta[:, t, :, None, None] * (now - key.swapaxes(2, 3) @ state)
+        state = state + key * now
+        read = np.repeat(state, heads // shared, 1)
+        rows.append(scale * q[:, :, t, None] @ read)
+    y = np.concatenate(rows, 2).swapaxes(1, 2)
+    return [y.reshape(*y.shape[:2], heads * v.shape[3]), state]
+
+
+def causal_conv(call: Call) -> list[np.ndarray]:
+    """Each channel with its own taps, of which the last one meets the present."""
+    x, w = value(call, 0), value(call, 1)
+    bias, past = optional(call, 2), optional(call, 3)
+    taps = w.shape[2]
+    whole = np.concatenate([np.zeros((*x.shape[:2], taps - 1)) if past is None else past, x], 2)
+    y = sum(w[:, 0, j, None] * whole[:, :, j : j + x.shape[2]] for j in range(taps))
+    y = y if bias is None else y + bias[:, None]
+    if call.attribute("activation", "none") != "none":
+        y = y * 0.5 * (1 + np.tanh(0.5 * y))
+    return [np.asarray(y), whole[:, :, whole.shape[2] - taps + 1 :]]
 
 
 def _by_heads(x: np.ndarray, heads: int) -> np.ndarray:
@@ -87,4 +123,9 @@ def rotary_embedding(call: Call) -> list[np.ndarray]:
     return [y.reshape(x.shape) if x.ndim == 3 else y.swapaxes(1, 2)]
 
 
-KERNELS: dict[str, Kernel] = {"Attention": attention, "RotaryEmbedding": rotary_embedding}
+KERNELS: dict[str, Kernel] = {
+    "Attention": attention,
+    "CausalConvWithState": causal_conv,
+    "LinearAttention": linear_attention,
+    "RotaryEmbedding": rotary_embedding,
+}

@@ -82,12 +82,7 @@ REFUSED: Mapping[str, str] = MappingProxyType(
 )
 """ONNX op -> why it has a derivative, and none here."""
 
-OWED: frozenset[str] = frozenset(
-    (
-        "CausalConvWithState",
-        "LinearAttention",
-    )
-)
+OWED: frozenset[str] = frozenset()
 """The ops for which a rule is still to be written."""
 
 

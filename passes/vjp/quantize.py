@@ -75,11 +75,11 @@ def dequantize(f: Forward, e: Operators) -> Sequence[Expr]:
     """(x - zero point) * scale; the integers of half types are numbers of f32 until they are scaled."""
     scale, zero = f.operand(1), f.operand(2)
     assert scale is not None
-    wide = _wide(scale.dtype)
-    codes = f.x.cast(wide)
+    dtype = wide(scale.dtype)
+    codes = f.x.cast(dtype)
     if zero is not None:
-        codes = codes - spread(zero, f.x, f.attributes).cast(wide)
-    return [(codes * spread(scale, f.x, f.attributes).cast(wide)).cast(f.y.dtype)]
+        codes = codes - spread(zero, f.x, f.attributes).cast(dtype)
+    return [(codes * spread(scale, f.x, f.attributes).cast(dtype)).cast(f.y.dtype)]
 
 
 def dynamic_quantize(f: Forward, e: Operators) -> Sequence[Expr]:
@@ -115,7 +115,8 @@ def spread(given: Expr, x: Expr, attributes: Mapping[str, object]) -> Expr:
     return wide.apply(onnx.SliceOp, e.ints([0]), vector(x, [size]), e.ints([axis])).assumed(x.shape)
 
 
-def _wide(dtype: Attribute) -> Attribute:
+def wide(dtype: Attribute) -> Attribute:
+    """The type in which floats are computed with: f32 for half types."""
     known = of_mlir(dtype)
     return f32 if known is None or known.name in HALVES else dtype
 
@@ -146,12 +147,12 @@ def _is_inside(made: OnnxOp, x: Expr, scale: Expr, e: Operators) -> Expr:
     attributes, zero = made.onnx_attributes(), zero_of(made)
     dtype = of_mlir(element_type_of(made.results[0]))
     assert dtype is not None
-    wide = _wide(x.dtype)
-    number = x.cast(wide) / spread(scale, x, attributes).cast(wide)
+    float_ = wide(x.dtype)
+    number = x.cast(float_) / spread(scale, x, attributes).cast(float_)
     low, high = limits_of(dtype)
     if not dtype.name.startswith("f"):
         number = number.apply(onnx.RoundOp)
-        number = number if zero is None else number + spread(e(zero), x, attributes).cast(wide)
+        number = number if zero is None else number + spread(e(zero), x, attributes).cast(float_)
     return number.clipped(low, high).equals(number)
 
 

@@ -13,6 +13,7 @@ from passes.vjp import (
     conv,
     index,
     linear,
+    linear_attention,
     losses,
     norm,
     pointwise,
@@ -52,7 +53,14 @@ RULES: Mapping[str, Rule] = MappingProxyType(
 """ONNX op -> its rule."""
 
 BODIES: Mapping[str, Body] = MappingProxyType(
-    {**attention.BODIES, **quantize.BODIES, **sampled_ops.BODIES, **sampling.BODIES, **spectra.BODIES}
+    {
+        **attention.BODIES,
+        **linear_attention.BODIES,
+        **quantize.BODIES,
+        **sampled_ops.BODIES,
+        **sampling.BODIES,
+        **spectra.BODIES,
+    }
 )
 """ONNX op without a rule of its own -> the ops that stand for it, through which the walk goes."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
@@ -17,22 +19,20 @@ def is_adjoint(
     inputs: list[np.ndarray],
     rng: np.random.Generator,
     strict: bool,
-    step: float = STEP,
-    bound: float = BOUND,
-    floats: type = np.float64,
+    run: Callable[[ModuleOp, Sequence[np.ndarray]], Sequence[np.ndarray]] = evaluate,
 ) -> tuple[ModuleOp, list[np.ndarray]]:
-    """Hold the gradient of all results by all inputs of a dtype against differences; with its cotangents."""
+    """Hold the gradient of all results by all inputs of f64 against differences; with its cotangents."""
     module.verify()
     ahead, behind, directions = [], [], []
     for array in inputs:
-        direction = rng.normal(size=array.shape).astype(floats) if array.dtype == floats else None
+        direction = rng.normal(size=array.shape) if array.dtype == np.float64 else None
         directions.append(direction)
-        ahead.append(array if direction is None else array + step * direction)
-        behind.append(array if direction is None else array - step * direction)
-    results = evaluate(module, inputs)
+        ahead.append(array if direction is None else array + STEP * direction)
+        behind.append(array if direction is None else array - STEP * direction)
+    results = run(module, inputs)
     cotangents = [rng.normal(size=result.shape).astype(result.dtype) for result in results]
-    moved = zip(cotangents, evaluate(module, ahead), evaluate(module, behind), strict=True)
-    products = [u * (a - b) / (2 * step) for u, a, b in moved]
+    moved = zip(cotangents, run(module, ahead), run(module, behind), strict=True)
+    products = [u * (a - b) / (2 * STEP) for u, a, b in moved]
     want, scale = sum(p.sum() for p in products), sum(np.abs(p).sum() for p in products)
 
     gradient = module.clone()
@@ -43,7 +43,7 @@ def is_adjoint(
     request = Request(of=names, wrt=wrt, cotangents=True, allow_unused=True)
     differentiate(gradient, request, strict_ieee=strict)
     gradient.verify()
-    found = iter(evaluate(gradient, [*inputs, *cotangents]))
+    found = iter(run(gradient, [*inputs, *cotangents]))
     got = 0.0
     for array, direction in zip(inputs, directions, strict=True):
         if direction is None:
@@ -52,7 +52,7 @@ def is_adjoint(
         assert one.shape == array.shape
         assert one.dtype == array.dtype
         got += (one * direction).sum()
-    assert abs(want - got) <= bound * (scale + 1e-3), (want, got)
+    assert abs(want - got) <= BOUND * (scale + 1e-3), (want, got)
     return gradient, cotangents
 
 

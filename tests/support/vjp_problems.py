@@ -376,7 +376,13 @@ SAMPLING = (
     P("AffineGrid", (2, 3, 4), C(2, 1, 2, 3, 2), align_corners=1),
 )
 
+CAUSAL = (
+    P("CausalConvWithState", (2, 3, 5), (3, 1, 4), (3,), (2, 3, 3), activation="silu"),
+    P("CausalConvWithState", (2, 3, 2), (3, 1, 4)),
+    P("CausalConvWithState", (2, 3, 4), (3, 1, 1), (3,), activation="swish"),
+)
 ATTENTION = (
+    *CAUSAL,
     P("SwiGLU", (2, 3), (2, 3), alpha=1.5),
     P("Attention", (2, 2, 3, 4), (2, 2, 5, 4), (2, 2, 5, 3)),
     P("Attention", (2, 3, 8), (2, 5, 4), (2, 5, 6), q_num_heads=4, kv_num_heads=2, scale=0.7, softcap=1.5),
@@ -388,6 +394,16 @@ ATTENTION = (
         qk_matmul_output_mode=3,
     ),
     P("Attention", (2, 2, 3, 4), (2, 2, 4, 4), (2, 2, 4, 4), B([[1, 0, 1], [0, 0, 0], [1, 1, 1]], bool)),
+    P("CausalConvWithState", (2, 4, 5), _W[:, :1, :, 0], (4,), (2, 4, 2)),
+    *(
+        P("LinearAttention", (2, 3, 8), (2, 3, 4), (2, 3, 6), *rest, q_num_heads=4, kv_num_heads=2, **given)
+        for rest, given in (
+            ((), {"update_rule": "linear"}),
+            (((2, 2, 2, 3), (2, 3, 4)), {"update_rule": "gated", "scale": 0.7}),
+            ((None, None, (2, 3, 1)), {"update_rule": "delta"}),
+            (((2, 2, 2, 3), (2, 3, 2), (2, 3, 2)), {}),
+        )
+    ),
     P("RotaryEmbedding", (2, 2, 3, 4), (2, 3, 2), (2, 3, 2)),
     P("RotaryEmbedding", (2, 3, 8), (5, 2), (5, 2), B([[0, 2, 1], [4, 0, 0]]), num_heads=2, interleaved=1),
     P("RotaryEmbedding", (2, 3, 12), (2, 3, 2), (2, 3, 2), num_heads=2, rotary_embedding_dim=4),
@@ -552,7 +568,7 @@ def problems() -> Iterator[Problem]:
         problem = VALUES.get(problem.op, lambda p: p)(problem)
         yield problem
         if (problem.given and problem.sizes != "static") or any(
-            problem is one for one in (*CONV, *DEFORMED, _SHAPED)
+            problem is one for one in (*CAUSAL, *CONV, *DEFORMED, _SHAPED)
         ):
             continue
         yield replace(problem, sizes="unknown")
