@@ -8,7 +8,7 @@ C3 every op has a kernel on the target for its dtypes, or is one that the runtim
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -19,6 +19,7 @@ from dialects.onnx.base import OnnxOp, opset_range
 from dialects.onnx.control import YieldOp
 from dialects.onnx.node import NodeOp
 from dialects.onnx.ops import ConstantOp
+from dialects.onnx.opsets import OLDEST
 from dialects.support.diagnostics import UnsupportedError, error_at
 from dialects.support.findings import Errors
 from dialects.support.spelling import option
@@ -55,4 +56,15 @@ def check(op: Operation, target: Target) -> None:
         )
     reason = None if isinstance(op, ConstantOp) else target.lacks_kernel(op)
     if reason and not target.leaves_to_runtime(op):
-        raise error_at(op, reason, kind=UnsupportedError)
+        raise error_at(op, reason, kind=UnsupportedError, hint=_remedy(op, target))
+
+
+def _remedy(op: OnnxOp, target: Target) -> str:
+    """Where the op has a kernel: at an older opset of the same target, or else on onnxruntime's CPU."""
+    older = range(target.opset - 1, max(OLDEST, opset_range(op)[0]) - 1, -1)
+    for opset in older:
+        if replace(target, opset=opset).lacks_kernel(op) is None:
+            return f"{option('opset', opset)} has one"
+    if target.name == "portable" and replace(target, name="cpu").lacks_kernel(op) is None:
+        return f"{option('target', 'cpu')} writes it, for onnxruntime alone"
+    return ""

@@ -10,6 +10,7 @@ from importlib.resources import files
 import numpy as np
 import pytest
 from click import Choice
+from onnx import TensorProto, helper
 from support.generate import CANONICAL, KINDS, seeded
 from support.pipeline import Expected, apply, lowered
 from support.problems import Problem
@@ -228,3 +229,16 @@ def test_portable_models_run_on_the_cpu_provider():
     assert [ep_of(target) for target in TARGETS] == ["cpu", "cuda", "cpu"]
     compiled = gradc.compile(graph(), target="portable")
     assert "target=portable" in compiled.options.pipeline
+
+
+def test_what_is_not_portable_names_the_target_that_has_it():
+    """The gradient of a Gather at places that only run time knows adds up with ScatterND."""
+    nodes = [helper.make_node("Gather", ["x", "places"], ["y"])]
+    inputs = [
+        helper.make_tensor_value_info("x", TensorProto.FLOAT, [5, 3]),
+        helper.make_tensor_value_info("places", TensorProto.INT64, [4]),
+    ]
+    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, [4, 3])]
+    model = helper.make_model(helper.make_graph(nodes, "g", inputs, outputs), ir_version=8)
+    with pytest.raises(UnsupportedError, match="target=cpu writes it, for onnxruntime"):
+        gradc.grad(model, wrt="x", reduce="sum", target="portable")
