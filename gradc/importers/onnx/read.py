@@ -14,11 +14,13 @@ from xdsl.dialects.builtin import (
     ModuleOp,
     NoneType,
     StringAttr,
+    UnknownLoc,
 )
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from dialects.onnx import ops
+from dialects.onnx.attributes import python_values
 from dialects.onnx.control import YieldOp
 from dialects.onnx.node import NodeOp
 from dialects.onnx.result_types import ranks_of, result_types
@@ -41,6 +43,8 @@ from gradc.importers.onnx.upgrade import check_form, has_newer_form, upgrade
 from gradc.importers.onnx.weights import dense_of_sparse
 from gradc.model.foreign import TensorData
 from passes.foreign.table import replaced
+from passes.vjp import preview
+from passes.vjp.flows import is_float
 
 STANDARD = ("", "ai.onnx")
 ML = "ai.onnx.ml"
@@ -251,6 +255,8 @@ class _Reader:
     def _opaque(
         self, scope: Scope, node: NodeProto, operands: Sequence[SSAValue | None], form: Form
     ) -> Sequence[SSAValue | None]:
+        if f"{form.domain}.{node.op_type}" == preview.TITLE:
+            return self._gradient(scope, node, operands, form)
         regions = {name: self._region(scope, node, graph, None) for name, graph in form.graphs.items()}
         types = [(_or_unknown(t) if n else NoneType()) for n, t in zip(node.output, form.told, strict=True)]
         op = NodeOp(form.domain, node.op_type, operands, types, form.attributes, regions, form.version)
@@ -267,6 +273,38 @@ class _Reader:
         for one in (*new, *kept):
             _placed(scope, one, form.place)
         return [own if value is None else value for value, own in zip(values, op.results, strict=True)]
+
+    def _gradient(
+        self, scope: Scope, node: NodeProto, operands: Sequence[SSAValue | None], form: Form
+    ) -> Sequence[SSAValue | None]:
+        """The derivatives that a Gradient asks for, in its place."""
+        asked: Any = python_values(form.attributes)
+        if scope.parent is not None:
+            raise violation("a Gradient", given="within a nested graph", expected="in that of the model")
+        names = [asked.get(key, []) for key in ("xs", "zs")]
+        flat = [name for each in names for name in (each if isinstance(each, list) else [each])]
+        if not all(isinstance(name, str) for name in (*flat, asked.get("y", ""))):
+            raise violation("xs, zs and y of a Gradient", expected="names")
+        xs, zs = ([_required(scope, name) for name in each] for each in names)
+        given = [value for value in operands if value is not None]
+        if not xs or "y" not in asked or len(given) != len(xs) + len(zs):
+            expected = "xs, y, and an input for each of xs and zs"
+            raise violation(
+                "a Gradient",
+                given=f"{len(given)} inputs for {len(xs)} xs and {len(zs)} zs",
+                expected=expected,
+            )
+        y = _required(scope, asked["y"])
+        for name, value in (*zip(names[0], xs, strict=True), (asked["y"], y)):
+            if not is_float(value):
+                raise violation(name, given=value.type, expected="a tensor of floats of known rank")
+        new, values = preview.expanded(list(scope.block.ops), [*xs, *zs], given, len(xs), y)
+        for op in new:
+            if op.parent is None:
+                scope.block.add_op(op)
+            if isinstance(op.location, UnknownLoc):
+                op.location = form.place
+        return values
 
     def _typed(
         self, scope: Scope, node: NodeProto, operands: list[SSAValue | None], form: Form
