@@ -6,8 +6,7 @@ import contextlib
 import functools
 import io
 import os
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -16,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 
 from dialects.onnx.opsets import OLDEST as OLDEST_OPSET
-from dialects.support import dtypes
 from dialects.support.diagnostics import (
     Diagnostic,
     GradcError,
@@ -32,7 +30,9 @@ from gradc.files import writing
 from gradc.graph.tensors import TensorInfo, checked_inputs
 from gradc.model import saving
 from gradc.model.parts import ModelParts, parts_of
-from gradc.model.tensors import dtype_of_runtime, input_infos, onnx_number, output_infos, weight
+from gradc.model.tensors import input_infos, output_infos, weight
+from gradc.runtime.refusals import one_line, refusals
+from gradc.runtime.values import info_of, on_cpu, ort_value, to_numpy
 from passes import kernels
 from passes.kernels.target import DEFAULT_OPSET, check_threads
 
@@ -146,9 +146,9 @@ class Session:
         self._weights: dict[str, Any] = {}
         self._session = _load(runtime, model, _options(runtime, threads), provider, self._weights)
         _check_provider(self._session, provider)
-        self.inputs = tuple(map(_info, self._session.get_inputs()))
-        self.outputs = tuple(map(_info, self._session.get_outputs()))
-        self.optional = tuple(map(_info, self._session.get_overridable_initializers()))
+        self.inputs = tuple(map(info_of, self._session.get_inputs()))
+        self.outputs = tuple(map(info_of, self._session.get_outputs()))
+        self.optional = tuple(map(info_of, self._session.get_overridable_initializers()))
         self._sizes = sizes or _carried_sizes(self._session)
 
     @property
@@ -173,12 +173,12 @@ class Session:
         edge = (*self.inputs, *self.outputs)
         if not all(info.is_tensor and info.dtype != "string" for info in edge):
             return self._run_containers(arrays, names)
-        feeds = {i.name: _ort_value(self._runtime, i, arrays[i.name]) for i in self._fed(inputs)}
+        feeds = {i.name: ort_value(self._runtime, i, arrays[i.name]) for i in self._fed(inputs)}
         try:
             values = self._session.run_with_ort_values(names, feeds)
         except Exception as error:
-            raise violation(f"onnxruntime cannot run the model: {_one_line(error)}") from error
-        return {i.name: _to_numpy(i, v) for i, v in zip(self.outputs, values, strict=True)}
+            raise violation(f"onnxruntime cannot run the model: {one_line(error)}") from error
+        return {i.name: to_numpy(i, v) for i, v in zip(self.outputs, values, strict=True)}
 
     def _run_containers(self, inputs: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
         """With strings among the inputs or outputs, or what is no tensor: sequences are lists, a map is a
@@ -186,7 +186,7 @@ class Session:
         try:
             values = self._session.run(names, inputs)
         except Exception as error:
-            raise violation(f"onnxruntime cannot run the model: {_one_line(error)}") from error
+            raise violation(f"onnxruntime cannot run the model: {one_line(error)}") from error
         return dict(zip(names, values, strict=True))
 
     def _checked(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -207,14 +207,14 @@ class Session:
         device = "cuda" if self.providers[0] == _PROVIDERS["cuda"] else "cpu"
         binding = self._session.io_binding()
         for info in self._fed(inputs):
-            binding.bind_ortvalue_input(info.name, _ort_value(self._runtime, info, arrays[info.name], device))
+            binding.bind_ortvalue_input(info.name, ort_value(self._runtime, info, arrays[info.name], device))
         for info in self.outputs:
             binding.bind_output(info.name, device)
         bound = Bound(self._session, binding, self.outputs)
         try:
             bound()
         except Exception as error:
-            raise violation(f"onnxruntime cannot run the model: {_one_line(error)}") from error
+            raise violation(f"onnxruntime cannot run the model: {one_line(error)}") from error
         for info, value in zip(self.outputs, binding.get_outputs(), strict=True):
             binding.bind_ortvalue_output(info.name, value)
         return bound
@@ -260,11 +260,7 @@ class Bound:
         """Copies of the outputs of the last run, by name."""
         values = self._binding.get_outputs()
         pairs = zip(self._outputs, values, strict=True)
-        return {info.name: _to_numpy(info, _on_cpu(value)).copy() for info, value in pairs}
-
-
-def _on_cpu(value: Any) -> Any:
-    return value if value.device_name().lower() == "cpu" else type(value).ortvalue_from_numpy(value.numpy())
+        return {info.name: to_numpy(info, on_cpu(value)).copy() for info, value in pairs}
 
 
 _PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
@@ -341,9 +337,9 @@ def _load(
         from gradc.model.foreign import checked_path  # imports onnx
 
         path = checked_path(model)
-        with _refusals(f"onnxruntime cannot load {os.fspath(model)}", GradcError):
+        with refusals(f"onnxruntime cannot load {os.fspath(model)}", GradcError):
             return make(_source_of(path))
-    with _refusals("onnxruntime cannot load the model", None):
+    with refusals("onnxruntime cannot load the model", None):
         return make(_serialised(runtime, model, options, kept))
 
 
@@ -369,7 +365,7 @@ def _serialised(runtime: Any, model: ModelProto | ModelParts, options: Any, kept
     for tensor in large:
         content = model.weights[tensor.name]
         saving.point(tensor, "memory", 0, len(content))
-        kept[tensor.name] = _ort_value(runtime, *weight(tensor, content))
+        kept[tensor.name] = ort_value(runtime, *weight(tensor, content))
     options.add_external_initializers(list(kept), list(kept.values()))
     return slim.SerializeToString()
 
@@ -405,90 +401,6 @@ def _check_provider(session: Any, provider: str) -> None:
         hint = 'its CUDA and cuDNN libraries: pip install "onnxruntime-gpu[cuda,cudnn]"'
         text = f"{provider} did not start; it needs an NVIDIA GPU with its driver, and {hint}"
         raise UnsupportedError(Diagnostic("error", text))
-
-
-@contextlib.contextmanager
-def _refusals(what: str, kind: type[GradcError] | None) -> Iterator[None]:
-    """onnxruntime's errors as ours: a missing kernel is UnsupportedError, the rest is `kind`.
-
-    A model that we built and that does not load is our own fault: with kind None it stays as is.
-    """
-    try:
-        yield
-    except GradcError:
-        raise
-    except Exception as error:
-        if type(error).__name__ == "NotImplemented":
-            kind = UnsupportedError
-        if kind is None:
-            raise
-        raise kind(Diagnostic("error", f"{what}: {_one_line(error)}")) from error
-
-
-def _one_line(error: Exception) -> str:
-    """The message without onnxruntime's error code and the place in its sources."""
-    text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", str(error))
-    return " ".join(re.sub(r"/\S*onnxruntime\S*:\d+ .*?\) ", "", text).split())
-
-
-def _info(arg: Any) -> TensorInfo:
-    shape = tuple(dim if isinstance(dim, int) else (dim or None) for dim in arg.shape)
-    return TensorInfo(arg.name, dtype_of_runtime(arg.type), shape)
-
-
-def _ort_value(runtime: Any, info: TensorInfo, array: np.ndarray, device: str = "cpu") -> Any:
-    """An OrtValue over the array's own buffer, which it keeps alive; a copy on another device."""
-    data = np.asarray(array, order="C")
-    if info.dtype in _HALF_BYTES:
-        return _packed(runtime, info, data)
-    if info.dtype not in _AS_INTEGERS:
-        return runtime.OrtValue.ortvalue_from_numpy(data, device)
-    number = onnx_number(info.dtype)
-    return runtime.OrtValue.ortvalue_from_numpy_with_onnx_type(data.view(_AS_INTEGERS[info.dtype]), number)
-
-
-_AS_INTEGERS = {"bf16": np.uint16, "f8_e4m3": np.uint8, "f8_e5m2": np.uint8}
-"""Types that numpy itself has not, and the integers of their bits."""
-
-_HALF_BYTES = ("s4", "u4")
-
-
-def _packed(runtime: Any, info: TensorInfo, data: np.ndarray) -> Any:
-    """Two elements a byte, the first one in the low bits."""
-    value = runtime.OrtValue.ortvalue_from_shape_and_type(data.shape, onnx_number(info.dtype))
-    bits = data.astype(np.int8).view(np.uint8).ravel() & 15
-    even = np.pad(bits, (0, bits.size % 2))
-    if even.size:
-        np.asarray(_Buffer(value, even.size // 2))[:] = even[::2] | even[1::2] << 4
-    return value
-
-
-class _Buffer:
-    """An OrtValue's memory by numpy's array interface; the arrays over it keep it alive.
-
-    The runtime's own `.numpy()` knows no bfloat16, so all types are read as bytes.
-    """
-
-    def __init__(self, value: Any, nbytes: int):
-        self.value = value
-        self.__array_interface__ = {
-            "version": 3,
-            "shape": (nbytes,),
-            "typestr": "|u1",
-            "data": (value.data_ptr(), False),
-        }
-
-
-def _to_numpy(info: TensorInfo, value: Any) -> np.ndarray:
-    dtype = dtypes.by_name(info.dtype)
-    if dtype is None or dtype.numpy.hasobject:  # strings
-        return value.numpy()
-    assert value.device_name().lower() == "cpu", value.device_name()
-    shape = value.shape()
-    nbytes = int(np.prod(shape)) * dtype.numpy.itemsize
-    if nbytes == 0:
-        return np.empty(shape, dtype.numpy)
-    return np.asarray(_Buffer(value, nbytes)).view(dtype.numpy).reshape(shape)
 
 
 def _unused(name: str, taken: Mapping[str, str]) -> str:

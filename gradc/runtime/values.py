@@ -1,0 +1,75 @@
+"""Arrays as values of onnxruntime, and back: dtypes that numpy lacks go as the integers of their bits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dialects.support import dtypes
+from gradc.graph.tensors import TensorInfo
+from gradc.model.tensors import dtype_of_runtime, onnx_number
+
+
+def info_of(arg: Any) -> TensorInfo:
+    shape = tuple(dim if isinstance(dim, int) else (dim or None) for dim in arg.shape)
+    return TensorInfo(arg.name, dtype_of_runtime(arg.type), shape)
+
+
+def ort_value(runtime: Any, info: TensorInfo, array: np.ndarray, device: str = "cpu") -> Any:
+    """An OrtValue over the array's own buffer, which it keeps alive; a copy on another device."""
+    data = np.asarray(array, order="C")
+    if info.dtype in _HALF_BYTES:
+        return _packed(runtime, info, data)
+    if info.dtype not in _AS_INTEGERS:
+        return runtime.OrtValue.ortvalue_from_numpy(data, device)
+    number = onnx_number(info.dtype)
+    return runtime.OrtValue.ortvalue_from_numpy_with_onnx_type(data.view(_AS_INTEGERS[info.dtype]), number)
+
+
+_AS_INTEGERS = {"bf16": np.uint16, "f8_e4m3": np.uint8, "f8_e5m2": np.uint8}
+"""Types that numpy itself has not, and the integers of their bits."""
+
+_HALF_BYTES = ("s4", "u4")
+
+
+def _packed(runtime: Any, info: TensorInfo, data: np.ndarray) -> Any:
+    """Two elements a byte, the first one in the low bits."""
+    value = runtime.OrtValue.ortvalue_from_shape_and_type(data.shape, onnx_number(info.dtype))
+    bits = data.astype(np.int8).view(np.uint8).ravel() & 15
+    even = np.pad(bits, (0, bits.size % 2))
+    if even.size:
+        np.asarray(_Buffer(value, even.size // 2))[:] = even[::2] | even[1::2] << 4
+    return value
+
+
+class _Buffer:
+    """An OrtValue's memory by numpy's array interface; the arrays over it keep it alive.
+
+    The runtime's own `.numpy()` knows no bfloat16, so all types are read as bytes.
+    """
+
+    def __init__(self, value: Any, nbytes: int):
+        self.value = value
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": (nbytes,),
+            "typestr": "|u1",
+            "data": (value.data_ptr(), False),
+        }
+
+
+def to_numpy(info: TensorInfo, value: Any) -> np.ndarray:
+    dtype = dtypes.by_name(info.dtype)
+    if dtype is None or dtype.numpy.hasobject:  # strings
+        return value.numpy()
+    assert value.device_name().lower() == "cpu", value.device_name()
+    shape = value.shape()
+    nbytes = int(np.prod(shape)) * dtype.numpy.itemsize
+    if nbytes == 0:
+        return np.empty(shape, dtype.numpy)
+    return np.asarray(_Buffer(value, nbytes)).view(dtype.numpy).reshape(shape)
+
+
+def on_cpu(value: Any) -> Any:
+    return value if value.device_name().lower() == "cpu" else type(value).ortvalue_from_numpy(value.numpy())
