@@ -19,28 +19,23 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from dialects.onnx import ops
 from dialects.onnx.attributes import python_values
 from dialects.onnx.control import YieldOp
 from dialects.onnx.node import NodeOp
-from dialects.onnx.result_types import ranks_of, result_types
-from dialects.onnx.signatures import SIGNATURES
-from dialects.onnx.told import tell
 from dialects.onnx.types import UnknownType
 from dialects.support import entry, limits
 from dialects.support.attributes import int_attribute
-from dialects.support.diagnostics import GradcError, location, nearest, violation
+from dialects.support.diagnostics import GradcError, location, violation
 from dialects.support.findings import Errors
 from gradc.importers.onnx import control
-from gradc.importers.onnx.attributes import attributes_of, fitted, graphs_of, values_of
-from gradc.importers.onnx.constants import constant_value
+from gradc.importers.onnx.attributes import attributes_of, graphs_of, values_of
 from gradc.importers.onnx.order import ordered, title
 from gradc.importers.onnx.places import at
-from gradc.importers.onnx.scope import Scope, Versions, constant_op
+from gradc.importers.onnx.scope import Scope, Versions
 from gradc.importers.onnx.source import Source
+from gradc.importers.onnx.standard import check_counts, constant, is_of_dialect, schema_of, standard_op
 from gradc.importers.onnx.types import check_text, type_of
-from gradc.importers.onnx.upgrade import check_form, has_newer_form, upgrade
-from gradc.importers.onnx.weights import dense_of_sparse
+from gradc.importers.onnx.upgrade import check_form, upgrade
 from gradc.model.foreign import TensorData
 from passes.foreign.table import replaced
 from passes.vjp import preview
@@ -240,10 +235,10 @@ class _Reader:
         place = location(scope.prefix + (node.name or next(iter(node.output), "")))
         told = [scope.told(name) for name in node.output]
         if not domain and node.op_type == "Constant":
-            return _placed(scope, _constant(protos, scope.data), place).results
+            return _placed(scope, constant(protos, scope.data), place).results
         form = Form(domain, version, values_of(protos, scope.data), graphs_of(protos), told, place)
         unknown = any(value is not None and isinstance(value.type, UnknownType) for value in operands)
-        if domain or unknown or not _is_of_dialect(node.op_type, version):
+        if domain or unknown or not is_of_dialect(node.op_type, version):
             return self._opaque(scope, node, operands, form)
         try:
             return self._typed(scope, node, operands, form)
@@ -310,10 +305,10 @@ class _Reader:
         self, scope: Scope, node: NodeProto, operands: list[SSAValue | None], form: Form
     ) -> Sequence[SSAValue | None]:
         """The node as an op of the dialect, which knows what its results are."""
-        schema = _schema(node.op_type, form.version)
+        schema = schema_of(node.op_type, form.version)
         since = schema.since_version
         check_form(node.op_type, since)
-        _check_counts(node, schema)
+        check_counts(node, schema)
         arguments = control.argument_types(node.op_type, operands, form.attributes, form.graphs)
         regions = {n: self._region(scope, node, g, arguments.get(n)) for n, g in form.graphs.items()}
         source = Source(
@@ -327,7 +322,7 @@ class _Reader:
             form.place,
         )
         upgrade(source)
-        return source.replaced or _placed(scope, _standard(source), form.place).results
+        return source.replaced or _placed(scope, standard_op(source), form.place).results
 
     def _region(
         self, scope: Scope, node: NodeProto, graph: GraphProto, types: Sequence[Attribute] | None
@@ -359,101 +354,3 @@ def _placed(scope: Scope, op: Operation, place: Any) -> Operation:
 
 def _or_unknown(type_: Attribute | None) -> Attribute:
     return UnknownType() if type_ is None else type_
-
-
-def _is_of_dialect(op_type: str, version: int) -> bool:
-    """Whether the dialect has the op; one of an opset that is younger than it may have another form."""
-    if version > onnx.defs.onnx_opset_version():
-        return False
-    return op_type in SIGNATURES or op_type in ("Upsample", "Scatter")
-
-
-_WRITTEN_EARLY = {"LayerNormalization": 17}
-"""Ops that onnxruntime's optimiser writes into models of older opsets, too, and the first that has them."""
-
-
-def _schema(op_type: str, version: int) -> onnx.defs.OpSchema:
-    version = max(version, _WRITTEN_EARLY.get(op_type, 0))
-    try:
-        schema = onnx.defs.get_schema(op_type, max_inclusive_version=version)
-    except onnx.defs.SchemaError:
-        hint = nearest(op_type, SIGNATURES)
-        raise violation(f"{op_type} is no op of opset {version}", hint=hint) from None
-    if schema.deprecated and not has_newer_form(op_type, schema.since_version):
-        raise violation(f"{op_type} is no op of opset {version}: it left in {schema.since_version}")
-    return schema
-
-
-def _check_counts(node: NodeProto, schema: onnx.defs.OpSchema) -> None:
-    """An older form may have fewer inputs and outputs than the newest."""
-    sides = ("inputs", node.input, schema.max_input), ("outputs", node.output, schema.max_output)
-    for side, names, most in sides:
-        given = max((index for index, name in enumerate(names, 1) if name), default=0)
-        if given > most:
-            raise violation(f"{side} of {node.op_type}", given=given, expected=f"at most {most}")
-
-
-def _constant(protos: Mapping[str, AttributeProto], data: TensorData) -> Operation:
-    if len(protos) != 1:
-        raise violation("attributes of Constant", given=len(protos), expected=1)
-    if "sparse_value" in protos:
-        return constant_op(dense_of_sparse(protos["sparse_value"].sparse_tensor, data))
-    ((name, value),) = values_of(protos, data).items()
-    return constant_op(constant_value(name, value))
-
-
-def _standard(node: Source) -> Operation:
-    """The op of a node in its newest form."""
-    cls = ops.op_class(node.op_type)
-    signature = cls.SIGNATURE
-    attributes = fitted(node.op_type, node.attributes, signature)
-    wanted = [a.name for a in signature.attributes if a.kind == "GRAPH"]
-    if sorted(wanted) != sorted(node.regions):
-        raise violation(f"graphs of {node.op_type}", given=sorted(node.regions), expected=sorted(wanted))
-    operands = _by_port(node, cls)
-    ports = signature.results
-    variadic = bool(ports) and ports[-1].option.startswith("*")
-    count = len(node.told) if variadic else len(ports)
-    if len(node.told) > count:
-        raise violation(f"outputs of {node.op_type}", given=len(node.told), expected=f"at most {count}")
-    told = [*node.told, *[None] * (count - len(node.told))]
-    if node.regions:
-        told = control.results(node, told)
-    ranks = ranks_of([type_ for type_ in told if type_ is not None]) if None not in told else ()
-    named = {
-        port.name: (tuple(v) if isinstance(v, list) else v) or None
-        for port, v in zip(signature.operands, operands, strict=True)
-    }
-    inferred = result_types(cls, named, attributes, count, ranks)
-    types = [_known_or_told(*pair) for pair in zip(inferred, told, strict=True)]
-    given: dict[str, Any] = {**attributes, **node.regions}
-    op = cls(*operands, result_types=types, **given)
-    tell(op, told)
-    return op
-
-
-def _known_or_told(inferred: Attribute | None, told: Attribute | None) -> Attribute:
-    return _or_unknown(told) if inferred is None else inferred
-
-
-def _by_port(node: Source, cls: type[Any]) -> list[Any]:
-    ports, given = cls.SIGNATURE.operands, list(node.operands)
-    found: list[Any] = []
-    for port in ports:
-        if port.option.startswith("*"):
-            if None in given:
-                raise violation(
-                    f"inputs of {node.op_type}", given="one that is left out", expected="all of them"
-                )
-            found.append(given)
-            given = []
-            continue
-        value = given.pop(0) if given else None
-        if value is None and port.option != "?":
-            raise violation(f"input {port.name} of {node.op_type} is missing")
-        found.append(value)
-    if given:
-        raise violation(
-            f"inputs of {node.op_type}", given=len(node.operands), expected=f"at most {len(ports)}"
-        )
-    return found

@@ -1,0 +1,123 @@
+"""Nodes of ONNX's standard domain as ops of the dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import onnx
+from onnx import AttributeProto, NodeProto
+from xdsl.ir import Attribute, Operation
+
+from dialects.onnx import ops
+from dialects.onnx.result_types import ranks_of, result_types
+from dialects.onnx.signatures import SIGNATURES
+from dialects.onnx.told import tell
+from dialects.onnx.types import UnknownType
+from dialects.support.diagnostics import nearest, violation
+from gradc.importers.onnx import control
+from gradc.importers.onnx.attributes import fitted, values_of
+from gradc.importers.onnx.constants import constant_value
+from gradc.importers.onnx.scope import constant_op
+from gradc.importers.onnx.source import Source
+from gradc.importers.onnx.upgrade import has_newer_form
+from gradc.importers.onnx.weights import dense_of_sparse
+from gradc.model.foreign import TensorData
+
+
+def is_of_dialect(op_type: str, version: int) -> bool:
+    """Whether the dialect has the op; one of an opset that is younger than it may have another form."""
+    if version > onnx.defs.onnx_opset_version():
+        return False
+    return op_type in SIGNATURES or op_type in ("Upsample", "Scatter")
+
+
+_WRITTEN_EARLY = {"LayerNormalization": 17}
+"""Ops that onnxruntime's optimiser writes into models of older opsets, too, and the first that has them."""
+
+
+def schema_of(op_type: str, version: int) -> onnx.defs.OpSchema:
+    version = max(version, _WRITTEN_EARLY.get(op_type, 0))
+    try:
+        schema = onnx.defs.get_schema(op_type, max_inclusive_version=version)
+    except onnx.defs.SchemaError:
+        hint = nearest(op_type, SIGNATURES)
+        raise violation(f"{op_type} is no op of opset {version}", hint=hint) from None
+    if schema.deprecated and not has_newer_form(op_type, schema.since_version):
+        raise violation(f"{op_type} is no op of opset {version}: it left in {schema.since_version}")
+    return schema
+
+
+def check_counts(node: NodeProto, schema: onnx.defs.OpSchema) -> None:
+    """An older form may have fewer inputs and outputs than the newest."""
+    sides = ("inputs", node.input, schema.max_input), ("outputs", node.output, schema.max_output)
+    for side, names, most in sides:
+        given = max((index for index, name in enumerate(names, 1) if name), default=0)
+        if given > most:
+            raise violation(f"{side} of {node.op_type}", given=given, expected=f"at most {most}")
+
+
+def constant(protos: Mapping[str, AttributeProto], data: TensorData) -> Operation:
+    if len(protos) != 1:
+        raise violation("attributes of Constant", given=len(protos), expected=1)
+    if "sparse_value" in protos:
+        return constant_op(dense_of_sparse(protos["sparse_value"].sparse_tensor, data))
+    ((name, value),) = values_of(protos, data).items()
+    return constant_op(constant_value(name, value))
+
+
+def standard_op(node: Source) -> Operation:
+    """The op of a node in its newest form."""
+    cls = ops.op_class(node.op_type)
+    signature = cls.SIGNATURE
+    attributes = fitted(node.op_type, node.attributes, signature)
+    wanted = [a.name for a in signature.attributes if a.kind == "GRAPH"]
+    if sorted(wanted) != sorted(node.regions):
+        raise violation(f"graphs of {node.op_type}", given=sorted(node.regions), expected=sorted(wanted))
+    operands = _by_port(node, cls)
+    ports = signature.results
+    variadic = bool(ports) and ports[-1].option.startswith("*")
+    count = len(node.told) if variadic else len(ports)
+    if len(node.told) > count:
+        raise violation(f"outputs of {node.op_type}", given=len(node.told), expected=f"at most {count}")
+    told = [*node.told, *[None] * (count - len(node.told))]
+    if node.regions:
+        told = control.results(node, told)
+    ranks = ranks_of([type_ for type_ in told if type_ is not None]) if None not in told else ()
+    named = {
+        port.name: (tuple(v) if isinstance(v, list) else v) or None
+        for port, v in zip(signature.operands, operands, strict=True)
+    }
+    inferred = result_types(cls, named, attributes, count, ranks)
+    types = [_known_or_told(*pair) for pair in zip(inferred, told, strict=True)]
+    given: dict[str, Any] = {**attributes, **node.regions}
+    op = cls(*operands, result_types=types, **given)
+    tell(op, told)
+    return op
+
+
+def _known_or_told(inferred: Attribute | None, told: Attribute | None) -> Attribute:
+    return (told or UnknownType()) if inferred is None else inferred
+
+
+def _by_port(node: Source, cls: type[Any]) -> list[Any]:
+    ports, given = cls.SIGNATURE.operands, list(node.operands)
+    found: list[Any] = []
+    for port in ports:
+        if port.option.startswith("*"):
+            if None in given:
+                raise violation(
+                    f"inputs of {node.op_type}", given="one that is left out", expected="all of them"
+                )
+            found.append(given)
+            given = []
+            continue
+        value = given.pop(0) if given else None
+        if value is None and port.option != "?":
+            raise violation(f"input {port.name} of {node.op_type} is missing")
+        found.append(value)
+    if given:
+        raise violation(
+            f"inputs of {node.op_type}", given=len(node.operands), expected=f"at most {len(ports)}"
+        )
+    return found
