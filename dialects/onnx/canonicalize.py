@@ -17,6 +17,7 @@ from xdsl.rewriter import InsertPoint
 from dialects.onnx import ops
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.call import Call, axes_of
+from dialects.onnx.canonicalize_recurrent import StepsFirst
 from dialects.onnx.dims import TO_THE_END, ints, slice_bounds
 from dialects.onnx.infer import infer
 from dialects.onnx.values import constant_of
@@ -384,9 +385,12 @@ _PAIRS: dict[str, RewritePattern] = {
     "onnx.Cast": CastBack(),
     "onnx.Concat": ConcatOfConcat(),
     "onnx.Div": OfExpanded(),
+    "onnx.GRU": StepsFirst(),
     "onnx.Gather": GatherOfGather(),
     "onnx.If": KnownBranch(),
+    "onnx.LSTM": StepsFirst(),
     "onnx.Mul": OfExpanded(),
+    "onnx.RNN": StepsFirst(),
     "onnx.Reshape": ReshapeOnce(),
     "onnx.Shape": ShapeOfMoved(),
     "onnx.Squeeze": SqueezeOfUnsqueeze(),

@@ -17,7 +17,7 @@ from xdsl.rewriter import Rewriter
 
 from dialects.onnx.base import OnnxConstant, OnnxOp
 from dialects.onnx.node import NodeOp
-from dialects.onnx.ops import ConstantOp
+from dialects.onnx.ops import ConstantOp, GRUOp, LSTMOp
 from dialects.support import entry, shapes
 from dialects.support.constants import constant_value
 from dialects.support.diagnostics import GradcError, error_at, kind_of
@@ -31,6 +31,15 @@ from gradc.graph.tensors import TensorInfo, check_names, checked_inputs, tensor_
 
 MOST_CHECKED = 2**10
 """Sets of sizes that are kept before all are dropped."""
+
+
+_ABORTING = (GRUOp, LSTMOp)
+"""Ops at which onnxruntime ends the process (`terminate`) if X has no elements, where others do nothing."""
+
+
+def _aborts(op: GRUOp | LSTMOp, shape: Shape) -> bool:
+    steps, batch = shape[:2] if not op.onnx_attributes().get("layout", 0) else (shape[1], shape[0])
+    return batch == 0 or (isinstance(op, GRUOp) and steps == 0)
 
 
 class RunTimeSizes:
@@ -49,6 +58,7 @@ class RunTimeSizes:
         self._sizes = [name for name, value in checked.items() if _may_be_sizes(value)]
         self._infos = [tensor_info(name, value) for name, value in arguments.items()]
         self._checked: set[object] = set()
+        self._may_abort = any(isinstance(op, _ABORTING) for op in source.walk())
 
     @property
     def are_open(self) -> bool:
@@ -65,7 +75,10 @@ class RunTimeSizes:
         """
         check_names(infos, inputs)
         known = [info for info in self._infos if info.name in inputs]
-        self.check(checked_inputs(known, {info.name: inputs[info.name] for info in known}))
+        arrays = checked_inputs(known, {info.name: inputs[info.name] for info in known})
+        self.check(arrays)
+        if self._may_abort and not all(np.size(array) for array in arrays.values()):
+            self._check_aborting(arrays)
         return checked_inputs(infos, inputs)
 
     def check(self, arrays: Mapping[str, np.ndarray]) -> None:
@@ -79,6 +92,18 @@ class RunTimeSizes:
         if len(self._checked) >= MOST_CHECKED:
             self._checked.clear()
         self._checked.add(key)
+
+    def _check_aborting(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Raise for ops at which onnxruntime ends the process, as it does at some of no element."""
+        with using(self._limits):
+            try:
+                module = specialised(self.source, {name: np.shape(a) for name, a in arrays.items()}, {})
+            except GradcError:  # the runtime's to say: a model that was imported is held against nothing
+                return
+        for op in module.walk():
+            if isinstance(op, _ABORTING) and shapes.has_rank(op.X) and _aborts(op, shape_of(op.X)):
+                what = "onnxruntime cannot run this op on an empty batch, nor a GRU without steps: shape of X"
+                raise error_at(op, what, given=shapes.show(shape_of(op.X)), expected="no 0")
 
     def _check(self, given: Mapping[str, tuple[int, ...]], sizes: Mapping[str, np.ndarray]) -> None:
         with using(self._limits):

@@ -70,3 +70,54 @@ def test_the_gradient_runs(op: str, dtype: str, both: bool, attributes: dict[str
         for name in wrt:
             exact = want[f"grad_{name}"].astype(np.float64)
             assert np.abs(got[f"grad_{name}"] - exact).max() <= bound * max(1, np.abs(exact).max()), name
+
+
+def by_batch_of(op: str, outputs: list[str]):
+    """In layout 1, of a batch that has a name."""
+    rows, rng = GATES[op] * HIDDEN, np.random.default_rng(0)
+    states = {"h": ["N", 2, HIDDEN], **({"c": ["N", 2, HIDDEN]} if op == "LSTM" else {})}
+    inputs = {"x": ["N", 4, FEATURES], **states}
+    weights = {"w": rng.normal(size=(2, rows, FEATURES)), "r": rng.normal(size=(2, rows, HIDDEN))}
+    node = helper.make_node(
+        op, ["x", "w", "r", "", "", *states], outputs, hidden_size=HIDDEN, direction="bidirectional", layout=1
+    )
+    infos = [helper.make_tensor_value_info(n, TensorProto.FLOAT, shape) for n, shape in inputs.items()]
+    results = [helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in outputs if n]
+    tensors = [numpy_helper.from_array(array.astype(np.float32), name) for name, array in weights.items()]
+    graph = helper.make_graph([node], "g", infos, results, tensors)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+@pytest.mark.parametrize("outputs", [["y", "last"], ["y"], ["", "last"]])
+@pytest.mark.parametrize("op", sorted(GATES))
+def test_the_batch_may_come_first(op: str, outputs: list[str]):
+    """Which onnxruntime has no kernels for: numpy is held against what runs, forward and backward."""
+    model, rng = by_batch_of(op, outputs), np.random.default_rng(1)
+    results = {"y": (4, 2, HIDDEN), "last": (2, HIDDEN)}
+    of = [name for name in outputs if name]
+    forward, backward = gradc.compile(model), gradc.vjp(model, wrt=["x", "h"], of=of)
+    for batch in (3, 1):
+        sizes = {"x": (batch, 4, FEATURES), "h": (batch, 2, HIDDEN), "c": (batch, 2, HIDDEN)}
+        sizes |= {f"cotangent_{name}": (batch, *results[name]) for name in of}
+        feeds = {name: rng.normal(size=size).astype(np.float32) for name, size in sizes.items()}
+        for compiled in (forward, backward):
+            given = {info.name: feeds[info.name] for info in compiled.inputs}
+            got, want = compiled.run(given), compiled.reference(given)
+            for name, exact in want.items():
+                np.testing.assert_allclose(got[name], exact, rtol=1e-4, atol=1e-5, err_msg=name)
+
+
+@pytest.mark.parametrize("op", ["GRU", "LSTM"])
+def test_an_empty_batch_is_refused_before_onnxruntime_ends_the_process(op: str):
+    model = by_batch_of(op, ["y", "last"])
+    feeds = {
+        "x": np.zeros((0, 4, FEATURES), np.float32),
+        "h": np.zeros((0, 2, HIDDEN), np.float32),
+        "c": np.zeros((0, 2, HIDDEN), np.float32),
+        "cotangent_y": np.zeros((0, 4, 2, HIDDEN), np.float32),
+        "cotangent_last": np.zeros((0, 2, HIDDEN), np.float32),
+    }
+    for compiled in (gradc.compile(model), gradc.vjp(model, wrt=["x"], of=["y", "last"])):
+        given = {info.name: feeds[info.name] for info in compiled.inputs}
+        with pytest.raises(gradc.GradcError, match="empty batch"):
+            compiled.run(given)

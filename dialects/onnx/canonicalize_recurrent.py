@@ -1,0 +1,49 @@
+"""LSTM, GRU and RNN whose first axis is the batch, by those of steps first, as runtimes have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xdsl.dialects.builtin import NoneType
+from xdsl.ir import Operation, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
+
+from dialects.onnx import ops
+from dialects.onnx.base import OnnxOp
+from dialects.support.interfaces import set_type
+
+_STATES = [1, 0, 2]
+"""Of X and of first and last states, there and back."""
+
+_Y = [2, 0, 1, 3]
+"""From steps, directions, batch to batch, steps, directions."""
+
+_BY_BATCH = ("X", "initial_h", "initial_c")
+
+
+class StepsFirst(RewritePattern):
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        if not isinstance(op, OnnxOp) or not op.onnx_attributes().get("layout", 0):
+            return
+        before: list[OnnxOp] = []
+
+        def moved(value: SSAValue | None, name: str) -> SSAValue | None:
+            if value is None or name not in _BY_BATCH:
+                return value
+            before.append(ops.TransposeOp(value, perm=_STATES))
+            return before[-1].results[0]
+
+        names = [port.name for port in op.SIGNATURE.operands]
+        operands = [moved(*pair) for pair in zip(op.onnx_inputs(), names, strict=False)]
+        attributes: dict[str, Any] = {k: v for k, v in op.onnx_attributes().items() if k != "layout"}
+        new = type(op)(*operands, **attributes)
+        after: list[OnnxOp] = []
+        results: list[SSAValue] = []
+        for index, (old, result) in enumerate(zip(op.results, new.results, strict=True)):
+            if old.type == NoneType():
+                set_type(result, old.type)
+                results.append(result)
+                continue
+            after.append(ops.TransposeOp(result, perm=_STATES if index else _Y))
+            results.append(after[-1].results[0])
+        rewriter.replace(op, [*before, new, *after], results)
