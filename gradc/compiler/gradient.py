@@ -122,9 +122,12 @@ def hvp(
     wrt: Names = None,
     of: Names = None,
     reduce: str | None = None,
+    allow_unused: bool = False,
     straight_through: bool = False,
     constants: Any = None,
     static_shapes: Mapping[str, Sequence[int]] | None = None,
+    rules: Mapping[str, Rule] | None = None,
+    check: bool | None = None,
     target: str = "cpu",
     opset: int | None = None,
     threads: int | None = None,
@@ -133,25 +136,59 @@ def hvp(
 ) -> Compiled:
     """The product of the second derivative with a vector: inputs `tangent_<wrt>`, results `hvp_<wrt>`.
 
-    For several `wrt` it is that of their common second derivative. Arguments as those of `grad`.
+    For several `wrt` it is that of their common second derivative. Arguments as those of `grad`; the rules
+    of a user are differentiated, too, and the check is of the first derivative and of the second.
     """
     options = Options(target, opset, threads=threads, limits=limits, strict_ieee=strict_ieee)
-    first = Asked(wrt, of, reduce=reduce, static_shapes=static_shapes, straight_through=straight_through)
+    asked = Asked(
+        wrt,
+        of,
+        reduce=reduce,
+        allow_unused=allow_unused,
+        static_shapes=static_shapes,
+        check=check,
+        rules=rules,
+        straight_through=straight_through,
+    )
     with using(limits):
-        module = _prepared(load(model, for_gradients=()), first, constants)
-        once = differentiate(module, first.request(module), strict_ieee=strict_ieee)
-        again = Request(
-            of=list(once.gradients.values()),
-            wrt=list(once.gradients),
-            cotangents=True,
-            allow_unused=True,
-            straight_through=first.straight_through,
-        )
-        differentiate(module, again, strict_ieee=strict_ieee)
-        tangents = {f"cotangent_{gradient}": f"tangent_{name}" for name, gradient in once.gradients.items()}
-        _rename(module, tangents, {f"grad_{name}": f"hvp_{name}" for name in once.gradients})
-        names = {name: f"hvp_{name}" for name in once.gradients}
-        return _named(compile_module(module, options), names, {name: f"tangent_{name}" for name in names})
+        return _second_of(load(model, for_gradients=tuple(rules or ())), asked, options, constants)
+
+
+def _second_of(module: ModuleOp, asked: Asked, options: Options, constants: Any) -> Compiled:
+    """`hvp` for a module that is ours to change."""
+    module = _prepared(module, asked, constants)
+    primal = module.clone()
+    request = asked.request(module)
+    straight = asked.straight_through
+    once = differentiate(module, request, strict_ieee=options.strict_ieee, rules=asked.rules)
+    first = module.clone()
+    again = Request(
+        of=list(once.gradients.values()),
+        wrt=list(once.gradients),
+        cotangents=True,
+        allow_unused=True,
+        straight_through=straight,
+    )
+    differentiate(module, again, strict_ieee=options.strict_ieee, rules=asked.rules)
+    tangents = {f"cotangent_{gradient}": f"tangent_{name}" for name, gradient in once.gradients.items()}
+    _rename(module, tangents, {f"grad_{name}": f"hvp_{name}" for name in once.gradients})
+    names = {name: f"hvp_{name}" for name in once.gradients}
+    compiled = compile_module(module, options)
+    claims = [
+        Claim(primal, first, once.of, once.gradients, once.cotangents, request.reduce, straight),
+        Claim(
+            first,
+            compiled.source,
+            again.of,
+            names,
+            {gradient: f"tangent_{name}" for name, gradient in once.gradients.items()},
+            None,
+            straight,
+        ),
+    ]
+    remarks = () if asked.check is False else _checked(claims, compiled, asked)
+    compiled = replace(compiled, remarks=(*compiled.remarks, *once.remarks, *remarks))
+    return _named(compiled, names, {name: f"tangent_{name}" for name in names})
 
 
 def gradient_of(module: ModuleOp, asked: Asked, options: Options, constants: Any = None) -> Compiled:
@@ -170,21 +207,22 @@ def gradient_of(module: ModuleOp, asked: Asked, options: Options, constants: Any
         request.reduce,
         request.straight_through,
     )
-    remarks = () if asked.check is False else _checked(claim, compiled, asked)
+    remarks = () if asked.check is False else _checked([claim], compiled, asked)
     compiled = replace(compiled, remarks=(*compiled.remarks, *found.remarks, *remarks))
     return _named(compiled, found.gradients, found.cotangents)
 
 
-def _checked(claim: Claim, compiled: Compiled, asked: Asked) -> Sequence[Diagnostic]:
-    """What could not be decided of a gradient that is not wrong. Raises CheckError."""
+def _checked(claims: Sequence[Claim], compiled: Compiled, asked: Asked) -> Sequence[Diagnostic]:
+    """What could not be decided of gradients that are not wrong, of which the last one is compiled. Raises
+    CheckError."""
     most = inf if asked.check else MOST_WORK
     try:
-        remarks = check_gradient(claim, asked.rules, most)
+        remarks = [remark for claim in claims for remark in check_gradient(claim, asked.rules, most)]
     except TooMuchWork:
         more = f"{option('check', True)} checks it all the same"
         text = f"the gradient is not checked, which takes more than {MOST_WORK:,} operations; {more}"
         return [Diagnostic("remark", text)]
-    return [*remarks, *check_compiled(claim, compiled.inputs, compiled.run)]
+    return [*remarks, *check_compiled(claims[-1], compiled.inputs, compiled.run)]
 
 
 def _named(compiled: Compiled, gradients: Mapping[str, str], cotangents: Mapping[str, str]) -> Compiled:

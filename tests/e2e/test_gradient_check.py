@@ -10,6 +10,8 @@ import pytest
 from support.cli import run_gradc
 
 import gradc
+from dialects.onnx import ops as onnx_ops
+from dialects.support.diagnostics import UsageError
 from gradc.checking import gradients
 from gradc.checking.slopes import slope
 
@@ -205,3 +207,39 @@ def test_what_can_be_named_is_listed(tmp_path: Path):
     assert ["y", "output"] in rows
     done = run_gradc("inspect", str(source), "--values", "--json")
     assert '"floats": false' in done.out
+
+
+def cube() -> onnx.ModelProto:
+    return model("g (float[N, 3] x, float[N, 3] u) => (float[N, 3] y) { s = Mul (x, x)  y = Mul (s, x) }")
+
+
+def by_way_of_sinh(f, g, e):
+    """Right, as Asinh(Sinh(x)) is x."""
+    around = [operand.apply(onnx_ops.SinhOp).apply(onnx_ops.AsinhOp) for operand in f.operands]
+    return [g[0] * around[1], g[0] * around[0]]
+
+
+class TestSecondDerivatives:
+    def test_what_is_right_passes(self):
+        found = gradc.hvp(cube(), wrt="x", reduce="sum", check=True)
+        assert undecided(found) == []
+        x, v = (RNG.normal(size=(2, 3)).astype(np.float32) for _ in range(2))
+        got = found.run({"x": x, "u": x, "tangent_x": v})["hvp_x"]
+        np.testing.assert_allclose(got, 6 * x * v, rtol=1e-5)
+
+    def test_a_wrong_first_derivative(self):
+        with pytest.raises(gradients.CheckError, match="the gradient of y by x is wrong"):
+            gradc.hvp(cube(), wrt="x", reduce="sum", check=True, rules={"Mul": lambda f, g, e: [g[0], g[0]]})
+
+    def test_a_first_derivative_that_is_right_with_a_wrong_one_of_its_own(self):
+        rules = {"Mul": by_way_of_sinh, "Sinh": lambda f, g, e: [g[0]]}
+        with pytest.raises(gradients.CheckError, match="the gradient of grad_x by x is wrong"):
+            gradc.hvp(cube(), wrt="x", reduce="sum", check=True, rules=rules)
+
+    def test_what_does_not_depend(self):
+        with pytest.raises(UsageError, match=r"y does not depend on u; allow_unused=True gives zeros"):
+            gradc.hvp(cube(), reduce="sum", check=False)
+        found = gradc.hvp(cube(), reduce="sum", allow_unused=True)
+        ones = np.ones((1, 3), np.float32)
+        got = found.run({"x": ones, "u": ones, "tangent_x": ones, "tangent_u": ones})
+        np.testing.assert_array_equal(got["hvp_u"], 0 * ones)
