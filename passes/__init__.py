@@ -65,6 +65,11 @@ STRATEGY_NAMES = (
     "max-pool-to-tiles",
     "max-pool-to-axes",
     "max-pool-to-scatter",
+    "avg-pool-to-tiles",
+    "avg-pool-to-pool",
+    "avg-pool-to-conv-transpose",
+    "avg-pool-to-upsampled-conv",
+    "avg-pool-to-axes",
 )
 """Each in the file of its name in `strategies/`, and a pass of that name, too. Of equal prices the first
 is chosen."""

@@ -32,7 +32,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation, SSAValue
 
-from dialects.grad.conv import GradConvOp
+from dialects.grad.layout import LaidOutOp
 from dialects.support.constants import constant_value
 from dialects.support.diagnostics import UnsupportedError
 from dialects.support.documented_op import CHOICE
@@ -133,7 +133,7 @@ class Prices:
     def may_gain(self, op: Operation) -> bool:
         """Whether an op could cost less in another layout among neighbours that have it, too: where one
         of its strategies that now stands between Transposes would be the best without these."""
-        if not isinstance(op, GradConvOp):
+        if not isinstance(op, LaidOutOp):
             return False
         price = self._of(op)
         if price.wrapped or price.seconds == IMPOSSIBLE:

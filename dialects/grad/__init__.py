@@ -2,6 +2,7 @@
 
 from xdsl.ir import Dialect
 
+from dialects.grad.avg_pool import AvgPoolBackwardOp
 from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp, TakeWindowOp
 from dialects.grad.conv_weights import ConvBackwardWeightsOp
 from dialects.grad.max_pool import MaxPoolBackwardOp
@@ -14,6 +15,7 @@ GRAD = Dialect(
         ConvTransposeBackwardDataOp,
         ConvBackwardWeightsOp,
         MaxPoolBackwardOp,
+        AvgPoolBackwardOp,
         TakeWindowOp,
         ResizeBackwardOp,
         ResizeBackwardDynamicOp,

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import SSAValue
 from xdsl.irdl import operand_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from dialects.grad.geometry import ConvAxis, axis_letters, check_fits, conv_axes
+from dialects.grad.geometry import ConvAxis, axis_letters, check_fits, conv_axes, window_attributes
+from dialects.grad.layout import DATA_LAYOUTS, LaidOutOp
 from dialects.grad.resize import check_distinct
 from dialects.support import layouts, shapes
 from dialects.support.attributes import INT, INTS, required, word
@@ -21,17 +22,14 @@ from dialects.support.dtypes import name_of
 from dialects.support.interfaces import KnowsOperands
 from dialects.support.shapes import Dim, Shape, element_type_of, shape_of, tensor_type
 
-DATA_LAYOUTS = ("NCX", "NXC")
 
-
-class GradConvOp(DocumentedOp, KnowsOperands):
+class GradConvOp(LaidOutOp, KnowsOperands):
     """What both canonical convolution gradients share.
 
     diff_dst (N, channels, Y...) and weights are of one float dtype; strides, dilations, pads_begin
     and pads_end have one entry per spatial axis. The weights' shape is known at compile time.
 
-    `layout` is the order of the axes of diff_dst and diff_src: as written here (NCX), or with the
-    channels last (NXC). `batch`, `channels` and `spatial` read a shape in either.
+    `layout` is NCX, as written here, or NXC; `batch`, `channels` and `spatial` read a shape in either.
     """
 
     PORTS: ClassVar = ("diff_dst", "weights")
@@ -48,25 +46,6 @@ class GradConvOp(DocumentedOp, KnowsOperands):
     diff_src = result_def(TensorType)
 
     traits = traits_def(Pure())
-
-    @property
-    def batch(self) -> Dim:
-        return shape_of(self.diff_dst)[0]
-
-    @property
-    def channels(self) -> Dim:
-        """The channels of diff_dst."""
-        return layouts.reorder(shape_of(self.diff_dst), self.layout, "NCX")[1]
-
-    @property
-    def spatial_axes(self) -> tuple[int, ...]:
-        """Where the spatial axes of diff_dst and diff_src lie."""
-        return layouts.spatial_axes(self.layout, self.spatial_rank)
-
-    def spatial(self, value: SSAValue) -> Shape:
-        """The spatial sizes of diff_dst or diff_src."""
-        shape = shape_of(value)
-        return tuple(shape[axis] for axis in self.spatial_axes)
 
     @property
     def weights_shape(self) -> tuple[int, ...]:
@@ -87,10 +66,6 @@ class GradConvOp(DocumentedOp, KnowsOperands):
             self.pads_begin,
             self.pads_end,
         )
-
-    @property
-    def spatial_rank(self) -> int:
-        return len(shape_of(self.diff_dst)) - 2
 
     def check_lists(self, names: Sequence[str]) -> None:
         """C1: ranks agree, kernels have taps, lists one entry per spatial axis. C2: values are legal."""
@@ -268,25 +243,16 @@ def conv_backward_data(
     groups: int,
     layout: str,
 ) -> ConvBackwardDataOp:
-    attributes = _window_attributes(axes) | {"residue": residue, "groups": groups, "layout": layout}
+    attributes = window_attributes(axes) | {"residue": residue, "groups": groups, "layout": layout}
     return build(ConvBackwardDataOp, (diff_dst, weights), attributes)
 
 
 def conv_transpose_backward_data(
     diff_dst: SSAValue, weights: SSAValue, axes: Sequence[ConvAxis], groups: int, layout: str
 ) -> ConvTransposeBackwardDataOp:
-    attributes = _window_attributes(axes) | {"groups": groups, "layout": layout}
+    attributes = window_attributes(axes) | {"groups": groups, "layout": layout}
     return build(ConvTransposeBackwardDataOp, (diff_dst, weights), attributes)
 
 
 def take_window(data: SSAValue, begin: SSAValue, size: SSAValue, axes: Sequence[int]) -> TakeWindowOp:
     return build(TakeWindowOp, (data, begin, size), {"axes": axes})
-
-
-def _window_attributes(axes: Sequence[ConvAxis]) -> dict[str, Any]:
-    return {
-        "strides": [a.window.stride for a in axes],
-        "dilations": [a.window.dilation for a in axes],
-        "pads_begin": [a.pad_begin for a in axes],
-        "pads_end": [a.pad_end for a in axes],
-    }

@@ -11,19 +11,26 @@ from xdsl.ir import SSAValue
 from xdsl.irdl import operand_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from dialects.grad.conv import DATA_LAYOUTS
-from dialects.grad.geometry import ConvAxis, axis_letters, check_consistent, check_fits, conv_axes
-from dialects.grad.sampled import SAMPLE_BATCH, SAMPLE_SIZE, SampledOp
-from dialects.support import layouts, shapes
+from dialects.grad.geometry import (
+    ConvAxis,
+    axis_letters,
+    check_consistent,
+    check_fits,
+    conv_axes,
+    window_attributes,
+)
+from dialects.grad.layout import DATA_LAYOUTS
+from dialects.grad.sampled import SAMPLE_SIZE
+from dialects.grad.windowed import WindowedGradOp
+from dialects.support import shapes
 from dialects.support.attributes import INT, INTS, required, word
 from dialects.support.diagnostics import GradcError, violation
 from dialects.support.documented_op import build, documented_op
-from dialects.support.dtypes import name_of
-from dialects.support.shapes import Shape, element_type_of, shape_of, tensor_type
+from dialects.support.shapes import element_type_of, shape_of, tensor_type
 
 
 @documented_op
-class ConvBackwardWeightsOp(SampledOp):
+class ConvBackwardWeightsOp(WindowedGradOp):
     """Gradient of a convolution with respect to its weights.
 
     diff_weights[o, j, k] = sum over n, y of diff_dst[n, o, y] src[n, c, y s - pb + k d], with c the
@@ -61,22 +68,11 @@ class ConvBackwardWeightsOp(SampledOp):
     def axes(self) -> tuple[ConvAxis, ...]:
         return conv_axes(self.kernel, self.strides, self.dilations, self.pads_begin, self.pads_end)
 
-    @property
-    def spatial_rank(self) -> int:
-        return len(shape_of(self.src)) - 2
-
-    def channels_first(self, value: SSAValue) -> Shape:
-        """The shape of src or diff_dst as (N, channels, spatial sizes...)."""
-        return layouts.reorder(shape_of(value), self.layout, "NCX")
-
     def sample_shapes(self) -> tuple[tuple[int, ...], ...]:
-        (n, c, *xs), (m, o, *ys) = map(self.channels_first, self.operands)
+        (_, c, *xs), (_, o, *ys) = map(self.channels_first, self.operands)
         assert isinstance(c, int)
         assert isinstance(o, int)
-        batch = next((size for size in (n, m) if isinstance(size, int)), SAMPLE_BATCH)
-        pairs = [_sample(axis, x, y) for axis, x, y in zip(self.axes, xs, ys, strict=True)]
-        found = ((batch, c, *(x for x, _ in pairs)), (batch, o, *(y for _, y in pairs)))
-        return tuple(layouts.reorder(shape, "NCX", self.layout) for shape in found)
+        return self.sampled([c, o], [_sample(*row) for row in zip(self.axes, xs, ys, strict=True)])
 
     def flops(self) -> int | None:
         """Every position of diff_dst meets every weight once."""
@@ -90,37 +86,14 @@ class ConvBackwardWeightsOp(SampledOp):
         return self.checked(self._infer)
 
     def _infer(self) -> tuple[TensorType, ...]:
-        self._check_operands()
-        self._check_lists()
+        self.check_operands()
+        self.check_lists("pads_end")
         (_, channels, *src), (_, out_channels, *dst) = map(self.channels_first, self.operands)
         per_group = self._per_group("src", channels)
         self._per_group("diff_dst", out_channels)
         for letter, axis, x, y in zip(axis_letters(self.spatial_rank), self.axes, src, dst, strict=True):
             _check_sizes(letter, axis, x, y)
         return (tensor_type(element_type_of(self.src), (out_channels, per_group, *self.kernel)),)
-
-    def _check_operands(self) -> None:
-        ranks = [len(shape_of(value)) for value in self.operands]
-        if ranks[0] != ranks[1] or not 3 <= ranks[0] <= 5:
-            raise violation(
-                "ranks of src and diff_dst", given=f"{ranks[0]} and {ranks[1]}", expected="equal, 3 to 5"
-            )
-        names = [name_of(element_type_of(value)) for value in self.operands]
-        if names[0] != names[1]:
-            raise violation(
-                "dtypes of src and diff_dst", given=f"{names[0]} and {names[1]}", expected="equal"
-            )
-        batches = [shape_of(value)[0] for value in self.operands]
-        if not shapes.same_dim(*batches):
-            raise violation("batch of diff_dst", given=batches[1], expected=f"{batches[0]}, that of src")
-
-    def _check_lists(self) -> None:
-        n = self.spatial_rank
-        for name in ("kernel", "strides", "dilations", "pads_begin", "pads_end"):
-            low = 0 if name.startswith("pads") else 1
-            values = self.value(name)
-            if len(values) != n or any(value < low for value in values):
-                raise violation(name, given=list(values), expected=f"{n} values >= {low}")
 
     def _per_group(self, port: str, channels: object) -> int:
         if not isinstance(channels, int) or channels < 1:
@@ -155,13 +128,6 @@ def _check_sizes(letter: str, axis: ConvAxis, x: object, y: object) -> None:
 def conv_backward_weights(
     src: SSAValue, diff_dst: SSAValue, axes: Sequence[ConvAxis], groups: int, layout: str
 ) -> ConvBackwardWeightsOp:
-    attributes = {
-        "kernel": [axis.window.kernel for axis in axes],
-        "strides": [axis.window.stride for axis in axes],
-        "dilations": [axis.window.dilation for axis in axes],
-        "pads_begin": [axis.pad_begin for axis in axes],
-        "pads_end": [axis.pad_end for axis in axes],
-        "groups": groups,
-        "layout": layout,
-    }
+    kernel = [axis.window.kernel for axis in axes]
+    attributes = window_attributes(axes) | {"kernel": kernel, "groups": groups, "layout": layout}
     return build(ConvBackwardWeightsOp, (src, diff_dst), attributes)

@@ -200,3 +200,13 @@ def conv_axes(
 @lru_cache(MOST)
 def _conv_axes(*lists: tuple[int, ...]) -> tuple[ConvAxis, ...]:
     return tuple(ConvAxis(Window(k, s, d), pb, pe) for k, s, d, pb, pe in zip(*lists, strict=True))
+
+
+def window_attributes(axes: Sequence[ConvAxis]) -> dict[str, list[int]]:
+    """The lists of an op with such axes, but for the kernel, which its weights may say."""
+    return {
+        "strides": [a.window.stride for a in axes],
+        "dilations": [a.window.dilation for a in axes],
+        "pads_begin": [a.pad_begin for a in axes],
+        "pads_end": [a.pad_end for a in axes],
+    }

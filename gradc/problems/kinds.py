@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from xdsl.ir import Operation
 
 from dialects.grad import GRAD
-from dialects.grad.conv import DATA_LAYOUTS
+from dialects.grad.layout import DATA_LAYOUTS
 from dialects.grad.sampled import SampledOp
 from dialects.support.diagnostics import GradcError, Position
 from dialects.support.dtypes import FLOATS

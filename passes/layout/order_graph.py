@@ -12,7 +12,7 @@ from functools import cached_property
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
-from dialects.grad.conv import GradConvOp
+from dialects.grad.layout import LaidOutOp
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import has_rank, shape_of
 from passes.emit.captured import uses_by
@@ -133,7 +133,7 @@ class OrderGraph:
             tensors = self._around(op, places)
             family = found.setdefault(joined.first(tensors[0]), Family())
             family.ops.append(op)
-            if isinstance(op, GradConvOp):
+            if isinstance(op, LaidOutOp):
                 family.suggested.update(orders_of(op))
             if any(tensor in transposed for tensor in tensors):
                 family.transposed = True

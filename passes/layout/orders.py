@@ -14,7 +14,8 @@ from typing import TypeVar
 from xdsl.dialects.builtin import StringAttr, TensorType
 from xdsl.ir import Block, Operation, SSAValue
 
-from dialects.grad.conv import DATA_LAYOUTS, GradConvOp, TakeWindowOp
+from dialects.grad.conv import TakeWindowOp
+from dialects.grad.layout import DATA_LAYOUTS, LaidOutOp
 from dialects.grad.resize import ResizeBackwardDynamicOp, ResizeBackwardOp
 from dialects.onnx import ops as onnx
 from dialects.onnx import traits
@@ -97,7 +98,7 @@ def orders_of(op: Operation) -> list[Order]:
 
     Empty for an op that is bound to the order that it has.
     """
-    if isinstance(op, GradConvOp):
+    if isinstance(op, LaidOutOp):
         given = op.layout
         return [
             layouts.permutation(given, layout, op.spatial_rank)
@@ -149,7 +150,7 @@ def moved(op: OpT, order: Order, data: Sequence[SSAValue], emit: Emitter) -> OpT
     properties = dict(op.properties)
     moving = dict(zip(moving_operands(op), data, strict=True))
     operands = [moving.get(index, operand) for index, operand in enumerate(op.operands)]
-    if isinstance(op, GradConvOp):
+    if isinstance(op, LaidOutOp):
         given = op.layout
         (layout,) = (
             layout

@@ -41,6 +41,11 @@ class Line:
         """Blocks that the last window reaches beyond its own."""
         return (self.window.extent - 1) // self.window.stride
 
+    @property
+    def beyond(self) -> int:
+        """Places of the last block behind the last window."""
+        return (self.further + 1) * self.window.stride - self.window.extent
+
     def length(self, count: SSAValue, math: ShapeMath) -> SSAValue:
         """Places of the blocks that `count` windows reach."""
         blocks = math.add(count, math.vector([self.further]))

@@ -17,7 +17,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
-from dialects.grad.conv import GradConvOp
+from dialects.grad.layout import LaidOutOp
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.support import layouts, limits
@@ -60,7 +60,7 @@ class Strategy(ABC):
     is_blocked: ClassVar[bool] = False
 
     def writes_layout_of(self, op: Operation) -> bool:
-        return not isinstance(op, GradConvOp) or op.layout in self.layouts
+        return not isinstance(op, LaidOutOp) or op.layout in self.layouts
 
     def refusal(self, op: Operation, target: Target, *, alone: bool = False) -> str | None:
         """Why this strategy cannot write this op for this target, or need not; None if it can. `alone`: no
@@ -110,7 +110,7 @@ class Strategy(ABC):
 
     def _order(self, op: Operation) -> Order:
         """From the op's layout to the first that the strategy writes."""
-        assert isinstance(op, GradConvOp)
+        assert isinstance(op, LaidOutOp)
         return layouts.permutation(op.layout, self.layouts[0], op.spatial_rank)
 
     def builds(self, op: Any) -> Built:

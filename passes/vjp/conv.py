@@ -6,7 +6,7 @@ all of them are made of the convolution, of its two gradients, and of nothing el
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -21,6 +21,9 @@ from passes.conv.run_time_pads import Sides, padded, same_sides
 from passes.emit.expressions import Expr, Operators
 from passes.emit.shape_math import ShapeMath
 from passes.vjp.forward import ZERO, Forward, Gradient, Rule, refusal
+
+MakesGradient = Callable[[Sequence[ConvAxis], Sequence[int]], Expr]
+"""The gradient with respect to an image, for the axes of the windows and the rest behind the last one."""
 
 
 @dataclass(frozen=True)
@@ -51,33 +54,41 @@ class Convolution:
 
     def by_image(self, values: Expr, weights: Expr, like: Expr) -> Expr:
         """The gradient with respect to the image, which has the sizes of another tensor."""
+
+        def made(axes: Sequence[ConvAxis], residue: Sequence[int]) -> Expr:
+            op = conv_backward_data(values.value, weights.value, axes, residue, self.groups, "NCX")
+            return values.e(values.e.emit(op))
+
+        return self.over_image(values, like, made)
+
+    def over_image(self, values: Expr, like: Expr, made: MakesGradient) -> Expr:
+        """What is made for the axes and the rests of an image of the sizes of another tensor."""
         emit, sizes = values.e.emit, like.shape[2:]
         known = [
             axis.window.residue(size, *axis.pads) if isinstance(size, int) else 0
             for axis, size in zip(self.axes, sizes, strict=True)
         ]
         if self.sides is not None:
-            return self._taken(values, weights, like)
+            return self._taken(values, like, made)
         rows = zip(self.axes, sizes, values.shape[2:], strict=True)
         open_ = [a.window.stride > 1 and not (isinstance(x, int) and isinstance(y, int)) for a, x, y in rows]
         axes = [_least(axis) if o else axis for axis, o in zip(self.axes, open_, strict=True)]
         residue = [0 if o else r for r, o in zip(known, open_, strict=True)]
-        made = emit(conv_backward_data(values.value, weights.value, axes, residue, self.groups, "NCX"))
+        found = made(axes, residue)
         ends = [2 + i for i, o in enumerate(open_) if o]
         if not ends:
-            return values.e(made)
+            return found
         begin, size = emit.ints([0] * len(ends)), ShapeMath(emit).sizes(like.value, ends)
-        return values.e(emit(take_window(made, begin, size, ends)))
+        return values.e(emit(take_window(found.value, begin, size, ends)))
 
-    def _taken(self, values: Expr, weights: Expr, like: Expr) -> Expr:
+    def _taken(self, values: Expr, like: Expr, made: MakesGradient) -> Expr:
         """The same over pads that only run time knows: of the gradient over all that windows reach."""
         assert self.sides is not None
         emit, spatial = values.e.emit, range(2, like.rank)
         whole = [ConvAxis(axis.window, 0, 0) for axis in self.axes]
-        none = [0] * len(whole)
-        full = emit(conv_backward_data(values.value, weights.value, whole, none, self.groups, "NCX"))
+        full = made(whole, [0] * len(whole))
         sizes = ShapeMath(emit).sizes(like.value, spatial)
-        return values.e(emit(take_window(full, self.sides[0], sizes, spatial)))
+        return values.e(emit(take_window(full.value, self.sides[0], sizes, spatial)))
 
     def by_weights(self, image: Expr, values: Expr, weights: Expr) -> Expr:
         """The gradient with respect to the weights, which say how many channels there are."""

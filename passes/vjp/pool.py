@@ -1,6 +1,6 @@
 """The derivatives of pools.
 
-The gradient of a mean is a convolution's gradient with respect to its data, for weights that are all one.
+The gradient of a mean goes to all places of its window, and is linear: its own derivative is the mean.
 That of a maximum goes to the first place of each window that has it, in row-major order.
 """
 
@@ -12,6 +12,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from dialects.grad.avg_pool import avg_pool_backward
 from dialects.grad.conv import take_window
 from dialects.grad.geometry import ConvAxis, Window
 from dialects.grad.max_pool import max_pool_backward
@@ -21,7 +22,6 @@ from dialects.support.shapes import static
 from passes.conv.run_time_pads import Sides, padded
 from passes.emit.expressions import Expr, Operators
 from passes.emit.shape_math import ShapeMath
-from passes.emit.tensors import product, reshape, size_of
 from passes.pool.places import Around, gathered, places_of, zeros_of
 from passes.vjp.conv import Convolution, in_any_layout, placed
 from passes.vjp.forward import ZERO, Forward, Gradient, Rule, refusal
@@ -84,29 +84,34 @@ def global_average_pool(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence
 
 
 def average_pool(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """Each window gives every position that it has a share."""
+    """Each window gives every position that it has a share; what it divides by may be less than its taps."""
     axes, sides = placed(f, f.value("kernel_shape"))
-    return (_to_positions(f, _shares(f, g[0], axes, sides, e), axes, sides, e),)
+    return (_mean_backward(f, _weighted(f, g[0], axes, sides, e), axes, sides, e),)
 
 
-def _to_positions(f: Forward, y: Expr, axes: Sequence[ConvAxis], sides: Sides | None, e: Operators) -> Expr:
-    """For each position, the sum of what there is for the windows that have it."""
-    fitting, x, channels = _fitting(f, y, axes), f.x, f.x.shape[1]
-    kernel = [axis.window.kernel for axis in axes]
-    known = isinstance(channels, int)
-    count = channels if isinstance(channels, int) else 1
-    if not known:
-        x, y = _one_channel(x, e), _one_channel(y, e)
-    ones = e(e.emit.constant(np.ones((count, 1, *kernel), numpy_of(y))))
-    found = Convolution(fitting, count, sides).by_image(y, ones, x)
-    return found if known else found.apply(onnx.ReshapeOp, e.shape(f.x))
+def _mean_backward(f: Forward, y: Expr, axes: Sequence[ConvAxis], sides: Sides | None, e: Operators) -> Expr:
+    """The gradient of a mean over all taps of each window."""
+
+    def made(fitting: Sequence[ConvAxis], residue: Sequence[int]) -> Expr:
+        return e(e.emit(avg_pool_backward(y.value, fitting, residue, "NCX")))
+
+    return Convolution(_fitting(f, y, axes), 1, sides).over_image(y, f.x, made)
+
+
+def avg_pool_gradient(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    """Linear in diff_dst: with respect to that it is the mean, of zeros where there is padding."""
+    lists = ("kernel", "strides", "dilations", "pads_begin", "pads_end")
+    kernel, strides, dilations, begin, end = (f.value(name) for name in lists)
+    steps = dilations if any(step > 1 for step in dilations) else None
+    attributes = {"strides": strides, "dilations": steps, "pads": [*begin, *end], "count_include_pad": 1}
+    return (g[0].apply(onnx.AveragePoolOp, kernel_shape=kernel, **attributes),)
 
 
 def lp_pool(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
     """With y^p the sum of |x|^p: sign(x) |x|^(p - 1) times the sum of g / y^(p - 1)."""
     axes, sides = placed(f, f.value("kernel_shape"))
-    shares = _over_norm(f, g[0])
-    return (_steep(f) * _to_positions(f, shares, axes, sides, e),)
+    taps = math.prod(axis.window.kernel for axis in axes)
+    return (_steep(f) * _mean_backward(f, _over_norm(f, g[0]) * taps, axes, sides, e),)
 
 
 def global_lp_pool(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
@@ -148,12 +153,6 @@ def max_unpool(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient
     return (line.apply(onnx.GatherOp, places, axis=0).assumed(f.x.shape), ZERO)
 
 
-def _one_channel(value: Expr, e: Operators) -> Expr:
-    """(N, C, X...) as (N C, 1, X...)."""
-    sizes = [size_of(e.emit, value.value, axis) for axis in range(value.rank)]
-    return e(reshape(e.emit, value.value, [product(e.emit, sizes[:2]), 1, *sizes[2:]]))
-
-
 def _fitting(f: Forward, g: Expr, axes: Sequence[ConvAxis]) -> list[ConvAxis]:
     """With pads at the end that reach as far as the windows: `ceil_mode` may add one. Of sizes that only run
     time knows it is the window that is cut out which says where the end is."""
@@ -166,32 +165,33 @@ def _fitting(f: Forward, g: Expr, axes: Sequence[ConvAxis]) -> list[ConvAxis]:
     return found
 
 
-def _shares(f: Forward, g: Expr, axes: Sequence[ConvAxis], sides: Sides | None, e: Operators) -> Expr:
-    """The cotangents over the numbers of positions that the windows divide by."""
+def _weighted(f: Forward, g: Expr, axes: Sequence[ConvAxis], sides: Sides | None, e: Operators) -> Expr:
+    """The cotangents times the taps of their windows over the positions that these divide by."""
+    known = np.ones(1)
     for index, axis in enumerate(axes):
-        if sides is None:
-            count = _count(f, axis, index, g, e)
-        else:
+        if sides is not None:
             begin, end = (e(side).apply(onnx.GatherOp, e.ints([index]), axis=0) for side in sides)
-            count = _run_time_count(f, axis, begin, end, index, g, e)
-        g = g * (1 / count) if isinstance(count, int) else g / count
-    return g
+            g = g * (axis.window.kernel / _run_time_count(f, axis, begin, end, index, g, e))
+            continue
+        count = _count(f, axis, index, g)
+        if count is None:
+            g = g * (axis.window.kernel / _run_time_count(f, axis, *axis.pads, index, g, e))
+        elif (count != axis.window.kernel).any():
+            known = known * (axis.window.kernel / count).reshape(_column(index, g))
+    return g if (known == 1).all() else g * e(e.emit.constant(known.astype(numpy_of(g))))
 
 
-def _count(f: Forward, axis: ConvAxis, index: int, g: Expr, e: Operators) -> int | Expr:
-    """How many positions a window has along an axis: one number, or one for each."""
+def _count(f: Forward, axis: ConvAxis, index: int, g: Expr) -> np.ndarray | None:
+    """How many positions each window has along an axis, None where run time knows."""
     window, x, y = axis.window, f.x.shape[2 + index], g.shape[2 + index]
     ceil, includes = bool(f.value("ceil_mode", 0)), bool(f.value("count_include_pad", 0))
     if not ceil and (includes or not any(axis.pads)):
-        return window.kernel
+        return np.full(1, window.kernel)
     if not isinstance(x, int) or not isinstance(y, int):
-        return _run_time_count(f, axis, axis.pad_begin, axis.pad_end, index, g, e)
+        return None
     places = np.arange(y)[:, None] * window.stride + np.arange(window.kernel) * window.dilation
     low, high = (0, x + sum(axis.pads)) if includes else (axis.pad_begin, axis.pad_begin + x)
-    counts = ((places >= low) & (places < high)).sum(1).clip(1)
-    if (counts == window.kernel).all():
-        return window.kernel
-    return e(e.emit.constant(counts.astype(numpy_of(g)).reshape(_column(index, g))))
+    return ((places >= low) & (places < high)).sum(1).clip(1)
 
 
 def _column(index: int, g: Expr) -> list[int]:
@@ -230,6 +230,9 @@ RULES: Mapping[str, Rule] = MappingProxyType(
 """ONNX op -> its rule."""
 
 GRADIENT_RULES: Mapping[str, Rule] = MappingProxyType(
-    {"grad.max_pool_backward": in_any_layout(max_pool_gradient, laid_out=2, laid_out_result=True)}
+    {
+        "grad.avg_pool_backward": in_any_layout(avg_pool_gradient, laid_out=1, laid_out_result=True),
+        "grad.max_pool_backward": in_any_layout(max_pool_gradient, laid_out=2, laid_out_result=True),
+    }
 )
 """Canonical gradient -> its rule."""

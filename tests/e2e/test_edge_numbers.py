@@ -31,6 +31,8 @@ PROBLEMS = (
     "conv_backward_weights,DTYPE,NXC,diff_dst=1x4x5x5,src=1x4x6x6,kernel=2x2",
     "conv_backward_weights,DTYPE,NCX,diff_dst=1x4x5x5,src=1x4x6x6,kernel=2x2,groups=4",
     "max_pool_backward,DTYPE,NCX,diff_dst=1x4x3x3,src=1x4x6x6,kernel=2x2,strides=2x2",
+    "avg_pool_backward,DTYPE,NCX,diff_dst=1x4x3x3,kernel=2x2,strides=2x2",
+    "avg_pool_backward,DTYPE,NXC,diff_dst=1x4x3x3,kernel=3x3,strides=2x2",
     "resize_backward,DTYPE,NCX,diff_dst=1x4x8x8,diff_src=1x4x4x4",
     "resize_backward,DTYPE,NCX,diff_dst=1x4x8x8,diff_src=1x4x4x4,interpolation=nearest_floor,coordinates=corner",
     "resize_backward,DTYPE,NCX,diff_dst=1x4x4x4,diff_src=1x4x8x8",

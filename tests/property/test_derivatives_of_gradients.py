@@ -12,6 +12,7 @@ from support.networks import module_of, values_of
 from xdsl.dialects.builtin import f64
 
 from dialects.grad import GRAD
+from dialects.grad.avg_pool import avg_pool_backward
 from dialects.grad.conv import conv_backward_data, conv_transpose_backward_data, take_window
 from dialects.grad.conv_weights import conv_backward_weights
 from dialects.grad.geometry import conv_axes
@@ -43,6 +44,10 @@ def largest(x: Expr, y: Expr, layout: str) -> Expr:
     return x.e(x.e.emit(max_pool_backward(x.value, y.value, windows, [1, 0], layout)))
 
 
+def mean(x: Expr, layout: str) -> Expr:
+    return x.e(x.e.emit(avg_pool_backward(x.value, AXES, [1, 0], layout)))
+
+
 def window(x: Expr) -> Expr:
     e = x.e
     return e(e.emit(take_window(x.value, e.ints([1, 0]).value, e.ints([3, 5]).value, [1, 2])))
@@ -70,6 +75,7 @@ LAID_OUT = {
     "grad.conv_backward_data": (data, [("N", 4, 2, 3)], [(4, 2, 3, 2)]),
     "grad.conv_transpose_backward_data": (transposed, [("N", 4, 4, 5)], [(4, 2, 3, 2)]),
     "grad.conv_backward_weights": (weights, [("N", 4, 5, 4), ("N", 6, 2, 3)], []),
+    "grad.avg_pool_backward": (mean, [("N", 2, 2, 3)], []),
     "grad.max_pool_backward": (largest, [("N", 2, 5, 4), ("N", 2, 2, 3)], []),
 }
 """Op -> what makes it, the shapes of the operands that have a layout, in NCX, and of the others."""

@@ -39,6 +39,7 @@ MOST = 15 * EXAMPLES
 
 ALWAYS_MIX = {
     "max-pool-to-tiles",
+    "avg-pool-to-upsampled-conv",
     "weights-to-unfolded",
     "conv-to-conv",
     "conv-to-conv2d",
@@ -142,6 +143,7 @@ def test_a_strategy_that_does_not_mix_agrees(name: str):
 
 
 ELSEWHERE = {
+    "avg-pool-to-conv-transpose",
     "conv-to-conv-transpose",
     "resize-to-conv",
     "resize-to-gathered-sum",

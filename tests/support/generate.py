@@ -55,6 +55,7 @@ RARE: dict[str, Callable[[OpGenerator], Value]] = {
 GRADIENTS: dict[str, Callable[[OpGenerator], Value]] = {
     "grad.conv_backward_weights": OpGenerator.weights_gradient,
     "grad.max_pool_backward": OpGenerator.max_pool_gradient,
+    "grad.avg_pool_backward": OpGenerator.avg_pool_gradient,
 }
 """By the name of a canonical op: problems of strategies that write nothing else."""
 

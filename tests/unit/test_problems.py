@@ -35,6 +35,7 @@ SPELLED = (
     "resize_backward,f32,NCX,diff_dst=1x3x8,diff_src=1x3x5,coordinates=corner,steps=3/4",
     "resize_backward_dynamic,f32,NXC,diff_dst=1x3x?x8",
     "conv_backward_weights,f32,NXC,diff_dst=2x8x?x5,src=2x4x?x5,kernel=3x3,pads_begin=1x1,pads_end=1x1",
+    "avg_pool_backward,f32,NXC,diff_dst=2x8x?x5,kernel=3x3,strides=2x2,pads_begin=1x1,residue=1x0",
     "conv_backward_weights,f16,NCX,diff_dst=?x8x4,src=?x4x9,kernel=2,strides=2,groups=2",
 )
 

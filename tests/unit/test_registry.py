@@ -13,7 +13,7 @@ FOLDER = Path(passes.__file__).parent
 NO_PASSES = {"__init__", "pipelines", "registry"}
 """What lies beside the passes: what they share."""
 
-NO_STRATEGIES = {"__init__", "base", "choice", "resize_by_form"}
+NO_STRATEGIES = {"__init__", "base", "choice", "resize_by_form", "avg_pool_by_conv"}
 
 
 def names_in(folder: Path, others: set[str]) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from xdsl.interpreter import Interpreter, InterpreterFunctions, impl, register_impls
 
+from dialects.grad.avg_pool import AvgPoolBackwardOp
 from dialects.grad.conv import (
     ConvBackwardDataOp,
     ConvTransposeBackwardDataOp,
@@ -19,7 +20,7 @@ from dialects.grad.conv_weights import ConvBackwardWeightsOp
 from dialects.grad.max_pool import MaxPoolBackwardOp
 from dialects.grad.reference import conv, resize
 from dialects.grad.reference.conv_weights import conv_backward_weights
-from dialects.grad.reference.pool import max_pool_backward
+from dialects.grad.reference.pool import avg_pool_backward, max_pool_backward
 from dialects.grad.resize import ResizeBackwardDynamicOp, ResizeBackwardOp
 from dialects.support import layouts
 
@@ -57,6 +58,18 @@ class GradFunctions(InterpreterFunctions):
         src, diff_dst = (array.transpose(order) for array in args)
         found = max_pool_backward(src, diff_dst.astype(np.float64), op.windows, op.pads_begin)
         return (found.transpose(layouts.permutation("NCX", op.layout, op.spatial_rank)).astype(src.dtype),)
+
+    @impl(AvgPoolBackwardOp)
+    def avg_pool_backward(self, interpreter: Interpreter, op: AvgPoolBackwardOp, args: tuple[Any, ...]):
+        (diff_dst,) = (
+            array.transpose(layouts.permutation(op.layout, "NCX", op.spatial_rank)) for array in args
+        )
+        rows = zip(op.axes, diff_dst.shape[2:], op.residue, strict=True)
+        sizes = [axis.window.input_size(y, *axis.pads, rest) for axis, y, rest in rows]
+        wide = diff_dst.astype(np.float64)
+        found = avg_pool_backward(wide, sizes, op.windows, op.pads_begin, exclude_pad=False)
+        back = layouts.permutation("NCX", op.layout, op.spatial_rank)
+        return (found.transpose(back).astype(diff_dst.dtype),)
 
     @impl(TakeWindowOp)
     def take_window(self, interpreter: Interpreter, op: TakeWindowOp, args: tuple[Any, ...]):

@@ -48,6 +48,9 @@ conv_backward_weights,DTYPE,NCX,diff_dst=1x16x12x12,src=1x32x12x12,kernel=1x1
 conv_backward_weights,DTYPE,NCX,diff_dst=2x16x14x14,src=2x16x14x14,kernel=3x3,pads_begin=1x1,pads_end=1x1,groups=16
 max_pool_backward,DTYPE,NCX|NXC,diff_dst=2x8x7x7,src=2x8x14x14,kernel=2x2,strides=2x2
 max_pool_backward,DTYPE,NCX|NXC,diff_dst=2x8x7x7,src=2x8x14x14,kernel=3x3,strides=2x2,pads_begin=1x1
+avg_pool_backward,DTYPE,NCX|NXC,diff_dst=2x8x7x7,kernel=2x2,strides=2x2
+avg_pool_backward,DTYPE,NCX|NXC,diff_dst=2x8x14x14,kernel=3x3,pads_begin=1x1,pads_end=1x1
+avg_pool_backward,DTYPE,NCX|NXC,diff_dst=2x8x7x7,kernel=3x3,strides=2x2,pads_begin=1x1,pads_end=1x1,residue=1x1
 resize_backward,DTYPE,NCX|NXC,diff_dst=1x8x32x32,diff_src=1x8x16x16
 resize_backward,DTYPE,NCX,diff_dst=1x8x48x48,diff_src=1x8x16x16,coordinates=align_corners
 resize_backward,DTYPE,NCX,diff_dst=1x8x20x20,diff_src=1x8x40x40

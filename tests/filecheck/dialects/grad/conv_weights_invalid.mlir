@@ -10,7 +10,7 @@ func.func @f(%x: tensor<1x4x7xf32>, %dy: tensor<1x6x3x3xf32>) {
 // -----
 
 // grad.conv_backward_weights C1: strides of a wrong length
-// CHECK: conv_weights_invalid.mlir:[[# @LINE + 2]]:59: error: [grad.conv_backward_weights "dw"] strides: given [2, 2], expected 1 values >= 1
+// CHECK: conv_weights_invalid.mlir:[[# @LINE + 2]]:59: error: [grad.conv_backward_weights "dw"] strides: given [2, 2], expected 1 values >= 1, those of W
 func.func @f(%x: tensor<1x4x7xf32>, %dy: tensor<1x6x3xf32>) {
   %dw = grad.conv_backward_weights %x, %dy {kernel = [3], strides = [2, 2], dilations = [1], pads_begin = [0], pads_end = [0], groups = 1, layout = "NCX"} : (tensor<1x4x7xf32>, tensor<1x6x3xf32>) -> tensor<6x4x3xf32>
   func.return

@@ -46,7 +46,7 @@ func.func @f(%x: tensor<1x4x7xf32>, %dy: tensor<1x4x3xf16>) {
 // -----
 
 // grad.max_pool_backward C3: another batch
-// CHECK: max_pool_invalid.mlir:[[# @LINE + 2]]:3: error: [grad.max_pool_backward "dx"] batch of diff_dst: given 2, expected 1, as of src
+// CHECK: max_pool_invalid.mlir:[[# @LINE + 2]]:3: error: [grad.max_pool_backward "dx"] batch of diff_dst: given 2, expected 1, that of src
 func.func @f(%x: tensor<1x4x7xf32>, %dy: tensor<2x4x3xf32>) {
   %dx = grad.max_pool_backward %x, %dy {kernel = [3], strides = [2], dilations = [1], pads_begin = [0], layout = "NCX"} : (tensor<1x4x7xf32>, tensor<2x4x3xf32>) -> tensor<1x4x7xf32>
   func.return
@@ -55,7 +55,7 @@ func.func @f(%x: tensor<1x4x7xf32>, %dy: tensor<2x4x3xf32>) {
 // -----
 
 // grad.max_pool_backward C3: other channels
-// CHECK: max_pool_invalid.mlir:[[# @LINE + 2]]:3: error: [grad.max_pool_backward "dx"] channels of diff_dst: given 5, expected 4, as of src
+// CHECK: max_pool_invalid.mlir:[[# @LINE + 2]]:3: error: [grad.max_pool_backward "dx"] channels of diff_dst: given 5, expected 4, that of src
 func.func @f(%x: tensor<1x4x7xf32>, %dy: tensor<1x5x3xf32>) {
   %dx = grad.max_pool_backward %x, %dy {kernel = [3], strides = [2], dilations = [1], pads_begin = [0], layout = "NCX"} : (tensor<1x4x7xf32>, tensor<1x5x3xf32>) -> tensor<1x4x7xf32>
   func.return

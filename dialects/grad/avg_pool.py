@@ -1,0 +1,98 @@
+"""The canonical gradient of a pool that takes the mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import ClassVar
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import SSAValue
+from xdsl.irdl import operand_def, result_def, traits_def
+from xdsl.traits import Pure
+
+from dialects.grad.geometry import ConvAxis, axis_letters, conv_axes, window_attributes
+from dialects.grad.layout import DATA_LAYOUTS, LaidOutOp
+from dialects.grad.sampled import SAMPLE_SIZE
+from dialects.grad.windowed import WindowedGradOp, first_known
+from dialects.support import layouts, shapes
+from dialects.support.attributes import INTS, required, word
+from dialects.support.diagnostics import violation
+from dialects.support.documented_op import build, documented_op
+from dialects.support.shapes import Dim, element_type_of, shape_of, tensor_type
+
+
+@documented_op
+class AvgPoolBackwardOp(LaidOutOp, WindowedGradOp):
+    """Gradient of a pool that takes the mean of each window, whatever of it lies in the padding.
+
+    diff_src[n, c, x] = 1 / (product of kernel) times the sum of diff_dst[n, c, y] over all y and k with
+    x + pb - k d = y s on every axis.
+
+    Of a pool that leaves the padding out, diff_dst is multiplied before by what its windows have too much.
+
+    diff_dst (N, C, Y...) and diff_src (N, C, X...) have their axes in the order of `layout`; X = s (Y - 1) +
+    Ke - pb - pe + r, and r = residue in [0, s).
+
+    C1 ranks of 3 to 5, lists of one entry per spatial axis; C2 positive kernel, strides and dilations,
+    non-negative pads and residue; C3 r < s; C4 X >= 1.
+    """
+
+    name = "grad.avg_pool_backward"
+
+    PORTS: ClassVar = ("diff_dst",)
+    RESULTS: ClassVar = ("diff_src",)
+    LAID_OUT: ClassVar = ("diff_dst", "diff_src")
+
+    diff_dst = operand_def(TensorType)
+    kernel = required(INTS)
+    strides = required(INTS)
+    dilations = required(INTS)
+    pads_begin = required(INTS)
+    pads_end = required(INTS)
+    residue = required(INTS)
+    layout = required(word(*DATA_LAYOUTS))
+    diff_src = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+    @property
+    def axes(self) -> tuple[ConvAxis, ...]:
+        return conv_axes(self.kernel, self.strides, self.dilations, self.pads_begin, self.pads_end)
+
+    def sample_shapes(self) -> tuple[tuple[int, ...], ...]:
+        _, channels, *ys = self.channels_first(self.diff_dst)
+        return self.sampled([first_known([channels])], [(first_known([y], SAMPLE_SIZE),) for y in ys])
+
+    def flops(self) -> int | None:
+        """Every window is added to each of its places."""
+        windows = shapes.static(shape_of(self.diff_dst))
+        return None if windows is None else prod(windows) * prod(self.kernel)
+
+    def infer_result_types(self) -> tuple[TensorType, ...]:
+        return self.checked(self._infer)
+
+    def _infer(self) -> tuple[TensorType, ...]:
+        self.check_operands()
+        self.check_lists("pads_end", "residue")
+        found: list[Dim] = []
+        rows = zip(self.axes, self.spatial(self.diff_dst), self.residue, strict=True)
+        for letter, (axis, y, rest) in zip(axis_letters(self.spatial_rank), rows, strict=True):
+            if rest >= axis.window.stride:
+                raise violation(
+                    f"residue axis {letter}", given=rest, expected=f"< stride {axis.window.stride}"
+                )
+            x = axis.diff_src_size(y, rest)
+            if isinstance(x, int) and x < 1:
+                raise violation(f"diff_src axis {letter}", given=x, expected="a positive size")
+            found.append(x)
+        shape = layouts.reorder((self.batch, self.channels, *found), "NCX", self.layout)
+        return (tensor_type(element_type_of(self.diff_dst), shape),)
+
+
+def avg_pool_backward(
+    diff_dst: SSAValue, axes: Sequence[ConvAxis], residue: Sequence[int], layout: str
+) -> AvgPoolBackwardOp:
+    kernel = [axis.window.kernel for axis in axes]
+    attributes = window_attributes(axes) | {"kernel": kernel, "residue": list(residue), "layout": layout}
+    return build(AvgPoolBackwardOp, (diff_dst,), attributes)

@@ -1,0 +1,40 @@
+"""What the strategies for the gradient of a mean share."""
+
+from __future__ import annotations
+
+import math
+
+from dialects.grad.avg_pool import AvgPoolBackwardOp
+from dialects.onnx import ops as onnx
+from dialects.onnx.dims import TO_THE_END
+from passes.emit.expressions import Expr, Operators
+
+
+def shares(op: AvgPoolBackwardOp, e: Operators) -> Expr:
+    """What each place of a window gets."""
+    taps = math.prod(op.kernel)
+    return e(op.diff_dst) if taps == 1 else e(op.diff_dst) * (1 / taps)
+
+
+def in_place(sums: Expr, op: AvgPoolBackwardOp, behind: tuple[int, ...]) -> Expr:
+    """Of sums over all that the windows reach, and `behind` places more on each axis, those of diff_src."""
+    rows = zip(op.spatial_axes, op.axes, op.residue, behind, strict=True)
+    sides = {at: (-axis.pad_begin, rest - axis.pad_end - more) for at, axis, rest, more in rows}
+    return _padded(_cropped(sums, sides), sides)
+
+
+def _cropped(value: Expr, sides: dict[int, tuple[int, int]]) -> Expr:
+    cut = {at: (max(-begin, 0), min(end, 0)) for at, (begin, end) in sides.items() if min(begin, end) < 0}
+    if not cut:
+        return value
+    begin, end = ([side[i] for side in cut.values()] for i in (0, 1))
+    given = (begin, [stop or TO_THE_END for stop in end], list(cut))
+    return value.apply(onnx.SliceOp, *map(value.e.ints, given))
+
+
+def _padded(value: Expr, sides: dict[int, tuple[int, int]]) -> Expr:
+    """No sum begins after diff_src does, so that there is nothing to be put before."""
+    behind = [max(sides[at][1], 0) if at in sides else 0 for at in range(value.rank)]
+    if not any(behind):
+        return value
+    return value.apply(onnx.PadOp, value.e.ints([0] * value.rank + behind))

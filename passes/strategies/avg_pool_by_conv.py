@@ -1,0 +1,67 @@
+"""What the strategies share that write the gradient of a mean as that of a convolution.
+
+Each channel has one kernel of its own, and all weights are 1 / their number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import ClassVar
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from dialects.grad.avg_pool import AvgPoolBackwardOp
+from dialects.grad.conv import ConvBackwardDataOp, conv_backward_data
+from dialects.support.dtypes import of_mlir
+from dialects.support.shapes import element_type_of
+from passes.emit import budget
+from passes.emit.budget import Built
+from passes.emit.rewriting import Emitter
+from passes.kernels.target import Target
+from passes.strategies.base import Strategy
+
+
+class AvgPoolByConv(Strategy):
+    """As `form` writes the gradient of a depthwise convolution."""
+
+    ops: ClassVar = (AvgPoolBackwardOp,)
+    form: ClassVar[Strategy]
+
+    def builds(self, op: AvgPoolBackwardOp) -> Built:
+        channels = op.channels if isinstance(op.channels, int) else 0
+        weights = Built(channels * math.prod(op.kernel), 10)
+        if channels == 0 or budget.is_too_much(weights):
+            return weights
+        with _convolution(op, Emitter()) as convolution:
+            return weights + self.form.builds(convolution)
+
+    def refuses(self, op: AvgPoolBackwardOp, target: Target) -> str | None:
+        if not isinstance(op.channels, int) or op.channels == 0:
+            return "each channel has weights of its own, of which there must be a known number"
+        with _convolution(op, Emitter()) as convolution:
+            return self.form.refuses(convolution, target)
+
+    def mixes(self, op: AvgPoolBackwardOp, target: Target) -> str | None:
+        with _convolution(op, Emitter()) as convolution:
+            return self.form.mixes(convolution, target)
+
+    def emit(self, op: AvgPoolBackwardOp, target: Target, emit: Emitter) -> SSAValue | Sequence[SSAValue]:
+        with _convolution(op, emit) as convolution:
+            return self.form.emit(convolution, target, emit)
+
+
+@contextmanager
+def _convolution(op: AvgPoolBackwardOp, emit: Emitter) -> Iterator[ConvBackwardDataOp]:
+    dtype, channels = of_mlir(element_type_of(op.diff_dst)), op.channels
+    assert dtype is not None
+    assert isinstance(channels, int)
+    share = np.full((channels, 1, *op.kernel), 1 / math.prod(op.kernel), dtype.numpy)
+    weights = emit.constant(share)
+    found = conv_backward_data(op.diff_dst, weights, op.axes, op.residue, channels, op.layout)
+    try:
+        yield found
+    finally:
+        found.drop_all_references()

@@ -1,0 +1,41 @@
+"""avg-pool-to-axes: the sums of shares along one axis after the other, for any windows and sizes.
+
+What each tap gives to the places that it read is added up, shifted by Pads; nothing is multiplied by 0.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from xdsl.ir import SSAValue
+
+from dialects.grad.avg_pool import AvgPoolBackwardOp
+from dialects.onnx import ops as onnx
+from passes.emit.budget import Built
+from passes.emit.expressions import Operators
+from passes.emit.rewriting import Emitter
+from passes.kernels.target import Target
+from passes.pool.axes import Line
+from passes.pool.means import in_place, shares
+from passes.strategies.base import Strategy, no_kernel
+
+
+class AvgPoolToAxes(Strategy):
+    """Pad, Add and Concat along each axis."""
+
+    name: ClassVar[str] = "avg-pool-to-axes"
+    ops: ClassVar = (AvgPoolBackwardOp,)
+    layouts: ClassVar = ("NCX", "NXC")
+
+    def builds(self, op: AvgPoolBackwardOp) -> Built:
+        return Built(0, 20 + 10 * (sum(op.kernel) + sum(op.strides)))
+
+    def refuses(self, op: AvgPoolBackwardOp, target: Target) -> str | None:
+        return no_kernel(target, op.diff_dst, onnx.MulOp, onnx.AddOp, onnx.PadOp, onnx.ConcatOp)
+
+    def emit(self, op: AvgPoolBackwardOp, target: Target, emit: Emitter) -> SSAValue:
+        value = shares(op, Operators(emit))
+        lines = [Line(window, axis) for window, axis in zip(op.windows, op.spatial_axes, strict=True)]
+        for line in lines:
+            value = line.gathered([value] * line.window.kernel)
+        return in_place(value, op, tuple(line.beyond for line in lines)).value

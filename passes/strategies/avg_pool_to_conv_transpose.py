@@ -1,0 +1,16 @@
+"""avg-pool-to-conv-transpose: conv-to-conv-transpose, with weights that are all alike."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from passes.strategies.avg_pool_by_conv import AvgPoolByConv
+from passes.strategies.base import Strategy
+from passes.strategies.conv_to_conv_transpose import ConvToConvTranspose
+
+
+class AvgPoolToConvTranspose(AvgPoolByConv):
+    """ConvTranspose of constant weights."""
+
+    name: ClassVar[str] = "avg-pool-to-conv-transpose"
+    form: ClassVar[Strategy] = ConvToConvTranspose()

@@ -1,0 +1,47 @@
+"""avg-pool-to-tiles: windows that lie side by side: a Resize gives each place the share of its window."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from xdsl.ir import SSAValue
+
+from dialects.grad.avg_pool import AvgPoolBackwardOp
+from dialects.onnx import ops as onnx
+from dialects.support import shapes
+from dialects.support.shapes import shape_of
+from passes.emit.budget import Built
+from passes.emit.expressions import Operators
+from passes.emit.rewriting import Emitter
+from passes.emit.tensors import repeat
+from passes.kernels.target import Target
+from passes.pool.means import in_place, shares
+from passes.strategies.base import Strategy, no_kernel
+
+
+class AvgPoolToTiles(Strategy):
+    """Mul and Resize."""
+
+    name: ClassVar[str] = "avg-pool-to-tiles"
+    ops: ClassVar = (AvgPoolBackwardOp,)
+    layouts: ClassVar = ("NCX", "NXC")
+
+    def builds(self, op: AvgPoolBackwardOp) -> Built:
+        return Built(0, 10)
+
+    def refuses(self, op: AvgPoolBackwardOp, target: Target) -> str | None:
+        sizes = shapes.static(shape_of(op.diff_dst))
+        if sizes is None or 0 in sizes:
+            return "a Resize needs sizes known at compile time, and a batch that is not empty"
+        rows = zip(op.windows, op.spatial(op.diff_dst), strict=True)
+        if any(w.extent != w.kernel or (y != 1 and w.stride != w.kernel) for w, y in rows):
+            return "windows overlap, or leave places out: they are no tiles"
+        return no_kernel(target, op.diff_dst, onnx.ResizeOp, onnx.MulOp, onnx.PadOp)
+
+    def emit(self, op: AvgPoolBackwardOp, target: Target, emit: Emitter) -> SSAValue:
+        e, times = Operators(emit), [1] * len(shape_of(op.diff_dst))
+        for axis, kernel in zip(op.spatial_axes, op.kernel, strict=True):
+            times[axis] = kernel
+        value = shares(op, e)
+        repeated = e(repeat(emit, value.value, times)) if max(times) > 1 else value
+        return in_place(repeated, op, (0,) * op.spatial_rank).value
