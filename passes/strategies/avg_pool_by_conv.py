@@ -6,7 +6,7 @@ Each channel has one kernel of its own, and all weights are 1 / their number.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import ClassVar
 
@@ -54,7 +54,7 @@ class AvgPoolByConv(Strategy):
 
 
 @contextmanager
-def _convolution(op: AvgPoolBackwardOp, emit: Emitter) -> Iterator[ConvBackwardDataOp]:
+def _convolution(op: AvgPoolBackwardOp, emit: Emitter) -> Generator[ConvBackwardDataOp]:
     dtype, channels = of_mlir(element_type_of(op.diff_dst)), op.channels
     assert dtype is not None
     assert isinstance(channels, int)

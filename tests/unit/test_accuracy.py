@@ -108,7 +108,7 @@ class TestExact:
         assert got.dtype == terms.dtype == np.float64
 
 
-OF_ONE_TERM = {("resize-to-upsample", 1), ("max-pool-to-tiles", 1)}
+OF_ONE_TERM = {("resize-to-upsample", 1), ("max-pool-to-tiles", 1), ("avg-pool-to-tiles", 1)}
 """Strategies that sum nothing: each result is one number, or one times a weight."""
 
 

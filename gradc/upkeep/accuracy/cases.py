@@ -12,6 +12,7 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
+from dialects.grad.avg_pool import AvgPoolBackwardOp
 from dialects.grad.max_pool import MaxPoolBackwardOp
 from dialects.grad.resize import ResizeBackwardDynamicOp, ResizeBackwardOp
 from dialects.grad.sampling import AxisSampling, size_step
@@ -139,7 +140,7 @@ class Case:
             return prod(map(_most_read, op.samplings))
         if isinstance(op, ResizeBackwardDynamicOp):
             return prod(map(_most_read, self._runtime_samplings(op)))
-        if isinstance(op, MaxPoolBackwardOp):
+        if isinstance(op, MaxPoolBackwardOp | AvgPoolBackwardOp):
             return prod(math.ceil(window.extent / window.stride) for window in op.windows)
         ones = [a if a.dtype.kind in "iu" else np.ones_like(a) for a in self.inputs.values()]
         (count,) = magnitudes(self.module, ones)
