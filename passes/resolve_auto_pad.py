@@ -20,7 +20,7 @@ from xdsl.passes import ModulePass
 
 from dialects.grad.geometry import Pads
 from dialects.onednn.base import WindowedOp
-from dialects.onednn.conv_forward import ForwardConvOp
+from dialects.onednn.conv_forward import ConvTransposeForwardOp, ForwardConvOp
 from dialects.onednn.conv_transpose import ConvTransposeBackwardDataOp
 from dialects.onednn.convolution import ConvolutionBackwardDataOp
 from dialects.onednn.pool import PoolingOp
@@ -40,6 +40,8 @@ class ResolveAutoPadPass(ModulePass):
                 _resolve_backward(inner)
             elif isinstance(inner, ConvTransposeBackwardDataOp):
                 _resolve_pads(inner, inner.problem().pads, "output_padding")
+            elif isinstance(inner, ConvTransposeForwardOp):
+                _resolve_transposed(inner)
             elif isinstance(inner, ForwardConvOp):
                 _resolve_pads(inner, inner.problem().pads)
             elif isinstance(inner, PoolingOp) and not (inner.is_same and inner.rounding_type == "ceil"):
@@ -55,6 +57,14 @@ def _resolve_backward(op: ConvolutionBackwardDataOp) -> None:
     op.operands = op.operands[:2]
     op.properties.pop("dst_shape", None)
     _resolve_pads(op, pads, "output_padding")
+
+
+def _resolve_transposed(op: ConvTransposeForwardOp) -> None:
+    """What the declared size has beyond the windows is output_padding."""
+    added = op.added
+    _resolve_pads(op, op.problem().pads)
+    if any(added):
+        op.properties["output_padding"] = INTS.encode(added)
 
 
 def _resolve_pads(op: WindowedOp, pads: Sequence[Pads | None], *implied: str) -> None:

@@ -213,8 +213,9 @@ class ConvTransposeForwardOp(ForwardConvOp, ABC):
         "src (N, C, X...) in data_format, weights (C, O / groups, K...) as IOX or XOI, or (C / groups, O, "
         "K...) where the channels of src say that it is that, bias (O), dst (N, O, Y...) with Y = s (X - 1) "
         "+ (K - 1) d + 1 - pb - pe + output_padding; auto_pad same_upper, whose odd pad is at the end, and "
-        "same_lower have pb + pe = max(0, (K - 1) d + 1 - s). C1 one float dtype on all ports; C2 rank 3 to "
-        "5; C3 one value per spatial axis in each list; C4 groups divides C; C5 Y is positive."
+        "same_lower have pb + pe = max(0, (K - 1) d + 1 - s), and a declared Y may be up to s - 1 larger. C1 "
+        "one float dtype on all ports; C2 rank 3 to 5; C3 one value per spatial axis in each list; C4 groups "
+        "divides C; C5 Y is positive."
     )
     WEIGHTS: ClassVar = "IOX"
     UNSET_WHEN_ZERO: ClassVar[tuple[str, ...]] = ("output_padding",)
@@ -225,7 +226,21 @@ class ConvTransposeForwardOp(ForwardConvOp, ABC):
     @property
     def added(self) -> tuple[int, ...]:
         """output_padding of each axis."""
+        if self.is_same and not any(self.output_padding):
+            return tuple(self._left(axis) for axis in range(len(self.strides)))
         return self.output_padding or (0,) * len(self.strides)
+
+    def _left(self, axis: int) -> int:
+        """How much larger the declared size is than what the windows cover: the library takes that of dst."""
+        declared, size = (self.channels_first(value)[2:][axis] for value in (self.dst, self.src))
+        if not isinstance(declared, int) or not isinstance(size, int):
+            return 0
+        n = len(self.strides)
+        kernel = layouts.reorder(self.static_weights(self.weights, n), self.weights_format, self.WEIGHTS)[2:]
+        window = self.windows(kernel)[axis]
+        found = spread(window, size, library_pads(window, 0, self.auto_pad), 0)
+        left = declared - found if isinstance(found, int) else 0
+        return left if 0 < left < window.stride else 0
 
     def check_lists(self, spatial_rank: int) -> None:
         super().check_lists(spatial_rank)

@@ -93,7 +93,7 @@ class ProductOp(RowOp, ABC):
     CONSTRAINTS: ClassVar = (
         "C1 one float dtype on all ports; dst has it, or f32; C2 the inner sizes are equal, and the axes "
         "before the last two broadcast; a vector is a matrix of one row (src) or column (weights), which dst "
-        "does not have, and is not transposed; C3 bias broadcasts to the shape of dst."
+        "does not have, and is not transposed; C3 bias broadcasts to the shape of dst, or is one number."
     )
     COMMON_ATTRIBUTES: ClassVar = {
         "transpose_a": FLAG.with_default(False),
@@ -154,6 +154,8 @@ class ProductOp(RowOp, ABC):
             raise self.error("axes before the matrices do not broadcast", given=given) from None
 
     def _check_bias(self, bias: SSAValue, shape: Shape) -> None:
+        if not shape and self.has_single_bias:
+            return
         with contextlib.suppress(GradcError):
             together = broadcast([shape_of(bias), shape])
             if len(together) == len(shape) and demands.equal_shapes("bias", together, shape):
@@ -161,11 +163,17 @@ class ProductOp(RowOp, ABC):
         expected = f"one that broadcasts to {shapes.show(shape)}"
         raise self.error("shape of bias", given=show(bias), expected=expected)
 
+    @property
+    def has_single_bias(self) -> bool:
+        """Whether the bias is one number, in a vector: beside the product of two vectors it is a scalar."""
+        return self.bias is not None and shape_of(self.bias) == (1,)
+
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
         a, b, *bias = operands
         a = a.swapaxes(-1, -2) if self.is_transposed("src") else a
         b = b.swapaxes(-1, -2) if self.is_transposed("weights") else b
-        return (self.ROW.meaning(a, b, *bias),)
+        dst = self.ROW.meaning(a, b, *bias)
+        return (dst.reshape(()) if a.ndim == b.ndim == 1 else dst,)
 
 
 def _exchanged(shape: Shape, is_transposed: bool) -> Shape:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, ClassVar
 
+import ml_dtypes
 import numpy as np
 from xdsl.dialects.builtin import TensorType
 from xdsl.irdl import operand_def, result_def
@@ -203,10 +204,28 @@ class MaxPoolingOp(PoolingOp, ABC):
 
     @property
     def option(self) -> float:
-        """What the largest of nothing is: the lowest number of f32, as the library has it, which is -inf in
-        a half type; of f64 that of f64."""
-        dtype = dtypes.name_of(element_type_of(self.src))
-        return -np.inf if dtype in dtypes.HALVES else float(np.finfo(dtype.replace("f", "float")).min)
+        """What the largest of nothing is, as the library has it: the lowest number of the dtype."""
+        entry = dtypes.of_mlir(element_type_of(self.src))
+        assert entry is not None
+        return float(ml_dtypes.finfo(entry.numpy).min)
+
+    def has_empty_windows(self) -> bool:
+        """Whether a window may hold padding alone."""
+        sizes = self.channels_first(self.src)[2:]
+        rows = zip(self.windows, sizes, self.pads(), strict=True)
+        return any(_may_be_empty(*row, ceil=self.rounds_up) for row in rows)
+
+
+def _may_be_empty(window: Window, size: Dim, pads: Pads | None, ceil: bool) -> bool:
+    """For an unknown size: whether the padding has room for a window."""
+    if pads is None:
+        return False
+    count = positions(window, size, pads, ceil=ceil)
+    if not isinstance(size, int) or not isinstance(count, int):
+        return max(pads[0], pads[1] + (window.stride - 1 if ceil else 0)) >= window.extent
+    taps = np.arange(window.kernel) * window.dilation
+    places = np.arange(count)[:, None] * window.stride - pads[0] + taps
+    return not ((places >= 0) & (places < size)).any(axis=1).all()
 
 
 def mean(taps: Iterator[Tap], exclude_pad: bool) -> np.ndarray:
@@ -238,7 +257,7 @@ MAXIMUM = (
     Row(
         "MaxPool",
         "the largest src[n, c, y s - pb + k d] over k, nothing beyond the edges; NaN counts for nothing, and "
-        "the largest of nothing is the lowest number of f32",
+        "the largest of nothing is the lowest number of the dtype",
         largest,
         {"dilations": INTS.with_default(())},
         moves=True,

@@ -777,7 +777,7 @@ class MatMulOp(ProductOp):
 
     C1 one float dtype on all ports; dst has it, or f32; C2 the inner sizes are equal, and the axes before the
     last two broadcast; a vector is a matrix of one row (src) or column (weights), which dst does not have,
-    and is not transposed; C3 bias broadcasts to the shape of dst.
+    and is not transposed; C3 bias broadcasts to the shape of dst, or is one number.
     """
 
     KIND: ClassVar[str]
@@ -925,8 +925,8 @@ class ConvTransposeOp(ConvTransposeForwardOp):
     src (N, C, X...) in data_format, weights (C, O / groups, K...) as IOX or XOI, or (C / groups, O, K...)
     where the channels of src say that it is that, bias (O), dst (N, O, Y...) with Y = s (X - 1) + (K - 1) d +
     1 - pb - pe + output_padding; auto_pad same_upper, whose odd pad is at the end, and same_lower have pb +
-    pe = max(0, (K - 1) d + 1 - s). C1 one float dtype on all ports; C2 rank 3 to 5; C3 one value per spatial
-    axis in each list; C4 groups divides C; C5 Y is positive.
+    pe = max(0, (K - 1) d + 1 - s), and a declared Y may be up to s - 1 larger. C1 one float dtype on all
+    ports; C2 rank 3 to 5; C3 one value per spatial axis in each list; C4 groups divides C; C5 Y is positive.
     """
 
     KIND: ClassVar[str]
@@ -966,7 +966,7 @@ class MaxPoolOp(MaxPoolingOp):
     """Windows of the input, each its largest element.
 
     dst = the largest src[n, c, y s - pb + k d] over k, nothing beyond the edges; NaN counts for nothing, and
-    the largest of nothing is the lowest number of f32.
+    the largest of nothing is the lowest number of the dtype.
 
     src (N, C, X...) in data_format, dst (N, C, Y...) with Y = (X + pb + pe - (K - 1) d - 1) / s + 1 rounded
     as rounding_type says, or ceil(X / s) with auto_pad same_upper, whose odd pad is at the end, and

@@ -1280,7 +1280,7 @@ class RowMethods(GraphBuilder):
         """Windows of the input, each its largest element.
 
         dst = the largest src[n, c, y s - pb + k d] over k, nothing beyond the edges; NaN counts for
-        nothing, and the largest of nothing is the lowest number of f32.
+        nothing, and the largest of nothing is the lowest number of the dtype.
         """
         return self._row("MaxPool", [src], {"dilations": dilations, "strides": strides, "pads_begin": pads_begin, "pads_end": pads_end, "kernel": kernel, "auto_pad": auto_pad, "rounding_type": rounding_type, "data_format": data_format, **unknown}, name, result_shape)
 

@@ -26,6 +26,8 @@ def matmul(op: ProductOp, e: Operators) -> Sequence[Expr]:
     src, weights = e(op.src), e(op.weights)
     transposes = [op.is_transposed(port) for port in op.PORTS[:2]]
     bias = None if op.bias is None else e(op.bias)
+    if bias is not None and not shape_of(op.dst) and op.has_single_bias:
+        bias = bias.apply(onnx.ReshapeOp, e.ints([]))
     are_matrices = all(len(shape_of(x.value)) == 2 for x in (src, weights))
     if are_matrices and (any(transposes) or bias is not None):
         a, b = map(int, transposes)

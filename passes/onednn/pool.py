@@ -7,7 +7,9 @@ Data that is not NCX stands between Transposes; `assign-layout` leaves of them w
 2. Pads that are as wide as the kernel, which onnxruntime refuses, and those that follow from run-time sizes
    are a Pad: for a maximum with the lowest number. A mean without the padding is then the quotient of the
    means of the data and of ones that are padded alike.
-3. With `strict_ieee`, NaN and -inf are raised to the lowest number first, of which a maximum knows as little
+3. A window of padding alone has the lowest number of f32, which as a half type is -inf: the lowest number
+   of that is greater.
+4. With `strict_ieee`, NaN and -inf are raised to the lowest number first, of which a maximum knows as little
    as oneDNN's does. Runtimes give NaN or leave it out, kernel by kernel.
 """
 
@@ -22,7 +24,8 @@ from dialects.onednn.pool import AveragePoolingOp, MaxPoolingOp, PoolingOp
 from dialects.onednn.windows import known_pads, positions
 from dialects.onnx import ops as onnx
 from dialects.support import layouts
-from dialects.support.shapes import Dim
+from dialects.support.dtypes import HALVES, name_of
+from dialects.support.shapes import Dim, element_type_of
 from passes.conv.run_time_pads import Sides, padded, same_sides
 from passes.emit.expressions import Expr, Operators
 from passes.emit.shape_math import ShapeMath
@@ -53,7 +56,10 @@ def maximum(op: MaxPoolingOp, e: Operators) -> Sequence[Expr]:
     data = e(reordered(src.value, op.data_format, "NCX", e.emit))
     dilations = {"dilations": op.steps} if any(step > 1 for step in op.steps) else {}
     given = {} if pads is None else {"pads": pads}
-    return [_back(op, data.apply(onnx.MaxPoolOp, **_window(op), **dilations, **given))]
+    made = data.apply(onnx.MaxPoolOp, **_window(op), **dilations, **given)
+    if name_of(element_type_of(op.src)) in HALVES and op.has_empty_windows():
+        made = made.at_least(least)
+    return [_back(op, made)]
 
 
 def _mean(op: AveragePoolingOp, data: Expr, **attributes: Any) -> Expr:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from types import MappingProxyType
 
 import numpy as np
 from xdsl.dialects.builtin import i32
+from xdsl.ir import SSAValue
 
 from dialects.onednn.structure import (
     CastingOp,
@@ -20,7 +22,7 @@ from dialects.onnx import ops as onnx
 from dialects.support.constants import constant_value
 from dialects.support.diagnostics import UnsupportedError, error_at
 from dialects.support.dtypes import UI8
-from dialects.support.shapes import element_type_of, shape_of
+from dialects.support.shapes import Shape, element_type_of, shape_of
 from passes.emit.expressions import Expr, Operators
 from passes.emit.shape_math import ShapeMath
 
@@ -33,8 +35,34 @@ def reshape(op: ReshapingOp, e: Operators) -> Sequence[Expr]:
     """A size that is known stands in the place of a -1, which a runtime cannot tell of an empty tensor."""
     rows = zip(op.value("shape"), shape_of(op.dst), strict=True)
     sizes = [known if size == -1 and isinstance(known, int) else size for size, known in rows]
+    if op.value("special_zero") and _is_ambiguous(sizes, shape_of(op.src)):
+        return [e(op.src).apply(onnx.ReshapeOp, e(_told(op.src, sizes, ShapeMath(e.emit))))]
     zeros = {"allowzero": 1} if 0 in sizes and not op.value("special_zero") else {}
     return [e(op.src).apply(onnx.ReshapeOp, e.ints(sizes), **zeros)]
+
+
+def _is_ambiguous(sizes: Sequence[int], shape: Shape) -> bool:
+    """Whether a size that is kept may be 0, beside one that follows from the others."""
+    kept = [axis for axis, size in enumerate(sizes) if size == 0]
+    return -1 in sizes and any(not isinstance(shape[axis], int) for axis in kept)
+
+
+def _told(src: SSAValue, sizes: Sequence[int], math: ShapeMath) -> SSAValue:
+    """The sizes, with that in the place of -1 which the axes that are not kept leave.
+
+    Those that are kept are computed, too: of one that is, beside constants, onnxruntime makes the -1 again.
+    """
+    kept = [axis for axis, size in enumerate(sizes) if size == 0]
+    others = [axis for axis in range(len(shape_of(src))) if axis not in kept]
+    spread = [math.sizes(src, [axis]) for axis in others] or [math.vector([1])]
+    given = math.vector([prod(size for size in sizes if size > 0)])
+    left = math.div(math.product(spread), given)
+    return math.concat(
+        [
+            left if size == -1 else math.vector([size]) if size else math.sizes(src, [axis])
+            for axis, size in enumerate(sizes)
+        ]
+    )
 
 
 def transpose(op: PermutingOp, e: Operators) -> Sequence[Expr]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -203,3 +204,18 @@ class TestSavedModel:
         onnx.save(model, tmp_path / "m.onnx")
         given = {f"my_{name}": array for name, array in feeds(2, 32, 28, 28).items()}
         assert Session(tmp_path / "m.onnx").run(given)["dx"].shape == (2, 32, 28, 28)
+
+
+@pytest.mark.parametrize("opset", [13, 18, 23])
+@pytest.mark.parametrize("shape", [[0, -1], [0, 2, -1], [0, -1, 4]])
+def test_static_reshape_keeps_an_empty_batch_beside_a_size_that_follows(shape, opset):
+    """A runtime cannot tell what -1 is where a size that is kept is 0."""
+    graph = gradc.Graph()
+    x = graph.input("x", "f32", (None, None, 4))
+    graph.output(graph.static_reshape(x, shape=shape, special_zero=True), "y")
+    compiled = gradc.compile(graph, opset=opset, threads=1)
+    for batch in (0, 3):
+        data = np.arange(batch * 24, dtype=np.float32).reshape(batch, 6, 4)
+        wanted = [batch if size == 0 else size for size in shape]
+        wanted[shape.index(-1)] = 24 // math.prod(size for size in shape if size > 0)
+        np.testing.assert_array_equal(compiled.run({"x": data})["y"], data.reshape(wanted))
