@@ -13,7 +13,10 @@ from gradc.cli.options import (
     COMPILED_THREADS,
     EXTERNAL_DATA,
     LIMITS,
+    OF,
     QUIET,
+    STRAIGHT_THROUGH,
+    WRT,
     options_of,
     shapes_of,
     source_arguments,
@@ -47,19 +50,8 @@ def _gradient_options(command: Any) -> Any:
                 shell_complete=a_file,
                 help="File to write; - for stdout.",
             ),
-            click.option(
-                "--wrt",
-                multiple=True,
-                metavar="NAME",
-                help="Input, weight or value within, or a pattern such as '*.weight'."
-                "  [default: every float input]",
-            ),
-            click.option(
-                "--of",
-                multiple=True,
-                metavar="NAME",
-                help="What is differentiated; also an element, 'logits[0,281]'.  [default: the float output]",
-            ),
+            WRT,
+            OF,
             click.option(
                 "--cotangents", is_flag=True, help="An input cotangent_<OF> for each --of, in its shape."
             ),
@@ -81,11 +73,7 @@ def _gradient_options(command: Any) -> Any:
             click.option(
                 "--allow-unused", is_flag=True, help="Zeros for a --wrt that --of does not depend on."
             ),
-            click.option(
-                "--straight-through",
-                is_flag=True,
-                help="Pass what is quantised and dequantised as if nothing were rounded.",
-            ),
+            STRAIGHT_THROUGH,
             click.option(
                 "--list-rules",
                 is_flag=True,

@@ -31,6 +31,7 @@ from gradc.cli.options import (
     RENAME,
     RTOL,
     Tuning,
+    gradient_arguments,
     input_options,
     inputs_of,
     options_of,
@@ -225,7 +226,7 @@ def run(
 
 
 @cli.command(example="gradc verify graph.json --report")
-@source_arguments
+@gradient_arguments
 @RTOL
 @AS_JSON
 @click.option("--report", is_flag=True, help="Errors against float64 of every output and op, in ulps, too.")
@@ -302,7 +303,7 @@ def _print_values(source: Source, as_json: bool, auto_pad_rule: str | None) -> N
 
 
 @cli.command(example="gradc explain graph.json --tune")
-@source_arguments
+@gradient_arguments
 @AS_JSON
 @MEASURE_PEAK
 @source_options

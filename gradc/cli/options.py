@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +53,45 @@ def source_arguments(command: Any) -> Any:
         return command(source=Source(files, rename), **given)
 
     return FILES(RENAME(with_source))
+
+
+WRT = click.option(
+    "--wrt",
+    multiple=True,
+    metavar="NAME",
+    help="Input, weight or value within, or a pattern such as '*.weight'.  [default: every float input]",
+)
+OF = click.option(
+    "--of",
+    multiple=True,
+    metavar="NAME",
+    help="What is differentiated; also an element, 'logits[0,281]'.  [default: the float output]",
+)
+STRAIGHT_THROUGH = click.option(
+    "--straight-through",
+    is_flag=True,
+    help="Pass what is quantised and dequantised as if nothing were rounded.",
+)
+
+
+def gradient_arguments(command: Any) -> Any:
+    """`source_arguments` of a command that takes the gradient of the graph, too, where --wrt or --of is
+    given: that which `gradc grad --cotangents` writes."""
+
+    @functools.wraps(command)
+    def with_gradient(
+        source: Any, wrt: tuple[str, ...], of: tuple[str, ...], straight_through: bool, **given: Any
+    ) -> Any:
+        from gradc.compiler.asked import Asked
+
+        if not (wrt or of):
+            if straight_through:
+                raise click.UsageError("--straight-through is of a gradient: --wrt or --of asks for one.")
+            return command(source=source, **given)
+        asked = Asked(wrt, of, cotangents=True, straight_through=straight_through)
+        return command(source=replace(source, gradient=asked), **given)
+
+    return source_arguments(WRT(OF(STRAIGHT_THROUGH(with_gradient))))
 
 
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")

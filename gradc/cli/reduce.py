@@ -13,8 +13,8 @@ from gradc.cli.options import (
     LIMITS,
     SEED,
     THREADS,
+    gradient_arguments,
     options_of,
-    source_arguments,
     source_options_beside_ep,
 )
 from gradc.files.json_text import json_text
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     shell_complete=a_file,
     help="MLIR file to write.  [default: stdout]",
 )
-@source_arguments
+@gradient_arguments
 @click.option(
     "-p",
     "--pipeline",

@@ -95,7 +95,7 @@ def _size(module: ModuleOp) -> str:
 
 def _failing(request: Request) -> tuple[ModuleOp, Failure]:
     file, *others = request.source.files
-    text = "" if others or file.endswith((".json", STDOUT)) else read_text(file)
+    text = "" if others or file.lower().endswith((".json", ".onnx", STDOUT)) else read_text(file)
     if recipes.has_recipe(text):
         return _of_reproducer(request, *recipes.read(text, file))
     module = load_bound(request.source, request.options, request.constants)

@@ -14,9 +14,9 @@ from gradc.cli.options import (
     MEASURE_PEAK,
     RTOL,
     Tuning,
+    gradient_arguments,
     measured_input_options,
     measuring_options,
-    source_arguments,
     source_options_beside_ep,
 )
 from gradc.terminal import messages
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     shell_complete=a_file,
     help="Page to write; - for stdout.  [required, but for --json]",
 )
-@source_arguments
+@gradient_arguments
 @click.option("--json", "as_json", is_flag=True, help="Print what the page shows, as JSON.")
 @click.option("--no-run", is_flag=True, help="Do not run and verify the model.")
 @RTOL

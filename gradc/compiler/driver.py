@@ -6,7 +6,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
@@ -153,6 +153,11 @@ def load(
         from gradc.importers import import_file
 
         return import_file(source, auto_pad_rule, for_gradients=for_gradients)
+    if isinstance(source, Source) and source.gradient is not None:
+        from gradc.compiler.differentiated import differentiated
+
+        module = load(replace(source, gradient=None), auto_pad_rule, for_gradients=())
+        return differentiated(module, source.gradient)
     if isinstance(source, Source):
         return renamed(load(source.given, auto_pad_rule, for_gradients=for_gradients), source.names)
     if isinstance(source, list | tuple):

@@ -7,9 +7,7 @@ from dataclasses import replace
 from math import inf
 from typing import Any
 
-from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import PassPipeline
 
 from dialects.support import entry
 from dialects.support.diagnostics import Diagnostic
@@ -18,21 +16,14 @@ from dialects.support.spelling import option
 from gradc.checking.gradients import MOST_WORK, Claim, TooMuchWork, check_compiled, check_gradient
 from gradc.compiler.asked import Asked, Names
 from gradc.compiler.compiled import Compiled
+from gradc.compiler.differentiated import in_onnx
 from gradc.compiler.driver import compile_module, constants_of, load
 from gradc.compiler.options import Options
 from gradc.files.json_text import json_text
 from gradc.graph.constants import bind_constants
 from gradc.terminal.notes import quoting_errors
-from passes import pipelines
 from passes.differentiate import NAME_TEMPLATE, Request, differentiate
-from passes.registry import all_passes
 from passes.vjp.forward import Rule
-
-IN_ONNX = ("canonicalize-layout", "convert-cann-to-grad", "convert-onednn-to-grad")
-"""What makes ops of other dialects ONNX's or canonical gradients. It cancels Transposes, too, of which a user
-of ONNX may ask for the one between."""
-
-SOURCES = ("cann.", "onednn.")
 
 
 @quoting_errors()
@@ -238,15 +229,6 @@ def _prepared(module: ModuleOp, asked: Asked, constants: Any) -> ModuleOp:
     if constants is not None:
         bind_constants(module, constants_of(constants))
     return in_onnx(asked.with_static_shapes(module))
-
-
-def in_onnx(module: ModuleOp) -> ModuleOp:
-    """The module in ONNX's ops or canonical gradients, in place, with all that types can know."""
-    foreign = any(op.name.startswith(SOURCES) for op in module.walk())
-    spec = ",".join((pipelines.canonicalize(), *(IN_ONNX if foreign else ())))
-    for pass_ in PassPipeline.parse_spec(all_passes(), spec).passes:
-        pass_.apply(Context(), module)
-    return module
 
 
 def _rename(module: ModuleOp, inputs: Mapping[str, str], outputs: Mapping[str, str]) -> None:

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gradc.compiler.asked import Asked
 
 
 @dataclass(frozen=True)
 class Source:
-    """Files, of which several are parts of one graph, and new names for inputs and outputs of it."""
+    """Files, of which several are parts of one graph, and new names for inputs and outputs of it; or the
+    gradient of that, where one is asked for."""
 
     files: Sequence[str]
     names: Mapping[str, str] = field(default_factory=dict)
+    gradient: Asked | None = None
 
     @property
     def given(self) -> str | list[str]:
@@ -20,7 +26,8 @@ class Source:
 
     @property
     def is_model(self) -> bool:
-        return len(self.files) == 1 and self.files[0].lower().endswith(".onnx")
+        """Whether what is meant is a model of ONNX as it stands in a file."""
+        return self.gradient is None and len(self.files) == 1 and self.files[0].lower().endswith(".onnx")
 
     def __str__(self) -> str:
         return " ".join(self.files)

@@ -12,8 +12,8 @@ from xdsl.ir import BlockArgument, SSAValue
 from dialects.onnx.types import word_of
 from dialects.support import entry, shapes
 from dialects.support.constants import constant_attribute
+from gradc.compiler.differentiated import in_onnx
 from gradc.compiler.driver import load
-from gradc.compiler.gradient import in_onnx
 from gradc.files.json_text import json_text
 from gradc.terminal.tables import PLAIN, Look, table
 from passes.vjp.flows import is_float

@@ -1,0 +1,34 @@
+"""The gradient of a module as a module: what is asked for, before anything is compiled."""
+
+from __future__ import annotations
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import PassPipeline
+
+from gradc.compiler.asked import Asked
+from passes import pipelines
+from passes.differentiate import differentiate
+from passes.registry import all_passes
+
+IN_ONNX = ("canonicalize-layout", "convert-cann-to-grad", "convert-onednn-to-grad")
+"""What makes ops of other dialects ONNX's or canonical gradients. It cancels Transposes, too, of which a user
+of ONNX may ask for the one between."""
+
+SOURCES = ("cann.", "onednn.")
+
+
+def differentiated(module: ModuleOp, asked: Asked) -> ModuleOp:
+    """The gradient of a module that is ours to change, as a source of its own."""
+    module = in_onnx(asked.with_static_shapes(module))
+    differentiate(module, asked.request(module), rules=asked.rules)
+    return module
+
+
+def in_onnx(module: ModuleOp) -> ModuleOp:
+    """The module in ONNX's ops or canonical gradients, in place, with all that types can know."""
+    foreign = any(op.name.startswith(SOURCES) for op in module.walk())
+    spec = ",".join((pipelines.canonicalize(), *(IN_ONNX if foreign else ())))
+    for pass_ in PassPipeline.parse_spec(all_passes(), spec).passes:
+        pass_.apply(Context(), module)
+    return module
