@@ -21,6 +21,7 @@ PASS_NAMES = (
     "simplify",
     "fast-forms",
     "expand-ops",
+    "share-weights",
     "legalize-onnx",
 )
 """Each in the file of its name, with underscores."""
