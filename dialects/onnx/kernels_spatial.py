@@ -187,7 +187,7 @@ def resize(call: Call) -> list[np.ndarray]:
         size = data.shape[axis]
         matrix, beyond = resize_matrix(call, size, _resized(call, axis, size, scale, region), scale, region)
         if call.attribute("mode", "nearest") == "nearest":
-            data = np.take(data, matrix.argmax(axis=1), axis)
+            data = data if not size else np.take(data, matrix.argmax(axis=1), axis)  # an empty axis stays
         else:
             data = np.moveaxis(np.moveaxis(data, axis, -1) @ matrix.T, -1, axis)
         outside = outside | beyond.reshape([-1 if i == axis else 1 for i in range(data.ndim)])

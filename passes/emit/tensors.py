@@ -67,7 +67,7 @@ def reshape(
 
 
 def repeat(emit: Emitter, value: SSAValue, times: Sequence[int]) -> SSAValue:
-    """Every position of axis i of a tensor `times[i]` times. Not for a tensor that may be empty."""
+    """Every position of axis i of a tensor `times[i]` times. For tensors that `no_resize` does not refuse."""
     repeated = onnx.ResizeOp(
         value,
         None,

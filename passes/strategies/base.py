@@ -221,3 +221,14 @@ def no_kernel(target: Target, value: SSAValue, *ops: type[OnnxOp]) -> str | None
     dtype = name_of(element_type_of(value))
     reasons = (target.lacks(op, dtype) for op in ops)
     return next((reason for reason in reasons if reason), None)
+
+
+def no_resize(target: Target, value: SSAValue) -> str | None:
+    """Why a Resize may not take a tensor of a known rank; None if it may.
+
+    onnxruntime's CPU provider takes one that run time finds to be empty, but ONNX none that is known to be.
+    """
+    shape = shape_of(value)
+    if 0 not in shape and (target.name == "cpu" or isinstance(shape[0], int)):
+        return None
+    return "Resize refuses an empty batch, so a batch known to be positive is needed"

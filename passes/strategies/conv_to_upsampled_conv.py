@@ -29,7 +29,7 @@ from passes.emit.budget import Built
 from passes.emit.rewriting import Emitter
 from passes.emit.tensors import repeat
 from passes.kernels.target import Target
-from passes.strategies.base import Strategy, no_kernel
+from passes.strategies.base import Strategy, no_kernel, no_resize
 
 
 class ConvToUpsampledConv(Strategy):
@@ -49,8 +49,8 @@ class ConvToUpsampledConv(Strategy):
             return reason
         if math.prod(op.strides) == 1:
             return "no axis has a stride"
-        if op.batch == 0 or not isinstance(op.batch, int):
-            return "Resize refuses an empty batch, so a batch known to be positive is needed"
+        if reason := no_resize(target, op.diff_dst):
+            return reason
         if not shapes.is_static((*op.spatial(op.diff_dst), *op.spatial(op.diff_src))):
             return "spatial sizes must be known at compile time"
         for letter, begin, end in zip(axis_letters(op.spatial_rank), *_pads(op), strict=True):

@@ -17,14 +17,13 @@ from xdsl.ir import SSAValue
 from dialects.grad.max_pool import MaxPoolBackwardOp
 from dialects.onnx import ops as onnx
 from dialects.support import layouts, shapes
-from dialects.support.shapes import shape_of
 from passes.emit.budget import Built
 from passes.emit.expressions import Expr, Operators
 from passes.emit.rewriting import Emitter
 from passes.emit.tensors import repeat, take_static_window
 from passes.kernels.target import Target
 from passes.resize.axis_forms.base import as_dtype_of
-from passes.strategies.base import Strategy, no_kernel
+from passes.strategies.base import Strategy, no_kernel, no_resize
 
 NEEDED = (onnx.MaxPoolOp, onnx.ResizeOp, onnx.EqualOp, onnx.MulOp, onnx.PadOp)
 
@@ -43,9 +42,11 @@ class MaxPoolToTiles(Strategy):
     def refuses(self, op: MaxPoolBackwardOp, target: Target) -> str | None:
         if op.kernel != op.strides or any(d > 1 for d in op.dilations) or any(op.pads_begin):
             return "windows overlap, or leave places out, or begin before src: they are no tiles"
-        sizes = shapes.static((shape_of(op.src)[0], *op.channels_first(op.src)[2:], *shape_of(op.diff_dst)))
-        if sizes is None or 0 in sizes:
-            return "a Resize needs sizes known at compile time, and a batch that is not empty"
+        sizes = [size for value in op.operands for size in op.channels_first(value)[2:]]
+        if not shapes.is_static(sizes):
+            return "spatial sizes must be known at compile time"
+        if reason := no_resize(target, op.diff_dst):
+            return reason
         rows = zip(op.windows, op.channels_first(op.src)[2:], op.channels_first(op.diff_dst)[2:], strict=True)
         if any(isinstance(x, int) and isinstance(y, int) and w.full_size(y) > x for w, x, y in rows):
             return "the last window ends beyond src"

@@ -28,7 +28,7 @@ from passes.emit.rewriting import Emitter
 from passes.emit.tensors import product, repeat, reshape, size_of
 from passes.kernels.target import Target
 from passes.resize.axis_forms.base import as_dtype_of
-from passes.strategies.base import Strategy, no_kernel
+from passes.strategies.base import Strategy, no_kernel, no_resize
 
 
 class ResizeToUpsample(Strategy):
@@ -48,8 +48,8 @@ class ResizeToUpsample(Strategy):
         shape, axes = shape_of(op.diff_dst), sorted(op.axes)
         if axes[0] < len(shape) - 2:
             return f"axes {axes} of {len(shape)} are not among the last two: Resize is slow elsewhere"
-        if not isinstance(shape[0], int) or 0 in shape:
-            return "Resize refuses an empty batch, so a batch known to be positive is needed"
+        if reason := no_resize(target, op.diff_dst):
+            return reason
         return next((reason for s in op.samplings if (reason := _shared_positions(s))), None)
 
     def mixes(self, op: ResizeBackwardOp, target: Target) -> str | None:
@@ -113,7 +113,9 @@ def _times(emit: Emitter, value: SSAValue, factor: np.ndarray) -> SSAValue:
 def _repeated(emit: Emitter, value: SSAValue, times: tuple[int, ...]) -> SSAValue:
     """Along the last two axes, as images of one channel: other ranks are slower."""
     sizes = [size_of(emit, value, axis) for axis in range(len(shape_of(value)))]
-    image = sizes[-2:]
-    repeated = repeat(emit, reshape(emit, value, [1, product(emit, sizes[:-2]), *image]), [1, 1, *times])
+    image, count = sizes[-2:], product(emit, sizes[:-2])
+    # what may be 0 is the first axis, as `reshape` wants it
+    outer = [1, count] if isinstance(count, int) else [count, 1]
+    repeated = repeat(emit, reshape(emit, value, [*outer, *image]), [1, 1, *times])
     results = [product(emit, [size, count]) for size, count in zip(image, times, strict=True)]
     return reshape(emit, repeated, [*sizes[:-2], *results])
