@@ -29,6 +29,7 @@ from dialects.support.diagnostics import GradcError, location, violation
 from dialects.support.findings import Errors
 from gradc.importers.onnx import control
 from gradc.importers.onnx.attributes import attributes_of, graphs_of, values_of
+from gradc.importers.onnx.machine_learning import completed
 from gradc.importers.onnx.order import ordered, title
 from gradc.importers.onnx.places import at
 from gradc.importers.onnx.scope import Scope, Versions
@@ -236,7 +237,10 @@ class _Reader:
         told = [scope.told(name) for name in node.output]
         if not domain and node.op_type == "Constant":
             return _placed(scope, constant(protos, scope.data), place).results
-        form = Form(domain, version, values_of(protos, scope.data), graphs_of(protos), told, place)
+        attributes = values_of(protos, scope.data)
+        if domain == ML:
+            told = completed(node.op_type, attributes, told)
+        form = Form(domain, version, attributes, graphs_of(protos), told, place)
         unknown = any(value is not None and isinstance(value.type, UnknownType) for value in operands)
         if domain or unknown or not is_of_dialect(node.op_type, version):
             return self._opaque(scope, node, operands, form)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import onnx
 import onnx.parser
 import onnxruntime as ort
 import pytest
-from onnx import ModelProto
+from onnx import ModelProto, TensorProto, helper
 
 import gradc
 
@@ -52,8 +54,8 @@ def _parsed(text: str) -> ModelProto:
 
 def _run(model: ModelProto, feeds: dict[str, np.ndarray]) -> np.ndarray:
     session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    (found,) = session.run(None, {i.name: feeds[i.name] for i in session.get_inputs()})
-    return np.asarray(found)
+    last = session.get_outputs()[-1].name
+    return np.asarray(session.run([last], {i.name: feeds[i.name] for i in session.get_inputs()})[0])
 
 
 @pytest.mark.parametrize("batch", [0, 1, 2, 3])
@@ -80,3 +82,33 @@ def test_a_branch_that_is_not_taken_may_have_a_wrong_type(wrt: str):
     found = _run(compiled.model, given)
     expected = 2 * np.sin(x) * (np.cos(x) if wrt == "x" else 1)
     np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("labels", [{"classlabels_ints": [0, 1]}, {"classlabels_strings": ["a", "b"]}])
+def test_what_reads_the_scores_of_a_classifier_is_brought_to_a_newer_opset(labels: dict[str, Any]):
+    """onnx infers nothing of these, and a Cast of opset 11 could not be told from what it is today."""
+    kind = TensorProto.INT64 if "classlabels_ints" in labels else TensorProto.STRING
+    nodes = [
+        helper.make_node(
+            "SVMClassifier",
+            ["x"],
+            ["label", "scores"],
+            domain="ai.onnx.ml",
+            kernel_type="LINEAR",
+            kernel_params=[0.0, 0.0, 3.0],
+            coefficients=[0.5, -1.0, 1.0, 2.0],
+            rho=[0.25],
+            **labels,
+        ),
+        helper.make_node("Cast", ["scores"], ["y"], to=TensorProto.DOUBLE),
+    ]
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [None, 2])]
+    outputs = [
+        helper.make_tensor_value_info("label", kind, [None]),
+        helper.make_tensor_value_info("y", TensorProto.DOUBLE, [None, 2]),
+    ]
+    imports = [helper.make_opsetid("", 11), helper.make_opsetid("ai.onnx.ml", 1)]
+    graph = helper.make_graph(nodes, "g", inputs, outputs)
+    model = helper.make_model(graph, opset_imports=imports, ir_version=6)
+    x = np.array([[0.5, 2], [-1, 0.25]], np.float32)
+    np.testing.assert_array_equal(_run(gradc.compile(model).model, {"x": x}), _run(model, {"x": x}))
