@@ -397,16 +397,7 @@ def scatter_nd(call: Call) -> list[Shape]:
     return [data.shape]
 
 
-_LIKE_THE_FIRST = frozenset(
-    (
-        "DequantizeLinear",
-        "Identity",
-        "MeanVarianceNormalization",
-        "PRelu",
-        "QuantizeLinear",
-        "RotaryEmbedding",
-    )
-)
+_LIKE_THE_FIRST = frozenset(("Identity", "MeanVarianceNormalization", "PRelu", "RotaryEmbedding"))
 
 RULES: dict[str, Rule] = {
     **dict.fromkeys(traits.BROADCASTING, elementwise),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
-from dialects.onnx.call import Call
-from dialects.onnx.dims import add, broadcast, broadcast_dims, floordiv, multiply
+from dialects.onnx.call import Call, axis_of
+from dialects.onnx.dims import add, broadcast, broadcast_dims, ceildiv, floordiv, multiply
 from dialects.onnx.infer_spatial import average_pool, conv
 from dialects.support.diagnostics import violation
-from dialects.support.shapes import Dim, Shape, same_dim, show
+from dialects.support.shapes import Dim, Shape, UnknownRank, same_dim, show
 
 Rule = Callable[[Call], list[Shape | None]]
 
@@ -187,10 +188,11 @@ def causal_conv(call: Call) -> list[Shape | None]:
 
 def recurrent(call: Call) -> list[Shape | None]:
     """X (length, batch, features), W (directions, ...), R (directions, ..., hidden)."""
-    x, hidden = call.operand(0).shape, call.operand(2).shape[-1]
-    if len(x) != 3:
-        raise violation(f"input of {call.name}", given=show(x), expected="rank 3")
-    hidden = call.attribute("hidden_size", hidden)
+    x, weights, recurrence = (call.operand(index).shape for index in range(3))
+    for what, shape in (("input", x), ("weights", weights), ("recurrent weights", recurrence)):
+        if len(shape) != 3:
+            raise violation(f"{what} of {call.name}", given=show(shape), expected="rank 3")
+    hidden = call.attribute("hidden_size", recurrence[-1])
     directions = 2 if call.attribute("direction", "forward") == "bidirectional" else 1
     if call.attribute("layout", 0):
         whole, last = (x[0], x[1], directions, hidden), (x[0], directions, hidden)
@@ -199,12 +201,42 @@ def recurrent(call: Call) -> list[Shape | None]:
     return [whole, last, last][: call.results]
 
 
+# Quantisation
+
+
+def quantized(call: Call) -> list[Shape | None]:
+    data = call.operand(0)
+    for index, what in ((1, "scale"), (2, "zero point")):
+        given = call.optional(index)
+        with suppress(UnknownRank):
+            if given is not None and not _spreads(call, given.shape, data.shape):
+                expected = "one number, one along the axis, or one for each block"
+                shown = f"{show(given.shape)} for {show(data.shape)}"
+                raise violation(f"{what} of {call.name}", given=shown, expected=expected)
+    return [data.shape]
+
+
+def _spreads(call: Call, given: Shape, data: Shape) -> bool:
+    """Whether a scale says one for each element."""
+    vector = len(given) == 1 and not call.attribute("block_size", 0)
+    if given == () or (vector and not (isinstance(given[0], int) and given[0] != 1)):
+        return True
+    axis, block = axis_of(call.attribute("axis", 1), len(data)), call.attribute("block_size", 0)
+    if vector:
+        return same_dim(given[0], data[axis])
+    if len(given) != len(data) or block < 1:
+        return False
+    expected = (*data[:axis], ceildiv(data[axis], block), *data[axis + 1 :])
+    return all(map(same_dim, given, expected))
+
+
 RULES: dict[str, Rule] = {
     "AffineGrid": affine_grid,
     "Attention": attention,
     "CausalConvWithState": causal_conv,
     "ConvInteger": of_operands(conv, 0, 1),
     "DeformConv": deform_conv,
+    "DequantizeLinear": quantized,
     "Det": det,
     "Einsum": einsum,
     "GRU": recurrent,
@@ -221,6 +253,7 @@ RULES: dict[str, Rule] = {
     "MaxPool": pool,
     "MaxRoiPool": max_roi_pool,
     "MaxUnpool": max_unpool,
+    "QuantizeLinear": quantized,
     "QLinearConv": of_operands(conv, 0, 3),
     "QLinearMatMul": of_operands(matmul, 0, 3),
     "RNN": recurrent,

@@ -41,7 +41,13 @@ def verify(
     """A row per output. The bound grows with the ops in a row, since each may round in another order."""
     provider = ep_of(compiled.options.target) if ep is None else ep
     expected = Session(path, ep=provider, threads=threads).run(inputs)
-    found = compiled.run(inputs, ep, threads)
+    return against(expected, compiled, compiled.run(inputs, ep, threads), rtol)
+
+
+def against(
+    expected: Mapping[str, Any], compiled: Compiled, found: Mapping[str, Any], rtol: float | None = None
+) -> list[ModelError]:
+    """A row per output of the model as it was given."""
     ops = depth(compiled.source)
     placed = dict(zip(expected, found.values(), strict=False))  # an input that is a result has another name
     return [_row(name, found.get(name, placed[name]), want, rtol, ops) for name, want in expected.items()]

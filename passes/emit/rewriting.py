@@ -320,6 +320,9 @@ def replace(op: Operation, rewriter: PatternRewriter, emit: Emitter, values: Seq
     rewriter.replace(op, emit.ops, values)
 
 
-def _merged(value: SSAValue, old: SSAValue) -> TensorType:
+def _merged(value: SSAValue, old: SSAValue) -> Attribute:
+    ranked = isinstance(value.type, TensorType), isinstance(old.type, TensorType)
+    if not all(ranked):
+        return old.type if ranked[1] else value.type
     shape = shapes.merge(shape_of(value), shape_of(old))
     return shapes.tensor_type(shapes.element_type_of(value), shape)

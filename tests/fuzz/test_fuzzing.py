@@ -10,14 +10,16 @@ from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
 from random import Random
+from typing import ClassVar
 
 import numpy as np
+import onnx.parser
 import pytest
 from click.testing import CliRunner
 from support.documents import CONV, attrs, changed, ports, text_of
 
 from dialects.support.diagnostics import Diagnostic, GradcError, Position
-from fuzz import command
+from fuzz import command, originals
 from fuzz.driver import Campaign, Tally
 from fuzz.findings import EACH, Findings
 from fuzz.mutate import archives, documents, json_tree, mlir_tokens
@@ -240,3 +242,45 @@ class TestCommand:
         assert result.exit_code == 0, result.output
         assert result.output.splitlines()[0] == "seed 1"
         assert not list(tmp_path.iterdir())
+
+
+class TestOriginals:
+    """Models as they are given, which may take onnxruntime down, or run for ever."""
+
+    HEAD = '<ir_version: 8, opset_import: ["" : 18]> g (float[2] x) => (float[2] y) '
+    MODELS: ClassVar = {
+        "runs": "{ y = Exp (x) }",
+        "dies": """{ s = SequenceConstruct (x, x) e = Constant <value_ints: ints = []> ()
+            y = SequenceAt (s, e) }""",
+        "for-ever": """{ n = Constant <value = int64 {9000000000000}> () b = Constant <value = bool {1}> ()
+            y = Loop (n, b, x) <body = l (int64 i, bool go, float[2] v) => (bool on, float[2] w) {
+                on = Identity (go) w = Exp (v) }> }""",
+        "refused": "{ y = Exp (x, x) }",
+    }
+
+    def said(self, name: str, folder: Path) -> str:
+        path = folder / f"{name}.onnx"
+        path.write_bytes(onnx.parser.parse_model(self.HEAD + self.MODELS[name]).SerializeToString())
+        try:
+            (array,) = originals.runner().run(path, {"x": np.zeros(2, np.float32)}).values()
+        except originals.NotRun as error:
+            return str(error)
+        return str(array.tolist())
+
+    def test_ends(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+        assert self.said("runs", tmp_path) == "[1.0, 1.0]"
+        assert self.said("refused", tmp_path) == "onnxruntime does not run it"
+        assert self.said("runs", tmp_path) == "[1.0, 1.0]"
+        with monkeypatch.context() as patched:
+            patched.setattr(originals, "LIMIT", 1.0)
+            assert self.said("for-ever", tmp_path) == "onnxruntime does not end"
+        assert self.said("runs", tmp_path) == "[1.0, 1.0]"
+
+    def test_death(self, tmp_path: Path):
+        """What onnxruntime reads there is memory that is not its own, so that it may also refuse."""
+        assert self.said("dies", tmp_path) in (
+            "onnxruntime dies of it",
+            "onnxruntime does not run it",
+            "[0.0, 0.0]",
+        )
+        assert self.said("runs", tmp_path) == "[1.0, 1.0]"

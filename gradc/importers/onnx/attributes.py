@@ -28,14 +28,17 @@ FIELDS = {
 """The field of a proto -> the kind of attribute whose value it has."""
 
 
-def attributes_of(node: NodeProto, bindings: Bindings) -> dict[str, AttributeProto]:
-    """The attributes by name; one that refers to what a call does not give is not given."""
+def attributes_of(node: NodeProto, bindings: Bindings | None) -> dict[str, AttributeProto]:
+    """The attributes by name; one that refers to what a call does not give is not given.
+
+    Outside of functions, where `bindings` are None, an attribute is its own value, whatever it refers to.
+    """
     found: dict[str, AttributeProto] = {}
     for proto in node.attribute:
         check_text(proto.name, proto.ref_attr_name)
         if proto.name in found:
             raise violation(f"attribute {proto.name} is given twice")
-        value = bindings.get(proto.ref_attr_name) if proto.ref_attr_name else proto
+        value = proto if bindings is None or not proto.ref_attr_name else bindings.get(proto.ref_attr_name)
         if value is not None:
             found[proto.name] = value
     return found

@@ -108,6 +108,8 @@ def _given(
     if op_type == "SequenceMap":
         return [type_.element if isinstance(type_, SequenceType) else type_ for type_ in types]
     count = int_of(attributes.get("num_scan_inputs"), len(types))
+    if not 0 < count <= len(types):
+        raise violation("num_scan_inputs", given=count, expected=f"1 to {len(types)}")
     states, scanned = types[: len(types) - count], types[len(types) - count :]
     axes = ints(attributes["scan_input_axes"]) if "scan_input_axes" in attributes else (0,) * count
     if len(axes) != count:

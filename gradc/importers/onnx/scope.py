@@ -32,7 +32,7 @@ class Scope:
     """The values of one graph, which is written into a block.
 
     `prefix` is put before the names of what a function holds, as a function may be called twice. `bindings`
-    are the attributes of its call.
+    are the attributes of its call, None outside of functions.
     """
 
     block: Block
@@ -40,7 +40,7 @@ class Scope:
     data: TensorData
     parent: Scope | None = None
     prefix: str = ""
-    bindings: Mapping[str, AttributeProto] = field(default_factory=dict)
+    bindings: Mapping[str, AttributeProto] | None = None
     values: dict[str, SSAValue | None] = field(default_factory=dict)
     weights: dict[str, TensorProto | SparseTensorProto] = field(default_factory=dict)
     infos: dict[str, ValueInfoProto] = field(default_factory=dict)

@@ -246,6 +246,58 @@ def test_a_constant_is_of_the_kind_of_its_attribute():
         gradc.compile(model)
 
 
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("y, last, c = LSTM <hidden_size = 4> (x, x, s)", "recurrent weights of LSTM: given []"),
+        (
+            """y = Scan <num_scan_inputs = 2147483647, body = b (float[2, 3] v) => (float[2, 3] w) {
+                w = Exp (v) }> (x)""",
+            "num_scan_inputs: given 2147483647, expected 1 to 1",
+        ),
+    ],
+)
+def test_what_numbers_and_ranks_cannot_be(body: str, said: str):
+    model = model_of(f"g (float[T,2,3] x, float s) => (float[T,2,3] y) {{ {body} }}")
+    with pytest.raises(GradcError) as caught:
+        gradc.compile(model)
+    assert said in str(caught.value)
+
+
+def test_sizes_of_what_has_no_rank():
+    """Which a pass of fast forms takes from Shape at once."""
+    model = model_of("""g (float[2] x) => (int64[1] y) {
+        s = Shape (x)
+        i = Constant <value_ints = [1]> ()
+        y = Gather (s, i)
+    }""")
+    model.graph.input[0].type.tensor_type.ClearField("shape")
+    assert gradc.compile(model).run({"x": np.zeros((2, 3), np.float32)})["y"].tolist() == [3]
+
+
+@pytest.mark.parametrize("op", ["DequantizeLinear", "QuantizeLinear"])
+@pytest.mark.parametrize(("scale", "axis"), [("float[1,1]", 0), ("float[3]", 0), ("float[2]", 1)])
+def test_scales_that_are_not_for_each_element(op: str, scale: str, axis: int):
+    x, zero, y = ("int8", "int8", "float") if op[0] == "D" else ("float", "int8", "int8")
+    model = model_of(f"""g ({x}[2,3] x, {scale} s, {zero} z) => ({y}[2,3] y) {{
+        y = {op} <axis = {axis}> (x, s, z)
+    }}""")
+    with pytest.raises(GradcError, match=f"node 0\\] scale of {op}: given"):
+        gradc.compile(model)
+
+
+def test_outside_of_functions_attributes_refer_to_nothing():
+    model = model_of(
+        """g (float[2,3] x) => (float[2] y) {
+            a = Constant <value_ints = [1]> ()
+            y = ReduceSum <keepdims = 0> (x, a)
+        }"""
+    )
+    model.graph.node[1].attribute[0].ref_attr_name = "nothing"
+    x = np.ones((2, 3), np.float32)
+    assert is_same(gradc.compile(model).run({"x": x})["y"], np.full(2, 3, np.float32))
+
+
 def test_results_that_are_declared_as_they_are_not():
     """A runtime warns, and goes on."""
     model = model_of("""g (float[n,4] x) => (float[3,64] y, seq(float[4,3]) s) {
