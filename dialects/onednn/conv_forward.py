@@ -232,6 +232,8 @@ class ConvTransposeForwardOp(ForwardConvOp, ABC):
 
     def _left(self, axis: int) -> int:
         """How much larger the declared size is than what the windows cover: the library takes that of dst."""
+        if len(shape_of(self.dst)) != len(shape_of(self.src)):
+            return 0
         declared, size = (self.channels_first(value)[2:][axis] for value in (self.dst, self.src))
         if not isinstance(declared, int) or not isinstance(size, int):
             return 0

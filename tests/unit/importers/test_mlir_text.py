@@ -239,3 +239,17 @@ def test_an_assertion_of_ours_is_no_mistake_in_the_text(monkeypatch):
     monkeypatch.setattr(mlir_text.FloatBits, "to_type", fails)
     with pytest.raises(AssertionError, match="ours"):
         import_mlir("func.func @f() {\n  %c = arith.constant dense<1.0> : tensor<4xf32>\n}", "g.mlir")
+
+
+@pytest.mark.parametrize("dst", ["f32", "1x2xf32", "1x1x6x6xf32", "1x1x7xf32"])
+def test_a_declared_size_of_a_transposed_convolution_that_cannot_be(dst: str):
+    """With `same` it may be up to a stride less one larger than what the windows cover."""
+    text = f"""func.func @f(%x: tensor<1x1x3xf32>, %w: tensor<1x1x1xf32>) -> tensor<{dst}> {{
+  %y = onednn.conv_transpose %x, %w {{strides = [2], pads_begin = [0], pads_end = [0], dilations = [1],
+    auto_pad = "same_upper", data_format = "NCX", weights_format = "IOX"}}
+    : (tensor<1x1x3xf32>, tensor<1x1x1xf32>) -> tensor<{dst}>
+  func.return %y : tensor<{dst}>
+}}"""
+    with pytest.raises(GradcError, match="shape of dst: given"):
+        import_mlir(text, "g.mlir")
+    import_mlir(text.replace(f"tensor<{dst}>", "tensor<1x1x6xf32>"), "g.mlir")
