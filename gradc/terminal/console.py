@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TextIO
 if TYPE_CHECKING:
     from rich.console import Console
 
-WIDTH = 240
+WIDTH = 280
 """Columns of a pipe: nothing is wrapped or cut below that."""
 
 
