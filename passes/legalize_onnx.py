@@ -56,10 +56,10 @@ def check(op: Operation, target: Target) -> None:
         )
     reason = None if isinstance(op, ConstantOp) else target.lacks_kernel(op)
     if reason and not target.leaves_to_runtime(op):
-        raise error_at(op, reason, kind=UnsupportedError, hint=_remedy(op, target))
+        raise error_at(op, reason, kind=UnsupportedError, hint=remedy(op, target))
 
 
-def _remedy(op: OnnxOp, target: Target) -> str:
+def remedy(op: OnnxOp, target: Target) -> str:
     """Where the op has a kernel: at an older opset of the same target, or else on onnxruntime's CPU."""
     older = range(target.opset - 1, max(OLDEST, opset_range(op)[0]) - 1, -1)
     for opset in older:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -30,8 +30,25 @@ UNKNOWN_BATCH, UNKNOWN_SIZE, UNKNOWN_IMAGE_SIZE = 2, 12, 7
 """What an unknown dim is in a sample: the first of a tensor, any other, and that of a resize's result."""
 
 
+@dataclass(frozen=True)
+class Guess:
+    """Sizes of dims that nothing else tells: by name, else of the first dim of a tensor, or of any other;
+    each name after the first gets a size that is `step` larger."""
+
+    batch: int = UNKNOWN_BATCH
+    size: int = UNKNOWN_SIZE
+    step: int = 0
+    named: Mapping[str, int] = field(default_factory=dict)
+
+
+ANY_SIZES = Guess()
+
+
 def random_inputs(
-    module: ModuleOp, seed: int, given_shapes: Mapping[str, Sequence[int]] | None = None
+    module: ModuleOp,
+    seed: int,
+    given_shapes: Mapping[str, Sequence[int]] | None = None,
+    guess: Guess = ANY_SIZES,
 ) -> dict[str, np.ndarray]:
     """Input name -> array: normally distributed floats, and sizes that fit where an input is a size.
 
@@ -43,7 +60,7 @@ def random_inputs(
     names = entry.input_names(function)
     arguments = dict(zip(function.args, names, strict=True))
     infos = _known_infos(module, arguments)
-    sizes = Sizes(infos, given_shapes or {})
+    sizes = Sizes(infos, given_shapes or {}, guess)
     _fit_convolutions(module, arguments, sizes)
     _fit_resizes(module, arguments, sizes)
     found = _drawn(infos, sizes, seed)
@@ -85,7 +102,12 @@ def _drawn(infos: Sequence[TensorInfo], sizes: Sizes, seed: int) -> dict[str, np
 class Sizes:
     """The concrete shape of each input: given, known, or chosen; equal names get equal sizes."""
 
-    def __init__(self, infos: Sequence[TensorInfo], given: Mapping[str, Sequence[int]]):
+    def __init__(
+        self,
+        infos: Sequence[TensorInfo],
+        given: Mapping[str, Sequence[int]],
+        guess: Guess = ANY_SIZES,
+    ):
         names = [info.name for info in infos]
         expected = f"one of {', '.join(names)}"
         unknown = [
@@ -96,7 +118,8 @@ class Sizes:
         if unknown:
             raise together(unknown)
         self._given = {name: tuple(shape) for name, shape in given.items()}
-        self._symbols: dict[str, int] = {}
+        self._guess = guess
+        self._symbols: dict[str, int] = _named_sizes(infos, guess)
         errors = Errors()
         for info in infos:
             errors.attempt(self._learn, info)
@@ -142,7 +165,20 @@ class Sizes:
 
     def _size(self, dim: int | str | None, axis: int) -> int:
         found = shapes.size_with(dim, self._symbols) if isinstance(dim, str) else None
-        return self.choose(dim, found if found is not None else UNKNOWN_SIZE if axis else UNKNOWN_BATCH)
+        guessed = self._guess.size + self._guess.step * len(self._symbols) if axis else self._guess.batch
+        return self.choose(dim, found if found is not None else guessed)
+
+
+def _named_sizes(infos: Sequence[TensorInfo], guess: Guess) -> dict[str, int]:
+    """The sizes that are said by the names of dims. Raises GradcError for a name of none."""
+    known = list(dict.fromkeys(dim for info in infos for dim in info.dims if isinstance(dim, str)))
+    for name in guess.named:
+        if name not in known:
+            expected = (
+                f"a named dim of an input: {', '.join(known)}" if known else "no --size: no dim has a name"
+            )
+            raise violation("--size", given=name, expected=expected, hint=nearest(name, known))
+    return dict(guess.named)
 
 
 def _known_infos(module: ModuleOp, names: Mapping[BlockArgument, str]) -> list[TensorInfo]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from io import BytesIO
 from math import isfinite
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from dialects.support.diagnostics import Diagnostic, UsageError, sentence, violation
-from gradc.checking.samples import random_inputs, random_model_inputs
+from gradc.checking.samples import ANY_SIZES, Guess, random_inputs, random_model_inputs
 from gradc.checking.verify import OutputError
 from gradc.compiler.asked import Asked
 from gradc.compiler.compiled import Compiled
@@ -31,6 +31,7 @@ from gradc.insight import before_after, summaries, verify_models, verify_ops
 from gradc.insight.accuracy import Report
 from gradc.insight.before_after import BeforeAfter, Measures
 from gradc.insight.observe import Timing
+from gradc.insight.verify_models import ModelError, WithinError
 from gradc.insight.verify_ops import OpError
 from gradc.model import saving
 from gradc.runtime.session import Session
@@ -50,11 +51,23 @@ class Inputs:
     file: str | None = None
     seed: int = 0
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    sizes: Mapping[str, int] = field(default_factory=dict)
 
     def of_compiled(self, compiled: Compiled) -> dict[str, np.ndarray]:
+        return self.drawn_for(compiled)(ANY_SIZES)
+
+    def drawn_for(self, compiled: Compiled) -> Callable[[Guess], dict[str, np.ndarray]]:
+        """The inputs for dims of guessed sizes, where nobody says any."""
         if self.file is not None:
-            return npz.read_npz(self.file)
-        return random_inputs(compiled.source, self.seed, self.shapes)
+            read = npz.read_npz(self.file)
+            return lambda _: read
+        return lambda guess: random_inputs(
+            compiled.source, self.seed, self.shapes, replace(guess, named=self.sizes)
+        )
+
+    @property
+    def leaves_sizes_open(self) -> bool:
+        return self.file is None and not self.shapes and not self.sizes
 
 
 def compile_to(
@@ -234,12 +247,24 @@ def describe(results: Mapping[str, np.ndarray]) -> Iterator[str]:
 
 
 def verify_model(
-    compiled: Compiled, path: str, inputs: Inputs, ep: Any, threads: int | None, rtol: float | None
+    compiled: Compiled,
+    path: str,
+    inputs: Inputs,
+    ep: Any,
+    threads: int | None,
+    rtol: float | None,
+    within: bool,
 ) -> list[OutputError]:
-    """A row per output: the model and what was compiled of it, side by side."""
+    """A row per output and size: the model and what was compiled of it, side by side; behind the first that
+    are off a row for the first value within that is."""
     _check_rtol(rtol)
+    pair = verify_models.Pair(compiled, path, rtol, ep, threads)
+    guesses = verify_models.SIZES if inputs.leaves_sizes_open else (ANY_SIZES,)
     with progress.bar():
-        return [*verify_models.verify(compiled, path, inputs.of_compiled(compiled), rtol, ep, threads)]
+        found = [*verify_models.verify_at_sizes(pair, inputs.drawn_for(compiled), guesses, within)]
+    for remark in (each for each in found if isinstance(each, str)):
+        messages.mention(remark)
+    return [each for each in found if not isinstance(each, str)]
 
 
 def _check_rtol(rtol: float | None) -> None:
@@ -261,8 +286,11 @@ def verify(
 
 def verify_table(rows: Sequence[OutputError], report: Report | None, look: Look = PLAIN) -> str:
     ops = [row for row in rows if isinstance(row, OpError)]
-    parts = [_table("output", [row for row in rows if not isinstance(row, OpError)], look)]
+    within = [row for row in rows if isinstance(row, WithinError)]
+    parts = [_table("output", [row for row in rows if not isinstance(row, OpError | WithinError)], look)]
     parts += [_table("op alone", ops, look)] if ops else []
+    parts += [_table("first value that differs", within, look)] if within else []
+    parts += [str(row.difference) for row in within]
     parts += [accuracy.as_text(report, look)] if report is not None else []
     return "\n\n".join(parts)
 
@@ -270,7 +298,12 @@ def verify_table(rows: Sequence[OutputError], report: Report | None, look: Look 
 def _table(what: str, rows: Sequence[OutputError], look: Look) -> str:
     header = (what, "dtype", "shape", "worst error", "typical", "bound", "")
     wrong = {index: BAD for index, row in enumerate(rows) if not row.ok}
-    return table(header, [_cells(row) for row in rows], (3, 4, 5), look, wrong)
+    cells = [_cells(row) for row in rows]
+    sizes = [row.sizes if isinstance(row, ModelError) else "" for row in rows]
+    if not any(sizes):
+        return table(header, cells, (3, 4, 5), look, wrong)
+    placed = [(first, at, *rest) for (first, *rest), at in zip(cells, sizes, strict=True)]
+    return table((what, "at", *header[1:]), placed, (4, 5, 6), look, wrong)
 
 
 def _cells(row: OutputError) -> tuple[str, ...]:
@@ -285,7 +318,8 @@ def _cells(row: OutputError) -> tuple[str, ...]:
 
 def verify_json(rows: Sequence[OutputError], report: Report | None) -> str:
     """A list of outputs and, behind them, ops; with a report an object that has it as `verified`, and the
-    report's two lists. `op` is where an op is and by what it was written, null for an output.
+    report's two lists. `op` is where an op is and by what it was written, null for an output; of a value
+    within a model the node that makes it, others that may be to blame, and the values before them.
 
     JSON has no infinity: an error that is not finite is null.
     """
@@ -301,6 +335,7 @@ def verify_json(rows: Sequence[OutputError], report: Report | None) -> str:
             "ok": row.ok,
             "op": _op_data(row),
         }
+        | ({"sizes": row.sizes} if isinstance(row, ModelError) else {})
         for row in rows
     ]
     if report is None:
@@ -310,7 +345,10 @@ def verify_json(rows: Sequence[OutputError], report: Report | None) -> str:
     return json_text({"verified": found} | lists)
 
 
-def _op_data(row: OutputError) -> dict[str, str | None] | None:
+def _op_data(row: OutputError) -> dict[str, Any] | None:
+    if isinstance(row, WithinError) and row.difference is not None:
+        *others, last = map(str, row.difference.steps)
+        return {"place": last, "or": others, "after": list(row.difference.after)}
     if not isinstance(row, OpError):
         return None
     return {name: getattr(row, name) or None for name in ("place", "strategy", "unchecked")}

@@ -30,6 +30,7 @@ from gradc.cli.options import (
     QUIET,
     RENAME,
     RTOL,
+    SIZES,
     Tuning,
     gradient_arguments,
     input_options,
@@ -230,6 +231,12 @@ def run(
 @RTOL
 @AS_JSON
 @click.option("--report", is_flag=True, help="Errors against float64 of every output and op, in ulps, too.")
+@click.option(
+    "--within",
+    is_flag=True,
+    help="Of a model: name the first value that is not identical, also where all outputs are right.",
+)
+@SIZES
 @source_options_beside_ep
 @input_options
 @QUIET
@@ -239,6 +246,8 @@ def verify(
     rtol: float | None,
     as_json: bool,
     report: bool,
+    within: bool,
+    sizes: dict[str, int],
     inputs: str | None,
     seed: int,
     shapes: tuple[str, ...],
@@ -249,6 +258,9 @@ def verify(
 ) -> None:
     """Compile and run the graph IN, and hold it against the numpy reference; an .onnx against itself.
 
+    An .onnx whose dims are open is run at several sizes, unless some are said; where it differs, the node
+    is named that differs first.
+
     Prints the errors of each output over its largest magnitude: the worst one, the typical one (the root
     of their mean square), and the bound, up to which roundings explain the worst; in graphs of several
     ops also which op is off. Exit code 1 where a bound is exceeded.
@@ -257,10 +269,13 @@ def verify(
 
     if source.is_model and source.names and not report:
         raise click.UsageError(f"--rename: {source} is held against itself, under its own names.")
-    fed = inputs_of(inputs, seed, shapes)
+    if within and (report or not source.is_model):
+        raise click.UsageError("--within is about a model (.onnx) beside itself, without --report.")
+    fed = inputs_of(inputs, seed, shapes, sizes)
     compiled = _compiled(source, given, constants, ep, threads)
     if source.is_model and not report:
-        rows, errors = commands.verify_model(compiled, source.files[0], fed, ep, threads, rtol), None
+        path = source.files[0]
+        rows, errors = commands.verify_model(compiled, path, fed, ep, threads, rtol, within), None
     else:
         rows, errors = commands.verify(compiled, fed, ep, threads, rtol, report)
     if as_json:
@@ -275,18 +290,34 @@ def verify(
 @source_arguments
 @AS_JSON
 @AUTO_PAD_RULE
+@click.option(
+    "--target", type=Word(["cpu", "cuda", "portable"]), help="List what this target does not have of a model."
+)
+@click.option("--opset", type=int, metavar="N", help="Of what the target is to run.  [default: the model's]")
 @click.option("--values", "of_values", is_flag=True, help="Only list what `gradc grad` can be told by name.")
 @QUIET
 @LIMITS
-def inspect(source: Source, as_json: bool, auto_pad_rule: str | None, of_values: bool) -> None:
-    """Show the ops of the graph IN: shapes, dtypes, attributes after defaults, what is supported."""
+def inspect(
+    source: Source,
+    as_json: bool,
+    auto_pad_rule: str | None,
+    target: str | None,
+    opset: int | None,
+    of_values: bool,
+) -> None:
+    """Show the ops of the graph IN: shapes, dtypes, attributes after defaults, what is supported.
+
+    Of an .onnx its opsets, open dims, weights and arithmetic, too.
+    """
+    if of_values and target is not None:
+        raise click.UsageError("--values lists names; --target is about kernels.")
     if of_values:
         _print_values(source, as_json, auto_pad_rule)
         return
     from gradc.insight import inspection
 
     with progress.bar():
-        found = inspection.inspect(source, auto_pad_rule)
+        found = inspection.inspect(source, auto_pad_rule, target, opset)
     _print(
         inspection.as_json(found)
         if as_json

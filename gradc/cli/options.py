@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -213,6 +213,23 @@ def _shapes(purpose: str) -> Any:
     )
 
 
+def _open_dims(_: click.Context, __: click.Parameter, given: Sequence[str]) -> dict[str, int]:
+    pairs = [text.rpartition("=") for text in given]
+    for text, (name, _equals, size) in zip(given, pairs, strict=True):
+        if not name or not size.isdecimal():
+            raise click.BadParameter(f"{text!r} is not of the form NAME=4.")
+    return {name: int(size) for name, _equals, size in pairs}
+
+
+SIZES = click.option(
+    "--size",
+    "sizes",
+    multiple=True,
+    metavar="NAME=4",
+    callback=_open_dims,
+    help="Size of all dims of a name; may be given several times.",
+)
+
 SEED = click.option(
     "--seed",
     type=click.IntRange(0),
@@ -318,7 +335,9 @@ class Tuning:
             yield self.request.tuner(options.resolved(), show)
 
 
-def inputs_of(file: str | None, seed: int, shapes: tuple[str, ...]) -> Inputs:
+def inputs_of(
+    file: str | None, seed: int, shapes: tuple[str, ...], sizes: Mapping[str, int] | None = None
+) -> Inputs:
     """The values of `input_options` that say what a model is fed."""
     from gradc.cli.commands import Inputs
 
@@ -326,7 +345,9 @@ def inputs_of(file: str | None, seed: int, shapes: tuple[str, ...]) -> Inputs:
         raise click.UsageError(
             f"--inputs {file} and {SHAPE} {shapes[0]}: the file's inputs have their shapes."
         )
-    return Inputs(file, seed, shapes_of(shapes))
+    if file is not None and sizes:
+        raise click.UsageError(f"--inputs {file} and --size: the file's inputs have their sizes.")
+    return Inputs(file, seed, shapes_of(shapes), sizes or {})
 
 
 def options_of(given: dict[str, Any], ep: str | None = None) -> Options:

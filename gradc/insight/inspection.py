@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -23,11 +24,18 @@ from dialects.support.documented_op import DocumentedOp
 from dialects.support.dtypes import name_of as dtype_name
 from dialects.support.findings import is_opaque
 from dialects.support.interfaces import collect_remarks
+from gradc.compiler.default_opset import with_opset
 from gradc.compiler.driver import compile_module, load
 from gradc.compiler.options import Options
+from gradc.compiler.source import Source
 from gradc.files.json_text import json_text
+from gradc.insight.contents import Contents, contents
+from gradc.insight.contents import lines as content_lines
+from gradc.insight.lacking import Lack, lacking
+from gradc.insight.lacking import lines as lack_lines
 from gradc.terminal.tables import BAD, GOOD, PLAIN, REMARK, Look
 from passes.emit.type_inference import infer_types
+from passes.kernels.target import Target
 
 
 @dataclass(frozen=True)
@@ -63,7 +71,8 @@ class Op:
 class Inspection:
     """`ops` are those of the source, ONNX's besides constants among them, and those that are not understood.
 
-    `refusal` says why the graph does not compile with default options, '' if it does.
+    `refusal` says why the graph does not compile for the target, '' if it does; `lacks` what the target
+    does not have, where one is asked for. `contents` are those of a model.
     """
 
     inputs: list[Tensor]
@@ -71,18 +80,28 @@ class Inspection:
     ops: list[Op]
     remarks: list[str]
     refusal: str
+    contents: Contents | None = None
+    target: str | None = None
+    opset: int | None = None
+    lacks: list[Lack] | None = None
 
 
-def inspect(source: Any, auto_pad_rule: str | None = None) -> Inspection:
-    """Raises GradcError for a source that is no valid graph."""
+def inspect(
+    source: Any, auto_pad_rule: str | None = None, target: str | None = None, opset: int | None = None
+) -> Inspection:
+    """With a target, what it lacks. Raises GradcError for a source that is no valid graph."""
 
     module, refused = _loaded(source, auto_pad_rule)
+    model = _model_of(source)
     infer_types(module)
     function = entry.entry_function(module)
     known = DocumentedOp | OnnxOp | NodeOp
     ops = [op for op in function.body.block.ops if isinstance(op, known) or is_opaque(op)]
     ops = [op for op in ops if not isinstance(op, ConstantOp)]
     labels = _labels(module)
+    options = with_opset(Options(target or "cpu", opset, auto_pad_rule=auto_pad_rule), module)
+    asked = options.resolved() if target is not None else None
+    lowered, refusal = _lowered(module, options)
     return Inspection(
         inputs=[_tensor(labels, value) for value in function.args],
         outputs=[
@@ -93,8 +112,20 @@ def inspect(source: Any, auto_pad_rule: str | None = None) -> Inspection:
         ],
         ops=[_op(labels, op) for op in ops],
         remarks=[str(remark) for remark in collect_remarks(ops)],
-        refusal=refused or _refusal(module),
+        refusal=refused or refusal,
+        contents=None if model is None else contents(module, lowered, model),
+        target=asked and asked.name,
+        opset=asked and asked.opset,
+        lacks=None if asked is None else lacking(module, asked),
     )
+
+
+def _model_of(source: Any) -> Any:
+    """The path or the message of a model; None for any other source."""
+    if isinstance(source, Source):
+        return source.files[0] if source.is_model else None
+    is_file = isinstance(source, str | os.PathLike) and os.fspath(source).lower().endswith(".onnx")
+    return source if is_file or type(source).__name__ == "ModelProto" else None
 
 
 def _loaded(source: Any, auto_pad_rule: str | None) -> tuple[ModuleOp, str]:
@@ -107,12 +138,12 @@ def _loaded(source: Any, auto_pad_rule: str | None) -> tuple[ModuleOp, str]:
         return error.graph, str(error)
 
 
-def _refusal(module: ModuleOp) -> str:
+def _lowered(module: ModuleOp, options: Options) -> tuple[ModuleOp, str]:
+    """What the module is lowered to, or the module and why it is not."""
     try:
-        compile_module(module.clone(), Options())
+        return compile_module(module.clone(), options).module, ""
     except GradcError as error:
-        return str(error)
-    return ""
+        return module, str(error)
 
 
 def _labels(module: ModuleOp) -> dict[SSAValue, str]:
@@ -173,7 +204,10 @@ def _plain(value: Any) -> Any:
 
 
 def as_json(found: Inspection) -> str:
-    return json_text(asdict(found))
+    """With what is said of a model, and of a target, only where there is one."""
+    optional = ("contents", "target", "opset", "lacks")
+    data = asdict(found)
+    return json_text({name: part for name, part in data.items() if name not in optional or part is not None})
 
 
 def as_text(found: Inspection, look: Look = PLAIN) -> str:
@@ -183,6 +217,11 @@ def as_text(found: Inspection, look: Look = PLAIN) -> str:
 def _lines(found: Inspection, look: Look) -> Iterator[str]:
     yield from (f"input   {_line(tensor)}" for tensor in found.inputs)
     yield from (f"output  {_line(tensor)}" for tensor in found.outputs)
+    if found.contents is not None:
+        yield from content_lines(found.contents, look)
+    if found.lacks is not None and found.target is not None:
+        yield ""
+        yield from lack_lines(found.lacks, Target.of(found.target, found.opset), look)
     for op in found.ops:
         yield ""
         heading = " ".join(filter(None, (op.kind, f'"{op.name}"' if op.name else "", op.position)))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -13,44 +14,110 @@ from xdsl.ir import SSAValue
 
 from dialects.onnx.ops import ConstantOp
 from dialects.support import entry
+from dialects.support.diagnostics import GradcError
 from dialects.support.dtypes import of_numpy
+from gradc.checking.samples import ANY_SIZES, Guess
 from gradc.checking.verify import RTOL, OutputError, compare
 from gradc.compiler.compiled import Compiled
+from gradc.insight.first_difference import Difference, first_difference
 from gradc.runtime.session import Session, ep_of
+
+SIZES = (ANY_SIZES, Guess(1, 1), Guess(3, 7), Guess(2, 9, step=2), Guess(1, 64))
+"""What a model with dims that only run time knows is run at; at some of them it may be no model."""
+
+
+NOTHING_WITHIN = (
+    "no value that has a name in both models differs while the runtime is asked for all of them: it fuses "
+    "the nodes of the two in other ways, or what differs has a name in one of them only"
+)
 
 
 @dataclass(frozen=True)
 class ModelError(OutputError):
-    """How far an output is from that of the model as it was given."""
+    """How far an output is from that of the model as it was given, or why there is none.
+
+    `sizes` are those that the inputs had, where the model leaves them open.
+    """
 
     identical: bool = False
+    sizes: str = ""
+    refused: str = ""
 
     @property
     def verdict(self) -> str:
+        if self.refused:
+            return f"FAILED: {self.refused}"
         return "ok, identical" if self.identical else super().verdict
 
 
-def verify(
-    compiled: Compiled,
-    path: str | os.PathLike[str],
-    inputs: Mapping[str, Any],
-    rtol: float | None = None,
-    ep: Any = None,
-    threads: int | None = None,
-) -> list[ModelError]:
-    """A row per output. The bound grows with the ops in a row, since each may round in another order."""
-    provider = ep_of(compiled.options.target) if ep is None else ep
-    expected = Session(path, ep=provider, threads=threads).run(inputs)
-    return against(expected, compiled, compiled.run(inputs, ep, threads), rtol)
+@dataclass(frozen=True)
+class WithinError(ModelError):
+    """How far the first value is that differs; `name` is its own, `difference` says which nodes made it."""
+
+    difference: Difference | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """A model of a file, and what was compiled of it, ready to run on the same inputs."""
+
+    compiled: Compiled
+    path: str | PathLike[str]
+    rtol: float | None = None
+    ep: Any = None
+    threads: int | None = None
+
+    @cached_property
+    def original(self) -> Session:
+        return Session(self.path, ep=self._provider, threads=self.threads)
+
+    def rows(self, inputs: Mapping[str, Any]) -> list[ModelError]:
+        """A row per output."""
+        expected = self.original.run(inputs)
+        sizes = _sizes(self.original, inputs)
+        try:
+            found = self.compiled.run(inputs, self.ep, self.threads)
+        except GradcError as error:
+            why = error.diagnostic.message
+            return [_refused(name, want, sizes, why) for name, want in expected.items()]
+        return against(expected, self.compiled, found, self.rtol, sizes)
+
+    def first_difference(self, inputs: Mapping[str, Any], beyond_bounds: bool) -> WithinError | None:
+        """The first value that is beyond its bound, or else that is not the same to the last bit."""
+        sizes = _sizes(self.original, inputs)
+
+        def row(name: str, ops: int, got: Any, want: Any) -> ModelError:
+            return _row(name, got, want, self.rtol, ops, sizes)
+
+        def differs(ops: int, got: Any, want: Any) -> bool:
+            found = row("", ops, got, want)
+            return not (found.ok if beyond_bounds else found.identical)
+
+        found = first_difference(self.compiled, self.path, inputs, differs, self._provider, self.threads)
+        if found is None:
+            return None
+        measured = row(found.value, found.depth, found.got, found.want)
+        return WithinError(**vars(measured), difference=found)
+
+    @property
+    def _provider(self) -> Any:
+        return ep_of(self.compiled.options.target) if self.ep is None else self.ep
 
 
 def against(
-    expected: Mapping[str, Any], compiled: Compiled, found: Mapping[str, Any], rtol: float | None = None
+    expected: Mapping[str, Any],
+    compiled: Compiled,
+    found: Mapping[str, Any],
+    rtol: float | None = None,
+    sizes: str = "",
 ) -> list[ModelError]:
-    """A row per output of the model as it was given."""
+    """A row per output of the model as it was given. The bound grows with the ops in a row, since each may
+    round in another order."""
     ops = depth(compiled.source)
     placed = dict(zip(expected, found.values(), strict=False))  # an input that is a result has another name
-    return [_row(name, found.get(name, placed[name]), want, rtol, ops) for name, want in expected.items()]
+    return [
+        _row(name, found.get(name, placed[name]), want, rtol, ops, sizes) for name, want in expected.items()
+    ]
 
 
 def depth(module: ModuleOp) -> int:
@@ -62,20 +129,92 @@ def depth(module: ModuleOp) -> int:
     return max(known.values(), default=0)
 
 
-def _row(name: str, got: Any, want: Any, rtol: float | None, ops: int) -> ModelError:
+def verify(
+    compiled: Compiled,
+    path: str | PathLike[str],
+    inputs: Mapping[str, Any],
+    rtol: float | None = None,
+    ep: Any = None,
+    threads: int | None = None,
+) -> list[ModelError]:
+    """A row per output, on these inputs."""
+    return Pair(compiled, path, rtol, ep, threads).rows(inputs)
+
+
+Draw = Callable[[Guess], Mapping[str, Any]]
+"""Inputs of sizes that are guessed."""
+
+
+def verify_at_sizes(
+    pair: Pair, draw: Draw, guesses: Sequence[Guess], within: bool = False
+) -> Iterator[ModelError | str]:
+    """The rows at all sizes, each once, and remarks: why the model itself does not run at some of them.
+
+    Behind the first rows that are off is the first value that is, with the nodes that are to blame;
+    `within`: the first value that is not identical otherwise. Raises GradcError if it runs at none.
+    """
+    seen, refusals, told = set[str](), list[GradcError](), False
+    for guess in guesses:
+        try:
+            inputs = draw(guess)
+            sizes = _sizes(pair.original, inputs)
+            if sizes in seen:
+                continue
+            seen.add(sizes)
+            rows = pair.rows(inputs)
+        except GradcError as error:
+            refusals.append(error)
+            continue
+        yield from rows
+        right = all(row.ok for row in rows)
+        if told or (right and not within) or any(row.refused for row in rows):
+            continue
+        told = True
+        found = pair.first_difference(inputs, beyond_bounds=not right)
+        if found is not None:
+            yield found
+        elif not all(row.identical for row in rows):
+            yield NOTHING_WITHIN
+    if len(refusals) == len(guesses):
+        raise refusals[0]
+    for refusal in refusals:
+        yield f"left out: sizes that the model itself does not take: {refusal.diagnostic.message}"
+
+
+def _sizes(session: Session, inputs: Mapping[str, Any]) -> str:
+    """What the inputs have where the model leaves it open: by the names of dims, else of inputs."""
+    found: dict[str, str] = {}
+    for info in session.inputs:
+        array = inputs.get(info.name)
+        if not isinstance(array, np.ndarray) or len(info.dims) != array.ndim:
+            continue
+        named = {dim: str(n) for dim, n in zip(info.dims, array.shape, strict=True) if isinstance(dim, str)}
+        found |= named
+        if None in info.dims:
+            found[info.name] = "x".join(map(str, array.shape))
+    return ", ".join(f"{name}={size}" for name, size in found.items())
+
+
+def _refused(name: str, want: Any, sizes: str, why: str) -> ModelError:
+    dtype = of_numpy(want.dtype) if isinstance(want, np.ndarray) else None
+    kind, shape = (dtype.name, want.shape) if dtype else (type(want).__name__, ())
+    return ModelError(name, kind, shape, np.inf, np.inf, 0.0, sizes=sizes, refused=why)
+
+
+def _row(name: str, got: Any, want: Any, rtol: float | None, ops: int, sizes: str) -> ModelError:
     dtype = of_numpy(want.dtype) if isinstance(want, np.ndarray) else None
     if dtype is None or (dtype.numpy.kind not in "fiub" and dtype.name not in RTOL):
-        return _alike(name, got, want, dtype.name if dtype else type(want).__name__)
+        return _alike(name, got, want, dtype.name if dtype else type(want).__name__, sizes)
     bound = RTOL.get(dtype.name, 0.0) * max(ops, 1) if rtol is None else rtol
-    return ModelError(**vars(compare(name, got, want, bound)), identical=is_same(got, want))
+    return ModelError(**vars(compare(name, got, want, bound)), identical=is_same(got, want), sizes=sizes)
 
 
-def _alike(name: str, got: Any, want: Any, kind: str) -> ModelError:
+def _alike(name: str, got: Any, want: Any, kind: str, sizes: str) -> ModelError:
     """Of strings and containers: the same, or not."""
     same = is_same(got, want)
     error = 0.0 if same else np.inf
     shape = want.shape if isinstance(want, np.ndarray) else ()
-    return ModelError(name, kind, shape, error, error, 0.0, identical=same)
+    return ModelError(name, kind, shape, error, error, 0.0, identical=same, sizes=sizes)
 
 
 def is_same(a: Any, b: Any) -> bool:

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import io
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -58,6 +58,7 @@ Ep = Literal["cpu", "cuda"]
 
 _FATAL = 4  # onnxruntime's log severity: its errors reach us as exceptions, printing them is ours
 _RECORD = "session.record_ep_graph_assignment_info"
+_DATA_FOLDER = "session.model_external_initializers_file_folder_path"
 
 
 def check_opset(opset: int) -> None:
@@ -126,7 +127,8 @@ class Session:
     `ep` is where it runs: `cpu` (default) or `cuda`. On CUDA, f32 products are f32, not TF32.
     `threads` is the number of threads within an op, by default onnxruntime's choice. Weights beyond
     what one protobuf message holds are handed over in memory. What a run brings is held against
-    `sizes`, by default those that the model carries.
+    `sizes`, by default those that the model carries. `within` are values of the main graph that are
+    outputs, too.
     Raises UnsupportedError where onnxruntime, the provider or a kernel is missing, and GradcError
     for a file that is not there or is no model.
     """
@@ -138,13 +140,14 @@ class Session:
         ep: Ep | None = None,
         threads: int | None = None,
         sizes: RunTimeSizes | None = None,
+        within: Sequence[str] = (),
     ):
         runtime = _onnxruntime()
         provider = _provider(runtime, "cpu" if ep is None else ep)
         threads = checked_threads(threads)
         self._runtime = runtime
         self._weights: dict[str, Any] = {}
-        self._session = _load(runtime, model, _options(runtime, threads), provider, self._weights)
+        self._session = _load(runtime, model, _options(runtime, threads), provider, self._weights, within)
         _check_provider(self._session, provider)
         self.inputs = tuple(map(info_of, self._session.get_inputs()))
         self.outputs = tuple(map(info_of, self._session.get_outputs()))
@@ -161,16 +164,19 @@ class Session:
         """The graph that runs are held against, None where there is none."""
         return None if self._sizes is None else self._sizes.source
 
-    def run(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """The outputs by name, each an array over onnxruntime's own buffer.
+    def run(
+        self, inputs: Mapping[str, np.ndarray], only: Collection[str] | None = None
+    ) -> dict[str, np.ndarray]:
+        """The outputs by name, all or those of `only`, each an array over onnxruntime's own buffer.
 
         Contiguous inputs are not copied. bfloat16 is ml_dtypes' on both sides; an input of it may
         also be numpy's `V2`. Raises GradcError that names the input that is missing or does not fit,
         or the op that cannot have these sizes, and for what onnxruntime refuses at run time.
         """
         arrays = self._checked(inputs)
-        names = [info.name for info in self.outputs]
-        edge = (*self.inputs, *self.outputs)
+        wanted = [info for info in self.outputs if only is None or info.name in only]
+        names = [info.name for info in wanted]
+        edge = (*self.inputs, *wanted)
         if not all(info.is_tensor and info.dtype != "string" for info in edge):
             return self._run_containers(arrays, names)
         feeds = {i.name: ort_value(self._runtime, i, arrays[i.name]) for i in self._fed(inputs)}
@@ -178,7 +184,7 @@ class Session:
             values = self._session.run_with_ort_values(names, feeds)
         except Exception as error:
             raise violation(f"onnxruntime cannot run the model: {one_line(error)}") from error
-        return {i.name: to_numpy(i, v) for i, v in zip(self.outputs, values, strict=True)}
+        return {i.name: to_numpy(i, v) for i, v in zip(wanted, values, strict=True)}
 
     def _run_containers(self, inputs: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
         """With strings among the inputs or outputs, or what is no tensor: sequences are lists, a map is a
@@ -331,14 +337,23 @@ def _load(
     options: Any,
     provider: str,
     kept: dict[str, Any],
+    within: Sequence[str],
 ) -> Any:
     make = functools.partial(_make_session, runtime, options=options, provider=provider)
     if isinstance(model, str | os.PathLike):
+        from gradc.model.exposing import content_with
         from gradc.model.foreign import checked_path  # imports onnx
 
         path = checked_path(model)
         with refusals(f"onnxruntime cannot load {os.fspath(model)}", GradcError):
-            return make(_source_of(path))
+            if not within:
+                return make(_source_of(path))
+            options.add_session_config_entry(_DATA_FOLDER, str(path.parent))
+            return make(content_with(path, within))
+    if within:
+        from gradc.model.exposing import parts_with
+
+        model = parts_with(model if isinstance(model, ModelParts) else parts_of(model), within)
     with refusals("onnxruntime cannot load the model", None):
         return make(_serialised(runtime, model, options, kept))
 

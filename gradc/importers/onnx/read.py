@@ -30,7 +30,6 @@ from dialects.support.findings import Errors
 from gradc.importers.onnx import control
 from gradc.importers.onnx.attributes import attributes_of, graphs_of, values_of
 from gradc.importers.onnx.machine_learning import completed
-from gradc.importers.onnx.order import ordered, title
 from gradc.importers.onnx.places import at
 from gradc.importers.onnx.scope import Scope, Versions
 from gradc.importers.onnx.source import Source
@@ -38,6 +37,7 @@ from gradc.importers.onnx.standard import check_counts, constant, is_of_dialect,
 from gradc.importers.onnx.types import check_text, type_of
 from gradc.importers.onnx.upgrade import check_form, upgrade
 from gradc.model.foreign import TensorData
+from gradc.model.order import ordered, title
 from passes.foreign.table import replaced
 from passes.vjp import preview
 from passes.vjp.flows import is_float

@@ -18,7 +18,7 @@ def ordered(nodes: Sequence[NodeProto]) -> list[tuple[int, NodeProto]]:
     makers: dict[str, int] = {}
     for index, node in enumerate(nodes):
         makers.update((name, index) for name in node.output if name and name not in makers)
-    needs = [{makers[n] for n in _reads(node) if n in makers} for node in nodes]
+    needs = [{makers[n] for n in names_read(node) if n in makers} for node in nodes]
     if all(max(each, default=-1) < index for index, each in enumerate(needs)):
         return list(enumerate(nodes))
     readers: dict[int, list[int]] = {}
@@ -40,7 +40,7 @@ def ordered(nodes: Sequence[NodeProto]) -> list[tuple[int, NodeProto]]:
     return found
 
 
-def _reads(node: NodeProto) -> Iterator[str]:
+def names_read(node: NodeProto) -> Iterator[str]:
     """The names that a node reads, those within its graphs among them that these do not give themselves."""
     waiting: list[tuple[NodeProto | GraphProto, frozenset[str]]] = [(node, frozenset())]
     while waiting:

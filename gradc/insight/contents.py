@@ -1,0 +1,177 @@
+"""What a model holds, in numbers: its ops by kind, its weights, its open dims, its arithmetic."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from dialects.geometry.forms import Form
+from dialects.onnx.base import OnnxOp
+from dialects.onnx.node import NodeOp
+from dialects.onnx.ops import ConstantOp
+from dialects.support import entry, shapes
+from dialects.support.dtypes import by_name
+from dialects.support.dtypes import name_of as dtype_name
+from gradc.insight.arithmetic import Arithmetic, arithmetic
+from gradc.terminal.numbers import amount, size
+from gradc.terminal.tables import PLAIN, Look, table
+
+LONGEST = 60
+"""Characters of a formula in the table; JSON has all of it."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """The nodes of one kind in the model, and in what is compiled of it, those within others' graphs among
+    them; the arithmetic is that of the compiled one, whose sizes are known better. A number that depends on
+    open dims is a formula; None where no shape tells it."""
+
+    count: int
+    compiled: int
+    macs: int | str | None
+    flops: int | str | None
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Constants of the model; `parameters` are the elements of those that are floats."""
+
+    count: int
+    bytes: int
+    parameters: int
+    by_dtype: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Contents:
+    """`uncounted` are kinds whose arithmetic, or some of it, is not in the sums."""
+
+    opsets: Mapping[str, int]
+    kinds: Mapping[str, Kind]
+    dims: Sequence[str]
+    weights: Weights
+    macs: int | str
+    flops: int | str
+    uncounted: Sequence[str]
+
+
+def contents(module: ModuleOp, lowered: ModuleOp, model: Any) -> Contents:
+    """Of a typed module, what it is lowered to (itself where it does not compile), its file or message."""
+    given = Counter(map(_kind, _nodes(module)))
+    left = Counter(map(_kind, _nodes(lowered)))
+    found = {kind: list[Arithmetic]() for kind, _ in (given + left).most_common()}
+    for op in _nodes(lowered):
+        found[_kind(op)].append(arithmetic(op))
+    total = sum((each for kind in found.values() for each in map(_known, kind)), Arithmetic())
+    return Contents(
+        opsets=_opsets(model),
+        kinds={kind: _summed(given[kind], each) for kind, each in found.items()},
+        dims=_open_dims(module),
+        weights=_weights(module),
+        macs=_plain(total.macs) or 0,
+        flops=_plain(total.flops) or 0,
+        uncounted=[kind for kind, each in found.items() if any(one.flops is None for one in each)],
+    )
+
+
+def _nodes(module: ModuleOp) -> Iterator[Operation]:
+    nodes = (op for op in module.walk() if isinstance(op, OnnxOp | NodeOp))
+    return (op for op in nodes if not isinstance(op, ConstantOp))
+
+
+def _kind(op: Operation) -> str:
+    if isinstance(op, NodeOp):
+        return f"{op.domain.data}.{op.op_type.data}" if op.domain.data else op.op_type.data
+    assert isinstance(op, OnnxOp)
+    return op.onnx_name()
+
+
+def _known(one: Arithmetic) -> Arithmetic:
+    return Arithmetic() if one.flops is None else one
+
+
+def _summed(count: int, parts: Sequence[Arithmetic]) -> Kind:
+    whole = sum(parts, Arithmetic())
+    return Kind(count, len(parts), _plain(whole.macs), _plain(whole.flops))
+
+
+def _plain(form: Form | None) -> int | str | None:
+    return form if form is None or isinstance(form, int) else str(form)
+
+
+def _opsets(model: Any) -> dict[str, int]:
+    """By domain, as the model says."""
+    if not isinstance(model, str | os.PathLike):
+        return _imports(model)
+    from gradc.model.foreign import stored_model
+
+    with stored_model(os.fspath(model)) as (read, _):
+        return _imports(read)
+
+
+def _imports(model: Any) -> dict[str, int]:
+    return {each.domain or "ai.onnx": each.version for each in model.opset_import}
+
+
+def _open_dims(module: ModuleOp) -> list[str]:
+    """The names of dims that the inputs leave to run time, ? where one has none."""
+    arguments = entry.entry_function(module).args
+    dims = [
+        dim for value in arguments if shapes.has_rank(value) for dim in shapes.spelled(shapes.shape_of(value))
+    ]
+    return list(dict.fromkeys(str(dim) if dim else "?" for dim in dims if not isinstance(dim, int)))
+
+
+def _weights(module: ModuleOp) -> Weights:
+    by_dtype: Counter[str] = Counter()
+    count = parameters = 0
+    for op in module.walk():
+        if not isinstance(op, ConstantOp):
+            continue
+        name, elements = dtype_name(op.value.type.element_type), prod(op.value.type.get_shape())
+        dtype = by_name(name)
+        count += 1
+        by_dtype[name] += elements * (dtype.numpy.itemsize if dtype is not None else 0)
+        parameters += elements if _is_float(name) else 0
+    return Weights(count, sum(by_dtype.values()), parameters, dict(by_dtype.most_common()))
+
+
+def _is_float(name: str) -> bool:
+    return name.startswith(("f", "bf"))
+
+
+def lines(found: Contents, look: Look = PLAIN) -> Iterator[str]:
+    if found.opsets:
+        yield "opset   " + ", ".join(f"{domain} {version}" for domain, version in found.opsets.items())
+    if found.dims:
+        yield f"open    {', '.join(found.dims)}"
+    weights = found.weights
+    split = ", ".join(f"{name} {' '.join(size(count))}" for name, count in weights.by_dtype.items())
+    told = f"weights {weights.count:,} of {' '.join(size(weights.bytes))}"
+    yield f"{told} ({split}), {weights.parameters:,} parameters" if split else told
+    yield ""
+    rows = [
+        (kind, f"{one.count:,}", f"{one.compiled:,}", _shown(one.macs), _shown(one.flops))
+        for kind, one in found.kinds.items()
+    ]
+    given = sum(one.count for one in found.kinds.values())
+    left = sum(one.compiled for one in found.kinds.values())
+    rows.append(("all", f"{given:,}", f"{left:,}", _shown(found.macs), _shown(found.flops)))
+    yield table(("", "nodes", "compiled", "MACs", "FLOPs"), rows, (1, 2, 3, 4), look)
+    if found.uncounted:
+        yield f"not counted, or not all of them: {', '.join(found.uncounted)}"
+
+
+def _shown(number: int | str | None) -> str:
+    if number is None:
+        return "?"
+    if isinstance(number, int):
+        return amount(number).strip() if number else ""
+    return number if len(number) <= LONGEST else f"{number[: LONGEST - 2]} ..."

@@ -1,0 +1,69 @@
+"""What a target does not have of a model, all at once, with the reason and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from xdsl.dialects.builtin import ModuleOp
+
+from dialects.onnx.base import OnnxOp
+from dialects.onnx.node import NodeOp
+from dialects.onnx.ops import ConstantOp
+from dialects.support.diagnostics import name_of, position_of
+from dialects.support.spelling import option
+from gradc.terminal.tables import BAD, PLAIN, POOR, Look, table
+from passes.kernels import TARGETS
+from passes.kernels.target import Target
+from passes.legalize_onnx import remedy
+
+
+@dataclass(frozen=True)
+class Lack:
+    """`handled`: gradc compiles it all the same, in the way that `remedy` tells."""
+
+    op: str
+    name: str
+    position: str
+    reason: str
+    remedy: str
+    handled: bool
+
+
+def lacking(module: ModuleOp, target: Target) -> list[Lack]:
+    """In the order of the model. An op of another domain is one that nobody knows of."""
+    return [lack for op in module.walk() if isinstance(op, OnnxOp | NodeOp) for lack in _of(op, target)]
+
+
+def _of(op: OnnxOp | NodeOp, target: Target) -> Iterator[Lack]:
+    name, position = name_of(op), str(position_of(op) or "")
+    if isinstance(op, NodeOp):
+        title = f"{op.domain.data}.{op.op_type.data}"
+        reason = f"gradc does not know whether {target.name} has it"
+        yield Lack(title, name, position, reason, "it is passed on as it is", True)
+        return
+    if isinstance(op, ConstantOp) or (reason := target.lacks_kernel(op)) is None:
+        return
+    if target.leaves_to_runtime(op):
+        return
+    title = op.onnx_name()
+    if target.lacks_form(op) is None:
+        yield Lack(title, name, position, reason, "other ops, or f32, are written in its place", True)
+        return
+    yield Lack(title, name, position, reason, _instead(op, target), False)
+
+
+def _instead(op: OnnxOp, target: Target) -> str:
+    """Another opset, else another target, that has it."""
+    others = (name for name in TARGETS if replace(target, name=name).lacks_form(op) is None)
+    found = remedy(op, target) or next((option("target", name) + " has one" for name in others), "")
+    return found or "write it with other ops"
+
+
+def lines(found: Sequence[Lack], target: Target, look: Look = PLAIN) -> Iterator[str]:
+    if not found:
+        yield f"target {target.name}, opset {target.opset}: nothing is missing"
+        return
+    rows = [(each.op, each.name or each.position, each.reason, each.remedy) for each in found]
+    styles = {index: POOR if each.handled else BAD for index, each in enumerate(found)}
+    yield table((f"not on {target.name}", "node", "why", "instead"), rows, (), look, styles)
