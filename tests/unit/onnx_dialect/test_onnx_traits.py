@@ -19,6 +19,7 @@ UNPRICED = {
     "Constant": "no node: a weight",
     "Einsum": "a rule of its own derivative writes it, of which there is no other form",
     "If": "the same",
+    "Loop": "a Loop of the source is written once more, with other results",
     "LayerNormalization": "the conversion of one op writes it, of which there is no other form",
     "ReduceMax": "the same, and rules of what has sizes at run time",
     "ReduceMean": "the same",
