@@ -52,7 +52,7 @@ from passes.emit.rewriting import fold, simplify
 from passes.emit.sequences import unpack_sequences
 from passes.emit.size_names import name_sizes
 from passes.emit.type_inference import infer_types
-from passes.vjp.flows import is_float
+from passes.vjp.flows import is_float, may_carry
 from passes.vjp.forward import Rule
 from passes.vjp.grown import stack_what_grows
 from passes.vjp.listed import reason_to_stop
@@ -380,7 +380,9 @@ def _next_float(value: SSAValue) -> str:
 
 
 def _floats(values: Sequence[SSAValue], names: Sequence[str]) -> list[str]:
-    return [name for name, value in zip(names, values, strict=True) if is_float(value)]
+    """Those of floats, also of a rank that may follow from constants."""
+    named = zip(names, values, strict=True)
+    return [name for name, value in named if is_float(value) or (_is_open(value) and may_carry(value))]
 
 
 def _default_of(function: FuncOp, names: Sequence[str]) -> list[str]:

@@ -52,6 +52,7 @@ BOUNDED = {
     ("gradc/checking/samples.py", "_random"): "a type in a type",
     ("gradc/insight/verify_models.py", "is_same"): "a sequence in a sequence",
     ("gradc/files/json_text.py", "_finite"): "our own documents",
+    ("gradc/compiler/driver.py", "load"): "a source under other names, or differentiated",
     ("gradc/compiler/pipeline_text.py", "parse_passes"): "a pipeline of passes",
     ("gradc/graph/printing.py", "ElidingPrinter.print_attribute"): "an attribute in an attribute",
 }
@@ -74,6 +75,11 @@ BOUNDED |= {
     (f"dialects/geometry/{file}.py", name): "a size in a size"
     for file, names in SIZES_IN_SIZES.items()
     for name in names
+}
+
+BOUNDED |= {
+    ("passes/size_checks/expressions.py", f"Expressions.{name}"): "a size in a size"
+    for name in ("_atom", "_element", "_product", "_quotient", "_term", "_vector")
 }
 
 BOUNDED |= {
