@@ -175,7 +175,12 @@ def _source_options(command: Any, default_target: str) -> Any:
                 help="Execution provider that the model is for; portable: other runtimes as well as the CPU."
                 f"  [default: {default_target}]",
             ),
-            click.option("--opset", type=int, metavar="N", help="ONNX opset, 13 and newer.  [default: 18]"),
+            click.option(
+                "--opset",
+                type=int,
+                metavar="N",
+                help="ONNX opset, 13 and newer.  [default: 18, or what a model or dtypes need]",
+            ),
             click.option(
                 "--constants",
                 metavar="NPZ",
