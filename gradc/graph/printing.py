@@ -5,14 +5,27 @@ from __future__ import annotations
 from io import StringIO
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Operation
 from xdsl.printer import Printer
+
+from dialects.support.diagnostics import location, name_of
 
 ELIDED_ABOVE = 16
 """Constants of more elements than this are elided."""
 
 
-class ElidingPrinter(Printer):
+class NamingPrinter(Printer):
+    """The name of an op of several results is told beside it: that of one result is the result's."""
+
+    def print_op(self, op: Operation) -> None:
+        super().print_op(op)
+        name = name_of(op) if len(op.results) > 1 else ""
+        if name and not self.print_debuginfo:
+            self.print_string(" ")
+            self.print_attribute(location(name))
+
+
+class ElidingPrinter(NamingPrinter):
     def print_attribute(self, attribute: Attribute) -> None:
         if isinstance(attribute, DenseIntOrFPElementsAttr) and _elements(attribute) > ELIDED_ABOVE:
             self.print_string("dense<...> : ")
@@ -30,7 +43,7 @@ def _elements(attribute: DenseIntOrFPElementsAttr) -> int:
 
 def whole(module: ModuleOp) -> str:
     """The module's text, which reads back as the same module."""
-    return _printed(module, Printer)
+    return _printed(module, NamingPrinter)
 
 
 def elided(module: ModuleOp) -> str:
