@@ -18,7 +18,7 @@ from dialects.support.during import during
 
 Place = Enum("Place", ("PYTHON", "COMMAND_LINE", "PASSES"))
 
-ONE_BY_ONE = {"shapes": "shape", "static_shapes": "static-shape"}
+ONE_BY_ONE = {"shapes": "shape", "sizes": "size", "static_shapes": "static-shape"}
 """Options that Python takes as a mapping and a command line one by one, under another name."""
 
 _place: ContextVar[Place] = ContextVar("place", default=Place.PYTHON)

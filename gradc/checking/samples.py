@@ -174,10 +174,9 @@ def _named_sizes(infos: Sequence[TensorInfo], guess: Guess) -> dict[str, int]:
     known = list(dict.fromkeys(dim for info in infos for dim in info.dims if isinstance(dim, str)))
     for name in guess.named:
         if name not in known:
-            expected = (
-                f"a named dim of an input: {', '.join(known)}" if known else "no --size: no dim has a name"
-            )
-            raise violation("--size", given=name, expected=expected, hint=nearest(name, known))
+            none = f"no {option('sizes')}: no dim has a name"
+            expected = f"a named dim of an input: {', '.join(known)}" if known else none
+            raise violation(option("sizes"), given=name, expected=expected, hint=nearest(name, known))
     return dict(guess.named)
 
 
