@@ -53,6 +53,8 @@ class ConvToUpsampledConv(Strategy):
             return reason
         if not shapes.is_static((*op.spatial(op.diff_dst), *op.spatial(op.diff_src))):
             return "spatial sizes must be known at compile time"
+        if all(m in (1, k) for m, k in zip(_upsampled_sizes(op), op.weights_shape[2:], strict=True)):
+            return "the mask has the sizes of the kernel, and OpenVINO takes it for a factor of the weights"
         for letter, begin, end in zip(axis_letters(op.spatial_rank), *_pads(op), strict=True):
             if min(begin, end) < 0:
                 return f"the convolution would need negative pads ({begin}, {end}) on axis {letter}"
@@ -92,12 +94,15 @@ def _pads(op: ConvBackwardDataOp) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return tuple(axis.window.extent - 1 - axis.pad_begin for axis in op.axes), tuple(after)
 
 
+def _upsampled_sizes(op: ConvBackwardDataOp) -> list[int]:
+    return [s * y for s, y in zip(op.strides, op.spatial(op.diff_dst), strict=True) if isinstance(y, int)]
+
+
 def _upsampled(op: ConvBackwardDataOp, emit: Emitter) -> SSAValue:
     strides = op.strides
     repeated = repeat(emit, op.diff_dst, [1, 1, *strides])
     dtype = of_mlir(element_type_of(op.diff_dst))
     assert dtype is not None
-    shown = [s * y for s, y in zip(strides, op.spatial(op.diff_dst), strict=True) if isinstance(y, int)]
-    mask = np.zeros(shown, dtype.numpy)
+    mask = np.zeros(_upsampled_sizes(op), dtype.numpy)
     mask[tuple(slice(None, None, s) for s in strides)] = 1
     return emit(onnx.MulOp(repeated, emit.constant(mask)))

@@ -111,6 +111,24 @@ class TestConvolution:
         with pytest.raises(UnsupportedError, match="Col2Im is not portable: tract, TVM, IREE and MNN lack"):
             gradc.compile(graph(), target="portable", strategy="conv-to-col2im")
 
+    def test_a_mask_of_the_kernel_s_sizes_is_refused(self):
+        """OpenVINO multiplies the weights by it."""
+        g = gradc.Graph()
+        dy = g.input("dy", "f32", [1, 2, 1, 1])
+        dx = g.avg_pool_backward(
+            dy,
+            [1, 2, 2, 3],
+            kernel=[2, 3],
+            strides=[2, 3],
+            pads_begin=[0, 0],
+            pads_end=[0, 0],
+            exclude_pad=False,
+            data_format="NCX",
+        )
+        g.output(dx, "dx")
+        with pytest.raises(UnsupportedError, match="OpenVINO takes it for a factor of the weights"):
+            gradc.compile(g, strategy="avg-pool-to-upsampled-conv")
+
     def test_asymmetric_pads_become_a_slice(self):
         def made(target: str) -> tuple[list[list[int]], int]:
             model = gradc.compile(graph(), target=target, strategy=ConvToConvTranspose.name).model
