@@ -78,8 +78,9 @@ def _kinds() -> Iterable[str]:
 
 def _peers() -> Iterable[str]:
     from gradc.bench.peers import NONE, PEERS
+    from gradc.bench.races import MODEL_PEERS
 
-    return (*PEERS, NONE)
+    return dict.fromkeys((*PEERS, *MODEL_PEERS, NONE))
 
 
 a_strategy = offering(_strategies)

@@ -16,7 +16,8 @@ import click
 from dialects.support import spelling
 from gradc.base.version import __version__
 from gradc.cli import completion
-from gradc.cli.completion import a_case, a_file, a_pass, a_raced_strategy, peers_of
+from gradc.cli.bench import bench
+from gradc.cli.completion import a_file, a_pass
 from gradc.cli.errors import EXIT_CHECK_FAILED, one_line_errors
 from gradc.cli.grad import grad
 from gradc.cli.help import Group, Word, help_command, usage_errors
@@ -379,80 +380,6 @@ def doctor(as_json: bool) -> None:
     _print(clinic.as_json(found) if as_json else clinic.as_text(found, look(sys.stdout)))
 
 
-@cli.command(example="gradc bench graph.json --strategy all --json times.json")
-@click.argument("cases", nargs=-1, metavar="[PROBLEM|FILE]...", shell_complete=a_case)
-@click.option(
-    "--suite",
-    type=Word(["quick", "full", "drawn", "none"]),
-    help="Built-in cases, or random ones: drawn.  [default: quick, or none beside arguments]",
-)
-@click.option(
-    "--seed",
-    type=click.IntRange(0),
-    metavar="N",
-    default=0,
-    show_default=True,
-    help="Of the data, and of drawn cases.",
-)
-@click.option(
-    "--threads", type=click.IntRange(1), metavar="N", help="Of each contestant.  [default: all cores]"
-)
-@click.option(
-    "--strategy",
-    metavar="NAME",
-    default="auto",
-    show_default=True,
-    shell_complete=a_raced_strategy,
-    help="auto, the name of one, or all.",
-)
-@click.option(
-    "--peers",
-    metavar="NAMES",
-    shell_complete=peers_of,
-    help="torch,onednn,onnx-ad or none.  [default: all installed]",
-)
-@click.option(
-    "--budget",
-    type=click.FloatRange(0),
-    default=0.1,
-    show_default=True,
-    metavar="SECONDS",
-    help="For each contestant in each case, beyond the least number of runs.",
-)
-@click.option(
-    "--json",
-    "json_path",
-    metavar="FILE",
-    shell_complete=a_file,
-    help="Write all that was measured; - prints it in place of the table.",
-)
-@click.option(
-    "--plot", "plot_path", metavar="FILE", shell_complete=a_file, help="Write a picture, .png or .svg."
-)
-@LIMITS
-def bench(
-    cases: tuple[str, ...],
-    suite: str | None,
-    seed: int,
-    threads: int | None,
-    strategy: str,
-    peers: str | None,
-    budget: float,
-    json_path: str | None,
-    plot_path: str | None,
-) -> None:
-    """Time compiled gradients against other implementations of the same problems.
-
-    PROBLEM is a problem string; FILE has one per line, or is a graph (oneDNN JSON, MLIR text). Prints
-    how many times as fast as the best peer each is; exit code 1 where a result of gradc is wrong.
-    """
-    from gradc.bench import command
-
-    settings = command.settings(threads, strategy, budget, seed)
-    if not command.bench(cases, suite, settings, peers, json_path, plot_path):
-        sys.exit(EXIT_CHECK_FAILED)
-
-
 @cli.command(name="completion", example='eval "$(gradc completion bash)"')
 @click.argument("shell", type=Word(completion.SHELLS))
 def completion_command(shell: str) -> None:
@@ -460,6 +387,7 @@ def completion_command(shell: str) -> None:
     _print(completion.script(shell, cli))
 
 
+cli.add_command(bench)
 cli.add_command(help_command)
 cli.add_command(grad)
 cli.add_command(reduce)

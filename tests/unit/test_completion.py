@@ -69,7 +69,11 @@ class TestWords:
         assert words(monkeypatch, "gradc compile --target ") == ["cpu", "cuda", "portable"]
 
     def test_peers(self, monkeypatch):
-        assert words(monkeypatch, "gradc bench --peers torch,on") == ["torch,onednn", "torch,onnx-ad"]
+        assert words(monkeypatch, "gradc bench --peers torch,on") == [
+            "torch,onednn",
+            "torch,onnx-ad",
+            "torch,onnxslim",
+        ]
 
     @pytest.mark.parametrize("line", ["compile ", "compile -o ", "run --inputs ", "bench --json "])
     def test_files(self, monkeypatch, line: str):

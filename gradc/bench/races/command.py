@@ -1,0 +1,125 @@
+"""What `gradc bench` does with models and networks, free of how its options are spelled."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from importlib.metadata import PackageNotFoundError, version
+
+from dialects.support.diagnostics import Diagnostic, GradcError, UsageError, nearest, sentence
+from gradc.bench.peers import NONE
+from gradc.bench.peers.base import NotAvailable
+from gradc.bench.races import MODEL_PEERS
+from gradc.bench.races import report as reports
+from gradc.bench.races.models import Asked, race_model
+from gradc.bench.races.networks import NETWORKS
+from gradc.bench.races.race import Finish, Race
+from gradc.bench.races.training import KINDS, race_network, the_torch
+from gradc.bench.run import GRADC
+from gradc.faults.crash import InternalError
+from gradc.files import writing
+from gradc.files.json_text import json_text
+from gradc.terminal import messages, progress
+from gradc.terminal.streams import write_stdout
+from gradc.terminal.tables import look
+
+SUITE = "networks"
+SUFFIX = ".onnx"
+STDOUT = "-"
+PACKAGES = {"onnxslim": "onnxslim", "onnx-ad": "onnx-ad", "torch": "torch"}
+
+Start = tuple[str, str, Callable[[], Race]]
+"""The name and the kind of a race, and what runs it."""
+
+
+def is_model(argument: str) -> bool:
+    return argument.lower().endswith(SUFFIX)
+
+
+def bench_models(paths: Sequence[str], asked: Asked, networks: bool, json_path: str | None) -> bool:
+    """Run the races, print the table, write the file; whether all of gradc's results were right.
+
+    What was measured before an interruption is printed and written, too.
+    """
+    check_names(asked.peers or ())
+    starts: list[Start] = [(path, _kind(asked), _of_file(path, asked)) for path in paths]
+    if networks:
+        starts += _of_networks(asked)
+    races: list[Race] = []
+    try:
+        _run_all(starts, races)
+    except KeyboardInterrupt:
+        messages.note(f"interrupted: {len(races)} of {len(starts)} models were measured")
+        _publish(races, asked, json_path)
+        raise
+    _publish(races, asked, json_path)
+    return not any(race.failure for race in races)
+
+
+def check_names(names: Iterable[str]) -> None:
+    """Raise UsageError unless all are contestants of whole models."""
+    known = (*MODEL_PEERS, NONE)
+    for name in names:
+        if name not in known:
+            text = sentence("--peers", name or "nothing", f"one of {', '.join(known)}", nearest(name, known))
+            raise UsageError(Diagnostic("error", text))
+
+
+def _kind(asked: Asked) -> str:
+    return "gradient" if asked.wrt or asked.of else "model"
+
+
+def _of_file(path: str, asked: Asked) -> Callable[[], Race]:
+    return lambda: race_model(path, asked)
+
+
+def _of_networks(asked: Asked) -> list[Start]:
+    try:
+        torch = the_torch(asked.threads)
+    except NotAvailable as error:
+        raise UsageError(
+            Diagnostic("error", f"--suite {SUITE} makes its models with torch: {error}")
+        ) from None
+
+    def start(name: str, kind: str) -> Start:
+        return name, kind, lambda: race_network(name, kind, torch, asked)
+
+    return [start(name, kind) for kind in KINDS for name in NETWORKS]
+
+
+def _run_all(starts: Sequence[Start], races: list[Race]) -> None:
+    with progress.bar(patience=0):
+        for index, (name, kind, run) in enumerate(starts):
+            progress.show(index, len(starts), f"{name}, {kind}")
+            races.append(_result(name, kind, run))
+
+
+def _result(name: str, kind: str, run: Callable[[], Race]) -> Race:
+    """A model that gradc does not compile is a failure of that model alone, whoever is at fault."""
+    try:
+        return run()
+    except GradcError as error:
+        why = error.diagnostic.message
+    except InternalError as error:
+        why = str(error)
+    return Race(name, kind, (Finish(GRADC),), why)
+
+
+def _publish(races: Sequence[Race], asked: Asked, json_path: str | None) -> None:
+    peers = {name: found for name in PACKAGES if asked.wants(name) and (found := _version(name))}
+    if json_path != STDOUT:
+        print(reports.as_text(races, peers, asked.threads, look(sys.stdout)))
+    if json_path is None:
+        return
+    text = f"{json_text(reports.as_data(races, peers, asked.threads))}\n".encode()
+    if json_path == STDOUT:
+        write_stdout(text)
+    else:
+        writing.write_whole(json_path, text)
+
+
+def _version(name: str) -> str:
+    try:
+        return version(PACKAGES[name])
+    except PackageNotFoundError:
+        return ""

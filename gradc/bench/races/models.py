@@ -1,0 +1,156 @@
+"""A model of a file: as it was compiled, beside itself and what onnxslim makes of it; or its gradient."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+import gradc.compiler.gradient as gradients
+from gradc.base.extras import install
+from gradc.bench.peers.base import NotSupported
+from gradc.bench.races import ON_REQUEST
+from gradc.bench.races.race import Entrant, Race, Results, race, within
+from gradc.bench.run import GRADC
+from gradc.checking.samples import random_inputs
+from gradc.compiler.compiled import Compiled
+from gradc.compiler.driver import compile_module, load
+from gradc.compiler.options import Options
+from gradc.insight.verify_models import against
+from gradc.model.foreign import stored_model
+from gradc.runtime.session import Session
+
+GRADIENT_BOUND = 1e-3
+"""Of the largest magnitude: how far another gradient may be from gradc's, which was proved."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """`wrt` names are differentiated by; without them the model itself is compiled."""
+
+    threads: int
+    budget: float
+    seed: int
+    peers: Sequence[str] | None = None
+    wrt: Sequence[str] = ()
+    of: Sequence[str] = ()
+    shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
+
+    def wants(self, peer: str) -> bool:
+        return peer not in ON_REQUEST if self.peers is None else peer in self.peers
+
+
+@dataclass(eq=False)
+class Entry:
+    """Those who start, and why others do not."""
+
+    entrants: list[Entrant]
+    notes: dict[str, str]
+
+    def add(self, name: str, make: Callable[[], Entrant]) -> None:
+        """What a peer cannot do is no failure of ours."""
+        try:
+            entrant = make()
+            entrant.run()
+        except Exception as error:
+            why = str(error) if isinstance(error, NotSupported) else f"failed: {error}"
+            self.notes[name] = " ".join(why.split())[:200]
+            return
+        self.entrants.append(entrant)
+
+
+def nodes_of(model: Any) -> int:
+    return sum(node.op_type != "Constant" for node in model.graph.node)
+
+
+def on_onnxruntime(name: str, session: Session, feeds: Mapping[str, Any], nodes: int, **more: Any) -> Entrant:
+    """Inputs and outputs are in place, where all are tensors."""
+    if all(info.is_tensor and info.dtype != "string" for info in (*session.inputs, *session.outputs)):
+        bound = session.bound(feeds)
+        return Entrant(name, bound, bound.results, nodes, **more)
+    return Entrant(name, lambda: session.run(feeds), lambda: session.run(feeds), nodes, **more)
+
+
+def race_model(path: str, asked: Asked) -> Race:
+    """Raises GradcError where gradc does not compile the model, or onnxruntime does not run it."""
+    if asked.wrt or asked.of:
+        return _race_gradient(path, asked)
+    original = Session(path, threads=asked.threads)
+    compiled = compile_module(load(path), Options(threads=asked.threads))
+    feeds = random_inputs(compiled.source, asked.seed, asked.shapes)
+    expected = original.run(feeds)
+
+    def judge(found: Results) -> tuple[float, float]:
+        rows = against(expected, compiled, found)
+        worst = max(rows, key=lambda row: row.worst - row.rtol, default=None)
+        return (0.0, 0.0) if worst is None else (worst.worst, worst.rtol)
+
+    entry = Entry([_ours(compiled, feeds, asked)], {})
+    if asked.wants("original"):
+        entry.add("original", lambda: on_onnxruntime("original", original, feeds, _stored_nodes(path)))
+    if asked.wants("onnxslim"):
+        entry.add("onnxslim", lambda: _slimmed(path, feeds, asked))
+    return race(os.path.basename(path), "model", entry.entrants, entry.notes, judge, asked.budget)
+
+
+def _ours(compiled: Compiled, feeds: Mapping[str, Any], asked: Asked) -> Entrant:
+    return on_onnxruntime(GRADC, compiled.session(threads=asked.threads), feeds, nodes_of(compiled.model))
+
+
+def _stored_nodes(path: str) -> int:
+    with stored_model(path) as (model, _):
+        return nodes_of(model)
+
+
+def _slimmed(path: str, feeds: Mapping[str, Any], asked: Asked) -> Entrant:
+    try:
+        onnxslim: Any = import_module("onnxslim")
+    except ImportError as error:
+        raise NotSupported(f"{error}; {install('peers')}") from None
+    model = onnxslim.slim(path)
+    return on_onnxruntime("onnxslim", Session(model, threads=asked.threads), feeds, nodes_of(model))
+
+
+def _race_gradient(path: str, asked: Asked) -> Race:
+    """With a cotangent for what is differentiated. gradc's gradient is proved before it is timed."""
+    compiled = gradients.vjp(path, wrt=asked.wrt or None, of=asked.of or None, threads=asked.threads)
+    session = compiled.session(threads=asked.threads)
+    feeds = random_inputs(compiled.source, asked.seed, asked.shapes)
+    entry = Entry([_ours(compiled, feeds, asked)], {})
+    if asked.wants("forward"):
+        entry.add("forward", lambda: forward_entrant(path, feeds, asked))
+    if asked.wants("onnx-ad"):
+        entry.add("onnx-ad", lambda: onnx_ad_entrant(path, compiled, feeds, asked))
+    judge = within(session.run(feeds), GRADIENT_BOUND)
+    return race(os.path.basename(path), "gradient", entry.entrants, entry.notes, judge, asked.budget)
+
+
+def forward_entrant(path: str, feeds: Mapping[str, Any], asked: Asked) -> Entrant:
+    session = Session(path, threads=asked.threads)
+    given = {info.name: feeds[info.name] for info in session.inputs if info.name in feeds}
+    return on_onnxruntime("forward", session, given, _stored_nodes(path), yardstick=True)
+
+
+def onnx_ad_entrant(path: str, compiled: Compiled, feeds: Mapping[str, Any], asked: Asked) -> Entrant:
+    """The whole model that it writes, primal results included; its adjoints have a trailing axis of seeds."""
+    try:
+        onnx_ad: Any = import_module("onnx_ad")
+    except ImportError as error:
+        raise NotSupported(f"{error}; {install('peers')}") from None
+    onnx: Any = import_module("onnx")
+    model = onnx_ad.reverse(onnx.load(path), inputs=list(compiled.gradients), layout="onnx")
+    session = Session(model, threads=asked.threads)
+    seeds = {f"adj_{of}": feeds[name][..., None] for of, name in compiled.cotangents.items()}
+    known = {**feeds, **seeds}
+    given = {info.name: np.ascontiguousarray(known[info.name]) for info in session.inputs}
+    bound = session.bound(given)
+
+    def results() -> Results:
+        found = bound.results()
+        return {name: found[f"adj_{wrt}"][..., 0] for wrt, name in compiled.gradients.items()}
+
+    return Entrant("onnx-ad", bound, results, nodes_of(model))

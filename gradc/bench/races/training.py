@@ -1,0 +1,130 @@
+"""Forward and backward of torch's networks: gradc's model against torch's autograd, and onnx-ad's.
+
+The weights are constants and the gradient is by the input, or they are inputs and it is by each of them.
+Normalisations use their running statistics. Truth is torch's autograd in float64.
+"""
+
+from __future__ import annotations
+
+import copy
+import tempfile
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import gradc.compiler.gradient as gradients
+from gradc.base.extras import install
+from gradc.bench.peers.base import NotAvailable
+from gradc.bench.races.models import (
+    Asked,
+    Entry,
+    forward_entrant,
+    nodes_of,
+    on_onnxruntime,
+    onnx_ad_entrant,
+)
+from gradc.bench.races.networks import NETWORKS
+from gradc.bench.races.race import Entrant, Race, Results, race, within
+from gradc.bench.run import GRADC
+from gradc.compiler.compiled import Compiled
+
+BOUND = 2e-4
+"""Of the largest magnitude of a result: what f32 may lose in networks of this depth."""
+
+CONSTANT, BY_WEIGHTS = "constant weights", "by weights"
+KINDS = (CONSTANT, BY_WEIGHTS)
+OPSET = 18
+
+
+def the_torch(threads: int) -> Any:
+    """Raises NotAvailable."""
+    try:
+        torch: Any = import_module("torch")
+    except ImportError as error:
+        raise NotAvailable(f"{error}; {install('peers')}") from None
+    torch.set_num_threads(threads)
+    return torch
+
+
+def race_network(name: str, kind: str, torch: Any, asked: Asked) -> Race:
+    """Raises GradcError where gradc does not compile the gradient."""
+    network = NETWORKS[name]
+    torch.manual_seed(asked.seed)
+    module, x = _drawn(torch, network.make(torch).eval()), torch.randn(network.shape)
+    cotangent = torch.randn(module(x).shape)
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / f"{name}.onnx")
+        _export(torch, module, x, path, keeps_weights=kind == BY_WEIGHTS)
+        weights = [parameter for parameter, _ in module.named_parameters()]
+        wrt = ["x"] if kind == CONSTANT else weights
+        compiled = gradients.value_and_grad(path, wrt=wrt, of=["y"], cotangents=True, threads=asked.threads)
+        feeds = {"x": x.numpy(), "cotangent_y": cotangent.numpy()}
+        if kind == BY_WEIGHTS:
+            feeds |= {parameter: value.detach().numpy() for parameter, value in module.named_parameters()}
+        return _raced(name, kind, torch, module, (x, cotangent), (path, compiled, feeds), asked)
+
+
+def _drawn(torch: Any, module: Any) -> Any:
+    """No two tensors are alike: the exporter would write them once, under one name."""
+    tensors = (*module.parameters(), *(b for b in module.buffers() if b.is_floating_point()))
+    with torch.no_grad():
+        for tensor in tensors:
+            tensor.add_(0.1 * torch.rand(tensor.shape))
+    return module
+
+
+def _raced(
+    name: str,
+    kind: str,
+    torch: Any,
+    module: Any,
+    given: tuple[Any, Any],
+    made: tuple[str, Compiled, Mapping[str, Any]],
+    asked: Asked,
+) -> Race:
+    path, compiled, feeds = made
+    exact = copy.deepcopy(module).double()
+    truth = _step(torch, exact, exact, kind, *(tensor.double() for tensor in given))
+    truth.run()
+    session = compiled.session(threads=asked.threads)
+    entry = Entry([on_onnxruntime(GRADC, session, feeds, nodes_of(compiled.model))], {})
+    if asked.wants("torch"):
+        entry.add("torch", lambda: _step(torch, module, module, kind, *given))
+    if asked.wants("torch.compile"):
+        entry.add("torch.compile", lambda: _step(torch, module, torch.compile(module), kind, *given))
+    if asked.wants("onnx-ad") and kind == CONSTANT:
+        entry.add("onnx-ad", lambda: onnx_ad_entrant(path, compiled, feeds, asked))
+    if asked.wants("forward"):
+        entry.add("forward", lambda: forward_entrant(path, feeds, asked))
+    expected = {name: array for name, array in truth.results().items() if name != "y"}
+    return race(name, kind, entry.entrants, entry.notes, within(expected, BOUND), asked.budget)
+
+
+def _export(torch: Any, module: Any, x: Any, path: str, keeps_weights: bool) -> None:
+    """`keeps_weights`: under their names, and not folded into others."""
+    kept: dict[str, Any] = {}
+    if keeps_weights:
+        kept = {"do_constant_folding": False, "training": torch.onnx.TrainingMode.PRESERVE}
+    names = {"input_names": ["x"], "output_names": ["y"]}
+    torch.onnx.export(module, (x,), path, opset_version=OPSET, dynamo=False, **names, **kept)
+
+
+def _step(torch: Any, module: Any, call: Callable[[Any], Any], kind: str, x: Any, cotangent: Any) -> Entrant:
+    """Forward and backward, as a training loop or an attribution calls them."""
+    named = dict(module.named_parameters())
+    for parameter in named.values():
+        parameter.requires_grad_(kind == BY_WEIGHTS)
+    by = {"x": x.detach().clone().requires_grad_()} if kind == CONSTANT else named
+    data, held = by.get("x", x), list[Any]()
+
+    def run() -> None:
+        held[:] = torch.autograd.grad(call(data), list(by.values()), cotangent)
+
+    def results() -> Results:
+        arrays = (gradient.detach().numpy() for gradient in held)
+        return dict(zip((f"grad_{name}" for name in by), map(np.array, arrays), strict=True))
+
+    return Entrant("torch" if call is module else "torch.compile", run, results)

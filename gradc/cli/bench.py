@@ -1,0 +1,138 @@
+"""`gradc bench`: gradients and whole models against other implementations."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from gradc.cli.completion import a_case, a_file, a_raced_strategy, peers_of
+from gradc.cli.errors import EXIT_CHECK_FAILED
+from gradc.cli.help import Command, Word
+from gradc.cli.options import LIMITS, OF, SHAPE, WRT, shapes_of
+
+NETWORKS = "networks"
+
+
+@click.command(cls=Command, example="gradc bench graph.json --strategy all --json times.json")
+@click.argument("cases", nargs=-1, metavar="[PROBLEM|FILE|MODEL]...", shell_complete=a_case)
+@click.option(
+    "--suite",
+    type=Word(["quick", "full", "drawn", NETWORKS, "none"]),
+    help="Built-in cases; random ones: drawn; whole networks.  [default: quick, or none beside arguments]",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0),
+    metavar="N",
+    default=0,
+    show_default=True,
+    help="Of the data, and of drawn cases.",
+)
+@click.option(
+    "--threads", type=click.IntRange(1), metavar="N", help="Of each contestant.  [default: all cores]"
+)
+@click.option(
+    "--strategy",
+    metavar="NAME",
+    default="auto",
+    show_default=True,
+    shell_complete=a_raced_strategy,
+    help="auto, the name of one, or all.",
+)
+@click.option(
+    "--peers",
+    metavar="NAMES",
+    shell_complete=peers_of,
+    help="torch,onednn,onnx-ad or none; of models also original,onnxslim,forward,torch.compile.  "
+    "[default: all installed but torch.compile]",
+)
+@WRT
+@OF
+@click.option(
+    SHAPE,
+    "shapes",
+    multiple=True,
+    metavar="NAME=2x4x8x8",
+    help="Shape of an input of a MODEL with unknown dims.",
+)
+@click.option(
+    "--budget",
+    type=click.FloatRange(0),
+    default=0.1,
+    show_default=True,
+    metavar="SECONDS",
+    help="For each contestant in each case, beyond the least number of runs.",
+)
+@click.option(
+    "--json",
+    "json_path",
+    metavar="FILE",
+    shell_complete=a_file,
+    help="Write all that was measured; - prints it in place of the table.",
+)
+@click.option(
+    "--plot", "plot_path", metavar="FILE", shell_complete=a_file, help="Write a picture, .png or .svg."
+)
+@LIMITS
+def bench(
+    cases: tuple[str, ...],
+    suite: str | None,
+    seed: int,
+    threads: int | None,
+    strategy: str,
+    peers: str | None,
+    wrt: tuple[str, ...],
+    of: tuple[str, ...],
+    shapes: tuple[str, ...],
+    budget: float,
+    json_path: str | None,
+    plot_path: str | None,
+) -> None:
+    """Time compiled gradients and models against other implementations of the same.
+
+    PROBLEM is a problem string; FILE has one per line, or is a graph (oneDNN JSON, MLIR text), of which
+    every gradient is a case. MODEL is an ONNX model: what is compiled of it against the model itself, or
+    with --wrt its gradient against its forward. Exit code 1 where a result of gradc is wrong.
+    """
+    from gradc.bench import command
+    from gradc.bench.races import command as races
+    from gradc.bench.races.models import Asked
+
+    asked = command.settings(threads, strategy, budget, seed)
+    models = [case for case in cases if races.is_model(case)]
+    if not models and suite != NETWORKS:
+        _refuse_unless_models(wrt=wrt, of=of, shape=shapes)
+        right = command.bench(cases, suite, asked, peers, json_path, plot_path)
+    else:
+        _refuse_beside_models(cases, models, suite, strategy, plot_path)
+        names = None if peers is None else peers.split(",")
+        entry = Asked(asked.threads, budget, seed, names, wrt, of, shapes_of(shapes))
+        right = races.bench_models(models, entry, suite == NETWORKS, json_path)
+    if not right:
+        sys.exit(EXIT_CHECK_FAILED)
+
+
+def _refuse_unless_models(**given: tuple[str, ...]) -> None:
+    for name, values in given.items():
+        if values:
+            raise click.UsageError(f"--{name} is for ONNX models, and there is none")
+
+
+def _refuse_beside_models(
+    cases: tuple[str, ...], models: list[str], suite: str | None, strategy: str, plot_path: str | None
+) -> None:
+    problems = [case for case in cases if case not in models]
+    wrong = {
+        f"{problems[0]} is no model"
+        if problems
+        else "": "problems and models are measured in runs of their own",
+        f"--suite {suite}"
+        if suite not in (None, NETWORKS, "none")
+        else "": "its cases are problems, not models",
+        f"--strategy {strategy}" if strategy != "auto" else "": "models are compiled with auto",
+        f"--plot {plot_path}" if plot_path is not None else "": "races of models have no picture; use --json",
+    }
+    for what, why in wrong.items():
+        if what:
+            raise click.UsageError(f"{what}: {why}")
