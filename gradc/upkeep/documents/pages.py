@@ -30,6 +30,7 @@ def pages() -> Mapping[str, Mapping[str, Content]]:
         "docs/benchmarks.md": {
             "benchmark": partial(markdown.table, suites),
             "compile time": speed.compile_times,
+            "networks": speed.networks,
         },
         "docs/cost_model.md": {"choice": speed.choice},
         "docs/mixed_graphs.md": {"onnx ops": mixed.onnx_ops, "forms": mixed.forms},

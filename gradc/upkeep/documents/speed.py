@@ -98,3 +98,21 @@ def compile_times() -> str:
     ]
     header = ("graph", "ops", "to build the graph, ms", "to compile it, ms", "to compile it again, ms")
     return f"{table(header, rows)}\n\n{about_run(found)}"
+
+
+def networks() -> str:
+    """The table of the file that `gradc bench --suite networks --threads 1 --json` wrote."""
+    found = report("docs/speed/networks.json")
+    header = ("network", "gradient", "nodes", "ms", "its forwards", "torch", "onnx-ad")
+    rows = [_network(race) for race in found["models"]]
+    return f"{table(header, rows)}\n\n{about_run(found)}"
+
+
+def _network(race: dict[str, Any]) -> tuple[str, ...]:
+    """Of the others, how many times as long as gradc's they took."""
+    ours, *others = race["finishes"]
+    ratios = {other["name"]: other["ratio"] for other in others}
+    forwards = f"{1 / ratios['forward']:.2f}"
+    peers = (f"{ratios[name]:.2f}" if ratios.get(name) else "" for name in ("torch", "onnx-ad"))
+    times = (f"{ours['nodes']:,}", f"{ours['seconds'] * 1e3:.2f}", forwards)
+    return (race["name"], race["kind"], *times, *peers)
