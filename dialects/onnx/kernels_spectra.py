@@ -40,7 +40,7 @@ def stft(call: Call) -> list[np.ndarray]:
     whole = signal.shape[1] if window is None else window.shape[0]
     length = scalar(call, 3, whole)
     count = (signal.shape[1] - length) // step + 1
-    z = _complex(signal)
+    z = _complex(signal if signal.ndim == 3 else signal[..., None])
     frames = np.stack([z[:, i * step : i * step + length] for i in range(count)], 1)
     scaled = frames if window is None else frames * window
     onesided = bool(call.attribute("onesided", 1))

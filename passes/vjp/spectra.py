@@ -99,6 +99,7 @@ def stft(f: Forward, e: Operators) -> Sequence[Expr]:
     """The transforms of frames of the signal, each times the window."""
     step, window, length = _scalar_of(f, 1), f.operand(2), _scalar_of(f, 3)
     assert step is not None
+    x = f.x if f.x.rank == 3 else f.x.apply(onnx.UnsqueezeOp, e.ints([2]))
     if length is None:
         length = size_of(f.x if window is None else window, 1 if window is None else 0)
     signal = size_of(f.x, 1)
@@ -108,7 +109,7 @@ def stft(f: Forward, e: Operators) -> Sequence[Expr]:
         rest = _vector(signal, e) - _vector(length, e)
         count = rest.apply(onnx.DivOp, _vector(step, e)) + e.ints([1])
     starts = (counted(count, f.x) * _vector(step, e)).apply(onnx.UnsqueezeOp, e.ints([1]))
-    frames = f.x.apply(onnx.GatherOp, starts + counted(length, f.x), axis=1)
+    frames = x.apply(onnx.GatherOp, starts + counted(length, x), axis=1)
     if window is not None:
         frames = frames * window.apply(onnx.UnsqueezeOp, e.ints([1]))
     return [_transformed(frames, 2, e, onesided=f.value("onesided", 1))]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 
 import gradc
@@ -184,3 +185,17 @@ def test_a_model_of_scikit_learn(kind: str):
             change = made.predict(points + step) - made.predict(points - step)
             wanted[:, axis] = change / 2e-5 * cotangent[:, 0]
         close(found.run({"X": points, output: cotangent})["grad_X"], wanted, 1e-3)
+
+
+def test_a_spectrogram_of_a_signal_without_an_axis_of_parts():
+    """As torch's exporter writes it, and onnxruntime runs it."""
+    text = """<ir_version: 8, opset_import: ["": 17]> g (float[n,24] x) => (float[n,p,q,r] y)
+        <int64 step = {4}, float[8] window = {1,2,3,4,4,3,2,1}> { y = STFT<onesided = 1>(x, step, window) }"""
+    found = gradc.vjp(onnx.parser.parse_model(text))
+    assert not any("could not" in remark.message for remark in found.remarks)
+    x, cotangent = RNG.normal(size=(2, 24)), RNG.normal(size=(2, 5, 5, 2)).astype(np.float32)
+    given = {"x": x.astype(np.float32), "cotangent_y": cotangent}
+    window = np.array([1, 2, 3, 4, 4, 3, 2, 1])
+    spectra = np.fft.rfft(np.stack([np.eye(24)[:, i : i + 8] * window for i in range(0, 17, 4)], 1))
+    wanted = np.einsum("npqr,spqr->ns", cotangent, np.stack([spectra.real, spectra.imag], -1))
+    close(found.run(given)["grad_x"], wanted)
