@@ -21,7 +21,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.values import constant_of
-from dialects.support.shapes import element_type_of
+from dialects.support.shapes import element_type_of, has_rank, shape_of
 from passes.emit.expressions import MASK
 from passes.emit.rewriting import Emitter, replace, rewrite
 from passes.kernels.target import TargetPass
@@ -88,7 +88,7 @@ def _slope(bound: SSAValue) -> tuple[float, float] | None:
 
 
 class SizesOfAxes(RewritePattern):
-    """Entries of a Shape that lie side by side."""
+    """Entries that a Shape has side by side. Of others a Gather fails, while a Shape is empty."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: onnx.GatherOp, rewriter: PatternRewriter, /) -> None:
@@ -98,6 +98,8 @@ class SizesOfAxes(RewritePattern):
         first = int(taken[0])
         in_order = first >= 0 and list(taken) == list(range(first, first + len(taken)))
         if not in_order or shape.start is not None or shape.end is not None:
+            return
+        if not has_rank(shape.data) or taken[-1] >= len(shape_of(shape.data)):
             return
         emit = Emitter()
         value = emit(onnx.ShapeOp(shape.data, start=first, end=first + len(taken)))

@@ -174,6 +174,13 @@ def _max_pool(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     return [largest, op.Indices]  # which nobody reads
 
 
+def _swish(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
+    assert isinstance(op, onnx.SwishOp)
+    alpha = op.call().attribute("alpha", 1.0)
+    scaled = op.X if alpha == 1 else emit(onnx.MulOp(op.X, _scalar(emit, alpha, op.X)))
+    return [emit(onnx.MulOp(op.X, emit(onnx.SigmoidOp(scaled))))]
+
+
 MOST_FACTORS = 64
 """A product of more numbers is left as it is: each is an op."""
 
@@ -225,4 +232,5 @@ EXPANSIONS: Mapping[type[OnnxOp], Expansion] = {
     onnx.RMSNormalizationOp: Expansion(
         "T", (onnx.ReduceMeanOp, onnx.MulOp, onnx.AddOp, onnx.SqrtOp, onnx.DivOp), _rms_normalization
     ),
+    onnx.SwishOp: Expansion("T", (onnx.MulOp, onnx.SigmoidOp), _swish),
 }

@@ -120,3 +120,16 @@ def test_flatten(axis, sizes):
     for dims in (sizes, (None, *sizes[1:]), (None, None, None)):
         module = module_of(lambda x: [ops.FlattenOp(x, axis=axis)], tensor_type(f32, dims))
         check(module, [values], "expand-ops{target=cuda opset=22}")
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1.5])
+@pytest.mark.parametrize("target", ["cpu", "portable", "cuda"])
+def test_swish(target: str, alpha: float):
+    """No target has a kernel for it; onnxruntime runs its function where it is the model's own node."""
+    module = module_of(lambda data: [ops.SwishOp(data, alpha=alpha)], tensor_type(f32, [None]))
+    x = np.array([-np.inf, -30, -1, -0.0, 0.5, 30, np.inf, np.nan], np.float32)
+    want = evaluate(module, [x])[0]
+    expanded = apply(module, f"expand-ops{{target={target} opset=20}}")
+    kinds = [op.name for op in expanded.walk() if isinstance(op, ops.SwishOp | ops.SigmoidOp)]
+    assert kinds == ["onnx.Sigmoid"]
+    np.testing.assert_array_max_ulp(evaluate(expanded, [x])[0], want, 2)

@@ -11,6 +11,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region
 
 import gradc
+from dialects.onnx import ops as onnx_ops
 from dialects.support.entry import set_names, update_function_type
 from dialects.support.shapes import tensor_type
 from passes.emit.expressions import Operators
@@ -64,3 +65,17 @@ def test_a_bound_beyond_all_slopes_stays():
     module = mask(1e38, True)
     FastFormsPass().apply(Context(), module)
     assert [op.name for op in module.walk()].count("onnx.HardSigmoid") == 0
+
+
+@pytest.mark.parametrize(("taken", "one_shape"), [([1, 2], True), ([2, 3], False), ([3], False)])
+def test_entries_that_no_shape_has_stay_a_gather(taken: list[int], one_shape: bool):
+    block = Block(arg_types=[tensor_type(f32, ("N", "C", "W"))])
+    places = onnx_ops.ConstantOp(np.array(taken))
+    sizes = onnx_ops.ShapeOp(block.args[0])
+    gathered = onnx_ops.GatherOp(sizes, places)
+    block.add_ops([places, sizes, gathered, ReturnOp(gathered.output)])
+    function = FuncOp("main", ([], []), Region(block))
+    update_function_type(function)
+    module = ModuleOp([function])
+    FastFormsPass().apply(Context(), module)
+    assert ("onnx.Gather" not in [op.name for op in module.walk()]) == one_shape
