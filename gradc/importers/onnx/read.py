@@ -29,7 +29,7 @@ from dialects.support.diagnostics import GradcError, location, violation
 from dialects.support.findings import Errors
 from gradc.importers.onnx import control
 from gradc.importers.onnx.attributes import attributes_of, graphs_of, values_of
-from gradc.importers.onnx.machine_learning import completed
+from gradc.importers.onnx.machine_learning import ML, completed
 from gradc.importers.onnx.places import at
 from gradc.importers.onnx.scope import Scope, Versions
 from gradc.importers.onnx.source import Source
@@ -43,7 +43,6 @@ from passes.vjp import preview
 from passes.vjp.flows import is_float
 
 STANDARD = ("", "ai.onnx")
-ML = "ai.onnx.ml"
 
 
 def module_of(
@@ -239,7 +238,8 @@ class _Reader:
             return _placed(scope, constant(protos, scope.data), place).results
         attributes = values_of(protos, scope.data)
         if domain == ML:
-            told = completed(node.op_type, attributes, told)
+            types = [None if value is None else value.type for value in operands]
+            told = completed(node.op_type, attributes, told, types)
         form = Form(domain, version, attributes, graphs_of(protos), told, place)
         unknown = any(value is not None and isinstance(value.type, UnknownType) for value in operands)
         if domain or unknown or not is_of_dialect(node.op_type, version):

@@ -253,6 +253,25 @@ def test_types_of_machine_learning_that_the_model_does_not_say():
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        "a = ai.onnx.ml.Imputer <imputed_value_floats = [9.0]> (x)",
+        "b = ai.onnx.ml.Scaler <offset = [1.0], scale = [2.0]> (x) a = ai.onnx.ml.Binarizer (b)",
+        "a = ai.onnx.ml.FeatureVectorizer <inputdimensions = [2, 2]> (x, x)",
+        "a = ai.onnx.ml.LabelEncoder <keys_floats = [1.0], values_floats = [2.0]> (x)",
+    ],
+)
+def test_a_model_of_an_old_opset_with_machine_learning_in_it_is_lifted(nodes: str):
+    """No opset before 13 is written, and what reads a result of an unknown type cannot be lifted."""
+    text = f"""<ir_version: 7, opset_import: ["": 12, "ai.onnx.ml": 2]> g (float[N,2] x) => (float[N,1] y)
+        {{ {nodes} c = Cast<to = 1>(a) y = ReduceSum<axes = [1]>(c) }}"""
+    model = onnx.parser.parse_model(text)
+    given = {"x": np.array([[1, -1], [9, 3]], np.float32)}
+    (found,), (expected,) = run(gradc.compile(model).model, given), run(model, given)
+    np.testing.assert_array_equal(found, expected)
+
+
 @pytest.mark.parametrize("declared", ["seq(float[9, 9])", "float[3]", "optional(float[3])"])
 def test_a_result_that_is_not_as_declared_is_what_it_is(declared: str):
     model = model_of(f"f (float[3] x) => ({declared} s) {{ s = SequenceConstruct (x, x) }}")
