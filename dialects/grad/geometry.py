@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+import numpy as np
+
 from dialects.support.diagnostics import violation
 from dialects.support.memo import MOST
 from dialects.support.shapes import Dim
@@ -52,6 +54,11 @@ class Window:
     def full_size(self, y: int) -> int:
         """The input size without pads and residue: s (Y - 1) + Ke."""
         return self.input_size(y, 0, 0, 0)
+
+    def taps_within(self, start: np.ndarray, size: int) -> np.ndarray:
+        """How many of the positions start + k d, k < K, are in [0, size)."""
+        before, behind = (np.clip(-(-(edge - start) // self.dilation), 0, self.kernel) for edge in (0, size))
+        return behind - before
 
 
 Pads = tuple[int, int]

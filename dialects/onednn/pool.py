@@ -18,7 +18,7 @@ from dialects.onednn.families import RowOp
 from dialects.onednn.row import Row
 from dialects.onednn.windows import positions, same_pads, same_positions
 from dialects.onnx.dims import add, multiply, subtract
-from dialects.support import demands, dtypes, layouts
+from dialects.support import demands, dtypes, layouts, limits
 from dialects.support.attributes import FLAG, INTS, AttributeSpec, word
 from dialects.support.diagnostics import Diagnostic, GradcError, violation
 from dialects.support.shapes import Dim, element_type_of, shape_of, tensor_type
@@ -223,9 +223,11 @@ def _may_be_empty(window: Window, size: Dim, pads: Pads | None, ceil: bool) -> b
     count = positions(window, size, pads, ceil=ceil)
     if not isinstance(size, int) or not isinstance(count, int):
         return max(pads[0], pads[1] + (window.stride - 1 if ceil else 0)) >= window.extent
-    taps = np.arange(window.kernel) * window.dilation
-    places = np.arange(count)[:, None] * window.stride - pads[0] + taps
-    return not ((places >= 0) & (places < size)).any(axis=1).all()
+    if window.dilation <= size:  # no window steps over the data
+        return pads[0] >= window.extent or (count - 1) * window.stride - pads[0] >= size
+    if count > limits.current().axis_positions:
+        return True
+    return not window.taps_within(np.arange(count) * window.stride - pads[0], size).all()
 
 
 def mean(taps: Iterator[Tap], exclude_pad: bool) -> np.ndarray:

@@ -38,7 +38,7 @@ from dialects.support.spelling import option
 from gradc.model.attribute_protos import fill_attribute, raw_data, type_proto
 from gradc.model.exported_domains import Domains
 from gradc.model.parts import KEPT_BYTES, ModelParts
-from gradc.model.validity import InvalidModelError, check
+from gradc.model.validity import InvalidModelError, check, has_long_vector
 
 __all__ = ["ModelProto", "TensorProto", "ValueInfoProto", "check", "export", "identity_model", "newest_opset"]
 
@@ -71,13 +71,13 @@ def export_parts(module: ModuleOp, *, opset: int, metadata: Mapping[str, str]) -
     model.opset_import.extend(builder.domains.imports())
     for key, value in sorted(metadata.items()):
         model.metadata_props.add(key=key, value=value)
-    parts = ModelParts(model, builder.weights)
+    parts, elements = ModelParts(model, builder.weights), not has_long_vector(module)
     with builder.domains.set_aside(model):
         try:
-            check(parts)
+            check(parts, elements=elements)
         except InvalidModelError:
             builder.forget_declared_results()
-            check(parts)
+            check(parts, elements=elements)
     return parts
 
 

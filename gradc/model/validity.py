@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import onnx
 from onnx import ModelProto, ValueInfoProto
+from xdsl.dialects.builtin import IntegerType, ModuleOp, TensorType
+from xdsl.ir import Attribute
 
 from gradc.model.parts import ModelParts, parts_of
 from gradc.model.saving import weight_bytes
@@ -11,13 +13,18 @@ from gradc.model.saving import weight_bytes
 CHECKED_BYTES = 2**26
 """Weights beyond this are left out of the checks: the checker has to serialise what it checks."""
 
+LONGEST_VECTOR = 2**16
+"""Of integers: longer ones say no sizes."""
+
 
 class InvalidModelError(AssertionError):
     """A model that was made here is not valid; its cause says why."""
 
 
-def check(model: ModelProto | ModelParts, limit: int = CHECKED_BYTES) -> None:
+def check(model: ModelProto | ModelParts, limit: int = CHECKED_BYTES, *, elements: bool = True) -> None:
     """Assert that onnx's checker and its strict shape inference accept the model.
+
+    `elements` follows those of integer vectors, which sizes come from: onnx takes 140 bytes for each.
 
     Of a model in parts, or with more than `limit` bytes of weights, a stand-in is checked, in which the
     larger weights are inputs of the same type.
@@ -28,9 +35,23 @@ def check(model: ModelProto | ModelParts, limit: int = CHECKED_BYTES) -> None:
     try:
         if all(map(_has_rank, (*checked.graph.input, *checked.graph.output))):
             onnx.checker.check_model(checked)  # wants a rank at the edge, which runtimes do without
-        onnx.shape_inference.infer_shapes(checked, check_type=True, strict_mode=True, data_prop=True)
+        onnx.shape_inference.infer_shapes(checked, check_type=True, strict_mode=True, data_prop=elements)
     except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
         raise InvalidModelError(f"the exported model is not valid: {error}") from error
+
+
+def has_long_vector(module: ModuleOp) -> bool:
+    """Whether there are vectors of integers that are too long to say sizes."""
+    ops = list(module.walk())
+    blocks = (block for op in ops for region in op.regions for block in region.blocks)
+    values = (*(op.results for op in ops), *(block.args for block in blocks))
+    return any(_is_long(value.type) for several in values for value in several)
+
+
+def _is_long(type_: Attribute) -> bool:
+    if not isinstance(type_, TensorType) or not isinstance(type_.element_type, IntegerType):
+        return False
+    return type_.get_num_dims() == 1 and type_.get_shape()[0] > LONGEST_VECTOR
 
 
 def _has_rank(info: ValueInfoProto) -> bool:

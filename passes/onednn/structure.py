@@ -23,6 +23,7 @@ from dialects.support.constants import constant_value
 from dialects.support.diagnostics import UnsupportedError, error_at
 from dialects.support.dtypes import UI8
 from dialects.support.shapes import Shape, element_type_of, shape_of
+from passes.emit.budget import FREE_CONSTANTS
 from passes.emit.expressions import Expr, Operators
 from passes.emit.shape_math import ShapeMath
 
@@ -85,7 +86,7 @@ def indices(op: IndexingOp, e: Operators) -> Sequence[Expr]:
 
 def _numbers(op: IndexingOp, axis: int, e: Operators) -> Expr:
     size = shape_of(op.src)[axis]
-    if isinstance(size, int):
+    if isinstance(size, int) and size <= FREE_CONSTANTS:
         return e(e.emit.constant(np.arange(size, dtype=np.int32)))
     last = e(ShapeMath(e.emit).sizes(op.src, [axis])).apply(onnx.SqueezeOp, e.ints([0]))
     first, step = (e(e.emit.constant(np.array(number, np.int64))) for number in (0, 1))

@@ -10,6 +10,7 @@ from xdsl.ir import SSAValue
 from dialects.onnx import ops as onnx
 from dialects.onnx.values import constant_of
 from dialects.support.dtypes import of_mlir
+from passes.emit.budget import FREE_CONSTANTS
 from passes.emit.expressions import Expr
 from passes.vjp.slices import padded, size_of, vector
 
@@ -69,10 +70,11 @@ def with_batch(indices: Expr, sizes: Sequence[int | Expr]) -> Expr:
 
 
 def counted(size: int | Expr, like: Expr) -> Expr:
-    """0, 1, ... up to a size."""
+    """0, 1, ... up to a size: a constant, or counted at run time where that would be a large one."""
     e = like.e
-    if isinstance(size, int):
+    if isinstance(size, int) and size <= FREE_CONSTANTS:
         return e(e.emit.constant(np.arange(size, dtype=np.int64)))
+    size = size if isinstance(size, Expr) else e.ints([size])
     zero, one = (e.scalar(i, size) for i in (0, 1))
     return zero.apply(onnx.RangeOp, size.apply(onnx.SqueezeOp, e.ints([0])), one)
 

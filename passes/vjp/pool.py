@@ -20,6 +20,7 @@ from dialects.onnx import ops as onnx
 from dialects.support import layouts
 from dialects.support.shapes import static
 from passes.conv.run_time_pads import Sides, padded
+from passes.emit.budget import FREE_CONSTANTS
 from passes.emit.expressions import Expr, Operators
 from passes.emit.shape_math import ShapeMath
 from passes.pool.places import Around, gathered, places_of, zeros_of
@@ -177,8 +178,15 @@ def _weighted(f: Forward, g: Expr, axes: Sequence[ConvAxis], sides: Sides | None
         if count is None:
             g = g * (axis.window.kernel / _run_time_count(f, axis, *axis.pads, index, g, e))
         elif (count != axis.window.kernel).any():
-            known = known * (axis.window.kernel / count).reshape(_column(index, g))
-    return g if (known == 1).all() else g * e(e.emit.constant(known.astype(numpy_of(g))))
+            part = (axis.window.kernel / count).reshape(_column(index, g))
+            if known.size * part.size > FREE_CONSTANTS:
+                g, known = _scaled(g, known), np.ones(1)
+            known = known * part
+    return _scaled(g, known)
+
+
+def _scaled(g: Expr, factors: np.ndarray) -> Expr:
+    return g if (factors == 1).all() else g * g.e(g.e.emit.constant(factors.astype(numpy_of(g))))
 
 
 def _count(f: Forward, axis: ConvAxis, index: int, g: Expr) -> np.ndarray | None:
@@ -189,9 +197,10 @@ def _count(f: Forward, axis: ConvAxis, index: int, g: Expr) -> np.ndarray | None
         return np.full(1, window.kernel)
     if not isinstance(x, int) or not isinstance(y, int):
         return None
-    places = np.arange(y)[:, None] * window.stride + np.arange(window.kernel) * window.dilation
-    low, high = (0, x + sum(axis.pads)) if includes else (axis.pad_begin, axis.pad_begin + x)
-    return ((places >= low) & (places < high)).sum(1).clip(1)
+    if y > FREE_CONSTANTS:
+        return None
+    first, size = (0, x + sum(axis.pads)) if includes else (axis.pad_begin, x)
+    return window.taps_within(np.arange(y) * window.stride - first, size).clip(1)
 
 
 def _column(index: int, g: Expr) -> list[int]:
@@ -206,14 +215,35 @@ def _run_time_count(
     zero, one = (e(e.emit.constant(np.array(value, np.int64))) for value in (0, 1))
     count = e(sizes.sizes(g.value, [2 + index])).apply(onnx.SqueezeOp, e.ints([0]))
     starts = zero.apply(onnx.RangeOp, count, one) * window.stride - begin
-    taps = e.ints([k * window.dilation for k in range(window.kernel)])
-    places = starts.apply(onnx.UnsqueezeOp, e.ints([1])) + taps
     low, high = zero, e(sizes.sizes(f.x.value, [2 + index]))
     if f.value("count_include_pad", 0):
         low, high = zero - begin, high + end
-    inside = (places >= low) & (places < high)
-    found = inside.cast(g.dtype).apply(onnx.ReduceSumOp, e.ints([1]), keepdims=0).at_least(1)
-    return found.apply(onnx.ReshapeOp, e.ints(_column(index, g)))
+    y = g.shape[2 + index]
+    listed = window.kernel * (y if isinstance(y, int) else 1) <= FREE_CONSTANTS
+    if listed:
+        found = (
+            _taps_within(window, starts, low, high)
+            .cast(g.dtype)
+            .apply(onnx.ReduceSumOp, e.ints([1]), keepdims=0)
+        )
+    else:
+        found = _computed_taps_within(window, starts, low, high).cast(g.dtype)
+    return found.at_least(1).apply(onnx.ReshapeOp, e.ints(_column(index, g)))
+
+
+def _taps_within(window: Window, starts: Expr, low: Expr, high: Expr) -> Expr:
+    """Which taps of each window are in a range."""
+    e = starts.e
+    taps = e.ints([k * window.dilation for k in range(window.kernel)])
+    places = starts.apply(onnx.UnsqueezeOp, e.ints([1])) + taps
+    return (places >= low) & (places < high)
+
+
+def _computed_taps_within(window: Window, starts: Expr, low: Expr, high: Expr) -> Expr:
+    """How many they are, as `Window.taps_within` has it: for taps that are too many to be looked at."""
+    d, most = window.dilation, window.kernel
+    before, behind = (((edge - starts).at_least(0) + (d - 1)) / d for edge in (low, high))
+    return behind.at_most(most) - before.at_most(most)
 
 
 RULES: Mapping[str, Rule] = MappingProxyType(
