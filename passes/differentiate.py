@@ -170,7 +170,7 @@ class _Differentiation:
         of_names = request.of or _default_of(function, outputs)
         of = self._chosen("of", of_names, values | add_parts(function, of_names, values))
         wrt = self._chosen("wrt", request.wrt or _floats(function.args, inputs), values)
-        keep = {name: _value(name, values, "keep") for name in request.keep}
+        keep = {name: _value(name, values, "keep_outputs") for name in request.keep}
         declared = dict(
             zip(outputs, declared_types(function.res_attrs, return_op(function).arguments), strict=True)
         )

@@ -271,10 +271,22 @@ def _bool(value: Any, tag: str) -> bool:
     return bool(value)
 
 
-def _list(value: Any, scalar, tag: str) -> list:
+def entries(value: Any) -> list[Any] | None:
+    """What a list, or anything like one, holds; None for text, and for arrays of no axis, which only say that
+    they can be gone through."""
     if isinstance(value, str | bytes) or not hasattr(value, "__iter__"):
+        return None
+    try:
+        return list(value)
+    except TypeError:
+        return None
+
+
+def _list(value: Any, scalar, tag: str) -> list:
+    given = entries(value)
+    if given is None:
         raise ValueError(f"given {value!r}, expected type {tag}")
-    return [scalar(entry, tag, f" at element {i}") for i, entry in enumerate(value)]
+    return [scalar(entry, tag, f" at element {i}") for i, entry in enumerate(given)]
 
 
 def unknown_dims(values: Sequence[Any]) -> list[Any]:

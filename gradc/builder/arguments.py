@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dialects.support import dtypes
-from dialects.support.attributes import whole_number
+from dialects.support.attributes import entries, whole_number
 from dialects.support.diagnostics import (
     Diagnostic,
     GradcError,
@@ -98,9 +98,10 @@ def several(given: Any, subject: str, port: str) -> Sequence[Any]:
 
 
 def given_shape(shape: Any, subject: str, what: str = "shape") -> NamedShape:
-    if isinstance(shape, str | bytes) or not hasattr(shape, "__iter__"):
+    dims = entries(shape)
+    if dims is None:
         raise misuse(what, subject, given=repr(shape), expected="sizes, names and None in a tuple or list")
-    return tuple(_dim(dim, subject, f"{what} axis {axis}") for axis, dim in enumerate(shape))
+    return tuple(_dim(dim, subject, f"{what} axis {axis}") for axis, dim in enumerate(dims))
 
 
 def _result_shape(shape: Any, subject: str, what: str) -> Shape:

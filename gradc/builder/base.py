@@ -103,12 +103,12 @@ class GraphBuilder:
         """A tensor known now: weights, or the values of `dst_shape` and `sizes`."""
         from dialects.onnx.ops import ConstantOp
 
+        self._check_op_name(name, "constant")
         try:
             op = ConstantOp(dense.from_numpy(as_array(array)))
         except (GradcError, ValueError) as error:
             message = error.diagnostic.message if isinstance(error, GradcError) else str(error)
             raise misuse(message, f'constant "{name}"' if name else "constant") from None
-        self._check_op_name(name, "constant")
         op.location = location(name or "", caller())
         (value,) = self._add(op, name)
         return value

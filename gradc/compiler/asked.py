@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
 from dialects.support import entry, shapes
+from dialects.support.attributes import entries
 from dialects.support.diagnostics import Diagnostic, UsageError, nearest, sentence
 from dialects.support.findings import Errors
 from dialects.support.spelling import option
@@ -176,9 +177,7 @@ def _expanded(patterns: Sequence[str], floats: Iterable[str]) -> list[str]:
 def _names(what: str, given: Any) -> tuple[str, ...]:
     if given is None:
         return ()
-    if not isinstance(given, Iterable):
+    names = [given] if isinstance(given, str) else entries(given)
+    if names is None or not all(isinstance(name, str) for name in names):
         raise arguments.refused(what, given, "names")
-    names = (given,) if isinstance(given, str) else tuple(given)
-    if not all(isinstance(name, str) for name in names):
-        raise arguments.refused(what, given, "names")
-    return names
+    return tuple(names)

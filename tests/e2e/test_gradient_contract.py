@@ -138,7 +138,7 @@ MISTAKES = {
     "reduce": ({"of": "logits", "reduce": "max"}, "one of sum, mean"),
     "no flag": ({"of": "logits", "reduce": "sum", "weights_as_inputs": 1}, "True or False"),
     "no names": ({"wrt": 3}, "expected names"),
-    "keep": ({"of": "logits", "reduce": "sum", "keep_outputs": "lojits"}, "did you mean logits"),
+    "keep": ({"of": "logits", "reduce": "sum", "keep_outputs": "lojits"}, "keep_outputs: there is no"),
     "no constant": ({"of": "logits", "reduce": "sum", "constants": {"y": 1}}, "constant"),
 }
 

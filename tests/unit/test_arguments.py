@@ -48,6 +48,8 @@ WRONG: Mapping[str, Any] = {
     "path": Path("/no/such/file"),
     "surrogate": "\ud800",
     "complex": 1j,
+    "no axis": np.array(3),
+    "no elements": np.zeros(0),
 }
 
 
@@ -81,7 +83,7 @@ def refused(call: Callable[[], Any], names: str | None) -> None:
     except gradc.GradcError as error:
         text = str(error)
         assert all(line.isprintable() for line in text.splitlines())
-        assert "--" not in text.replace("--limit", "")
+        assert "--" not in text.replace("--limit", "").replace("gradc inspect --values", "")
         assert names is None or names in text, text
 
 
@@ -146,6 +148,15 @@ class TestWrongValues:
         given = {"threads": 1, "tune_budget": 0, name: value}
         is_file = name in ("constants", "tuning_file") and isinstance(value, str | Path | Mapping | list)
         refused(lambda: gradc.compile(graph(), **given), None if is_file else name)
+
+    @pytest.mark.parametrize("name", ["wrt", "of"])
+    def test_names_of_a_gradient(self, name: str, value: Any):
+        g = Graph()
+        g.output(g.reduce_sum(g.input("t", "f32", [3]), axes=[0]), "y")
+        refused(
+            lambda: gradc.grad(g, threads=1, check=False, **{name: value}),
+            None if isinstance(value, str) else name,
+        )
 
     @pytest.mark.parametrize("name", [name for name in parameters(gradc.report) if name not in OF_COMPILE])
     def test_of_report(self, name: str, value: Any):
