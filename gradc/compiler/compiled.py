@@ -60,7 +60,8 @@ class Compiled:
 
     @cached_property
     def model(self) -> ModelProto:
-        """The model as one message, with a copy of the weights; what is changed in it is saved and run."""
+        """The model as one message, with a copy of the weights; what is changed in it is saved, and run
+        if it was not run before."""
         return self.parts.whole()
 
     @property

@@ -14,6 +14,7 @@ from support.generate import problems, seeded
 from support.pipeline import Expected, apply, lowered
 from support.problems import Problem
 
+import gradc
 from dialects.evaluate import evaluate
 from dialects.support.diagnostics import UnsupportedError
 from dialects.support.entry import entry_function, input_names
@@ -146,3 +147,37 @@ def test_on_the_gpu(seed: int):
     shape_math = {"Shape", "Gather", "Concat", "Add", "Sub", "Mul", "Div", "Max", "Min", "Cast", "Squeeze"}
     heavy = ("Conv", "MatMul", "Pad", "Slice", "Transpose")
     assert not [n for n in elsewhere if n.startswith(heavy) and n not in shape_math]
+
+
+LAST_OPSETS = {
+    "Elu": 21,
+    "Round": 21,
+    "SoftPlus": 21,
+    "MaxPoolBackward": 21,
+    "SoftMax": 19,
+    "Quantize": 22,
+}
+"""Of the kinds that have no form behind them, as docs/cuda.md says."""
+
+
+def alone(kind: str) -> gradc.Graph:
+    g = gradc.Graph()
+    x, dy = g.input("x", "f32", [1, 1, 4, 4]), g.input("dy", "f32", [1, 1, 2, 2])
+    window = {"strides": [2, 2], "kernel": [2, 2], "pads_begin": [0, 0], "pads_end": [0, 0]}
+    made = {
+        "Elu": lambda: g.elu(x, alpha=1.0),
+        "Round": lambda: g.round(x),
+        "SoftPlus": lambda: g.soft_plus(x),
+        "MaxPoolBackward": lambda: g.max_pool_backward(x, dy, **window, data_format="NCX"),
+        "SoftMax": lambda: g.softmax(x)[1],
+        "Quantize": lambda: g.quantize(x, scales=[1.0], qtype="per_tensor", result_dtype="u8"),
+    }
+    g.output(made[kind](), "y")
+    return g
+
+
+@pytest.mark.parametrize("kind", LAST_OPSETS)
+def test_the_last_opset_of_a_kind(kind: str):
+    gradc.compile(alone(kind), target="cuda", opset=LAST_OPSETS[kind])
+    with pytest.raises(UnsupportedError, match=r"has no kernel|no strategy applies"):
+        gradc.compile(alone(kind), target="cuda", opset=LAST_OPSETS[kind] + 1)
