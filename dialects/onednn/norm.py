@@ -100,8 +100,17 @@ class ForwardOp(NormalizationOp, ABC):
     def required_results(self) -> int:
         return 3 if self.value("keep_stats") else 1
 
+    @classmethod
+    def undeclared_dtype(cls, index: int, dtype: Attribute) -> Attribute:
+        return dtype if index == 0 or dtypes.name_of(dtype) == "f64" else f32
+
+    def statistics_dtype(self) -> Attribute:
+        """That of the parameters; without any mean is declared with that of src, or f32."""
+        known, own = self.parameters_dtype(), element_type_of(self.src)
+        return own if not self.parameters() and element_type_of(self.mean) == own else known
+
     def types_with_statistics(self, shape: Shape, statistics: Shape) -> tuple[TensorType, ...]:
-        kept = tensor_type(self.parameters_dtype(), statistics)
+        kept = tensor_type(self.statistics_dtype(), statistics)
         return (tensor_type(element_type_of(self.src), shape), kept, kept)
 
 
@@ -128,10 +137,10 @@ class LayerNormalizationOp(ForwardOp, LastAxesOp, ABC):
         "Slices over the last axes, brought to mean 0 and variance 1, then scaled and shifted."
     )
     CONSTRAINTS: ClassVar = (
-        "C1 a float dtype; gamma and beta have one, that of src or f32, and the statistics have it, too (f32 "
-        "without gamma); C2 begin_norm_axis from -rank to rank - 1; C3 gamma and beta are given where "
-        "use_affine is true, and there alone, in the shape of the normalised axes; C4 a document lists mean "
-        "and variance where keep_stats is true."
+        "C1 a float dtype; gamma and beta have one, that of src or f32, and the statistics have it, too "
+        "(without gamma what is declared, else f32); C2 begin_norm_axis from -rank to rank - 1; C3 gamma and "
+        "beta are given where use_affine is true, and there alone, in the shape of the normalised axes; C4 a "
+        "document lists mean and variance where keep_stats is true."
     )
     COMMON_ATTRIBUTES: ClassVar = {
         "keep_stats": FLAG.with_default(True),
@@ -246,9 +255,9 @@ class GroupNormalizationOp(ForwardOp, ABC):
     SUMMARY: ClassVar = "Groups of channels, brought to mean 0 and variance 1, then scaled and shifted."
     CONSTRAINTS: ClassVar = (
         "C1 a float dtype; gamma and beta have one, that of src or f32, and the statistics have it, too "
-        "(f32 without gamma); C2 groups divides the channels; C3 gamma and beta are given where use_affine "
-        "is true, and there alone, with an element per channel; C4 a document lists mean and variance where "
-        "keep_stats is true."
+        "(without gamma what is declared, else f32); C2 groups divides the channels; C3 gamma and beta are "
+        "given where use_affine is true, and there alone, with an element per channel; C4 a document lists "
+        "mean and variance where keep_stats is true."
     )
     COMMON_ATTRIBUTES: ClassVar = {
         "groups": INT,

@@ -1008,10 +1008,10 @@ class LayerNormOp(LayerNormalizationOp):
     dst = (src - mean) / sqrt(variance + epsilon) gamma + beta; mean and variance are those of each slice over
     the axes from begin_norm_axis on.
 
-    C1 a float dtype; gamma and beta have one, that of src or f32, and the statistics have it, too (f32
-    without gamma); C2 begin_norm_axis from -rank to rank - 1; C3 gamma and beta are given where use_affine is
-    true, and there alone, in the shape of the normalised axes; C4 a document lists mean and variance where
-    keep_stats is true.
+    C1 a float dtype; gamma and beta have one, that of src or f32, and the statistics have it, too (without
+    gamma what is declared, else f32); C2 begin_norm_axis from -rank to rank - 1; C3 gamma and beta are given
+    where use_affine is true, and there alone, in the shape of the normalised axes; C4 a document lists mean
+    and variance where keep_stats is true.
     """
 
     KIND: ClassVar[str]
@@ -1057,9 +1057,10 @@ class GroupNormOp(GroupNormalizationOp):
     dst = (src - mean) / sqrt(variance + epsilon) gamma + beta; mean and variance are those of each group of
     channels of each sample.
 
-    C1 a float dtype; gamma and beta have one, that of src or f32, and the statistics have it, too (f32
-    without gamma); C2 groups divides the channels; C3 gamma and beta are given where use_affine is true, and
-    there alone, with an element per channel; C4 a document lists mean and variance where keep_stats is true.
+    C1 a float dtype; gamma and beta have one, that of src or f32, and the statistics have it, too (without
+    gamma what is declared, else f32); C2 groups divides the channels; C3 gamma and beta are given where
+    use_affine is true, and there alone, with an element per channel; C4 a document lists mean and variance
+    where keep_stats is true.
     """
 
     KIND: ClassVar[str]

@@ -146,6 +146,14 @@ class DocumentedOp(VerifiedOnce, IRDLOperation, InfersTypes, ABC):
         """Whether the last port takes any number of operands."""
         return cls.PORTS[-1].endswith("_i")
 
+    @classmethod
+    def undeclared_dtype(cls, index: int, dtype: Attribute) -> Attribute:
+        """That of a result of which none is declared, beside a first operand of a dtype.
+
+        It counts where the operands leave several."""
+        del index
+        return dtype
+
     def required_results(self) -> int:
         """How many results a document has to list; it may leave out those after them."""
         return len(self.RESULTS)
@@ -214,7 +222,7 @@ def build(
     known = (*declared, *(Declared(),) * (len(cls.RESULTS) - len(declared)))
     op = cls.create(
         operands=operands,
-        result_types=[_declared_type(operands, each) for each in known],
+        result_types=[_declared_type(cls, index, operands, each) for index, each in enumerate(known)],
         location=location,
         attributes=discardable or {},
     )
@@ -333,12 +341,15 @@ def unknown_attribute(op: DocumentedOp, name: str) -> GradcError:
     )
 
 
-def _declared_type(operands: Sequence[SSAValue], declared: Declared) -> TensorType:
+def _declared_type(
+    cls: type[DocumentedOp], index: int, operands: Sequence[SSAValue], declared: Declared
+) -> TensorType:
     """A result type as declared; where nothing is, unknown dims of the first operand's rank."""
     for operand in operands:
         if isinstance(operand.type, TensorType):
             dims = declared.shape if declared.shape is not None else (None,) * operand.type.get_num_dims()
-            return shapes.tensor_type(declared.dtype or operand.type.element_type, dims)
+            dtype = declared.dtype or cls.undeclared_dtype(index, operand.type.element_type)
+            return shapes.tensor_type(dtype, dims)
     return shapes.tensor_type(declared.dtype or f32, declared.shape or ())
 
 

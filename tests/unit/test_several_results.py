@@ -52,6 +52,31 @@ def module_of(document: dict[str, Any]) -> ModuleOp:
     return import_json(json.dumps(document), "g.json")
 
 
+@pytest.mark.parametrize("dtype", ["f32", "bf16"])
+@pytest.mark.parametrize("kind", ["LayerNorm", "GroupNorm"])
+def test_statistics_without_gamma_have_the_declared_dtype(kind: str, dtype: str):
+    half = [{**tensor(i, [2, 4]), "dtype": "bf16"} for i in range(2)]
+    statistics = [{**tensor(i, [2] if kind == "LayerNorm" else [2, 1]), "dtype": dtype} for i in (2, 3)]
+    groups = {"groups": ("s64", 1), "data_format": ("string", "NCX")} if kind == "GroupNorm" else {}
+    attributes = {"use_affine": ("bool", False), **groups}
+    document = {"graph": [record(kind, attributes, half[:1], [half[1], *statistics])]}
+    compiled = gradc.compile(document)
+    feeds = random_inputs(compiled.source, 0)
+    want = {name: array.dtype for name, array in compiled.reference(feeds).items()}
+    assert {name: array.dtype for name, array in compiled.run(feeds).items()} == want
+    assert want["t2"] == want["t3"] == (np.float32 if dtype == "f32" else want["t1"])
+
+
+def test_statistics_have_one_dtype():
+    half = [{**tensor(i, [2, 4]), "dtype": "bf16"} for i in range(2)]
+    statistics = [{**tensor(2, [2]), "dtype": "f32"}, {**tensor(3, [2]), "dtype": "bf16"}]
+    document = {
+        "graph": [record("LayerNorm", {"use_affine": ("bool", False)}, half[:1], [half[1], *statistics])]
+    }
+    with pytest.raises(GradcError, match="dtype of variance: given bf16, expected f32"):
+        gradc.compile(document)
+
+
 @pytest.mark.parametrize(("keep_stats", "outputs"), [(True, 3), (False, 3), (False, 2), (False, 1)])
 def test_a_document_lists_the_results_that_it_uses(keep_stats: bool, outputs: int):
     module = module_of(norm(keep_stats, outputs))
