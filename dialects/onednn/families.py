@@ -156,8 +156,9 @@ class BinaryOp(RowOp, ABC):
 
     SUMMARY: ClassVar = "A function of two elements, with numpy's broadcasting."
     CONSTRAINTS: ClassVar = (
-        "C1 one dtype on both ports, or f32 beside a half type; "
-        "C2 the shapes broadcast, or are equal where auto_broadcast is none."
+        "C1 one dtype on both ports, or f32 beside a half type; dst has it, or f32 where they differ, unless "
+        "another of f32, bf16 and f16 is declared; C2 the shapes broadcast, or are equal where "
+        "auto_broadcast is none."
     )
     COMMON_ATTRIBUTES: ClassVar = {"auto_broadcast": AUTO_BROADCAST}
     PORTS: ClassVar = ("src_0", "src_1")
@@ -170,8 +171,18 @@ class BinaryOp(RowOp, ABC):
     def infer_result_types(self) -> tuple[TensorType, ...]:
         return (tensor_type(self._result_dtype(), self._result_shape()),)
 
+    @classmethod
+    def undeclared_dtype(cls, index: int, operands: Sequence[Attribute]) -> Attribute:
+        return operands[0] if len({*operands}) == 1 else f32
+
     def _result_dtype(self) -> Attribute:
-        """The common dtype; f32 beside a half type gives f32."""
+        """The declared one, where it and the common one are of those that a result may round to."""
+        common, declared = self._common_dtype(), element_type_of(self.dst)
+        rounds = {dtypes.name_of(common), dtypes.name_of(declared)} <= {"f32", *dtypes.HALVES}
+        return declared if rounds else common
+
+    def _common_dtype(self) -> Attribute:
+        """That of the operands; f32 beside a half type gives f32."""
         names = {port: self._check_dtype(port, value) for port, value in self._ports()}
         if len({*names.values()}) == 1:
             return element_type_of(self.src_0)
@@ -196,9 +207,13 @@ class ComparisonOp(BinaryOp, ABC):
     """dst[i] says whether src_0[i] and src_1[i] are in a relation."""
 
     SUMMARY: ClassVar = "A relation of two elements, with numpy's broadcasting."
+    CONSTRAINTS: ClassVar = (
+        "C1 one dtype on both ports, or f32 beside a half type; C2 the shapes broadcast, or are equal where "
+        "auto_broadcast is none."
+    )
 
     def _result_dtype(self) -> Attribute:
-        super()._result_dtype()
+        self._common_dtype()
         return i1
 
 

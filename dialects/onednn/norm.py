@@ -101,8 +101,8 @@ class ForwardOp(NormalizationOp, ABC):
         return 3 if self.value("keep_stats") else 1
 
     @classmethod
-    def undeclared_dtype(cls, index: int, dtype: Attribute) -> Attribute:
-        return dtype if index == 0 or dtypes.name_of(dtype) == "f64" else f32
+    def undeclared_dtype(cls, index: int, operands: Sequence[Attribute]) -> Attribute:
+        return operands[0] if index == 0 or dtypes.name_of(operands[0]) == "f64" else f32
 
     def statistics_dtype(self) -> Attribute:
         """That of the parameters; without any mean is declared with that of src, or f32."""

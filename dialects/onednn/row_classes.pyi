@@ -242,8 +242,9 @@ class AddOp(BinaryOp):
 
     dst[i] = src_0[i] + src_1[i].
 
-    C1 one dtype on both ports, or f32 beside a half type; C2 the shapes broadcast, or are equal where
-    auto_broadcast is none.
+    C1 one dtype on both ports, or f32 beside a half type; dst has it, or f32 where they differ, unless
+    another of f32, bf16 and f16 is declared; C2 the shapes broadcast, or are equal where auto_broadcast is
+    none.
     """
 
     KIND: ClassVar[str]
@@ -254,8 +255,9 @@ class DivideOp(BinaryOp):
 
     dst[i] = src_0[i] / src_1[i].
 
-    C1 one dtype on both ports, or f32 beside a half type; C2 the shapes broadcast, or are equal where
-    auto_broadcast is none.
+    C1 one dtype on both ports, or f32 beside a half type; dst has it, or f32 where they differ, unless
+    another of f32, bf16 and f16 is declared; C2 the shapes broadcast, or are equal where auto_broadcast is
+    none.
     """
 
     KIND: ClassVar[str]
@@ -266,8 +268,9 @@ class MaximumOp(BinaryOp):
 
     dst[i] = max(src_0[i], src_1[i]).
 
-    C1 one dtype on both ports, or f32 beside a half type; C2 the shapes broadcast, or are equal where
-    auto_broadcast is none.
+    C1 one dtype on both ports, or f32 beside a half type; dst has it, or f32 where they differ, unless
+    another of f32, bf16 and f16 is declared; C2 the shapes broadcast, or are equal where auto_broadcast is
+    none.
     """
 
     KIND: ClassVar[str]
@@ -278,8 +281,9 @@ class MinimumOp(BinaryOp):
 
     dst[i] = min(src_0[i], src_1[i]).
 
-    C1 one dtype on both ports, or f32 beside a half type; C2 the shapes broadcast, or are equal where
-    auto_broadcast is none.
+    C1 one dtype on both ports, or f32 beside a half type; dst has it, or f32 where they differ, unless
+    another of f32, bf16 and f16 is declared; C2 the shapes broadcast, or are equal where auto_broadcast is
+    none.
     """
 
     KIND: ClassVar[str]
@@ -290,8 +294,9 @@ class MultiplyOp(BinaryOp):
 
     dst[i] = src_0[i] src_1[i].
 
-    C1 one dtype on both ports, or f32 beside a half type; C2 the shapes broadcast, or are equal where
-    auto_broadcast is none.
+    C1 one dtype on both ports, or f32 beside a half type; dst has it, or f32 where they differ, unless
+    another of f32, bf16 and f16 is declared; C2 the shapes broadcast, or are equal where auto_broadcast is
+    none.
     """
 
     KIND: ClassVar[str]
@@ -302,8 +307,9 @@ class SquaredDifferenceOp(BinaryOp):
 
     dst[i] = (src_0[i] - src_1[i])^2.
 
-    C1 one dtype on both ports, or f32 beside a half type; C2 the shapes broadcast, or are equal where
-    auto_broadcast is none.
+    C1 one dtype on both ports, or f32 beside a half type; dst has it, or f32 where they differ, unless
+    another of f32, bf16 and f16 is declared; C2 the shapes broadcast, or are equal where auto_broadcast is
+    none.
     """
 
     KIND: ClassVar[str]
@@ -314,8 +320,9 @@ class SubtractOp(BinaryOp):
 
     dst[i] = src_0[i] - src_1[i].
 
-    C1 one dtype on both ports, or f32 beside a half type; C2 the shapes broadcast, or are equal where
-    auto_broadcast is none.
+    C1 one dtype on both ports, or f32 beside a half type; dst has it, or f32 where they differ, unless
+    another of f32, bf16 and f16 is declared; C2 the shapes broadcast, or are equal where auto_broadcast is
+    none.
     """
 
     KIND: ClassVar[str]

@@ -147,12 +147,12 @@ class DocumentedOp(VerifiedOnce, IRDLOperation, InfersTypes, ABC):
         return cls.PORTS[-1].endswith("_i")
 
     @classmethod
-    def undeclared_dtype(cls, index: int, dtype: Attribute) -> Attribute:
-        """That of a result of which none is declared, beside a first operand of a dtype.
+    def undeclared_dtype(cls, index: int, operands: Sequence[Attribute]) -> Attribute:
+        """That of a result of which none is declared, by those of the operands.
 
         It counts where the operands leave several."""
         del index
-        return dtype
+        return operands[0]
 
     def required_results(self) -> int:
         """How many results a document has to list; it may leave out those after them."""
@@ -345,12 +345,12 @@ def _declared_type(
     cls: type[DocumentedOp], index: int, operands: Sequence[SSAValue], declared: Declared
 ) -> TensorType:
     """A result type as declared; where nothing is, unknown dims of the first operand's rank."""
-    for operand in operands:
-        if isinstance(operand.type, TensorType):
-            dims = declared.shape if declared.shape is not None else (None,) * operand.type.get_num_dims()
-            dtype = declared.dtype or cls.undeclared_dtype(index, operand.type.element_type)
-            return shapes.tensor_type(dtype, dims)
-    return shapes.tensor_type(declared.dtype or f32, declared.shape or ())
+    types = [operand.type for operand in operands if isinstance(operand.type, TensorType)]
+    if not types:
+        return shapes.tensor_type(declared.dtype or f32, declared.shape or ())
+    dims = declared.shape if declared.shape is not None else (None,) * types[0].get_num_dims()
+    given = [type_.element_type for type_ in types]
+    return shapes.tensor_type(declared.dtype or cls.undeclared_dtype(index, given), dims)
 
 
 def _print_entry(printer: Printer, name: str, attr: Attribute) -> None:

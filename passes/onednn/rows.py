@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
+from xdsl.dialects.builtin import f32, i1
+
 from dialects.onednn.families import BinaryOp, ChoiceOp, ReductionOp, RowOp, UnaryBackwardOp, UnaryOp
 from dialects.onednn.prelu import RectifierBackwardOp, RectifierOp, SlopeOp
 from dialects.onnx import ops as onnx
@@ -161,7 +163,7 @@ def in_onnx(op: RowOp, e: Operators) -> Sequence[Expr]:
         case UnaryOp() | ChoiceOp():
             return [FORMS[op.KIND](*map(e, op.operands), **op.given_attributes())]
         case BinaryOp():
-            return [FORMS[op.KIND](*_operands(op, e), **op.given_attributes())]
+            return [_binary(op, e)]
         case UnaryBackwardOp():
             return [_derivative(op, e)]
         case ReductionOp():
@@ -170,14 +172,14 @@ def in_onnx(op: RowOp, e: Operators) -> Sequence[Expr]:
             return CONVERSIONS[op.KIND](op, e)
 
 
-def _operands(op: RowOp, e: Operators) -> list[Expr]:
-    """The operands in their common dtype: a half type beside f32 is widened."""
-    operands = [e(value) for value in op.operands]
-    types = {operand.dtype for operand in operands}
-    if len(types) == 1:
-        return operands
-    common = element_type_of(op.results[0])
-    return [operand.cast(common) for operand in operands]
+def _binary(op: BinaryOp, e: Operators) -> Expr:
+    """In f32 where not all dtypes are one, and rounded to the declared one."""
+    operands, declared = [e(value) for value in op.operands], element_type_of(op.results[0])
+    types = {*(operand.dtype for operand in operands)} | ({declared} - {i1})
+    if len(types) > 1:
+        operands = [operand.cast(f32) for operand in operands]
+    result = FORMS[op.KIND](*operands, **op.given_attributes())
+    return result if declared == i1 else result.cast(declared)
 
 
 def _derivative(op: UnaryBackwardOp, e: Operators) -> Expr:
