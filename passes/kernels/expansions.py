@@ -188,6 +188,37 @@ MOST_FACTORS = 64
 def _reduce_prod(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     """One factor after the other, over axes of few entries; None where their number is unknown."""
     assert isinstance(op, onnx.ReduceProdOp)
+    reduced = _reduced(op)
+    if reduced is None or not 0 < sum(reduced.values()) <= MOST_FACTORS or 0 in reduced.values():
+        return None
+    value: SSAValue = op.data
+    for axis, size in reduced.items():
+        entries = [emit(onnx.GatherOp(value, emit.ints([at]), axis=axis)) for at in range(size)]
+        value = reduce(lambda a, b: emit(onnx.MulOp(a, b)), entries)
+    keeps = op.call().attribute("keepdims", 1)
+    return [value if keeps else emit(onnx.SqueezeOp(value, emit.ints([*reduced])))]
+
+
+def _reduce_extreme(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+    """By halves of each axis, which overlap where its size is odd; None where a size is unknown."""
+    assert isinstance(op, onnx.ReduceMaxOp | onnx.ReduceMinOp)
+    larger = onnx.MaxOp if isinstance(op, onnx.ReduceMaxOp) else onnx.MinOp
+    reduced = _reduced(op)
+    if reduced is None or 0 in reduced.values():
+        return None
+    value: SSAValue = op.data
+    for axis, size in reduced.items():
+        while size > 1:
+            half = (size + 1) // 2
+            ends = ((0, half), (size - half, size))
+            first, second = (emit(onnx.SliceOp(value, *map(emit.ints, ([a], [b], [axis])))) for a, b in ends)
+            value, size = emit(larger([first, second])), half
+    keeps = op.call().attribute("keepdims", 1) or not reduced
+    return [value if keeps else emit(onnx.SqueezeOp(value, emit.ints([*reduced])))]
+
+
+def _reduced(op: onnx.ReduceMaxOp | onnx.ReduceMinOp | onnx.ReduceProdOp) -> dict[int, int] | None:
+    """The axes of a reduction with their sizes; None where one of them is unknown."""
     call = op.call()
     data, given = call.operand(0), call.optional(1)
     listed = [] if given is None else ints(given.dims)
@@ -196,13 +227,7 @@ def _reduce_prod(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     every = not listed and not call.attribute("noop_with_empty_axes", 0)
     axes = range(data.rank) if every else sorted(axes_of(listed, data.rank))
     sizes = ints([shape_of(op.data)[axis] for axis in axes])
-    if sizes is None or not 0 < sum(sizes) <= MOST_FACTORS or 0 in sizes:
-        return None
-    value: SSAValue = op.data
-    for axis, size in zip(axes, sizes, strict=True):
-        entries = [emit(onnx.GatherOp(value, emit.ints([at]), axis=axis)) for at in range(size)]
-        value = reduce(lambda a, b: emit(onnx.MulOp(a, b)), entries)
-    return [value if call.attribute("keepdims", 1) else emit(onnx.SqueezeOp(value, emit.ints(axes)))]
+    return None if sizes is None else dict(zip(axes, sizes, strict=True))
 
 
 def _flatten(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
@@ -228,6 +253,8 @@ EXPANSIONS: Mapping[type[OnnxOp], Expansion] = {
     ),
     onnx.MaxPoolOp: Expansion("T", (onnx.ConcatOp, onnx.ExpandOp, onnx.SliceOp, onnx.MaxOp), _max_pool),
     onnx.PadOp: Expansion("T", (onnx.ConcatOp, onnx.ExpandOp, onnx.SliceOp), _pad),
+    onnx.ReduceMaxOp: Expansion("T", (onnx.SliceOp, onnx.MaxOp, onnx.SqueezeOp), _reduce_extreme),
+    onnx.ReduceMinOp: Expansion("T", (onnx.SliceOp, onnx.MinOp, onnx.SqueezeOp), _reduce_extreme),
     onnx.ReduceProdOp: Expansion("T", (onnx.GatherOp, onnx.MulOp, onnx.SqueezeOp), _reduce_prod),
     onnx.RMSNormalizationOp: Expansion(
         "T", (onnx.ReduceMeanOp, onnx.MulOp, onnx.AddOp, onnx.SqrtOp, onnx.DivOp), _rms_normalization

@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 import pytest
 from hypothesis import given
+from support.documents import document, op, tensor
 from support.examples import examples
 from support.generate import problems, seeded
 from support.pipeline import Expected, apply, lowered
@@ -122,6 +123,15 @@ def test_between_f16_gradients_nothing_overflows(target: str):
     module = apply(import_mlir(SUM_AND_SCALE, "sum.mlir"), pipelines.lower(Target(target)))
     (got,) = evaluate(module, [np.full((1, 4, 3), 60000, np.float16)])
     np.testing.assert_array_equal(got, np.full((1, 1, 3), 30000, np.float16))
+
+
+@pytest.mark.parametrize("dtype", ["f8_e5m2", "f8_e4m3"])
+def test_floats_of_eight_bits_have_kernels(dtype: str):
+    """onnxruntime lists Cast from and to them on CUDA from opset 19 on."""
+    step = op(0, "Dequantize", {"scales": [0.3]}, [tensor(0, [4], dtype)], [tensor(1, [4])])
+    back = op(1, "Quantize", {"scales": [0.3]}, [tensor(1, [4])], [tensor(2, [4], dtype)])
+    compiled = gradc.compile(document(step, back), target="cuda")
+    assert [node.op_type for node in compiled.model.graph.node] == ["Cast", "Mul", "Mul", "QuantizeLinear"]
 
 
 def _has_cuda() -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 from support.pipeline import apply
@@ -111,6 +113,21 @@ def test_reduce_prod(axes, keepdims):
 
     values = np.array([[3, -2, 5], [7, 2**40, 1]])
     check(module_of(make, tensor_type(i64, [2, 3])), [values])
+
+
+@pytest.mark.parametrize("op", [ops.ReduceMaxOp, ops.ReduceMinOp])
+@pytest.mark.parametrize("axes", [None, [], [0], [-1], [2, 0]])
+def test_extremes(op: type[OnnxOp], axes: list[int] | None):
+    """That of an odd size, of infinities and of a NaN; the kernels on CUDA end at opset 19."""
+    values = np.random.default_rng(3).standard_normal((3, 2, 7)).astype(np.float32)
+    values[0, 1, 3], values[1, 0, 6], values[2, 1, 0] = np.nan, np.inf, -np.inf
+    for keepdims, noop in product((0, 1), repeat=2):
+
+        def make(data: SSAValue, keepdims: int = keepdims, noop: int = noop) -> list[OnnxOp]:
+            given = [] if axes is None else [ops.ConstantOp(np.array(axes, np.int64))]
+            return [*given, op(data, *given, keepdims=keepdims, noop_with_empty_axes=noop)]
+
+        check(module_of(make, tensor_type(f32, [3, 2, 7])), [values])
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2, 3, -1])
