@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from xdsl.dialects.builtin import i1
 from xdsl.ir import SSAValue
 
 from dialects.grad.conv_weights import ConvBackwardWeightsOp
@@ -165,9 +166,19 @@ def product_of(emit: Emitter, diff_dst: SSAValue, reads: SSAValue, groups: int) 
         left = reshape(emit, diff_dst, _with_groups(batch, groups, out, length))
         order = [*range(len(shape_of(right)) - 2), len(shape_of(right)) - 1, len(shape_of(right)) - 2]
         products = emit(onnx.MatMulOp(left, emit(onnx.TransposeOp(right, perm=order))))
+        if length == -1:
+            products = _zero_of_none(emit, diff_dst, products)
     if batch != 1:
         products = emit(onnx.ReduceSumOp(products, emit.ints([0]), keepdims=0))
     return reshape(emit, products, [out, rows // groups])
+
+
+def _zero_of_none(emit: Emitter, diff_dst: SSAValue, products: SSAValue) -> SSAValue:
+    """onnxruntime 1.31 leaves the product as it finds it where a Transpose is fused and nothing is summed."""
+    dtype = of_mlir(element_type_of(products))
+    assert dtype is not None
+    some = emit(onnx.CastOp(ShapeMath(emit).sizes(diff_dst, [2]), to=i1))
+    return emit(onnx.WhereOp(some, products, emit.constant(np.zeros(1, dtype.numpy))))
 
 
 def _length(emit: Emitter, diff_dst: SSAValue, batch: Size) -> Size:
