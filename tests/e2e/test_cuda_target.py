@@ -179,7 +179,7 @@ def alone(kind: str) -> gradc.Graph:
         "Round": lambda: g.round(x),
         "SoftPlus": lambda: g.soft_plus(x),
         "MaxPoolBackward": lambda: g.max_pool_backward(x, dy, **window, data_format="NCX"),
-        "SoftMax": lambda: g.softmax(x)[1],
+        "SoftMax": lambda: g.softmax(g.input("u", "f32", [1, None]))[1],
         "Quantize": lambda: g.quantize(x, scales=[1.0], qtype="per_tensor", result_dtype="u8"),
     }
     g.output(made[kind](), "y")
