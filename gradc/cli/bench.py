@@ -6,19 +6,18 @@ import sys
 
 import click
 
+from gradc.bench.races import NETWORKS_SUITE
 from gradc.cli.completion import a_case, a_file, a_raced_strategy, peers_of
 from gradc.cli.errors import EXIT_CHECK_FAILED
 from gradc.cli.help import Command, Word
 from gradc.cli.options import LIMITS, OF, SHAPE, WRT, shapes_of
-
-NETWORKS = "networks"
 
 
 @click.command(cls=Command, example="gradc bench graph.json --strategy all --json times.json")
 @click.argument("cases", nargs=-1, metavar="[PROBLEM|FILE|MODEL]...", shell_complete=a_case)
 @click.option(
     "--suite",
-    type=Word(["quick", "full", "drawn", NETWORKS, "none"]),
+    type=Word(["quick", "full", "drawn", NETWORKS_SUITE, "none"]),
     help="Built-in cases; random ones: drawn; whole networks.  [default: quick, or none beside arguments]",
 )
 @click.option(
@@ -101,14 +100,14 @@ def bench(
 
     asked = command.settings(threads, strategy, budget, seed)
     models = [case for case in cases if races.is_model(case)]
-    if not models and suite != NETWORKS:
+    if not models and suite != NETWORKS_SUITE:
         _refuse_unless_models(wrt=wrt, of=of, shape=shapes)
         right = command.bench(cases, suite, asked, peers, json_path, plot_path)
     else:
         _refuse_beside_models(cases, models, suite, strategy, plot_path)
         names = None if peers is None else peers.split(",")
         entry = Asked(asked.threads, budget, seed, names, wrt, of, shapes_of(shapes))
-        right = races.bench_models(models, entry, suite == NETWORKS, json_path)
+        right = races.bench_models(models, entry, suite == NETWORKS_SUITE, json_path)
     if not right:
         sys.exit(EXIT_CHECK_FAILED)
 
@@ -123,16 +122,12 @@ def _refuse_beside_models(
     cases: tuple[str, ...], models: list[str], suite: str | None, strategy: str, plot_path: str | None
 ) -> None:
     problems = [case for case in cases if case not in models]
-    wrong = {
-        f"{problems[0]} is no model"
-        if problems
-        else "": "problems and models are measured in runs of their own",
-        f"--suite {suite}"
-        if suite not in (None, NETWORKS, "none")
-        else "": "its cases are problems, not models",
-        f"--strategy {strategy}" if strategy != "auto" else "": "models are compiled with auto",
-        f"--plot {plot_path}" if plot_path is not None else "": "races of models have no picture; use --json",
-    }
-    for what, why in wrong.items():
-        if what:
-            raise click.UsageError(f"{what}: {why}")
+    if problems:
+        text = f"{problems[0]} is no model: problems and models are measured in runs of their own"
+        raise click.UsageError(text)
+    if suite not in (None, NETWORKS_SUITE, "none"):
+        raise click.UsageError(f"--suite {suite}: its cases are problems, not models")
+    if strategy != "auto":
+        raise click.UsageError(f"--strategy {strategy}: models are compiled with auto")
+    if plot_path is not None:
+        raise click.UsageError(f"--plot {plot_path}: races of models have no picture; use --json")

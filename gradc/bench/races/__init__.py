@@ -5,3 +5,5 @@ MODEL_PEERS = ("original", "onnxslim", "forward", "onnx-ad", "torch", "torch.com
 
 ON_REQUEST = ("torch.compile",)
 """Takes half a minute a case."""
+
+NETWORKS_SUITE = "networks"

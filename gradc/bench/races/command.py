@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from dialects.support.diagnostics import Diagnostic, GradcError, UsageError, nearest, sentence
 from gradc.bench.peers import NONE
 from gradc.bench.peers.base import NotAvailable
-from gradc.bench.races import MODEL_PEERS
+from gradc.bench.races import MODEL_PEERS, NETWORKS_SUITE
 from gradc.bench.races import report as reports
 from gradc.bench.races.models import Asked, race_model
 from gradc.bench.races.networks import NETWORKS
@@ -23,10 +23,9 @@ from gradc.terminal import messages, progress
 from gradc.terminal.streams import write_stdout
 from gradc.terminal.tables import look
 
-SUITE = "networks"
 SUFFIX = ".onnx"
 STDOUT = "-"
-PACKAGES = {"onnxslim": "onnxslim", "onnx-ad": "onnx-ad", "torch": "torch"}
+PACKAGES = ("onnxslim", "onnx-ad", "torch")
 
 Start = tuple[str, str, Callable[[], Race]]
 """The name and the kind of a race, and what runs it."""
@@ -78,7 +77,7 @@ def _of_networks(asked: Asked) -> list[Start]:
         torch = the_torch(asked.threads)
     except NotAvailable as error:
         raise UsageError(
-            Diagnostic("error", f"--suite {SUITE} makes its models with torch: {error}")
+            Diagnostic("error", f"--suite {NETWORKS_SUITE} makes its models with torch: {error}")
         ) from None
 
     def start(name: str, kind: str) -> Start:
@@ -120,6 +119,6 @@ def _publish(races: Sequence[Race], asked: Asked, json_path: str | None) -> None
 
 def _version(name: str) -> str:
     try:
-        return version(PACKAGES[name])
+        return version(name)
     except PackageNotFoundError:
         return ""
