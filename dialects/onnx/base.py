@@ -10,27 +10,13 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
-from xdsl.dialects.builtin import (
-    DenseArrayBase,
-    DenseIntOrFPElementsAttr,
-    TensorType,
-    i32,
-)
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType
 from xdsl.interfaces import HasCanonicalizationPatternsInterface, HasFolderInterface
 from xdsl.ir import Attribute, Operation, Region, SSAValue
-from xdsl.irdl import (
-    AttrSizedOperandSegments,
-    IRDLOperation,
-    OpDef,
-    OptionalDef,
-    OptPropertyDef,
-    VariadicDef,
-    traits_def,
-)
+from xdsl.irdl import IRDLOperation, VariadicDef, traits_def
 from xdsl.parser import Parser
 from xdsl.pattern_rewriter import RewritePattern
 from xdsl.printer import Printer
@@ -39,6 +25,16 @@ from xdsl.traits import ConstantLike, Pure
 from dialects.onnx import assembly, kernels, opsets, traits
 from dialects.onnx.attributes import SEGMENTS, python_values, to_attribute
 from dialects.onnx.call import Call, Python
+from dialects.onnx.construction import (
+    by_name,
+    group,
+    is_segmented,
+    operand_names,
+    properties_of,
+    region_names,
+    segments,
+    sequence,
+)
 from dialects.onnx.control import check_control, check_regions
 from dialects.onnx.opsets import Version
 from dialects.onnx.result_types import call_of, in_order, ranks_of, result_types, types_in_schema
@@ -55,7 +51,6 @@ from dialects.support.diagnostics import (
 )
 from dialects.support.dtypes import of_mlir
 from dialects.support.interfaces import InfersTypes, check_results
-from dialects.support.memo import MOST
 from dialects.support.state import State, VerifiedOnce, once_per_state
 
 __all__ = [
@@ -111,13 +106,13 @@ class OnnxOp(
         where nothing else tells a type. Regions are given as attributes are, by name.
         """
         cls = type(self)
-        given = _by_name(cls, operands, attributes)
-        groups = [tuple(map(SSAValue.get, _sequence(value))) for value in given]
-        regions = [attributes.pop(name) for name in _region_names(cls)]
-        properties = _properties(cls, attributes)
-        if _is_segmented(cls):
-            properties[SEGMENTS] = _segments(tuple(map(len, groups)))
-        named = dict(zip(_operand_names(cls), (group or None for group in groups), strict=True))
+        given = by_name(cls, operands, attributes)
+        groups = [tuple(map(SSAValue.get, sequence(value))) for value in given]
+        regions = [attributes.pop(name) for name in region_names(cls)]
+        properties = properties_of(cls, attributes)
+        if is_segmented(cls):
+            properties[SEGMENTS] = segments(tuple(map(len, groups)))
+        named = dict(zip(operand_names(cls), (each or None for each in groups), strict=True))
         if result_types is not None:
             results = len(result_types)
         try:
@@ -135,7 +130,7 @@ class OnnxOp(
 
     def onnx_inputs(self) -> list[SSAValue | None]:
         """The operands in schema order; an absent optional one is None, trailing ones are left out."""
-        if not _is_segmented(type(self)):
+        if not is_segmented(type(self)):
             return list(self.operands)
         return in_order(self._operands_by_name())
 
@@ -149,14 +144,14 @@ class OnnxOp(
 
     def named_regions(self) -> dict[str, Region]:
         """The attributes that are graphs."""
-        return dict(zip(_region_names(type(self)), self.regions, strict=True))
+        return dict(zip(region_names(type(self)), self.regions, strict=True))
 
     def call(self) -> Call:
         operands, ranks = self._operands_by_name(), ranks_of(self.result_types)
         return call_of(type(self), operands, self.properties, len(self.results), ranks)
 
     def _operands_by_name(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in _operand_names(type(self))}
+        return {name: getattr(self, name) for name in operand_names(type(self))}
 
     def infer_result_types(self) -> tuple[Attribute | None, ...]:
         operands = self._operands_by_name()
@@ -271,14 +266,14 @@ class OnnxOp(
         definition = cls.get_irdl_definition()
         operands = assembly.parse_operands(parser)
         properties, attributes = assembly.parse_attributes(parser, cls.SIGNATURE.kinds)
-        regions = assembly.parse_regions(parser, _region_names(cls))
+        regions = assembly.parse_regions(parser, region_names(cls))
         parser.parse_punctuation(":")
         position = parser.pos
         types = parser.parse_function_type()
         values = assembly.resolve(parser, operands, types, position)
         variadic = any(isinstance(d, VariadicDef) for _, d in definition.results)
         return cls.build(
-            operands=_group(definition, values, parser),
+            operands=group(definition, values, parser),
             result_types=[types.outputs.data] if variadic else types.outputs.data,
             properties=properties,
             attributes=attributes,
@@ -385,84 +380,3 @@ def _bytes(value: SSAValue) -> float:
     if shape is None or dtype is None:
         return 0
     return float(np.prod(shape, dtype=np.float64)) * dtype.numpy.itemsize
-
-
-# Operands
-
-
-@cache
-def _operand_names(cls: type[OnnxOp]) -> tuple[str, ...]:
-    return tuple(name for name, _ in cls.get_irdl_definition().operands)
-
-
-@cache
-def _region_names(cls: type[OnnxOp]) -> tuple[str, ...]:
-    return tuple(name for name, _ in cls.get_irdl_definition().regions)
-
-
-@cache
-def _required(cls: type[OnnxOp]) -> frozenset[str]:
-    """The attributes that must be given."""
-    properties = cls.get_irdl_definition().properties.items()
-    return frozenset(n for n, d in properties if n != SEGMENTS and not isinstance(d, OptPropertyDef))
-
-
-@cache
-def _is_segmented(cls: type[OnnxOp]) -> bool:
-    """Whether the op has several optional or variadic operands, so that a property says which are given."""
-    return any(isinstance(option, AttrSizedOperandSegments) for option in cls.get_irdl_definition().options)
-
-
-def _by_name(cls: type[OnnxOp], operands: Sequence[Any], attributes: dict[str, Any]) -> Sequence[Any]:
-    """What is given for each operand, by place or by name; the latter are taken out of the attributes."""
-    names = _operand_names(cls)
-    if len(operands) == len(names):
-        return operands
-    if len(operands) > len(names):
-        raise TypeError(f"{cls.__name__} takes {len(names)} operands, {len(operands)} are given")
-    return [*operands, *(attributes.pop(name, None) for name in names[len(operands) :])]
-
-
-def _properties(cls: type[OnnxOp], attributes: Mapping[str, object]) -> dict[str, Attribute]:
-    """The properties for attributes, of which None are not given; TypeError for one that there is not."""
-    kinds = cls.SIGNATURE.kinds
-    for name in attributes:
-        if name not in kinds:
-            raise TypeError(f"{cls.__name__} has no attribute {name}")
-    properties: dict[str, Attribute] = {}
-    for name in kinds if attributes else ():
-        if (value := attributes.get(name)) is not None:
-            properties[name] = to_attribute(value, kinds[name])
-    if not _required(cls) <= properties.keys():
-        missing = ", ".join(sorted(_required(cls) - properties.keys()))
-        raise TypeError(f"{cls.__name__} needs {missing}")
-    return properties
-
-
-@lru_cache(MOST)
-def _segments(sizes: tuple[int, ...]) -> Attribute:
-    return DenseArrayBase.from_list(i32, sizes)
-
-
-def _sequence(given: Any) -> Sequence[Any]:
-    if given is None:
-        return ()
-    return given if isinstance(given, tuple | list) else (given,)
-
-
-def _group(definition: OpDef, values: Sequence[SSAValue | None], parser: Parser) -> list[Any]:
-    """The operands as IRDL wants them, one entry per definition; a variadic one takes all that are left."""
-    left, groups = list(values), []
-    for name, kind in definition.operands:
-        if isinstance(kind, VariadicDef) and not isinstance(kind, OptionalDef):
-            groups.append(left)
-            left = []
-            continue
-        value = left.pop(0) if left else None
-        if value is None and not isinstance(kind, OptionalDef):
-            parser.raise_error(f"operand {name} of {definition.name} is missing")
-        groups.append(value)
-    if left:
-        most = len(definition.operands)
-        parser.raise_error(f"{len(values)} operands, but {definition.name} has {most}")
-    return groups
