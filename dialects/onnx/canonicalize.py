@@ -5,7 +5,7 @@ What is constant is no pattern's business: `OnnxOp.fold` does it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 
 import numpy as np
@@ -16,10 +16,10 @@ from xdsl.rewriter import InsertPoint
 
 from dialects.onnx import ops
 from dialects.onnx.base import OnnxOp
-from dialects.onnx.call import Call, axes_of
+from dialects.onnx.call import axes_of
 from dialects.onnx.canonicalize_recurrent import StepsFirst
-from dialects.onnx.dims import TO_THE_END, ints, slice_bounds
-from dialects.onnx.infer import infer
+from dialects.onnx.dims import ints
+from dialects.onnx.identities import IDENTITIES, gives, perm_of
 from dialects.onnx.values import constant_of
 from dialects.support import shapes
 from dialects.support.dtypes import name_of
@@ -50,112 +50,6 @@ class ForwardOperand(RewritePattern):
             rewriter.replace(op, [], [op.operands[0]])
 
 
-def _always(call: Call) -> bool:
-    """Where equal types are all there is to it."""
-    return True
-
-
-def _fully_named(call: Call) -> bool:
-    """Equal types mean equal shapes if every dim is a size or a name."""
-    return None not in call.operand(0).shape
-
-
-def _keeps_sizes(call: Call) -> bool:
-    """Whether the inferred shape of the result, whatever is declared, is that of the first operand."""
-    return _gives(call, call.operand(0).shape)
-
-
-def _gives(call: Call, shape: shapes.Shape) -> bool:
-    return None not in shape and infer(call) == [shape]
-
-
-def _one_unknown(call: Call) -> bool:
-    """As above, and one unknown dim follows from the number of elements if the rest is not zero."""
-    shape = call.operand(0).shape
-    rest = [dim for dim in shape if dim is not None]
-    static = all(isinstance(dim, int) and dim > 0 for dim in rest)
-    return len(rest) == len(shape) or (len(rest) == len(shape) - 1 and static)
-
-
-def _one_operand(call: Call) -> bool:
-    return len(call.operands) == 1
-
-
-def _identity_transpose(call: Call) -> bool:
-    return _perm(call) == list(range(call.operand(0).rank))
-
-
-def _perm(call: Call) -> list[int]:
-    return list(call.attribute("perm", reversed(range(call.operand(0).rank))))
-
-
-def _zero_pad(call: Call) -> bool:
-    pads = ints(call.operand(1).dims)
-    return pads is not None and not any(pads)
-
-
-def _ones(call: Call) -> bool:
-    if _keeps_sizes(call):
-        return True  # an empty axis may be repeated
-    repeats = ints(call.operand(1).dims)
-    return repeats is not None and all(repeat == 1 for repeat in repeats)
-
-
-def _all_in_order(call: Call) -> bool:
-    """A Gather of every position in turn."""
-    dim = call.operand(0).shape[call.attribute("axis", 0)]
-    return isinstance(dim, int) and ints(call.operand(1).dims) == list(range(dim))
-
-
-def _same_sizes(call: Call) -> bool:
-    """A Resize by sizes; by scales the coordinates may still move within the same sizes."""
-    cropping = call.attribute("coordinate_transformation_mode") == "tf_crop_and_resize"
-    return call.optional(3) is not None and not cropping and _fully_named(call)
-
-
-def _full_slice(call: Call) -> bool:
-    data, starts, ends = call.operand(0), ints(call.operand(1).dims), ints(call.operand(2).dims)
-    steps = _elements(call, 4, [1])
-    if steps is not None and min(steps, default=1) > 0 and _keeps_sizes(call):
-        return True  # as many positions, in their order, are all of them
-    if starts is None or ends is None:
-        return False
-    axes = _elements(call, 3, range(len(starts)))
-    steps = _elements(call, 4, [1] * len(starts))
-    if axes is None or steps is None:
-        return False
-    taken = zip(axes_of(axes, data.rank), starts, ends, steps, strict=True)
-    return all(_is_full(data.shape[axis], *bounds) for axis, *bounds in taken)
-
-
-def _elements(call: Call, index: int, default: Sequence[int]) -> list[int] | None:
-    given = call.optional(index)
-    return list(default) if given is None else ints(given.dims)
-
-
-def _is_full(dim: shapes.Dim, start: int, end: int, step: int) -> bool:
-    if not isinstance(dim, int):
-        return start == 0 and step == 1 and end >= TO_THE_END
-    return slice_bounds(dim, start, end, step) == (0, dim, 1)
-
-
-IDENTITIES: dict[str, Callable[[Call], bool]] = {
-    "onnx.Cast": _always,
-    "onnx.Clip": _one_operand,
-    "onnx.Concat": _one_operand,
-    "onnx.Expand": _fully_named,
-    "onnx.Gather": _all_in_order,
-    "onnx.Identity": _always,
-    "onnx.Pad": _zero_pad,
-    "onnx.Reshape": _one_unknown,
-    "onnx.Resize": _same_sizes,
-    "onnx.Slice": _full_slice,
-    "onnx.Tile": _ones,
-    "onnx.Transpose": _identity_transpose,
-}
-"""When an op whose operand and result have the same type gives the operand back."""
-
-
 # Pairs
 
 
@@ -167,8 +61,8 @@ class TransposeOfTranspose(RewritePattern):
         inner = op.data.owner
         if not isinstance(inner, ops.TransposeOp):
             return
-        first = _perm(inner.call())
-        perm = [first[axis] for axis in _perm(op.call())]
+        first = perm_of(inner.call())
+        perm = [first[axis] for axis in perm_of(op.call())]
         _replace(op, ops.TransposeOp(inner.data, perm=perm), rewriter)
 
 
@@ -181,7 +75,7 @@ class ReshapeOfReshape(RewritePattern):
         inner = op.data.owner
         if not isinstance(inner, (ops.ReshapeOp, ops.SqueezeOp, ops.UnsqueezeOp)):
             return
-        if inner.data.type == op.results[0].type and _gives(op.call(), shapes.shape_of(inner.data)):
+        if inner.data.type == op.results[0].type and gives(op.call(), shapes.shape_of(inner.data)):
             rewriter.replace(op, [], [inner.data])
             return
         sizes = ints(op.call().operand(1).dims)
@@ -338,7 +232,7 @@ class ShapeOfMoved(RewritePattern):
             _replace(op, ops.ShapeOp(inner.input, start=_given(op.start), end=_given(op.end)), rewriter)
         if not isinstance(inner, ops.TransposeOp):
             return
-        taken = _perm(inner.call())[slice(_given(op.start), _given(op.end))]
+        taken = perm_of(inner.call())[slice(_given(op.start), _given(op.end))]
         sizes = ops.ShapeOp(inner.data)
         indices = ops.ConstantOp(np.array(taken, np.int64))
         _replace(op, ops.GatherOp(sizes, indices, axis=0), rewriter, sizes, indices)
