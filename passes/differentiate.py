@@ -23,13 +23,9 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.node import NodeOp
 from dialects.support.diagnostics import (
     Diagnostic,
-    GradcError,
-    UnsupportedError,
     UsageError,
-    kind_of,
     name_of,
     nearest,
-    position_of,
     sentence,
     several,
 )
@@ -55,12 +51,11 @@ from passes.emit.type_inference import infer_types
 from passes.vjp.flows import is_float, may_carry
 from passes.vjp.forward import Rule
 from passes.vjp.grown import stack_what_grows
-from passes.vjp.listed import reason_to_stop
-from passes.vjp.quantize import QUANTIZING, mark_pairs, unmark_pairs
+from passes.vjp.quantize import mark_pairs, unmark_pairs
 from passes.vjp.steady import settle_loops
+from passes.vjp.unreached import no_gradient, partly_zero
 from passes.vjp.values import Held, add_parts, base_of, named_values
 from passes.vjp.walk import Walk
-from passes.vjp.zeros import zeros_beside, zeros_between
 
 REDUCTIONS = ("sum", "mean")
 
@@ -196,7 +191,7 @@ class _Differentiation:
         if not request.allow_unused:
             _check_reached({name: value for name, value in wrt.items() if value not in found}, of, ops)
         results = [self._result(value, found) for value in wrt.values()]
-        remarks = [*_partly_zero(found, of, ops), *_narrower(declared, of)]
+        remarks = [*partly_zero(found, of, ops), *_narrower(declared, of)]
         _return(function, self.e, [*kept, *results])
         unmark_pairs(self.module)
         if not request.weights_as_inputs:
@@ -272,35 +267,8 @@ def _check_reached(
     unused: Mapping[str, SSAValue], of: Mapping[str, SSAValue], ops: Sequence[Operation]
 ) -> None:
     errors = Errors()
-    errors.found += [_no_gradient(name, value, of, ops) for name, value in unused.items()]
+    errors.found += [no_gradient(name, value, of, ops) for name, value in unused.items()]
     errors.check()
-
-
-def _no_gradient(
-    name: str, value: SSAValue, of: Mapping[str, SSAValue], ops: Sequence[Operation]
-) -> GradcError:
-    """Why there is no gradient: nothing depends on the value, or only by what has none."""
-    targets = " and ".join(of)
-    cuts = zeros_between(value, of.values(), ops)
-    hint = f"{option('allow_unused', True)} gives zeros"
-    if cuts is None:
-        return _usage(f"{targets} does not depend on {name}", hint=hint)
-    what = f"the gradient of {targets} by {name} is zero by rule"
-    what = f"{what}: {_told(cuts)}" if cuts else what
-    if any(isinstance(op, QUANTIZING) for op in cuts):
-        hint = f"{option('straight_through', True)} passes it on as if nothing were rounded, {hint}"
-    return UnsupportedError(Diagnostic("error", sentence(what, hint=hint)))
-
-
-def _partly_zero(
-    wrt: Iterable[SSAValue], of: Mapping[str, SSAValue], ops: Sequence[Operation]
-) -> list[Diagnostic]:
-    """A remark on ways from a value to what is differentiated that carry no gradient, beside others."""
-    cuts = zeros_beside(wrt, of.values(), ops)
-    if not cuts:
-        return []
-    what = f"part of the gradient of {' and '.join(of)} is zero by rule: {_told(cuts)}"
-    return [Diagnostic("remark", what, position=position_of(cuts[0]))]
 
 
 def _narrower(declared: Mapping[str, Attribute | None], of: Mapping[str, SSAValue]) -> list[Diagnostic]:
@@ -318,21 +286,6 @@ def _narrower(declared: Mapping[str, Attribute | None], of: Mapping[str, SSAValu
 
 def _is_narrower(declared: Dim, found: Dim) -> bool:
     return isinstance(declared, int) and isinstance(found, Size)
-
-
-def _told(ops: Sequence[Operation]) -> str:
-    """The ops, those of a kind together, each kind with its reason."""
-    by_kind: dict[str, list[Operation]] = {}
-    for op in ops:
-        by_kind.setdefault(kind_of(op), []).append(op)
-    return several(
-        [
-            f"{kind} {name_of(same[0])}".strip()
-            + (f" and {len(same) - 1} more" if same[1:] else "")
-            + f" ({reason_to_stop(same[0])})"
-            for kind, same in by_kind.items()
-        ]
-    )
 
 
 def _check_floats(what: str, values: Mapping[str, SSAValue]) -> None:
