@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import io
 import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
@@ -17,7 +14,6 @@ import numpy as np
 from dialects.onnx.opsets import OLDEST as OLDEST_OPSET
 from dialects.support.diagnostics import (
     Diagnostic,
-    GradcError,
     UnsupportedError,
     UsageError,
     sentence,
@@ -28,10 +24,10 @@ from gradc.base import arguments
 from gradc.base.extras import install
 from gradc.files import writing
 from gradc.graph.tensors import TensorInfo, checked_inputs
-from gradc.model import saving
-from gradc.model.parts import ModelParts, parts_of
-from gradc.model.tensors import input_infos, output_infos, weight
-from gradc.runtime.refusals import one_line, refusals
+from gradc.model.parts import ModelParts
+from gradc.model.tensors import input_infos, output_infos
+from gradc.runtime.loading import PROVIDERS, check_started, load
+from gradc.runtime.refusals import one_line
 from gradc.runtime.values import info_of, on_cpu, ort_value, to_numpy
 from passes import kernels
 from passes.kernels.target import DEFAULT_OPSET, check_threads
@@ -58,7 +54,6 @@ Ep = Literal["cpu", "cuda"]
 
 _FATAL = 4  # onnxruntime's log severity: its errors reach us as exceptions, printing them is ours
 _RECORD = "session.record_ep_graph_assignment_info"
-_DATA_FOLDER = "session.model_external_initializers_file_folder_path"
 
 
 def check_opset(opset: int) -> None:
@@ -87,7 +82,7 @@ def checked_threads(given: Any) -> int | None:
 
 def checked_ep(given: Any) -> Ep:
     """An execution provider as an argument."""
-    return cast("Ep", arguments.word("ep", given, tuple(_PROVIDERS)))
+    return cast("Ep", arguments.word("ep", given, tuple(PROVIDERS)))
 
 
 def newest_opset() -> int:
@@ -115,7 +110,7 @@ def released_opset() -> int:
 
 def _accepts(runtime: Any, model: bytes) -> bool:
     try:
-        runtime.InferenceSession(model, _options(runtime, None), providers=[_PROVIDERS["cpu"]])
+        runtime.InferenceSession(model, _options(runtime, None), providers=[PROVIDERS["cpu"]])
     except Exception:
         return False
     return True
@@ -147,8 +142,8 @@ class Session:
         threads = checked_threads(threads)
         self._runtime = runtime
         self._weights: dict[str, Any] = {}
-        self._session = _load(runtime, model, _options(runtime, threads), provider, self._weights, within)
-        _check_provider(self._session, provider)
+        self._session = load(runtime, model, _options(runtime, threads), provider, self._weights, within)
+        check_started(self._session, provider)
         self.inputs = tuple(map(info_of, self._session.get_inputs()))
         self.outputs = tuple(map(info_of, self._session.get_outputs()))
         self.optional = tuple(map(info_of, self._session.get_overridable_initializers()))
@@ -210,7 +205,7 @@ class Session:
     def bound(self, inputs: Mapping[str, np.ndarray]) -> Bound:
         """A run on these inputs and no others, for timing. Raises GradcError as `run` does."""
         arrays = self._checked(inputs)
-        device = "cuda" if self.providers[0] == _PROVIDERS["cuda"] else "cpu"
+        device = "cuda" if self.providers[0] == PROVIDERS["cuda"] else "cpu"
         binding = self._session.io_binding()
         for info in self._fed(inputs):
             binding.bind_ortvalue_input(info.name, ort_value(self._runtime, info, arrays[info.name], device))
@@ -269,9 +264,6 @@ class Bound:
         return {info.name: to_numpy(info, on_cpu(value)).copy() for info, value in pairs}
 
 
-_PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
-
-
 def ep_of(target: str) -> Ep:
     """Where the models for a target run."""
     return "cuda" if kernels.provider_of(target) == "cuda" else "cpu"
@@ -314,7 +306,7 @@ def _cuda_hint() -> str:
 
 
 def _provider(runtime: Any, ep: str) -> str:
-    provider = _PROVIDERS[checked_ep(ep)]
+    provider = PROVIDERS[checked_ep(ep)]
     if provider not in runtime.get_available_providers():
         raise UnsupportedError(
             Diagnostic("error", f"the installed onnxruntime has no {provider}; {_cuda_hint()}")
@@ -331,60 +323,6 @@ def _options(runtime: Any, threads: int | None) -> Any:
     return options
 
 
-def _load(
-    runtime: Any,
-    model: ModelProto | ModelParts | writing.StrPath,
-    options: Any,
-    provider: str,
-    kept: dict[str, Any],
-    within: Sequence[str],
-) -> Any:
-    make = functools.partial(_make_session, runtime, options=options, provider=provider)
-    if isinstance(model, str | os.PathLike):
-        from gradc.model.exposing import content_with
-        from gradc.model.foreign import checked_path  # imports onnx
-
-        path = checked_path(model)
-        with refusals(f"onnxruntime cannot load {os.fspath(model)}", GradcError):
-            if not within:
-                return make(_source_of(path))
-            options.add_session_config_entry(_DATA_FOLDER, str(path.parent))
-            return make(content_with(path, within))
-    if within:
-        from gradc.model.exposing import parts_with
-
-        model = parts_with(model if isinstance(model, ModelParts) else parts_of(model), within)
-    with refusals("onnxruntime cannot load the model", None):
-        return make(_serialised(runtime, model, options, kept))
-
-
-def _source_of(path: Path) -> str | bytes:
-    """What onnxruntime reads a model from: its path, the content where the path is no text."""
-    try:
-        str(path).encode()
-    except UnicodeEncodeError:
-        return path.read_bytes()
-    return str(path)
-
-
-def _serialised(runtime: Any, model: ModelProto | ModelParts, options: Any, kept: dict[str, Any]) -> bytes:
-    """The bytes of a model. Weights beyond what one message holds are handed over in memory: `kept`
-    holds them, which must live as long as the session."""
-    if not isinstance(model, ModelParts):
-        if saving.weight_bytes(model) <= saving.PROTO_LIMIT:
-            return model.SerializeToString()
-        model = parts_of(model)
-    if model.weight_bytes <= saving.PROTO_LIMIT:
-        return b"".join(model.pieces())
-    slim, large = saving.with_pointers(model)
-    for tensor in large:
-        content = model.weights[tensor.name]
-        saving.point(tensor, "memory", 0, len(content))
-        kept[tensor.name] = ort_value(runtime, *weight(tensor, content))
-    options.add_external_initializers(list(kept), list(kept.values()))
-    return slim.SerializeToString()
-
-
 def _carried_sizes(session: Any) -> RunTimeSizes | None:
     carried = session.get_modelmeta().custom_metadata_map
     if not carried:
@@ -392,30 +330,6 @@ def _carried_sizes(session: Any) -> RunTimeSizes | None:
     from gradc.runtime.carried_graph import sizes_of
 
     return sizes_of(carried)
-
-
-def _make_session(runtime: Any, source: str | bytes, *, options: Any, provider: str) -> Any:
-    if provider == _PROVIDERS["cpu"]:
-        return runtime.InferenceSession(source, options, providers=[provider])
-    _preload(runtime)
-    # TF32 keeps ten bits of the mantissa: a gradient in it is not the f32 that was asked for.
-    cuda = (provider, {"use_tf32": "0"})
-    return runtime.InferenceSession(source, options, providers=[cuda, _PROVIDERS["cpu"]])
-
-
-def _preload(runtime: Any) -> None:
-    """Load the CUDA libraries of the nvidia wheels; what it prints is for stdout's owner to decide."""
-    if hasattr(runtime, "preload_dlls"):
-        with contextlib.redirect_stdout(io.StringIO()):
-            runtime.preload_dlls()
-
-
-def _check_provider(session: Any, provider: str) -> None:
-    """onnxruntime falls back to the CPU without an error where CUDA does not start."""
-    if provider not in session.get_providers():
-        hint = 'its CUDA and cuDNN libraries: pip install "onnxruntime-gpu[cuda,cudnn]"'
-        text = f"{provider} did not start; it needs an NVIDIA GPU with its driver, and {hint}"
-        raise UnsupportedError(Diagnostic("error", text))
 
 
 def _unused(name: str, taken: Mapping[str, str]) -> str:

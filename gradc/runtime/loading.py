@@ -1,0 +1,105 @@
+"""How onnxruntime loads a model, which is a file, a message, or a message beside its weights."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dialects.support.diagnostics import Diagnostic, GradcError, UnsupportedError
+from gradc.files import writing
+from gradc.model import saving
+from gradc.model.parts import ModelParts, parts_of
+from gradc.model.tensors import weight
+from gradc.runtime.refusals import refusals
+from gradc.runtime.values import ort_value
+
+if TYPE_CHECKING:
+    from gradc.model.exporter import ModelProto
+
+_DATA_FOLDER = "session.model_external_initializers_file_folder_path"
+
+PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
+
+
+def load(
+    runtime: Any,
+    model: ModelProto | ModelParts | writing.StrPath,
+    options: Any,
+    provider: str,
+    kept: dict[str, Any],
+    within: Sequence[str],
+) -> Any:
+    """An InferenceSession of a model, of which the values `within` are outputs, too."""
+    make = functools.partial(_make_session, runtime, options=options, provider=provider)
+    if isinstance(model, str | os.PathLike):
+        from gradc.model.exposing import content_with
+        from gradc.model.foreign import checked_path  # imports onnx
+
+        path = checked_path(model)
+        with refusals(f"onnxruntime cannot load {os.fspath(model)}", GradcError):
+            if not within:
+                return make(_source_of(path))
+            options.add_session_config_entry(_DATA_FOLDER, str(path.parent))
+            return make(content_with(path, within))
+    if within:
+        from gradc.model.exposing import parts_with
+
+        model = parts_with(model if isinstance(model, ModelParts) else parts_of(model), within)
+    with refusals("onnxruntime cannot load the model", None):
+        return make(_serialised(runtime, model, options, kept))
+
+
+def _source_of(path: Path) -> str | bytes:
+    """What onnxruntime reads a model from: its path, the content where the path is no text."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return path.read_bytes()
+    return str(path)
+
+
+def _serialised(runtime: Any, model: ModelProto | ModelParts, options: Any, kept: dict[str, Any]) -> bytes:
+    """The bytes of a model. Weights beyond what one message holds are handed over in memory: `kept`
+    holds them, which must live as long as the session."""
+    if not isinstance(model, ModelParts):
+        if saving.weight_bytes(model) <= saving.PROTO_LIMIT:
+            return model.SerializeToString()
+        model = parts_of(model)
+    if model.weight_bytes <= saving.PROTO_LIMIT:
+        return b"".join(model.pieces())
+    slim, large = saving.with_pointers(model)
+    for tensor in large:
+        content = model.weights[tensor.name]
+        saving.point(tensor, "memory", 0, len(content))
+        kept[tensor.name] = ort_value(runtime, *weight(tensor, content))
+    options.add_external_initializers(list(kept), list(kept.values()))
+    return slim.SerializeToString()
+
+
+def _make_session(runtime: Any, source: str | bytes, *, options: Any, provider: str) -> Any:
+    if provider == PROVIDERS["cpu"]:
+        return runtime.InferenceSession(source, options, providers=[provider])
+    _preload(runtime)
+    # TF32 keeps ten bits of the mantissa: a gradient in it is not the f32 that was asked for.
+    cuda = (provider, {"use_tf32": "0"})
+    return runtime.InferenceSession(source, options, providers=[cuda, PROVIDERS["cpu"]])
+
+
+def _preload(runtime: Any) -> None:
+    """Load the CUDA libraries of the nvidia wheels; what it prints is for stdout's owner to decide."""
+    if hasattr(runtime, "preload_dlls"):
+        with contextlib.redirect_stdout(io.StringIO()):
+            runtime.preload_dlls()
+
+
+def check_started(session: Any, provider: str) -> None:
+    """onnxruntime falls back to the CPU without an error where CUDA does not start."""
+    if provider not in session.get_providers():
+        hint = 'its CUDA and cuDNN libraries: pip install "onnxruntime-gpu[cuda,cudnn]"'
+        text = f"{provider} did not start; it needs an NVIDIA GPU with its driver, and {hint}"
+        raise UnsupportedError(Diagnostic("error", text))
