@@ -1,0 +1,127 @@
+"""`gradc compile`: a graph as a model, or the IR that it is made of."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gradc.cli.completion import a_file, a_pass
+from gradc.cli.help import Command, Word
+from gradc.cli.options import (
+    COMPILED_THREADS,
+    EXTERNAL_DATA,
+    LIMITS,
+    QUIET,
+    Tuning,
+    source_arguments,
+    source_options,
+    tuning_options,
+)
+from gradc.terminal import messages
+from gradc.terminal.tables import look
+
+if TYPE_CHECKING:
+    from gradc.compiler.source import Source
+
+
+@click.command(
+    name="compile",
+    cls=Command,
+    example="gradc compile graph.json -o graph.onnx",
+    options_metavar="-o OUT [OPTIONS]",
+)
+@click.option(
+    "-o",
+    "--output",
+    metavar="OUT",
+    shell_complete=a_file,
+    help="File to write; - for stdout.  [required for a model; default for IR: -]",
+)
+@source_arguments
+@source_options
+@COMPILED_THREADS
+@click.option(
+    "--emit",
+    type=Word(["onnx", "mlir"]),
+    default="onnx",
+    show_default=True,
+    help="What to write: a model, or the IR that it is made of.",
+)
+@click.option(
+    "--stop-after",
+    metavar="PASS",
+    shell_complete=a_pass,
+    help="Write the IR after this pass (implies --emit mlir).",
+)
+@click.option("--print-ir-after-all", is_flag=True, help="Print the IR after each pass.")
+@click.option("--print-ir-after-change", is_flag=True, help="The same, for passes that change it.")
+@click.option("--timing", is_flag=True, help="Print the time of each pass.")
+@click.option("--check", is_flag=True, help="Execute the IR before and after each pass and compare.")
+@click.option(
+    "--checked",
+    is_flag=True,
+    help="The model itself fails for run-time sizes that the graph cannot have.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print what was compiled, as JSON.")
+@click.option("--drop-unused-inputs", is_flag=True, help="Leave out inputs of which the model reads nothing.")
+@EXTERNAL_DATA
+@tuning_options
+@QUIET
+@LIMITS
+def compile_command(
+    source: Source,
+    output: str | None,
+    emit: str,
+    stop_after: str | None,
+    print_ir_after_all: bool,
+    print_ir_after_change: bool,
+    timing: bool,
+    check: bool,
+    as_json: bool,
+    tune: bool,
+    tuning_file: str | None,
+    tune_budget: float,
+    shapes: tuple[str, ...],
+    constants: str | None,
+    external_data: bool,
+    **given: Any,
+) -> None:
+    """Compile the graph IN (- for stdin) to ONNX; several files of oneDNN Graph JSON are parts of one."""
+    from gradc.cli import commands
+    from gradc.insight.observe import Check, Observers, PrintIR, Timing
+
+    if stop_after is None and emit == "onnx" and output is None:
+        raise click.UsageError("Missing option '-o' / '--output': where the model goes ('-' for stdout).")
+    if as_json and (stop_after is not None or emit != "onnx" or output == commands.STDOUT):
+        raise click.UsageError("--json is about a model that is written to a file: -o FILE.onnx.")
+    if given["checked"] and (stop_after is not None or emit != "onnx"):
+        raise click.UsageError("--checked is about a model, and IR is to be written.")
+    if external_data and (stop_after is not None or emit != "onnx"):
+        raise click.UsageError("--external-data is about a model, and IR is to be written.")
+    tuning = Tuning(tune, tuning_file, tune_budget, shapes)
+    tuning.request.check_shapes_are_used()
+    options = tuning.options(given)
+    observers = Observers()
+    if print_ir_after_all or print_ir_after_change:
+        observers.add(PrintIR(messages.note, only_changes=not print_ir_after_all))
+    if check:
+        observers.add(Check(messages.note))
+    timer = Timing() if timing else None
+    if timer:
+        observers.add(timer)
+    before = commands.measures_of(source) if as_json or messages.reports() else None
+    with tuning.tuner(options) as tuner:
+        found = commands.compile_to(
+            source, output, options, constants, emit, stop_after, observers, tuner, external_data
+        )
+    if as_json and found is not None:
+        click.echo(commands.compile_json(found, before, output, timer))
+        return
+    if timer:
+        messages.note(timer.table(look(sys.stderr)))
+    if found is not None:
+        if before is not None:
+            messages.report(commands.changes_of(before, found).as_text(look(sys.stderr)))
+        messages.report(commands.describe_model(found, output))
