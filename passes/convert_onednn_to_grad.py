@@ -53,7 +53,7 @@ from passes.conv.run_time_pads import (
 from passes.emit.expressions import Operators
 from passes.emit.rewriting import Emitter, replace, rewrite
 from passes.emit.shape_math import ShapeMath
-from passes.emit.templates import templates, write_alike
+from passes.emit.templates import templates, write_templated
 from passes.onednn.rows import in_onnx
 from passes.resize.backward import ResizeAxis, emit_resize_backward
 
@@ -82,7 +82,7 @@ class ConvertConvolution(RewritePattern):
         if op.weights_format != "OIX":
             return
         emit = Emitter()
-        values = write_alike(op, _KNOWN, emit, lambda emit: [_convolution(op, emit)])
+        values = write_templated(op, _KNOWN, emit, lambda emit: [_convolution(op, emit)])
         replace(op, rewriter, emit, values)
 
 
@@ -163,7 +163,7 @@ class ConvertConvTranspose(RewritePattern):
         if op.weights_format != "IOX" or problem.documented_weights:
             return
         emit = Emitter()
-        values = write_alike(
+        values = write_templated(
             op, _KNOWN, emit, lambda emit: [self._written(op, problem, emit)], self.strict_ieee
         )
         replace(op, rewriter, emit, values)
@@ -187,7 +187,7 @@ class ConvertInterpolate(RewritePattern):
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: InterpolateBackwardOp, rewriter: PatternRewriter) -> None:
         emit = Emitter()
-        values = write_alike(op, _KNOWN, emit, lambda emit: [_resize(op, emit)])
+        values = write_templated(op, _KNOWN, emit, lambda emit: [_resize(op, emit)])
         replace(op, rewriter, emit, values)
 
 

@@ -51,8 +51,8 @@ from passes.emit.type_inference import infer_types
 from passes.vjp.flows import is_float, may_carry
 from passes.vjp.forward import Rule
 from passes.vjp.grown import stack_what_grows
+from passes.vjp.loop_shapes import settle_loops
 from passes.vjp.quantize import mark_pairs, unmark_pairs
-from passes.vjp.steady import settle_loops
 from passes.vjp.unreached import no_gradient, partly_zero
 from passes.vjp.values import Held, add_parts, base_of, named_values
 from passes.vjp.walk import Walk

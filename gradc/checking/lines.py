@@ -17,7 +17,7 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.types import OptionalType, SequenceType
 from dialects.support import dense, entry
 from dialects.support.dtypes import of_mlir
-from gradc.checking.straight import move_straight
+from gradc.checking.straight_through import move_straight
 from passes.vjp.flows import FLOATS
 from passes.vjp.quantize import mark_pairs
 from passes.vjp.values import add_parts, named_values

@@ -20,8 +20,8 @@ from xdsl.transforms.dead_code_elimination import is_trivially_dead
 from dialects.geometry.forms import Size
 from dialects.onnx.base import OnnxConstant, OnnxOp
 from dialects.onnx.canonicalize import KnownBranch
+from dialects.onnx.declared_types import adopt_declared
 from dialects.onnx.ops import ConstantOp, IfOp
-from dialects.onnx.told import believe
 from dialects.onnx.values import constant_of, dims_of
 from dialects.support import shapes
 from dialects.support.constants import constant_attribute
@@ -88,7 +88,7 @@ def simplify(ctx: Context, module: ModuleOp) -> None:
         while walker.walk(module):
             pass
         blocks = [block for function in functions(module) for block in function.body.blocks]
-        changed = sum(map(merge_equal, blocks)) > 0 or believe(module.walk())
+        changed = sum(map(merge_equal, blocks)) > 0 or adopt_declared(module.walk())
     refresh_function_types(module)
 
 
@@ -99,7 +99,7 @@ def fold(module: ModuleOp, kept: Iterable[SSAValue]) -> None:
     walker = Walker(lambda cls: patterns if _is_folded(cls) else ())
     changed = True
     while changed:
-        changed = walker.walk(module) or believe(module.walk())
+        changed = walker.walk(module) or adopt_declared(module.walk())
     refresh_function_types(module)
 
 

@@ -57,7 +57,7 @@ def templates() -> Memo:
     return Memo(MOST_TEMPLATES)
 
 
-def write_alike(
+def write_templated(
     op: Operation,
     known: Memo,
     emit: Emitter,

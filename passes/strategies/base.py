@@ -32,7 +32,7 @@ from passes.cost.work import Work, static_sizes
 from passes.emit import budget
 from passes.emit.budget import Built
 from passes.emit.rewriting import Emitter, replace, rewrite
-from passes.emit.templates import templates, write_alike
+from passes.emit.templates import templates, write_templated
 from passes.emit.tensors import context_of
 from passes.kernels.target import Target, TargetPass
 from passes.layout.orders import Order, inverse, layout_variant
@@ -186,7 +186,7 @@ def apply_strategy(strategy: Strategy, op: Operation, target: Target, rewriter: 
 def written(strategy: Strategy, op: Operation, target: Target, emit: Emitter) -> Sequence[SSAValue]:
     """`Strategy.write`, each op marked with the strategy's name; a copy where an op like it was written."""
     further = (strategy, the_same((target, limits.current())), *context_of(op))
-    return write_alike(op, _written, emit, lambda emit: _write(strategy, op, target, emit), *further)
+    return write_templated(op, _written, emit, lambda emit: _write(strategy, op, target, emit), *further)
 
 
 def _write(strategy: Strategy, op: Operation, target: Target, emit: Emitter) -> Sequence[SSAValue]:

@@ -15,8 +15,8 @@ from dialects.onnx.values import constant_of
 from dialects.support.shapes import compatible, element_type_of, has_rank, merge, shape_of, tensor_type
 from passes.emit.expressions import Expr, Operators
 from passes.vjp.forward import refusal
+from passes.vjp.loop_shapes import kept_types
 from passes.vjp.regions import Around, Gradients, RegionRule, Writer, region_of
-from passes.vjp.steady import kept_types
 from passes.vjp.steps import Carried, Stacked, Steps, reverse
 
 Pairs = Sequence[tuple[SSAValue, Expr]]

@@ -19,7 +19,7 @@ from dialects.onnx.control import YieldOp
 from dialects.support.shapes import Shape, element_type_of, has_rank, shape_of, tensor_type
 from passes.emit.rewriting import Emitter
 from passes.emit.type_inference import infer_types
-from passes.vjp.steady import shapes_in_each_step, without_symbols
+from passes.vjp.loop_shapes import shapes_in_each_step, without_symbols
 
 
 def stack_what_grows(module: ModuleOp, kept: Collection[SSAValue]) -> bool:

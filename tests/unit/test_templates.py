@@ -16,7 +16,7 @@ from dialects.support.memo import Memo
 from dialects.support.shapes import tensor_type
 from passes.emit import templates
 from passes.emit.rewriting import Emitter
-from passes.emit.templates import write_alike
+from passes.emit.templates import write_templated
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ class TestWriteAlike:
             emit.constant(np.zeros(size, np.float32))
             return [op.operands[0], emit(onnx.MulOp(*op.operands))]
 
-        first, second = write_alike(op, self.known, emit, write, further)
+        first, second = write_templated(op, self.known, emit, write, further)
         assert first is op.operands[0]
         assert second is emit.ops[-1].results[0]
         assert list(emit.ops[-1].operands) == list(op.operands)

@@ -23,12 +23,12 @@ from gradc.importers.onnx.source import Source
 from gradc.importers.onnx.types import type_of
 
 
-def settled(inferred: Attribute | None, told: Attribute | None) -> Attribute:
+def settled(inferred: Attribute | None, declared: Attribute | None) -> Attribute:
     """The type of a result: what is inferred, and where that has no rank, what the model says."""
     if inferred is None:
-        return UnknownType() if told is None else told
-    if isinstance(inferred, UnrankedTensorType) and isinstance(told, TensorType):
-        return told if told.element_type == inferred.element_type else inferred
+        return UnknownType() if declared is None else declared
+    if isinstance(inferred, UnrankedTensorType) and isinstance(declared, TensorType):
+        return declared if declared.element_type == inferred.element_type else inferred
     return inferred
 
 
@@ -130,19 +130,19 @@ def _slice(type_: Attribute, axis: int) -> Attribute:
 # Results
 
 
-def results(node: Source, told: Sequence[Attribute | None]) -> list[Attribute | None]:
+def results(node: Source, declared: Sequence[Attribute | None]) -> list[Attribute | None]:
     """The types of the results of a node with graphs, from what these yield."""
     yields = [_yielded(region) for region in node.regions.values()]
     made = _made(node, yields)
-    if len(made) != len(told):
-        raise violation(f"outputs of {node.op_type}", given=len(told), expected=len(made))
-    return [_better(*pair) for pair in zip(made, told, strict=True)]
+    if len(made) != len(declared):
+        raise violation(f"outputs of {node.op_type}", given=len(declared), expected=len(made))
+    return [_better(*pair) for pair in zip(made, declared, strict=True)]
 
 
-def _better(made: Attribute, told: Attribute | None) -> Attribute:
-    if isinstance(made, UnknownType) and told is not None:
-        return told
-    return settled(made, told)
+def _better(made: Attribute, declared: Attribute | None) -> Attribute:
+    if isinstance(made, UnknownType) and declared is not None:
+        return declared
+    return settled(made, declared)
 
 
 def _yielded(region: Region) -> list[Attribute]:

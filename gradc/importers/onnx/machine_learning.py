@@ -25,12 +25,12 @@ _WORDS = {"tensor(float)": f32, "tensor(int64)": i64, "tensor(string)": StringTy
 def completed(
     op_type: str,
     attributes: Mapping[str, Attribute],
-    told: Sequence[Attribute | None],
+    declared: Sequence[Attribute | None],
     operands: Sequence[Attribute | None] = (),
 ) -> list[Attribute | None]:
-    """The types that are told, and those that the op says of results that nothing is told of."""
+    """The types that are declared, and those that the op says of results of which nothing is declared."""
     own = _types(op_type, attributes) or _types_by_schema(op_type, operands)
-    return [own[i] if type_ is None and i < len(own) else type_ for i, type_ in enumerate(told)]
+    return [own[i] if type_ is None and i < len(own) else type_ for i, type_ in enumerate(declared)]
 
 
 def _types_by_schema(op_type: str, operands: Sequence[Attribute | None]) -> Sequence[Attribute | None]:

@@ -129,13 +129,13 @@ def _versions(imports: Sequence[onnx.OperatorSetIdProto], ir_version: int = 0) -
 
 @dataclass(frozen=True)
 class Form:
-    """What a node says besides its operands; `version` is that of its domain, `told` the results' types."""
+    """What a node says besides its operands; `version` is its domain's, `declared` the results' types."""
 
     domain: str
     version: int
     attributes: Mapping[str, Attribute]
     graphs: Mapping[str, GraphProto]
-    told: list[Attribute | None]
+    declared: list[Attribute | None]
     place: LocationAttr
 
 
@@ -233,14 +233,14 @@ class _Reader:
         if not node.op_type:
             raise violation("the node has no op_type")
         place = location(scope.prefix + (node.name or next(iter(node.output), "")))
-        told = [scope.told(name) for name in node.output]
+        declared = [scope.declared(name) for name in node.output]
         if not domain and node.op_type == "Constant":
             return _placed(scope, constant(protos, scope.data), place).results
         attributes = values_of(protos, scope.data)
         if domain == ML:
             types = [None if value is None else value.type for value in operands]
-            told = completed(node.op_type, attributes, told, types)
-        form = Form(domain, version, attributes, graphs_of(protos), told, place)
+            declared = completed(node.op_type, attributes, declared, types)
+        form = Form(domain, version, attributes, graphs_of(protos), declared, place)
         unknown = any(value is not None and isinstance(value.type, UnknownType) for value in operands)
         if domain or unknown or not is_of_dialect(node.op_type, version):
             return self._opaque(scope, node, operands, form)
@@ -257,7 +257,9 @@ class _Reader:
         if f"{form.domain}.{node.op_type}" == preview.TITLE:
             return self._gradient(scope, node, operands, form)
         regions = {name: self._region(scope, node, graph, None) for name, graph in form.graphs.items()}
-        types = [(_or_unknown(t) if n else NoneType()) for n, t in zip(node.output, form.told, strict=True)]
+        types = [
+            (_or_unknown(t) if n else NoneType()) for n, t in zip(node.output, form.declared, strict=True)
+        ]
         op = NodeOp(form.domain, node.op_type, operands, types, form.attributes, regions, form.version)
         stays = self.for_gradients is None or op.title in self.for_gradients
         found = None if stays else replaced(op)
@@ -321,7 +323,7 @@ class _Reader:
             list(operands),
             dict(form.attributes),
             regions,
-            list(form.told),
+            list(form.declared),
             scope.block,
             form.place,
         )

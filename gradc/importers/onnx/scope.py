@@ -98,7 +98,7 @@ class Scope:
             raise violation(f'the name "{name}" is read, and nothing before gives it', hint=hint)
         return None
 
-    def told(self, name: str) -> Attribute | None:
+    def declared(self, name: str) -> Attribute | None:
         """The type that the model says of a value."""
         info = self.infos.get(name)
         return None if info is None else type_of(info.type)

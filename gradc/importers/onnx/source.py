@@ -18,7 +18,7 @@ from dialects.support.diagnostics import violation
 class Source:
     """A node of the standard domain, whose form upgrades change in place.
 
-    `since` is the opset of the node's form, `told` what the model says of the types of the results.
+    `since` is the opset of the node's form, `declared` what the model says of the types of the results.
     """
 
     op_type: str
@@ -26,7 +26,7 @@ class Source:
     operands: list[SSAValue | None]
     attributes: dict[str, Attribute]
     regions: dict[str, Region]
-    told: list[Attribute | None]
+    declared: list[Attribute | None]
     block: Block
     location: LocationAttr
     replaced: list[SSAValue | None] = field(default_factory=list)

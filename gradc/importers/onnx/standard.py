@@ -10,9 +10,9 @@ from onnx import AttributeProto, NodeProto
 from xdsl.ir import Attribute, Operation
 
 from dialects.onnx import ops
+from dialects.onnx.declared_types import declare
 from dialects.onnx.result_types import ranks_of, result_types
 from dialects.onnx.signatures import SIGNATURES
-from dialects.onnx.told import tell
 from dialects.onnx.types import UnknownType
 from dialects.support.diagnostics import nearest, violation
 from gradc.importers.onnx import control
@@ -77,27 +77,27 @@ def standard_op(node: Source) -> Operation:
     operands = _by_port(node, cls)
     ports = signature.results
     variadic = bool(ports) and ports[-1].option.startswith("*")
-    count = len(node.told) if variadic else len(ports)
-    if len(node.told) > count:
-        raise violation(f"outputs of {node.op_type}", given=len(node.told), expected=f"at most {count}")
-    told = [*node.told, *[None] * (count - len(node.told))]
+    count = len(node.declared) if variadic else len(ports)
+    if len(node.declared) > count:
+        raise violation(f"outputs of {node.op_type}", given=len(node.declared), expected=f"at most {count}")
+    declared = [*node.declared, *[None] * (count - len(node.declared))]
     if node.regions:
-        told = control.results(node, told)
-    ranks = ranks_of([type_ for type_ in told if type_ is not None]) if None not in told else ()
+        declared = control.results(node, declared)
+    ranks = ranks_of([type_ for type_ in declared if type_ is not None]) if None not in declared else ()
     named = {
         port.name: (tuple(v) if isinstance(v, list) else v) or None
         for port, v in zip(signature.operands, operands, strict=True)
     }
     inferred = result_types(cls, named, attributes, count, ranks)
-    types = [_known_or_told(*pair) for pair in zip(inferred, told, strict=True)]
+    types = [_known_or_declared(*pair) for pair in zip(inferred, declared, strict=True)]
     given: dict[str, Any] = {**attributes, **node.regions}
     op = cls(*operands, result_types=types, **given)
-    tell(op, told)
+    declare(op, declared)
     return op
 
 
-def _known_or_told(inferred: Attribute | None, told: Attribute | None) -> Attribute:
-    return (told or UnknownType()) if inferred is None else inferred
+def _known_or_declared(inferred: Attribute | None, declared: Attribute | None) -> Attribute:
+    return (declared or UnknownType()) if inferred is None else inferred
 
 
 def _by_port(node: Source, cls: type[Any]) -> list[Any]:

@@ -227,7 +227,7 @@ def _batch_norm(node: Source) -> None:
     if spatial is not None and not to_python(spatial):
         raise _refused("BatchNormalization with spatial = 0", "no newer form computes it")
     node.attributes.pop("is_test", None)
-    node.told[1:] = []
+    node.declared[1:] = []
     node.attributes["training_mode"] = int_attribute(0)
 
 
@@ -317,7 +317,7 @@ def _scatter(node: Source) -> None:
 def _split_18(node: Source) -> None:
     """Equal parts were implied."""
     if node.optional(1) is None:
-        node.attributes.setdefault("num_outputs", int_attribute(len(node.told)))
+        node.attributes.setdefault("num_outputs", int_attribute(len(node.declared)))
 
 
 def _split_1(node: Source) -> None:
