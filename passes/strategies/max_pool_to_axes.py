@@ -20,7 +20,7 @@ from passes.kernels.target import Target
 from passes.pool.axes import Line, backward, without_nan
 from passes.strategies.base import Strategy, no_kernel
 
-NEEDED = (onnx.MaxOp, onnx.EqualOp, onnx.MulOp, onnx.PadOp, onnx.SliceOp, onnx.ConcatOp)
+NEEDED = (onnx.MaxOp, onnx.EqualOp, onnx.MulOp, onnx.PadOp, onnx.SliceOp, onnx.SplitOp, onnx.ConcatOp)
 
 
 class MaxPoolToAxes(Strategy):
