@@ -88,6 +88,19 @@ def feeds(path: Path, **shapes) -> None:
     np.savez(path, **{n: rng.standard_normal(s).astype(np.float32) for n, s in shapes.items()})
 
 
+def loaded_by(*args: str) -> list[str]:
+    """The modules that a command leaves loaded."""
+    code = (
+        "import sys, gradc.cli.main\n"
+        "try: gradc.cli.main.main(sys.argv[1:])\n"
+        "finally: print('\\n', *sorted(sys.modules))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *args], cwd=ROOT, capture_output=True, check=True, text=True
+    )
+    return done.stdout.splitlines()[-1].split()
+
+
 class TestHelp:
     @pytest.mark.parametrize("command", [[], *([c] for c in COMMANDS)])
     @pytest.mark.parametrize("flag", ["-h", "--help"])
@@ -115,17 +128,16 @@ class TestHelp:
 
     @pytest.mark.parametrize("args", [["--help"], ["compile", "--help"], ["run", "--help"], ["--version"]])
     def test_help_imports_nothing_heavy(self, args):
-        code = (
-            "import sys, gradc.cli.main\n"
-            "try: gradc.cli.main.main(sys.argv[1:])\n"
-            "finally: print('\\n', *sorted(sys.modules))\n"
-        )
-        done = subprocess.run(
-            [sys.executable, "-c", code, *args], cwd=ROOT, capture_output=True, check=True, text=True
-        )
-        loaded = {name.partition(".")[0] for name in done.stdout.splitlines()[-1].split()}
+        loaded = {name.partition(".")[0] for name in loaded_by(*args)}
         assert "click" in loaded
         assert not loaded & {"onnx", "onnxruntime", "numpy", "xdsl", "ml_dtypes", "passes"}
+
+    @pytest.mark.parametrize("command", ["compile", "verify"])
+    def test_no_command_loads_the_interpreters_of_other_dialects(self, command, tmp_path):
+        target = ["-o", str(tmp_path / "model.onnx")] if command == "compile" else []
+        loaded = loaded_by(command, "examples/conv_backward.mlir", *target)
+        assert "passes" in loaded
+        assert not [name for name in loaded if name.startswith("xdsl.interpreters")]
 
     def test_version(self):
         assert run_gradc("--version").out == f"gradc, version {gradc.__version__}\n"
