@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from operator import mul
 from types import MappingProxyType
 
 from dialects.onnx import ops as onnx
@@ -215,20 +217,34 @@ def power(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
 
 
 def _slope_of_power(f: Forward, x: Expr, p: Expr) -> Expr:
-    """By a product for exponents that are known and small; what is 0 times an inf is not asked for."""
+    """Without a Pow where the exponent is known and there is a way: a kernel has quick forms of 2 and 3 only.
+
+    What is 0 times an inf is not asked for.
+    """
     known = constant_of(p.value)
-    match float(known.reshape(())) if known is not None and known.size == 1 else None:
-        case 2.0:
-            return x * 2
-        case 3.0:
-            return x.square() * 3
-        case 0.5:
-            return 0.5 / f.y
-        case -1.0:
-            return -f.y.square()
-    exponent = p.cast(x.dtype)
-    guarded = exponent.equals(0).where(f.e.filled(1, exponent), exponent)
-    return exponent * x.apply(onnx.PowOp, guarded - 1)
+    exponent = float(known.reshape(())) if known is not None and known.size == 1 else None
+    if exponent == 0.5:
+        return 0.5 / f.y
+    if exponent == -0.5:
+        return f.y.square() * f.y * exponent
+    if exponent == -1:
+        return -f.y.square()
+    if exponent is not None and exponent < 0 and exponent.is_integer():
+        return exponent * (f.y / x)
+    if exponent is not None and (lower := _small_power(x, exponent - 1)) is not None:
+        return lower * exponent
+    given = p.cast(x.dtype)
+    guarded = given.equals(0).where(f.e.filled(1, given), given)
+    return given * x.apply(onnx.PowOp, guarded - 1)
+
+
+def _small_power(x: Expr, exponent: float) -> Expr | None:
+    """x to a power from 1/2 to 4 by products and a square root, which is NaN for -inf."""
+    if not 0 < exponent <= 4 or (2 * exponent) % 1 or (x.e.strict_ieee and exponent % 1):
+        return None
+    factors = [x.square()] * int(exponent // 2) if exponent >= 2 else []
+    factors += [x] * int(exponent // 1 % 2) + ([x.sqrt()] if exponent % 1 else [])
+    return reduce(mul, factors)
 
 
 def extremum(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:

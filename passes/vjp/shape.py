@@ -176,12 +176,10 @@ def depth_to_space(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Grad
     if mode == "DCR":
         return (g[0].apply(onnx.SpaceToDepthOp, blocksize=block),)
     batch, channels, height, width = (size_of(g[0], i) for i in range(4))
-    rows, columns = (size_of(f.x, i) for i in (2, 3))
-    apart = g[0].apply(
-        onnx.ReshapeOp, vector(g[0], [batch, channels, rows, block, columns, block]), allowzero=_zeros(f.x)
-    )
-    del height, width
-    return (reshaped(apart.apply(onnx.TransposeOp, perm=[0, 1, 3, 5, 2, 4]), f.x),)
+    # Each channel as an image of its own, whose places become channels in the order of this mode.
+    images = vector(g[0], [batch * channels, 1, height, width])
+    alone = g[0].apply(onnx.ReshapeOp, images, allowzero=_zeros(f.x))
+    return (reshaped(alone.apply(onnx.SpaceToDepthOp, blocksize=block), f.x),)
 
 
 def _zeros(x: Expr) -> int | None:

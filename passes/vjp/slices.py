@@ -72,12 +72,22 @@ def _spread(g: Expr, one: Taken) -> Expr:
         return g
     shape = [size_of(g, i) for i in range(g.rank)]
     apart = g.apply(onnx.UnsqueezeOp, e.ints([axis + 1]))
-    zeros = [step - 1 if i == axis + 1 else 0 for i in range(apart.rank)]
-    wide = padded(apart, [0] * apart.rank, zeros)
+    if axis == g.rank - 1:
+        wide = _beside_zeros(apart, vector(g, [*shape, step - 1]))
+    else:
+        zeros = [step - 1 if i == axis + 1 else 0 for i in range(apart.rank)]
+        wide = padded(apart, [0] * apart.rank, zeros)
     count = shape[axis]
     shape[axis] = count * step
     target = vector(g, shape)
     return wide.apply(onnx.ReshapeOp, target, allowzero=None if is_known(shape) else 1)
+
+
+def _beside_zeros(apart: Expr, sizes: Expr) -> Expr:
+    """Behind numbers on a last axis of 1, zeros of these sizes. A Pad of single numbers takes up to ten times
+    as long."""
+    zeros = apart.e.scalar(0, apart).apply(onnx.ExpandOp, sizes)
+    return apart.e(apart.e.emit(onnx.ConcatOp([apart.value, zeros.value], axis=apart.rank - 1)))
 
 
 def is_known(sizes: Sequence[int | Expr]) -> bool:
