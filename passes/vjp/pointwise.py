@@ -120,8 +120,9 @@ def hard_sigmoid(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradie
 
 
 def hard_swish(f: Forward) -> Expr:
-    sixth = f.x * (1 / 6)
-    return (sixth + 0.5).clipped(0, 1) + f.e.keep(sixth, f.x.abs() < 3)
+    """The HardSigmoid is one that onnxruntime has for the op itself, too."""
+    sigmoid = f.x.apply(onnx.HardSigmoidOp, alpha=1 / 6, beta=0.5)
+    return sigmoid + f.e.keep(f.x * (1 / 6), f.x.abs() < 3)
 
 
 def mish(f: Forward) -> Expr:
