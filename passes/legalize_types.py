@@ -36,7 +36,7 @@ from dialects.onednn.conv_transpose import ConvTransposeBackwardDataOp as OneDNN
 from dialects.onednn.convolution import ConvolutionBackwardDataOp as OneDNNConvolution
 from dialects.onednn.families import RowOp
 from dialects.onnx import ops as onnx
-from dialects.onnx.base import OnnxOp
+from dialects.onnx.base import UNROUNDED, OnnxOp
 from dialects.support import shapes
 from dialects.support.documented_op import DocumentedOp
 from dialects.support.dtypes import HALVES, name_of
@@ -65,7 +65,11 @@ class LegalizeTypesPass(TargetPass):
     name = "legalize-types"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if rewrite(op, [Widen(self.env)]):
+        changed = rewrite(op, [Widen(self.env)])
+        left = [cast for cast in op.walk() if UNROUNDED in cast.attributes]
+        for cast in left:
+            del cast.attributes[UNROUNDED]
+        if changed or left:
             simplify(ctx, op)
 
 
@@ -122,6 +126,8 @@ class Widen(RewritePattern):
             cast = onnx.CastOp(value, to=f32)
             rewriter.insert(cast, InsertPoint.before(reader))
             return cast.results[0]
+        if value not in self.wide and (number := unrounded(value)) is not None:
+            self.wide[value] = number
         if value not in self.wide:
             cast = onnx.CastOp(value, to=f32)
             block = value.owner if isinstance(value.owner, Block) else value.owner.parent
@@ -140,6 +146,12 @@ class Widen(RewritePattern):
         result.replace_uses_with_if(narrow, lambda use: use.operation is not cast)
         narrow.name_hint, result.name_hint = result.name_hint, None
         self.wide[narrow] = result
+
+
+def unrounded(value: SSAValue) -> SSAValue | None:
+    """The number in f32 of which a value is the rounding, where nothing asks for the rounding."""
+    maker = value.owner
+    return maker.operands[0] if isinstance(maker, onnx.CastOp) and UNROUNDED in maker.attributes else None
 
 
 def decides(op: Operation) -> bool:

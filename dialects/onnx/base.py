@@ -66,6 +66,9 @@ __all__ = [
 Value = SSAValue | Operation
 """What a constructor takes for an operand; an operation stands for its one result."""
 
+UNROUNDED = "gradc.unrounded"
+"""On the Cast of a number to a half type: what is computed in f32 after all takes the number as it is."""
+
 FOLDED_BYTES = 256 * 2**20
 """No fold makes a larger constant than this."""
 
@@ -226,6 +229,8 @@ class OnnxOp(
         return found
 
     def _may_fold(self) -> bool:
+        if UNROUNDED in self.attributes:
+            return False
         return self.onnx_name() in kernels.KERNELS and self.is_deterministic()
 
     def _fold_sizes(self) -> Sequence[Attribute] | None:

@@ -5,6 +5,7 @@ What a rule or a lowering of an op that works element by element reads like is i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -14,8 +15,8 @@ from xdsl.dialects.builtin import UnitAttr, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from dialects.onnx import ops as onnx
-from dialects.onnx.base import OnnxOp
-from dialects.support.dtypes import of_mlir
+from dialects.onnx.base import UNROUNDED, OnnxOp
+from dialects.support.dtypes import HALVES, of_mlir
 from dialects.support.interfaces import set_type
 from dialects.support.shapes import (
     Dim,
@@ -53,10 +54,18 @@ class Operators:
         """A constant of rank 0 with an expression's dtype."""
         key = (float(value), like.dtype)
         if key not in self._scalars:
-            dtype = of_mlir(like.dtype)
-            assert dtype is not None
-            self._scalars[key] = self.emit.constant(np.array(value, dtype.numpy))
+            self._scalars[key] = self._number(value, like.dtype)
         return self(self._scalars[key])
+
+    def _number(self, value: float, type_: Attribute) -> SSAValue:
+        dtype = of_mlir(type_)
+        assert dtype is not None
+        number = np.array(value, dtype.numpy)
+        if dtype.name not in HALVES or float(number) == value or math.isnan(value):
+            return self.emit.constant(number)
+        cast = onnx.CastOp(self.emit.constant(np.array(value, np.float32)), to=type_)
+        cast.attributes[UNROUNDED] = UnitAttr()
+        return self.emit(cast)
 
     def ints(self, values: Sequence[int]) -> Expr:
         return self(self.emit.ints(values))
