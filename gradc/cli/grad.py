@@ -136,6 +136,7 @@ def grad(
     from gradc.compiler.asked import Asked
 
     own = {field.name: given.pop(field.name) for field in fields(Asked) if field.name in given}
+    own |= {name: own[name] or None for name in ("wrt", "of")}
     shapes = shapes_of(static_shapes, STATIC_SHAPE, ",")
     asked = Asked(**own, static_shapes=shapes, keep_outputs=keep_outputs)
     found = commands.gradient_to(source, output, asked, options_of(given), constants, external_data)

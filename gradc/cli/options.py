@@ -88,7 +88,7 @@ def gradient_arguments(command: Any) -> Any:
             if straight_through:
                 raise click.UsageError("--straight-through is of a gradient: --wrt or --of asks for one.")
             return command(source=source, **given)
-        asked = Asked(wrt, of, cotangents=True, straight_through=straight_through)
+        asked = Asked(wrt or None, of or None, cotangents=True, straight_through=straight_through)
         return command(source=replace(source, gradient=asked), **given)
 
     return source_arguments(WRT(OF(STRAIGHT_THROUGH(with_gradient))))

@@ -29,6 +29,9 @@ KEPT = ("none", "of", "all")
 Names = str | Iterable[str] | None
 
 NAMED = ("wrt", "of", "keep_outputs")
+DEFAULTS = {"wrt": "every float input", "of": "the one float output"}
+"""What stands for names that are not given. No names, or a generator that is used up, are not the default."""
+
 FLAGS = ("cotangents", "weights_as_inputs", "allow_unused", "straight_through")
 
 
@@ -36,8 +39,8 @@ FLAGS = ("cotangents", "weights_as_inputs", "allow_unused", "straight_through")
 class Asked:
     """What a gradient is asked for: with patterns, and words for results to keep."""
 
-    wrt: Names = ()
-    of: Names = ()
+    wrt: Names = None
+    of: Names = None
     cotangents: bool = False
     reduce: str | None = None
     keep_outputs: Names = "none"
@@ -180,4 +183,6 @@ def _names(what: str, given: Any) -> tuple[str, ...]:
     names = [given] if isinstance(given, str) else entries(given)
     if names is None or not all(isinstance(name, str) for name in names):
         raise arguments.refused(what, given, "names")
+    if not names and what in DEFAULTS:
+        raise arguments.refused(what, given, "at least one name", f"leave it out for {DEFAULTS[what]}")
     return tuple(names)

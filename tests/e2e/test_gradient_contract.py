@@ -138,6 +138,9 @@ MISTAKES = {
     "reduce": ({"of": "logits", "reduce": "max"}, "one of sum, mean"),
     "no flag": ({"of": "logits", "reduce": "sum", "weights_as_inputs": 1}, "True or False"),
     "no names": ({"wrt": 3}, "expected names"),
+    "an empty list": ({"of": "logits", "reduce": "sum", "wrt": []}, "one name; leave it out for every"),
+    "an empty set": ({"of": set(), "reduce": "sum"}, "of: given .*at least one name"),
+    "used up": ({"of": (name for name in ()), "reduce": "sum"}, "of: given .*at least one name"),
     "keep": ({"of": "logits", "reduce": "sum", "keep_outputs": "lojits"}, "keep_outputs: there is no"),
     "no constant": ({"of": "logits", "reduce": "sum", "constants": {"y": 1}}, "constant"),
 }

@@ -143,7 +143,7 @@ DIFFERENTIATED = 4
 
 def _gradient(path: Path, results: Sequence[str]) -> str:
     """How the gradient of results by all float inputs ends: proven by its own check, or refused in a line."""
-    asked = Asked(of=results, reduce="sum", allow_unused=True, check=True)
+    asked = Asked(of=results or None, reduce="sum", allow_unused=True, check=True)
     try:
         gradient_of(load(path, for_gradients=()), asked, Options(threads=1))
     except CheckError as error:
