@@ -174,8 +174,10 @@ class _Differentiation:
 
         held = Held()
         wrt = held.hold(function, wrt)
+        of, keep = held.in_place_of(of), held.in_place_of(keep)
         weights = held.defaults(wrt) if request.weights_as_inputs else {}
-        _check_names([*cotangents.values(), *gradients.values()], [*inputs, *weights, *keep])
+        hint = f"{option('name_template')} says how they are called"
+        check_names([*cotangents.values(), *gradients.values()], [*inputs, *weights, *keep], hint)
         self._simplify(function, [*of.values(), *keep.values()], wrt.values())
         if stack_what_grows(self.module, set(wrt.values())):
             name_sizes(self.module)
@@ -353,10 +355,10 @@ def _default_of(function: FuncOp, names: Sequence[str]) -> list[str]:
     return found
 
 
-def _check_names(new: Sequence[str], given: Sequence[str]) -> None:
+def check_names(new: Sequence[str], given: Sequence[str], hint: str = "") -> None:
+    """Raise UsageError for names of what is new that are taken."""
     names = [*new, *given]
     taken = sorted(name for name in set(new) if names.count(name) > 1)
     if taken:
-        hint = f"{option('name_template')} says how they are called"
         expected = "names that the model has not, each once"
         raise _usage("names of the gradient", given=several(taken), expected=expected, hint=hint)

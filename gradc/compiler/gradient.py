@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from math import inf
 from typing import Any
@@ -22,7 +22,7 @@ from gradc.compiler.options import Options
 from gradc.files.json_text import json_text
 from gradc.graph.constants import bind_constants
 from gradc.terminal.notes import quoting_errors
-from passes.differentiate import NAME_TEMPLATE, Request, differentiate
+from passes.differentiate import NAME_TEMPLATE, Request, check_names, differentiate
 from passes.vjp.forward import Rule
 
 
@@ -150,6 +150,8 @@ def _second_of(module: ModuleOp, asked: Asked, options: Options, constants: Any)
     module = _prepared(module, asked, constants)
     primal = module.clone()
     request = asked.request(module)
+    inputs = entry.input_names(entry.entry_function(module))
+    request = replace(request, name_template=_free_template({*inputs, *request.wrt}))
     straight = asked.straight_through
     once = differentiate(module, request, strict_ieee=options.strict_ieee, rules=asked.rules)
     first = module.clone()
@@ -159,11 +161,13 @@ def _second_of(module: ModuleOp, asked: Asked, options: Options, constants: Any)
         cotangents=True,
         allow_unused=True,
         straight_through=straight,
+        name_template=request.name_template,
     )
-    differentiate(module, again, strict_ieee=options.strict_ieee, rules=asked.rules)
-    tangents = {f"cotangent_{gradient}": f"tangent_{name}" for name, gradient in once.gradients.items()}
-    _rename(module, tangents, {f"grad_{name}": f"hvp_{name}" for name in once.gradients})
+    twice = differentiate(module, again, strict_ieee=options.strict_ieee, rules=asked.rules)
     names = {name: f"hvp_{name}" for name in once.gradients}
+    tangents = {twice.cotangents[gradient]: f"tangent_{name}" for name, gradient in once.gradients.items()}
+    check_names([*tangents.values(), *names.values()], [*inputs, *once.gradients])
+    _rename(module, tangents, {twice.gradients[name]: new for name, new in names.items()})
     compiled = compile_module(module, options)
     claims = [
         Claim(primal, first, once.of, once.gradients, once.cotangents, request.reduce, straight),
@@ -180,6 +184,20 @@ def _second_of(module: ModuleOp, asked: Asked, options: Options, constants: Any)
     remarks = () if asked.check is False else _checked(claims, compiled, asked)
     compiled = replace(compiled, remarks=(*compiled.remarks, *once.remarks, *remarks))
     return _named(compiled, names, {name: f"tangent_{name}" for name in names})
+
+
+def _free_template(names: Set[str]) -> str:
+    """How a first derivative by names within a second one is called, so that it has none of them."""
+    template = NAME_TEMPLATE
+    while not _is_free(template, names):
+        template = f"_{template}"
+    return template
+
+
+def _is_free(template: str, names: Set[str]) -> bool:
+    gradients = {template.format(what="grad", name=name) for name in names}
+    cotangents = {template.format(what="cotangent", name=name) for name in gradients}
+    return names.isdisjoint(gradients | cotangents)
 
 
 def gradient_of(module: ModuleOp, asked: Asked, options: Options, constants: Any = None) -> Compiled:

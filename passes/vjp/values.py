@@ -83,11 +83,15 @@ class Held:
     """Constants as arguments, for as long as nothing is to be computed of them, or for good."""
 
     _ops: dict[BlockArgument, Operation] = field(default_factory=dict)
-    _arguments: dict[SSAValue, BlockArgument] = field(default_factory=dict)
+    _arguments: dict[SSAValue, SSAValue] = field(default_factory=dict)
 
     def hold(self, function: FuncOp, values: Mapping[str, SSAValue]) -> dict[str, SSAValue]:
         """The values, with arguments in place of the constants among them."""
         return {name: self._held(function, value) for name, value in values.items()}
+
+    def in_place_of(self, values: Mapping[str, SSAValue]) -> dict[str, SSAValue]:
+        """The values, with the arguments that stand for those among them that are held."""
+        return {name: self._arguments.get(value, value) for name, value in values.items()}
 
     def _held(self, function: FuncOp, value: SSAValue) -> SSAValue:
         if value in self._arguments:

@@ -33,6 +33,10 @@ X = RNG.normal(size=(2, 3, 6, 5)).astype(np.float32)
 SEED = RNG.normal(size=(2, 4)).astype(np.float32)
 
 
+def floats(*values: float) -> np.ndarray:
+    return np.array(values, np.float32)
+
+
 def model() -> onnx.ModelProto:
     found = onnx.parser.parse_model(f"{HEAD} {MODEL}")
     found.graph.initializer.extend(
@@ -105,6 +109,34 @@ def test_what_is_kept_of_an_element_is_the_tensor():
     assert [info.name for info in found.outputs] == ["logits", "grad_x"]
     found = gradc.grad(model(), of="logits[1,2]", wrt="x", keep_outputs=["taken,r"])
     assert [info.name for info in found.outputs] == ["taken", "r", "grad_x"]
+
+
+def test_a_weight_that_is_a_result_as_well():
+    text = "g (float[2] x) => (float[2] y, float[2] w) <float[2] w = {2.0, 3.0}> {y = Mul (x, w)}"
+    weight = onnx.parser.parse_model(f"{HEAD} {text}")
+    fed = {"x": floats(5, 6), "cotangent_y": floats(1, 2), "cotangent_w": floats(10, 20)}
+    both = gradc.vjp(weight, of=["y", "w"], wrt="w", check=False).run(fed)
+    np.testing.assert_array_equal(both["grad_w"], [15, 32])
+    seed = {"cotangent_w": fed.pop("cotangent_w")}
+    alone = gradc.vjp(weight, of="w", wrt="w").run({"x": fed["x"], **seed})
+    np.testing.assert_array_equal(alone["grad_w"], [10, 20])
+    kept = gradc.vjp(weight, of="y", wrt="w", keep_outputs="all").run({**fed, "w": floats(7, 8)})
+    assert [list(array) for array in kept.values()] == [[35, 48], [7, 8], [5, 12]]
+
+
+@pytest.mark.parametrize("name", ["grad_x", "cotangent_grad_x", "grad_grad_x"])
+def test_second_derivatives_of_models_that_have_names_of_gradients(name: str):
+    text = f"g (float[2] x, float[2] {name}) => (float[2] y) {{ t = Mul (x, {name}) y = Mul (t, t) }}"
+    found = gradc.hvp(onnx.parser.parse_model(f"{HEAD} {text}"), wrt="x", reduce="sum", check=True)
+    fed = {"x": floats(1, 2), name: floats(3, 4), "tangent_x": floats(1, 10)}
+    np.testing.assert_array_equal(found.run(fed)["hvp_x"], [18, 320])
+
+
+@pytest.mark.parametrize("name", ["tangent_x", "hvp_x"])
+def test_names_of_a_second_derivative_that_are_taken(name: str):
+    text = f"g (float[2] x, float[2] {name}) => (float[2] y) {{ t = Mul (x, {name}) y = Mul (t, t) }}"
+    with pytest.raises(gradc.UsageError, match=f"given {name}, expected names that the model has not"):
+        gradc.hvp(onnx.parser.parse_model(f"{HEAD} {text}"), wrt="x", reduce="sum")
 
 
 def test_patterns_and_names_each_once():
