@@ -124,6 +124,7 @@ class Walk:
             read=list(totals),
         )
         gradients = rule(forward, Cotangents(self.e, op, totals), self.e)
+        self._check_count(op, gradients, len(operands))
         for index in forward.wanted or ():
             value, gradient = operands[index], gradients[index] if index < len(gradients) else ZERO
             if value is not None and not isinstance(gradient, Zero):
@@ -138,6 +139,16 @@ class Walk:
         if not isinstance(op, OnnxOp | NodeOp) or _title(op) not in self.rules:
             return _rule(op)
         return self.rules[_title(op)], op.onnx_inputs(), op.onnx_attributes()
+
+    def _check_count(self, op: Operation, gradients: object, count: int) -> None:
+        """Raise UsageError where a rule of the user does not give one gradient for each operand."""
+        if not isinstance(op, OnnxOp | NodeOp) or _title(op) not in self.rules:
+            return
+        what, expected = f"what the rule of {_title(op)} gives", f"{count}, one for each operand"
+        if not isinstance(gradients, Sequence):
+            raise _usage(what, type(gradients).__name__, f"a list of {expected}")
+        if len(gradients) != count:
+            raise _usage(what, len(gradients), expected)
 
     def _check_own(self, op: Operation, gradient: object, operand: Expr, index: int) -> None:
         """Raise UsageError where a rule of the user gives what is no gradient of an operand."""

@@ -174,8 +174,30 @@ def test_what_a_rule_gives_is_held_against_its_operand():
         gradc.grad(network(), wrt="x", reduce="sum", rules={"Tanh": lambda f, g, e: [g[0].cast("f64")]})
     with pytest.raises(gradc.UsageError, match="given NoneType, expected an expression, or ZERO"):
         gradc.grad(network(), wrt="x", reduce="sum", rules={"Tanh": lambda f, g, e: [None]})
+    for given, said in (([], "given 0, expected 1"), (None, "given NoneType, expected a list of 1")):
+        with pytest.raises(gradc.UsageError, match=f"what the rule of Tanh gives: {said}, one for each"):
+            gradc.grad(network(), wrt="x", reduce="sum", rules={"Tanh": lambda f, g, e, given=given: given})
     with pytest.raises(gradc.UsageError, match="rules: given"):
         gradc.grad(network(), wrt="x", reduce="sum", rules={"Tanh": 3})
+
+
+CALLED = """<ir_version: 8, opset_import: ["": 17, "own": 1, "com.example": 1]>
+g (float[3] x) => (float[3] y) { y = own.F (x) }
+<domain: "own", opset_import: ["": 17, "com.example": 1]>
+F (a) => (b) { q = Mul (a, a) b = com.example.Ramp (q) }"""
+
+
+def test_rules_of_ops_within_functions():
+    """The type of what the op gives is that which the model declares of its result."""
+    rules = {"com.example.Ramp": lambda f, g, e: [g[0] * 2]}
+    found = gradc.grad(onnx.parser.parse_model(CALLED), reduce="sum", rules=rules)
+    got = found.run({"x": np.array([1, 2, 3], np.float32)})["grad_x"]
+    np.testing.assert_array_equal(got, [4, 8, 12])
+
+
+def test_rules_of_functions_are_refused():
+    with pytest.raises(gradc.GradcError, match=r"rules of own\.F: given a function of the model"):
+        gradc.grad(onnx.parser.parse_model(CALLED), rules={"own.F": lambda f, g, e: [g[0]]})
 
 
 class TestSlopes:

@@ -27,6 +27,7 @@ from dialects.support import entry, limits
 from dialects.support.attributes import int_attribute
 from dialects.support.diagnostics import GradcError, location, violation
 from dialects.support.findings import Errors
+from dialects.support.spelling import option
 from gradc.importers.onnx import control
 from gradc.importers.onnx.attributes import attributes_of, graphs_of, values_of
 from gradc.importers.onnx.machine_learning import ML, completed
@@ -200,6 +201,11 @@ class _Reader:
         key = (function.domain, function.name, function.overload)
         if key in scope.calls:
             raise violation(f"the function {function.name} calls itself")
+        called = f"{function.domain}.{function.name}"
+        if called in (self.for_gradients or ()):
+            hint = "its derivative is that of its nodes, which may have rules"
+            what = f"{option('rules')} of {called}"
+            raise violation(what, given="a function of the model", expected="an op", hint=hint)
         if len(operands) > len(function.input):
             raise violation(f"inputs of {function.name}", given=len(operands), expected=len(function.input))
         defaults = {proto.name: proto for proto in function.attribute_proto}
@@ -215,6 +221,8 @@ class _Reader:
         )
         given = [*operands, *[None] * (len(function.input) - len(operands))]
         inner.values |= zip(function.input, given, strict=True)
+        outside = zip(function.output, map(scope.infos.get, node.output), strict=False)
+        inner.infos |= {name: info for name, info in outside if info is not None}
         self.fill(inner, function)
         return [inner.value(output) for output in function.output]
 
