@@ -16,12 +16,12 @@ _DEFAULTS = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh"), "R
 
 _NUMBERS: Mapping[str, tuple[float | None, float | None]] = MappingProxyType(
     {
-        "Affine": (1.0, 0.0),
+        "Affine": (0.0, 0.0),  # ONNX says no defaults of these two; those are onnxruntime's
         "Elu": (1.0, None),
         "HardSigmoid": (0.2, 0.5),
         "LeakyRelu": (0.01, None),
         "Relu": (None, None),
-        "ScaledTanh": (0.0, 0.0),  # ONNX says none; these are onnxruntime's
+        "ScaledTanh": (0.0, 0.0),
         "Sigmoid": (None, None),
         "Softplus": (None, None),
         "Softsign": (None, None),

@@ -29,10 +29,17 @@ _OPS: Mapping[str, Sequence[str]] = MappingProxyType(
 )
 """Those that are ops, with the numbers that they take."""
 
+
+def _affine(x: Expr, alpha: float, beta: float) -> Expr:
+    """Without a product by 1 and a sum with 0, beside which onnxruntime's optimiser makes invalid models."""
+    scaled = x if alpha == 1 else x * alpha
+    return scaled if beta == 0 else scaled + beta
+
+
 _COMPOSED: Mapping[str, Callable[[Expr, float, float], Expr]] = MappingProxyType(
     {
-        "Affine": lambda x, a, b: x * a + b,
-        "ScaledTanh": lambda x, a, b: (x * b).tanh() * a,
+        "Affine": _affine,
+        "ScaledTanh": lambda x, a, b: _affine(_affine(x, b, 0).tanh(), a, 0),
     }
 )
 

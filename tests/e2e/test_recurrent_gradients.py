@@ -15,6 +15,10 @@ FEATURES, HIDDEN = 2, 3
 DTYPES = {"f32": (TensorProto.FLOAT, np.float32, 2e-6), "f16": (TensorProto.FLOAT16, np.float16, 4e-3)}
 
 
+AS_IT_IS = {"activation_alpha": [1.0], "activation_beta": [0.0]}
+"""Of an Affine that gives what it is given."""
+
+
 def model_of(op: str, dtype: str, both: bool, **attributes: Any):
     """With lengths and a first state, of a time and a batch that have names."""
     element, numpy, _ = DTYPES[dtype]
@@ -50,6 +54,9 @@ def model_of(op: str, dtype: str, both: bool, **attributes: Any):
         ("GRU", "f16", True, {}),
         ("LSTM", "f32", True, {"clip": 1.5}),
         ("LSTM", "f16", False, {}),
+        ("LSTM", "f32", False, {"activations": ["Sigmoid", "Tanh", "Affine"]}),
+        ("GRU", "f32", False, {"activations": ["Sigmoid", "ScaledTanh"]}),
+        ("LSTM", "f32", False, {"activations": ["Softsign", "Tanh", "Affine"], **AS_IT_IS}),
     ],
 )
 def test_the_gradient_runs(op: str, dtype: str, both: bool, attributes: dict[str, Any]):
