@@ -16,7 +16,7 @@ _DEFAULTS = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh"), "R
 
 _NUMBERS: Mapping[str, tuple[float | None, float | None]] = MappingProxyType(
     {
-        "Affine": (0.0, 0.0),  # ONNX says no defaults of these two; those are onnxruntime's
+        "Affine": (0.0, 0.0),
         "Elu": (1.0, None),
         "HardSigmoid": (0.2, 0.5),
         "LeakyRelu": (0.01, None),
@@ -26,10 +26,11 @@ _NUMBERS: Mapping[str, tuple[float | None, float | None]] = MappingProxyType(
         "Softplus": (None, None),
         "Softsign": (None, None),
         "Tanh": (None, None),
-        "ThresholdedRelu": (1.0, None),
+        "ThresholdedRelu": (0.0, None),
     }
 )
-"""The defaults of alpha and beta; None where a function has none."""
+"""The defaults of alpha and beta; None where a function has none. They are those of onnxruntime, which runs
+what is written: ONNX says none of Affine and ScaledTanh, and 1 of ThresholdedRelu."""
 
 _NAMES = {name.lower(): name for name in _NUMBERS}
 

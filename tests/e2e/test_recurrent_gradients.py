@@ -56,6 +56,7 @@ def model_of(op: str, dtype: str, both: bool, **attributes: Any):
         ("LSTM", "f16", False, {}),
         ("LSTM", "f32", False, {"activations": ["Sigmoid", "Tanh", "Affine"]}),
         ("GRU", "f32", False, {"activations": ["Sigmoid", "ScaledTanh"]}),
+        ("RNN", "f32", False, {"activations": ["ThresholdedRelu"]}),
         ("LSTM", "f32", False, {"activations": ["Softsign", "Tanh", "Affine"], **AS_IT_IS}),
     ],
 )
