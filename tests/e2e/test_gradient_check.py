@@ -181,6 +181,21 @@ def test_what_a_rule_gives_is_held_against_its_operand():
         gradc.grad(network(), wrt="x", reduce="sum", rules={"Tanh": 3})
 
 
+def test_cotangents_that_are_not_what_an_input_is():
+    """The derivative of a norm along its own direction is zero, up to roundings of which nothing follows."""
+    domain = "ai.onnx.ml"
+    node = onnx.helper.make_node("Normalizer", ["x"], ["y"], domain=domain, norm="L2")
+    x, y = (onnx.helper.make_tensor_value_info(name, 1, ["N", 4]) for name in "xy")
+    opsets = [onnx.helper.make_opsetid("", 18), onnx.helper.make_opsetid(domain, 3)]
+    graph = onnx.helper.make_graph([node], "g", [x], [y])
+    source = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=9)
+    assert gradc.vjp(source, check=True).remarks == ()
+
+
+def test_what_is_nothing_but_roundings_is_off_by_its_size():
+    assert gradients._rounding(np.full(2, 1e-8, np.float32), np.zeros(2)) == 1
+
+
 CALLED = """<ir_version: 8, opset_import: ["": 17, "own": 1, "com.example": 1]>
 g (float[3] x) => (float[3] y) { y = own.F (x) }
 <domain: "own", opset_import: ["": 17, "com.example": 1]>
