@@ -26,6 +26,11 @@ RUN: dict[str, tuple[int, str]] = {
     ),
     "Clip": (7, f"{EDGE} {{ y = Clip <min = -1.0, max = 3.0> (x) }}"),
     "Clip without an end": (7, f"{EDGE} {{ y = Clip <max = 3.0> (x) }}"),
+    "Clip by vectors of one element": (
+        17,
+        f"{EDGE} <float[1] a = {{-1}}, float[1] b = {{3}}> {{ y = Clip (x, a, b) }}",
+    ),
+    "Expand to one size": (17, f"{EDGE} <int64 n = {{4}}> {{ y = Expand (x, n) }}"),
     "Dropout": (7, f"{EDGE} {{ y = Dropout <ratio = 0.3> (x) }}"),
     "GridSample": (
         16,
