@@ -108,12 +108,19 @@ def prelu(x: np.ndarray, slope: np.ndarray) -> np.ndarray:
 def power(call: Call) -> list[np.ndarray]:
     """The type is that of the base; an integer to a negative power is what the float is, truncated."""
     x, y = values(call)
-    if x.dtype.kind in "iu" and y.dtype.kind in "iu":
-        if np.all(y >= 0):
-            return [np.power(x, y.astype(x.dtype))]
-        return [np.trunc(np.power(x.astype(np.float64), y))]
     result = np.power(x.astype(np.float64), y)
-    return [np.trunc(result) if x.dtype.kind in "iu" else result]
+    if x.dtype.kind not in "iu":
+        return [result]
+    _refuse_inexact(result, x.dtype)
+    exact = y.dtype.kind in "iu" and np.all(y >= 0)
+    return [np.power(x, y.astype(x.dtype)) if exact else np.trunc(result)]
+
+
+def _refuse_inexact(result: np.ndarray, dtype: np.dtype) -> None:
+    """Of numbers that the type has not, or f64 has not all, each runtime makes its own."""
+    largest = min(np.iinfo(dtype).max, 2**53)
+    if not np.all(np.abs(result) <= largest):
+        raise violation(f"a power beyond {largest}")
 
 
 def divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -91,6 +91,15 @@ def _dropout(node: Source) -> None:
     ratio."""
     for name in ("ratio", "is_test"):
         node.attributes.pop(name, None)
+    if len(node.told) > 1:
+        node.replaced = [node.emit(ops.IdentityOp(node.operand(0))), _mask(node)]
+
+
+def _mask(node: Source) -> SSAValue:
+    """Nothing is in it, though nothing is dropped, as onnxruntime has it; of the data's type at first."""
+    data = node.operand(0)
+    dtype = np.bool_ if node.since >= 10 else _numpy(data)
+    return node.emit(ops.ConstantOfShapeOp(node.emit(ops.ShapeOp(data)), value=np.zeros(1, dtype)))
 
 
 def _slice(node: Source) -> None:
