@@ -211,6 +211,7 @@ def compile_module(
         bind_constants(module, constants_of(constants))
     _write_names_down(module)
     settle_readings(module)
+    _write_bodies(module, options)
     source = module.clone()
     remarks = _run(module, _passes(options), options, observer, tuner, start=source)
     target = options.resolved()
@@ -227,6 +228,15 @@ def compile_module(
             metadata=_own(source) | {"gradc.pipeline": options.pipeline} | metadata(source),
         )
     return Compiled(parts, remarks, source, module, options)
+
+
+def _write_bodies(module: ModuleOp, options: Options) -> None:
+    """Of a model: what has no form on the target as the ops by which ONNX defines it."""
+    if entry.OPSET not in module.attributes:
+        return
+    from gradc.importers.onnx.bodies import write_bodies
+
+    write_bodies(module, options.resolved())
 
 
 def _own(source: ModuleOp) -> dict[str, str]:
@@ -263,6 +273,7 @@ def lower(
     if stop_after is not None:
         pipeline = _until(pipeline, stop_after)
     _write_names_down(module)
+    _write_bodies(module, options)
     remarks = _run(module, pipeline, options, observer, tuner, start=module.clone())
     return remarks if stop_after else (*remarks, *_settle_unused_inputs(module, options))
 

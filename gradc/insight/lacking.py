@@ -12,6 +12,7 @@ from dialects.onnx.node import NodeOp
 from dialects.onnx.ops import ConstantOp
 from dialects.support.diagnostics import name_of, position_of
 from dialects.support.spelling import option
+from gradc.importers.onnx.bodies import is_written
 from gradc.terminal.tables import BAD, PLAIN, POOR, Look, table
 from passes.kernels import TARGETS
 from passes.kernels.target import Target
@@ -47,7 +48,7 @@ def _of(op: OnnxOp | NodeOp, target: Target) -> Iterator[Lack]:
     if target.leaves_to_runtime(op):
         return
     title = op.onnx_name()
-    if target.lacks_form(op) is None:
+    if target.lacks_form(op) is None or is_written(op, target):
         yield Lack(title, name, position, reason, "other ops, or f32, are written in its place", True)
         return
     yield Lack(title, name, position, reason, _instead(op, target), False)

@@ -85,6 +85,29 @@ def module_of(
     return module
 
 
+def body_of(
+    function: FunctionProto,
+    version: int,
+    block: Block,
+    operands: Sequence[SSAValue | None],
+    bindings: Mapping[str, AttributeProto],
+    told: Sequence[Attribute | None],
+    place: LocationAttr,
+) -> list[SSAValue | None]:
+    """The results of a function of the standard domain, whose ops are written into a block; each is of the
+    `place`. Of its own results the types are `told`."""
+    scope = Scope(block, {"": version, **_versions(function.opset_import)}, TensorData(), bindings=bindings)
+    scope.values |= zip(function.input, operands, strict=False)
+    scope.values |= dict.fromkeys(function.input[len(operands) :])
+    scope.types |= {name: type_ for name, type_ in zip(function.output, told, strict=False) if type_}
+    reader = _Reader({}, None)
+    reader.fill(scope, function)
+    reader.errors.check()
+    for op in block.ops:
+        op.location = place
+    return [scope.value(name) if name in scope.values else None for name in function.output]
+
+
 def _inferred(model: ModelProto) -> Sequence[onnx.ValueInfoProto]:
     """What onnx knows of the results of ops of machine learning, which the dialect has not."""
     if not any(node.domain == ML for node in model.graph.node):

@@ -44,6 +44,8 @@ class Scope:
     values: dict[str, SSAValue | None] = field(default_factory=dict)
     weights: dict[str, TensorProto | SparseTensorProto] = field(default_factory=dict)
     infos: dict[str, ValueInfoProto] = field(default_factory=dict)
+    types: dict[str, Attribute] = field(default_factory=dict)
+    """What is known of values that no proto tells of."""
     may_not_run: bool = False
     """Whether the graph is, or is in, a branch of an If: what is wrong in it may never be met."""
     depth: int = 1
@@ -101,7 +103,7 @@ class Scope:
     def declared(self, name: str) -> Attribute | None:
         """The type that the model says of a value."""
         info = self.infos.get(name)
-        return None if info is None else type_of(info.type)
+        return self.types.get(name) if info is None else type_of(info.type)
 
     def _known(self) -> list[str]:
         found, scope = [], self

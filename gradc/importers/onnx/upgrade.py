@@ -174,6 +174,15 @@ def _cast_1(node: Source) -> None:
     node.attributes["to"] = int_attribute(names[word.upper()])
 
 
+def _cast_like(node: Source) -> None:
+    """To a type that is known, which more runtimes can do."""
+    dtype = of_mlir(shapes.element_type_of(node.operand(1)))
+    if dtype is None or dtype.number is None:
+        return
+    node.op_type, node.operands = "Cast", [node.operand(0)]
+    node.attributes["to"] = int_attribute(dtype.number)
+
+
 def _integral(name: str) -> Upgrade:
     """A number that was a float."""
 
@@ -355,6 +364,7 @@ UPGRADES: dict[str, tuple[tuple[int, Upgrade], ...]] = {
     **dict.fromkeys(("Softmax", "LogSoftmax", "Hardmax"), ((13, _softmax),)),
     "BatchNormalization": ((14, _batch_norm),),
     "Cast": ((6, _cast_1),),
+    "CastLike": ((ANY, _cast_like),),
     "Clip": ((11, _scalar_like(1, "min")), (11, _scalar_like(2, "max")), (ANY, _scalar(1, 2))),
     "Concat": ((4, _default("axis", 1)),),
     "DFT": ((20, _dft),),

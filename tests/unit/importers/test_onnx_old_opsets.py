@@ -32,7 +32,10 @@ RUN: dict[str, tuple[int, str]] = {
     ),
     "Expand to one size": (17, f"{EDGE} <int64 n = {{4}}> {{ y = Expand (x, n) }}"),
     "Dropout": (7, f"{EDGE} {{ y = Dropout <ratio = 0.3> (x) }}"),
-    "Dropout with a mask": (10, "g (float[1,2,3,4] x) => (float[A,B,C,D] y, bool[A,B,C,D] m) { y, m = Dropout (x) }"),
+    "Dropout with a mask": (
+        10,
+        "g (float[1,2,3,4] x) => (float[A,B,C,D] y, bool[A,B,C,D] m) { y, m = Dropout (x) }",
+    ),
     "Dropout with a mask of floats": (
         7,
         "g (float[1,2,3,4] x) => (float[A,B,C,D] y, float[A,B,C,D] m) { y, m = Dropout <ratio = 0.3> (x) }",

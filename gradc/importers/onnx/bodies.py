@@ -1,0 +1,160 @@
+"""The ops by which ONNX defines an op, in its place: where a target has it in no form."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import onnx
+from onnx import FunctionProto, NodeProto, TypeProto
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.rewriter import Rewriter
+
+from dialects.onnx.base import OnnxOp, opset_range
+from dialects.onnx.control import YieldOp
+from dialects.onnx.ops import ConstantOp
+from dialects.onnx.types import UnknownType
+from dialects.support.diagnostics import GradcError, violation
+from gradc.importers.onnx.read import body_of
+from gradc.model.attribute_protos import fill_attribute, type_proto
+from passes.kernels.target import Target
+
+DEEPEST = 8
+"""Bodies within bodies: that of Gelu holds a CastLike, which has one itself."""
+
+
+def write_bodies(module: ModuleOp, target: Target) -> None:
+    """Write the bodies of ops that the target can run in no form, where it can run all that is in them."""
+    for op in list(module.walk()):
+        if isinstance(op, OnnxOp) and _has_body(op.onnx_name()) and _is_lacking(op, target):
+            _replace(op, target, 1)
+
+
+def _is_lacking(op: Operation, target: Target) -> bool:
+    if not isinstance(op, OnnxOp) or isinstance(op, ConstantOp) or target.lacks_form(op) is None:
+        return False
+    return not (_is_of(op, target.opset) and target.leaves_to_runtime(op))
+
+
+def _is_of(op: OnnxOp, opset: int) -> bool:
+    first, end = opset_range(op)
+    return first <= opset and (end is None or opset < end)
+
+
+@cache
+def _has_body(op_type: str) -> bool:
+    return onnx.defs.has(op_type) and bool(_body_versions(onnx.defs.get_schema(op_type)))
+
+
+def _body_versions(schema: Any) -> list[int]:
+    return [*schema.function_opset_versions, *schema.context_dependent_function_opset_versions]
+
+
+def is_written(op: OnnxOp, target: Target) -> bool:
+    """Whether other ops stand in place of this one."""
+    if not _is_lacking(op, target):
+        return False
+    body = _legal_body(op, target, 1)
+    if body is not None:
+        body.erase(safe_erase=False)
+    return body is not None
+
+
+def _replace(op: OnnxOp, target: Target, depth: int) -> bool:
+    """Whether an op was replaced by its body; it stays where the target lacks something of that, too."""
+    around, block = op.parent_block(), _legal_body(op, target, depth)
+    if around is None or block is None:
+        return False
+    returned = block.last_op
+    assert returned is not None
+    for result, value in zip(_read(op), returned.operands, strict=True):
+        value.name_hint = result.name_hint
+        result.replace_all_uses_with(value)
+    Rewriter.erase_op(returned)
+    for inner in list(block.ops):
+        inner.detach()
+        around.insert_op_before(inner, op)
+    Rewriter.erase_op(op)
+    return True
+
+
+def _read(op: OnnxOp) -> list[SSAValue]:
+    return [result for result in op.results if result.first_use is not None]
+
+
+def _legal_body(op: OnnxOp, target: Target, depth: int) -> Block | None:
+    """The ops of the body, which the target has; it returns the values of the results that are read."""
+    if op.regions or depth > DEEPEST or not _has_body(op.onnx_name()):
+        return None
+    block = Block()
+    try:
+        block.add_op(YieldOp(*_written(op, target.opset, block)))
+    except GradcError:
+        return None
+    if all(_is_legal(inner, target, depth) for inner in list(block.walk())):
+        return block
+    block.erase(safe_erase=False)
+    return None
+
+
+def _is_legal(op: Operation, target: Target, depth: int) -> bool:
+    """Whether the target has an op, or now has what stands in its place."""
+    if not _is_lacking(op, target):
+        return True
+    return isinstance(op, OnnxOp) and _replace(op, target, depth + 1)
+
+
+def _written(op: OnnxOp, opset: int, block: Block) -> list[SSAValue]:
+    """The values that the body gives for the results of an op that are read; it is written into a block."""
+    schema = onnx.defs.get_schema(op.onnx_name(), max_inclusive_version=max(opset, opset_range(op)[0]))
+    operands = op.onnx_inputs()
+    node = _node(op, schema)
+    function, version = _body(schema, node, [_type(value) for value in operands], opset)
+    given = {attribute.name: attribute for attribute in node.attribute}
+    defaults = {n: a.default_value for n, a in schema.attributes.items() if a.default_value.name}
+    told = [_known(result.type) for result in op.results]
+    results = body_of(function, version, block, operands, defaults | given, told, op.location)
+    values: dict[SSAValue, SSAValue | None] = dict(zip(op.results, results, strict=False))
+    found = [values.get(result) for result in _read(op)]
+    if None in found:
+        raise violation(f"results of {op.onnx_name()}", expected="all that are read")
+    return [value for value in found if value is not None]
+
+
+def _body(schema: Any, node: NodeProto, types: Sequence[TypeProto], opset: int) -> tuple[FunctionProto, int]:
+    """The newest body that the opset admits, else the oldest, and its own opset."""
+    versions = _body_versions(schema)
+    version = max((v for v in versions if v <= opset), default=min(versions))
+    if version in schema.context_dependent_function_opset_versions:
+        content = schema.get_context_dependent_function_with_opset_version(
+            version, node.SerializeToString(), [type_.SerializeToString() for type_ in types]
+        )
+    else:
+        content = schema.get_function_with_opset_version(version)
+    function = FunctionProto()
+    function.ParseFromString(content)
+    return function, version
+
+
+def _node(op: OnnxOp, schema: Any) -> NodeProto:
+    inputs = ["" if value is None else f"in{i}" for i, value in enumerate(op.onnx_inputs())]
+    unread = op.unread_results()
+    outputs = ["" if result in unread else f"out{i}" for i, result in enumerate(op.results)]
+    while outputs and not outputs[-1]:
+        outputs.pop()
+    node = NodeProto(op_type=op.onnx_name(), input=inputs, output=outputs)
+    for name, value in sorted(op.onnx_properties().items()):
+        kind = str(schema.attributes[name].type).rpartition(".")[2]
+        fill_attribute(node.attribute.add(name=name), kind, value)
+    return node
+
+
+def _type(value: SSAValue | None) -> TypeProto:
+    known = None if value is None else _known(value.type)
+    return TypeProto() if known is None else type_proto(known)
+
+
+def _known(type_: Attribute) -> Attribute | None:
+    return None if isinstance(type_, UnknownType) else type_
