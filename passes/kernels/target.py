@@ -26,6 +26,7 @@ from passes.kernels import (
     word_types,
 )
 from passes.kernels.expansions import EXPANSIONS
+from passes.kernels.older_forms import OLDER_FORMS
 
 DEFAULT_OPSET = 18
 """The newest at which onnxruntime's CUDA provider has kernels for everything that gradc emits."""
@@ -120,11 +121,15 @@ class Target:
             since is not None and revision(type(op), self.opset) >= since and name not in shunned(self.name)
         )
 
+    def has_form(self, op: OnnxOp) -> bool:
+        """Whether the opset has the op with its attributes, inputs and types."""
+        first, last = opset_range(op)
+        return first <= self.opset and (last is None or self.opset < last)
+
     def lacks_form(self, op: OnnxOp) -> str | None:
         """Why this target can run an op in no form that a pass gives it, None if it can: as it is, with half
         types widened, or as what `expand-ops` writes in its place."""
-        first, last = opset_range(op)
-        if self.opset < first or (last is not None and self.opset >= last):
+        if not self.has_form(op) and type(op) not in OLDER_FORMS:
             return f"{op.onnx_name()} in this form is not of opset {self.opset}"
         reason = None if isinstance(op, OnnxConstant) else self.lacks_kernel(op)
         return None if reason is None or self.expands(op) or self._runs_wide(op) else reason

@@ -35,12 +35,7 @@ def write_bodies(module: ModuleOp, target: Target) -> None:
 def _is_lacking(op: Operation, target: Target) -> bool:
     if not isinstance(op, OnnxOp) or isinstance(op, ConstantOp) or target.lacks_form(op) is None:
         return False
-    return not (_is_of(op, target.opset) and target.leaves_to_runtime(op))
-
-
-def _is_of(op: OnnxOp, opset: int) -> bool:
-    first, end = opset_range(op)
-    return first <= opset and (end is None or opset < end)
+    return not (target.has_form(op) and target.leaves_to_runtime(op))
 
 
 @cache

@@ -1,0 +1,70 @@
+"""Forms of ops that an older opset does not have, as others that it has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from xdsl.ir import SSAValue
+
+from dialects.onnx import ops as onnx
+from dialects.onnx.base import OnnxOp
+from dialects.onnx.call import axes_of
+from dialects.onnx.dims import ints
+from dialects.support.shapes import has_rank, shape_of
+from passes.emit.rewriting import Emitter
+from passes.emit.shape_math import ShapeMath
+
+OlderForm = Callable[[Emitter, OnnxOp], Sequence[SSAValue] | None]
+"""The results of an op in an older form; None for one that has none."""
+
+
+def _shape(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
+    """Before opset 15 a Shape gave all sizes."""
+    assert isinstance(op, onnx.ShapeOp)
+    call = op.call()
+    start, end = call.attribute("start", 0), call.attribute("end", 2**31 - 1)
+    sizes = emit(onnx.ShapeOp(op.data))
+    return [emit(onnx.SliceOp(sizes, emit.ints([start]), emit.ints([end]), emit.ints([0])))]
+
+
+def _split(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+    """Before opset 18 the number of parts was no attribute: all but the last are as large as can be."""
+    assert isinstance(op, onnx.SplitOp)
+    count = len(op.outputs)
+    if op.split is not None:
+        return None
+    math, axis = ShapeMath(emit), op.call().attribute("axis", 0)
+    whole = math.sizes(op.input, [axis]) if has_rank(op.input) else _size(math, op.input, axis)
+    part = math.floordiv(math.add(whole, emit.ints([count - 1])), emit.ints([count]))
+    last = math.sub(whole, math.mul(part, emit.ints([count - 1])))
+    split = math.concat([*[part] * (count - 1), last])
+    return emit.all(onnx.SplitOp(op.input, split, axis=axis, results=count))
+
+
+def _size(math: ShapeMath, value: SSAValue, axis: int) -> SSAValue:
+    return math.take(math.emit(onnx.ShapeOp(value)), [axis])
+
+
+def _pad(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+    """Before opset 18 a Pad was of all axes."""
+    assert isinstance(op, onnx.PadOp)
+    call = op.call()
+    given = call.optional(3)
+    listed = None if given is None else ints(given.dims)
+    if listed is None or not has_rank(op.data):
+        return None
+    rank, count = len(shape_of(op.data)), len(listed)
+    axes = axes_of(listed, rank)
+    places = [axes.index(axis) if axis in axes else 2 * count for axis in range(rank)]
+    ends = [place + count if place < count else place for place in places]
+    math = ShapeMath(emit)
+    pads = math.take(math.concat([math.as_int64(op.pads), emit.ints([0])]), [*places, *ends])
+    mode = call.attribute("mode", "constant")
+    return [emit(onnx.PadOp(op.data, pads, op.constant_value, mode=mode))]
+
+
+OLDER_FORMS: Mapping[type[OnnxOp], OlderForm] = {
+    onnx.PadOp: _pad,
+    onnx.ShapeOp: _shape,
+    onnx.SplitOp: _split,
+}
