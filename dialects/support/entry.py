@@ -6,7 +6,7 @@ and result attributes under `gradc.name`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import (
     FunctionType,
     ModuleOp,
     StringAttr,
+    UnitAttr,
 )
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, SSAValue
@@ -30,6 +31,10 @@ TYPE = "gradc.type"
 
 DEFAULT = "gradc.default"
 """The value that an input has where none is given: a dense attribute."""
+
+
+SHARED = "gradc.shared"
+"""Says of an output that it has the name of an input, or of an output before, which is the same value."""
 
 
 OPSET = "onnx.opset"
@@ -65,13 +70,20 @@ def input_names(function: FuncOp) -> tuple[str, ...]:
 
 
 def output_names(function: FuncOp) -> tuple[str, ...]:
-    """The public name of each result: given, else the returned value's own, else `result<i>`."""
+    """The public name of each result: given, else the returned value's own, else `result<i>`.
+
+    One that a model shares with an input, or with a result before, stays shared while the value is the same.
+    """
     values = return_op(function).arguments
-    given = _given(function.res_attrs, len(values))
-    taken = input_names(function)
-    return _unique(
-        (_name(g, v, f"result{i}") for i, (g, v) in enumerate(zip(given, values, strict=True))), taken
-    )
+    given, shared = _given(function.res_attrs, len(values)), _shared(function.res_attrs, len(values))
+    taken: dict[str, SSAValue] = dict(zip(input_names(function), function.args, strict=True))
+    names: list[str] = []
+    for index, (own, shares, value) in enumerate(zip(given, shared, values, strict=True)):
+        name = _name(own, value, f"result{index}")
+        name = name if shares and taken.get(name) is value else _free(name, taken)
+        taken[name] = value
+        names.append(name)
+    return tuple(names)
 
 
 def set_names(function: FuncOp, inputs: Sequence[str], outputs: Sequence[str]) -> None:
@@ -109,8 +121,14 @@ def set_defaults(function: FuncOp, values: Mapping[str, DenseIntOrFPElementsAttr
 def set_edge(
     function: FuncOp, inputs: Sequence[tuple[str, Attribute]], outputs: Sequence[tuple[str, Attribute]]
 ) -> None:
-    """The names and declared types of the arguments and results."""
-    function.arg_attrs, function.res_attrs = _named_types(inputs), _named_types(outputs)
+    """The names and declared types of the arguments and results, as a model has them: several may have one
+    name."""
+    function.arg_attrs = _named_types(inputs)
+    taken, entries = {name for name, _ in inputs}, []
+    for (name, _), said in zip(outputs, _named_types(outputs), strict=True):
+        entries.append(DictionaryAttr({**said.data, SHARED: UnitAttr()}) if name in taken else said)
+        taken.add(name)
+    function.res_attrs = ArrayAttr(entries)
 
 
 def keep_arguments(function: FuncOp, kept: Sequence[bool]) -> None:
@@ -169,17 +187,24 @@ def _given(attrs: ArrayAttr[DictionaryAttr] | None, count: int) -> list[str | No
     return [name.data if isinstance(name, StringAttr) else None for name in found]
 
 
+def _shared(attrs: ArrayAttr[DictionaryAttr] | None, count: int) -> list[bool]:
+    return [False] * count if attrs is None else [SHARED in entry.data for entry in attrs]
+
+
 def _name(given: str | None, value: SSAValue, default: str) -> str:
     return given or name_of_value(value) or default
 
 
-def _unique(names, taken: Sequence[str] = ()) -> tuple[str, ...]:
+def _unique(names: Iterable[str]) -> tuple[str, ...]:
     """The names, with a numeric suffix where one is taken already."""
-    seen, result = set(taken), []
+    seen: dict[str, None] = {}
     for name in names:
-        candidate, count = name, 1
-        while candidate in seen:
-            candidate, count = f"{name}_{count}", count + 1
-        seen.add(candidate)
-        result.append(candidate)
-    return tuple(result)
+        seen[_free(name, seen)] = None
+    return tuple(seen)
+
+
+def _free(name: str, taken: Container[str]) -> str:
+    candidate, count = name, 1
+    while candidate in taken:
+        candidate, count = f"{name}_{count}", count + 1
+    return candidate

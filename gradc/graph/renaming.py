@@ -22,7 +22,7 @@ def renamed(module: ModuleOp, names: Mapping[str, str]) -> ModuleOp:
     called = [[names.get(name, name) for name in given] for given in (inputs, outputs)]
     for given, old in zip(called, (inputs, outputs), strict=True):
         for index, name in enumerate(given):
-            if name in given[:index]:
+            if name in given[:index] and old.index(old[index]) == index:
                 raise _refused(f"{old[index]}={name}", f"a name that no other has; {name} is taken")
     if taken := set(called[0]) & set(called[1]) - (set(inputs) & set(outputs)):
         raise _refused(min(taken), "an input and an output of different names")

@@ -145,7 +145,7 @@ class Session:
         self._session = load(runtime, model, _options(runtime, threads), provider, self._weights, within)
         check_started(self._session, provider)
         self.inputs = tuple(map(info_of, self._session.get_inputs()))
-        self.outputs = tuple(map(info_of, self._session.get_outputs()))
+        self.outputs = tuple({o.name: info_of(o) for o in self._session.get_outputs()}.values())
         self.optional = tuple(map(info_of, self._session.get_overridable_initializers()))
         self._sizes = sizes or _carried_sizes(self._session)
 

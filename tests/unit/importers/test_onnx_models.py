@@ -83,6 +83,8 @@ MODELS = {
         y = Neg(x)
         z = Identity(x)
     }""",
+    "a result that is the input itself": "g (float[4,3] x) => (float[4,3] y, float[4,3] x) { y = Neg(x) }",
+    "a result twice": "g (float[4,3] x) => (float[4,3] y, float[4,3] y) { y = Neg(x) }",
     "nodes in any order": "g (float[4,3] x) => (float[4,3] y) { y = Neg(t)  t = Exp(x) }",
     "an unused weight": "g (float[4,3] x) => (float[4,3] y) <float w = {1}, int8 v = {1}> { y = Mul(x, w) }",
     "numbers as constants": """g (float[4,3] x) => (float[4,3] y) {
@@ -127,6 +129,17 @@ def test_a_result_that_is_left_out():
     }""")
     model.graph.node[-1].output[0] = ""
     assert list(compiled(model).graph.node[-1].output) == ["", "y"]
+
+
+def test_results_that_share_a_name_are_run_by_it():
+    model = model_of("g (float[N,3] x) => (float[N,3] x, float[N,3] y, float[N,3] y) { y = Neg(x) }")
+    found = gradc.compile(model, rename={"y": "z"})
+    assert [name for name, *_ in edge(found.model)] == ["x", "x", "z", "z"]
+    assert [node.op_type for node in found.model.graph.node] == ["Neg"]
+    session = found.session()
+    for results in (session.run({"x": X}), session.bound({"x": X}).results()):
+        assert list(results) == ["x", "z"]
+        np.testing.assert_array_equal(results["x"], -results["z"])
 
 
 def test_an_unknown_rank_stays_unknown():
