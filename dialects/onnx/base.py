@@ -38,7 +38,7 @@ from dialects.onnx.construction import (
 from dialects.onnx.control import check_control, check_regions
 from dialects.onnx.opsets import Version
 from dialects.onnx.result_types import call_of, in_order, ranks_of, result_types, types_in_schema
-from dialects.onnx.signature import OPTIONAL, Signature
+from dialects.onnx.signature import GRAPH, OPTIONAL, Signature
 from dialects.onnx.values import constant_of, dims_of
 from dialects.support import shapes
 from dialects.support.dense import from_numpy, to_numpy
@@ -58,6 +58,7 @@ __all__ = [
     "OnnxOp",
     "Value",
     "constant_of",
+    "is_default",
     "older_attributes",
     "opset_range",
     "required_opset",
@@ -337,7 +338,7 @@ def required_opset(op: OnnxOp) -> int:
 @once_per_state
 def opset_range(op: OnnxOp) -> tuple[int, int | None]:
     """The opsets [first, last) in which this instance is legal; last is None where it still is."""
-    types, given = types_in_schema(op), op.onnx_attributes()
+    types, given = types_in_schema(op), _decisive(op)
     instance = opsets.Instance(op.onnx_name(), len(op.onnx_inputs()), given, types)
     found = opsets.opset_range(instance, op.VERSIONS)
     if found is not None and older_attributes(op):
@@ -348,6 +349,22 @@ def opset_range(op: OnnxOp) -> tuple[int, int | None]:
         what = ", ".join(f"{variable} = {dtype}" for variable, dtype in types)
         raise error_at(op, "no opset has this op", given=what, kind=UnsupportedError)
     return found
+
+
+def _decisive(op: OnnxOp) -> dict[str, Python]:
+    """The attributes that are given and are not what they are by default."""
+    return python_values({n: v for n, v in op.properties.items() if not is_default(op, n, v)})
+
+
+def is_default(op: OnnxOp, name: str, value: Attribute) -> bool:
+    """Whether an attribute could as well not be given."""
+    return _defaults(type(op)).get(name) == value
+
+
+@cache
+def _defaults(cls: type[OnnxOp]) -> Mapping[str, Attribute]:
+    told = (a for a in cls.SIGNATURE.attributes if a.default is not None and a.kind != GRAPH)
+    return {a.name: to_attribute(a.default, a.kind) for a in told}
 
 
 def older_attributes(op: OnnxOp) -> dict[str, Attribute]:

@@ -43,6 +43,12 @@ OPSET = "onnx.opset"
 METADATA = "onnx.metadata"
 """The module's attribute with what that model says of itself: a dictionary of texts."""
 
+ABOUT = "onnx.about"
+"""The module's attribute with the fields in which that model and its graph say something, also texts."""
+
+DOC = "gradc.doc"
+"""What a model says of an input or output in words."""
+
 
 def entry_function(module: ModuleOp) -> FuncOp:
     """The module's one function with a body; raises GradcError if there is not exactly one."""

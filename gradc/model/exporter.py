@@ -20,16 +20,22 @@ from importlib.metadata import PackageNotFoundError, version
 
 import onnx
 from onnx import AttributeProto, GraphProto, ModelProto, TensorProto, ValueInfoProto
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp, TensorType, UnrankedTensorType
+from xdsl.dialects.builtin import (
+    DenseIntOrFPElementsAttr,
+    ModuleOp,
+    StringAttr,
+    TensorType,
+    UnrankedTensorType,
+)
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, SSAValue, Use
 
 from dialects.onnx.attributes import to_attribute
-from dialects.onnx.base import OnnxOp, older_attributes, opset_range
+from dialects.onnx.base import OnnxOp, is_default, older_attributes, opset_range
 from dialects.onnx.control import YieldOp
 from dialects.onnx.node import NodeOp, kind_of_attribute
 from dialects.onnx.ops import ConstantOp
-from dialects.onnx.opsets import ATTRIBUTES_BEFORE
+from dialects.onnx.opsets import ATTRIBUTES_BEFORE, WORDS
 from dialects.onnx.types import OptionalType, SequenceType, UnknownType
 from dialects.support import entry, shapes
 from dialects.support.diagnostics import UnsupportedError, error_at, name_of, position_of, printable
@@ -271,8 +277,15 @@ class _GraphBuilder:
         if older:
             given.pop("noop_with_empty_axes", None)
         for name, value in sorted(given.items()):
+            if is_default(op, name, value) and not self._has(op, kinds, name, value):
+                continue
             assert name in kinds, f"{op.name} has no attribute {name} at {self.opset}"
             yield name, kinds[name], value
+
+    def _has(self, op: OnnxOp, kinds: Mapping[str, str], name: str, value: Attribute) -> bool:
+        """Whether the opset has an attribute, and the word that it is."""
+        word = value.data if isinstance(value, StringAttr) else ""
+        return name in kinds and WORDS.get((op.onnx_name(), name, word), 0) <= self.opset
 
     def _output_names(self, op: OnnxOp | NodeOp) -> list[str]:
         """One a result, "" for one that is left out, or optional and read by nobody; such ones at the end

@@ -18,7 +18,7 @@ from xdsl.utils.exceptions import ParseError
 
 import dialects
 from dialects.onnx import ops, schema
-from dialects.onnx.base import OnnxOp, opset_range, required_opset
+from dialects.onnx.base import OnnxOp, is_default, opset_range, required_opset
 from dialects.support.diagnostics import GradcError, UnsupportedError
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import element_type_of, tensor_type
@@ -147,12 +147,13 @@ INSTANCES: dict[str, OnnxOp] = {
 
 
 def legal(op: OnnxOp, opset: int) -> bool:
-    """What onnx itself says of the instance in an opset."""
+    """What onnx itself says of the instance in an opset, where what is so by default is not written."""
     try:
         found = onnx.defs.get_schema(op.onnx_name(), opset, "")
     except onnx.defs.SchemaError:
         return False
-    attributes: dict[str, Any] = dict(op.onnx_attributes())
+    given = op.onnx_attributes().items()
+    attributes: dict[str, Any] = {n: v for n, v in given if not is_default(op, n, op.properties[n])}
     attributes.update({"to": 1} if "to" in attributes else {})
     if "value" in attributes:
         attributes["value"] = onnx.numpy_helper.from_array(attributes["value"])
