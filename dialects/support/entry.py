@@ -137,6 +137,27 @@ def set_edge(
     function.res_attrs = ArrayAttr(entries)
 
 
+def set_docs(function: FuncOp, inputs: Sequence[str], outputs: Sequence[str]) -> None:
+    """Note what is said of the arguments and results, which have their names; '' is nothing."""
+    function.arg_attrs, function.res_attrs = (
+        ArrayAttr(DictionaryAttr({**e.data, DOC: StringAttr(doc)} if doc else e.data) for e, doc in pairs)
+        for pairs in (_pairs(function.arg_attrs, inputs), _pairs(function.res_attrs, outputs))
+    )
+
+
+def docs(attrs: ArrayAttr[DictionaryAttr] | None, count: int) -> list[str]:
+    """What is said of each argument, or of each result."""
+    found = [entry.data.get(DOC) for entry in attrs or ()]
+    texts = [doc.data if isinstance(doc, StringAttr) else "" for doc in found]
+    return texts if len(texts) == count else [""] * count
+
+
+def _pairs(
+    attrs: ArrayAttr[DictionaryAttr] | None, texts: Sequence[str]
+) -> Iterable[tuple[DictionaryAttr, str]]:
+    return zip(attrs or (), texts, strict=True)
+
+
 def keep_arguments(function: FuncOp, kept: Sequence[bool]) -> None:
     """Leave out what is said of the other arguments, which are gone."""
     if function.arg_attrs is not None and len(function.arg_attrs) == len(kept):

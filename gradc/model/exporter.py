@@ -22,6 +22,7 @@ import onnx
 from onnx import AttributeProto, GraphProto, ModelProto, TensorProto, ValueInfoProto
 from xdsl.dialects.builtin import (
     DenseIntOrFPElementsAttr,
+    DictionaryAttr,
     ModuleOp,
     StringAttr,
     TensorType,
@@ -77,6 +78,7 @@ def export_parts(module: ModuleOp, *, opset: int, metadata: Mapping[str, str]) -
     model.opset_import.extend(builder.domains.imports())
     for key, value in sorted(metadata.items()):
         model.metadata_props.add(key=key, value=value)
+    _say(model, module)
     parts, elements = ModelParts(model, builder.weights), not has_long_vector(module)
     with builder.domains.set_aside(model):
         try:
@@ -85,6 +87,17 @@ def export_parts(module: ModuleOp, *, opset: int, metadata: Mapping[str, str]) -
             builder.forget_declared_results()
             check(parts, elements=elements)
     return parts
+
+
+def _say(model: ModelProto, module: ModuleOp) -> None:
+    """What the model that the source was says in fields of its own."""
+    about = module.attributes.get(entry.ABOUT)
+    texts = about.data if isinstance(about, DictionaryAttr) else {}
+    for name, text in texts.items():
+        assert isinstance(text, StringAttr)
+        owner = model.graph if name.startswith("graph.") else model
+        field = name.removeprefix("graph.")
+        setattr(owner, field, int(text.data) if field == "model_version" else text.data)
 
 
 def identity_model(opset: int) -> bytes:
@@ -168,16 +181,20 @@ class _GraphBuilder:
         )
         for infos, attrs, values in sides:
             declared = entry.declared_types(attrs, values)
-            for info, type_, value in zip(infos, declared, values, strict=True):
+            docs = entry.docs(attrs, len(values))
+            for info, type_, value, doc in zip(infos, declared, values, docs, strict=True):
                 if type_ is not None:
                     info.CopyFrom(_value_info_of(info.name, _edge_type(value.type, type_)))
+                if doc:
+                    info.doc_string = doc
 
     def forget_declared_results(self) -> None:
         """Give the model's outputs the types that are known. What sources declare of them may contradict
         what a runtime infers, or each other: a runtime goes on with a warning, checks do not."""
         returned = entry.return_op(self.function).arguments
         for info, value in zip(self.main.output, returned, strict=True):
-            info.CopyFrom(_value_info(info.name, value))
+            info.ClearField("type")
+            info.MergeFrom(_value_info(info.name, value))
 
     def _fill(self, graph: GraphProto, block: Block, inputs: Sequence[str], outputs: Sequence[str]) -> None:
         self.graph = graph

@@ -77,12 +77,27 @@ def module_of(
     types = [value.type for value in block.args], [value.type for value in returned]
     function = FuncOp(graph.name or "main", types, Region(block))
     entry.set_edge(function, inputs=_edge("input", inputs), outputs=_edge("output", graph.output))
+    docs = ([_doc(value) for value in side] for side in (inputs, graph.output))
+    entry.set_docs(function, *docs)
     module = ModuleOp([function])
     module.attributes[entry.OPSET] = int_attribute(versions.get("", 1))
     if model.metadata_props:
         given = {prop.key: StringAttr(prop.value) for prop in model.metadata_props}
         module.attributes[entry.METADATA] = DictionaryAttr(given)
+    if about := _about(model):
+        module.attributes[entry.ABOUT] = DictionaryAttr(about)
     return module
+
+
+def _about(model: ModelProto) -> dict[str, Attribute]:
+    """What the model and its graph say of themselves in fields of their own."""
+    texts = {
+        "doc_string": model.doc_string,
+        "domain": model.domain,
+        "graph.doc_string": model.graph.doc_string,
+        "model_version": str(model.model_version or ""),
+    }
+    return {name: StringAttr(text) for name, text in texts.items() if text and isinstance(text, str)}
 
 
 def body_of(
@@ -124,6 +139,10 @@ def _edge(role: str, values: Sequence[onnx.ValueInfoProto]) -> list[tuple[str, A
         with at(f'{role} "{value.name}"'):
             found.append((value.name, type_of(value.type, exact=True)))
     return found
+
+
+def _doc(value: onnx.ValueInfoProto) -> str:
+    return value.doc_string if isinstance(value.doc_string, str) else ""
 
 
 def _known(type_: Attribute) -> Attribute:

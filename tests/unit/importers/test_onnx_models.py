@@ -234,6 +234,16 @@ def test_what_a_model_says_of_itself_stays():
     assert "gradc.graph" not in found
 
 
+def test_what_a_model_says_in_fields_of_its_own_stays():
+    model = model_of("g (float[N,3] x) => (float[N,3] y) { y = Exp(x) }")
+    model.doc_string, model.domain, model.model_version = 'of "me"\n', "com.example", 7
+    model.graph.doc_string, model.graph.input[0].doc_string = "é", "an image"
+    for found in (compiled(model), gradc.grad(model, reduce="sum").model):
+        assert (found.doc_string, found.domain, found.model_version) == ('of "me"\n', "com.example", 7)
+        assert (found.graph.doc_string, found.graph.input[0].doc_string) == ("é", "an image")
+        assert not found.graph.output[0].doc_string
+
+
 def test_the_opset_is_the_models_where_a_node_of_unknown_types_has_its_form():
     """What foo.Bar gives nobody knows; at the default opset ReduceProd has no attribute axes any more."""
     text = """<ir_version: 8, opset_import: ["": 15, "foo": 1]> g (float[n,4] x) => (float[n] y)
