@@ -28,9 +28,9 @@ from dialects.support.attributes import int_attribute
 from dialects.support.diagnostics import GradcError, location, violation
 from dialects.support.findings import Errors
 from dialects.support.spelling import option
-from gradc.importers.onnx import control
+from gradc.importers.onnx import control, machine_learning, microsoft
 from gradc.importers.onnx.attributes import attributes_of, graphs_of, values_of
-from gradc.importers.onnx.machine_learning import ML, completed
+from gradc.importers.onnx.machine_learning import ML
 from gradc.importers.onnx.places import at
 from gradc.importers.onnx.scope import Scope, Versions
 from gradc.importers.onnx.source import Source
@@ -287,9 +287,11 @@ class _Reader:
         if not domain and node.op_type == "Constant":
             return _placed(scope, constant(protos, scope.data), place).results
         attributes = values_of(protos, scope.data)
+        types = [None if value is None else value.type for value in operands]
         if domain == ML:
-            types = [None if value is None else value.type for value in operands]
-            declared = completed(node.op_type, attributes, declared, types)
+            declared = machine_learning.completed(node.op_type, attributes, declared, types)
+        if domain == microsoft.MICROSOFT:
+            declared = microsoft.completed(node.op_type, declared, types)
         form = Form(domain, version, attributes, graphs_of(protos), declared, place)
         unknown = any(value is not None and isinstance(value.type, UnknownType) for value in operands)
         if domain or unknown or not is_of_dialect(node.op_type, version):

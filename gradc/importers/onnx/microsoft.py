@@ -1,0 +1,73 @@
+"""What results of com.microsoft's ops are, where the model does not say: ops that read them are brought to
+newer opsets by the types of what they read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from xdsl.dialects.builtin import TensorType, UnrankedTensorType
+from xdsl.ir import Attribute
+
+from dialects.support.dtypes import UI8
+from dialects.support.shapes import shape_of, tensor_type
+
+MICROSOFT = "com.microsoft"
+
+SHAPE, RANK, NOTHING = "shape", "rank", "nothing"
+"""What the first result shares with the first operand."""
+
+_POINTWISE = (
+    "BiasAdd", "BiasDropout", "BiasGelu", "BiasSoftmax", "FastGelu", "Gelu", "GroupNorm", "QLinearLeakyRelu",
+    "QLinearSigmoid", "QLinearSoftmax", "QuickGelu", "RotaryEmbedding", "SkipGroupNorm",
+    "SkipLayerNormalization", "SkipSimplifiedLayerNormalization",
+)  # fmt: skip
+
+_OF_ONE_RANK = (
+    "Attention", "FusedConv", "FusedGemm", "GroupQueryAttention", "MatMulBnb4", "MatMulNBits", "NhwcConv",
+    "NhwcFusedConv", "NhwcMaxPool", "QLinearAveragePool", "QLinearGlobalAveragePool",
+)  # fmt: skip
+
+_OF_ONE_DTYPE = (
+    "DynamicQuantizeMatMul", "FusedMatMul", "FusedMatMulActivation", "MultiHeadAttention", "QLinearAdd",
+    "QLinearMul", "QLinearReduceMean", "TransposeMatMul",
+)  # fmt: skip
+
+RESULTS: Mapping[str, tuple[int, str]] = {
+    **dict.fromkeys(_POINTWISE, (0, SHAPE)),
+    **dict.fromkeys(_OF_ONE_RANK, (0, RANK)),
+    **dict.fromkeys(_OF_ONE_DTYPE, (0, NOTHING)),
+    "DequantizeLinear": (1, SHAPE),
+    "MatMulIntegerToFloat": (2, NOTHING),
+    "QAttention": (2, RANK),
+    "QLinearConcat": (1, NOTHING),
+    "QLinearConv": (7, RANK),
+    "QuantizeLinear": (2, SHAPE),
+}
+"""Op -> the operand whose dtype the first result has, and what it shares with the first operand."""
+
+
+def completed(
+    op_type: str, told: Sequence[Attribute | None], operands: Sequence[Attribute | None]
+) -> list[Attribute | None]:
+    """The types that are told, and that which the op says of its first result if nothing is told of it."""
+    if not told or told[0] is not None or op_type not in RESULTS:
+        return list(told)
+    return [_type(op_type, operands), *told[1:]]
+
+
+def _type(op_type: str, operands: Sequence[Attribute | None]) -> Attribute | None:
+    index, shared = RESULTS[op_type]
+    decider = operands[index] if index < len(operands) else None
+    is_left_out = decider is None and op_type == "QuantizeLinear"
+    dtype = UI8 if is_left_out else _dtype(decider)
+    if dtype is None:
+        return None
+    first = operands[0]
+    if shared == NOTHING or not isinstance(first, TensorType):
+        return UnrankedTensorType(dtype)
+    dims = shape_of(first)
+    return tensor_type(dtype, dims if shared == SHAPE else [None] * len(dims))
+
+
+def _dtype(type_: Attribute | None) -> Attribute | None:
+    return type_.element_type if isinstance(type_, TensorType | UnrankedTensorType) else None
