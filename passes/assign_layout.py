@@ -33,9 +33,12 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation, SSAValue
 
 from dialects.grad.layout import LaidOutOp
+from dialects.onnx import ops as onnx
 from dialects.support.constants import constant_value
 from dialects.support.diagnostics import UnsupportedError
 from dialects.support.documented_op import CHOICE
+from dialects.support.dtypes import HALVES, name_of
+from dialects.support.shapes import element_type_of
 from passes.cost.graph import tensor as tensor_of
 from passes.cost.work import Work
 from passes.emit.rewriting import functions, simplify
@@ -58,8 +61,9 @@ next, of which no price of a single op knows: graphs of 1x1 and 3x3 convolutions
 faster for it, and mixed layouts still chosen where they pay (by 16 to 27 % there)."""
 
 IMPOSSIBLE = 1e3
-"""Seconds for an op that no strategy writes in an order: select-strategy says why, if it must be. Few
-enough that a sum of them still tells the price of a Transpose."""
+"""Seconds for an op that no strategy writes in an order, where select-strategy says why, if it must be, and
+for a Transpose in a dtype that it does not have. Few enough that a sum of them still tells the price of one
+that it has."""
 
 MOST_COMBINED = 16
 """So many combinations of orders of the ops around a tensor are priced one by one."""
@@ -153,6 +157,9 @@ class Prices:
         return self.known[key]
 
     def _transpose(self, value: SSAValue, made: Order, wanted: Order) -> float:
+        dtype = name_of(element_type_of(value))
+        if dtype not in HALVES and self.target.lacks(onnx.TransposeOp, dtype):
+            return IMPOSSIBLE
         given = tensor_of(value)
         data, result = ([given.shape[axis] for axis in order] for order in (made, wanted))
         work = Work(given.itemsize)

@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation
 
 import dialects
+import gradc
 from dialects.evaluate import evaluate
 from dialects.grad.conv import ConvBackwardDataOp, GradConvOp, TakeWindowOp
 from dialects.grad.resize import ResizeBackwardDynamicOp, ResizeBackwardOp
@@ -25,7 +26,7 @@ from dialects.onnx.ops import AddOp, CastOp, ConstantOp, ConvOp, TransposeOp
 from dialects.support.constants import constant_value
 from dialects.support.documented_op import CHOICE
 from dialects.support.entry import entry_function
-from dialects.support.shapes import shape_of
+from dialects.support.shapes import element_type_of, shape_of
 from passes import assign_layout, pipelines
 from passes.assign_layout import INNER, INNER_SECONDS, AssignLayoutPass, Assignment, Price, Prices
 from passes.emit.rewriting import refresh_function_types, simplify
@@ -335,3 +336,14 @@ def test_what_moves():
         ConvBackwardDataOp, ResizeBackwardOp, ResizeBackwardDynamicOp, TakeWindowOp, CastOp
     }  # fmt: skip
     assert not any(orders_of(op) for op in module.walk() if isinstance(op, ConstantOp))
+
+
+@pytest.mark.parametrize("target", ["cpu", "cuda", "portable"])
+def test_what_the_opset_cannot_transpose_keeps_its_order(target: str):
+    """Opset 19 has no Transpose of floats of eight bits: a pool's is on the other side of the Cast."""
+    g = gradc.Graph()
+    data = g.dequantize(g.input("x", "f8_e4m3", [1, 4, 4, 2]), scales=[0.5])
+    pooled = g.max_pool(data, strides=[2, 2], kernel=[2, 2], pads_begin=[0, 0], pads_end=[0, 0])
+    g.output(g.quantize(pooled, scales=[1.0], result_dtype="f8_e4m3"), "y")
+    compiled = gradc.compile(g, target=target, threads=1)
+    assert {str(element_type_of(op.data)) for op in transposes(compiled.module)} == {"f32"}
