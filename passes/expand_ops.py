@@ -3,18 +3,26 @@ the target has, where there are such.
 
 At opset 19 and newer the CUDA provider has no Pad: a Concat with zeros stands for it. What no other ops
 stand for is left to the final contract, which says so; so is what runs in a wider type.
+
+And a Max that changes nothing between a Relu or a Clip and a QuantizeLinear to other numbers than s8 and u8:
+onnxruntime takes their bounds for those of the result. It drops a Relu, and fails where it looks at a Clip.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
-from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
+from xdsl.ir import Operation, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
+from dialects.onnx import ops as onnx
+from dialects.onnx import traits
 from dialects.onnx.base import OnnxOp
+from dialects.support.dtypes import name_of, of_mlir
+from dialects.support.shapes import element_type_of
 from passes.emit.rewriting import Emitter, replace, rewrite, simplify
 from passes.kernels.expansions import EXPANSIONS
 from passes.kernels.older_forms import OLDER_FORMS, OlderForm
@@ -26,6 +34,7 @@ class ExpandOpsPass(TargetPass):
     name = "expand-ops"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        rewrite(op, [KeepBounds()], (onnx.QuantizeLinearOp,))
         if rewrite(op, [Expand(self.env)], (*EXPANSIONS, *OLDER_FORMS)):
             simplify(ctx, op)
 
@@ -46,3 +55,28 @@ class Expand(RewritePattern):
         if type(op) in OLDER_FORMS and not self.target.has_form(op):
             return OLDER_FORMS[type(op)]
         return EXPANSIONS[type(op)].write if self.target.expands(op) else None
+
+class KeepBounds(RewritePattern):
+    """Between a Relu or a Clip and its QuantizeLinear onnxruntime may swap what moves elements."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: onnx.QuantizeLinearOp, rewriter: PatternRewriter, /) -> None:
+        dtype = of_mlir(element_type_of(op.x))
+        if dtype is None or name_of(element_type_of(op.y)) in ("s8", "u8") or not _is_bounded(op.x):
+            return
+        emit = Emitter()
+        least = emit.constant(np.array(-np.inf, dtype.numpy))
+        op.operands[0] = emit(onnx.MaxOp([op.x, least]))
+        for added in emit.ops:
+            added.location = op.location
+        rewriter.insert(emit.ops)
+        rewriter.notify_op_modified(op)
+
+
+def _is_bounded(value: SSAValue) -> bool:
+    while isinstance(value.owner, OnnxOp) and value.owner.onnx_name() in SWAPPED:
+        value = value.owner.operands[0]
+    return isinstance(value.owner, onnx.ClipOp | onnx.ReluOp)
+
+
+SWAPPED = traits.VIEWS | {"Transpose"}

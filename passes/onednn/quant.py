@@ -11,9 +11,8 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
-from dialects.onednn.families import RowOp
 from dialects.onednn.quant import (
     FOUR_BITS,
     INTEGERS,
@@ -26,7 +25,6 @@ from dialects.onednn.quant import (
     StaticScalingOp,
 )
 from dialects.onnx import ops as onnx
-from dialects.onnx.base import OnnxOp
 from dialects.support.dtypes import by_name, name_of
 from dialects.support.shapes import element_type_of, shape_of
 from passes.emit.expressions import Expr, Operators
@@ -59,27 +57,7 @@ def _quantized(
     """oneDNN does not clip floats of eight bits."""
     if name_of(element_type_of(op.dst)) in INTEGERS:
         return src.apply(onnx.QuantizeLinearOp, scales, zeros, **given)
-    return _kept(src).apply(onnx.QuantizeLinearOp, scales, zeros, **given, saturate=0)
-
-
-def _kept(src: Expr) -> Expr:
-    """onnxruntime drops a Relu in front of QuantizeLinear as if floats of eight bits began at their zero
-    point, and may swap moves that lie between. A Max it does not drop."""
-    maker = src.value.owner
-    while isinstance(maker, Operation) and _is(maker, _MOVES):
-        maker = maker.operands[0].owner
-    rectified = isinstance(maker, Operation) and _is(maker, _RECTIFIES)
-    return src.at_least(src.e.scalar(0.0, src)) if rectified else src
-
-
-_MOVES = ("Reorder", "Reshape", "StaticReshape", "StaticTranspose", "Transpose")
-_RECTIFIES = ("ReLU", "Relu")
-
-
-def _is(op: Operation, kinds: Sequence[str]) -> bool:
-    """Whether an op, converted already or not, is of a kind."""
-    kind = op.onnx_name() if isinstance(op, OnnxOp) else op.KIND if isinstance(op, RowOp) else ""
-    return kind in kinds
+    return src.apply(onnx.QuantizeLinearOp, scales, zeros, **given, saturate=0)
 
 
 def dequantize(op: DequantizationOp, e: Operators) -> Sequence[Expr]:
