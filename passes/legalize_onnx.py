@@ -60,11 +60,15 @@ def check(op: Operation, target: Target) -> None:
 
 
 def remedy(op: OnnxOp, target: Target) -> str:
-    """Where the op has a kernel: at an older opset of the same target, or else on onnxruntime's CPU."""
+    """Where the op has a kernel, or others stand for it that do not here: at an older opset of the same
+    target, or else on onnxruntime's CPU."""
     older = range(target.opset - 1, max(OLDEST, opset_range(op)[0]) - 1, -1)
     for opset in older:
-        if replace(target, opset=opset).lacks_kernel(op) is None:
+        former = replace(target, opset=opset)
+        if former.lacks_kernel(op) is None:
             return f"{option('opset', opset)} has one"
+        if former.expands(op) and not target.expands(op):
+            return f"{option('opset', opset)} does without"
     if target.name == "portable" and replace(target, name="cpu").lacks_kernel(op) is None:
         return f"{option('target', 'cpu')} writes it, for onnxruntime alone"
     return ""

@@ -188,37 +188,67 @@ MOST_FACTORS = 64
 def _reduce_prod(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     """One factor after the other, over axes of few entries; None where their number is unknown."""
     assert isinstance(op, onnx.ReduceProdOp)
-    reduced = _reduced(op)
-    if reduced is None or not 0 < sum(reduced.values()) <= MOST_FACTORS or 0 in reduced.values():
+    reduced = _reduced(op) or {}
+    sizes = ints([*reduced.values()])
+    if sizes is None or not 0 < sum(sizes) <= MOST_FACTORS or 0 in sizes:
         return None
     value: SSAValue = op.data
-    for axis, size in reduced.items():
+    for axis, size in zip(reduced, sizes, strict=True):
         entries = [emit(onnx.GatherOp(value, emit.ints([at]), axis=axis)) for at in range(size)]
         value = reduce(lambda a, b: emit(onnx.MulOp(a, b)), entries)
     keeps = op.call().attribute("keepdims", 1)
     return [value if keeps else emit(onnx.SqueezeOp(value, emit.ints([*reduced])))]
 
 
+Extreme = onnx.ReduceMaxOp | onnx.ReduceMinOp
+
+
 def _reduce_extreme(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """By halves of each axis, which overlap where its size is odd; None where a size is unknown."""
-    assert isinstance(op, onnx.ReduceMaxOp | onnx.ReduceMinOp)
-    larger = onnx.MaxOp if isinstance(op, onnx.ReduceMaxOp) else onnx.MinOp
+    """One axis after the other; None where run time tells the axes, or the size of one of integers."""
+    assert isinstance(op, Extreme)
     reduced = _reduced(op)
-    if reduced is None or 0 in reduced.values():
+    if reduced is None:
         return None
+    is_float = name_of(element_type_of(op.data)) in FLOATS
     value: SSAValue = op.data
     for axis, size in reduced.items():
-        while size > 1:
-            half = (size + 1) // 2
-            ends = ((0, half), (size - half, size))
-            first, second = (emit(onnx.SliceOp(value, *map(emit.ints, ([a], [b], [axis])))) for a, b in ends)
-            value, size = emit(larger([first, second])), half
+        if isinstance(size, int) and size > 0:
+            value = _by_halves(emit, op, value, axis)
+        elif is_float:
+            value = _by_place(emit, op, value, axis)
+        else:
+            return None
     keeps = op.call().attribute("keepdims", 1) or not reduced
     return [value if keeps else emit(onnx.SqueezeOp(value, emit.ints([*reduced])))]
 
 
-def _reduced(op: onnx.ReduceMaxOp | onnx.ReduceMinOp | onnx.ReduceProdOp) -> dict[int, int] | None:
-    """The axes of a reduction with their sizes; None where one of them is unknown."""
+def _by_halves(emit: Emitter, op: Extreme, value: SSAValue, axis: int) -> SSAValue:
+    """Of an axis of known size: the halves overlap where it is odd."""
+    larger = onnx.MaxOp if isinstance(op, onnx.ReduceMaxOp) else onnx.MinOp
+    size = shape_of(value)[axis]
+    assert isinstance(size, int)
+    while size > 1:
+        half = (size + 1) // 2
+        ends = ((0, half), (size - half, size))
+        first, second = (emit(onnx.SliceOp(value, *map(emit.ints, ([a], [b], [axis])))) for a, b in ends)
+        value, size = emit(larger([first, second])), half
+    return value
+
+
+def _by_place(emit: Emitter, op: Extreme, value: SSAValue, axis: int) -> SSAValue:
+    """What stands at the place of the extreme, with one more entry: what an axis without any gives."""
+    is_largest = isinstance(op, onnx.ReduceMaxOp)
+    math, rank = ShapeMath(emit), len(shape_of(value))
+    sizes = [math.sizes(value, [at]) for at in range(rank)]
+    sizes[axis] = math.vector([1])
+    least = _scalar(emit, -np.inf if is_largest else np.inf, value)
+    longer = emit(onnx.ConcatOp([value, emit(onnx.ExpandOp(least, math.concat(sizes)))], axis=axis))
+    place = emit((onnx.ArgMaxOp if is_largest else onnx.ArgMinOp)(longer, axis=axis, keepdims=1))
+    return emit(onnx.GatherElementsOp(longer, place, axis=axis))
+
+
+def _reduced(op: onnx.ReduceMaxOp | onnx.ReduceMinOp | onnx.ReduceProdOp) -> dict[int, Dim] | None:
+    """The axes of a reduction with their sizes; None where run time tells which they are."""
     call = op.call()
     data, given = call.operand(0), call.optional(1)
     listed = [] if given is None else ints(given.dims)
@@ -226,8 +256,17 @@ def _reduced(op: onnx.ReduceMaxOp | onnx.ReduceMinOp | onnx.ReduceProdOp) -> dic
         return None
     every = not listed and not call.attribute("noop_with_empty_axes", 0)
     axes = range(data.rank) if every else sorted(axes_of(listed, data.rank))
-    sizes = ints([shape_of(op.data)[axis] for axis in axes])
-    return None if sizes is None else dict(zip(axes, sizes, strict=True))
+    return {axis: shape_of(op.data)[axis] for axis in axes}
+
+
+def _cast(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+    """Of integers of four bits: what stands for them where the scale is 1."""
+    assert isinstance(op, onnx.CastOp)
+    if name_of(element_type_of(op.input)) not in ("s4", "u4"):
+        return None
+    wide = emit(onnx.DequantizeLinearOp(op.input, emit.constant(np.ones((), np.float32))))
+    wanted = element_type_of(op.output)
+    return [wide if wanted == element_type_of(wide) else emit(onnx.CastOp(wide, to=wanted))]
 
 
 def _flatten(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
@@ -243,6 +282,7 @@ def _flatten(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
 
 
 EXPANSIONS: Mapping[type[OnnxOp], Expansion] = {
+    onnx.CastOp: Expansion("T1", (onnx.DequantizeLinearOp,), _cast),
     onnx.ConstantOfShapeOp: Expansion("T2", (onnx.ExpandOp,), _constant_of_shape),
     onnx.FlattenOp: Expansion("T", (onnx.ReshapeOp,), _flatten, {onnx.MulOp: "s64", onnx.ConcatOp: "s64"}),
     onnx.EqualOp: Expansion("T", (onnx.GreaterOrEqualOp,), _equal, {onnx.AndOp: "boolean"}),

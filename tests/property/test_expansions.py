@@ -130,6 +130,27 @@ def test_extremes(op: type[OnnxOp], axes: list[int] | None):
         check(module_of(make, tensor_type(f32, [3, 2, 7])), [values])
 
 
+@pytest.mark.parametrize("op", [ops.ReduceMaxOp, ops.ReduceMinOp])
+@pytest.mark.parametrize("keepdims", [0, 1])
+@pytest.mark.parametrize("axes", [[1], [0, -1], [2, 1, 0]])
+def test_extremes_of_unknown_sizes(axes: list[int], keepdims: int, op: type[OnnxOp]):
+    """That of infinities alone, of nothing and of a NaN, which ArgMax on the CPU passes over."""
+
+    def make(data: SSAValue) -> list[OnnxOp]:
+        given = ops.ConstantOp(np.array(axes, np.int64))
+        return [given, op(data, given, keepdims=keepdims)]
+
+    module = module_of(make, tensor_type(f32, [None, 2, None]))
+    values = np.random.default_rng(3).standard_normal((3, 2, 7)).astype(np.float32)
+    values[0] = -np.inf
+    values[:, :, 4] = np.inf
+    for data in (values, -values, values[:0], values[:, :, :0], values[:, :, :1]):
+        check(module, [data])
+    values[1, 0, 6] = np.nan
+    want = evaluate(module, [values])[0]
+    np.testing.assert_array_equal(evaluate(apply(module, EXPAND), [values])[0], want)
+
+
 @pytest.mark.parametrize("axis", [0, 1, 2, 3, -1])
 @pytest.mark.parametrize("sizes", [(2, 3, 4), (0, 3, 4), (2, 0, 4)])
 def test_flatten(axis, sizes):
