@@ -185,8 +185,14 @@ class Assignment:
             if not family.transposed and not any(map(self.prices.may_gain, family.ops)):
                 family.suggested.clear()
             self.priced |= {op: self._priced(op, family) for op in family.ops}
-        given = {op: next(iter(self.priced[op])) for op in self.graph.reads}
-        return min(given, self._cheapest(), key=self.cost)
+        return min(*self._uniform(), self._cheapest(), key=self.cost)
+
+    def _uniform(self) -> list[Choice]:
+        """All ops as they are given, and all that can be in one other order: what is exact is no worse, but a
+        sum over tables that are too large may be."""
+        orders = dict.fromkeys(order for prices in self.priced.values() for order in [*prices][1:])
+        given: Choice = {op: next(iter(self.priced[op])) for op in self.graph.reads}
+        return [given, *({op: o if o in self.priced[op] else given[op] for op in given} for o in orders)]
 
     def cost(self, choice: Choice) -> float:
         """All ops and Transposes."""

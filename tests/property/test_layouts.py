@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import combinations, product
+from itertools import combinations, permutations, product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,15 +28,18 @@ from dialects.support.constants import constant_value
 from dialects.support.documented_op import CHOICE
 from dialects.support.entry import entry_function
 from dialects.support.shapes import element_type_of, shape_of
+from gradc.importers import import_file
 from passes import assign_layout, pipelines
 from passes.assign_layout import INNER, INNER_SECONDS, AssignLayoutPass, Assignment, Price, Prices
 from passes.emit.rewriting import refresh_function_types, simplify
 from passes.kernels.target import Target
+from passes.layout import elimination
 from passes.layout.order_graph import OrderGraph
 from passes.layout.orders import identity, orders_of
 from passes.strategies import by_name
 from passes.strategies.choice import Candidate
 
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 ALL = (*KINDS, *CANONICAL)
 BEFORE = pipelines.to_grad(Target(threads=1)).partition(",assign-layout")[0]
 PRICES = Prices(None, Target(threads=1))
@@ -347,3 +351,16 @@ def test_what_the_opset_cannot_transpose_keeps_its_order(target: str):
     g.output(g.quantize(pooled, scales=[1.0], result_dtype="f8_e4m3"), "y")
     compiled = gradc.compile(g, target=target, threads=1)
     assert {str(element_type_of(op.data)) for op in transposes(compiled.module)} == {"f32"}
+
+
+@pytest.mark.parametrize("most", [8, elimination.MOST_ENTRIES])
+def test_no_uniform_layout_is_cheaper(most: int, monkeypatch: pytest.MonkeyPatch):
+    """Also where the tables of a whole training step would be larger than any may be."""
+    monkeypatch.setattr(elimination, "MOST_ENTRIES", most)
+    module = apply(import_file(str(EXAMPLES / "resnet_training.json")), BEFORE)
+    graph = OrderGraph.of(entry_function(module))
+    assignment = Assignment(graph, PRICES)
+    chosen = assignment.cost(assignment.chosen())
+    for order in permutations(range(4)):
+        uniform = {op: order if order in own else next(iter(own)) for op, own in assignment.priced.items()}
+        assert chosen <= assignment.cost(uniform)
