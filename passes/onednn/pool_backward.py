@@ -54,9 +54,11 @@ def avg_pool_backward(op: AvgPoolGradientOp, e: Operators) -> Sequence[Expr]:
     if pads is None:
         attributes["auto_pad"] = op.auto_pad.upper()
     else:
-        rows = zip(pads, op.windows, like.shape[2:], diff_dst.shape[2:], strict=True)
+        rows = list(zip(pads, op.windows, like.shape[2:], diff_dst.shape[2:], strict=True))
         ends = [_known_reach(w, x, y, *pad) for pad, w, x, y in rows]
         attributes["pads"] = [begin for begin, _ in pads] + ends
+        if op.value("exclude_pad") and any(_may_overhang(w, x, y) for _, w, x, y in rows):
+            attributes["ceil_mode"] = 1
     forward = Forward(e, [like], attributes)
     (gradient,) = pool.RULES["AveragePool"](forward, [diff_dst], e)
     assert isinstance(gradient, Expr)
@@ -65,6 +67,11 @@ def avg_pool_backward(op: AvgPoolGradientOp, e: Operators) -> Sequence[Expr]:
 
 def _known_reach(window: Window, x: Dim, y: Dim, begin: int, end: int) -> int:
     return max(end, _reach(window, x, y, begin, end)) if isinstance(x, int) and isinstance(y, int) else end
+
+
+def _may_overhang(window: Window, x: Dim, y: Dim) -> bool:
+    """Whether run time tells if the last window ends behind the pads: where the size is rounded up."""
+    return window.stride > 1 and not (isinstance(x, int) and isinstance(y, int))
 
 
 def _image(op: AvgPoolGradientOp, diff_dst: Expr, e: Operators) -> Expr:

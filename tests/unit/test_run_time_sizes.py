@@ -219,3 +219,22 @@ def test_static_reshape_keeps_an_empty_batch_beside_a_size_that_follows(shape, o
         wanted = [batch if size == 0 else size for size in shape]
         wanted[shape.index(-1)] = 24 // math.prod(size for size in shape if size > 0)
         np.testing.assert_array_equal(compiled.run({"x": data})["y"], data.reshape(wanted))
+
+
+@pytest.mark.parametrize("windows", [5, 6])
+@pytest.mark.parametrize("source", [17, None])
+def test_a_mean_of_which_the_last_window_may_end_behind_its_source(source: int | None, windows: int):
+    """Rounded up, 17 places have 6 windows of 4, 3 apart, and the last of them is a mean of two places."""
+    g = gradc.Graph()
+    dy = g.input("dy", "f32", ["N", 1, None])
+    shape = g.input("shape", "s32", [3]) if source is None else [1, 1, source]
+    window: dict[str, Any] = {"kernel": [4], "strides": [3], "pads_begin": [0], "pads_end": [0]}
+    g.output(g.avg_pool_backward(dy, shape, **window, exclude_pad=True, data_format="NCX"), "dx")
+    compiled = gradc.compile(g, threads=1)
+    fed = {"dy": np.arange(1, windows + 1, dtype=np.float32).reshape(1, 1, -1)}
+    given = fed | ({"shape": np.array([1, 1, 17], np.int32)} if source is None else {})
+    want = np.zeros(17)
+    for y, share in enumerate(fed["dy"].ravel()):
+        places = want[3 * y : 3 * y + 4]
+        places += share / places.size
+    np.testing.assert_allclose(compiled.run(given)["dx"].ravel(), want, rtol=1e-6)
