@@ -36,7 +36,7 @@ MOST_AXES = 2**10
 class Phase:
     """Taps of one phase, in the order in which they read: y = q + first + i step."""
 
-    taps: tuple[int, ...]
+    taps: range
     first: int
     step: int
 
@@ -83,13 +83,14 @@ class AxisPhases:
 @lru_cache(MOST_AXES)
 def axis_phases(axis: ConvAxis, y: int, x: int) -> AxisPhases:
     window = axis.window
-    step = window.dilation // math.gcd(window.stride, window.dilation)
-    reads: list[dict[int, int]] = [{} for _ in range(window.stride)]
-    for k in range(window.kernel):
+    shared = math.gcd(window.stride, window.dilation)
+    apart, step = window.stride // shared, window.dilation // shared
+    found: list[Phase | None] = [None] * window.stride
+    for k in range(min(window.kernel, apart)):
         # phase a and tap k with a + pb - k d = s offset
         offset, a = divmod(k * window.dilation - axis.pad_begin, window.stride)
-        reads[a][-offset] = k
-    found = [Phase(tuple(r[i] for i in sorted(r)), min(r), step) if r else None for r in reads]
+        more = (window.kernel - 1 - k) // apart
+        found[a] = Phase(range(k + more * apart, k - 1, -apart), -offset - more * step, step)
     return AxisPhases(tuple(found), y, x)
 
 

@@ -15,9 +15,14 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from dialects.onnx import ops as onnx
+from dialects.onnx.dims import TO_THE_END
 from dialects.support.shapes import shape_of
 from passes.emit.rewriting import Emitter
 from passes.emit.tensors import reshape
+
+MOST_GATHERED = 2**16
+"""Taps that are taken by a table of their places. Of more, it would be larger than what is there to be moved;
+a Slice, which is slower, needs none."""
 
 
 @dataclass(frozen=True)
@@ -39,14 +44,28 @@ class SwappedWeights:
     def taps(self, emit: Emitter, chosen: Sequence[Sequence[int]]) -> SSAValue:
         """(B, A / g, chosen taps..), of each axis in the order in which they are given."""
         rows, _, columns = _sizes(self.value)
-        value = take(emit, self.value, 1, flat_taps(self.kernel, chosen))
-        return reshape(emit, _transposed(emit, value), [rows, columns, *map(len, chosen)])
+        return reshape(
+            emit, _transposed(emit, self._chosen(emit, chosen)), [rows, columns, *map(len, chosen)]
+        )
 
     def rows(self, emit: Emitter, chosen: Sequence[Sequence[int]]) -> SSAValue:
         """(B, chosen taps A / g), without a second Transpose."""
-        places = flat_taps(self.kernel, chosen)
         rows, _, columns = _sizes(self.value)
-        return reshape(emit, take(emit, self.value, 1, places), [rows, len(places) * columns])
+        return reshape(emit, self._chosen(emit, chosen), [rows, math.prod(map(len, chosen)) * columns])
+
+    def _chosen(self, emit: Emitter, chosen: Sequence[Sequence[int]]) -> SSAValue:
+        """(B, chosen taps, A / g)."""
+        if math.prod(map(len, chosen)) <= MOST_GATHERED:
+            return take(emit, self.value, 1, flat_taps(self.kernel, chosen))
+        rows, _, columns = _sizes(self.value)
+        parts = [_part(taps) for taps in chosen]
+        if all(map(_is_whole, parts, self.kernel)):
+            return self.value
+        apart = reshape(emit, self.value, [rows, *self.kernel, columns])
+        starts, ends, steps = (emit.ints(bounds) for bounds in zip(*parts, strict=True))
+        axes = emit.ints([axis + 1 for axis in range(len(parts))])
+        cut = emit(onnx.SliceOp(apart, starts, ends, axes, steps))
+        return reshape(emit, cut, [rows, math.prod(map(len, chosen)), columns])
 
 
 @dataclass(frozen=True)
@@ -92,14 +111,26 @@ def flipped(emit: Emitter, weights: SSAValue, groups: int) -> SSAValue:
     return swapped.taps(emit, [range(size - 1, -1, -1) for size in swapped.kernel])
 
 
+def _part(taps: Sequence[int]) -> tuple[int, int, int]:
+    """Start, end and step of a Slice that takes these places of an axis, which lie equally far apart."""
+    first, last, step = taps[0], taps[-1], taps[1] - taps[0] if len(taps) > 1 else 1
+    beyond = last + (1 if step > 0 else -1)
+    return first, beyond if beyond >= 0 else -TO_THE_END, step
+
+
+def _is_whole(part: tuple[int, int, int], size: int) -> bool:
+    return part == (0, size, 1)
+
+
 def flat_taps(kernel: Sequence[int], chosen: Sequence[Sequence[int]]) -> np.ndarray:
     """The places of taps of every axis among those of all axes as one."""
-    return np.arange(math.prod(kernel)).reshape(kernel)[np.ix_(*chosen)].reshape(-1)
+    return np.ravel_multi_index(np.ix_(*chosen), tuple(kernel)).reshape(-1)
 
 
 def take(emit: Emitter, value: SSAValue, axis: int, places: np.ndarray) -> SSAValue:
     """These places of an axis; nothing is gathered where they are all, in order."""
-    if np.array_equal(places, np.arange(_sizes(value)[axis])):
+    size = _sizes(value)[axis]
+    if len(places) == size and np.array_equal(places, np.arange(size)):
         return value
     return emit(onnx.GatherOp(value, emit.constant(places), axis=axis))
 

@@ -55,12 +55,13 @@ def rewritten(graph: Graph) -> Graph:
 
 
 def _gathers(graph: Graph) -> None:
+    gathered = {_value(step.operand(0)) for step in graph.steps if step.kind == "Gather"}
+    split = {value for value in gathered if _take_all(graph.readers.get(value, []))}
     steps: list[Step] = []
     for step in graph.steps:
-        readers = graph.readers.get(_value(step.operand(0)), []) if step.kind == "Gather" else []
-        if not _take_all(readers):
+        if step.kind != "Gather" or _value(step.operand(0)) not in split:
             steps.append(step)
-        elif step is readers[0]:
+        elif step is (readers := graph.readers[_value(step.operand(0))])[0]:
             axis = step.int("axis", 0) % len(step.operand(0).shape)
             steps.append(Step("Split", step.operands[:1], tuple(r.result for r in readers), {"axis": axis}))
     graph.steps = steps

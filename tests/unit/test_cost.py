@@ -15,7 +15,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import tensor_type
 from gradc.problems import OPS, parse_problem
-from passes.cost import features_of, price_ops, price_written, rates
+from passes.cost import features_of, price_ops, price_written, rates, rewrites
 from passes.cost.graph import Graph
 from passes.cost.rewrites import rewritten
 from passes.cost.vector import ALONE
@@ -326,6 +326,17 @@ class TestWhatRuns:
 
         assert kinds(partial(build, places=places), (4, 3, 5)) == ["Split", "Add", "Add"]
         assert kinds(partial(build, places=places), (4, 4, 5)).count("Gather") == 3
+
+    def test_gathers_of_one_tensor_are_looked_at_once(self, monkeypatch):
+        def build(emit, args):
+            parts = [emit(onnx.GatherOp(args[0], emit.constant(np.array(p)), axis=1)) for p in range(30)]
+            return emit(onnx.SumOp(parts))
+
+        asked: list[int] = []
+        original = rewrites._take_all
+        monkeypatch.setattr(rewrites, "_take_all", lambda each: asked.append(len(each)) or original(each))
+        assert kinds(build, (4, 40, 5)).count("Gather") == 30
+        assert asked == [30]
 
     def test_a_pad_in_front_of_a_convolution_is_part_of_it(self):
         def build(emit, args):

@@ -10,12 +10,16 @@ import numpy as np
 import pytest
 
 import gradc
+import passes.conv.weights as weights
 import passes.onednn.structure as structure
 import passes.vjp.places as places
 import passes.vjp.pool as pool
-from dialects.grad.geometry import Window
+from dialects.grad.geometry import ConvAxis, Window
 from dialects.onednn.pool import _may_be_empty
 from gradc.model import validity
+from passes.conv.phases import axis_phases
+from passes.conv.weights import MOST_GATHERED
+from passes.emit import templates
 from passes.emit.budget import FREE_CONSTANTS
 
 BILLION = 10**9
@@ -42,6 +46,17 @@ def mean_backward(
     return g
 
 
+def convolution(kernel: Sequence[int], strides: Sequence[int]) -> gradc.Graph:
+    """The gradient of two windows an axis, of two channels."""
+    g, n = gradc.Graph(), len(kernel)
+    dy, taps = g.input("dy", "f32", [1, 2, *[2] * n]), g.input("w", "f32", [2, 2, *kernel])
+    sizes = [s + k for k, s in zip(kernel, strides, strict=True)]
+    window: dict[str, Any] = {"strides": strides, "pads_begin": [0] * n, "pads_end": [0] * n}
+    window |= {"dilations": [1] * n, "data_format": "NCX", "weights_format": "OIX"}
+    g.output(g.convolution_backward_data(dy, taps, dst_shape=[1, 2, *sizes], **window), "dx")
+    return g
+
+
 def elements(compiled: gradc.Compiled) -> int:
     """Of the largest constant."""
     graph = compiled.model.graph
@@ -62,6 +77,52 @@ def elements(compiled: gradc.Compiled) -> int:
 )
 def test_a_model_lists_little(graph: gradc.Graph):
     assert elements(gradc.compile(graph)) <= 2000
+
+
+@pytest.mark.parametrize(
+    ("strategy", "kernel", "stride"),
+    [
+        ("conv-to-conv", [600, 700], 1),
+        ("conv-to-conv2d", [4 * MOST_GATHERED], 1),
+        ("conv-to-phase-convs", [4 * MOST_GATHERED], 2),
+    ],
+)
+def test_a_model_lists_no_taps_of_a_large_kernel(strategy: str, kernel: Sequence[int], stride: int):
+    graph = convolution(kernel, [stride] * len(kernel))
+    assert elements(gradc.compile(graph, strategy=strategy)) <= 2000
+
+
+@pytest.mark.parametrize(
+    ("strategy", "kernel", "stride"),
+    [
+        ("conv-to-conv", [4], 1),
+        ("conv-to-conv", [3, 2], 1),
+        ("conv-to-conv", [2, 1, 3], 1),
+        ("conv-to-conv2d", [4], 1),
+        ("conv-to-phase-convs", [7], 3),
+        ("conv-to-phase-convs", [3, 2], 2),
+    ],
+)
+def test_taps_that_are_sliced_are_those_that_are_gathered(
+    strategy: str, kernel: Sequence[int], stride: int, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(weights, "MOST_GATHERED", 0)
+    monkeypatch.setattr("passes.strategies.base._written", templates.templates())
+    compiled = gradc.compile(convolution(kernel, [stride] * len(kernel)), strategy=strategy)
+    assert "Slice" in {node.op_type for node in compiled.model.graph.node}
+    shapes = {"dy": [1, 2, *[2] * len(kernel)], "w": [2, 2, *kernel]}
+    random = np.random.default_rng(0)
+    fed = {name: random.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+    np.testing.assert_allclose(compiled.run(fed)["dx"], compiled.reference(fed)["dx"], rtol=1e-5, atol=1e-6)
+
+
+def test_phases_of_many_taps_are_ranges():
+    found = axis_phases(ConvAxis(Window(BILLION, 3, 2), 1, 0), 2, BILLION).phases
+    few = axis_phases(ConvAxis(Window(10, 3, 2), 1, 0), 2, 10).phases
+    for taps, phase in zip(([0, 3, 6, 9], [2, 5, 8], [1, 4, 7]), (few[2], few[0], few[1]), strict=True):
+        assert phase is not None
+        assert sorted(phase.taps) == taps
+    assert sum(len(phase.taps) for phase in found if phase) == BILLION
 
 
 @pytest.mark.parametrize("target", ["cpu", "cuda", "portable"])
