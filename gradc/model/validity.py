@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import onnx
 from onnx import ModelProto, ValueInfoProto
-from xdsl.dialects.builtin import IntegerType, ModuleOp, TensorType
+from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute
 
 from gradc.model.parts import ModelParts, parts_of
@@ -14,7 +14,7 @@ CHECKED_BYTES = 2**26
 """Weights beyond this are left out of the checks: the checker has to serialise what it checks."""
 
 LONGEST_VECTOR = 2**16
-"""Of integers: longer ones say no sizes."""
+"""Longer ones say no sizes. onnx follows floats, too."""
 
 
 class InvalidModelError(AssertionError):
@@ -24,7 +24,7 @@ class InvalidModelError(AssertionError):
 def check(model: ModelProto | ModelParts, limit: int = CHECKED_BYTES, *, elements: bool = True) -> None:
     """Assert that onnx's checker and its strict shape inference accept the model.
 
-    `elements` follows those of integer vectors, which sizes come from: onnx takes 140 bytes for each.
+    `elements` follows those of vectors, which sizes come from: onnx takes 140 bytes for each.
 
     Of a model in parts, or with more than `limit` bytes of weights, a stand-in is checked, in which the
     larger weights are inputs of the same type.
@@ -41,7 +41,7 @@ def check(model: ModelProto | ModelParts, limit: int = CHECKED_BYTES, *, element
 
 
 def has_long_vector(module: ModuleOp) -> bool:
-    """Whether there are vectors of integers that are too long to say sizes."""
+    """Whether there are vectors that are too long to say sizes."""
     ops = list(module.walk())
     blocks = (block for op in ops for region in op.regions for block in region.blocks)
     values = (*(op.results for op in ops), *(block.args for block in blocks))
@@ -49,7 +49,7 @@ def has_long_vector(module: ModuleOp) -> bool:
 
 
 def _is_long(type_: Attribute) -> bool:
-    if not isinstance(type_, TensorType) or not isinstance(type_.element_type, IntegerType):
+    if not isinstance(type_, TensorType):
         return False
     return type_.get_num_dims() == 1 and type_.get_shape()[0] > LONGEST_VECTOR
 

@@ -22,7 +22,7 @@ from passes.conv.weights import MOST_GATHERED
 from passes.emit import templates
 from passes.emit.budget import FREE_CONSTANTS
 
-BILLION = 10**9
+MILLION, BILLION = 10**6, 10**9
 
 
 def index(size: int) -> gradc.Graph:
@@ -186,4 +186,8 @@ def test_elements_of_long_vectors_are_not_followed(monkeypatch: pytest.MonkeyPat
         g = gradc.Graph()
         g.output(g.gen_index(g.input("x", "f32", [size]), axis=0), "y")
         gradc.compile(g)
-    assert followed == [True, False]
+    for size in (5, MILLION):
+        g = gradc.Graph()
+        g.output(g.concat([g.input("x", "f32", [size])] * 3, axis=0), "y")
+        gradc.compile(g)
+    assert followed == [True, False, True, False]
