@@ -20,7 +20,7 @@ from dialects.support.flat import flat, restored
 from dialects.support.limits import using
 from gradc.base import arguments
 from gradc.checking.samples import check_runnable
-from gradc.compiler.edited import blamed_on_edits
+from gradc.compiler.edited import blamed_on_edits, digest
 from gradc.compiler.opaque_nodes import blamed_on_nodes
 from gradc.compiler.options import Options
 from gradc.faults import crash
@@ -60,8 +60,8 @@ class Compiled:
 
     @cached_property
     def model(self) -> ModelProto:
-        """The model as one message, with a copy of the weights; what is changed in it is saved, and run
-        if it was not run before."""
+        """The model as one message, with a copy of the weights; what is changed in it is saved and run. Of
+        weights beyond 1 kB, other numbers are run only if the model was not run before."""
         return self.parts.whole()
 
     @property
@@ -142,21 +142,24 @@ class Compiled:
         return dict(zip(entry.output_names(function), expected, strict=True))
 
     def session(self, ep: Ep | None = None, threads: int | None = None) -> Session:
-        """The onnxruntime session that `run` uses; made once per provider and thread count."""
+        """The onnxruntime session that `run` uses; made once per provider and thread count,
+        and anew where somebody has changed the model."""
         from gradc.runtime.session import Session, checked_ep, checked_threads, ep_of
 
         with using(self.options.limits):
             check_runnable(self.module)
         provider = ep_of(self.options.target) if ep is None else checked_ep(ep)
         count = checked_threads(threads) or self.options.resolved().threads
-        key = (provider, count)
-        if key not in self._sessions:
+        key, now = (provider, count), self._digest
+        made, session = self._sessions.get(key, (None, None))
+        if session is None or made != now:
             options = asdict(self.options) | {"threads": count}
             recipe = Recipe(SESSION, "onnxruntime, which refuses the model", options=options, ep=provider)
             written = crash.reproducer(recipe, lambda: whole(self.module))
             with self._blamed_on_edits(), written, blamed_on_nodes(self.module):
-                self._sessions[key] = Session(self._now, ep=provider, threads=count, sizes=self._sizes)
-        return self._sessions[key]
+                session = Session(self._now, ep=provider, threads=count, sizes=self._sizes)
+            self._sessions[key] = now, session
+        return session
 
     def __repr__(self) -> str:
         edge = f"{', '.join(map(str, self.inputs))} -> {', '.join(map(str, self.outputs))}"
@@ -183,12 +186,21 @@ class Compiled:
     def _blamed_on_edits(self) -> AbstractContextManager[None]:
         return blamed_on_edits(self.__dict__.get("model"), self.module, self.options.resolved().opset)
 
+    @property
+    def _digest(self) -> bytes:
+        """Of the model as it is now."""
+        return digest(self.model, self.parts.weights) if "model" in self.__dict__ else self._compiled_digest
+
+    @cached_property
+    def _compiled_digest(self) -> bytes:
+        return digest(self.parts.proto, self.parts.weights)
+
     @cached_property
     def _sizes(self) -> RunTimeSizes:
         return RunTimeSizes(self.source, self.options.strict, self.options.limits)
 
     @cached_property
-    def _sessions(self) -> dict[tuple[str, int], Session]:
+    def _sessions(self) -> dict[tuple[str, int], tuple[bytes, Session]]:
         return {}
 
 

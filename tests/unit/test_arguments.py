@@ -333,3 +333,28 @@ def test_an_edited_model_is_the_editors_fault(edit: Callable[[Any], Any], tmp_pa
     with pytest.raises(gradc.GradcError):
         c.run(INPUTS)
     c.save(tmp_path / "edited.onnx")
+
+
+RESCALED: Mapping[str, Callable[[Any], Any]] = {
+    "an op": lambda model: setattr(model.graph.node[-1], "op_type", "Sub"),
+    "a small weight": lambda model: setattr(
+        model.graph.initializer[0], "raw_data", np.float32([-2.5]).tobytes()
+    ),
+}
+
+
+@pytest.mark.parametrize("edit", RESCALED.values(), ids=RESCALED)
+@pytest.mark.parametrize("asked_before", [False, True])
+def test_an_edit_after_a_run_is_run(edit: Callable[[Any], Any], asked_before: bool):
+    g = gradc.Graph()
+    g.output(g.add(g.input("x", "f32", [2]), g.constant(np.float32([2.5]))), "y")
+    c = gradc.compile(g, threads=1)
+    model = c.model if asked_before else None
+    first = c.session()
+    np.testing.assert_array_equal(c.run({"x": np.ones(2, np.float32)})["y"], [3.5, 3.5])
+    assert c.session() is first
+    edit(c.model if model is None else model)
+    np.testing.assert_array_equal(c.run({"x": np.ones(2, np.float32)})["y"], [-1.5, -1.5])
+    again = pickle.loads(pickle.dumps(c))
+    np.testing.assert_array_equal(again.run({"x": np.ones(2, np.float32)})["y"], [-1.5, -1.5])
+    assert len(c._sessions) == 1
