@@ -22,7 +22,7 @@ from xdsl.pattern_rewriter import RewritePattern
 from xdsl.printer import Printer
 from xdsl.traits import ConstantLike, Pure
 
-from dialects.onnx import assembly, kernels, opsets, traits
+from dialects.onnx import assembly, fold_work, kernels, opsets, traits
 from dialects.onnx.attributes import SEGMENTS, python_values, to_attribute
 from dialects.onnx.call import Call, Python
 from dialects.onnx.construction import (
@@ -248,6 +248,8 @@ class OnnxOp(
     def _worth_folding(self) -> bool:
         """Weights are held once: a large constant is not made beside one that others read, nor a wider one.
         Runtimes fold these when they load the model."""
+        if fold_work.is_too_much(self.onnx_name(), self.operands, self.results):
+            return False
         made = sum(_bytes(result) for result in self.results)
         if made <= FOLDED_FREELY or self.onnx_name() in traits.VIEWS:
             return True

@@ -239,6 +239,28 @@ class TestConstants:
             assert ended.code == 3
             assert f"--limit constant-elements={HUGE} raises it" in ended.line
 
+    @pytest.mark.parametrize(
+        ("op", "first", "second", "result"),
+        [
+            ("MatMul", "2000x2000", "2000x2000", "2000x2000"),
+            ("Conv", "1x1x100000", "1x1x50000", "1x1x50001"),
+        ],
+    )
+    def test_a_product_that_takes_long_is_left_to_the_runtime(self, write, op, first, second, result):
+        """Two splats are a line of text."""
+        kinds = [f"tensor<{shape}xf32>" for shape in (first, second, result)]
+        text = f"""func.func @main(%x: {kinds[2]}) -> {kinds[2]} {{
+          %a = onnx.Constant dense<1.0> : {kinds[0]}
+          %b = onnx.Constant dense<2.0> : {kinds[1]}
+          %c = onnx.{op} %a, %b : ({kinds[0]}, {kinds[1]}) -> {kinds[2]}
+          %d = onnx.Add %c, %x : ({kinds[2]}, {kinds[2]}) -> {kinds[2]}
+          return %d : {kinds[2]}
+        }}"""
+        nodes = {node.op_type for node in gradc.compile(write(text)).model.graph.node}
+        assert nodes == {op, "Add"}
+        small = text.replace("000", "")
+        assert {node.op_type for node in gradc.compile(write(small)).model.graph.node} == {"Add"}
+
 
 CLAIMS = {
     "resize": interpolation((1, 1, HUGE), (1, 1, HUGE // 2)),
