@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from operator import index
 from typing import Any
 
@@ -77,6 +77,21 @@ def mapping(name: str, given: Any, expected: str) -> Mapping[str, Any]:
     if isinstance(given, Mapping) and all(isinstance(key, str) for key in given):
         return given
     raise UsageError(Diagnostic("error", sentence(option(name), type(given).__name__, expected)))
+
+
+def arrays(name: str, given: Any) -> Mapping[str, Any]:
+    return mapping(name, given, "a mapping from names to arrays")
+
+
+def names(name: str, given: Any) -> Collection[str]:
+    """Names, which one text is not."""
+    if (
+        isinstance(given, Collection)
+        and not isinstance(given, str)
+        and all(isinstance(n, str) for n in given)
+    ):
+        return given
+    raise refused(name, given, "a collection of names")
 
 
 def array(given: Any) -> np.ndarray:

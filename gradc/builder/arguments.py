@@ -57,7 +57,7 @@ def given_dtype(dtype: Any, subject: str, argument: str = "dtype") -> dtypes.DTy
 def _of_numpy(dtype: Any) -> dtypes.DType | None:
     try:
         found = dtypes.of_numpy(np.dtype(dtype))
-    except TypeError:
+    except (TypeError, ValueError):  # the latter for a tuple, and what has an attribute dtype that is none
         return None
     return found if found in dtypes.DTYPES else None
 

@@ -120,7 +120,7 @@ class Compiled:
         `ep` defaults to the target's execution provider, `threads` to what the model was compiled for.
         Raises GradcError, as a compilation does, for sizes that the graph cannot have.
         """
-        return self.session(ep, threads).run(self._read(by_name("inputs", inputs)))
+        return self.session(ep, threads).run(self._read(arguments.arrays("inputs", inputs)))
 
     def _read(self, given: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """What is given, without what the model does not have."""
@@ -133,7 +133,7 @@ class Compiled:
         function = entry.entry_function(self.source)
         with using(self.options.limits):
             check_runnable(self.source)
-            given = by_name("inputs", inputs)
+            given = arguments.arrays("inputs", inputs)
             fed = (*self.inputs, *(info for info in self.optional_inputs if info.name in given))
             self._sizes.checked_inputs(fed, self._read(given))
             arrays = in_order(self.source, self.inputs, given)
@@ -202,7 +202,3 @@ class Compiled:
     @cached_property
     def _sessions(self) -> dict[tuple[str, int], tuple[bytes, Session]]:
         return {}
-
-
-def by_name(what: str, given: Any) -> Mapping[str, Any]:
-    return arguments.mapping(what, given, "a mapping from names to arrays")

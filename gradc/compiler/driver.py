@@ -27,7 +27,7 @@ from dialects.support.limits import Limits, using
 from dialects.support.spelling import option
 from gradc.base import arguments
 from gradc.base.collector import rare_collections
-from gradc.compiler.compiled import Compiled, by_name
+from gradc.compiler.compiled import Compiled
 from gradc.compiler.default_opset import with_opset
 from gradc.compiler.invalid_sources import blamed_on_source
 from gradc.compiler.opaque_nodes import blamed_on_nodes
@@ -250,7 +250,7 @@ def _own(source: ModuleOp) -> dict[str, str]:
 
 def constants_of(given: Any) -> Mapping[str, Any]:
     if not isinstance(given, str | os.PathLike):
-        return by_name("constants", given)
+        return arguments.arrays("constants", given)
     from gradc.files.npz import read_npz
 
     return read_npz(arguments.path("constants", given))

@@ -168,8 +168,12 @@ class Session:
         also be numpy's `V2`. Raises GradcError that names the input that is missing or does not fit,
         or the op that cannot have these sizes, and for what onnxruntime refuses at run time.
         """
+        inputs = arguments.arrays("inputs", inputs)
+        kept = None if only is None else arguments.names("only", only)
         arrays = self._checked(inputs)
-        wanted = [info for info in self.outputs if only is None or info.name in only]
+        wanted = [info for info in self.outputs if kept is None or info.name in kept]
+        if not wanted:
+            return {}
         names = [info.name for info in wanted]
         edge = (*self.inputs, *wanted)
         if not all(info.is_tensor and info.dtype != "string" for info in edge):
@@ -204,7 +208,7 @@ class Session:
 
     def bound(self, inputs: Mapping[str, np.ndarray]) -> Bound:
         """A run on these inputs and no others, for timing. Raises GradcError as `run` does."""
-        arrays = self._checked(inputs)
+        arrays = self._checked(arguments.arrays("inputs", inputs))
         device = "cuda" if self.providers[0] == PROVIDERS["cuda"] else "cpu"
         binding = self._session.io_binding()
         for info in self._fed(inputs):

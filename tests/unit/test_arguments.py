@@ -302,6 +302,33 @@ class TestArrays:
         np.testing.assert_array_equal(compiled.run(INPUTS | {"dy": whole})["dx"], compiled.run(INPUTS)["dx"])
 
 
+class Typed:
+    dtype = "none"
+
+
+@pytest.mark.parametrize("dtype", [{"x": [1]}, ("f4", [1, "x"]), Typed()], ids=["dict", "tuple", "object"])
+def test_a_dtype_that_numpy_refuses(dtype: Any):
+    with pytest.raises(gradc.GradcError, match="dtype"):
+        gradc.Graph().input("x", dtype, [2])
+
+
+class TestSessions:
+    @pytest.mark.parametrize("inputs", [None, "dy", b"dy", 3, [1], {1: 2}, np.zeros(3)], ids=repr)
+    @pytest.mark.parametrize("run", ["run", "bound"])
+    def test_inputs_that_are_no_mapping(self, compiled: gradc.Compiled, run: str, inputs: Any):
+        with pytest.raises(gradc.UsageError, match="inputs"):
+            getattr(compiled.session(), run)(inputs)
+
+    @pytest.mark.parametrize("only", [True, "dx", b"dx", [3], np.zeros(2)], ids=repr)
+    def test_outputs_that_are_no_names(self, compiled: gradc.Compiled, only: Any):
+        with pytest.raises(gradc.UsageError, match="only"):
+            compiled.session().run(INPUTS, only)
+
+    @pytest.mark.parametrize("only", [(), ["nothing"]])
+    def test_no_outputs(self, compiled: gradc.Compiled, only: Any):
+        assert compiled.session().run(INPUTS, only) == {}
+
+
 class TestPickles:
     @pytest.mark.parametrize("runs", [0, 1])
     def test_a_compiled_graph(self, runs: int):
