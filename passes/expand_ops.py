@@ -56,6 +56,7 @@ class Expand(RewritePattern):
             return OLDER_FORMS[type(op)]
         return EXPANSIONS[type(op)].write if self.target.expands(op) else None
 
+
 class KeepBounds(RewritePattern):
     """Between a Relu or a Clip and its QuantizeLinear onnxruntime may swap what moves elements."""
 

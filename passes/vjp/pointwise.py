@@ -227,7 +227,7 @@ def _slope_of_power(f: Forward, x: Expr, p: Expr) -> Expr:
     if exponent == 0.5:
         return 0.5 / f.y
     if exponent == -0.5:
-        return f.y.square() * f.y * exponent
+        return f.y.square() * f.y * -0.5
     if exponent == -1:
         return -f.y.square()
     if exponent is not None and exponent < 0 and exponent.is_integer():

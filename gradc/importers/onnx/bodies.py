@@ -109,8 +109,8 @@ def _written(op: OnnxOp, opset: int, block: Block) -> list[SSAValue]:
     function, version = _body(schema, node, [_type(value) for value in operands], opset)
     given = {attribute.name: attribute for attribute in node.attribute}
     defaults = {n: a.default_value for n, a in schema.attributes.items() if a.default_value.name}
-    told = [_known(result.type) for result in op.results]
-    results = body_of(function, version, block, operands, defaults | given, told, op.location)
+    declared = [_known(result.type) for result in op.results]
+    results = body_of(function, version, block, operands, defaults | given, declared, op.location)
     values: dict[SSAValue, SSAValue | None] = dict(zip(op.results, results, strict=False))
     found = [values.get(result) for result in _read(op)]
     if None in found:

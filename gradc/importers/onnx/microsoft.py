@@ -47,12 +47,12 @@ RESULTS: Mapping[str, tuple[int, str]] = {
 
 
 def completed(
-    op_type: str, told: Sequence[Attribute | None], operands: Sequence[Attribute | None]
+    op_type: str, declared: Sequence[Attribute | None], operands: Sequence[Attribute | None]
 ) -> list[Attribute | None]:
-    """The types that are told, and that which the op says of its first result if nothing is told of it."""
-    if not told or told[0] is not None or op_type not in RESULTS:
-        return list(told)
-    return [_type(op_type, operands), *told[1:]]
+    """The types that are declared, and for a first result without one that which the op gives."""
+    if not declared or declared[0] is not None or op_type not in RESULTS:
+        return list(declared)
+    return [_type(op_type, operands), *declared[1:]]
 
 
 def _type(op_type: str, operands: Sequence[Attribute | None]) -> Attribute | None:

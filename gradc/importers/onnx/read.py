@@ -106,15 +106,15 @@ def body_of(
     block: Block,
     operands: Sequence[SSAValue | None],
     bindings: Mapping[str, AttributeProto],
-    told: Sequence[Attribute | None],
+    declared: Sequence[Attribute | None],
     place: LocationAttr,
 ) -> list[SSAValue | None]:
     """The results of a function of the standard domain, whose ops are written into a block; each is of the
-    `place`. Of its own results the types are `told`."""
+    `place`. Of its own results the types are `declared`."""
     scope = Scope(block, {"": version, **_versions(function.opset_import)}, TensorData(), bindings=bindings)
     scope.values |= zip(function.input, operands, strict=False)
     scope.values |= dict.fromkeys(function.input[len(operands) :])
-    scope.types |= {name: type_ for name, type_ in zip(function.output, told, strict=False) if type_}
+    scope.types |= {name: type_ for name, type_ in zip(function.output, declared, strict=False) if type_}
     reader = _Reader({}, None)
     reader.fill(scope, function)
     reader.errors.check()

@@ -91,7 +91,7 @@ def _dropout(node: Source) -> None:
     ratio."""
     for name in ("ratio", "is_test"):
         node.attributes.pop(name, None)
-    if len(node.told) > 1:
+    if len(node.declared) > 1:
         node.replaced = [node.emit(ops.IdentityOp(node.operand(0))), _mask(node)]
 
 
