@@ -181,6 +181,13 @@ def _swish(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
     return [emit(onnx.MulOp(op.X, emit(onnx.SigmoidOp(scaled))))]
 
 
+def _hard_sigmoid(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
+    assert isinstance(op, onnx.HardSigmoidOp)
+    alpha, beta = op.call().attribute("alpha", 0.2), op.call().attribute("beta", 0.5)
+    line = emit(onnx.AddOp(emit(onnx.MulOp(op.X, _scalar(emit, alpha, op.X))), _scalar(emit, beta, op.X)))
+    return [emit(onnx.ClipOp(line, _scalar(emit, 0, op.X), _scalar(emit, 1, op.X)))]
+
+
 MOST_FACTORS = 64
 """A product of more numbers is left as it is: each is an op."""
 
@@ -286,6 +293,7 @@ EXPANSIONS: Mapping[type[OnnxOp], Expansion] = {
     onnx.ConstantOfShapeOp: Expansion("T2", (onnx.ExpandOp,), _constant_of_shape),
     onnx.FlattenOp: Expansion("T", (onnx.ReshapeOp,), _flatten, {onnx.MulOp: "s64", onnx.ConcatOp: "s64"}),
     onnx.EqualOp: Expansion("T", (onnx.GreaterOrEqualOp,), _equal, {onnx.AndOp: "boolean"}),
+    onnx.HardSigmoidOp: Expansion("T", (onnx.MulOp, onnx.AddOp, onnx.ClipOp), _hard_sigmoid),
     onnx.LayerNormalizationOp: Expansion(
         "T",
         (onnx.ReduceMeanOp, onnx.SubOp, onnx.MulOp, onnx.AddOp, onnx.SqrtOp, onnx.DivOp, onnx.ReciprocalOp),

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 from support.pipeline import apply
-from xdsl.dialects.builtin import ModuleOp, f32, i64
+from xdsl.dialects.builtin import ModuleOp, f32, f64, i64
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region, SSAValue
 
@@ -171,3 +171,14 @@ def test_swish(target: str, alpha: float):
     kinds = [op.name for op in expanded.walk() if isinstance(op, ops.SwishOp | ops.SigmoidOp)]
     assert kinds == ["onnx.Sigmoid"]
     np.testing.assert_array_max_ulp(evaluate(expanded, [x])[0], want, 2)
+
+
+@pytest.mark.parametrize("attributes", [{}, {"alpha": 1 / 6, "beta": 0.5}, {"alpha": -2.0, "beta": 0.3}])
+def test_hard_sigmoid_of_doubles(attributes: dict[str, float]):
+    """onnxruntime's CPU provider has a kernel of f32 alone."""
+    module = module_of(lambda data: [ops.HardSigmoidOp(data, **attributes)], tensor_type(f64, [None]))
+    x = np.array([-np.inf, -30, -1, -0.0, 0.1, 0.5, 30, np.inf, np.nan])
+    want = evaluate(module, [x])[0]
+    expanded = apply(module, "expand-ops{target=cpu opset=18}")
+    assert not [op for op in expanded.walk() if isinstance(op, ops.HardSigmoidOp)]
+    np.testing.assert_allclose(evaluate(expanded, [x])[0], want, rtol=1e-7, atol=1e-7)
