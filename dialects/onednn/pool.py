@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import product
+from math import prod
 from typing import TYPE_CHECKING, ClassVar
 
 import ml_dtypes
@@ -22,6 +22,7 @@ from dialects.support import demands, dtypes, layouts, limits
 from dialects.support.attributes import FLAG, INTS, AttributeSpec, word
 from dialects.support.diagnostics import Diagnostic, GradcError, violation
 from dialects.support.shapes import Dim, element_type_of, shape_of, tensor_type
+from dialects.support.taps import taps_of
 
 ROUNDING = word("floor", "ceil", default="floor")
 
@@ -133,7 +134,7 @@ class PoolingOp(RowOp, WindowedOp, ABC):
 def _taps(
     data: np.ndarray, windows: Sequence[Window], begin: Sequence[int], counts: Sequence[int]
 ) -> Iterator[Tap]:
-    for tap in product(*(range(window.kernel) for window in windows)):
+    for tap in taps_of([window.kernel for window in windows], prod((*data.shape[:2], *counts))):
         rows = zip(windows, begin, counts, tap, strict=True)
         places = [np.arange(count) * w.stride - b + k * w.dilation for w, b, count, k in rows]
         sizes = data.shape[2:]

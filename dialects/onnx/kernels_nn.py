@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -17,6 +16,7 @@ from dialects.onnx.operands import optional, sizes, value
 from dialects.support.diagnostics import UnsupportedError, violation
 from dialects.support.dtypes import UI8, limits_of, of_mlir, of_numpy
 from dialects.support.shapes import static
+from dialects.support.taps import taps_of
 
 Kernel = Callable[[Call], Sequence[np.ndarray]]
 
@@ -177,7 +177,7 @@ def _taps(call: Call, data: np.ndarray):
     assert counts is not None
     least = -np.inf if data.dtype.kind not in "biu" else np.iinfo(data.dtype).min
     flat = np.arange(data.size).reshape(data.shape)
-    for tap in itertools.product(*(range(k if isinstance(k, int) else 0) for k in view.kernel)):
+    for tap in taps_of([k if isinstance(k, int) else 0 for k in view.kernel], math.prod(counts)):
         inside, index = np.ones((1,) * data.ndim, bool), []
         for i in range(rank):
             at = np.arange(counts[2 + i]) * view.strides[i] + tap[i] * view.dilations[i] - view.begin[i]

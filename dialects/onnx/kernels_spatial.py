@@ -5,9 +5,8 @@ All arithmetic is in float64; the caller rounds once.
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -21,6 +20,7 @@ from dialects.onnx.infer_spatial import conv_transpose as conv_transpose_shape
 from dialects.onnx.infer_spatial import resize as resize_shape
 from dialects.support.diagnostics import UnsupportedError, violation
 from dialects.support.shapes import Shape, static
+from dialects.support.taps import taps_of
 
 Ints = tuple[int, ...]
 
@@ -45,10 +45,6 @@ def _ints(shape: Shape) -> Ints:
     found = static(shape)
     assert found is not None
     return found
-
-
-def _taps(kernel: Sequence[int]) -> Iterator[Ints]:
-    return itertools.product(*map(range, kernel))
 
 
 def _places(view: Window, tap: Ints, counts: Ints) -> tuple[slice, ...]:
@@ -79,7 +75,7 @@ def conv(call: Call) -> list[np.ndarray]:
     padded = _grouped(_pad(data, view), group, 1)
     weights = _grouped(weights, group, 0)
     result = np.zeros((shape[0], group, shape[1] // group, *shape[2:]))
-    for tap in _taps(weights.shape[3:]):
+    for tap in taps_of(weights.shape[3:], result.size):
         seen = padded[(..., *_places(view, tap, shape[2:]))]
         result += np.einsum("ngc...,goc->ngo...", seen, weights[(..., *tap)])
     return [_biased(call, result.reshape(shape))]
@@ -97,7 +93,7 @@ def conv_transpose(call: Call) -> list[np.ndarray]:
     whole = [size + view.pads(i) for i, size in enumerate(shape[2:])]
     # With output_padding the result may end after the last tap, without it not before.
     result = np.zeros((shape[0], group, shape[1] // group, *whole))
-    for tap in _taps(weights.shape[3:]):
+    for tap in taps_of(weights.shape[3:], data.size):
         part = np.einsum("ngc...,gco->ngo...", data, weights[(..., *tap)])
         result[(..., *_places(view, tap, data.shape[3:]))] += part
     kept = tuple(slice(b, b + size) for b, size in zip(view.begin, shape[2:], strict=True))
@@ -126,7 +122,7 @@ def average_pool(call: Call) -> list[np.ndarray]:
         )
     padded = _pad(data, view, more)
     total, count = np.zeros(shape), np.zeros(shape)
-    for tap in _taps(call.attribute("kernel_shape")):
+    for tap in taps_of(call.attribute("kernel_shape"), total.size):
         at = (..., *_places(view, tap, shape[2:]))
         total += padded[at]
         count += counted[at]
@@ -151,7 +147,7 @@ def col2im(call: Call) -> list[np.ndarray]:
     counts = tuple((size - extent) // stride + 1 for size, extent, stride in spans)
     columns = data.reshape(*shape[:2], *block, *counts)
     image = np.zeros((*shape[:2], *sizes))
-    for tap in _taps(block):
+    for tap in taps_of(block, columns.size // max(1, math.prod(block))):
         image[(..., *_places(view, tap, counts))] += columns[(slice(None), slice(None), *tap)]
     kept = tuple(slice(b, b + size) for b, size in zip(view.begin, shape[2:], strict=True))
     return [image[(..., *kept)]]

@@ -55,6 +55,9 @@ class Limits:
         8, "times the elements of an op's data that constants built for it may have, beyond 1,048,576"
     )
     axis_positions: int = _limit(2**25, "positions of a resized axis that are looked at one by one")
+    reference_reads: int = _limit(
+        2**33, "elements that the numpy reference reads for the taps of a kernel, one tap after the other"
+    )
     nodes: int = _limit(10_000, "ONNX nodes that one op becomes")
     tensor_elements: int = _limit(2**26, "elements of a tensor of a graph that is run")
     input_elements: int = _limit(2**26, "elements of all inputs that gradc makes up for a run")

@@ -15,10 +15,11 @@ from support.large import convolution, interpolation, parallel
 
 import dialects.grad.sampling as sampling_of_axes
 import gradc
+from dialects.grad.reference.conv import conv_backward_data
 from dialects.grad.reference.resize import Axis, resize_backward, scale_coordinate
 from dialects.grad.resize import ResizeBackwardOp
 from dialects.grad.sampling import AxisSampling, scale_step
-from dialects.support import limits
+from dialects.support import limits, taps
 from dialects.support.diagnostics import GradcError, UnsupportedError, UsageError
 from dialects.support.limits import LimitError, Limits
 from gradc.compiler.driver import load, lower, to_gradients
@@ -295,6 +296,37 @@ class TestClaimedShapes:
         ended = run_gradc(command, write(text))
         assert ended.code == 3
         assert "--limit" in ended.err
+
+
+class TestReference:
+    """numpy goes through a kernel tap by tap, which takes minutes where there are millions."""
+
+    def test_many_taps(self):
+        taps = np.zeros((1, 1, 2**20 + 1), np.float32)
+        with pytest.raises(
+            LimitError, match=r"tap by tap: given 8,589,942,784, .*reference_reads=8589942784"
+        ):
+            conv_backward_data(taps[..., :3], taps, [2**20 + 3], [1], [1], [0], 1)
+
+    @pytest.mark.parametrize(
+        "op",
+        [
+            "onnx.AveragePool %x {{kernel_shape = [3]}} : ({0}) -> {1}",
+            "onnx.LpPool %x {{kernel_shape = [3]}} : ({0}) -> {1}",
+            "onnx.Conv %x, %w : ({0}, tensor<1x1x3xf32>) -> {1}",
+        ],
+    )
+    def test_every_window_asks(self, write, op: str):
+        types = "tensor<1x1x5xf32>", "tensor<1x1x3xf32>"
+        path = write(f"""func.func @main(%x: {types[0]}, %w: {types[1]}) -> {types[1]} {{
+          %y = {op.format(*types)}
+          return %y : {types[1]}
+        }}""")
+        reads = 3 * taps.LEAST
+        assert run_gradc("verify", path, "--limit", f"reference-reads={reads}").code == 0
+        ended = run_gradc("verify", path, "--limit", f"reference-reads={reads - 1}")
+        assert ended.code == 3
+        assert "the limit reference-reads" in ended.line
 
 
 @pytest.mark.parametrize("dims", [f"{2**62}x2", f"{2**63 - 1}", f"{2**70}", "1000000x" * 4 + "4"])

@@ -7,9 +7,10 @@ diff_dst[y] * weights[k] back to the very position that was read, dropping posit
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
 
 import numpy as np
+
+from dialects.support.taps import taps_of
 
 
 def conv_backward_data(
@@ -27,7 +28,7 @@ def conv_backward_data(
     dy = diff_dst.astype(np.float64).reshape(batch, groups, out_channels // groups, *diff_dst.shape[2:])
     w = weights.astype(np.float64).reshape(groups, out_channels // groups, per_group, *kernel)
     diff_src = np.zeros((batch, groups, per_group, *src_sizes))
-    for tap in product(*map(range, kernel)):
+    for tap in taps_of(kernel, dy.size):
         reads = [
             np.arange(y) * s - pb + k * d
             for y, s, pb, k, d in zip(diff_dst.shape[2:], strides, pads_begin, tap, dilations, strict=True)
@@ -59,7 +60,7 @@ def conv_transpose_backward_data(
     dy = diff_dst.astype(np.float64).reshape(batch, groups, per_group, *diff_dst.shape[2:])
     w = weights.astype(np.float64).reshape(groups, in_channels // groups, per_group, *kernel)
     diff_src = np.zeros((batch, groups, in_channels // groups, *src_sizes))
-    for tap in product(*map(range, kernel)):
+    for tap in taps_of(kernel, diff_src.size):
         writes = [
             np.arange(x) * s - pb + k * d
             for x, s, pb, k, d in zip(src_sizes, strides, pads_begin, tap, dilations, strict=True)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
 
 import numpy as np
+
+from dialects.support.taps import taps_of
 
 
 def conv_backward_weights(
@@ -26,7 +27,7 @@ def conv_backward_weights(
     x = src.astype(np.float64).reshape(batch, groups, channels // groups, *src.shape[2:])
     dy = diff_dst.astype(np.float64).reshape(batch, groups, out_channels // groups, *diff_dst.shape[2:])
     result = np.zeros((groups, out_channels // groups, channels // groups, *kernel))
-    for tap in product(*map(range, kernel)):
+    for tap in taps_of(kernel, dy.size):
         reads = [
             np.arange(y) * s - pb + k * d
             for y, s, pb, k, d in zip(diff_dst.shape[2:], strides, pads_begin, tap, dilations, strict=True)

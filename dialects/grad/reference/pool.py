@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import product
+from math import prod
 
 import numpy as np
 
 from dialects.grad.geometry import Window
+from dialects.support.taps import taps_of
 
 Read = tuple[list[np.ndarray], list[np.ndarray]]
 
@@ -16,7 +17,7 @@ def _reads(
     windows: Sequence[Window], begin: Sequence[int], y: Sequence[int], x: Sequence[int]
 ) -> Iterator[Read]:
     """For each place of the window, in row-major order: where it lies, and whether that is data."""
-    for tap in product(*(range(window.kernel) for window in windows)):
+    for tap in taps_of([window.kernel for window in windows], prod(y)):
         rows = zip(windows, begin, y, tap, strict=True)
         places = [np.arange(count) * w.stride - b + k * w.dilation for w, b, count, k in rows]
         yield places, [(at >= 0) & (at < size) for at, size in zip(places, x, strict=True)]
@@ -29,15 +30,18 @@ def max_pool_backward(
     nothing; where nothing is greater than -inf, it is the first place, also in the padding."""
     sizes, counts = src.shape[2:], diff_dst.shape[2:]
     best, chosen = np.full(diff_dst.shape, -np.inf), np.zeros(diff_dst.shape, int)
-    reads = list(_reads(windows, begin, counts, sizes))
-    for number, (places, inside) in enumerate(reads):
+
+    def reads() -> Iterator[Read]:
+        return _reads(windows, begin, counts, sizes)
+
+    for number, (places, inside) in enumerate(reads()):
         held = np.full(diff_dst.shape, -np.inf)
         kept = [at[m] for at, m in zip(places, inside, strict=True)]
         held[(..., *np.ix_(*inside))] = src[(..., *np.ix_(*kept))]
         better = held > best
         best, chosen = np.where(better, held, best), np.where(better, number, chosen)
     result = np.zeros(src.shape)
-    for number, (places, inside) in enumerate(reads):
+    for number, (places, inside) in enumerate(reads()):
         gives = np.where(chosen == number, diff_dst, 0)[(..., *np.ix_(*inside))]
         result[(..., *np.ix_(*(at[m] for at, m in zip(places, inside, strict=True))))] += gives
     return result
@@ -51,11 +55,15 @@ def avg_pool_backward(
     exclude_pad: bool,
 ) -> np.ndarray:
     """To each place of a window its share of diff_dst: over all places, or over those that are data."""
-    reads = list(_reads(windows, begin, diff_dst.shape[2:], sizes))
-    count = sum(np.logical_and.reduce(np.meshgrid(*inside, indexing="ij")).astype(int) for _, inside in reads)
-    share = diff_dst / (np.maximum(count, 1) if exclude_pad else len(reads))
+
+    def reads() -> Iterator[Read]:
+        return _reads(windows, begin, diff_dst.shape[2:], sizes)
+
+    held = (np.logical_and.reduce(np.meshgrid(*inside, indexing="ij")) for _, inside in reads())
+    count = sum(each.astype(int) for each in held)
+    share = diff_dst / (np.maximum(count, 1) if exclude_pad else prod(window.kernel for window in windows))
     result = np.zeros((*diff_dst.shape[:2], *sizes))
-    for places, inside in reads:
+    for places, inside in reads():
         kept = [at[m] for at, m in zip(places, inside, strict=True)]
         result[(..., *np.ix_(*kept))] += share[(..., *np.ix_(*inside))]
     return result
