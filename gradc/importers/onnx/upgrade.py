@@ -281,11 +281,18 @@ def _resize_11(node: Source) -> None:
         value = node.optional(index)
         if value is not None and isinstance(value.type, TensorType) and shapes.shape_of(value) == (0,):
             node.operands[index] = None
-    if (
-        to_python(node.attributes.get("coordinate_transformation_mode", int_attribute(0)))
-        == "tf_half_pixel_for_nn"
-    ):
+
+
+def _tf_half_pixel(node: Source) -> None:
+    """(y + 0.5) / scale, rounded down, is the nearest to half a pixel less, of two the upper one. Opset 13 left
+    the mode out; converters write it all the same, and runtimes take it."""
+    words = {name: str(to_python(value)) for name, value in node.attributes.items() if "mode" in name}
+    if words.get("coordinate_transformation_mode") != "tf_half_pixel_for_nn":
+        return
+    if (words.get("mode", "nearest"), words.get("nearest_mode")) != ("nearest", "floor"):
         raise _refused("Resize with tf_half_pixel_for_nn", "opset 13 left that mode out")
+    node.attributes["coordinate_transformation_mode"] = text_attribute("half_pixel")
+    node.attributes["nearest_mode"] = text_attribute("round_prefer_ceil")
 
 
 def _group_norm(node: Source) -> None:
@@ -380,7 +387,7 @@ UPGRADES: dict[str, tuple[tuple[int, Upgrade], ...]] = {
     "ReduceSum": ((13, _operand(1, "axes")),),
     "Range": ((ANY, _scalar(0, 1, 2)),),
     "Reshape": ((5, _operand(1, "shape")),),
-    "Resize": ((11, _resize_10), (13, _resize_11)),
+    "Resize": ((11, _resize_10), (13, _resize_11), (ANY, _tf_half_pixel)),
     "RoiAlign": ((16, _default("coordinate_transformation_mode", "output_half_pixel")),),
     "Scatter": ((11, _scatter),),
     "Slice": ((10, _slice),),

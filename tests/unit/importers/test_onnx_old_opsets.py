@@ -52,6 +52,16 @@ RUN: dict[str, tuple[int, str]] = {
     "ReduceSum": (11, f"{EDGE} {{ y = ReduceSum <axes = [2]> (x) }}"),
     "Resize": (10, f'{EDGE} <float[4] s = {{1, 1, 2, 1.5}}> {{ y = Resize <mode = "linear"> (x, s) }}'),
     "Resize to the nearest": (10, f"{EDGE} <float[4] s = {{1, 1, 2, 2}}> {{ y = Resize (x, s) }}"),
+    "Resize to the nearest as TensorFlow does": (
+        11,
+        f"{EDGE} <float[1] r = {{0}}, float[4] s = {{1, 1, 0.7, 1.5}}> {{ y = Resize"
+        ' <coordinate_transformation_mode = "tf_half_pixel_for_nn", nearest_mode = "floor"> (x, r, s) }',
+    ),
+    "Resize with a mode of before": (
+        18,
+        f"{EDGE} <float[4] s = {{1, 1, 2, 0.5}}> {{ y = Resize"
+        ' <coordinate_transformation_mode = "tf_half_pixel_for_nn", nearest_mode = "floor"> (x, , s) }',
+    ),
     "Scatter": (
         10,
         f"{EDGE} <int64[1,2,1,1] i = {{2, 1}}, float[1,2,1,1] u = {{9, 8}}>"
