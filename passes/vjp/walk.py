@@ -13,7 +13,7 @@ from typing import Any
 from xdsl.dialects.builtin import UnknownLoc, UnrankedTensorType
 from xdsl.ir import Operation, SSAValue
 
-from dialects.onnx import traits
+from dialects.onnx import known_op, traits
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.node import NodeOp
 from dialects.onnx.types import word_of
@@ -204,9 +204,13 @@ def _usage(what: str, given: object, expected: str) -> UsageError:
 
 
 def _without_rule(op: Operation) -> UnsupportedError:
+    if isinstance(op, NodeOp) and op.is_standard and known_op(op.title) is not None:
+        hint = "a value_info in the model, of what other domains give, would tell it"
+        return refusal(f"no type is known of what the {op.title} reads", hint=hint)
     if not isinstance(op, OnnxOp):
         hint = f"{option('rules')} takes one" if current() is Place.PYTHON else ""
-        return refusal("only ops of ONNX's standard domain have derivatives", hint=hint)
+        title = op.title if isinstance(op, NodeOp) else op.name
+        return refusal(f"{title} has none, only ops of ONNX's standard domain have", hint=hint)
     return refusal(REFUSED.get(op.onnx_name(), "gradc has no derivative of it yet"))
 
 

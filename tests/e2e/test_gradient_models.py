@@ -181,7 +181,8 @@ def test_on_the_command_line(tmp_path: Path):
     ("body", "why"),
     [
         ("s = SequenceConstruct(x) l = Shape(x) i = Squeeze(l) a = SequenceAt(s, i)", "of a sequence"),
-        ("a = foo.Bar(x)", "only ops of ONNX's standard domain"),
+        ("a = foo.Bar(x)", "foo.Bar has none, only ops of ONNX's standard domain"),
+        ("b = foo.Bar(x) a = Relu(b)", "no type is known of what the Relu reads; a value_info"),
     ],
 )
 def test_one_way_that_is_refused_is_not_left_out_of_the_sum(body: str, why: str):

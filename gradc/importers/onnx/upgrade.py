@@ -284,8 +284,8 @@ def _resize_11(node: Source) -> None:
 
 
 def _tf_half_pixel(node: Source) -> None:
-    """(y + 0.5) / scale, rounded down, is the nearest to half a pixel less, of two the upper one. Opset 13 left
-    the mode out; converters write it all the same, and runtimes take it."""
+    """(y + 0.5) / scale, rounded down, is the nearest to half a pixel less, of two the upper one. Opset 13
+    left the mode out; converters write it all the same, and runtimes take it."""
     words = {name: str(to_python(value)) for name, value in node.attributes.items() if "mode" in name}
     if words.get("coordinate_transformation_mode") != "tf_half_pixel_for_nn":
         return
