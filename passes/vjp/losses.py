@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
+from xdsl.dialects.builtin import i64
+
 from dialects.onnx import ops as onnx
 from passes.emit.expressions import Expr, Operators
 from passes.vjp.forward import ZERO, Forward, Gradient, Rule
@@ -63,7 +65,8 @@ def _labelled(f: Forward, g: Expr) -> Expr:
     depth = e.ints([size]) if isinstance(size, int) else size
     numbers = [e.scalar(i, g).apply(onnx.UnsqueezeOp, e.ints([0])).value for i in (0, 1)]
     values = e(e.emit(onnx.ConcatOp(numbers, axis=0)))
-    found = labels.apply(onnx.OneHotOp, depth, values, axis=1).assumed(f.x.shape)
+    places = labels.cast(i64)  # one of 32 bits has no kernel beside a depth of 64
+    found = places.apply(onnx.OneHotOp, depth, values, axis=1).assumed(f.x.shape)
     if ignored is None:
         return found
     counted = labels.equals(ignored).apply(onnx.NotOp).cast(g.dtype)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import pytest
 from support.vjp_problems import Problem, module_of, problems
 
@@ -59,3 +60,15 @@ def test_the_gradient_of_an_op(problem: Problem):
         np.testing.assert_allclose(
             found, exactly, rtol=2e-4, atol=1e-4 * (np.abs(exactly).max(initial=0) + 1e-2)
         )
+
+
+@pytest.mark.parametrize("op", ["NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"])
+def test_labels_of_32_bits(op: str):
+    text = f"g (float[3, 4] x, int32[3] t) => (float y) {{ y = {op} <ignore_index = 2> (x, t) }}"
+    source = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 17]> {text}')
+    found = gradc.grad(source, check=True)
+    x, labels = np.zeros((3, 4), np.float32), np.array([0, 2, 3], np.int32)
+    of_logarithms = np.array([[1, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1]])
+    by_softmax = np.array([[0.25], [0], [0.25]]) if op.startswith("Softmax") else 0
+    got = found.run({"x": x, "t": labels})["grad_x"]
+    np.testing.assert_allclose(got, (by_softmax - of_logarithms) / 2, rtol=1e-6)
