@@ -13,6 +13,8 @@ from onnx import helper, numpy_helper, parser
 
 import gradc
 from dialects.support.diagnostics import UnsupportedError, UsageError
+from dialects.support.entry import entry_function
+from gradc.importers.onnx import import_onnx
 
 RNG = np.random.default_rng(0)
 X = (4, 3)
@@ -198,3 +200,12 @@ def test_probabilities_in_maps_are_named_by_their_tensor():
     with pytest.raises(UsageError, match="maps is a sequence of maps; name the tensor that it is made of, y"):
         gradc.vjp(model, wrt="x")
     assert gradc.vjp(model, wrt="x", of="y").gradients == {"x": "grad_x"}
+
+
+def test_an_op_that_others_stand_for_reads_nothing_any_more():
+    """One that is left counts as a reader: Transposes between the ops that are there stay, or an error ends."""
+    text = """<ir_version: 8, opset_import: ["": 17, "com.microsoft": 1]>
+    g (float[2, 3, 4] x) => (float[2, 4, 4] y) { y = com.microsoft.FusedMatMul <transA = 1> (x, x) }"""
+    module = import_onnx(parser.parse_model(text), for_gradients=())
+    argument = entry_function(module).args[0]
+    assert all(use.operation.parent is not None for use in argument.uses)

@@ -325,6 +325,8 @@ class _Reader:
         )
         for one in (*new, *kept):
             _placed(scope, one, form.place)
+        if not kept:
+            op.drop_all_references()  # what it reads is read no more
         return [own if value is None else value for value, own in zip(values, op.results, strict=True)]
 
     def _gradient(
