@@ -203,7 +203,7 @@ def test_probabilities_in_maps_are_named_by_their_tensor():
 
 
 def test_an_op_that_others_stand_for_reads_nothing_any_more():
-    """One that is left counts as a reader: Transposes between the ops that are there stay, or an error ends."""
+    """One that is left counts as a reader: Transposes between the others stay, or an error ends."""
     text = """<ir_version: 8, opset_import: ["": 17, "com.microsoft": 1]>
     g (float[2, 3, 4] x) => (float[2, 4, 4] y) { y = com.microsoft.FusedMatMul <transA = 1> (x, x) }"""
     module = import_onnx(parser.parse_model(text), for_gradients=())
