@@ -36,7 +36,7 @@ def quantize(op: QuantizationOp, e: Operators) -> Sequence[Expr]:
     dtype = name_of(element_type_of(op.dst))
     scales, zeros = op.given()
     inverses = np.float32(1) / scales.astype(np.float32)
-    if not zeros.any() and np.all(np.frexp(scales)[0] == 0.5):
+    if dtype in INTEGERS and not zeros.any() and np.all(np.frexp(scales)[0] == 0.5):
         return [_quantized(op, e(op.src), *_constants(op, dtype, e), **_axis(op))]
     product = e(op.src) * e(e.emit.constant(inverses))
     total = product + e(e.emit.constant(zeros.astype(np.float32))) if zeros.any() else product
@@ -54,10 +54,17 @@ def _rounded(op: QuantizationOp | DynamicQuantizationOp, total: Expr, e: Operato
 def _quantized(
     op: QuantizationOp | DynamicQuantizationOp, src: Expr, scales: Expr, zeros: Expr, **given: Any
 ) -> Expr:
-    """oneDNN does not clip floats of eight bits."""
-    if name_of(element_type_of(op.dst)) in INTEGERS:
+    """oneDNN does not clip floats of eight bits. What is beyond them is doubled: of the first that are
+    onnxruntime makes the largest that is not, or a NaN for an inf."""
+    dtype = name_of(element_type_of(op.dst))
+    if dtype in INTEGERS:
         return src.apply(onnx.QuantizeLinearOp, scales, zeros, **given)
-    return src.apply(onnx.QuantizeLinearOp, scales, zeros, **given, saturate=0)
+    beyond = src.abs() >= FIRST_BEYOND[dtype]
+    return beyond.where(src + src, src).apply(onnx.QuantizeLinearOp, scales, zeros, **given, saturate=0)
+
+
+FIRST_BEYOND = {"f8_e4m3": float(np.nextafter(np.float32(464), np.float32(465))), "f8_e5m2": 61440.0}
+"""The least number of f32 that no float of eight bits is for."""
 
 
 def dequantize(op: DequantizationOp, e: Operators) -> Sequence[Expr]:
