@@ -1,8 +1,9 @@
 """assign-layout: the order of axes in which each op works, chosen for the whole graph at once.
 
-1. A convolution takes NCX or NXC; a resize, a window, a Pad, a Cast and a sum take whatever order their
-   data comes in. An op that moves stands between two Transposes; where two neighbours agree, theirs
-   cancel. A Transpose that is left between two such ops counts for more than it costs.
+1. A convolution takes NCX or NXC, and so do the gradients of its weights and of pools; a resize, a window,
+   a Pad, a Cast and a sum take whatever order their data comes in. An op that moves stands between two
+   Transposes; where two neighbours agree, theirs cancel. A Transpose that is left between two such ops
+   counts for more than it costs.
 2. The results of the graph, and whatever ops that do not move read, keep the order that they have.
 3. Transposes that are in the graph already are part of the choice: they are put where they cost least.
 4. Where an op's best strategy writes Transposes that its neighbours do not need, the best one that does

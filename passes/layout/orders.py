@@ -17,6 +17,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from dialects.grad.conv import TakeWindowOp
 from dialects.grad.layout import DATA_LAYOUTS, LaidOutOp
 from dialects.grad.resize import ResizeBackwardDynamicOp, ResizeBackwardOp
+from dialects.grad.windowed import WindowedGradOp
 from dialects.onnx import ops as onnx
 from dialects.onnx import traits
 from dialects.support import layouts
@@ -68,10 +69,13 @@ def layout_orders(rank: int) -> list[Order]:
 
 
 def moving_operands(op: Operation) -> tuple[int, ...]:
-    """Which operands move with an op that moves: the first, or all of the result's rank.
+    """Which operands move with an op that moves: the first, all of a gradient of windows, or all of the
+    result's rank.
 
     What has a lower rank broadcasts along the first axes, and is given axes of size 1 where the op moves.
     """
+    if isinstance(op, WindowedGradOp):
+        return tuple(range(len(op.operands)))
     if _kind(op) not in ELEMENTWISE:
         return (0,)
     rank = len(shape_of(op.results[0]))
@@ -84,7 +88,10 @@ def data_of(op: Operation) -> list[SSAValue]:
 
 
 def result_moves(op: Operation) -> bool:
-    """Whether the result of an op that moves has the order of the data: that of a reduction may lack axes."""
+    """Whether the result of an op that moves has the order of the data: that of a reduction may lack axes,
+    and weights have an order of their own."""
+    if isinstance(op, WindowedGradOp):
+        return op.RESULTS[0] in op.LAID_OUT
     return len(shape_of(op.results[0])) == len(shape_of(op.operands[moving_operands(op)[0]]))
 
 
@@ -98,7 +105,7 @@ def orders_of(op: Operation) -> list[Order]:
 
     Empty for an op that is bound to the order that it has.
     """
-    if isinstance(op, LaidOutOp):
+    if isinstance(op, LaidOutOp | WindowedGradOp):
         given = op.layout
         return [
             layouts.permutation(given, layout, op.spatial_rank)
@@ -150,7 +157,7 @@ def moved(op: OpT, order: Order, data: Sequence[SSAValue], emit: Emitter) -> OpT
     properties = dict(op.properties)
     moving = dict(zip(moving_operands(op), data, strict=True))
     operands = [moving.get(index, operand) for index, operand in enumerate(op.operands)]
-    if isinstance(op, LaidOutOp):
+    if isinstance(op, LaidOutOp | WindowedGradOp):
         given = op.layout
         (layout,) = (
             layout

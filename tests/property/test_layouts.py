@@ -364,3 +364,10 @@ def test_no_uniform_layout_is_cheaper(most: int, monkeypatch: pytest.MonkeyPatch
     for order in permutations(range(4)):
         uniform = {op: order if order in own else next(iter(own)) for op, own in assignment.priced.items()}
         assert chosen <= assignment.cost(uniform)
+
+
+def test_gradients_of_weights_and_maxima_move_with_the_data():
+    """In the training step of a small ResNet, channels last: four at the border, of weights and of their
+    source one."""
+    module = gradc.compile(EXAMPLES / "resnet_training.json", threads=1).module
+    assert len([op for op in transposes(module) if len(shape_of(op.data)) == 4]) <= 6
