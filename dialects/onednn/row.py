@@ -7,6 +7,7 @@ family's page and its problems in the tests.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -54,40 +55,14 @@ class BackwardRow(Row):
     from_dst: Meaning | None = None
 
 
-_WORDS = (
-    "Batch",
-    "Bias",
-    "Dynamic",
-    "Forward",
-    "Gen",
-    "Group",
-    "Layer",
-    "Leaky",
-    "Hard",
-    "SoftMax",
-    "Softmax",
-    "Log",
-    "MatMul",
-    "Norm",
-    "RMS",
-    "Soft",
-    "Squared",
-    "Static",
-    "Type",
-    "Backward",
-    "Reduce",
-    "Greater",
-    "PReLU",
-    "GELU",
-    "ReLU",
-    "Transpose",
-    "Pool",
-)
+_WORDS = ("PReLU", "ReLU", "GELU", "SoftMax", "MatMul")
+"""Capitals within one word."""
+
+_BETWEEN_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 def snake_case(kind: str) -> str:
-    """`LeakyReLU` as leaky_relu, `ReduceL1` as reduce_l1."""
-    text = kind
+    """`LeakyReLU` as leaky_relu, `ReduceL1` as reduce_l1, `RMSNorm` as rms_norm."""
     for word in _WORDS:
-        text = text.replace(word, f"_{word.lower()}_")
-    return "_".join(part.lower() for part in text.split("_") if part)
+        kind = kind.replace(word, word.capitalize())
+    return _BETWEEN_WORDS.sub("_", kind).lower()

@@ -85,7 +85,8 @@ FORMS: Mapping[str, Form] = MappingProxyType(
         "Select": lambda condition, a, b: condition.where(a, b),
     }
 )
-"""Kind -> its form, for forward ops that work element by element."""
+"""Kind -> its form, for ops that work element by element; the backward ones among them are of functions that
+ONNX does not have."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +162,9 @@ def in_onnx(op: RowOp, e: Operators) -> Sequence[Expr]:
     """What the results of an op that is a row are in ONNX."""
     match op:
         case UnaryOp() | ChoiceOp():
-            return [FORMS[op.KIND](*map(e, op.operands), **op.given_attributes())]
+            return [_form(op, e)]
+        case UnaryBackwardOp() if op.KIND in FORMS:
+            return [_form(op, e)]
         case BinaryOp():
             return [_binary(op, e)]
         case UnaryBackwardOp():
@@ -170,6 +173,10 @@ def in_onnx(op: RowOp, e: Operators) -> Sequence[Expr]:
             return [_reduction(op, e)]
         case _:
             return CONVERSIONS[op.KIND](op, e)
+
+
+def _form(op: RowOp, e: Operators) -> Expr:
+    return FORMS[op.KIND](*map(e, op.operands), **op.given_attributes())
 
 
 def _binary(op: BinaryOp, e: Operators) -> Expr:
