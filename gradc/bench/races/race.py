@@ -68,12 +68,6 @@ class Race:
     def gradc(self) -> Finish:
         return self.finishes[0]
 
-    @property
-    def best(self) -> Finish | None:
-        """The fastest of those that compute the same and are right."""
-        timed = [f for f in self.finishes[1:] if f.ratio is not None and not f.yardstick]
-        return min(timed, key=lambda finish: finish.ratio or inf, default=None)
-
 
 def within(expected: Results, bound: float) -> Judge:
     """Every result within `bound` of its largest magnitude."""
