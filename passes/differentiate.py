@@ -8,7 +8,7 @@ else 1 for an `of` of one element, and for others what `reduce` says, the sum or
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import cast
 
 from xdsl.context import Context
@@ -79,17 +79,7 @@ class DifferentiatePass(ModulePass):
     strict_ieee: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        request = Request(
-            self.of,
-            self.wrt,
-            self.keep,
-            self.cotangents,
-            self.reduce,
-            self.allow_unused,
-            self.weights_as_inputs,
-            self.name_template,
-            self.straight_through,
-        )
+        request = Request(**{entry.name: getattr(self, entry.name) for entry in fields(Request)})
         differentiate(op, request, strict_ieee=self.strict_ieee)
 
 
