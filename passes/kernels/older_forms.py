@@ -10,6 +10,7 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.call import axes_of
 from dialects.onnx.dims import ints
+from dialects.onnx.values import dims_of
 from dialects.support.shapes import has_rank, shape_of
 from passes.emit.rewriting import Emitter
 from passes.emit.shape_math import ShapeMath
@@ -63,8 +64,23 @@ def _pad(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     return [emit(onnx.PadOp(op.data, pads, op.constant_value, mode=mode))]
 
 
+def _reshape(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+    """Before opset 14 a 0 was always the size of that axis: which it is, or there is none."""
+    assert isinstance(op, onnx.ReshapeOp)
+    wanted = dims_of(op.shape)
+    if wanted is None or not has_rank(op.data):
+        return None
+    data = shape_of(op.data)
+    for axis, dim in enumerate(wanted):
+        is_own = axis < len(data) and dim is not None and dim == data[axis]
+        if not is_own and (not isinstance(dim, int) or dim == 0):
+            return None
+    return [emit(onnx.ReshapeOp(op.data, op.shape))]
+
+
 OLDER_FORMS: Mapping[type[OnnxOp], OlderForm] = {
     onnx.PadOp: _pad,
+    onnx.ReshapeOp: _reshape,
     onnx.ShapeOp: _shape,
     onnx.SplitOp: _split,
 }

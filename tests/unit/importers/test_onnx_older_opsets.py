@@ -25,6 +25,14 @@ LOWERED: dict[str, str] = {
     "Resize that says what it does not do": """g (float[N,M] x) => (float[A,B] y) <float[2] s = {2, 1.5}> {
         y = Resize <antialias = 0, keep_aspect_ratio_policy = "stretch"> (x, , s)
     }""",
+    "Reshape that copies no sizes": """g (float[N,6] x) => (float[A,2,3] y, float[3,N,B] z) {
+        s = Shape <start = 0, end = 1> (x)
+        a = Constant <value_ints = [2, 3]> ()
+        b = Concat <axis = 0> (s, a)
+        y = Reshape <allowzero = 1> (x, b)
+        c = Constant <value_ints = [3, 4, -1]> ()
+        z = Reshape <allowzero = 1> (x, c)
+    }""",
     "Shape of some axes": """g (float[N,M] x) => (int64[1] y, int64[1] z) {
         y = Shape <start = -1> (x)
         z = Shape <start = -5, end = 1> (x)
@@ -56,3 +64,14 @@ def test_the_result_is_that_of_the_model(name: str, target: str):
     assert edge(found) == edge(model)
     feeds: dict[str, Any] = {"x": X, "p": np.array([2, 1])}
     assert all(map(is_same, run(found, feeds), run(model, feeds)))
+
+
+def test_a_size_that_may_be_0_has_no_older_form():
+    """At another place it would be the size of the axis there."""
+    text = """g (float[N,M] x) => (float[M,N] y) <int64[2] i = {1, 0}> {
+        s = Shape (x)
+        b = Gather (s, i)
+        y = Reshape <allowzero = 1> (x, b)
+    }"""
+    with pytest.raises(gradc.GradcError, match="Reshape in this form"):
+        gradc.compile(model_of(text, opset=18), opset=13)
