@@ -19,7 +19,7 @@ import dialects
 from dialects.onnx import ops
 from dialects.support import dtypes, entry, shapes
 from dialects.support.diagnostics import GradcError, Position, UnsupportedError, location
-from gradc.model import exporter, saving
+from gradc.model import exporter, saving, validity
 from gradc.runtime.session import Session, newest_opset
 
 
@@ -353,3 +353,12 @@ def test_bytes_do_not_depend_on_the_process(tmp_path):
         )
         digests.add(done.stdout)
     assert len(digests) == 1
+
+
+def test_elements_of_long_vectors_are_not_followed():
+    """onnx takes 140 bytes for each, also of floats that need no memory before the model runs."""
+    text = """module { func.func @f(%x: tensor<1xf32>) -> tensor<1099511627776xf32> {
+        %n = onnx.Constant dense<1099511627776> : tensor<1xi64>
+        %y = onnx.Expand %x, %n : (tensor<1xf32>, tensor<1xi64>) -> tensor<1099511627776xf32>
+        func.return %y : tensor<1099511627776xf32> } }"""
+    assert validity.has_long_vector(parse(text))
