@@ -376,6 +376,7 @@ UPGRADES: dict[str, tuple[tuple[int, Upgrade], ...]] = {
     "Concat": ((4, _default("axis", 1)),),
     "DFT": ((20, _dft),),
     "Dropout": ((12, _dropout),),
+    "Expand": ((ANY, _vector(1)),),
     "Gemm": ((7, _dropped("broadcast")),),
     "Expand": ((ANY, _vector(1)),),
     "GlobalLpPool": ((2, _integral("p")),),

@@ -95,6 +95,12 @@ MODELS = {
         t = Mul(x, a)
         y = Add(t, e)
     }""",
+    "bounds that are vectors": """g (float[4,3] x) => (float[4,3] y)
+        <float[1] a = {-1}, float[1] b = {2}> { y = Clip(x, a, b) }""",
+    "a shape that is a number": """g (float[4,3] x) => (float[4,3] y) <int64 s = {3}, float[1] o = {2}> {
+        e = Expand(o, s)
+        y = Mul(x, e)
+    }""",
     "strings": """g (float[4,3] x) => (string[1] y, float[4,3] z) {
         y = Constant <value_strings = ["é"]> ()
         z = Neg(x)
