@@ -378,7 +378,6 @@ UPGRADES: dict[str, tuple[tuple[int, Upgrade], ...]] = {
     "Dropout": ((12, _dropout),),
     "Expand": ((ANY, _vector(1)),),
     "Gemm": ((7, _dropped("broadcast")),),
-    "Expand": ((ANY, _vector(1)),),
     "GlobalLpPool": ((2, _integral("p")),),
     "GridSample": ((20, _words("mode", {"bilinear": "linear", "bicubic": "cubic"})),),
     "GroupNormalization": ((21, _group_norm),),
