@@ -209,8 +209,9 @@ class _GraphBuilder:
                 self._add_initializer(op)
             else:
                 self._add_node(op, graph_outputs)
+        copied: set[str] = set()
         for name, value in zip(outputs, returned.operands, strict=True):
-            self._add_output(name, value)
+            self._add_output(name, value, copied)
         for name, value in zip(inputs, block.args, strict=True):
             graph.input.append(_value_info_of(name, _spelled(value.type)))
         if graph is self.main:
@@ -325,10 +326,12 @@ class _GraphBuilder:
             kind=UnsupportedError,
         )
 
-    def _add_output(self, name: str, value: SSAValue) -> None:
+    def _add_output(self, name: str, value: SSAValue, copied: set[str]) -> None:
+        """`copied` are names of outputs before: one that several have is that of one value."""
         self.graph.output.append(_value_info(name, value))
         source = self.names[value]
-        if source != name:
+        if source != name and name not in copied:
+            copied.add(name)
             node = self.node_names.unique("Identity")
             self.graph.node.add(op_type="Identity", name=node, input=[source], output=[name])
 

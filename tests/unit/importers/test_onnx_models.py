@@ -84,6 +84,10 @@ MODELS = {
         z = Identity(x)
     }""",
     "a result that is the input itself": "g (float[4,3] x) => (float[4,3] y, float[4,3] x) { y = Neg(x) }",
+    "an input as a result twice": """g (float[4,3] x) => (float[4,3] y, float[4,3] v, float[4,3] v) {
+        y = Neg(x)
+        v = Identity(x)
+    }""",
     "a result twice": "g (float[4,3] x) => (float[4,3] y, float[4,3] y) { y = Neg(x) }",
     "nodes in any order": "g (float[4,3] x) => (float[4,3] y) { y = Neg(t)  t = Exp(x) }",
     "an unused weight": "g (float[4,3] x) => (float[4,3] y) <float w = {1}, int8 v = {1}> { y = Mul(x, w) }",
