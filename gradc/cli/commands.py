@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
-from dialects.support.diagnostics import Diagnostic, UsageError, sentence, violation
+from dialects.support.diagnostics import Diagnostic, UsageError, printable, sentence, violation
 from gradc.checking.samples import ANY_SIZES, Guess, random_inputs, random_model_inputs
 from gradc.checking.verify import OutputError
 from gradc.compiler.asked import Asked
@@ -240,7 +240,7 @@ def describe(results: Mapping[str, np.ndarray]) -> Iterator[str]:
     """A line per output: name, dtype, shape and range."""
     for name, array in results.items():
         shape = "x".join(map(str, array.shape)) or "scalar"
-        line = f"{name}: {array.dtype} {shape}"
+        line = printable(f"{name}: {array.dtype} {shape}")
         if found := summaries.range_of(array):
             line += "".join(f", {what} {value:.6g}" for what, value in found.items())
         yield line

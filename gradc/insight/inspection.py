@@ -19,7 +19,14 @@ from dialects.onnx.ops import ConstantOp
 from dialects.onnx.types import word_of
 from dialects.support import entry, shapes
 from dialects.support.attributes import documented_attributes
-from dialects.support.diagnostics import GradcError, UnsupportedError, kind_of, name_of, position_of
+from dialects.support.diagnostics import (
+    GradcError,
+    UnsupportedError,
+    kind_of,
+    name_of,
+    position_of,
+    printable,
+)
 from dialects.support.documented_op import DocumentedOp
 from dialects.support.dtypes import name_of as dtype_name
 from dialects.support.findings import is_opaque
@@ -224,7 +231,7 @@ def _lines(found: Inspection, look: Look) -> Iterator[str]:
         yield from lack_lines(found.lacks, Target.of(found.target, found.opset), look)
     for op in found.ops:
         yield ""
-        heading = " ".join(filter(None, (op.kind, f'"{op.name}"' if op.name else "", op.position)))
+        heading = printable(" ".join(filter(None, (op.kind, f'"{op.name}"' if op.name else "", op.position))))
         yield look.styled(*((heading, "bold") if op.understood else (f"{heading}  (not compiled)", BAD)))
         yield from (f"  in   {_line(tensor)}" for tensor in op.inputs)
         yield from (f"  out  {_line(tensor)}" for tensor in op.outputs)
@@ -240,9 +247,9 @@ def _lines(found: Inspection, look: Look) -> Iterator[str]:
 
 
 def _shown(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return str(value).lower() if isinstance(value, bool) else printable(str(value))
 
 
 def _line(tensor: Tensor) -> str:
     shape = "of unknown rank" if tensor.shape is None else shapes.show(tensor.shape)
-    return f"{tensor.name}: {tensor.dtype} {shape}"
+    return printable(f"{tensor.name}: {tensor.dtype} {shape}")

@@ -6,7 +6,7 @@ import contextlib
 import re
 from collections.abc import Iterator
 
-from dialects.support.diagnostics import Diagnostic, GradcError, UnsupportedError
+from dialects.support.diagnostics import Diagnostic, GradcError, UnsupportedError, printable
 
 
 @contextlib.contextmanager
@@ -30,4 +30,4 @@ def refusals(what: str, kind: type[GradcError] | None) -> Iterator[None]:
 def one_line(error: Exception) -> str:
     """The message without onnxruntime's error code and the place in its sources."""
     text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", str(error))
-    return " ".join(re.sub(r"/\S*onnxruntime\S*:\d+ .*?\) ", "", text).split())
+    return printable(" ".join(re.sub(r"/\S*onnxruntime\S*:\d+ .*?\) ", "", text).split()))

@@ -270,6 +270,18 @@ class TestNearest:
         assert run_gradc("inspect", tmp_path / "none" / "g.json").line.endswith("No such file or directory")
 
 
+class TestNamesInFiles:
+    @pytest.mark.parametrize("command", [["inspect"], ["run"], ["bench"], ["explain"], ["verify"]])
+    def test_a_terminal_obeys_none(self, command: list[str], tmp_path):
+        """A name of a value may hold what rings the bell, or clears the screen."""
+        x, y = (onnx.helper.make_tensor_value_info(name, 1, [2]) for name in ("x\x1b[2J", "y\x07"))
+        graph = onnx.helper.make_graph([onnx.helper.make_node("Relu", [x.name], [y.name])], "g", [x], [y])
+        path = tmp_path / "model.onnx"
+        onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)]), path)
+        said = run_gradc(*command, path)
+        assert not {"\x1b", "\x07"} & {*said.out, *said.err}
+
+
 class TestHelp:
     def test_commands_in_sections(self):
         text = run_gradc("--help").out

@@ -95,6 +95,11 @@ BOUNDED |= {
     for name in ("_add", "_call", "_opaque", "_region", "_results", "_typed", "fill")
 }
 
+BOUNDED |= {
+    ("gradc/importers/onnx/bodies.py", name): "bodies in bodies, at most `DEEPEST`"
+    for name in ("_is_legal", "_legal_body", "_replace")
+}
+
 Functions = dict[str, set[str]]
 """The functions and methods of a file, each with those that it refers to."""
 

@@ -17,6 +17,7 @@ FOLDER = Path(passes.__file__).parent
 
 UNPRICED = {
     "Constant": "no node: a weight",
+    "DequantizeLinear": "a Cast of integers of four bits on CUDA, of which there is no other form",
     "Einsum": "a rule of its own derivative writes it, of which there is no other form",
     "If": "the same",
     "Loop": "a Loop of the source is written once more, with other results",
