@@ -25,6 +25,7 @@ from dialects.support.dtypes import name_of, of_mlir
 from dialects.support.shapes import element_type_of
 from passes.emit.rewriting import Emitter, replace, rewrite, simplify
 from passes.kernels.expansions import EXPANSIONS
+from passes.kernels.left_out_windows import LEFT_OUT, POOLS, WithoutCeilMode
 from passes.kernels.older_forms import OLDER_FORMS, OlderForm
 from passes.kernels.target import Target, TargetPass
 
@@ -35,6 +36,8 @@ class ExpandOpsPass(TargetPass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         rewrite(op, [KeepBounds()], (onnx.QuantizeLinearOp,))
+        if self.env.opset < LEFT_OUT:
+            rewrite(op, [WithoutCeilMode()], POOLS)
         if rewrite(op, [Expand(self.env)], (*EXPANSIONS, *OLDER_FORMS)):
             simplify(ctx, op)
 

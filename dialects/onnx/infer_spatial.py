@@ -145,6 +145,23 @@ def average_pool(call: Call) -> list[Shape]:
     return [(*data[:2], *_swept(view, data[2:], ceil=bool(call.attribute("ceil_mode", 0))))]
 
 
+def ends_of_whole_windows(call: Call) -> list[int] | None:
+    """The padding behind known sizes with which a pool has the same windows without `ceil_mode`, where that
+    leaves out a window which starts in the padding; else None."""
+    data = call.operand(0).shape
+    view, sizes = window(call, call.attribute("kernel_shape")), static(data[2:])
+    if sizes is None or not call.attribute("ceil_mode", 0) or view.auto_pad.startswith("SAME"):
+        return None
+    ends, is_left_out = [], False
+    for i, size in enumerate(sizes):
+        extent, count = view.extent(i), _positions(view, i, size, ceil=True)
+        assert isinstance(extent, int)
+        assert isinstance(count, int)
+        is_left_out |= count <= -(-(size + view.pads(i) - extent) // view.strides[i])
+        ends.append(max(0, (count - 1) * view.strides[i] + extent - size - view.begin[i]))
+    return ends if is_left_out else None
+
+
 def _swept(view: Window, sizes: Sequence[Dim], ceil: bool) -> list[Dim]:
     return [_positions(view, i, size, ceil) for i, size in enumerate(sizes)]
 

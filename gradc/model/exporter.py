@@ -37,7 +37,7 @@ from dialects.onnx.control import YieldOp
 from dialects.onnx.node import NodeOp, kind_of_attribute
 from dialects.onnx.ops import ConstantOp
 from dialects.onnx.opsets import ATTRIBUTES_BEFORE, WORDS
-from dialects.onnx.types import OptionalType, SequenceType, UnknownType
+from dialects.onnx.types import OptionalType, SequenceType, UnknownType, word_of
 from dialects.support import entry, shapes
 from dialects.support.diagnostics import UnsupportedError, error_at, name_of, position_of, printable
 from dialects.support.names import name_of_value
@@ -332,8 +332,23 @@ class _GraphBuilder:
         source = self.names[value]
         if source != name and name not in copied:
             copied.add(name)
+            self._check_copy(name, value)
             node = self.node_names.unique("Identity")
             self.graph.node.add(op_type="Identity", name=node, input=[source], output=[name])
+
+    def _check_copy(self, name: str, value: SSAValue) -> None:
+        first = COPIES.get(type(value.type), 1)
+        if self.opset < first:
+            what, opset = (
+                f'a copy of a {word_of(value.type)} as the output "{name}"',
+                option("opset", self.opset),
+            )
+            expected = f"{option('opset')} {first} or newer"
+            raise error_at(self.function, what, given=opset, expected=expected, kind=UnsupportedError)
+
+
+COPIES: dict[type[Attribute], int] = {SequenceType: 14, OptionalType: 16}
+"""The opset from which on an Identity takes such a value."""
 
 
 def _direct_outputs(block: Block, values: Sequence[SSAValue], names: Sequence[str]) -> dict[SSAValue, str]:

@@ -9,6 +9,7 @@ import pytest
 from support.onnx_models import edge, is_same, model_of, run
 
 import gradc
+from dialects.support.diagnostics import UnsupportedError
 
 X = np.arange(24, dtype=np.float32).reshape(4, 6)
 
@@ -75,3 +76,31 @@ def test_a_size_that_may_be_0_has_no_older_form():
     }"""
     with pytest.raises(gradc.GradcError, match="Reshape in this form"):
         gradc.compile(model_of(text, opset=18), opset=13)
+
+
+@pytest.mark.parametrize("kind", ["seq(float[N])", "optional(float[N])"])
+def test_a_copy_of_a_container_that_the_opset_does_not_have(kind: str):
+    model = model_of(f"g ({kind} x) => ({kind} y) {{ y = Identity(x) }}", opset=20)
+    with pytest.raises(UnsupportedError, match=r'as the output "y": given opset=13, expected opset 1[46]'):
+        gradc.compile(model, opset=13)
+
+
+POOLED = {
+    "MaxPool": ("2,2,6", "2,1,3", "kernel_shape = [1, 2], strides = [2, 2], pads = [0, 0, 0, 1]"),
+    "AveragePool": ("1,4,6", "1,2,2", "kernel_shape = [3, 3], strides = [2, 3], pads = [0, 0, 2, 1]"),
+}
+
+
+@pytest.mark.parametrize("opset", [13, 18, 21])
+@pytest.mark.parametrize("op", POOLED)
+def test_a_last_window_that_would_start_in_the_padding(op: str, opset: int):
+    """Before opset 22 the formula of ceil_mode counts it, and no runtime has it."""
+    shape, pooled, attributes = POOLED[op]
+    text = f"g (float[1,{shape}] x) => (float[1,{pooled}] y) {{ y = {op} <ceil_mode = 1, {attributes}> (x) }}"
+    model, x = (
+        model_of(text, opset=22),
+        np.arange(24, dtype=np.float32).reshape([1, *map(int, shape.split(","))]),
+    )
+    found = gradc.compile(model, opset=opset).model
+    assert edge(found) == edge(model)
+    assert all(map(is_same, run(found, {"x": x}), run(model, {"x": x})))
