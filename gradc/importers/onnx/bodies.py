@@ -141,6 +141,8 @@ def _node(op: OnnxOp, schema: Any) -> NodeProto:
         outputs.pop()
     node = NodeProto(op_type=op.onnx_name(), input=inputs, output=outputs)
     for name, value in sorted(op.onnx_properties().items()):
+        if name not in schema.attributes:  # by default it says what the older form means
+            continue
         kind = str(schema.attributes[name].type).rpartition(".")[2]
         fill_attribute(node.attribute.add(name=name), kind, value)
     return node

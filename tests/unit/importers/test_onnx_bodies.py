@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import pytest
 from support.onnx_models import edge, model_of, run
 
@@ -45,6 +46,20 @@ def test_an_op_younger_than_the_opset(name: str, target: str):
     assert found.opset_import[0].version == older
     assert edge(found) == edge(model)
     np.testing.assert_allclose(*run(found, {"x": X}), *run(model, {"x": X}), rtol=1e-5, atol=1e-6)
+
+
+def test_an_attribute_of_a_newer_form_that_is_so_by_default():
+    text = """g (float[1,2,3,4] q) => (float[1,2,3,4] y) {
+        y = Attention <left_window_size = -1> (q, q, q)
+    }"""
+    model = model_of(text, opset=onnx.defs.onnx_opset_version())
+    attention = onnx.defs.get_schema("Attention")
+    if "left_window_size" not in attention.attributes:
+        pytest.skip("onnx has it from a later version on")
+    found = gradc.compile(model, opset=18).model
+    feeds = {"q": np.linspace(-1, 1, 24, dtype=np.float32).reshape(1, 2, 3, 4)}
+    plain = gradc.compile(model_of(text.replace("<left_window_size = -1>", ""), opset=23), opset=18).model
+    np.testing.assert_array_equal(*run(found, feeds), *run(plain, feeds))
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64, np.float64])
