@@ -213,7 +213,11 @@ class _Differentiation:
         """The values of the names, which are floats as far as their ranks are known."""
         if len(set(names)) < len(names):
             raise _usage(option(what), given=several(list(names)), expected="no name twice")
-        chosen = {name: _value(name, values, what) for name in names}
+        errors = Errors()
+        for name in names:
+            errors.attempt(_value, name, values, what)
+        errors.check()
+        chosen = {name: values[name] for name in names}
         if not chosen:
             raise _usage(f"no {what} is given", expected="a tensor of floats", hint="the function has none")
         _check_floats(what, {name: value for name, value in chosen.items() if not _is_open(value)})

@@ -166,6 +166,10 @@ MISTAKES = {
         {"of": "logits[0,999]"},
         r"of logits\[0,999\]: given 999 on axis 1, expected -\d+ to",
     ),
+    "several": (
+        {"of": "logits", "reduce": "sum", "wrt": ["kernl", "bais"]},
+        r"no value kernl; did you mean kernel or taken\?\n.*no value bais; did you mean bias\?",
+    ),
     "far": ({"of": "nothing_like_it"}, "gradc inspect --values"),
     "reduce": ({"of": "logits", "reduce": "max"}, "one of sum, mean"),
     "no flag": ({"of": "logits", "reduce": "sum", "weights_as_inputs": 1}, "True or False"),
