@@ -42,8 +42,10 @@ LOWERED: dict[str, str] = {
     "Split in parts": """g (float[N,M] x) => (float[N,A] y, float[N,B] z) {
         y, z = Split <axis = -1, num_outputs = 2> (x)
     }""",
-    "Split in unequal parts": """g (float[4,M] x) => (float[2,M] w, float[2,M] y, float[0,M] z) {
-        w, y, z = Split <num_outputs = 3> (x)
+    "Split in unequal parts": """g (float[N,6] x) => (float[N,2] w, float[N,2] y, float[N,1] z)
+        <int64[1] a = {0}, int64[1] b = {5}, int64[1] c = {1}> {
+        s = Slice (x, a, b, c)
+        w, y, z = Split <axis = 1, num_outputs = 3> (s)
     }""",
     "Pad of some axes": """g (float[N,M] x, int64[2] p) => (float[N,B] y) <int64[1] a = {-1}, float v = {7}> {
         y = Pad (x, p, v, a)
