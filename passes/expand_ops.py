@@ -37,7 +37,7 @@ class ExpandOpsPass(TargetPass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         rewrite(op, [KeepBounds()], (onnx.QuantizeLinearOp,))
         if self.env.opset < LEFT_OUT:
-            rewrite(op, [WithoutCeilMode()], POOLS)
+            rewrite(op, [WithoutCeilMode(self.env.opset)], POOLS)
         if rewrite(op, [Expand(self.env)], (*EXPANSIONS, *OLDER_FORMS)):
             simplify(ctx, op)
 

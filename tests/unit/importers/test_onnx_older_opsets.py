@@ -106,3 +106,15 @@ def test_a_last_window_that_would_start_in_the_padding(op: str, opset: int):
     found = gradc.compile(model, opset=opset).model
     assert edge(found) == edge(model)
     assert all(map(is_same, run(found, {"x": x}), run(model, {"x": x})))
+
+
+def test_a_mean_that_would_count_other_padding_is_refused():
+    attributes = "kernel_shape = [2, 2], strides = [2, 2], pads = [0, 0, 1, 0], ceil_mode = 1"
+    node = f"y = AveragePool <count_include_pad = 1, {attributes}> (x)"
+    text = f"g (float[1,1,4,5] x) => (float[1,1,2,3] y) {{ {node} }}"
+    model = model_of(text, opset=22)
+    assert gradc.compile(model).outputs[0].shape == (1, 1, 2, 3)
+    with pytest.raises(
+        UnsupportedError, match=r"count_include_pad.*: given opset=18, expected opset 22 or newer"
+    ):
+        gradc.compile(model, opset=18)
