@@ -183,7 +183,7 @@ class Assignment:
     def chosen(self) -> Choice:
         """The order of each op that moves."""
         for family in self.graph.families():
-            if not family.transposed and not any(map(self.prices.may_gain, family.ops)):
+            if self._stays(family):
                 family.suggested.clear()
             self.priced |= {op: self._priced(op, family) for op in family.ops}
         return min(*self._uniform(), self._cheapest(), key=self.cost)
@@ -201,15 +201,21 @@ class Assignment:
         tensors = self.graph.tensors.values()
         return ops + sum(self.transposes(t, t.made(choice), t.needs(choice)) for t in tensors)
 
-    def _priced(self, op: Operation, family: Family) -> dict[Order, float]:
-        """What an op costs in the orders that are worth a thought.
+    def _stays(self, family: Family) -> bool:
+        """Whether no other order of its ops is worth a thought.
 
         An op all alone stays: a convolution's strategies write the Transposes themselves that could stand
         beside it, and other ops work on whatever axes they are given.
         """
+        if len(family.ops) == 1 and family.suggested <= set(orders_of(family.ops[0])[:2]):
+            return True
+        return not family.transposed and not any(map(self.prices.may_gain, family.ops))
+
+    def _priced(self, op: Operation, family: Family) -> dict[Order, float]:
+        """What an op costs in the orders that are worth a thought."""
         given, *others = orders_of(op)
         others = [order for order in others if order in family.suggested]
-        if not others or (len(family.ops) == 1 and family.suggested <= set(orders_of(family.ops[0])[:2])):
+        if not others:
             return {given: 0.0}
         return {o: self._in_family(op, o) + (o != given) * STAY for o in (given, *others)}
 

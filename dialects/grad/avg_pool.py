@@ -19,7 +19,7 @@ from dialects.support import layouts, shapes
 from dialects.support.attributes import INTS, required, word
 from dialects.support.diagnostics import violation
 from dialects.support.documented_op import build, documented_op
-from dialects.support.shapes import Dim, element_type_of, shape_of, tensor_type
+from dialects.support.shapes import Dim, element_type_of, tensor_type
 
 
 @documented_op
@@ -66,7 +66,7 @@ class AvgPoolBackwardOp(LaidOutOp, WindowedGradOp):
 
     def flops(self) -> int | None:
         """Every window is added to each of its places."""
-        windows = shapes.static(shape_of(self.diff_dst))
+        windows = shapes.static_shape(self.diff_dst)
         return None if windows is None else prod(windows) * prod(self.kernel)
 
     def infer_result_types(self) -> tuple[TensorType, ...]:

@@ -50,7 +50,7 @@ class GradConvOp(LaidOutOp, KnowsOperands):
     @property
     def weights_shape(self) -> tuple[int, ...]:
         """(channels of diff_dst's side, channels of the other, K...)."""
-        static = shapes.static(shape_of(self.weights))
+        static = shapes.static_shape(self.weights)
         if static is None:
             raise violation(
                 "weights shape", given=shapes.show(shape_of(self.weights)), expected="known sizes"

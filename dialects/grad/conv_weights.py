@@ -26,7 +26,7 @@ from dialects.support import shapes
 from dialects.support.attributes import INT, INTS, required, word
 from dialects.support.diagnostics import GradcError, violation
 from dialects.support.documented_op import build, documented_op
-from dialects.support.shapes import element_type_of, shape_of, tensor_type
+from dialects.support.shapes import element_type_of, tensor_type
 
 
 @documented_op
@@ -77,7 +77,7 @@ class ConvBackwardWeightsOp(WindowedGradOp):
     def flops(self) -> int | None:
         """Every position of diff_dst meets every weight once."""
         positions = shapes.static(self.channels_first(self.diff_dst))
-        weights = shapes.static(shape_of(self.diff_weights))
+        weights = shapes.static_shape(self.diff_weights)
         if positions is None or weights is None:
             return None
         return 2 * positions[0] * prod(positions[2:]) * prod(weights)

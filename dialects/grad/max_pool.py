@@ -18,7 +18,7 @@ from dialects.grad.windowed import WindowedGradOp, first_known
 from dialects.support import layouts, shapes
 from dialects.support.attributes import INTS, required, word
 from dialects.support.documented_op import build, documented_op
-from dialects.support.shapes import element_type_of, shape_of, tensor_type
+from dialects.support.shapes import element_type_of, tensor_type
 
 
 @documented_op
@@ -60,7 +60,7 @@ class MaxPoolBackwardOp(WindowedGradOp):
 
     def flops(self) -> int | None:
         """Every place of every window is compared once."""
-        windows = shapes.static(shape_of(self.diff_dst))
+        windows = shapes.static_shape(self.diff_dst)
         return None if windows is None else prod(windows) * prod(self.kernel)
 
     def infer_result_types(self) -> tuple[TensorType, ...]:

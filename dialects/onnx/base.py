@@ -401,7 +401,7 @@ def _declared(
 def _bytes(value: SSAValue) -> float:
     if not shapes.has_rank(value):
         return 0
-    shape, dtype = shapes.static(shapes.shape_of(value)), of_mlir(shapes.element_type_of(value))
+    shape, dtype = shapes.static_shape(value), of_mlir(shapes.element_type_of(value))
     if shape is None or dtype is None:
         return 0
     return float(np.prod(shape, dtype=np.float64)) * dtype.numpy.itemsize

@@ -148,6 +148,16 @@ def static(shape: Sequence[Written]) -> tuple[int, ...] | None:
     return tuple(d for d in shape if isinstance(d, int)) if is_static(shape) else None
 
 
+def static_shape(value: SSAValue) -> tuple[int, ...] | None:
+    """`static` of the shape of a ranked tensor."""
+    return _static_shape(value.type)
+
+
+@by_identity
+def _static_shape(type_: Attribute) -> tuple[int, ...] | None:
+    return static(shape_of(type_))
+
+
 def same_dim(a: Written, b: Written) -> bool:
     """Whether two dims can be equal at run time: only two different ints cannot."""
     return not (isinstance(a, int) and isinstance(b, int)) or a == b

@@ -71,7 +71,7 @@ def by_columns(op: ConvBackwardWeightsOp, emit: Emitter, count: int) -> SSAValue
 
     Taps of a channel stand side by side, (N, C, taps, Y...), as in the weights.
     """
-    shape = shapes.static(shape_of(op.diff_weights))
+    shape = shapes.static_shape(op.diff_weights)
     assert shape is not None
     src, diff_dst, axes = _without_batch(op, emit)
     sliding = Sliding(emit, axes, diff_dst, 2)
@@ -104,7 +104,7 @@ def _without_batch(
 def by_channels_last_columns(op: ConvBackwardWeightsOp, emit: Emitter) -> SSAValue:
     """The same for channels-last data, with the taps along the last axis joined: channels of a tap stand side
     by side, (N, Y..., taps C), and a product is over the first axis of both its matrices."""
-    shape = shapes.static(shape_of(op.diff_weights))
+    shape = shapes.static_shape(op.diff_weights)
     assert shape is not None
     out, channels, *kernel = shape
     n = len(kernel)

@@ -216,5 +216,5 @@ def by_taps(
     last = emit.ints([2])
     columns = [emit(onnx.UnsqueezeOp(value, last)) for value in found]
     joined = emit(onnx.ConcatOp(columns, axis=2)) if len(columns) > 1 else columns[0]
-    out, per_group = shapes.static(shape_of(found[0])) or (0, 0)
+    out, per_group = shapes.static_shape(found[0]) or (0, 0)
     return reshape(emit, joined, [out, per_group, *taps.kernel])

@@ -15,7 +15,9 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from dialects.onnx import ops as onnx
+from dialects.onnx.base import FOLDED_FREELY
 from dialects.onnx.dims import TO_THE_END
+from dialects.support.constants import is_known
 from dialects.support.shapes import shape_of
 from passes.emit.rewriting import Emitter
 from passes.emit.tensors import reshape
@@ -23,6 +25,9 @@ from passes.emit.tensors import reshape
 MOST_GATHERED = 2**16
 """Taps that are taken by a table of their places. Of more, it would be larger than what is there to be moved;
 a Slice, which is slower, needs none."""
+
+MOST_FOLDED = FOLDED_FREELY // 8
+"""So many numbers of any dtype that are computed at compile time in any case."""
 
 
 @dataclass(frozen=True)
@@ -105,10 +110,23 @@ class TapRows:
 def flipped(emit: Emitter, weights: SSAValue, groups: int) -> SSAValue:
     """Weights (A, B / g, K..) as (B, A / g, K..), with every spatial axis reversed."""
     _, _, *kernel = _sizes(weights)
-    if groups == 1 and math.prod(kernel) == 1:
-        return emit(onnx.TransposeOp(weights, perm=[1, 0, *range(2, len(kernel) + 2)]))
+    if groups == 1 and (math.prod(kernel) == 1 or _is_folded(weights)):
+        return _reversed(emit, emit(onnx.TransposeOp(weights, perm=[1, 0, *range(2, len(kernel) + 2)])))
     swapped = SwappedWeights.of(emit, weights, groups)
     return swapped.taps(emit, [range(size - 1, -1, -1) for size in swapped.kernel])
+
+
+def _is_folded(weights: SSAValue) -> bool:
+    """Whether they are put in order at compile time, where the fewest ops are best."""
+    return is_known(weights) and math.prod(_sizes(weights)) <= MOST_FOLDED
+
+
+def _reversed(emit: Emitter, weights: SSAValue) -> SSAValue:
+    """Every spatial axis from its end to its start."""
+    for axis, size in enumerate(_sizes(weights)[2:], 2):
+        if size > 1:
+            weights = emit(onnx.GatherOp(weights, emit.ints(range(size - 1, -1, -1)), axis=axis))
+    return weights
 
 
 def _part(taps: Sequence[int]) -> tuple[int, int, int]:

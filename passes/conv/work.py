@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 from dialects.grad.conv import ConvBackwardDataOp
 from dialects.support import layouts, shapes
-from dialects.support.shapes import shape_of
 from passes.conv.convolution import Convolution, GradConv, convolution_of
 from passes.conv.phases import AxisPhases
 from passes.conv.windows import Taps
@@ -25,7 +24,7 @@ def images(op: GradConv) -> tuple[Sizes, Sizes]:
 
 def data_sizes(op: GradConv) -> tuple[Sizes, Sizes]:
     """Those of diff_dst and diff_src, in the op's layout."""
-    data, result = (shapes.static(shape_of(value)) for value in (op.diff_dst, op.diff_src))
+    data, result = (shapes.static_shape(value) for value in (op.diff_dst, op.diff_src))
     assert data is not None
     assert result is not None
     return data, result

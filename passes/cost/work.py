@@ -15,7 +15,6 @@ from typing import Any
 from xdsl.ir import Operation, SSAValue
 
 from dialects.support import shapes
-from dialects.support.shapes import shape_of
 from passes.cost import rates, roofline
 from passes.cost.features import features
 from passes.cost.graph import Graph, Step, Tensor, tensor
@@ -134,6 +133,6 @@ class Work:
 
 def static_sizes(*given: SSAValue) -> list[Sizes] | None:
     """The sizes of values; None if any is not known, or nothing is there to be computed."""
-    found = [shapes.static(shape_of(value)) for value in given]
+    found = [shapes.static_shape(value) for value in given]
     known = [sizes for sizes in found if sizes is not None]
     return known if len(known) == len(found) and all(map(math.prod, known)) else None

@@ -25,7 +25,7 @@ from dialects.support.shapes import (
     has_rank,
     merge,
     shape_of,
-    static,
+    static_shape,
     tensor_type,
 )
 from passes.emit.rewriting import Emitter
@@ -34,6 +34,9 @@ Operand: TypeAlias = "Expr | float"
 
 MASK = "gradc.mask"
 """Marks a mask of 0 and 1 that a formula is multiplied by, not one of a model's own."""
+
+SUM = "gradc.sum"
+"""Marks a sum of a formula, not one of a model's own."""
 
 
 @dataclass
@@ -72,7 +75,7 @@ class Operators:
 
     def shape(self, like: Expr) -> Expr:
         """The sizes of a value, a constant where all are known."""
-        known = static(shape_of(like.value))
+        known = static_shape(like.value)
         return like.apply(onnx.ShapeOp) if known is None else self.ints(known)
 
     def filled(self, value: float, like: Expr) -> Expr:
@@ -184,6 +187,12 @@ class Expr:
         if isinstance(self.value.owner, onnx.GreaterOp | onnx.LessOp):
             cast.attributes[MASK] = UnitAttr()
         return self.e(self.e.emit(cast))
+
+    def summed(self, axes: Sequence[int], keepdims: int = 0) -> Expr:
+        """The sum along some axes, at least one."""
+        total = onnx.ReduceSumOp(self.value, self.e.ints(axes).value, keepdims=keepdims)
+        total.attributes[SUM] = UnitAttr()
+        return self.e(self.e.emit(total))
 
     def as_int64(self) -> Expr:
         return self.cast(i64)

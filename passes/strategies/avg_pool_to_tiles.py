@@ -30,7 +30,7 @@ class AvgPoolToTiles(Strategy):
         return Built(0, 10)
 
     def refuses(self, op: AvgPoolBackwardOp, target: Target) -> str | None:
-        sizes = shapes.static(shape_of(op.diff_dst))
+        sizes = shapes.static_shape(op.diff_dst)
         if sizes is None or 0 in sizes:
             return "a Resize needs sizes known at compile time, and a batch that is not empty"
         rows = zip(op.windows, op.spatial(op.diff_dst), strict=True)

@@ -14,7 +14,7 @@ from xdsl.ir import Operation, SSAValue
 
 from dialects.grad.resize import ResizeBackwardOp
 from dialects.grad.sampling import AxisSampling
-from dialects.support.shapes import shape_of, static
+from dialects.support.shapes import static_shape
 from passes.cost import exceeds, price_ops
 from passes.cost.graph import tensor
 from passes.cost.work import Sizes, Work, static_sizes
@@ -155,7 +155,7 @@ def _cheapest(
     value: SSAValue, axis: int, sampling: AxisSampling, forms: Sequence[AxisForm], target: Target
 ) -> Trial:
     """The first of equal price. What is dearer than another in any case is not written."""
-    data = static(shape_of(value))
+    data = static_shape(value)
     bounds = [(_least(form, value, data, axis, sampling, target), i) for i, form in enumerate(forms)]
     best: tuple[float, int, Trial] | None = None
     for bound, index in sorted(bounds):

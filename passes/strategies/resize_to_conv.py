@@ -27,7 +27,7 @@ from xdsl.ir import SSAValue
 from dialects.grad.resize import ResizeBackwardOp
 from dialects.grad.sampling import AxisSampling
 from dialects.onnx import ops as onnx
-from dialects.support.shapes import Dim, shape_of, static
+from dialects.support.shapes import Dim, shape_of, static_shape
 from passes.conv.convolution import CUDNN_MIXES, Convolution, convolve_planes, convolve_planes_last
 from passes.conv.work import one_convolution, reorders
 from passes.cost.work import Work
@@ -103,7 +103,7 @@ class ResizeToConv(Strategy):
 
     def works(self, op: ResizeBackwardOp, target: Target, work: Work) -> None:
         """The Conv of images."""
-        layout, data = _layout(op), static(shape_of(op.diff_dst))
+        layout, data = _layout(op), static_shape(op.diff_dst)
         assert layout is not None
         assert data is not None
         kernels = _kernels(op, _first(layout))

@@ -16,7 +16,7 @@ from xdsl.ir import SSAValue
 
 from dialects.grad.resize import ResizeBackwardOp
 from dialects.onnx import ops as onnx
-from dialects.support.shapes import shape_of, static
+from dialects.support.shapes import shape_of, static_shape
 from passes.cost.work import Work
 from passes.emit.budget import Built
 from passes.emit.rewriting import Emitter
@@ -48,7 +48,7 @@ class ResizeToPool(Strategy):
 
     def works(self, op: ResizeBackwardOp, target: Target, work: Work) -> None:
         """Of the first pools of several axes the sizes are those of the data."""
-        result = static(shape_of(op.diff_src))
+        result = static_shape(op.diff_src)
         assert result is not None
         work.run("Mul", result, result, work.constant(()))
 

@@ -52,7 +52,7 @@ class WeightsToConv(Strategy):
         batch = shapes.static(shape_of(op.diff_dst)[:1])
         assert batch is not None
         spatial = range(2, n + 2)
-        shape = shapes.static(shape_of(op.diff_weights))
+        shape = shapes.static_shape(op.diff_weights)
         assert shape is not None
         sizes = [size_of(emit, src, axis) for axis in spatial]
         grouped = reshape(emit, src, [*batch, groups, shape[1], *sizes])

@@ -47,7 +47,7 @@ class WeightsToTapSums(Strategy):
 
     def emit(self, op: ConvBackwardWeightsOp, target: Target, emit: Emitter) -> SSAValue:
         src, diff_dst = channels_first(op, emit)
-        shape = shapes.static(shape_of(op.diff_weights))
+        shape = shapes.static_shape(op.diff_weights)
         assert shape is not None
         reads = tap_reads(emit, src, diff_dst, Taps.of(op.axes))
         if (several := shape[0] // op.groups) > 1:

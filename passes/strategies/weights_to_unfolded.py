@@ -15,7 +15,6 @@ from xdsl.ir import SSAValue
 from dialects.grad.conv_weights import ConvBackwardWeightsOp
 from dialects.onnx import ops as onnx
 from dialects.support import shapes
-from dialects.support.shapes import shape_of
 from passes.conv.weight_gradients import channels_first, product_of
 from passes.emit.budget import Built
 from passes.emit.rewriting import Emitter
@@ -54,6 +53,6 @@ class WeightsToUnfolded(Strategy):
         found = emit(onnx.ConvOp(planes, weights, strides=op.strides, dilations=op.dilations, pads=pads))
         positions = product(emit, [size_of(emit, diff_dst, axis) for axis in range(2, n + 2)])
         columns = reshape(emit, found, [batch, product(emit, [channels, taps]), positions])
-        shape = shapes.static(shape_of(op.diff_weights))
+        shape = shapes.static_shape(op.diff_weights)
         assert shape is not None
         return reshape(emit, product_of(emit, diff_dst, columns, op.groups), list(shape))

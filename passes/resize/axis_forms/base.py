@@ -15,7 +15,7 @@ from dialects.grad.resize import ResizeBackwardOp
 from dialects.grad.sampling import AxisSampling
 from dialects.onnx.base import OnnxOp
 from dialects.support.dtypes import of_mlir
-from dialects.support.shapes import element_type_of, shape_of, static
+from dialects.support.shapes import element_type_of, static_shape
 from passes.cost.work import Sizes, Work
 from passes.emit.budget import Built
 from passes.emit.rewriting import Emitter
@@ -60,7 +60,7 @@ def axes_to_write(op: ResizeBackwardOp) -> list[tuple[int, AxisSampling]]:
 
 def axes_with_sizes(op: ResizeBackwardOp) -> Iterator[tuple[Sizes, int, AxisSampling]]:
     """The axes to write with the sizes of what is there when it comes to each; all must be known."""
-    sizes = static(shape_of(op.diff_dst))
+    sizes = static_shape(op.diff_dst)
     assert sizes is not None
     for axis, sampling in axes_to_write(op):
         yield sizes, axis, sampling
