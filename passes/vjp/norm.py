@@ -50,7 +50,7 @@ def wide(x: Expr) -> Expr:
 
 
 def summed(x: Expr, axes: Sequence[int], keepdims: int = 0) -> Expr:
-    return x.apply(onnx.ReduceSumOp, x.e.ints(axes), keepdims=keepdims) if axes else x
+    return x.summed(axes, keepdims) if axes else x
 
 
 def mean_of(x: Expr, axes: Sequence[int], keepdims: int = 1) -> Expr:

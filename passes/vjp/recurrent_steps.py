@@ -105,7 +105,7 @@ class Steps:
 
 
 def total(steps: Expr) -> Expr:
-    return steps.apply(onnx.ReduceSumOp, steps.e.ints([0, 1]), keepdims=0)
+    return steps.summed([0, 1])
 
 
 def flattened(steps: Expr) -> Expr:

@@ -20,7 +20,7 @@ def unbroadcast(gradient: Expr, operand: Expr, e: Operators) -> Expr:
     differ = [axis for axis in range(len(given)) if not _is_same(given[axis], own[axis])]
     missing = range(len(given) - len(wanted))
     if missing and differ == list(missing):
-        return gradient.apply(onnx.ReduceSumOp, e.ints(missing), keepdims=0)
+        return gradient.summed(missing)
     summed = _summed(gradient, operand, own, differ, e) if differ else gradient
     return summed.apply(onnx.SqueezeOp, e.ints(missing)) if missing else summed
 
@@ -28,7 +28,7 @@ def unbroadcast(gradient: Expr, operand: Expr, e: Operators) -> Expr:
 def _summed(gradient: Expr, operand: Expr, own: Shape, differ: Sequence[int], e: Operators) -> Expr:
     """The sum over the axes, of those that differ, on which the operand has size 1. No axis goes away."""
     if all(own[axis] == 1 for axis in differ):
-        return gradient.apply(onnx.ReduceSumOp, e.ints(differ), keepdims=1)
+        return gradient.summed(differ, keepdims=1)
     axes = _ones(operand, len(own), e)
     return gradient.apply(onnx.ReduceSumOp, axes, keepdims=1, noop_with_empty_axes=1)
 

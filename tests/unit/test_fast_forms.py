@@ -79,3 +79,46 @@ def test_entries_that_no_shape_has_stay_a_gather(taken: list[int], one_shape: bo
     module = ModuleOp([function])
     FastFormsPass().apply(Context(), module)
     assert ("onnx.Gather" not in [op.name for op in module.walk()]) == one_shape
+
+
+def sum_of(shape: tuple[int, ...], axes: tuple[int, ...], keepdims: int) -> ModuleOp:
+    block, e = Block(arg_types=[tensor_type(f32, shape)]), Operators()
+    result = e(block.args[0]).summed(axes, keepdims)
+    block.add_ops([*e.emit.ops, ReturnOp(result.value)])
+    function = FuncOp("main", ([], []), Region(block))
+    set_names(function, ["x"], ["y"])
+    update_function_type(function)
+    return ModuleOp([function])
+
+
+SUMS = [
+    ((64, 96), (0,), 0, True),
+    ((64, 96), (0,), 1, True),
+    ((4, 32, 8, 8), (0, 1), 1, True),
+    ((1, 32, 16, 16), (1,), 0, True),
+    ((1, 1, 64, 1, 96), (0, 2), 1, True),
+    ((64, 1, 96), (0,), 0, True),
+    ((2, 64, 96), (1,), 0, False),
+    ((64, 96), (1,), 0, False),
+    ((64, 96), (0, 1), 0, False),
+    ((16, 16), (0,), 0, False),
+    ((0, 96), (0,), 0, False),
+]
+
+
+@pytest.mark.parametrize(("shape", "axes", "keepdims", "is_product"), SUMS)
+def test_rows_are_added_up_by_a_product(
+    shape: tuple[int, ...], axes: tuple[int, ...], keepdims: int, is_product: bool
+):
+    x = np.random.default_rng(0).integers(-8, 8, shape).astype(np.float32)
+    wanted = x.sum(axes, keepdims=bool(keepdims))
+    for target, expected in (("cpu", is_product), ("cuda", False), ("portable", False)):
+        compiled = gradc.compile(sum_of(shape, axes, keepdims), target=target)
+        assert ("MatMul" in {node.op_type for node in compiled.model.graph.node}) == expected
+        np.testing.assert_array_equal(compiled.run({"x": x}, ep="cpu")["y"], wanted)
+
+
+def test_a_sum_of_a_models_own_stays():
+    graph = gradc.Graph()
+    graph.output(graph.reduce_sum(graph.input("x", "f32", (64, 96)), axes=[0]), "y")
+    assert "MatMul" not in {node.op_type for node in gradc.compile(graph).model.graph.node}
