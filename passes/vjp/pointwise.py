@@ -78,7 +78,7 @@ def _step(positive: Expr, below: float, above: float) -> Expr:
 
 
 def elu(f: Forward) -> Expr:
-    """By the result where it is there, else without an exponential of positive numbers."""
+    """By the result where it tells, else without an exponential of positive numbers."""
     return _elu(f, f.value("alpha", 1.0), 1.0)
 
 
@@ -88,8 +88,9 @@ def selu(f: Forward) -> Expr:
 
 
 def _elu(f: Forward, alpha: float, above: float) -> Expr:
-    """`above` for positive results, y + alpha for others."""
-    if not f.has_result and f.has_operand:
+    """`above` for positive operands, y + alpha for others. The result has their sign only with such factors."""
+    by_operand = not f.has_result or alpha < 0 or above < 0
+    if f.has_operand and by_operand:
         below, positive = f.x.at_most(0).exp() * alpha, f.x > 0
     else:
         below, positive = f.y.at_most(0) + alpha, f.y > 0
@@ -116,7 +117,7 @@ def shrink(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
 def hard_sigmoid(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
     alpha, beta = f.value("alpha", 0.2), f.value("beta", 0.5)
     inner = f.x * alpha + beta
-    return (e.keep(g[0] * alpha, (inner > 0) & (inner < 1)),)
+    return (e.keep(g[0], (inner > 0) & (inner < 1)) * alpha,)
 
 
 def hard_swish(f: Forward) -> Expr:

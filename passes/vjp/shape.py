@@ -98,13 +98,14 @@ def slice_(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
     starts, ends = f.operand(1), f.operand(2)
     assert starts is not None
     assert ends is not None
-    count = starts.shape[0]
     axes, steps = (_ints(f, i) for i in (3, 4))
-    if not isinstance(count, int):
+    counts = [starts.shape[0], ends.shape[0], *(len(given) for given in (axes, steps) if given is not None)]
+    count = next((count for count in counts if isinstance(count, int)), None)
+    if count is None:
         raise refusal("starts", given="a vector of unknown length", expected="a known length")
-    axes = axes_of(range(count) if axes is None else axes, f.x.rank)  # pyright: ignore[reportArgumentType]
+    axes = axes_of(range(count) if axes is None else axes, f.x.rank)
     steps = [1] * count if steps is None else steps
-    first, last = _entries(starts), _entries(ends)
+    first, last = _entries(starts, count), _entries(ends, count)
     taken = [
         Taken(axis, first[i], end if isinstance(end := last[i], int) else None, steps[i])
         for i, axis in enumerate(axes)
@@ -126,10 +127,9 @@ def _ints(f: Forward, index: int) -> list[int] | None:
     return [int(x) for x in value]
 
 
-def _entries(values: Expr) -> list[int | Expr]:
+def _entries(values: Expr, count: int) -> list[int | Expr]:
     """The elements of a vector: numbers, or vectors of one element."""
-    known, (count,) = constant_of(values.value), values.shape
-    assert isinstance(count, int)
+    known = constant_of(values.value)
     if known is not None:
         return [min(max(int(x), -TO_THE_END), TO_THE_END) for x in known]
     e = values.e
@@ -141,7 +141,7 @@ def pad(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
     axes = _ints(f, 3)
     axes = list(range(f.x.rank)) if axes is None else axes_of(axes, f.x.rank)
     assert given is not None
-    entries = _entries(given.assumed((2 * len(axes),)))
+    entries = _entries(given, 2 * len(axes))
     begin, end = entries[: len(axes)], entries[len(axes) :]
     if mode != "constant":
         return (folds.folded(g[0], f.x, axes, begin, end, mode), *[ZERO] * 3)

@@ -72,3 +72,20 @@ def test_labels_of_32_bits(op: str):
     by_softmax = np.array([[0.25], [0], [0.25]]) if op.startswith("Softmax") else 0
     got = found.run({"x": x, "t": labels})["grad_x"]
     np.testing.assert_allclose(got, (by_softmax - of_logarithms) / 2, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("node", "counted"),
+    [("y = Pad (x, at)", "int64[n] at"), ("y = Slice (x, at, at_end, axes)", "int64[n] at, int64[m] at_end")],
+    ids=["Pad", "Slice"],
+)
+def test_a_vector_of_places_of_a_count_that_no_type_tells(node: str, counted: str):
+    text = f"g (float[2, A] x, {counted}) => (float[B, C] y) <int64[1] axes = {{1}}> {{ {node} }}"
+    found = gradc.vjp(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 17]> {text}'), wrt="x")
+    x, pads = np.zeros((2, 3), np.float32), np.array([0, 1, 0, 2])
+    given = {"x": x, "at": pads} if node.startswith("y = Pad") else {"x": x, "at": pads[1:2], "at_end": pads[3:]}
+    made = (2, 6) if "at_end" not in given else (2, 1)
+    cotangent = np.arange(np.prod(made), dtype=np.float32).reshape(made)
+    got = found.run(given | {"cotangent_y": cotangent})["grad_x"]
+    wanted = cotangent[:, 1:4] if made[1] == 6 else np.pad(cotangent, [(0, 0), (1, 1)])
+    np.testing.assert_array_equal(got, wanted)

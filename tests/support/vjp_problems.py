@@ -479,12 +479,15 @@ _BOUNDED = {
 _SEVERAL = ("Add", "Div", "Max", "Mean", "Min", "Mod", "Mul", "PRelu", "Pow", "Sub", "Sum")
 _ATTRIBUTES: dict[str, list[dict[str, Any]]] = {
     "Cast": [{"to": f64}],
-    "Celu": [{}, {"alpha": 1.7}],
-    "Elu": [{}, {"alpha": 0.6}],
+    "Celu": [{}, {"alpha": 1.7}, {"alpha": -0.8}],
+    "Elu": [{}, {"alpha": 0.6}, {"alpha": -0.7}],
     "Gelu": [{}, {"approximate": "tanh"}],
     "HardSigmoid": [{}, {"alpha": 0.3, "beta": 0.4}],
     "LeakyRelu": [{}, {"alpha": -0.2}],
-    "Selu": [{}, {"alpha": 1.2, "gamma": 0.9}],
+    "Selu": [
+        {},
+        *({"alpha": alpha, "gamma": gamma} for alpha, gamma in ((1.2, 0.9), (-0.6, 0.9), (1.2, -0.9))),
+    ],
     "Shrink": [{"bias": 0.2, "lambd": 0.7}],
     "Swish": [{}, {"alpha": 1.4}],
     "ThresholdedRelu": [{}, {"alpha": 0.4}],

@@ -54,6 +54,16 @@ def test_a_step_is_the_mask(bound: float, above: bool):
     np.testing.assert_array_equal(compiled.run({"x": x})["y"], wanted.astype(np.float32))
 
 
+@pytest.mark.parametrize("bound", [0.0, 1.0])
+def test_a_written_step_has_a_derivative_of_0(bound: float):
+    """A large cotangent times the slope overflows: it is masked before."""
+    steps = gradc.compile(mask(bound, True), target="cpu").model
+    cotangent = np.full(5, 1e3, np.float32)
+    x = np.array([-2.0, 0.0, 1.0, 1.5, 3.0], np.float32)
+    found = gradc.vjp(steps, wrt="x", check=False).run({"x": x, "cotangent_y": cotangent})
+    np.testing.assert_array_equal(found["grad_x"], np.zeros(5))
+
+
 def test_strict_numbers_have_masks():
     compiled = gradc.compile(mask(0.0, True), strict_ieee=True)
     kinds = [node.op_type for node in compiled.model.graph.node if node.op_type != "Constant"]
