@@ -156,7 +156,9 @@ def unrounded(value: SSAValue) -> SSAValue | None:
 
 def decides(op: Operation) -> bool:
     """Whether a rounding of an operand can change a result by more than that."""
-    return isinstance(op, MaxPoolBackwardOp) or (isinstance(op, RowOp) and op.ROW.decides)
+    if isinstance(op, RowOp):
+        return op.ROW.decides
+    return isinstance(op, MaxPoolBackwardOp | onnx.EqualOp)
 
 
 def _native(op: Operation, target: Target) -> bool:

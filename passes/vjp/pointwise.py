@@ -88,7 +88,7 @@ def selu(f: Forward) -> Expr:
 
 
 def _elu(f: Forward, alpha: float, above: float) -> Expr:
-    """`above` for positive operands, y + alpha for others. The result has their sign only with such factors."""
+    """`above` for positive operands, y + alpha for others. Factors below 0 give the result other signs."""
     by_operand = not f.has_result or alpha < 0 or above < 0
     if f.has_operand and by_operand:
         below, positive = f.x.at_most(0).exp() * alpha, f.x > 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import pytest
+from onnx import numpy_helper
 from support.vjp_problems import Problem, module_of, problems
 
 import gradc
@@ -83,9 +84,25 @@ def test_a_vector_of_places_of_a_count_that_no_type_tells(node: str, counted: st
     text = f"g (float[2, A] x, {counted}) => (float[B, C] y) <int64[1] axes = {{1}}> {{ {node} }}"
     found = gradc.vjp(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 17]> {text}'), wrt="x")
     x, pads = np.zeros((2, 3), np.float32), np.array([0, 1, 0, 2])
-    given = {"x": x, "at": pads} if node.startswith("y = Pad") else {"x": x, "at": pads[1:2], "at_end": pads[3:]}
+    given = {"at": pads} if node.startswith("y = Pad") else {"at": pads[1:2], "at_end": pads[3:]}
     made = (2, 6) if "at_end" not in given else (2, 1)
     cotangent = np.arange(np.prod(made), dtype=np.float32).reshape(made)
-    got = found.run(given | {"cotangent_y": cotangent})["grad_x"]
+    got = found.run({"x": x, "cotangent_y": cotangent, **given})["grad_x"]
     wanted = cotangent[:, 1:4] if made[1] == 6 else np.pad(cotangent, [(0, 0), (1, 1)])
     np.testing.assert_array_equal(got, wanted)
+
+
+@pytest.mark.parametrize("op", ["Clip (t, low, high)", "Max (t, low)", "Min (t, high)"])
+def test_a_result_of_half_type_is_compared_with_the_half_that_it_was_made_of(op: str):
+    """The product is computed in f32, and the op, of which there is a kernel for f16, reads its rounding."""
+    names = "<float16 w, float16 low, float16 high>"
+    text = f"g (float16[9] x) => (float16[9] y) {names} {{ t = Mul (x, w) y = {op} }}"
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 17]> {text}')
+    numbers = {"w": 0.37, "low": -0.5, "high": 0.5}
+    weights = (numpy_helper.from_array(np.array(x, np.float16), name) for name, x in numbers.items())
+    model.graph.initializer.extend(weights)
+    x = np.linspace(-3.1, 2.9, 9).astype(np.float16)
+    got = gradc.grad(model, reduce="sum", check=False).run({"x": x})["grad_x"]
+    below, above = 0.37 * x < -0.5, 0.37 * x > 0.5
+    stays = {"C": ~below & ~above, "M": ~below if "low" in op else ~above}[op[0]]
+    np.testing.assert_allclose(got, 0.37 * stays, rtol=1e-3)
