@@ -103,7 +103,7 @@ def slice_(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
     count = next((count for count in counts if isinstance(count, int)), None)
     if count is None:
         raise refusal("starts", given="a vector of unknown length", expected="a known length")
-    axes = axes_of(range(count) if axes is None else axes, f.x.rank)
+    axes = axes_of(list(range(count)) if axes is None else axes, f.x.rank)
     steps = [1] * count if steps is None else steps
     first, last = _entries(starts, count), _entries(ends, count)
     taken = [
