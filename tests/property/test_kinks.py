@@ -11,6 +11,8 @@ from support.vjp_problems import P, Problem, module_of
 import gradc
 from dialects.evaluate import evaluate
 from passes.differentiate import Request, differentiate
+from passes.vjp.conventions import FORMS_REFUSED, KINKS, KNOWN
+from passes.vjp.table import BODIES, REGION_RULES, RULES
 
 NUMBER = np.float64
 
@@ -35,15 +37,40 @@ CASES: list[tuple[Problem, Sequence[float], Sequence[float]]] = [
     (P("ReduceLogSumExp", (2,)), (-np.inf, -np.inf), (0, 0)),
     (P("TopK", (3,), np.array([1])), (2, 1, 2), (1, 0, 0)),
     (P("Softplus", (2,)), (0, 1000), (0.5, 1)),
+    (P("Clip", (3,), np.array(1.0), np.array(-1.0)), (-2, 0, 2), (0, 0, 0)),
+    (P("CumProd", (3,), np.array(0)), (0, 2, 3), (9, 0, 0)),
+    (P("Elu", (3,), alpha=0.5), (-1000, 0, 1), (0, 0.5, 1)),
+    (P("GlobalLpPool", (1, 1, 2)), (0, 0), (0, 0)),
+    (P("GlobalMaxPool", (1, 1, 3)), (2, 2, 1), (1, 0, 0)),
+    (P("LpNormalization", (2,), p=1), (0, 0), (0, 0)),
+    (P("LpPool", (1, 1, 2), kernel_shape=[2]), (0, 0), (0, 0)),
+    (P("MaxPool", (1, 1, 3), kernel_shape=[3]), (2, 2, 1), (1, 0, 0)),
+    (P("Mod", (2,), np.array(2.0), fmod=1), (2, 3), (1, 1)),
+    (P("PRelu", (3,), np.array([0.3])), (-1, 0, 1), (0.3, 0.3, 1)),
+    (P("Pow", (2,), np.array(0.5)), (0, 4), (np.inf, 0.25)),
+    (P("Selu", (3,), alpha=0.5, gamma=2.0), (-1000, 0, 1), (0, 1, 2)),
+    (P("Shrink", (3,), lambd=0.5), (-0.5, 0.5, 1), (0, 0, 1)),
+    (P("Sqrt", (2,)), (0, 4), (np.inf, 0.25)),
+    (P("ThresholdedRelu", (3,), alpha=0.5), (0, 0.5, 1), (0, 0, 1)),
 ]
 
 
 @pytest.mark.parametrize("strict", [False, True], ids=["masks", "strict"])
 @pytest.mark.parametrize(("problem", "x", "want"), CASES, ids=str)
 def test_at_a_kink(problem: Problem, x: Sequence[float], want: Sequence[float], strict: bool):
-    module, _ = module_of(problem)
+    module, (operand, *_) = module_of(problem)
     differentiate(module, Request(reduce="sum"), strict_ieee=strict)
-    np.testing.assert_allclose(evaluate(module, [np.array(x, NUMBER)])[0], want)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = evaluate(module, [np.array(x, NUMBER).reshape(operand.shape)])[0]
+    np.testing.assert_allclose(found.ravel(), want)
+
+
+def test_what_the_page_says_of_kinks_is_held():
+    assert set(KINKS) <= {problem.op for problem, _, _ in CASES}
+
+
+def test_the_page_speaks_of_ops_that_have_a_derivative():
+    assert {*KINKS, *KNOWN, *FORMS_REFUSED} <= {*RULES, *BODIES, *REGION_RULES}
 
 
 SECOND: list[tuple[Problem, Sequence[float], Sequence[float]]] = [

@@ -14,7 +14,16 @@ def pages() -> Mapping[str, Mapping[str, Content]]:
     """Path of a page, from the root of the repository -> name of a part -> what makes it."""
     from dialects.onednn.row_classes import FAMILIES, KINDS
     from gradc.upkeep import limits_table, support_table
-    from gradc.upkeep.documents import commands, families, markdown, mixed, op_page, speed, strategies
+    from gradc.upkeep.documents import (
+        commands,
+        derivatives,
+        families,
+        markdown,
+        mixed,
+        op_page,
+        speed,
+        strategies,
+    )
     from gradc.upkeep.support_rows import page_of
 
     parts_of_ops = {
@@ -34,6 +43,11 @@ def pages() -> Mapping[str, Mapping[str, Content]]:
         },
         "docs/cost_model.md": {"choice": speed.choice},
         "docs/mixed_graphs.md": {"onnx ops": mixed.onnx_ops, "forms": mixed.forms},
+        "docs/ops/derivatives.md": {
+            "derivatives": derivatives.table,
+            "kinks": derivatives.kinks,
+            "none": derivatives.none,
+        },
         "docs/strategies.md": {"strategies": strategies.page},
         "docs/reference/cli.md": {
             "gradc": commands.gradc_commands,

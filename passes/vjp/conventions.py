@@ -1,0 +1,82 @@
+"""What rules give where a derivative jumps, and what they ask of a model, in words: for people, on a page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+_SHARE = "equal operands share, each the same part"
+_NORM = "0 where the norm is 0"
+_FIRST = "the first of equal maxima of a window takes all"
+
+KINKS: Mapping[str, str] = MappingProxyType(
+    {
+        "Abs": "0 at 0",
+        "Clip": "1 at both bounds; where the upper bound is below the lower, all goes to the upper",
+        "CumProd": "right where factors are 0",
+        "Elu": "alpha at 0",
+        "GlobalLpPool": _NORM,
+        "GlobalMaxPool": _FIRST,
+        "HardSigmoid": "0 at both ends of the slope",
+        "HardSwish": "0 at -3, 1 at 3",
+        "LeakyRelu": "alpha at 0",
+        "LpNormalization": _NORM,
+        "LpPool": _NORM,
+        "Max": _SHARE,
+        "MaxPool": _FIRST,
+        "Min": _SHARE,
+        "Mod": "that between jumps",
+        "PRelu": "the slope at 0",
+        "Pow": "0 at 0 where the exponent is 0; inf at 0 where it is below 1",
+        "ReduceL1": "0 at 0",
+        "ReduceL2": _NORM,
+        "ReduceLogSumExp": "0 where all elements are -inf",
+        "ReduceMax": _SHARE.replace("operands", "elements"),
+        "ReduceMin": _SHARE.replace("operands", "elements"),
+        "ReduceProd": "right where factors are 0",
+        "Relu": "0 at 0",
+        "Selu": "alpha gamma at 0",
+        "Shrink": "0 at both ends of the gap",
+        "Sqrt": "inf at 0",
+        "ThresholdedRelu": "0 at alpha",
+        "TopK": "what was chosen takes all",
+    }
+)
+"""ONNX op -> its derivative at kinks, ties and bounds."""
+
+_AXES = "the axes"
+_WEIGHTS = "the shape of the weights"
+
+KNOWN: Mapping[str, str] = MappingProxyType(
+    {
+        "CausalConvWithState": _WEIGHTS,
+        "Conv": _WEIGHTS,
+        "ConvTranspose": f"{_WEIGHTS}; that of the data, where `output_shape` is given",
+        "CumProd": "the axis",
+        "DFT": "the axis",
+        "DeformConv": "the sizes of the kernel",
+        "Loop": "nothing, but what is carried keeps its shape, or only grows at its end",
+        "Pad": _AXES,
+        "ReduceProd": _AXES,
+        "Slice": f"{_AXES} and steps, and how many there are",
+        **dict.fromkeys(
+            (
+                *("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean"),
+                *("ReduceMin", "ReduceSum", "ReduceSumSquare"),
+            ),
+            "how many axes there are, or `keepdims` is 1",
+        ),
+    }
+)
+"""ONNX op -> what has to be known when the gradient is written, besides the ranks of all values."""
+
+FORMS_REFUSED: Mapping[str, str] = MappingProxyType(
+    {
+        "Einsum": "a label twice in the result",
+        "MaxUnpool": "`output_shape`: its places have two readings",
+        "Resize": "by scales and by a region",
+        "ScatterElements": "`reduction = mul`",
+        "ScatterND": "`reduction = mul`",
+    }
+)
+"""ONNX op -> forms of it that have no derivative here, though others have."""
