@@ -24,9 +24,9 @@ def attention(call: Call) -> list[np.ndarray]:
     repeats = q.shape[1] // k.shape[1]
     scale = call.attribute("scale", None)
     scale = 1 / np.sqrt(q.shape[3]) if scale is None else scale
-    scores = q * scale @ np.repeat(k, repeats, 1).swapaxes(2, 3)
+    products = q * scale @ np.repeat(k, repeats, 1).swapaxes(2, 3)
     cap = call.attribute("softcap", 0.0)
-    scores = np.tanh(scores / cap) * cap if cap else scores
+    scores = np.tanh(products / cap) * cap if cap else products
     bias = _bias(call, q.shape[2], k.shape[2], 0 if past[0] is None else past[0].shape[2])
     with np.errstate(invalid="ignore"):
         biased = scores + bias
@@ -38,7 +38,7 @@ def attention(call: Call) -> list[np.ndarray]:
     y = p @ np.repeat(v, repeats, 1)
     if packed:
         y = y.swapaxes(1, 2).reshape(y.shape[0], y.shape[2], y.shape[1] * y.shape[3])
-    shown = {2: biased, 3: p}.get(call.attribute("qk_matmul_output_mode", 0), scores)
+    shown = (products, scores, biased, p)[call.attribute("qk_matmul_output_mode", 0)]
     return [y, k, v, shown.astype(q.dtype)][: call.results]
 
 

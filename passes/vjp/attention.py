@@ -52,9 +52,9 @@ def attention(f: Forward, e: Operators) -> Sequence[Expr]:
         for x, past in ((k, f.operand(4)), (v, f.operand(5)))
     )
     ours, theirs = (_repeated(x, k, q) for x in (k, v))
-    scores = (q * _scale(f, q)).apply(onnx.MatMulOp, _transposed(ours, 0, 1, 3, 2))
+    products = (q * _scale(f, q)).apply(onnx.MatMulOp, _transposed(ours, 0, 1, 3, 2))
     cap = f.value("softcap", 0.0)
-    scores = (scores / cap).tanh() * cap if cap else scores
+    scores = (products / cap).tanh() * cap if cap else products
     biased, hidden = _biased(f, scores, k)
     p = _softmax(biased, hidden, f.value("softmax_precision"))
     y = p.apply(onnx.MatMulOp, theirs)
@@ -62,7 +62,7 @@ def attention(f: Forward, e: Operators) -> Sequence[Expr]:
         y = _transposed(y, 0, 2, 1, 3)
         rows = vector(y, [size_of(y, 0), size_of(y, 1), _product(size_of(y, 2), size_of(y, 3), y)])
         y = y.apply(onnx.ReshapeOp, rows, allowzero=1)
-    shown = {2: biased, 3: p}.get(f.value("qk_matmul_output_mode", 0), scores)
+    shown = (products, scores, biased, p)[f.value("qk_matmul_output_mode", 0)]
     return [y, k, v, shown]
 
 

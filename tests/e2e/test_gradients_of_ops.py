@@ -106,3 +106,20 @@ def test_a_result_of_half_type_is_compared_with_the_half_that_it_was_made_of(op:
     below, above = 0.37 * x < -0.5, 0.37 * x > 0.5
     stays = {"C": ~below & ~above, "M": ~below if "low" in op else ~above}[op[0]]
     np.testing.assert_allclose(got, 0.37 * stays, rtol=1e-3)
+
+
+@pytest.mark.parametrize("mode", [0, 1])
+def test_the_products_that_attention_shows_are_capped_in_mode_1_only(mode: int):
+    attributes = f"scale = 1.0, softcap = 0.5, qk_matmul_output_mode = {mode}"
+    text = f"""g (float[1, 1, 2, 3] q, float[1, 1, 4, 3] k) => (float[1, 1, 2, 4] shown)
+        {{ y, a, b, shown = Attention <{attributes}> (q, k, k) }}"""
+    model = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 24]> {text}')
+    rng = np.random.default_rng(0)
+    q, k = (rng.normal(size=(1, 1, n, 3)).astype(np.float32) for n in (2, 4))
+    products = q @ k.swapaxes(2, 3)
+    capped = np.tanh(products / 0.5)
+    shown = products if mode == 0 else capped * 0.5
+    found = gradc.value_and_grad(model, wrt="q", reduce="sum", keep_outputs=["shown"]).run({"q": q, "k": k})
+    np.testing.assert_allclose(found["shown"], shown, rtol=1e-5)
+    slope = np.ones_like(capped) if mode == 0 else 1 - capped**2
+    np.testing.assert_allclose(found["grad_q"], slope @ k, rtol=1e-4, atol=1e-5)

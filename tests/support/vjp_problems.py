@@ -388,6 +388,7 @@ ATTENTION = (
     P("Attention", (2, 2, 3, 4), (2, 2, 5, 4), (2, 2, 5, 3)),
     P("Attention", (2, 3, 8), (2, 5, 4), (2, 5, 6), q_num_heads=4, kv_num_heads=2, scale=0.7, softcap=1.5),
     P("Attention", (2, 2, 3, 4), (2, 2, 3, 4), (2, 2, 3, 4), (3, 3), is_causal=1),
+    P("Attention", (1, 2, 3, 4), (1, 2, 5, 4), (1, 2, 5, 3), results=4, softcap=1.5),
     P(
         "Attention",
         *((2, 4, 3, 2), (2, 2, 2, 2), (2, 2, 2, 2), None, (2, 2, 3, 2), (2, 2, 3, 2)),
