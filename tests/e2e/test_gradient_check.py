@@ -15,6 +15,8 @@ from dialects.onnx import ops as onnx_ops
 from dialects.support.diagnostics import UsageError
 from gradc.checking import gradients
 from gradc.checking.slopes import slope
+from passes.emit.expressions import Expr
+from passes.vjp.table import RULES
 
 HEAD = '<ir_version: 8, opset_import: ["": 17, "com.example": 1]>'
 RNG = np.random.default_rng(0)
@@ -72,6 +74,29 @@ def test_a_wrong_rule_is_found_and_blamed(op: str, rule):
     assert "by differences" in str(caught.value)
     assert "this op is to blame" in str(caught.value)
     gradc.grad(network(), **ASKED, rules={op: rule}, check=False)
+
+
+@pytest.mark.parametrize(
+    ("op", "node"),
+    [
+        ("LayerNormalization", "y = LayerNormalization (u, s)"),
+        ("Resize", 'y = Resize <mode = "linear"> (u, , twice)'),
+    ],
+    ids=["f32 results", "f32 operands"],
+)
+def test_an_op_that_onnx_has_no_f64_form_of_is_blamed(op: str, node: str):
+    """The Mean of LayerNormalization and the scales of Resize are f32 whatever the data are."""
+    text = f"""g (float[4, 6] x) => (float[4, N] y) <float[2] twice = {{1.0, 2.0}}, float[6] s>
+        {{ u = Sin (x) {node} }}"""
+    right = RULES[op]
+
+    def wrong(f, g, e):
+        first, *others = right(f, g, e)
+        assert isinstance(first, Expr)
+        return [first * 1.01, *others][: len(f.operands)]
+
+    with pytest.raises(gradients.CheckError, match=f"onnx.{op} .* this op is to blame"):
+        gradc.vjp(model(text, s=np.ones(6)), wrt="x", rules={op: wrong}, check=True)
 
 
 def test_the_command_line_ends_with_1_and_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
