@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from xdsl.dialects.builtin import i64
+from xdsl.dialects.builtin import f32, f64, i64
 
 from dialects.onnx import ops as onnx
 from passes.emit.expressions import Expr, Operators
@@ -63,10 +63,11 @@ def _labelled(f: Forward, g: Expr) -> Expr:
     assert labels is not None
     size = size_of(f.x, 1)
     depth = e.ints([size]) if isinstance(size, int) else size
-    numbers = [e.scalar(i, g).apply(onnx.UnsqueezeOp, e.ints([0])).value for i in (0, 1)]
-    values = e(e.emit(onnx.ConcatOp(numbers, axis=0)))
-    places = labels.cast(i64)  # one of 32 bits has no kernel beside a depth of 64
-    found = places.apply(onnx.OneHotOp, depth, values, axis=1).assumed(f.x.shape)
+    numbers = [e.scalar(i, g).cast(f32 if g.dtype == f64 else g.dtype) for i in (0, 1)]
+    entries = [number.apply(onnx.UnsqueezeOp, e.ints([0])).value for number in numbers]
+    values = e(e.emit(onnx.ConcatOp(entries, axis=0)))
+    places = labels.cast(i64)  # one of 32 bits has no kernel beside a depth of 64, and no f64 has one
+    found = places.apply(onnx.OneHotOp, depth, values, axis=1).assumed(f.x.shape).cast(g.dtype)
     if ignored is None:
         return found
     counted = labels.equals(ignored).apply(onnx.NotOp).cast(g.dtype)

@@ -63,12 +63,13 @@ def test_the_gradient_of_an_op(problem: Problem):
         )
 
 
+@pytest.mark.parametrize("dtype", ["float", "double"])
 @pytest.mark.parametrize("op", ["NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"])
-def test_labels_of_32_bits(op: str):
-    text = f"g (float[3, 4] x, int32[3] t) => (float y) {{ y = {op} <ignore_index = 2> (x, t) }}"
+def test_labels_of_32_bits(op: str, dtype: str):
+    text = f"g ({dtype}[3, 4] x, int32[3] t) => ({dtype} y) {{ y = {op} <ignore_index = 2> (x, t) }}"
     source = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 17]> {text}')
     found = gradc.grad(source, check=True)
-    x, labels = np.zeros((3, 4), np.float32), np.array([0, 2, 3], np.int32)
+    x, labels = np.zeros((3, 4), {"float": np.float32}.get(dtype, np.float64)), np.array([0, 2, 3], np.int32)
     of_logarithms = np.array([[1, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1]])
     by_softmax = np.array([[0.25], [0], [0.25]]) if op.startswith("Softmax") else 0
     got = found.run({"x": x, "t": labels})["grad_x"]
