@@ -18,10 +18,12 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.call import axes_of
 from dialects.onnx.dims import ints
-from dialects.support.dtypes import FLOATS, HALVES, name_of, of_mlir
+from dialects.support.dtypes import FLOATS, HALVES, name_of
 from dialects.support.shapes import Dim, element_type_of, shape_of
 from passes.emit.rewriting import Emitter
 from passes.emit.shape_math import ShapeMath
+from passes.kernels import pointwise
+from passes.kernels.pointwise import scalar
 
 
 @dataclass(frozen=True)
@@ -75,19 +77,13 @@ def _pad(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     rows = list(zip(axes_of(axes, rank), begins, ends, range(len(axes)), strict=True))
     sides = [(AxisPad(axis, begin, i), AxisPad(axis, end, len(axes) + i)) for axis, begin, end, i in rows]
     value: SSAValue = op.data
-    fill = op.constant_value or _scalar(emit, 0, value)
+    fill = op.constant_value or scalar(emit, 0, value)
     for begin, end in sides:
         value = _cut(emit, value, op.pads, begin, end)
         parts = [_filled(emit, value, op.pads, begin, fill), value, _filled(emit, value, op.pads, end, fill)]
         kept = [part for part in parts if part is not None]
         value = emit(onnx.ConcatOp(kept, axis=begin.axis)) if len(kept) > 1 else value
     return [value]
-
-
-def _scalar(emit: Emitter, number: float, like: SSAValue) -> SSAValue:
-    dtype = of_mlir(element_type_of(like))
-    assert dtype is not None
-    return emit.constant(np.array(number, dtype.numpy))
 
 
 def _cut(emit: Emitter, value: SSAValue, pads: SSAValue, begin: AxisPad, end: AxisPad) -> SSAValue:
@@ -126,7 +122,7 @@ def _layer_normalization(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None
     mean = emit(onnx.ReduceMeanOp(op.X, axes, keepdims=1))
     centred = emit(onnx.SubOp(op.X, mean))
     variance = emit(onnx.ReduceMeanOp(emit(onnx.MulOp(centred, centred)), axes, keepdims=1))
-    epsilon = _scalar(emit, call.attribute("epsilon", 1e-5), op.X)
+    epsilon = scalar(emit, call.attribute("epsilon", 1e-5), op.X)
     deviation = emit(onnx.SqrtOp(emit(onnx.AddOp(variance, epsilon))))
     scaled = emit(onnx.MulOp(emit(onnx.DivOp(centred, deviation)), op.Scale))
     shifted = scaled if op.B is None else emit(onnx.AddOp(scaled, op.B))
@@ -139,53 +135,69 @@ def _rms_normalization(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
     call = op.call()
     axes = emit.ints(range(*slice(call.attribute("axis", -1), None).indices(call.operand(0).rank)))
     square = emit(onnx.ReduceMeanOp(emit(onnx.MulOp(op.X, op.X)), axes, keepdims=1))
-    epsilon = _scalar(emit, call.attribute("epsilon", 1e-5), op.X)
+    epsilon = scalar(emit, call.attribute("epsilon", 1e-5), op.X)
     deviation = emit(onnx.SqrtOp(emit(onnx.AddOp(square, epsilon))))
     return [emit(onnx.MulOp(emit(onnx.DivOp(op.X, deviation)), op.scale))]
 
 
 def _max_pool(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """The largest of what each tap of the window sees: a strided Slice of the padded data. Of floats alone,
-    and where nobody asks for the places."""
+    """The largest of what each tap of the window sees: a strided Slice of the padded data."""
     assert isinstance(op, onnx.MaxPoolOp)
     call = op.call()
-    kernel = call.attribute("kernel_shape")
     dtype = name_of(element_type_of(op.X))
     is_plain = call.attribute("auto_pad", "NOTSET") == "NOTSET" and not call.attribute("ceil_mode", 0)
-    if not is_plain or dtype not in FLOATS or op.Indices.first_use is not None:
+    if not is_plain or dtype not in FLOATS or call.attribute("storage_order", 0):
         return None
+    lowest = -np.inf if dtype in HALVES else float(np.finfo(dtype.replace("f", "float")).min)
+    seen = _taps(emit, op, op.X, scalar(emit, lowest, op.X))
+    if op.Indices.first_use is not None:
+        return _first_largest(emit, op, seen)
+    return [emit(onnx.MaxOp(seen)) if len(seen) > 1 else seen[0], op.Indices]  # which nobody reads
+
+
+def _taps(emit: Emitter, op: onnx.MaxPoolOp, data: SSAValue, fill: SSAValue) -> list[SSAValue]:
+    """What each tap of the window sees of data of the spatial sizes of X."""
+    call, math = op.call(), ShapeMath(emit)
+    kernel = call.attribute("kernel_shape")
     rank, one = len(kernel), [1] * len(kernel)
     strides, dilations = (call.attribute(name, one) for name in ("strides", "dilations"))
     begin, end = np.reshape(call.attribute("pads", [0] * 2 * rank), (2, rank)).tolist()
-    data, math, axes = op.X, ShapeMath(emit), range(2, 2 + rank)
+    axes, steps = range(2, 2 + rank), emit.ints(strides)
     if any((*begin, *end)):
-        lowest = -np.inf if dtype in HALVES else float(np.finfo(dtype.replace("f", "float")).min)
-        least = _scalar(emit, lowest, data)
-        data = emit(onnx.PadOp(data, emit.ints([0, 0, *begin, 0, 0, *end]), least))
-    seen = math.sizes(data, axes)
-    steps = emit.ints(strides)
-    parts: list[SSAValue] = []
+        data = emit(onnx.PadOp(data, emit.ints([0, 0, *begin, 0, 0, *end]), fill))
+    sizes = math.sizes(data, axes)
+    seen: list[SSAValue] = []
     for tap in product(*map(range, kernel)):
         first = [k * d for k, d in zip(tap, dilations, strict=True)]
         last = [(k - 1) * d - f for k, d, f in zip(kernel, dilations, first, strict=True)]
-        stop = math.sub(seen, emit.ints(last))
-        parts.append(emit(onnx.SliceOp(data, emit.ints(first), stop, emit.ints(axes), steps)))
-    largest = emit(onnx.MaxOp(parts)) if len(parts) > 1 else parts[0]
-    return [largest, op.Indices]  # which nobody reads
+        stop = math.sub(sizes, emit.ints(last))
+        seen.append(emit(onnx.SliceOp(data, emit.ints(first), stop, emit.ints(axes), steps)))
+    return seen
 
 
-def _swish(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
-    assert isinstance(op, onnx.SwishOp)
-    alpha = op.call().attribute("alpha", 1.0)
-    scaled = op.X if alpha == 1 else emit(onnx.MulOp(op.X, _scalar(emit, alpha, op.X)))
-    return [emit(onnx.MulOp(op.X, emit(onnx.SigmoidOp(scaled))))]
+def _first_largest(emit: Emitter, op: onnx.MaxPoolOp, seen: Sequence[SSAValue]) -> list[SSAValue]:
+    """The largest, and the place of the first: counted through the channel, and from the channel's begin."""
+    math, rank = ShapeMath(emit), len(shape_of(op.X))
+    sizes = [math.sizes(op.X, [axis]) for axis in range(rank)]
+    ones = [math.vector([1])] * (rank - 2)
+    within = _numbered(emit, [*ones[:1] * 2, *sizes[2:]])
+    begins = _numbered(emit, [*sizes[:2], *ones], math.product(sizes[2:]))
+    largest, *others = seen
+    place, *places = _taps(emit, op, within, emit.constant(np.array(0, np.int64)))
+    for value, where in zip(others, places, strict=True):
+        is_larger = emit(onnx.GreaterOp(value, largest))
+        largest = emit(onnx.WhereOp(is_larger, value, largest))
+        place = emit(onnx.WhereOp(is_larger, where, place))
+    return [largest, emit(onnx.AddOp(place, begins))]
 
 
-def _hard_sigmoid(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
-    assert isinstance(op, onnx.HardSigmoidOp)
-    alpha, beta = op.call().attribute("alpha", 0.2), op.call().attribute("beta", 0.5)
-    line = emit(onnx.AddOp(emit(onnx.MulOp(op.X, _scalar(emit, alpha, op.X))), _scalar(emit, beta, op.X)))
-    return [emit(onnx.ClipOp(line, _scalar(emit, 0, op.X), _scalar(emit, 1, op.X)))]
+def _numbered(emit: Emitter, sizes: Sequence[SSAValue], step: SSAValue | None = None) -> SSAValue:
+    """A tensor of these sizes whose elements count from 0, by steps."""
+    math = ShapeMath(emit)
+    first, one = (emit.constant(np.array(number, np.int64)) for number in (0, 1))
+    count = emit(onnx.ReshapeOp(math.product(sizes), emit.ints([])))
+    line = emit(onnx.RangeOp(first, count, one))
+    return emit(onnx.ReshapeOp(line if step is None else math.mul(line, step), math.concat(sizes)))
 
 
 MOST_FACTORS = 64
@@ -248,7 +260,7 @@ def _by_place(emit: Emitter, op: Extreme, value: SSAValue, axis: int) -> SSAValu
     math, rank = ShapeMath(emit), len(shape_of(value))
     sizes = [math.sizes(value, [at]) for at in range(rank)]
     sizes[axis] = math.vector([1])
-    least = _scalar(emit, -np.inf if is_largest else np.inf, value)
+    least = scalar(emit, -np.inf if is_largest else np.inf, value)
     longer = emit(onnx.ConcatOp([value, emit(onnx.ExpandOp(least, math.concat(sizes)))], axis=axis))
     place = emit((onnx.ArgMaxOp if is_largest else onnx.ArgMinOp)(longer, axis=axis, keepdims=1))
     return emit(onnx.GatherElementsOp(longer, place, axis=axis))
@@ -291,9 +303,10 @@ def _flatten(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
 EXPANSIONS: Mapping[type[OnnxOp], Expansion] = {
     onnx.CastOp: Expansion("T1", (onnx.DequantizeLinearOp,), _cast),
     onnx.ConstantOfShapeOp: Expansion("T2", (onnx.ExpandOp,), _constant_of_shape),
+    onnx.EluOp: Expansion("T", pointwise.ELU, pointwise.elu),
     onnx.FlattenOp: Expansion("T", (onnx.ReshapeOp,), _flatten, {onnx.MulOp: "s64", onnx.ConcatOp: "s64"}),
     onnx.EqualOp: Expansion("T", (onnx.GreaterOrEqualOp,), _equal, {onnx.AndOp: "boolean"}),
-    onnx.HardSigmoidOp: Expansion("T", (onnx.MulOp, onnx.AddOp, onnx.ClipOp), _hard_sigmoid),
+    onnx.HardSigmoidOp: Expansion("T", (onnx.MulOp, onnx.AddOp, onnx.ClipOp), pointwise.hard_sigmoid),
     onnx.LayerNormalizationOp: Expansion(
         "T",
         (onnx.ReduceMeanOp, onnx.SubOp, onnx.MulOp, onnx.AddOp, onnx.SqrtOp, onnx.DivOp, onnx.ReciprocalOp),
@@ -301,11 +314,14 @@ EXPANSIONS: Mapping[type[OnnxOp], Expansion] = {
     ),
     onnx.MaxPoolOp: Expansion("T", (onnx.ConcatOp, onnx.ExpandOp, onnx.SliceOp, onnx.MaxOp), _max_pool),
     onnx.PadOp: Expansion("T", (onnx.ConcatOp, onnx.ExpandOp, onnx.SliceOp), _pad),
+    onnx.QuantizeLinearOp: Expansion("T1", pointwise.QUANTIZE, pointwise.quantize_linear),
     onnx.ReduceMaxOp: Expansion("T", (onnx.SliceOp, onnx.MaxOp, onnx.SqueezeOp), _reduce_extreme),
     onnx.ReduceMinOp: Expansion("T", (onnx.SliceOp, onnx.MinOp, onnx.SqueezeOp), _reduce_extreme),
     onnx.ReduceProdOp: Expansion("T", (onnx.GatherOp, onnx.MulOp, onnx.SqueezeOp), _reduce_prod),
     onnx.RMSNormalizationOp: Expansion(
         "T", (onnx.ReduceMeanOp, onnx.MulOp, onnx.AddOp, onnx.SqrtOp, onnx.DivOp), _rms_normalization
     ),
-    onnx.SwishOp: Expansion("T", (onnx.MulOp, onnx.SigmoidOp), _swish),
+    onnx.RoundOp: Expansion("T", pointwise.ROUND, pointwise.round_),
+    onnx.SoftplusOp: Expansion("T", pointwise.SOFTPLUS, pointwise.softplus),
+    onnx.SwishOp: Expansion("T", (onnx.MulOp, onnx.SigmoidOp), pointwise.swish),
 }

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation, SSAValue
 
 from dialects.onnx.base import OnnxOp
+from dialects.onnx.opsets import OLDEST
 from dialects.support import limits, spelling
 from dialects.support.constants import constant_attribute
 from dialects.support.diagnostics import (
@@ -348,10 +349,18 @@ def _refused(
     op: Operation, refusals: Mapping[Strategy, str | None], forced: Strategy | None, target: Target
 ) -> UnsupportedError:
     if forced is not None and list(refusals) == [forced]:
-        what = f"strategy {forced.name} does not apply: {refusals[forced]}"
+        what, hint = f"strategy {forced.name} does not apply: {refusals[forced]}", ""
     else:
         reasons = "; ".join(f"{strategy.name}: {refusal}" for strategy, refusal in refusals.items())
-        what = f"no strategy applies on {target.name}: {reasons}"
-    error = error_at(op, what, kind=UnsupportedError)
+        what, hint = f"no strategy applies on {target.name}: {reasons}", _older(op, target)
+    error = error_at(op, what, kind=UnsupportedError, hint=hint)
     assert isinstance(error, UnsupportedError)
     return error
+
+
+def _older(op: Operation, target: Target) -> str:
+    """The newest opset before the target's at which one applies, where there is one."""
+    for opset in range(target.opset - 1, OLDEST - 1, -1):
+        if ranking(op, replace(target, opset=opset)).cheapest(op) is not None:
+            return f"{option('opset', opset)} has one"
+    return ""

@@ -14,6 +14,7 @@ from xdsl.ir import Block, Region, SSAValue
 from dialects.evaluate import evaluate
 from dialects.onnx import ops
 from dialects.onnx.base import OnnxOp
+from dialects.support.dtypes import by_name
 from dialects.support.entry import set_names, update_function_type
 from dialects.support.shapes import Dim, tensor_type
 from gradc.model.exporter import export
@@ -182,3 +183,78 @@ def test_hard_sigmoid_of_doubles(attributes: dict[str, float]):
     expanded = apply(module, "expand-ops{target=cpu opset=18}")
     assert not [op for op in expanded.walk() if isinstance(op, ops.HardSigmoidOp)]
     np.testing.assert_allclose(evaluate(expanded, [x])[0], want, rtol=1e-7, atol=1e-7)
+
+
+LATE = "expand-ops{target=cuda opset=22}"
+POINTS = np.concatenate([np.linspace(-30, 30, 241), [1e-7, -1e-7, 0.49999997, -0.49999997, np.nan, 2.0**30]])
+
+
+@pytest.mark.parametrize("type_", [f32, f64])
+@pytest.mark.parametrize(
+    "make",
+    [
+        ops.RoundOp,
+        ops.SoftplusOp,
+        lambda x: ops.EluOp(x, alpha=1.5),
+    ],
+    ids=["Round", "Softplus", "Elu"],
+)
+def test_functions_of_one_element(make, type_):
+    """CUDA has no kernel of the forms of opset 22; infinities and small numbers too."""
+    module = module_of(lambda x: [make(x)], tensor_type(type_, [None]))
+    x = np.concatenate([POINTS, [np.inf, -np.inf, -700.0, -80.0]])
+    x = x.astype(np.float32) if type_ is f32 else x
+    want = evaluate(module, [x])[0]
+    expanded = apply(module, LATE)
+    assert len([*expanded.walk()]) > 6
+    got = [evaluate(expanded, [x])[0]]
+    if type_ is f32:
+        got.append(Session(export(expanded, opset=22, metadata={}), threads=1).run({"x0": x})["y"])
+    for array in got:
+        np.testing.assert_allclose(array, want, rtol=1e-6 if type_ is f32 else 1e-13)
+
+
+@pytest.mark.parametrize("dtype", ["s8", "u8", "f8_e4m3", "f8_e5m2"])
+@pytest.mark.parametrize("axis", [None, 0, -1, 1])
+def test_quantize_linear(axis: int | None, dtype: str):
+    """With scales for all and along an axis; the kernels on CUDA end at opset 22."""
+    entry = by_name(dtype)
+    assert entry is not None
+    sizes, rng = (3, 4, 5), np.random.default_rng(5)
+    shape = () if axis is None else (sizes[axis],)
+    scale = rng.choice([0.25, 0.5, 2], shape).astype(np.float32)
+    zero = rng.integers(0, 9, shape) if dtype in ("s8", "u8") else np.zeros(shape)
+    x = (rng.integers(-300, 300, sizes) / 4).astype(np.float32)
+
+    def make(data: SSAValue) -> list[OnnxOp]:
+        given = ops.ConstantOp(scale), ops.ConstantOp(zero.astype(entry.numpy))
+        return [*given, ops.QuantizeLinearOp(data, *given, axis=1 if axis is None else axis)]
+
+    module = module_of(make, tensor_type(f32, sizes))
+    want = evaluate(module, [x])[0]
+    expanded = apply(module, "expand-ops{target=cuda opset=23}")
+    assert not [op for op in expanded.walk() if isinstance(op, ops.QuantizeLinearOp | ops.RoundOp)]
+    np.testing.assert_array_equal(evaluate(expanded, [x])[0], want)
+    got = Session(export(expanded, opset=23, metadata={}), threads=1).run({"x0": x})["y"]
+    np.testing.assert_array_equal(got.astype(np.float32), want.astype(np.float32))
+
+
+@pytest.mark.parametrize("dims", [(2, 3, 6, 5), (None, 3, None, 5)])
+@pytest.mark.parametrize(
+    "window",
+    [
+        {"kernel_shape": [1, 1]},
+        {"kernel_shape": [2, 2], "strides": [2, 2]},
+        {"kernel_shape": [3, 2], "strides": [1, 2], "pads": [1, 0, 1, 1]},
+        {"kernel_shape": [2, 3], "dilations": [3, 2], "pads": [0, 1, 1, 0]},
+    ],
+)
+def test_places_of_maxima(window, dims):
+    """The first of equal ones; a MaxPool whose places are asked for."""
+
+    def make(data: SSAValue) -> list[OnnxOp]:
+        pool = ops.MaxPoolOp(data, **window)
+        return [pool, ops.AddOp(pool.Indices, pool.Indices)]
+
+    x = np.random.default_rng(2).integers(-2, 3, (2, 3, 6, 5)).astype(np.float32)
+    check(module_of(make, tensor_type(f32, dims)), [x], LATE)

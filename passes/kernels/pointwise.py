@@ -1,0 +1,136 @@
+"""Functions of one element, and quantisation, as ops that runtimes have had kernels of for long."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from dialects.onnx import ops as onnx
+from dialects.onnx.base import OnnxOp
+from dialects.support.dtypes import by_name, name_of, of_mlir
+from dialects.support.shapes import element_type_of, shape_of
+from passes.emit.rewriting import Emitter
+
+
+def scalar(emit: Emitter, number: float, like: SSAValue) -> SSAValue:
+    dtype = of_mlir(element_type_of(like))
+    assert dtype is not None
+    return emit.constant(np.array(number, dtype.numpy))
+
+
+def swish(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
+    assert isinstance(op, onnx.SwishOp)
+    alpha = op.call().attribute("alpha", 1.0)
+    scaled = op.X if alpha == 1 else emit(onnx.MulOp(op.X, scalar(emit, alpha, op.X)))
+    return [emit(onnx.MulOp(op.X, emit(onnx.SigmoidOp(scaled))))]
+
+
+def hard_sigmoid(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
+    assert isinstance(op, onnx.HardSigmoidOp)
+    alpha, beta = op.call().attribute("alpha", 0.2), op.call().attribute("beta", 0.5)
+    line = emit(onnx.AddOp(emit(onnx.MulOp(op.X, scalar(emit, alpha, op.X))), scalar(emit, beta, op.X)))
+    return [emit(onnx.ClipOp(line, scalar(emit, 0, op.X), scalar(emit, 1, op.X)))]
+
+
+ELU = (onnx.GreaterOp, onnx.WhereOp, onnx.MulOp, onnx.TanhOp, onnx.AddOp, onnx.SubOp, onnx.DivOp)
+
+
+def elu(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
+    """exp(x) - 1 is 2 t / (1 - t) with t = tanh(x / 2), which is exact for small x, too."""
+    assert isinstance(op, onnx.EluOp)
+    x, zero, one = op.X, scalar(emit, 0, op.X), scalar(emit, 1, op.X)
+    is_above = emit(onnx.GreaterOp(x, zero))
+    below = emit(onnx.WhereOp(is_above, zero, x))
+    t = emit(onnx.TanhOp(emit(onnx.MulOp(below, scalar(emit, 0.5, x)))))
+    slope = scalar(emit, op.call().attribute("alpha", 1.0), x)
+    part = emit(onnx.DivOp(emit(onnx.AddOp(t, t)), emit(onnx.SubOp(one, t))))
+    return [emit(onnx.WhereOp(is_above, x, emit(onnx.MulOp(part, slope))))]
+
+
+SOFTPLUS = (
+    onnx.AbsOp,
+    onnx.NegOp,
+    onnx.ExpOp,
+    onnx.LogOp,
+    onnx.AddOp,
+    onnx.SubOp,
+    onnx.MulOp,
+    onnx.DivOp,
+    onnx.MaxOp,
+    onnx.GreaterOp,
+    onnx.WhereOp,
+)
+
+
+def softplus(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
+    """max(x, 0) + log(1 + y) with y = exp(-abs(x)); y / (u - 1) makes up for the rounding of u = 1 + y."""
+    assert isinstance(op, onnx.SoftplusOp)
+    x, zero, one = op.X, scalar(emit, 0, op.X), scalar(emit, 1, op.X)
+    y = emit(onnx.ExpOp(emit(onnx.NegOp(emit(onnx.AbsOp(x))))))
+    u = emit(onnx.AddOp(one, y))
+    share = emit(onnx.DivOp(y, emit(onnx.SubOp(u, one))))
+    logarithm = emit(onnx.MulOp(emit(onnx.LogOp(u)), share))
+    beyond = emit(onnx.WhereOp(emit(onnx.GreaterOp(u, one)), logarithm, y))
+    return [emit(onnx.AddOp(emit(onnx.MaxOp([x, zero])), beyond))]
+
+
+ROUND = (
+    onnx.FloorOp,
+    onnx.SubOp,
+    onnx.AddOp,
+    onnx.MulOp,
+    onnx.GreaterOp,
+    onnx.GreaterOrEqualOp,
+    onnx.WhereOp,
+)
+
+
+def round_(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
+    assert isinstance(op, onnx.RoundOp)
+    return [_rounded(emit, op.X)]
+
+
+def _rounded(emit: Emitter, x: SSAValue) -> SSAValue:
+    """The integer below, and one more beyond the middle, or in it where that integer is odd."""
+    half, one, zero = (scalar(emit, number, x) for number in (0.5, 1, 0))
+    below = emit(onnx.FloorOp(x))
+    rest = emit(onnx.SubOp(x, below))
+    pairs = emit(onnx.FloorOp(emit(onnx.MulOp(below, half))))
+    odd = emit(onnx.SubOp(below, emit(onnx.AddOp(pairs, pairs))))
+    in_middle = emit(onnx.WhereOp(emit(onnx.GreaterOrEqualOp(rest, half)), odd, zero))
+    more = emit(onnx.WhereOp(emit(onnx.GreaterOp(rest, half)), one, in_middle))
+    return emit(onnx.AddOp(below, more))
+
+
+QUANTIZE = (*ROUND, onnx.DivOp, onnx.ClipOp, onnx.CastOp)
+
+
+def quantize_linear(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+    """Of f32, with a scale for all or one along an axis, to what Cast makes."""
+    assert isinstance(op, onnx.QuantizeLinearOp)
+    call, x, wanted = op.call(), op.x, element_type_of(op.y)
+    entry = by_name(name_of(wanted))
+    is_plain = not call.attribute("block_size", 0) and element_type_of(op.y_scale) == element_type_of(x)
+    if entry is None or name_of(element_type_of(x)) != "f32" or not is_plain:
+        return None
+    axis, rank = call.attribute("axis", 1), len(shape_of(x))
+    quotient = emit(onnx.DivOp(x, _along(emit, op.y_scale, axis, rank)))
+    if entry.name in ("f8_e4m3", "f8_e5m2"):
+        return [emit(onnx.CastOp(quotient, to=wanted, saturate=call.attribute("saturate", 1)))]
+    if entry.name not in ("s8", "u8"):
+        return None
+    total = _rounded(emit, quotient)
+    if op.y_zero_point is not None:
+        zero = emit(onnx.CastOp(_along(emit, op.y_zero_point, axis, rank), to=element_type_of(x)))
+        total = emit(onnx.AddOp(total, zero))
+    bounds = np.iinfo(entry.numpy)
+    clipped = emit(onnx.ClipOp(total, *(scalar(emit, bound, x) for bound in (bounds.min, bounds.max))))
+    return [emit(onnx.CastOp(clipped, to=wanted))]
+
+
+def _along(emit: Emitter, vector: SSAValue, axis: int, rank: int) -> SSAValue:
+    """A vector along an axis in a shape that broadcasts to the data; a scalar as it is."""
+    behind = range(1, rank - axis % rank) if shape_of(vector) else ()
+    return emit(onnx.UnsqueezeOp(vector, emit.ints(behind))) if behind else vector
