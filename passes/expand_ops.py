@@ -10,6 +10,7 @@ onnxruntime takes their bounds for those of the result. It drops a Relu, and fai
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +23,7 @@ from dialects.onnx import ops as onnx
 from dialects.onnx import traits
 from dialects.onnx.base import OnnxOp
 from dialects.support.dtypes import name_of, of_mlir
-from dialects.support.shapes import element_type_of
+from dialects.support.shapes import UnknownRank, element_type_of
 from passes.emit.rewriting import Emitter, replace, rewrite, simplify
 from passes.kernels.expansions import EXPANSIONS
 from passes.kernels.left_out_windows import LEFT_OUT, POOLS, WithoutCeilMode
@@ -50,7 +51,7 @@ class Expand(RewritePattern):
         if not isinstance(op, OnnxOp):
             return
         write, emit = self._writer(op), Emitter()
-        values = None if write is None else write(emit, op)
+        values = None if write is None else _written(write, emit, op)
         if values is not None:
             replace(op, rewriter, emit, values)
 
@@ -58,6 +59,14 @@ class Expand(RewritePattern):
         if type(op) in OLDER_FORMS and not self.target.has_form(op):
             return OLDER_FORMS[type(op)]
         return EXPANSIONS[type(op)].write if self.target.expands(op) else None
+
+
+def _written(write: OlderForm, emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+    """None also where the form depends on a rank that is not known."""
+    try:
+        return write(emit, op)
+    except UnknownRank:
+        return None
 
 
 class KeepBounds(RewritePattern):

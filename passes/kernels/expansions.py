@@ -177,7 +177,7 @@ def _taps(emit: Emitter, op: onnx.MaxPoolOp, data: SSAValue, fill: SSAValue) -> 
 
 def _first_largest(emit: Emitter, op: onnx.MaxPoolOp, seen: Sequence[SSAValue]) -> list[SSAValue]:
     """The largest, and the place of the first: counted through the channel, and from the channel's begin."""
-    math, rank = ShapeMath(emit), len(shape_of(op.X))
+    math, rank = ShapeMath(emit), 2 + len(op.call().attribute("kernel_shape"))
     sizes = [math.sizes(op.X, [axis]) for axis in range(rank)]
     ones = [math.vector([1])] * (rank - 2)
     within = _numbered(emit, [*ones[:1] * 2, *sizes[2:]])

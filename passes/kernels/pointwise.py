@@ -112,8 +112,8 @@ def quantize_linear(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     assert isinstance(op, onnx.QuantizeLinearOp)
     call, x, wanted = op.call(), op.x, element_type_of(op.y)
     entry = by_name(name_of(wanted))
-    is_plain = not call.attribute("block_size", 0) and element_type_of(op.y_scale) == element_type_of(x)
-    if entry is None or name_of(element_type_of(x)) != "f32" or not is_plain:
+    is_f32 = all(name_of(element_type_of(value)) == "f32" for value in (x, op.y_scale))
+    if entry is None or not is_f32 or call.attribute("block_size", 0):
         return None
     axis, rank = call.attribute("axis", 1), len(shape_of(x))
     quotient = emit(onnx.DivOp(x, _along(emit, op.y_scale, axis, rank)))

@@ -210,3 +210,14 @@ def test_kinds_whose_own_kernels_end(kind: str, opset: int):
 def test_what_no_strategy_writes_names_the_opset_that_has_one():
     with pytest.raises(UnsupportedError, match=r"no strategy applies.*; opset=23 has one\n"):
         gradc.compile(alone("MaxPoolBackward"), target="cuda", opset=24)
+
+
+@pytest.mark.parametrize(("kind", "attributes"), [("Flatten", {}), ("MaxPool", {"kernel_shape": [2, 2]})])
+def test_a_form_that_needs_a_rank_that_is_not_known(kind: str, attributes: dict[str, list[int]]):
+    """It ended with `not a ranked tensor`, at no place."""
+    ports = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in "xy"]
+    node = onnx.helper.make_node(kind, ["x"], ["y"], name="pool", **attributes)
+    graph = onnx.helper.make_graph([node], "g", ports[:1], ports[1:])
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 22)], ir_version=10)
+    with pytest.raises(UnsupportedError, match=rf"{kind} has no kernel .*opset=\d+ has one"):
+        gradc.compile(model, target="cuda", opset=22)
