@@ -2,7 +2,7 @@
 
 Names. Inputs and outputs have the function's public names. A node is called after its location's
 name, else its op type; a tensor after its value's name hint, else its node and `_out`. Clashes get
-a number: `conv0`, `conv0_1`.
+a number: `conv0`, `conv0_1`, and so do names that onnxruntime's optimiser gives itself.
 
 Provenance. A node's `metadata_props` hold `gradc.op` (the source op's name) and `gradc.source`
 (`file:line:col`, without folders: the bytes must not depend on where the file lies). NodeProto has
@@ -44,6 +44,7 @@ from dialects.support.names import name_of_value
 from dialects.support.spelling import option
 from gradc.model.attribute_protos import fill_attribute, raw_data, type_proto
 from gradc.model.exported_domains import Domains
+from gradc.model.names import Names
 from gradc.model.parts import KEPT_BYTES, ModelParts
 from gradc.model.validity import InvalidModelError, check, has_long_vector
 
@@ -117,22 +118,6 @@ def _own_version() -> str:
         return "unknown"
 
 
-class _Names:
-    """Names given out, each once."""
-
-    def __init__(self, taken: Sequence[str] = ()):
-        self._taken = set(taken)
-        self._counts: dict[str, int] = {}
-
-    def unique(self, wish: str) -> str:
-        name = wish
-        while name in self._taken:
-            self._counts[wish] = self._counts.get(wish, 0) + 1
-            name = f"{wish}_{self._counts[wish]}"
-        self._taken.add(name)
-        return name
-
-
 class _GraphBuilder:
     """One walk over a function's ops and those of their regions, which fills graphs in place.
 
@@ -145,8 +130,8 @@ class _GraphBuilder:
         self.opset = opset
         self.inputs = entry.input_names(function)
         self.outputs = entry.output_names(function)
-        self.node_names = _Names()
-        self.tensor_names = _Names((*self.inputs, *self.outputs))
+        self.node_names = Names()
+        self.tensor_names = Names((*self.inputs, *self.outputs))
         self.names: dict[SSAValue, str] = dict(zip(function.args, self.inputs, strict=True))
         self.domains = Domains(opset)
         self.main = graph

@@ -102,6 +102,25 @@ class TestNames:
         a, b = np.array([1, 2], np.float32), np.array([10, 20], np.float32)
         np.testing.assert_array_equal(run(model, **{"encoder/x:0": a, "Neg_out": b})["y"], [8, 16])
 
+    def test_names_of_the_runtimes_optimiser_are_left_to_it(self):
+        """onnxruntime calls shapes that it adds so without looking whether a value has that name."""
+        model = export("""
+            func.func @f(%x: tensor<2x3x4xf32>, %w: tensor<4x5xf32>) -> (tensor<2x3x5xf32>, tensor<4x6xf32>) {
+              %gemm_input_shape = onnx.Constant dense<[4, 6]> : tensor<2xi64>
+              %gemm_output_shape = onnx.Constant dense<[1.0, 2.0, 3.0, 4.0, 5.0]> : tensor<5xf32>
+              %0 = onnx.MatMul %x, %w : (tensor<2x3x4xf32>, tensor<4x5xf32>) -> tensor<2x3x5xf32>
+              %1 = onnx.Add %0, %gemm_output_shape : (tensor<2x3x5xf32>, tensor<5xf32>) -> tensor<2x3x5xf32>
+              %2 = onnx.Reshape %x, %gemm_input_shape : (tensor<2x3x4xf32>, tensor<2xi64>) -> tensor<4x6xf32>
+              func.return %1, %2 : tensor<2x3x5xf32>, tensor<4x6xf32>
+            }
+        """)
+        assert [t.name for t in model.graph.initializer] == [
+            "gemm_input_shape_1",
+            "gemm_output_shape_1",
+        ]
+        ones = {"x": np.ones((2, 3, 4), np.float32), "w": np.ones((4, 5), np.float32)}
+        np.testing.assert_array_equal(run(model, **ones)["result0"][0, 0], [5, 6, 7, 8, 9])
+
 
 class TestOutputs:
     """What is returned is not always the result of a node that can have the output's name."""
