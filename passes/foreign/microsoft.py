@@ -7,9 +7,10 @@ from types import MappingProxyType
 
 from dialects.onnx import ops as onnx
 from passes.emit.expressions import Expr, Operators
+from passes.foreign import attention
 from passes.foreign.activations import applied, numbers_of
 from passes.foreign.body import Body, Results
-from passes.vjp.forward import Forward, refusal
+from passes.vjp.forward import Forward
 
 
 def fused_conv(f: Forward, e: Operators) -> Results:
@@ -105,37 +106,6 @@ def layer_normalization(f: Forward, e: Operators) -> Results:
     return list(map(e, e.emit.all(op)))
 
 
-def attention(f: Forward, e: Operators) -> Results:
-    """Of one input, whose products with the weights are queries, keys and values; without masks or pasts."""
-    weights, heads = f.operand(1), f.value("num_heads")
-    if any(f.operand(i) is not None for i in range(3, len(f.operands))):
-        raise refusal("mask_index, past or attention_bias", expected="none")
-    sizes = f.value("qkv_hidden_sizes")
-    assert weights is not None
-    bias = f.operand(2)
-    product = f.x.apply(onnx.MatMulOp, weights)
-    product = product if bias is None else product + bias
-    width = weights.shape[1]
-    if sizes is None and not isinstance(width, int):
-        raise refusal("the width of weights", given="unknown", expected="known")
-    widths = sizes or [int(str(width)) // 3] * 3
-    split = onnx.SplitOp(product.value, e.ints(widths).value, axis=2, results=3)
-    q, k, v = (_heads(e(part), heads, width) for part, width in zip(e.emit.all(split), widths, strict=True))
-    scale = f.value("scale", 0.0) or (widths[0] // heads) ** -0.5
-    scores = (q * scale).apply(onnx.MatMulOp, k.apply(onnx.TransposeOp, perm=[0, 1, 3, 2]))
-    if f.value("unidirectional", 0):
-        allowed = scores.equals(scores).apply(onnx.CastOp, to=scores.dtype).apply(onnx.TriluOp, upper=0)
-        scores = (allowed > 0).where(scores, f.value("mask_filter_value", -10000.0))
-    mixed = scores.apply(onnx.SoftmaxOp, axis=-1).apply(onnx.MatMulOp, v)
-    rows = mixed.apply(onnx.TransposeOp, perm=[0, 2, 1, 3])
-    return [rows.apply(onnx.ReshapeOp, e.ints([0, 0, widths[2]])), None]
-
-
-def _heads(x: Expr, heads: int, width: int) -> Expr:
-    split = x.apply(onnx.ReshapeOp, x.e.ints([0, 0, heads, width // heads]))
-    return split.apply(onnx.TransposeOp, perm=[0, 2, 1, 3])
-
-
 def quantize(f: Forward, e: Operators) -> Results:
     own = {"axis": f.attributes["axis"]} if "axis" in f.attributes else {}
     return [f.x.apply(onnx.QuantizeLinearOp, f.operand(1), f.operand(2), **own)]
@@ -148,7 +118,7 @@ def dequantize(f: Forward, e: Operators) -> Results:
 
 BODIES: Mapping[str, Body] = MappingProxyType(
     {
-        "Attention": attention,
+        **attention.BODIES,
         "BiasGelu": gelu("none"),
         "DequantizeLinear": dequantize,
         "FastGelu": gelu("tanh"),

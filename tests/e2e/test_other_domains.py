@@ -29,6 +29,9 @@ TWO = {"classlabels_ints": [0, 1], "vectors_per_class": [2, 3], "kernel_params":
 LINE = {"coefficients": RNG.normal(size=6).tolist(), "intercepts": [0.2, -0.4]}
 IMAGE = [RNG.normal(size=size).astype(np.float32) for size in ((2, 3, 3, 3), (2,), (1, 2, 5, 5))]
 
+PRESENT = {("Attention", 4): ["present"], ("MultiHeadAttention", 7): ["keys", "values"]}
+"""What onnxruntime needs the results of, if there is a past."""
+
 Case = tuple[str, str, Any, tuple[Any, ...], dict[str, Any], int]
 """Domain, op, shape of the first operand, the others, attributes, the result that is read."""
 
@@ -38,7 +41,17 @@ LEAKY = {"activation": "LeakyRelu", "activation_params": [0.2]}
 CLIPPED = {"activation": "Clip", "activation_params": [-0.5, 1.0]}
 TWICE = np.stack([V, 2 * V])
 PACKED = (RNG.normal(size=(6, 12)).astype(np.float32), RNG.normal(size=12).astype(np.float32))
+KEYS = tuple(RNG.normal(size=size).astype(np.float32) for size in ((2, 5, 6), (2, 5, 4), (16,)))
+ANGLES = tuple(RNG.normal(size=(9, 2)).astype(np.float32) for _ in range(2))
+TWO_HEADS, CAUSAL = {"num_heads": 2}, {"num_heads": 2, "unidirectional": 1}
+BIASES = RNG.normal(size=(1, 2, 4, 4)).astype(np.float32)
+PASTS = [RNG.normal(size=(2, 2, 2, 3, size)).astype(np.float32) for size in (2, 3)]
 RMS = "SkipSimplifiedLayerNormalization"
+
+
+def ints(*numbers: Any) -> np.ndarray:
+    return np.array(numbers, np.int32)
+
 
 _LEARNING = (
     ("Scaler", {"offset": [0.1, 0.2, 0.3], "scale": [2.0, 3.0, 0.5]}, 0),
@@ -63,8 +76,40 @@ _FUSED = (
     ("SkipLayerNormalization", (2, 4, 3), (TWICE, W, W), {"epsilon": 0.1}, 0),
     ("SkipLayerNormalization", (2, 4, 3), (TWICE, W, W, W), {}, 3),
     (RMS, (2, 4, 3), (TWICE, W, W), {}, 0),
-    ("Attention", (2, 4, 6), PACKED, {"num_heads": 2}, 0),
-    ("Attention", (2, 4, 6), PACKED, {"num_heads": 2, "unidirectional": 1}, 0),
+    ("Attention", (2, 4, 6), PACKED, TWO_HEADS, 0),
+    ("Attention", (2, 4, 6), PACKED, CAUSAL, 0),
+    ("Attention", (2, 4, 6), (*PACKED, ints(2, 4)), TWO_HEADS, 0),
+    ("Attention", (2, 4, 6), (*PACKED, ints(3, 4, 1, 0)), TWO_HEADS, 0),
+    ("Attention", (2, 4, 6), (*PACKED, ints([0, 1, 1, 0], [1, 1, 1, 0])), CAUSAL, 0),
+    (
+        "Attention",
+        (2, 4, 6),
+        (*PACKED, ints(*[1 - np.eye(4)] * 2)),
+        {"mask_filter_value": -3.0, "num_heads": 2},
+        0,
+    ),
+    ("Attention", (2, 4, 6), (*PACKED, None, None, BIASES), {"scale": 0.7, **CAUSAL}, 0),
+    ("Attention", (2, 4, 6), (*PACKED, ints([1] * 6 + [0], [0] + [1] * 6), PASTS[0]), CAUSAL, 0),
+    ("Attention", (2, 4, 6), (*PACKED, None, PASTS[0]), TWO_HEADS, 1),
+    ("MultiHeadAttention", (2, 4, 6), (*KEYS, ints(2, 5)), TWO_HEADS, 0),
+    ("MultiHeadAttention", (2, 4, 6), (*KEYS, ints([0, 1, 1, 0, 1], [1] * 5)), CAUSAL, 0),
+    (
+        "MultiHeadAttention",
+        (2, 4, 6),
+        (*KEYS[:2], None, None, RNG.normal(size=(1, 1, 4, 5)).astype(np.float32)),
+        TWO_HEADS,
+        0,
+    ),
+    ("MultiHeadAttention", (2, 4, 6), (*PASTS[1],), TWO_HEADS, 0),
+    ("MultiHeadAttention", (2, 4, 6), (*[KEYS[0][:, :4]] * 2, *[None] * 3, *PASTS[1]), CAUSAL, 0),
+    ("RotaryEmbedding", (2, 4, 12), (np.array([3]), *ANGLES), {}, 0),
+    (
+        "RotaryEmbedding",
+        (2, 3, 4, 4),
+        (np.array([[0, 8, 1, 2], [3, 4, 5, 6]]), *ANGLES),
+        {"interleaved": 1},
+        0,
+    ),
 )
 CASES: list[Case] = [
     *(("ai.onnx.ml", op, X, (), attributes, read) for op, attributes, read in _LEARNING),
@@ -83,14 +128,20 @@ def model_of(case: Case) -> onnx.ModelProto:
         else ["" for _ in range(read)] + ["y"]
     )
     results[0] = results[0] or "first"
-    node = helper.make_node(op, ["x", *names], results, domain=domain, **attributes)
+    results += PRESENT.get((op, len(others)), []) if not read else []
+    read_names = ["" if other is None else name for name, other in zip(names, others, strict=True)]
+    node = helper.make_node(op, ["x", *read_names], results, domain=domain, **attributes)
     floats = onnx.TensorProto.FLOAT
     graph = helper.make_graph(
         [node],
         "g",
         [helper.make_tensor_value_info("x", floats, ["N", *shape[1:]] if len(others) < 1 else shape)],
         [helper.make_tensor_value_info("y", floats, None)],
-        [numpy_helper.from_array(array, name) for name, array in zip(names, others, strict=True)],
+        [
+            numpy_helper.from_array(other, name)
+            for name, other in zip(names, others, strict=True)
+            if other is not None
+        ],
     )
     opsets = [
         helper.make_opsetid("", 17),
@@ -122,6 +173,33 @@ def test_what_stands_for_an_op_is_the_op(case: Case):
     assert abs((got["grad_x"] * direction).sum() - slopes.sum()) <= 1e-2 * (np.abs(slopes).sum() + 0.01)
     kept = gradc.compile(model).model.graph.node
     assert [node.op_type for node in kept] == [case[1]], "without a gradient a node stays as it is"
+
+
+EMBEDDED = """
+    <ir_version: 8, opset_import: ["" : 17, "com.microsoft": 1]>
+    agraph (float[7,6] words) => (float[2,4,6] y, int32[2] ends, float[2,4,6] total)
+    <int32[2,4] ids = {6,0,1,1, 2,3,4,6}, int32[2,4] kinds = {0,1,1,0, 1,1,0,0},
+     float[5,6] rows = {0.1,0.2,0.3,0.4,0.5,0.6, 0.6,0.5,0.4,0.3,0.2,0.1,
+                          1,1,2,2,3,3, 0,1,0,1,0,1, 2,2,2,1,1,1},
+     float[2,6] parts = {0.5,0.1,0.2,0.4,0.1,0.2, 1,0,0,1,0,1}, int32[2,4] mask = {1,1,1,0, 1,1,1,1},
+     float[6] scale = {1,2,3,1,2,3}, float[6] bias = {0,1,2,0,1,2}>
+    {
+      y, ends, total = com.microsoft.EmbedLayerNormalization <epsilon = 0.1>
+        (ids, kinds, words, rows, parts, scale, bias, mask)
+    }
+"""
+
+
+@pytest.mark.parametrize("of", ["y", "total"])
+def test_the_sum_of_embeddings(of: str):
+    model = parser.parse_model(EMBEDDED)
+    found, session = gradc.value_and_grad(model, wrt="words", of=of, cotangents=True), session_of(model)
+    words, cotangent, direction = (RNG.normal(size=s).astype(np.float32) for s in ((7, 6), (2, 4, 6), (7, 6)))
+    got = found.run({"words": words, f"cotangent_{of}": cotangent})
+    np.testing.assert_allclose(got[of], session.run([of], {"words": words})[0], rtol=2e-5, atol=2e-5)
+    ends = [session.run([of], {"words": words + s * direction})[0] for s in (0.01, -0.01)]
+    slope = (cotangent * (np.asarray(ends[0], np.float64) - np.asarray(ends[1]))).sum() / 0.02
+    np.testing.assert_allclose((got["grad_words"] * direction).sum(), slope, rtol=1e-2)
 
 
 OPTIMISED = """

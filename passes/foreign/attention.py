@@ -1,0 +1,192 @@
+"""The attentions of com.microsoft, with their masks, pasts and biases, as ops of ONNX."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+import numpy as np
+
+from dialects.onnx import ops as onnx
+from passes.emit.expressions import Expr, Operators
+from passes.foreign.body import Body, Results
+from passes.vjp.attention import rotary_embedding as turned
+from passes.vjp.forward import Forward, refusal
+from passes.vjp.places import counted
+from passes.vjp.slices import size_of, vector
+
+
+def attention(f: Forward, e: Operators) -> Results:
+    """Of one input, whose products with the weights are queries, keys and values."""
+    weights, bias, past = f.operand(1), f.operand(2), f.operand(4)
+    assert weights is not None
+    if f.value("do_rotary", 0) or f.operand(6) is not None:
+        raise refusal("do_rotary or past_sequence_length", expected="none")
+    sizes, width = f.value("qkv_hidden_sizes"), weights.shape[1]
+    if sizes is None and not isinstance(width, int):
+        raise refusal("the width of weights", given="unknown", expected="known")
+    product = f.x.apply(onnx.MatMulOp, weights)
+    product = product if bias is None else product + bias
+    q, k, v = _parts(product, sizes or [int(str(width)) // 3] * 3)
+    heads = f.value("num_heads")
+    q, k, v = (_by_heads(part, heads) for part in (q, k, v))
+    pasts = (
+        [None, None]
+        if past is None
+        else [past.apply(onnx.GatherOp, e(e.emit.constant(np.array(i))), axis=0) for i in (0, 1)]
+    )
+    k, v = (_after(old, new) for old, new in zip(pasts, (k, v), strict=True))
+    y, _ = _mixed(f, (q, k, v), mask=f.operand(3), bias=f.operand(5), past=pasts[0])
+    if sizes is not None and sizes[1] != sizes[2]:
+        return [y, None]
+    pair = [x.apply(onnx.UnsqueezeOp, e.ints([0])).value for x in (k, v)]
+    return [y, e(e.emit(onnx.ConcatOp(pair, axis=0)))]
+
+
+def multi_head_attention(f: Forward, e: Operators) -> Results:
+    """Of queries, keys and values; keys and values perhaps by heads already."""
+    q, k, v, bias = f.x, f.operand(1), f.operand(2), f.operand(3)
+    if k is None or v is None or q.rank != 3 or {k.rank, v.rank} > {3, 4}:
+        raise refusal("key and value", given="packed", expected="tensors of their own")
+    if f.operand(8) is not None or f.operand(9) is not None:
+        raise refusal("past_sequence_length or cache_indirection", expected="none")
+    heads = f.value("num_heads")
+    if bias is not None:
+        q, k, v = _biased(q, k, v, bias)
+    q, k, v = (x if x.rank == 4 else _by_heads(x, heads) for x in (q, k, v))
+    k, v = _after(f.operand(6), k), _after(f.operand(7), v)
+    y, scores = _mixed(f, (q, k, v), mask=f.operand(4), bias=f.operand(5), past=f.operand(6))
+    return [y, k, v, scores]
+
+
+def _biased(q: Expr, k: Expr, v: Expr, bias: Expr) -> tuple[Expr, Expr, Expr]:
+    widths = [x.shape[-1] for x in (q, k, v)]
+    known = [width for width in widths if isinstance(width, int)]
+    if len(known) < 3 or 4 in (k.rank, v.rank):
+        raise refusal("bias of keys whose width is unknown, or that are by heads", expected="none")
+    b = _parts(bias, known)
+    return q + b[0], k + b[1], v + b[2]
+
+
+def _parts(x: Expr, widths: Sequence[int]) -> list[Expr]:
+    split = onnx.SplitOp(x.value, x.e.ints(widths).value, axis=x.rank - 1, results=len(widths))
+    return list(map(x.e, x.e.emit.all(split)))
+
+
+def _by_heads(x: Expr, heads: int) -> Expr:
+    """(B, length, heads * size) as (B, heads, length, size)."""
+    width = size_of(x, 2)
+    size = width // heads if isinstance(width, int) else width.apply(onnx.DivOp, x.e.ints([heads]))
+    split = x.apply(onnx.ReshapeOp, vector(x, [size_of(x, 0), size_of(x, 1), heads, size]), allowzero=1)
+    return split.apply(onnx.TransposeOp, perm=[0, 2, 1, 3])
+
+
+def _after(past: Expr | None, x: Expr) -> Expr:
+    return x if past is None else x.e(x.e.emit(onnx.ConcatOp([past.value, x.value], axis=2)))
+
+
+def _mixed(
+    f: Forward, qkv: tuple[Expr, Expr, Expr], mask: Expr | None, bias: Expr | None, past: Expr | None
+) -> tuple[Expr, Expr]:
+    """softmax(Q K^T scale + masks + bias) V, and what the softmax is of."""
+    q, k, v = qkv
+    scale = f.value("scale", 0.0) or _root(q)
+    scores = (q * scale).apply(onnx.MatMulOp, k.apply(onnx.TransposeOp, perm=[0, 1, 3, 2]))
+    added = [] if bias is None else [bias]
+    if mask is not None:
+        hidden = scores.e.scalar(f.value("mask_filter_value", -10000.0), scores)
+        added.append(_seen(mask, scores).where(scores.e.scalar(0, scores), hidden))
+    for term in added:
+        scores = scores + term
+    if f.value("unidirectional", 0):
+        scores = _earlier(scores, past).where(scores, LOWEST)
+    rows = scores.apply(onnx.SoftmaxOp, axis=-1).apply(onnx.MatMulOp, v)
+    rows = rows.apply(onnx.TransposeOp, perm=[0, 2, 1, 3])
+    sizes = [size_of(rows, axis) for axis in range(4)]
+    heads, size = (vector(rows, [size]) for size in sizes[2:])
+    return rows.apply(onnx.ReshapeOp, vector(rows, [*sizes[:2], heads * size]), allowzero=1), scores
+
+
+def _root(q: Expr) -> Expr | float:
+    size = size_of(q, 3)
+    return size**-0.5 if isinstance(size, int) else 1 / size.cast(q.dtype).sqrt()
+
+
+def _earlier(scores: Expr, past: Expr | None) -> Expr:
+    """Which keys are not behind a query, by their places; those of the past come first. The last query sees
+    all, also where there are more keys than queries: onnxruntime has no mask for it."""
+    e, lengths = scores.e, [size_of(scores, axis) for axis in (2, 3)]
+    queries, keys = (counted(length, scores) for length in lengths)
+    rows = queries.apply(onnx.UnsqueezeOp, e.ints([1]))
+    places = rows if past is None else rows + vector(scores, [size_of(past, 2)])
+    last = vector(scores, [lengths[0]]) - 1
+    return (places >= keys).apply(onnx.OrOp, rows.equals(last))
+
+
+def _seen(mask: Expr, scores: Expr) -> Expr:
+    """Which keys a mask lets see: by where they end, and perhaps where they begin, or one by one."""
+    e = mask.e
+    if mask.rank in (2, 3):
+        return (mask > 0).apply(onnx.UnsqueezeOp, e.ints([1, 2] if mask.rank == 2 else [1]))
+    if mask.rank != 1:
+        raise refusal("mask", given=f"{mask.rank}D", expected="1D to 3D")
+    batch = size_of(scores, 0)
+    zeros = e.ints([0]).apply(onnx.ExpandOp, vector(scores, [batch]))
+    both = e(e.emit(onnx.ConcatOp([mask.as_int64().value, zeros.value], axis=0)))
+    first, second = vector(scores, [batch]), vector(scores, [batch]) * 2
+    ends, starts = both.apply(onnx.SliceOp, e.ints([0]), first), both.apply(onnx.SliceOp, first, second)
+    ends, starts = (x.apply(onnx.ReshapeOp, e.ints([-1, 1, 1, 1])) for x in (ends, starts))
+    places = counted(size_of(scores, 3), scores)
+    return (places < ends) & (places >= starts)
+
+
+def embed_layer_normalization(f: Forward, e: Operators) -> Results:
+    """The normalised sum of what words, places and segments stand for. Only the op makes the mask's index."""
+    ids, segments, words, rows, parts, scale, bias = (f.operand(i) for i in range(7))
+    assert ids is not None
+    assert words is not None
+    assert rows is not None
+    assert scale is not None
+    assert bias is not None
+    places = f.operand(8)
+    places = counted(size_of(ids, 1), ids) if places is None else places
+    total = words.apply(onnx.GatherOp, ids, axis=0) + rows.apply(onnx.GatherOp, places, axis=0)
+    if segments is not None and parts is not None:
+        total = total + parts.apply(onnx.GatherOp, segments, axis=0)
+    given = {"axis": -1, "epsilon": f.value("epsilon", 1e-12)}
+    return [total.apply(onnx.LayerNormalizationOp, scale, bias, **given), None, total]
+
+
+def rotary_embedding(f: Forward, e: Operators) -> Results:
+    """One place is that of the first row, those behind it count on."""
+    places, cos, sin = (f.operand(i) for i in (1, 2, 3))
+    assert places is not None
+    assert cos is not None
+    assert sin is not None
+    if f.value("is_packed_batching", 0) or f.value("scale", 1.0) != 1.0:
+        raise refusal("is_packed_batching or scale", expected="none")
+    x, heads, part = f.x, f.value("num_heads", 0), f.value("rotary_embedding_dim", 0)
+    if x.rank == 3 and not heads:
+        width, half = x.shape[2], cos.shape[1]
+        if not isinstance(width, int) or not isinstance(half, int):
+            raise refusal("num_heads", expected="given where the width is unknown")
+        heads = width // (2 * half)
+    if places.rank == 1:
+        length, batch = (size_of(x, axis) for axis in (1 if x.rank == 3 else 2, 0))
+        counts = counted(length, x) + places
+        places = counts.apply(onnx.UnsqueezeOp, e.ints([0])).apply(onnx.ExpandOp, vector(x, [batch, 1]))
+    own = {"interleaved": f.value("interleaved", 0), "num_heads": heads, "rotary_embedding_dim": part}
+    return turned(Forward(e, [x, cos, sin, places], own), e)
+
+
+LOWEST = -3.4028234663852886e38
+
+BODIES: Mapping[str, Body] = MappingProxyType(
+    {
+        "Attention": attention,
+        "EmbedLayerNormalization": embed_layer_normalization,
+        "MultiHeadAttention": multi_head_attention,
+        "RotaryEmbedding": rotary_embedding,
+    }
+)
+"""Op of com.microsoft -> ops of ONNX that make the same."""
