@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
 from types import MappingProxyType
 
 import numpy as np
@@ -119,21 +120,71 @@ def svm_regressor(f: Forward, e: Operators) -> Results:
 
 
 def svm_classifier(f: Forward, e: Operators) -> Results:
-    """Of two classes: the sum of the kernels, or by Platt's sigmoid of it probabilities. onnxruntime finds
-    these in steps that end when they change by less than 0.0025."""
+    """A score for each pair of classes, or by Platt's sigmoid of these probabilities of the classes.
+    onnxruntime finds these in steps that end when they change by less than 0.005 in all."""
     counts = f.value("vectors_per_class") or []
-    slope, offset = f.value("prob_a") or [], f.value("prob_b") or []
-    if len(counts) != 2 or f.value("post_transform", "NONE") != "NONE":
-        raise refusal("SVMClassifier", expected="two classes without a post_transform")
+    if len(counts) < 2 or f.value("post_transform", "NONE") != "NONE":
+        raise refusal("SVMClassifier", expected="vectors of each class without a post_transform")
     supports = np.reshape(f.value("support_vectors"), (sum(counts), -1))
     kernels = _kernel(f, _rows(f.x), supports, e)
-    score = kernels.apply(onnx.MatMulOp, _constant(f.value("coefficients"), e, (-1, 1)))
-    score = score + float(f.value("rho")[0])
-    pair = [-score, score]
-    if slope:
-        inner = score * float(slope[0]) + float(offset[0])
-        pair = [part.clipped(1e-7, 1 - 1e-7) for part in ((-inner).sigmoid(), inner.sigmoid())]
-    return [None, e(e.emit(onnx.ConcatOp([part.value for part in pair], axis=1)))]
+    weights = _weights_of_pairs(f.value("coefficients"), counts)
+    scores = kernels.apply(onnx.MatMulOp, _constant(weights, e, weights.shape))
+    scores = scores + _constant(f.value("rho")[: weights.shape[1]], e)
+    slopes, offsets = f.value("prob_a") or [], f.value("prob_b") or []
+    if slopes:
+        inner = scores * _constant(slopes, e) + _constant(offsets, e)
+        first = (-inner).sigmoid().clipped(1e-7, 1 - 1e-7)
+        return [None, _coupled(first, len(counts)) if len(counts) > 2 else _pair(first, 1 - first)]
+    return [None, scores if len(counts) > 2 else _pair(-scores, scores)]
+
+
+def _pair(first: Expr, second: Expr) -> Expr:
+    return first.e(first.e.emit(onnx.ConcatOp([first.value, second.value], axis=1)))
+
+
+def _weights_of_pairs(coefficients: Sequence[float], counts: Sequence[int]) -> np.ndarray:
+    """For each support and each pair of classes: a class has coefficients against each of the others."""
+    rows = np.reshape(coefficients, (len(counts) - 1, sum(counts)))
+    ends = np.cumsum(counts)
+    of = [slice(end - count, end) for end, count in zip(ends, counts, strict=True)]
+    found = np.zeros((sum(counts), len(counts) * (len(counts) - 1) // 2))
+    for column, (i, j) in enumerate(combinations(range(len(counts)), 2)):
+        found[of[i], column] = rows[j - 1, of[i]]
+        found[of[j], column] = rows[i, of[j]]
+    return found
+
+
+def _coupled(first: Expr, classes: int) -> Expr:
+    """Probabilities of classes from those of the first of each pair, by Wu, Lin and Weng's second method:
+    those that sum up to 1 for which p Q p is least. Q p is one number for all classes, so p is a multiple of
+    the solution of (Q + 1) p = 1, whose matrix is positive definite."""
+    e, n = first.e, classes
+    chosen, rest = np.zeros((n * (n - 1) // 2, n, n)), np.zeros((n, n))
+    for pair, (i, j) in enumerate(combinations(range(n), 2)):
+        chosen[pair, i, j], chosen[pair, j, i], rest[j, i] = 1, -1, 1
+    flat = first.apply(onnx.MatMulOp, _constant(chosen, e, (len(chosen), n * n))) + _constant(rest.ravel(), e)
+    r = flat.apply(onnx.ReshapeOp, e.ints([-1, n, n]))
+    sums = r.square().apply(onnx.ReduceSumOp, e.ints([1]), keepdims=1)
+    q = sums * _constant(np.eye(n), e, (n, n)) - r * r.apply(onnx.TransposeOp, perm=[0, 2, 1])
+    return _solved(q + 1, n)
+
+
+def _solved(matrix: Expr, n: int) -> Expr:
+    """Multiples that sum up to 1 of the solutions for a right side of ones, by elimination without a choice
+    of pivots."""
+    e = matrix.e
+    ones = e.filled(1, _part(matrix, 0, 1, axis=2))
+    table = e(e.emit(onnx.ConcatOp([matrix.value, ones.value], axis=2)))
+    for i in range(n):
+        row, column = _part(table, i, i + 1, axis=1), _part(table, i, i + 1, axis=2)
+        row = row / _part(row, i, i + 1, axis=2)
+        table = table - (column - _constant(np.eye(n)[i], e, (n, 1))) * row
+    found = _part(table, n, n + 1, axis=2).apply(onnx.SqueezeOp, e.ints([2]))
+    return found / found.apply(onnx.ReduceSumOp, e.ints([1]), keepdims=1)
+
+
+def _part(x: Expr, start: int, end: int, axis: int) -> Expr:
+    return x.apply(onnx.SliceOp, x.e.ints([start]), x.e.ints([end]), x.e.ints([axis]))
 
 
 def _kernel(f: Forward, x: Expr, supports: np.ndarray, e: Operators) -> Expr:

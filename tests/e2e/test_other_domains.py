@@ -26,6 +26,15 @@ SVM = {
     "rho": [0.3],
 }
 TWO = {"classlabels_ints": [0, 1], "vectors_per_class": [2, 3], "kernel_params": PARAMETERS}
+THREE = {
+    "support_vectors": RNG.normal(size=21).tolist(),
+    "coefficients": RNG.normal(size=14).tolist(),
+    "rho": [0.3, -0.2, 0.1],
+    "classlabels_ints": [4, 0, 1],
+    "vectors_per_class": [2, 1, 4],
+    "kernel_params": PARAMETERS,
+    "kernel_type": "RBF",
+}
 LINE = {"coefficients": RNG.normal(size=6).tolist(), "intercepts": [0.2, -0.4]}
 IMAGE = [RNG.normal(size=size).astype(np.float32) for size in ((2, 3, 3, 3), (2,), (1, 2, 5, 5))]
 
@@ -62,6 +71,7 @@ _LEARNING = (
     *(("LinearClassifier", {**MAPS, "post_transform": how}, 1) for how in ("NONE", "LOGISTIC", "SOFTMAX")),
     *(("SVMRegressor", {**MACHINE, "kernel_type": kind}, 0) for kind in ("LINEAR", "POLY", "RBF", "SIGMOID")),
     ("SVMClassifier", {**SVM, **TWO, "kernel_type": "RBF"}, 1),
+    ("SVMClassifier", THREE, 1),
 )
 _FUSED = (
     ("Gelu", X, (), {}, 0),
@@ -200,6 +210,39 @@ def test_the_sum_of_embeddings(of: str):
     ends = [session.run([of], {"words": words + s * direction})[0] for s in (0.01, -0.01)]
     slope = (cotangent * (np.asarray(ends[0], np.float64) - np.asarray(ends[1]))).sum() / 0.02
     np.testing.assert_allclose((got["grad_words"] * direction).sum(), slope, rtol=1e-2)
+
+
+def coupled(scores: np.ndarray, slopes: list[float], offsets: list[float]) -> np.ndarray:
+    """The probabilities of three classes of which those of pairs are nearest, by Lagrange's equations."""
+    first = 1 / (1 + np.exp(scores * slopes + offsets))
+    found: list[np.ndarray] = []
+    for a, b, c in first:
+        r = np.array([[0, a, b], [1 - a, 0, c], [1 - b, 1 - c, 0]])
+        matrix = np.ones((4, 4))
+        matrix[:3, :3], matrix[3, 3] = np.diag(np.square(r).sum(0)) - r * r.T, 0
+        found.append(np.linalg.solve(matrix, [0, 0, 0, 1])[:3])
+    return np.array(found)
+
+
+def test_probabilities_of_three_classes():
+    """onnxruntime's steps towards them end early: their gradient is that of the limit."""
+    slopes, offsets = [-1.5, -0.7, -2.0], [0.1, 0.2, -0.3]
+    scores = session_of(model_of(("ai.onnx.ml", "SVMClassifier", X, (), THREE, 1)))
+    model = model_of(
+        ("ai.onnx.ml", "SVMClassifier", X, (), {**THREE, "prob_a": slopes, "prob_b": offsets}, 1)
+    )
+    x, cotangent, direction = (RNG.normal(size=(4, 3)).astype(np.float32) for _ in range(3))
+
+    def want(x: np.ndarray) -> np.ndarray:
+        return coupled(np.asarray(scores.run(["y"], {"x": x})[0], np.float64), slopes, offsets)
+
+    found = gradc.value_and_grad(model, wrt="x", of="y", cotangents=True)
+    got = found.run({"x": x, "cotangent_y": cotangent})
+    np.testing.assert_allclose(got["y"], want(x), rtol=1e-5)
+    np.testing.assert_allclose(got["y"], session_of(model).run(["y"], {"x": x})[0], atol=2e-3)
+    ends = [want(x + s * direction) for s in (np.float32(0.01), np.float32(-0.01))]
+    slope = (cotangent * (ends[0] - ends[1])).sum() / 0.02
+    np.testing.assert_allclose((got["grad_x"] * direction).sum(), slope, rtol=5e-3)
 
 
 OPTIMISED = """
