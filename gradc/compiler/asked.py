@@ -11,6 +11,7 @@ from typing import Any, cast
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
+from dialects.onnx.ops import ConstantOp
 from dialects.support import entry, shapes
 from dialects.support.attributes import entries
 from dialects.support.diagnostics import Diagnostic, UsageError, nearest, sentence
@@ -77,7 +78,8 @@ class Asked:
     def request(self, module: ModuleOp) -> Request:
         function = entry.entry_function(module)
         values = named_values(function)
-        wrt = _expanded(_given(self.wrt), [name for name, value in values.items() if is_float(value)])
+        named = [name for name, value in values.items() if is_float(value) and not _is_unread(value)]
+        wrt = _expanded(_given(self.wrt), named)
         keep = self._kept(values, entry.output_names(function))
         return Request(
             _given(self.of),
@@ -164,6 +166,11 @@ def _check_template(given: Any) -> None:
     is_plain = all(not form and not turned for _, name, form, turned in parts if name is not None)
     if fields != ["name", "what"] or not is_plain:
         raise arguments.refused("name_template", given, expected)
+
+
+def _is_unread(value: SSAValue) -> bool:
+    """Whether it is a weight that nothing reads: only its own name names it, no pattern does."""
+    return isinstance(value.owner, ConstantOp) and not any(value.uses)
 
 
 def _expanded(patterns: Sequence[str], floats: Iterable[str]) -> list[str]:

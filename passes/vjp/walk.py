@@ -203,12 +203,18 @@ def _usage(what: str, given: object, expected: str) -> UsageError:
     return UsageError(Diagnostic("error", sentence(what, given, expected)))
 
 
+FOR_ONE_MACHINE = "com.microsoft.nchwc"
+"""Where onnxruntime has its ops whose weights lie as the processor likes them."""
+
+
 def _without_rule(op: Operation) -> UnsupportedError:
     if isinstance(op, NodeOp) and op.is_standard and known_op(op.title) is not None:
         hint = "a value_info in the model, of what other domains give, would tell it"
         return refusal(f"no type is known of what the {op.title} reads", hint=hint)
     if not isinstance(op, OnnxOp):
         hint = f"{option('rules')} takes one" if current() is Place.PYTHON else ""
+        if isinstance(op, NodeOp) and op.domain.data == FOR_ONE_MACHINE:
+            hint = "onnxruntime wrote the model for one machine; what it writes with ENABLE_EXTENDED has one"
         title = op.title if isinstance(op, NodeOp) else op.name
         return refusal(f"{title} has none, only ops of ONNX's standard domain have", hint=hint)
     return refusal(REFUSED.get(op.onnx_name(), "gradc has no derivative of it yet"))

@@ -144,6 +144,22 @@ def test_patterns_and_names_each_once():
     assert list(found.gradients) == ["kernel", "bias"]
 
 
+UNREAD = """
+    g (float[2] x) => (float[2] y) <float[2] a_w = {2, 3}, float[3] b_w = {1, 2, 3}> { y = Mul (x, a_w) }
+"""
+
+
+def test_a_weight_that_nothing_reads():
+    """Named it is said or gives zeros; patterns are not for it."""
+    source = onnx.parser.parse_model(f"{HEAD} {UNREAD}")
+    with pytest.raises(gradc.UsageError, match="y does not depend on b_w; allow_unused=True gives zeros"):
+        gradc.vjp(source, wrt="b_w")
+    found = gradc.vjp(source, wrt="b_w", allow_unused=True)
+    fed = {name: np.ones(2, np.float32) for name in ("x", "cotangent_y")}
+    np.testing.assert_array_equal(found.run(fed)["grad_b_w"], [0, 0, 0])
+    assert list(gradc.vjp(source, wrt="*_w").gradients) == ["a_w"]
+
+
 MISTAKES = {
     "integers": ({"wrt": "places", "of": "taken"}, "the next floats behind it are taken"),
     "both": ({"cotangents": True, "reduce": "sum", "of": "logits"}, "expected one of both"),

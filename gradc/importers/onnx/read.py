@@ -73,6 +73,8 @@ def module_of(
         with reader.errors.collecting(), at(f'output "{value.name}"'):
             returned.append(_required(scope, value.name))
     reader.errors.check()
+    if for_gradients is not None:
+        scope.add_unread()
     block.add_op(ReturnOp(*returned))
     types = [value.type for value in block.args], [value.type for value in returned]
     function = FuncOp(graph.name or "main", types, Region(block))

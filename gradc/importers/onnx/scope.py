@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from onnx import AttributeProto, SparseTensorProto, TensorProto, ValueInfoProto
@@ -12,7 +13,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from dialects.onnx.node import NodeOp
 from dialects.onnx.ops import ConstantOp
 from dialects.onnx.tensor_attributes import StringTensorAttr
-from dialects.support.diagnostics import location, nearest, violation
+from dialects.support.diagnostics import GradcError, location, nearest, violation
 from dialects.support.names import hint_of
 from gradc.importers.onnx.places import at
 from gradc.importers.onnx.types import check_text, type_of
@@ -77,6 +78,13 @@ class Scope:
             if name in self.weights:
                 raise violation(f'initializer "{name}" is given twice')
             self.weights[name] = tensor
+
+    def add_unread(self) -> None:
+        """Make constants of the weights that nothing has read: a gradient may be asked for with respect to
+        them. What is wrong in one does not matter."""
+        for name in list(self.weights):
+            with suppress(GradcError):
+                self._constant(name)
 
     def define(self, name: str, value: SSAValue | None) -> None:
         check_text(name)
