@@ -104,6 +104,8 @@ def _is_legal(op: Operation, target: Target, depth: int) -> bool:
 def _written(op: OnnxOp, opset: int, block: Block) -> list[SSAValue]:
     """The values that the body gives for the results of an op that are read; it is written into a block."""
     schema = onnx.defs.get_schema(op.onnx_name(), max_inclusive_version=max(opset, opset_range(op)[0]))
+    if not _body_versions(schema):  # a form older than the body, which means the same
+        schema = onnx.defs.get_schema(op.onnx_name())
     operands = op.onnx_inputs()
     node = _node(op, schema)
     function, version = _body(schema, node, [_type(value) for value in operands], opset)
