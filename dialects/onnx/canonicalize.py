@@ -50,6 +50,19 @@ class ForwardOperand(RewritePattern):
             rewriter.replace(op, [], [op.operands[0]])
 
 
+class DropoutOfNothing(RewritePattern):
+    """Where it does not train, a Dropout gives its data back; of its mask nobody reads anything."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: ops.DropoutOp, rewriter: PatternRewriter, /) -> None:
+        training = None if op.training_mode is None else constant_of(op.training_mode)
+        trains = op.training_mode is not None and (training is None or training.any())
+        is_read = any(result.first_use is not None for result in op.results[1:])
+        if trains or is_read or op.data.type != op.results[0].type:
+            return
+        rewriter.replace(op, [], [op.data, *[None] * (len(op.results) - 1)])
+
+
 # Pairs
 
 
@@ -279,6 +292,7 @@ _PAIRS: dict[str, RewritePattern] = {
     "onnx.Cast": CastBack(),
     "onnx.Concat": ConcatOfConcat(),
     "onnx.Div": OfExpanded(),
+    "onnx.Dropout": DropoutOfNothing(),
     "onnx.GRU": StepsFirst(),
     "onnx.Gather": GatherOfGather(),
     "onnx.If": KnownBranch(),

@@ -85,7 +85,14 @@ A, B, N = "tensor<2x3xf32>", "tensor<3x2xf32>", 'tensor<?x3xf32, ["N", ""]>'
 U, UU = "tensor<?x3xf32>", "tensor<?x?xf32>"
 S = "tensor<2xi64>"
 
+M = "tensor<2x3xi1>"
+SOME, NOT = "onnx.Constant dense<0.5> : tensor<f32>", "onnx.Constant dense<false> : tensor<i1>"
+
 GONE = {
+    "dropout": unary(f"%y, %m = onnx.Dropout %x : ({A}) -> ({A}, {M})", A, A),
+    "dropout that says it does not train": unary(
+        f"""%r = {SOME} %t = {NOT}
+            %y, %m = onnx.Dropout %x, %r, %t : ({A}, tensor<f32>, tensor<i1>) -> ({A}, {M})""", A, A),
     "identity": unary(f"%y = onnx.Identity %x : ({A}) -> {A}", A, A),
     "transpose": unary(f"%y = onnx.Transpose %x {{perm = [0, 1]}} : ({A}) -> {A}", A, A),
     "two transposes": unary(
@@ -168,6 +175,9 @@ STAYS = {
     "gather of another axis": unary(
         f"%i = c[0, 1] %y = onnx.Gather %x, %i {{axis = 1}} : ({A}, {S}) -> tensor<2x2xf32>",
         A, "tensor<2x2xf32>"),
+    "dropout whose mask is read": unary(
+        f"%0, %m = onnx.Dropout %x : ({A}) -> ({A}, {M}) %y = onnx.Where %m, %0, %x : ({M}, {A}, {A}) -> {A}",
+        A, A),
     "new result type": unary(f"%y = onnx.Identity %x : ({N}) -> {U}", N, U),
 }  # fmt: skip
 
