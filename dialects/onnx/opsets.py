@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dialects.onnx.call import Python
+from dialects.support.dtypes import FLOATS
 
 OLDEST = 13
 """The oldest opset that gradc writes."""
@@ -14,7 +15,6 @@ ANY = 2**31 - 1
 """The number of inputs of a variadic op."""
 
 WORDS: dict[tuple[str, str, str], int] = {
-    ("GridSample", "mode", "cubic"): 20,
     ("GridSample", "mode", "linear"): 20,
     ("Pad", "mode", "wrap"): 19,
     ("Resize", "coordinate_transformation_mode", "half_pixel_symmetric"): 19,
@@ -22,6 +22,14 @@ WORDS: dict[tuple[str, str, str], int] = {
     ("ScatterND", "reduction", "min"): 18,
 }
 """Words of enumerations that are younger than their attribute: schemas list names, not words."""
+
+
+WORDS_BEFORE: dict[tuple[str, str, str], tuple[str, int]] = {("GridSample", "mode", "cubic"): ("bicubic", 20)}
+"""What a word was before, and the opset from which on it is what it is."""
+
+
+MOD_OF_FLOATS = 28
+"""The opset from which on a Mod of floats may have the sign of the divisor."""
 
 
 ATTRIBUTES_BEFORE: dict[str, tuple[str, int]] = {
@@ -73,7 +81,7 @@ def opset_range(instance: Instance, versions: Sequence[Version]) -> tuple[int, i
         return None
     first = legal.index(True)
     last = legal.index(False, first) if not all(legal[first:]) else None
-    since = max(OLDEST, versions[first].since, _words_since(instance))
+    since = max(OLDEST, versions[first].since, _meaning_since(instance))
     return since, None if last is None else versions[last].since
 
 
@@ -93,7 +101,9 @@ def _admits(instance: Instance, version: Version) -> bool:
     )
 
 
-def _words_since(instance: Instance) -> int:
+def _meaning_since(instance: Instance) -> int:
+    if instance.name == "Mod" and not instance.attributes.get("fmod") and instance.types[0][1] in FLOATS:
+        return MOD_OF_FLOATS
     words = [
         WORDS.get((instance.name, name, word), OLDEST)
         for name, word in instance.attributes.items()

@@ -46,6 +46,9 @@ METADATA = "onnx.metadata"
 ABOUT = "onnx.about"
 """The module's attribute with the fields in which that model and its graph say something, also texts."""
 
+NODE_DOCS = "onnx.node_docs"
+"""The doc strings of the nodes of the model that the source was, by name."""
+
 DOC = "gradc.doc"
 """What a model says of an input or output in words."""
 

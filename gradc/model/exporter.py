@@ -36,7 +36,7 @@ from dialects.onnx.base import OnnxOp, is_default, older_attributes, opset_range
 from dialects.onnx.control import YieldOp
 from dialects.onnx.node import NodeOp, kind_of_attribute
 from dialects.onnx.ops import ConstantOp
-from dialects.onnx.opsets import ATTRIBUTES_BEFORE, WORDS
+from dialects.onnx.opsets import ATTRIBUTES_BEFORE, WORDS, WORDS_BEFORE
 from dialects.onnx.types import OptionalType, SequenceType, UnknownType, word_of
 from dialects.support import entry, shapes
 from dialects.support.diagnostics import UnsupportedError, error_at, name_of, position_of, printable
@@ -74,7 +74,7 @@ def export_parts(module: ModuleOp, *, opset: int, metadata: Mapping[str, str]) -
         producer_name="gradc",
         producer_version=_own_version(),
     )
-    builder = _GraphBuilder(entry.entry_function(module), opset, model.graph)
+    builder = _GraphBuilder(entry.entry_function(module), opset, model.graph, _node_docs(module))
     builder.build()
     model.opset_import.extend(builder.domains.imports())
     for key, value in sorted(metadata.items()):
@@ -101,6 +101,14 @@ def _say(model: ModelProto, module: ModuleOp) -> None:
         setattr(owner, field, int(text.data) if field == "model_version" else text.data)
 
 
+def _node_docs(module: ModuleOp) -> dict[str, str]:
+    """What the nodes of the model that the source was say of themselves. Of several nodes in the place of
+    one, the first says it."""
+    docs = module.attributes.get(entry.NODE_DOCS)
+    texts = docs.data if isinstance(docs, DictionaryAttr) else {}
+    return {name: text.data for name, text in texts.items() if isinstance(text, StringAttr)}
+
+
 def identity_model(opset: int) -> bytes:
     """A serialised model of one Identity, for asking a runtime whether it takes an opset."""
     x, y = (onnx.helper.make_tensor_value_info(n, TensorProto.FLOAT, [1]) for n in "xy")
@@ -125,8 +133,9 @@ class _GraphBuilder:
     names of a graph hold in the graphs within it, so all names of a model differ.
     """
 
-    def __init__(self, function: FuncOp, opset: int, graph: GraphProto):
+    def __init__(self, function: FuncOp, opset: int, graph: GraphProto, docs: dict[str, str]):
         self.function = function
+        self.docs = docs
         self.opset = opset
         self.inputs = entry.input_names(function)
         self.outputs = entry.output_names(function)
@@ -241,6 +250,7 @@ class _GraphBuilder:
             graph = node.attribute.add(name=key, type=AttributeProto.GRAPH).g
             graph.name = f"{name}_{key}"
             self.waiting.append((graph, region.block))
+        node.doc_string = self.docs.pop(name_of(op), "")
         for key, value in _provenance(op):
             node.metadata_props.add(key=key, value=value)
 
@@ -283,7 +293,13 @@ class _GraphBuilder:
             if is_default(op, name, value) and not self._has(op, kinds, name, value):
                 continue
             assert name in kinds, f"{op.name} has no attribute {name} at {self.opset}"
-            yield name, kinds[name], value
+            yield name, kinds[name], self._spelt(op, name, value)
+
+    def _spelt(self, op: OnnxOp, name: str, value: Attribute) -> Attribute:
+        """An attribute with the word that the opset has."""
+        word = value.data if isinstance(value, StringAttr) else ""
+        older, since = WORDS_BEFORE.get((op.onnx_name(), name, word), (word, 0))
+        return StringAttr(older) if self.opset < since else value
 
     def _has(self, op: OnnxOp, kinds: Mapping[str, str], name: str, value: Attribute) -> bool:
         """Whether the opset has an attribute, and the word that it is."""

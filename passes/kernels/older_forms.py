@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np
 from xdsl.ir import SSAValue
 
 from dialects.onnx import ops as onnx
@@ -11,7 +12,8 @@ from dialects.onnx.base import OnnxOp
 from dialects.onnx.call import axes_of
 from dialects.onnx.dims import ints
 from dialects.onnx.values import dims_of
-from dialects.support.shapes import has_rank, shape_of
+from dialects.support.dtypes import FLOATS, of_mlir
+from dialects.support.shapes import element_type_of, has_rank, shape_of
 from passes.emit.rewriting import Emitter
 from passes.emit.shape_math import ShapeMath
 
@@ -78,9 +80,57 @@ def _reshape(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     return [emit(onnx.ReshapeOp(op.data, op.shape))]
 
 
+def _mod(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+    """Before opset 28 floats had the sign of what is divided: the other sign is one divisor further."""
+    assert isinstance(op, onnx.ModOp)
+    dtype = of_mlir(element_type_of(op.A))
+    if dtype is None or dtype.name not in FLOATS:
+        return None
+    rest = emit(onnx.ModOp(op.A, op.B, fmod=1))
+    signs = emit(onnx.MulOp(emit(onnx.SignOp(rest)), emit(onnx.SignOp(op.B))))
+    is_other = emit(onnx.LessOp(signs, emit.constant(np.zeros((), dtype.numpy))))
+    return [emit(onnx.WhereOp(is_other, emit(onnx.AddOp(rest, op.B)), rest))]
+
+
+def _space_to_depth(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+    """Before opset 28 blocks were the outer part of the depth."""
+    assert isinstance(op, onnx.SpaceToDepthOp)
+    if not has_rank(op.input) or op.call().attribute("mode", "DCR") != "CRD":
+        return None
+    math, block = ShapeMath(emit), emit.ints([op.call().attribute("blocksize")])
+    batch, depth, *sizes = (math.sizes(op.input, [axis]) for axis in range(4))
+    rows, columns = (math.floordiv(size, block) for size in sizes)
+    split = emit(onnx.ReshapeOp(op.input, math.concat([batch, depth, rows, block, columns, block])))
+    moved = emit(onnx.TransposeOp(split, perm=[0, 1, 3, 5, 2, 4]))
+    deep = math.product([depth, block, block])
+    return [emit(onnx.ReshapeOp(moved, math.concat([batch, deep, rows, columns])))]
+
+
+def _trilu(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+    """Opset 14 brought the op."""
+    assert isinstance(op, onnx.TriluOp)
+    dtype = of_mlir(element_type_of(op.input))
+    if dtype is None or not has_rank(op.input):
+        return None
+    rank, math, zero = len(shape_of(op.input)), ShapeMath(emit), emit.constant(np.array(0))
+    one, no_axis = emit.constant(np.array(1)), emit.ints([0])
+    sizes = (emit(onnx.SqueezeOp(math.sizes(op.input, [rank - i]), no_axis)) for i in (2, 1))
+    rows, columns = (emit(onnx.RangeOp(zero, size, one)) for size in sizes)
+    rows = rows if op.k is None else emit(onnx.AddOp(rows, op.k))
+    rows = emit(onnx.UnsqueezeOp(rows, emit.ints([1])))
+    compare = onnx.LessOrEqualOp if op.call().attribute("upper", 1) else onnx.GreaterOrEqualOp
+    stays = emit(compare(rows, columns))
+    if dtype.name == "boolean":
+        return [emit(onnx.AndOp(op.input, stays))]
+    return [emit(onnx.WhereOp(stays, op.input, emit.constant(np.zeros((), dtype.numpy))))]
+
+
 OLDER_FORMS: Mapping[type[OnnxOp], OlderForm] = {
+    onnx.ModOp: _mod,
     onnx.PadOp: _pad,
     onnx.ReshapeOp: _reshape,
     onnx.ShapeOp: _shape,
+    onnx.SpaceToDepthOp: _space_to_depth,
     onnx.SplitOp: _split,
+    onnx.TriluOp: _trilu,
 }

@@ -86,6 +86,8 @@ def module_of(
     if model.metadata_props:
         given = {prop.key: StringAttr(prop.value) for prop in model.metadata_props}
         module.attributes[entry.METADATA] = DictionaryAttr(given)
+    if reader.docs:
+        module.attributes[entry.NODE_DOCS] = DictionaryAttr(reader.docs)
     if about := _about(model):
         module.attributes[entry.ABOUT] = DictionaryAttr(about)
     return module
@@ -194,6 +196,7 @@ class _Reader:
         self.for_gradients = for_gradients
         self.errors = Errors()
         self.count = 0
+        self.docs: dict[str, Attribute] = {}
 
     def fill(self, scope: Scope, graph: GraphProto | FunctionProto) -> None:
         """Write the ops of a graph's nodes into the scope's block. A node that is wrong is told later, and
@@ -284,7 +287,10 @@ class _Reader:
             raise violation(f'the model imports no opset of the domain "{domain}"', expected=expected)
         if not node.op_type:
             raise violation("the node has no op_type")
-        place = location(scope.prefix + (node.name or next(iter(node.output), "")))
+        name = scope.prefix + (node.name or next(iter(node.output), ""))
+        if name and node.doc_string and isinstance(node.doc_string, str):
+            self.docs.setdefault(name, StringAttr(node.doc_string))
+        place = location(name)
         declared = [scope.declared(name) for name in node.output]
         if not domain and node.op_type == "Constant":
             return _placed(scope, constant(protos, scope.data), place).results

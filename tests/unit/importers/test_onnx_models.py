@@ -255,6 +255,32 @@ def test_what_a_model_says_in_fields_of_its_own_stays():
         assert not found.graph.output[0].doc_string
 
 
+def test_what_nodes_say_of_themselves_stays():
+    text = """g (float[N,3] x, bool c) => (float[N,3] y, float[N,3] z) {
+        a = Exp(x)
+        b = Abs(a)
+        y = If (c) <then_branch = t () => (float[N,3] p) { p = Exp(b) },
+                    else_branch = e () => (float[N,3] q) { q = Neg(b) }>
+        z = foo.Bar(a)
+    }"""
+    model = model_of(text, foo=1)
+    branch = model.graph.node[2].attribute[0].g.node[0]
+    for node in (*model.graph.node, branch):
+        node.doc_string = f"{node.op_type} made of {node.input[0]}"
+    model.graph.node[0].name = "/first/Exp"
+    for target in ("cpu", "portable"):
+        found = gradc.compile(model, target=target).model
+        first, _, condition, other = found.graph.node
+        assert (first.name, first.doc_string) == ("/first/Exp", "Exp made of x")
+        assert condition.doc_string == "If made of c"
+        assert other.doc_string == "Bar made of a"
+        said = {n.op_type: n.doc_string for a in condition.attribute for n in a.g.node}
+        assert said == {"Exp": "Exp made of b", "Neg": ""}
+    assert (
+        not compiled(model_of("g (float[N,3] x) => (float[N,3] y) { y = Exp(x) }")).graph.node[0].doc_string
+    )
+
+
 def test_the_opset_is_the_models_where_a_node_of_unknown_types_has_its_form():
     """What foo.Bar gives nobody knows; at the default opset ReduceProd has no attribute axes any more."""
     text = """<ir_version: 8, opset_import: ["": 15, "foo": 1]> g (float[n,4] x) => (float[n] y)
