@@ -99,28 +99,32 @@ class ReshapeOfReshape(RewritePattern):
 
 class ReshapeByKnownSizes(RewritePattern):
     """A Reshape to computed sizes, of which each is a number or that of the operand at the same place, or all
-    but one are positive numbers: ONNX has 0 and -1 for these, and nothing need be computed."""
+    but one are positive numbers: ONNX has 0 and -1 for these, and nothing need be computed. A -1 among the
+    sizes stays one beside those at the same place."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: ops.ReshapeOp, rewriter: PatternRewriter, /) -> None:
         dims = op.call().operand(1).dims
         if dims is None or constant_of(op.shape) is not None:
             return
-        sizes = _as_written(dims, shapes.shape_of(op.data))
+        copies = not op.call().attribute("allowzero", 0)
+        sizes = _as_written(dims, shapes.shape_of(op.data), copies)
         if sizes is None:
             return
         shape = ops.ConstantOp(np.array(sizes, np.int64))
         _replace(op, ops.ReshapeOp(op.data, shape.output), rewriter, shape)
 
 
-def _as_written(dims: Sequence[shapes.Dim], data: shapes.Shape) -> list[int] | None:
+def _as_written(dims: Sequence[shapes.Dim], data: shapes.Shape, copies: bool) -> list[int] | None:
     """The entries of a Reshape's shape that mean these sizes, some of which only run time knows."""
-    if any(dim is None or (isinstance(dim, int) and dim < 1) for dim in dims):
+    rest = [dim for dim in dims if isinstance(dim, int) and dim < 1]
+    if None in dims or rest not in ([], [-1]) or (rest and not copies):
         return None
     unknown = [axis for axis, dim in enumerate(dims) if not isinstance(dim, int)]
     if all(axis < len(data) and data[axis] == dims[axis] for axis in unknown):
         return [dim if isinstance(dim, int) else 0 for dim in dims]
-    return [dim if isinstance(dim, int) else -1 for dim in dims] if len(unknown) == 1 else None
+    one = len(unknown) == 1 and not rest
+    return [dim if isinstance(dim, int) else -1 for dim in dims] if one else None
 
 
 class ReshapeOnce(RewritePattern):
@@ -270,6 +274,25 @@ class GatherOfGather(RewritePattern):
         _replace(op, ops.GatherOp(inner.data, indices, axis=0), rewriter, indices)
 
 
+class SliceOfGather(RewritePattern):
+    """A part of what known indices take of a vector: fewer indices."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: ops.SliceOp, rewriter: PatternRewriter, /) -> None:
+        inner = op.data.owner
+        if not isinstance(inner, ops.GatherOp) or len(shapes.shape_of(inner.data)) != 1:
+            return
+        indices = constant_of(inner.indices)
+        parts = [None if part is None else constant_of(part) for part in (op.starts, op.ends, op.steps)]
+        start, end, step = (None if part is None else int(part[0]) for part in parts)
+        if indices is None or indices.ndim != 1 or start is None or end is None:
+            return
+        if op.steps is not None and (step is None or step < 1):
+            return
+        taken = ops.ConstantOp(np.asarray(indices[start:end:step]))
+        _replace(op, ops.GatherOp(inner.data, taken, axis=0), rewriter, taken)
+
+
 class KnownBranch(RewritePattern):
     """The ops of the branch that is always taken, in place of the If."""
 
@@ -301,6 +324,7 @@ _PAIRS: dict[str, RewritePattern] = {
     "onnx.RNN": StepsFirst(),
     "onnx.Reshape": ReshapeOnce(),
     "onnx.Shape": ShapeOfMoved(),
+    "onnx.Slice": SliceOfGather(),
     "onnx.Squeeze": SqueezeOfUnsqueeze(),
     "onnx.Sub": OfExpanded(),
     "onnx.Transpose": TransposeOfTranspose(),

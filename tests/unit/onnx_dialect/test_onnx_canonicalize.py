@@ -230,6 +230,23 @@ def test_a_reshape_copies_the_sizes_at_their_places() -> None:
     assert canonicalized(kept) == ["Constant", "Reshape"]
 
 
+def flattened(allowzero: int) -> str:
+    deep, flat = 'tensor<?x2x3xf32, ["N", "", ""]>', 'tensor<?x6xf32, ["N", ""]>'
+    return unary(
+        f"""%n = onnx.Shape %x {{start = 0, end = 1}} : ({deep}) -> tensor<1xi64>
+            %rest = c[-1]
+            %s = onnx.Concat %n, %rest {{axis = 0}} : (tensor<1xi64>, tensor<1xi64>) -> {S}
+            %y = onnx.Reshape %x, %s {{allowzero = {allowzero}}} : ({deep}, {S}) -> {flat}""",
+        deep,
+        flat,
+    )
+
+
+def test_a_reshape_copies_the_sizes_before_a_rest() -> None:
+    assert canonicalized(flattened(0)) == ["Constant", "Reshape"]
+    assert "Shape" in canonicalized(flattened(1)), "a size of 0 is no copy there"
+
+
 def test_a_reshape_does_not_copy_sizes_of_other_places() -> None:
     moved = sized("1, 0", 3, 'tensor<?x?x6xf32, ["M", "N", ""]>')
     assert "Gather" in canonicalized(moved)
@@ -296,6 +313,29 @@ def test_gathers_compose() -> None:
         "tensor<4xi64>",
     )
     assert canonicalized(text) == ["Constant", "Gather"]
+
+
+@pytest.mark.parametrize(
+    ("bounds", "left"),
+    [
+        (("1", "9", "1"), ["Gather"]),
+        (("0", "-1", "2"), ["Gather"]),
+        (("2", "-9", "-1"), ["Gather", "Slice"]),
+    ],
+)
+def test_a_part_of_what_is_gathered(bounds: tuple[str, str, str], left: list[str]) -> None:
+    """Fewer indices; a turned part stays."""
+    first, end, step = bounds
+    count = len(range(3)[int(first) : int(end) : int(step)])
+    text = unary(
+        f"""%i = c[2, 0, -1] %a = c[{first}] %b = c[{end}] %k = c[0] %c = c[{step}]
+           %0 = onnx.Gather %x, %i {{axis = 0}} : (tensor<4xi64>, tensor<3xi64>) -> tensor<3xi64>
+           %y = onnx.Slice %0, %a, %b, %k, %c : (tensor<3xi64>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>,
+             tensor<1xi64>) -> tensor<{count}xi64>""",
+        "tensor<4xi64>",
+        f"tensor<{count}xi64>",
+    )
+    assert [op for op in canonicalized(text) if op != "Constant"] == left
 
 
 CONCATS = {
