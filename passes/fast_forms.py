@@ -45,6 +45,9 @@ LEAST, MOST = 1e-30, 1e30
 FEWEST = 2**12
 """Of fewer numbers a sum takes no longer than a product."""
 
+MOST_ROWS = 2**12
+"""For more rows the ones are too large."""
+
 SHAPE_OF_SOME = 15
 """The opset from which on a Shape has a start and an end."""
 
@@ -111,7 +114,8 @@ class SumOfRows(RewritePattern):
         if sizes is None or not axes:
             return
         rows, columns = math.prod(sizes[: axes[-1] + 1]), math.prod(sizes[axes[-1] + 1 :])
-        if rows != math.prod(sizes[axis] for axis in axes) or rows * columns < FEWEST or columns == 1:
+        is_leading = rows == math.prod(sizes[axis] for axis in axes)
+        if not is_leading or columns == 1 or rows > MOST_ROWS or rows * columns < FEWEST:
             return
         emit = Emitter()
         view = reshape(emit, op.data, (rows, columns))

@@ -19,6 +19,7 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.support.shapes import element_type_of, shape_of
 from passes.emit.expressions import Expr, Operators
+from passes.emit.long_sums import long_mean, long_sum
 from passes.onednn import (
     conv,
     conv_weights,
@@ -134,28 +135,41 @@ EMITTED: Mapping[str, Form] = MappingProxyType(
 """The forward ops whose result a rule wants where only the operand was given."""
 
 Reduction: TypeAlias = Callable[..., Expr]
-"""Of the operand and the axes as expressions, and the attributes of ONNX's reductions by keyword."""
+"""Of the operand, the axes, known or as an expression, and the attributes of ONNX's reductions by keyword."""
+
+Axes: TypeAlias = "Sequence[int] | Expr"
 
 
 def by(op: type[OnnxOp]) -> Reduction:
-    return lambda x, axes, **given: x.apply(op, axes, **given)
+    def reduced(x: Expr, axes: Axes, **given: int) -> Expr:
+        return x.apply(op, axes if isinstance(axes, Expr) else x.e.ints(axes), **given)
+
+    return reduced
 
 
-total = by(onnx.ReduceSumOp)
+def total(x: Expr, axes: Axes, **given: int) -> Expr:
+    one_stage = by(onnx.ReduceSumOp)
+    return one_stage(x, axes, **given) if isinstance(axes, Expr) else long_sum(x, axes, **given)
+
+
+def mean(x: Expr, axes: Axes, **given: int) -> Expr:
+    one_stage = by(onnx.ReduceMeanOp)
+    return one_stage(x, axes, **given) if isinstance(axes, Expr) else long_mean(x, axes, **given)
+
 
 REDUCTIONS: Mapping[str, Reduction] = MappingProxyType(
     {
         "ReduceL1": lambda x, axes, **given: total(x.abs(), axes, **given),
         "ReduceL2": lambda x, axes, **given: total(x.square(), axes, **given).sqrt(),
         "ReduceMax": by(onnx.ReduceMaxOp),
-        "ReduceMean": by(onnx.ReduceMeanOp),
+        "ReduceMean": mean,
         "ReduceMin": by(onnx.ReduceMinOp),
         "ReduceProd": by(onnx.ReduceProdOp),
         "ReduceSum": total,
     }
 )
 """Kind -> its form. onnxruntime's ReduceL1 and ReduceL2 add one number after the other, and lose 5e-4 of a
-million of them; its ReduceSum does not."""
+million of them; its ReduceSum does so for some orders of axes and for more terms, hence the stages."""
 
 
 def in_onnx(op: RowOp, e: Operators) -> Sequence[Expr]:
@@ -213,7 +227,7 @@ def _reduction(op: ReductionOp, e: Operators) -> Expr:
         return src
     keepdims = int(op.value("keep_dims"))
     if known is not None:
-        return REDUCTIONS[op.KIND](src, e.ints(known), keepdims=keepdims)
+        return REDUCTIONS[op.KIND](src, known, keepdims=keepdims)
     assert op.axes_input is not None
     axes = e(op.axes_input).as_int64()
     return REDUCTIONS[op.KIND](src, axes, keepdims=keepdims, noop_with_empty_axes=1)

@@ -19,10 +19,14 @@ from dialects.onnx import ops as onnx
 from dialects.support.dtypes import HALVES, name_of
 from dialects.support.shapes import shape_of
 from passes.emit.expressions import Expr, Operators
+from passes.emit.long_sums import is_long, long_mean, long_sum
 from passes.emit.shape_math import ShapeMath
 from passes.vjp.forward import ZERO, Forward, Gradient, Rule
 
 EPSILON = 1e-5
+MOST_TERMS = 2**20
+"""Statistics of more terms are in stages: what images have is right in one."""
+
 CHANNEL_AXIS = "channel_axis"
 """An attribute that no ONNX op has: where the channels lie, for a source whose data are NXC. ONNX has 1."""
 
@@ -50,11 +54,13 @@ def wide(x: Expr) -> Expr:
 
 
 def summed(x: Expr, axes: Sequence[int], keepdims: int = 0) -> Expr:
-    return x.summed(axes, keepdims) if axes else x
+    if not axes:
+        return x
+    return long_sum(x, axes, keepdims, MOST_TERMS) if is_long(x, axes, MOST_TERMS) else x.summed(axes, keepdims)
 
 
 def mean_of(x: Expr, axes: Sequence[int], keepdims: int = 1) -> Expr:
-    return x.apply(onnx.ReduceMeanOp, x.e.ints(axes), keepdims=keepdims) if axes else x
+    return long_mean(x, axes, keepdims, MOST_TERMS) if axes else x
 
 
 def inverse_deviation(variance: Expr, epsilon: float) -> Expr:
