@@ -58,6 +58,15 @@ class WithinError(ModelError):
 
 
 @dataclass(frozen=True, eq=False)
+class Expected:
+    """What the model as it was given makes of inputs."""
+
+    inputs: Mapping[str, Any]
+    outputs: Mapping[str, Any]
+    sizes: str
+
+
+@dataclass(frozen=True, eq=False)
 class Pair:
     """A model of a file, and what was compiled of it, ready to run on the same inputs."""
 
@@ -71,10 +80,19 @@ class Pair:
     def original(self) -> Session:
         return Session(self.path, ep=self._provider, threads=self.threads)
 
-    def rows(self, inputs: Mapping[str, Any]) -> list[ModelError]:
+    def expected(self, inputs: Mapping[str, Any]) -> Expected:
+        return Expected(inputs, self.original.run(inputs), self.sizes(inputs))
+
+    def sizes(self, inputs: Mapping[str, Any]) -> str:
+        return _sizes(self.original, inputs)
+
+    def forget_original(self) -> None:
+        """Its weights need not be in memory beside those of what was compiled."""
+        self.__dict__.pop("original", None)
+
+    def rows(self, given: Expected) -> list[ModelError]:
         """A row per output."""
-        expected = self.original.run(inputs)
-        sizes = _sizes(self.original, inputs)
+        inputs, expected, sizes = given.inputs, given.outputs, given.sizes
         try:
             found = self.compiled.run(inputs, self.ep, self.threads)
         except GradcError as error:
@@ -84,7 +102,7 @@ class Pair:
 
     def first_difference(self, inputs: Mapping[str, Any], beyond_bounds: bool) -> WithinError | None:
         """The first value that is beyond its bound, or else that is not the same to the last bit."""
-        sizes = _sizes(self.original, inputs)
+        sizes = self.sizes(inputs)
 
         def row(name: str, ops: int, got: Any, want: Any) -> ModelError:
             return _row(name, got, want, self.rtol, ops, sizes)
@@ -138,7 +156,10 @@ def verify(
     threads: int | None = None,
 ) -> list[ModelError]:
     """A row per output, on these inputs."""
-    return Pair(compiled, path, rtol, ep, threads).rows(inputs)
+    pair = Pair(compiled, path, rtol, ep, threads)
+    expected = pair.expected(inputs)
+    pair.forget_original()
+    return pair.rows(expected)
 
 
 Draw = Callable[[Guess], Mapping[str, Any]]
@@ -153,32 +174,39 @@ def verify_at_sizes(
     Behind the first rows that are off is the first value that is, with the nodes that are to blame;
     `within`: the first value that is not identical otherwise. Raises GradcError if it runs at none.
     """
-    seen, refusals, told = set[str](), list[GradcError](), False
-    for guess in guesses:
-        try:
-            inputs = draw(guess)
-            sizes = _sizes(pair.original, inputs)
-            if sizes in seen:
-                continue
-            seen.add(sizes)
-            rows = pair.rows(inputs)
-        except GradcError as error:
-            refusals.append(error)
-            continue
+    runs, refusals = _expected(pair, draw, guesses)
+    pair.forget_original()
+    told = False
+    for run in runs:
+        rows = pair.rows(run)
         yield from rows
         right = all(row.ok for row in rows)
         if told or (right and not within) or any(row.refused for row in rows):
             continue
         told = True
-        found = pair.first_difference(inputs, beyond_bounds=not right)
+        found = pair.first_difference(run.inputs, beyond_bounds=not right)
         if found is not None:
             yield found
         elif not all(row.identical for row in rows):
             yield NOTHING_WITHIN
-    if len(refusals) == len(guesses):
+    if not runs:
         raise refusals[0]
     for refusal in refusals:
         yield f"left out: sizes that the model itself does not take: {refusal.diagnostic.message}"
+
+
+def _expected(pair: Pair, draw: Draw, guesses: Sequence[Guess]) -> tuple[list[Expected], list[GradcError]]:
+    """What the model itself gives at all sizes, each once, and why it does not run at some of them."""
+    seen, runs, refusals = set[str](), list[Expected](), list[GradcError]()
+    for guess in guesses:
+        try:
+            inputs = draw(guess)
+            if (sizes := pair.sizes(inputs)) not in seen:
+                seen.add(sizes)
+                runs.append(pair.expected(inputs))
+        except GradcError as error:
+            refusals.append(error)
+    return runs, refusals
 
 
 def _sizes(session: Session, inputs: Mapping[str, Any]) -> str:

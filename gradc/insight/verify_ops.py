@@ -17,7 +17,7 @@ from xdsl.ir import Attribute, Operation
 
 from dialects.onnx.base import OnnxOp
 from dialects.support import entry
-from dialects.support.constants import constant_attribute, is_known
+from dialects.support.constants import constant_attribute, constant_value, is_known
 from dialects.support.diagnostics import GradcError, position_of, subject_of
 from dialects.support.documented_op import STRATEGY, DocumentedOp
 from dialects.support.dtypes import of_numpy
@@ -38,6 +38,9 @@ MOST_NAMED = 10
 
 MOST_KEPT = 64
 """Compiled ops that are kept for others that are alike."""
+
+KEPT_BYTES = 2**20
+"""Weights up to which an op is kept: another of the same that are larger is rare."""
 
 
 @dataclass(frozen=True)
@@ -151,12 +154,20 @@ class _Ops:
         What is known of the operands `given` at compile time is so here.
         """
         constants = {f"operand{i}": array for i, array in enumerate(given) if known[i]}
+
+        def compiled() -> Compiled:
+            options = replace(self._options, strategy=strategy, drop_unused_inputs=False, checked=False)
+            return compile_module(alone(op), options, constants)
+
+        fixed = (constant_value(value) for value in op.operands)
+        weights = (*constants.values(), *(array for array in fixed if array is not None))
+        if sum(array.nbytes for array in weights) > KEPT_BYTES:
+            return compiled()
         key = (*_state(op), strategy, *((name, array.tobytes()) for name, array in constants.items()))
         if key not in self._kept:
             if len(self._kept) >= MOST_KEPT:
                 self._kept.pop(next(iter(self._kept)))
-            options = replace(self._options, strategy=strategy, drop_unused_inputs=False, checked=False)
-            self._kept[key] = compile_module(alone(op), options, constants)
+            self._kept[key] = compiled()
         return self._kept[key]
 
     def _error(

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from dialects.support import dtypes
 from gradc.graph.tensors import TensorInfo
 
 if TYPE_CHECKING:
-    from onnx import ModelProto, TensorProto, TypeProto, ValueInfoProto
+    from onnx import ModelProto, TypeProto, ValueInfoProto
 
 _BY_RUNTIME = {d.onnx: d.name for d in dtypes.ONNX_DTYPES}
 
@@ -42,14 +40,6 @@ def optional_infos(model: ModelProto) -> list[TensorInfo]:
 
 def output_infos(model: ModelProto) -> list[TensorInfo]:
     return [_info(value) for value in model.graph.output]
-
-
-def weight(tensor: TensorProto, content: bytes) -> tuple[TensorInfo, np.ndarray]:
-    """An initializer of a model that gradc wrote, and the array of its content."""
-    dtype = dtypes.by_number(tensor.data_type)
-    assert dtype is not None
-    info = TensorInfo(tensor.name, dtype.name, tuple(tensor.dims))
-    return info, np.frombuffer(content, dtype.numpy).reshape(tensor.dims)
 
 
 def _info(value: ValueInfoProto) -> TensorInfo:

@@ -20,12 +20,13 @@ from gradc.insight import accuracy as accuracy
 from gradc.insight.verify_ops import verify
 from gradc.reporting.data import Array, Missing, Run
 from gradc.reporting.request import Request
-from gradc.terminal.numbers import amount
+from gradc.terminal.numbers import amount, size
 
 MOST_OPS = 60
 MOST_FLOPS = 5 * 10**9
-"""Gradients of a graph, and their work, up to which each is also held against float64 by itself: that
-takes the numpy reference several times as long as the outputs alone."""
+MOST_WEIGHTS = 2**26
+"""Gradients of a graph, their work, and bytes of weights, up to which each is also held against float64 by
+itself: that takes the numpy reference several times as long as the outputs alone, and twice the memory."""
 
 GRADIENTS = ("diff_dst", "grads", "grad_out")
 """What ops call the gradient that they are given."""
@@ -65,6 +66,10 @@ def _too_much(compiled: Compiled, work: int) -> str:
     count = sum(isinstance(op, DocumentedOp) for op in compiled.source.walk())
     if count > MOST_OPS:
         return f"{count} gradients, more than the {MOST_OPS} up to which each is held against float64"
+    if (weights := compiled.parts.weight_bytes) > MOST_WEIGHTS:
+        given, most = (" ".join(size(count)) for count in (weights, MOST_WEIGHTS))
+        known = f"weights of {given}, more than the {most} up to which all is held against float64"
+        return f"{known}; gradc verify --report does that"
     if work > MOST_FLOPS:
         flops = f"{amount(work)}flop, more than the {amount(MOST_FLOPS)}flop"
         return (

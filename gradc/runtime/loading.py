@@ -14,14 +14,17 @@ from dialects.support.diagnostics import Diagnostic, GradcError, UnsupportedErro
 from gradc.files import writing
 from gradc.model import saving
 from gradc.model.parts import ModelParts, parts_of
-from gradc.model.tensors import weight
 from gradc.runtime.refusals import refusals
-from gradc.runtime.values import ort_value
+from gradc.runtime.values import ort_value_of
 
 if TYPE_CHECKING:
     from gradc.model.exporter import ModelProto
 
 _DATA_FOLDER = "session.model_external_initializers_file_folder_path"
+
+MESSAGE_BYTES = 2**26
+"""Weights up to which a model that is in memory is handed over as a message. A message is a copy of them, and
+what onnxruntime reads from it another."""
 
 PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
 
@@ -64,19 +67,24 @@ def _source_of(path: Path) -> str | bytes:
 
 
 def _serialised(runtime: Any, model: ModelProto | ModelParts, options: Any, kept: dict[str, Any]) -> bytes:
-    """The bytes of a model. Weights beyond what one message holds are handed over in memory: `kept`
+    """The bytes of a model. Weights beyond what a message should hold are handed over in memory: `kept`
     holds them, which must live as long as the session."""
+    most = min(MESSAGE_BYTES, saving.PROTO_LIMIT)
     if not isinstance(model, ModelParts):
-        if saving.weight_bytes(model) <= saving.PROTO_LIMIT:
+        if saving.weight_bytes(model) <= most:
             return model.SerializeToString()
         model = parts_of(model)
-    if model.weight_bytes <= saving.PROTO_LIMIT:
+    if model.weight_bytes <= most:
         return b"".join(model.pieces())
     slim, large = saving.with_pointers(model)
     for tensor in large:
         content = model.weights[tensor.name]
+        value = ort_value_of(runtime, tensor.name, tensor.data_type, tuple(tensor.dims), content)
+        if value is None:
+            tensor.raw_data = content
+            continue
         saving.point(tensor, "memory", 0, len(content))
-        kept[tensor.name] = ort_value(runtime, *weight(tensor, content))
+        kept[tensor.name] = value
     options.add_external_initializers(list(kept), list(kept.values()))
     return slim.SerializeToString()
 

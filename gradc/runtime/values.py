@@ -27,10 +27,23 @@ def ort_value(runtime: Any, info: TensorInfo, array: np.ndarray, device: str = "
     return runtime.OrtValue.ortvalue_from_numpy_with_onnx_type(data.view(_AS_INTEGERS[info.dtype]), number)
 
 
+def ort_value_of(runtime: Any, name: str, number: int, shape: tuple[int, ...], content: bytes) -> Any:
+    """An OrtValue over the content of an initializer, which it keeps alive; None where its type, by ONNX's
+    number, is none of onnxruntime's values."""
+    dtype = dtypes.by_number(number)
+    if dtype is None or dtype.name not in _HANDED_OVER:
+        return None
+    array = np.frombuffer(content, dtype.numpy).reshape(shape)
+    return ort_value(runtime, TensorInfo(name, dtype.name, shape), array)
+
+
 _AS_INTEGERS = {"bf16": np.uint16, "f8_e4m3": np.uint8, "f8_e5m2": np.uint8}
 """Types that numpy itself has not, and the integers of their bits."""
 
 _HALF_BYTES = ("s4", "u4")
+
+_HANDED_OVER = {*(dtype.name for dtype in dtypes.DTYPES), "s16", "u16", "u32", "u64"} - {*_HALF_BYTES}
+"""What onnxruntime takes as an initializer that it is given beside a model, of those that gradc has."""
 
 
 def _packed(runtime: Any, info: TensorInfo, data: np.ndarray) -> Any:

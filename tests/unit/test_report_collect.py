@@ -238,6 +238,12 @@ class TestMissing:
         assert why(run.errors).startswith("gradients of 5.18 kflop, more than the 5 kflop up to which")
         assert run.ok
 
+    def test_too_large_weights_to_widen(self, monkeypatch):
+        monkeypatch.setattr(running, "MOST_WEIGHTS", 10)
+        run = ran(gradc.report(chain(1), constants={"w0_0": np.ones((2, 2, 3, 3), np.float32)}))
+        assert why(run.errors).startswith("weights of 144 bytes, more than the 10 bytes up to which")
+        assert run.ok
+
     def test_too_many_ops_to_show(self, monkeypatch):
         monkeypatch.setattr(watching, "LARGEST", 5)
         found = gradc.report(chain(3), run=False)

@@ -17,6 +17,7 @@ from onnx import TensorProto, helper, numpy_helper
 from dialects.support import dtypes
 from dialects.support.diagnostics import GradcError, UnsupportedError, UsageError
 from gradc.model import exporter, saving, tensors
+from gradc.runtime import loading
 from gradc.runtime import session as runtime
 from gradc.runtime.session import Session, TensorInfo
 from passes import kernels
@@ -254,19 +255,23 @@ class TestLoading:
         y = Session(tmp_path / "m.onnx").run({"x": x})["y"]
         np.testing.assert_array_equal(y, x @ np.arange(800, dtype=np.float32).reshape(400, 2))
 
-    @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
-    def test_weights_beyond_the_limit_stay_in_memory(self, dtype, monkeypatch, tmp_path):
-        values = np.arange(1200).reshape(600, 2) % 256
-        w = numpy_helper.from_array(values.astype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype), "w")
+    @pytest.mark.parametrize("dtype", NUMBERS)
+    @pytest.mark.parametrize("limit", [(saving, "PROTO_LIMIT"), (loading, "MESSAGE_BYTES")])
+    def test_weights_beyond_the_limit_stay_in_memory(self, limit, dtype, monkeypatch, tmp_path):
+        """A message would be a copy of them, and what is read from it another."""
+        values = (np.arange(9600) % 3 % 2).reshape(4800, 2)
+        w = numpy_helper.from_array(values.astype(numpy_dtype(dtype)), "w")
         nodes = [helper.make_node("Cast", ["w"], ["v"], to=1), helper.make_node("MatMul", ["x", "v"], ["y"])]
-        model = model_of(nodes, [("x", 1, ["N", 600])], [("y", 1, ["N", 2])], [w])
-        monkeypatch.setattr(saving, "PROTO_LIMIT", 100)
+        model = model_of(nodes, [("x", 1, ["N", 4800])], [("y", 1, ["N", 2])], [w], opset=21)
+        model.ir_version = 10
+        monkeypatch.setattr(*limit, 100)
         monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
         monkeypatch.chdir(tmp_path)
         session = Session(model)
+        assert list(session._weights) == ([] if dtype in ("s4", "u4") else ["w"])  # those go in the message
         del model, w
         gc.collect()
-        y = session.run({"x": np.ones((1, 600), np.float32)})["y"]
+        y = session.run({"x": np.ones((1, 4800), np.float32)})["y"]
         np.testing.assert_array_equal(y, [values.sum(0)])
         assert list(tmp_path.iterdir()) == []
 

@@ -165,6 +165,23 @@ def test_ops_that_are_alike_are_compiled_once(monkeypatch: pytest.MonkeyPatch):
     assert len(calls) == 1
 
 
+def test_ops_of_large_weights_are_not_kept(monkeypatch: pytest.MonkeyPatch):
+    compiled, kept = gradc.compile(chain(12, "f32")), list[int]()
+    fed = random_inputs(compiled.source, 0)
+    error = verify_ops._Ops._error
+
+    def counted(self: verify_ops._Ops, *given: Any) -> OpError:
+        kept.append(len(self._kept))
+        return error(self, *given)
+
+    monkeypatch.setattr(verify_ops._Ops, "_error", counted)
+    verify_ops.verify(compiled, fed, compiled.run(fed))
+    assert kept == list(range(1, 13))
+    monkeypatch.setattr(verify_ops, "KEPT_BYTES", 100)
+    verify_ops.verify(compiled, fed, compiled.run(fed))
+    assert kept[12:] == [0] * 12
+
+
 def test_what_overflows_within_is_told():
     """The reference of a half type stores inf between ops, where the model need not."""
     compiled = gradc.compile(chain(12, "f16"))

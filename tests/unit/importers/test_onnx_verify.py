@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import random
+import weakref
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -15,8 +17,11 @@ from support.onnx_models import model_of
 
 import gradc
 from dialects.support.diagnostics import GradcError
+from gradc.checking.samples import Guess, random_inputs
+from gradc.compiler.compiled import Compiled
 from gradc.insight import verify_models
 from gradc.insight.before_after import BeforeAfter, of_compiled, of_file
+from gradc.runtime.session import Session
 
 MODELS = {
     "numbers": "g (float[N,3] x, int64[2] n) => (float[N,3] y, int64[2] z) { y = Softmax(x)  z = Neg(n) }",
@@ -155,7 +160,7 @@ def test_roundings_within(tmp_path: Path):
     compiled = gradc.compile(model)
     fed = {"x": np.linspace(-3, 3, 6).reshape(2, 3).astype(np.float16)}
     pair = verify_models.Pair(compiled, path)
-    assert all(row.ok for row in pair.rows(fed))
+    assert all(row.ok for row in pair.rows(pair.expected(fed)))
     assert pair.first_difference(fed, beyond_bounds=True) is None
     found = pair.first_difference(fed, beyond_bounds=False)
     assert found is None or (found.ok and found.name == "y")
@@ -195,6 +200,26 @@ class TestSizes:
         result = run_gradc("verify", str(tmp_path / "m.onnx"), "--size", "L=3")
         assert result.code != 0
         assert "given L, expected a named dim of an input: N, M, K" in result.err
+
+
+def test_one_model_is_in_memory_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    model = model_of(TestSizes.TEXT)
+    onnx.save(model, tmp_path / "m.onnx")
+    originals = list[weakref.ref[Session]]()
+    pair = verify_models.Pair(gradc.compile(model), tmp_path / "m.onnx")
+    run = Compiled.run
+
+    def alone(self: Compiled, *args: Any) -> Any:
+        assert [original() for original in originals] == [None]
+        return run(self, *args)
+
+    def draw(guess: Guess) -> Any:
+        originals[:] = [weakref.ref(pair.original)]
+        return random_inputs(pair.compiled.source, 0, guess=guess)
+
+    monkeypatch.setattr(Compiled, "run", alone)
+    rows = list(verify_models.verify_at_sizes(pair, draw, verify_models.SIZES))
+    assert len(rows) == len(verify_models.SIZES)
 
 
 def test_bytes_that_were_changed():

@@ -152,3 +152,17 @@ def test_what_has_no_kernel_says_so() -> None:
     """
     with pytest.raises(Exception, match="no numpy meaning of RandomNormal is written down"):
         evaluate(parse(text), [])
+
+
+def test_constants_are_not_copied():
+    """Weights are in memory once, also while numpy executes a module."""
+    module = parse("""
+        func.func @main() -> tensor<3xf32> {
+          %0 = onnx.Constant dense<[1.0, 2.0, 3.0]> : tensor<3xf32>
+          return %0 : tensor<3xf32>
+        }
+    """)
+    (constant,) = (op for op in module.walk() if isinstance(op, ops.ConstantOp))
+    (got,) = evaluate(module, [])
+    assert got.tolist() == [1, 2, 3]
+    assert np.shares_memory(got, np.frombuffer(constant.value.data.data, np.float32))
