@@ -292,7 +292,7 @@ def _random(info: TensorInfo, shape: tuple[int, ...], rng: np.random.Generator) 
         raise violation(f"input {info.name}", given=info.dtype, expected="a dtype that gradc has")
     if np.issubdtype(dtype.numpy, np.integer) or dtype.name == "boolean":
         return rng.integers(0, 2, shape).astype(dtype.numpy)
-    return rng.standard_normal(shape).astype(np.float32).astype(dtype.numpy)
+    return rng.standard_normal(shape).astype(np.float32).astype(dtype.numpy, copy=False)
 
 
 def _tamed(argument: BlockArgument, array: np.ndarray) -> np.ndarray:

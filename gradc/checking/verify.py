@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import ml_dtypes
@@ -214,23 +214,67 @@ def compare(
     assert dtype is not None
     if got.shape != want.shape or got.dtype != want.dtype:
         return OutputError(name, dtype.name, got.shape, np.inf, np.inf, rtol)
-    compared = np.isfinite(want) if overflows_within else np.ones(want.shape, bool)
-    scales = np.broadcast_to(least_scale, want.shape)[compared]
-    worst, typical = _errors(got[compared], want[compared], scales)
-    finite = float(np.isfinite(want.astype(np.float64)).mean()) if want.size else 1.0
+    parts = [*_parts(got, want, least_scale)]
+    finite = sum(int(part.finite.sum()) for part in parts) / want.size if want.size else 1.0
+    if not all(part.agrees(overflows_within) for part in parts):
+        return OutputError(name, dtype.name, got.shape, np.inf, np.inf, rtol, finite)
+    worst, typical = _errors(parts, _smallest_normal(want.dtype))
     return OutputError(name, dtype.name, got.shape, worst, typical, rtol, finite)
 
 
-def _errors(got: np.ndarray, want: np.ndarray, least_scale: np.ndarray) -> tuple[float, float]:
+PART = 2**20
+"""Elements that are in memory as float64 at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """Some of the elements, in a row."""
+
+    got: np.ndarray
+    want: np.ndarray
+    least_scale: np.ndarray | float
+
+    @property
+    def finite(self) -> np.ndarray:
+        return np.isfinite(self.want.astype(np.float64))
+
+    def agrees(self, overflows_within: bool) -> bool:
+        """Whether inf and NaN are at the same places; with `overflows_within`, whether none is added."""
+        got, want, finite = self.got.astype(np.float64), self.want.astype(np.float64), self.finite
+        same = overflows_within or np.array_equal(got[~finite], want[~finite], equal_nan=True)
+        return same and bool(np.isfinite(got[finite]).all())
+
+    def largest(self) -> float:
+        return float(np.abs(self.want.astype(np.float64)[self.finite]).max(initial=0.0))
+
+    def differences(self, scale: float) -> np.ndarray:
+        finite = self.finite
+        given = np.broadcast_to(self.least_scale, self.want.shape)[finite]
+        terms = np.nan_to_num(given, nan=0.0, posinf=0.0)
+        got, want = (array.astype(np.float64)[finite] for array in (self.got, self.want))
+        return np.abs(got - want) / np.maximum(scale, terms)
+
+
+def _parts(got: np.ndarray, want: np.ndarray, least_scale: np.ndarray | float) -> Iterator[_Part]:
+    got, want = got.reshape(-1), want.reshape(-1)
+    flat = np.asarray(least_scale)
+    flat = np.broadcast_to(flat, want.shape) if flat.ndim == 0 else flat.reshape(-1)
+    for start in range(0, want.size, PART):
+        place = slice(start, start + PART)
+        yield _Part(got[place], want[place], flat[place])
+
+
+def _smallest_normal(dtype: np.dtype) -> float:
+    return float(ml_dtypes.finfo(dtype).smallest_normal) if dtype.kind not in "iub" else 1.0
+
+
+def _errors(parts: Sequence[_Part], normal: float) -> tuple[float, float]:
     """Over no less than the smallest normal number: denormal ones have few digits to agree in."""
-    normal = float(ml_dtypes.finfo(want.dtype).smallest_normal) if want.dtype.kind not in "iub" else 1.0
-    got, want = got.astype(np.float64), want.astype(np.float64)
-    finite = np.isfinite(want)
-    if not np.array_equal(got[~finite], want[~finite], equal_nan=True) or not np.isfinite(got[finite]).all():
-        return np.inf, np.inf
-    largest = float(np.abs(want[finite]).max(initial=0.0))
-    terms = np.nan_to_num(least_scale[finite], nan=0.0, posinf=0.0)
-    difference = np.abs(got[finite] - want[finite]) / np.maximum(max(largest or 1.0, normal), terms)
-    if difference.size == 0:
-        return 0.0, 0.0
-    return float(difference.max()), float(np.sqrt((difference**2).mean()))
+    largest = max((part.largest() for part in parts), default=0.0)
+    worst = squares = count = 0.0
+    for part in parts:
+        found = part.differences(max(largest or 1.0, normal))
+        worst = max(worst, float(found.max(initial=0.0)))
+        squares += float((found**2).sum())
+        count += found.size
+    return worst, float(np.sqrt(squares / count)) if count else 0.0

@@ -1,6 +1,7 @@
 """`gradc verify` finds wrong numbers, and calls right ones right."""
 
 import json
+import tracemalloc
 
 import ml_dtypes
 import numpy as np
@@ -13,6 +14,7 @@ from support.examples import examples
 
 import gradc
 from dialects.evaluate import evaluate
+from gradc.checking import verify as comparison
 from gradc.checking.samples import random_inputs
 from gradc.checking.verify import RTOL, bounds, compare, may_overflow_within, reference, verify_outputs
 from gradc.runtime.session import Session
@@ -242,3 +244,41 @@ def test_npz_inputs_of_bfloat16(tmp_path):
     raw = {name: array.view("V2") for name, array in fed.items()}
     (row,) = verify_outputs(compiled.source, compiled.inputs, raw, compiled.run(raw))
     assert row.ok
+
+
+class TestParts:
+    """Arrays are compared in parts, so that float64 of all of them is never in memory."""
+
+    @pytest.mark.parametrize("overflows_within", [False, True])
+    @pytest.mark.parametrize("odd", [None, np.inf, np.nan])
+    def test_the_same_in_parts(
+        self, monkeypatch: pytest.MonkeyPatch, odd: float | None, overflows_within: bool
+    ):
+        random = np.random.default_rng(0)
+        want = random.standard_normal((5, 21)).astype(np.float32)
+        got = want * np.float32(1 + 1e-6)
+        got[3, 20] += 1
+        if odd is not None:
+            want[2, 2] = odd
+        terms = np.abs(random.standard_normal(want.shape))
+        for alike in (False, True):
+            if alike and odd is not None:
+                got[2, 2] = odd
+            whole = compare("y", got, want, 1e-3, overflows_within, terms)
+            with monkeypatch.context() as patch:
+                patch.setattr(comparison, "PART", 16)
+                parts = compare("y", got, want, 1e-3, overflows_within, terms)
+            assert parts.worst == whole.worst
+            assert parts.typical == pytest.approx(whole.typical)
+            assert parts.finite == whole.finite == 1 - (odd is not None) / 105
+            assert np.isfinite(whole.worst) == (alike or odd is None or overflows_within)
+
+    def test_memory(self):
+        want = np.ones(2**22, np.float32)
+        tracemalloc.start()
+        try:
+            assert compare("y", want, want, 0.0).ok
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert peak < 2**22 * 16
