@@ -56,7 +56,8 @@ def wide(x: Expr) -> Expr:
 def summed(x: Expr, axes: Sequence[int], keepdims: int = 0) -> Expr:
     if not axes:
         return x
-    return long_sum(x, axes, keepdims, MOST_TERMS) if is_long(x, axes, MOST_TERMS) else x.summed(axes, keepdims)
+    is_staged = is_long(x, axes, MOST_TERMS)
+    return long_sum(x, axes, keepdims, MOST_TERMS) if is_staged else x.summed(axes, keepdims)
 
 
 def mean_of(x: Expr, axes: Sequence[int], keepdims: int = 1) -> Expr:
