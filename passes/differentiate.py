@@ -288,7 +288,8 @@ def _check_floats(what: str, values: Mapping[str, SSAValue]) -> None:
     for name, value in values.items():
         if not is_float(value):
             hint = _next_float(value) if what == "wrt" else ""
-            raise _usage(f"{option(what)} {name}", given=value.type, expected="a tensor of floats", hint=hint)
+            expected = "a tensor of floats of known rank" if _is_open(value) else "a tensor of floats"
+            raise _usage(f"{option(what)} {name}", given=value.type, expected=expected, hint=hint)
 
 
 def _is_open(value: SSAValue) -> bool:

@@ -205,6 +205,13 @@ def test_a_mistake_is_said(mistake: str):
         gradc.grad(model(), **given)
 
 
+def test_floats_of_no_known_rank_are_said_to_be_that():
+    source = onnx.parser.parse_model(f"{HEAD} g (float[N] x) => (float[N] y) {{ y = Exp (x) }}")
+    source.graph.input[0].type.tensor_type.ClearField("shape")
+    with pytest.raises(gradc.GradcError, match="expected a tensor of floats of known rank"):
+        gradc.grad(source, reduce="sum", wrt="x")
+
+
 def test_on_the_command_line(tmp_path: Path):
     source, output = tmp_path / "m.onnx", tmp_path / "g.onnx"
     onnx.save(model(), source)
