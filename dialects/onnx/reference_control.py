@@ -13,6 +13,7 @@ from xdsl.ir import SSAValue
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.types import SequenceType
 from dialects.support import shapes
+from dialects.support.diagnostics import violation
 from dialects.support.dtypes import of_mlir
 
 Values = tuple[Any, ...]
@@ -62,8 +63,12 @@ def _scan(interpreter: Interpreter, op: OnnxOp, args: Values) -> Values:
     backward = attributes.get("scan_input_directions", [0] * count)
     moved = [np.moveaxis(value, axis, 0) for value, axis in zip(scanned, axes, strict=True)]
     inputs = [value[::-1] if back else value for value, back in zip(moved, backward, strict=True)]
+    lengths = sorted({len(value) for value in inputs})
+    if len(lengths) > 1:
+        what = "lengths of what a Scan goes through"
+        raise violation(what, given=" and ".join(map(str, lengths)), expected="one").located(op)
     steps: list[Values] = []
-    for index in range(len(inputs[0])):
+    for index in range(lengths[0]):
         each = (*states, *(np.asarray(value[index]) for value in inputs))
         found = interpreter.run_ssacfg_region(op.regions[0], each, op.name)
         states, made = found[: len(states)], found[len(states) :]

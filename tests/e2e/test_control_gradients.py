@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 from support.adjoint import is_adjoint
 from xdsl.dialects.builtin import ModuleOp
@@ -157,3 +158,24 @@ def test_a_shape_that_changes_as_only_run_time_knows_is_no_silent_error():
     feeds = {"n": np.array(2), "x": np.ones(2, np.float32), "cotangent_y": np.ones(1, np.float32)}
     with pytest.raises(gradc.GradcError):
         model.run(feeds)
+
+
+def test_a_check_of_a_written_gradient_of_a_loop_draws_no_lengths_that_contradict_it(tmp_path: Path):
+    """The cotangent of what each step gives, and the number of steps: onnxruntime ends with an error."""
+    text = """<ir_version: 8, opset_import: ["": 17]>
+        g (float[4] x, float[4] w, int64 m) => (float[4] y, float[K, 4] ys) <bool t = {1}>
+        {
+            y, ys = Loop (m, t, x) <
+                body = b (int64 i, bool c, float[4] a) => (bool co, float[4] ao, float[4] sc)
+                { am = Mul (a, w)  ao = Tanh (am)  sc = Exp (ao)  co = Identity (c) }
+            >
+        }"""
+    first = gradc.vjp(onnx.parser.parse_model(text), wrt="x", of=["y", "ys"], check=False)
+    first.save(tmp_path / "first.onnx")
+    second = gradc.vjp(tmp_path / "first.onnx", wrt="w", of="grad_x", check=True)
+    given = {"x": np.ones(4), "w": np.full(4, 0.5), "cotangent_y": np.ones(4), "cotangent_grad_x": np.ones(4)}
+    fed = {name: array.astype(np.float32) for name, array in given.items()}
+    fed |= {"m": np.array(1), "cotangent_ys": np.zeros((1, 4), np.float32)}
+    found = second.run(fed)[second.gradients["w"]]
+    t = np.tanh(0.5)
+    np.testing.assert_allclose(found, np.full(4, (1 - t**2) * (1 - t)), rtol=1e-5)  # of w (1 - tanh(w x)^2)
