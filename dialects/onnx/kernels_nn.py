@@ -203,7 +203,7 @@ def lp_pool(call: Call) -> list[np.ndarray]:
 def global_pool(function: Callable[[Call, np.ndarray], np.ndarray]) -> Kernel:
     def kernel(call: Call) -> list[np.ndarray]:
         data = value(call, 0)
-        found = function(call, data.reshape(*data.shape[:2], -1))
+        found = function(call, data.reshape(*data.shape[:2], int(np.prod(data.shape[2:]))))
         return [found.reshape(*data.shape[:2], *(1,) * (data.ndim - 2))]
 
     return kernel

@@ -186,7 +186,7 @@ def instance_normalization(call: Call) -> list[np.ndarray]:
 def group_normalization(call: Call) -> list[np.ndarray]:
     data, groups = value(call, 0), call.attribute("num_groups")
     scale, bias = (_per_channel(value(call, i), data.ndim) for i in (1, 2))
-    grouped = data.reshape(data.shape[0], groups, -1)
+    grouped = data.reshape(data.shape[0], groups, int(np.prod(data.shape[1:])) // groups)
     found, _, _ = _standardized(grouped, (2,), call.attribute("epsilon", 1e-5))
     return [found.reshape(data.shape) * scale + bias]
 

@@ -153,8 +153,9 @@ def deform_conv(call: Call) -> list[np.ndarray]:
         if mask is not None:
             found = found * mask.reshape(x.shape[0], groups, *kernel, *counts)[(batch, group, *tap, *at)]
         columns[(batch, channels, *tap, *at)] = found
-    columns = columns.reshape(x.shape[0], sides, -1, int(np.prod(counts)))
-    rows = weights.reshape(sides, weights.shape[0] // sides, -1)
+    taps = int(np.prod(weights.shape[1:]))
+    columns = columns.reshape(x.shape[0], sides, taps, int(np.prod(counts)))
+    rows = weights.reshape(sides, weights.shape[0] // sides, taps)
     result = np.einsum("gok,ngkp->ngop", rows, columns).reshape(x.shape[0], weights.shape[0], *counts)
     return [result if bias is None else result + bias.reshape(-1, *[1] * n)]
 

@@ -124,3 +124,28 @@ def test_the_products_that_attention_shows_are_capped_in_mode_1_only(mode: int):
     np.testing.assert_allclose(found["shown"], shown, rtol=1e-5)
     slope = np.ones_like(capped) if mode == 0 else 1 - capped**2
     np.testing.assert_allclose(found["grad_q"], slope @ k, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        *(f"y = Global{kind}Pool (x)" for kind in ("Average", "Lp", "Max")),
+        "y = GroupNormalization <num_groups = 2> (x, s, s)",
+        "y = DeformConv (x, w, offsets)",
+    ],
+)
+def test_an_empty_batch_of_what_is_grouped(node: str):
+    """The reference of the model and of its gradient, which finds no number from what is left of nothing."""
+    sizes = "float[N, 4, 3, 3] x, float[N, 2, 3, 3] offsets"
+    names = "<float[4] s, float[2, 4, 1, 1] w>"
+    text = f"g ({sizes}) => (float[N, A, B, C] y) {names} {{ {node} }}"
+    model = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 21]> {text}')
+    ones = (np.ones(4, np.float32), np.ones((2, 4, 1, 1), np.float32))
+    model.graph.initializer.extend(map(numpy_helper.from_array, ones, ("s", "w")))
+    found, forward = gradc.vjp(model, wrt="x", check=False), gradc.compile(model)
+    shapes = {"x": (0, 4, 3, 3), "offsets": (0, 2, 3, 3)}
+    given = {info.name: np.ones(shapes[info.name], np.float32) for info in forward.inputs}
+    made = forward.reference(given)
+    given["cotangent_y"] = made["y"].astype(np.float32)
+    assert [side(given)["grad_x"].shape for side in (found.reference, found.run)] == [shapes["x"]] * 2
+    assert made["y"].shape[0] == 0
