@@ -17,7 +17,8 @@ op of the region rounds more than once (onnxruntime does so, too, where it inser
 Native kernels would put the roundings back, and an inf for each value beyond the half type: hence the
 condition of case 1, by which the same graph overflows on no target sooner than on another.
 A Cast that the user wrote is a rounding that was asked for: it stays, and so does an op that is there for
-its rounding. An op that moves elements has the type of what it reads.
+its rounding. An op that moves elements has the type of what it reads. Equal reads the rounded value: what it
+is compared with may be made of that, by an op that has a half kernel.
 """
 
 from __future__ import annotations
