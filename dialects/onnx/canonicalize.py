@@ -50,6 +50,27 @@ class ForwardOperand(RewritePattern):
             rewriter.replace(op, [], [op.operands[0]])
 
 
+class NeutralOperand(RewritePattern):
+    """x 1, x / 1 and x - 0 are x, to the bit. x + 0 is not, of -0."""
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        sides = ((0, 1), (1, 0)) if isinstance(op, ops.MulOp) else ((0, 1),)
+        for kept, other in sides:
+            if op.operands[kept].type == op.results[0].type and _is_all(op.operands[other], NEUTRAL[op.name]):
+                rewriter.replace(op, [], [op.operands[kept]])
+                return
+
+
+NEUTRAL = {"onnx.Div": 1, "onnx.Mul": 1, "onnx.Sub": 0}
+
+
+def _is_all(value: SSAValue, number: int) -> bool:
+    found = constant_of(value)
+    if found is None or not found.size or found.flat[0] != number:
+        return False
+    return bool((found == number).all()) and not np.signbit(found.astype(np.float64)).any()
+
+
 class DropoutOfNothing(RewritePattern):
     """Where it does not train, a Dropout gives its data back; of its mask nobody reads anything."""
 
@@ -92,9 +113,17 @@ class ReshapeOfReshape(RewritePattern):
             rewriter.replace(op, [], [inner.data])
             return
         sizes = ints(op.call().operand(1).dims)
-        # A 0 copies a size of the shape that goes away.
-        if sizes is not None and 0 not in sizes:
+        if sizes is not None and all(
+            self._is_kept(op, inner, axis) for axis, n in enumerate(sizes) if n == 0
+        ):
             _replace(op, ops.ReshapeOp(inner.data, op.shape), rewriter)
+
+    def _is_kept(self, op: ops.ReshapeOp, inner: OnnxOp, axis: int) -> bool:
+        """Whether a 0, which copies a size of the shape that goes away, copies the same one then."""
+        if op.call().attribute("allowzero", 0):
+            return False
+        before, after = (shapes.shape_of(value) for value in (inner.operands[0], inner.results[0]))
+        return axis < len(before) and before[axis] == after[axis] is not None
 
 
 class ReshapeByKnownSizes(RewritePattern):
@@ -347,4 +376,5 @@ def patterns_of(name: str) -> tuple[RewritePattern, ...]:
     """The canonicalization patterns of the op of that name."""
     forward = (ForwardOperand(),) if name in IDENTITIES else ()
     pair = (_PAIRS[name],) if name in _PAIRS else ()
-    return tuple(map(WhereRanksAreKnown, (*forward, *pair)))
+    neutral = (NeutralOperand(),) if name in NEUTRAL else ()
+    return tuple(map(WhereRanksAreKnown, (*forward, *neutral, *pair)))

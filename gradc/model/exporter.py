@@ -142,6 +142,7 @@ class _GraphBuilder:
         self.node_names = Names()
         self.tensor_names = Names((*self.inputs, *self.outputs))
         self.names: dict[SSAValue, str] = dict(zip(function.args, self.inputs, strict=True))
+        self.made = _made(function)
         self.domains = Domains(opset)
         self.main = graph
         self.graph = graph
@@ -216,6 +217,7 @@ class _GraphBuilder:
         if all(map(self._is_attribute, op.results[0].uses)):
             return
         hint, source = name_of_value(op.results[0]), name_of(op)
+        hint = "" if hint in self.made else hint
         name = self.tensor_names.unique(hint or (f"{source}_const" if source else "const"))
         self.names[op.results[0]] = name
         self._put(name, op.value)
@@ -346,6 +348,13 @@ class _GraphBuilder:
             )
             expected = f"{option('opset')} {first} or newer"
             raise error_at(self.function, what, given=opset, expected=expected, kind=UnsupportedError)
+
+
+def _made(function: FuncOp) -> set[str]:
+    """The names of values that are no constants: a pass that writes constants for an op gives them its name,
+    which is that of its result."""
+    nodes = (op for op in function.walk() if not isinstance(op, ConstantOp))
+    return {name_of_value(result) for op in nodes for result in op.results}
 
 
 COPIES: dict[type[Attribute], int] = {SequenceType: 14, OptionalType: 16}

@@ -102,6 +102,16 @@ class TestNames:
         a, b = np.array([1, 2], np.float32), np.array([10, 20], np.float32)
         np.testing.assert_array_equal(run(model, **{"encoder/x:0": a, "Neg_out": b})["y"], [8, 16])
 
+    def test_a_constant_leaves_the_name_to_the_node(self):
+        """A pass writes both in the place of one op, and gives both its name."""
+        module = parse(CHAIN)
+        constant, add, *_ = entry.entry_function(module).body.block.ops
+        constant.results[0].name_hint = add.results[0].name_hint
+        constant.location = add.location = location("sum", None)
+        graph = export(module).graph
+        assert [t.name for t in graph.initializer] == ["sum_const"]
+        assert graph.node[0].output[0] == "s"
+
     def test_names_of_the_runtimes_optimiser_are_left_to_it(self):
         """onnxruntime calls shapes that it adds so without looking whether a value has that name."""
         model = export("""

@@ -87,9 +87,16 @@ S = "tensor<2xi64>"
 
 M = "tensor<2x3xi1>"
 SOME, NOT = "onnx.Constant dense<0.5> : tensor<f32>", "onnx.Constant dense<false> : tensor<i1>"
+ONES, ZERO = "onnx.Constant dense<1.0>", "onnx.Constant dense<0.0> : tensor<f32>"
 
 GONE = {
     "dropout": unary(f"%y, %m = onnx.Dropout %x : ({A}) -> ({A}, {M})", A, A),
+    "a factor of 1": unary(
+        f"%o = {ONES} : tensor<3xf32> %y = onnx.Mul %o, %x : (tensor<3xf32>, {N}) -> {N}", N, N),
+    "a divisor of 1": unary(
+        f"%o = {ONES} : tensor<f32> %y = onnx.Div %x, %o : ({A}, tensor<f32>) -> {A}", A, A),
+    "nothing taken away": unary(
+        f"%o = {ZERO} %y = onnx.Sub %x, %o : ({A}, tensor<f32>) -> {A}", A, A),
     "dropout that says it does not train": unary(
         f"""%r = {SOME} %t = {NOT}
             %y, %m = onnx.Dropout %x, %r, %t : ({A}, tensor<f32>, tensor<i1>) -> ({A}, {M})""", A, A),
@@ -175,6 +182,18 @@ STAYS = {
     "gather of another axis": unary(
         f"%i = c[0, 1] %y = onnx.Gather %x, %i {{axis = 1}} : ({A}, {S}) -> tensor<2x2xf32>",
         A, "tensor<2x2xf32>"),
+    "a factor of 1 that repeats": unary(
+        f"%o = {ONES} : {A} %y = onnx.Mul %x, %o : (tensor<3xf32>, {A}) -> {A}", "tensor<3xf32>", A),
+    "other factors": unary(
+        f"""%o = onnx.Constant dense<[1.0, 1.0, 2.0]> : tensor<3xf32>
+            %y = onnx.Mul %x, %o : ({A}, tensor<3xf32>) -> {A}""", A, A),
+    "1 divided": unary(
+        f"%o = {ONES} : {A} %y = onnx.Div %o, %x : ({A}, {A}) -> {A}", A, A),
+    "-0 taken away": unary(
+        f"""%o = onnx.Constant dense<-0.0> : tensor<f32>
+            %y = onnx.Sub %x, %o : ({A}, tensor<f32>) -> {A}""", A, A),
+    "0 added": unary(
+        f"%o = {ZERO} %y = onnx.Add %x, %o : ({A}, tensor<f32>) -> {A}", A, A),
     "dropout whose mask is read": unary(
         f"%0, %m = onnx.Dropout %x : ({A}) -> ({A}, {M}) %y = onnx.Where %m, %0, %x : ({M}, {A}, {A}) -> {A}",
         A, A),
@@ -370,6 +389,18 @@ def test_a_copied_size_keeps_the_inner_reshape() -> None:
         "tensor<3x1x?xf32>",
     )
     assert canonicalized(text).count("Reshape") == 2
+
+
+def test_a_size_that_is_copied_from_the_same_place_keeps_no_inner_reshape() -> None:
+    deep, flat = 'tensor<?x2x3xf32, ["N", "", ""]>', 'tensor<?x6xf32, ["N", ""]>'
+    to = 'tensor<?x3x2xf32, ["N", "", ""]>'
+    text = unary(
+        f"""%s = c[0, -1] %0 = onnx.Reshape %x, %s : ({deep}, {S}) -> {flat}
+            %t = c[0, 3, 2] %y = onnx.Reshape %0, %t : ({flat}, tensor<3xi64>) -> {to}""",
+        deep,
+        to,
+    )
+    assert canonicalized(text).count("Reshape") == 1
 
 
 def test_shape_of_known_dims_is_a_constant() -> None:
