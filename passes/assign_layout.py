@@ -34,6 +34,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation, SSAValue
 
 from dialects.grad.layout import LaidOutOp
+from dialects.grad.windowed import WindowedGradOp
 from dialects.onnx import ops as onnx
 from dialects.support.constants import constant_value
 from dialects.support.diagnostics import UnsupportedError
@@ -204,10 +205,12 @@ class Assignment:
     def _stays(self, family: Family) -> bool:
         """Whether no other order of its ops is worth a thought.
 
-        An op all alone stays: a convolution's strategies write the Transposes themselves that could stand
-        beside it, and other ops work on whatever axes they are given.
+        A convolution all alone stays: its strategies write the Transposes themselves that could stand beside
+        it. Other ops work on whatever axes they are given, between Transposes on those from before them.
         """
-        if len(family.ops) == 1 and family.suggested <= set(orders_of(family.ops[0])[:2]):
+        op, *others = family.ops
+        is_alone = isinstance(op, LaidOutOp | WindowedGradOp) and not others
+        if is_alone and family.suggested <= set(orders_of(op)[:2]):
             return True
         return not family.transposed and not any(map(self.prices.may_gain, family.ops))
 

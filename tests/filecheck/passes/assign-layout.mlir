@@ -91,3 +91,14 @@ func.func @runtime_sizes(%dy: tensor<1x?x2xf32>, %p: tensor<6xi64>, %w: tensor<3
 // CHECK-NEXT: %8 = grad.take_window %4, %b, %7 {axes = [2]} : (tensor<1x4x?xf32>, tensor<1xi64>, tensor<1xi64>) -> tensor<1x4x?xf32>
 // CHECK-NEXT: %9 = onnx.Transpose %8 {perm = [0, 2, 1]} : (tensor<1x4x?xf32>) -> tensor<1x?x4xf32>
 // CHECK-NEXT: func.return %9 : tensor<1x?x4xf32>
+
+// A function of each element all alone between inverse Transposes of three axes: both go.
+func.func @alone_between_inverses(%a: tensor<1x2x5xf32>) -> tensor<1x2x5xf32> {
+  %0 = onnx.Transpose %a {perm = [0, 2, 1]} : (tensor<1x2x5xf32>) -> tensor<1x5x2xf32>
+  %1 = onnx.Relu %0 : (tensor<1x5x2xf32>) -> tensor<1x5x2xf32>
+  %2 = onnx.Transpose %1 {perm = [0, 2, 1]} : (tensor<1x5x2xf32>) -> tensor<1x2x5xf32>
+  func.return %2 : tensor<1x2x5xf32>
+}
+// CHECK-LABEL: func.func @alone_between_inverses(
+// CHECK-NEXT: %0 = onnx.Relu %a : (tensor<1x2x5xf32>) -> tensor<1x2x5xf32>
+// CHECK-NEXT: func.return %0 : tensor<1x2x5xf32>
