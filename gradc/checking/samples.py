@@ -8,13 +8,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from dialects.cann.resize import ResizeBilinearV2GradOp
 from dialects.onednn.base import OneDNNConvOp
 from dialects.onednn.convolution import ConvolutionBackwardDataOp
 from dialects.onednn.interpolate import InterpolateBackwardOp
+from dialects.onnx.types import OptionalType, SequenceType
 from dialects.support import dense, entry, layouts, limits, shapes
 from dialects.support.diagnostics import diagnostic_at, nearest, violation
 from dialects.support.dtypes import by_name
@@ -193,7 +194,16 @@ def _known_infos(module: ModuleOp, names: Mapping[BlockArgument, str]) -> list[T
         known[value] = shapes.merge(told, known[value])
     infos = [tensor_info(name, argument) for argument, name in names.items()]
     told = {names[a]: shapes.spelled(shapes.with_sizes(shape, symbols)) for a, shape in known.items()}
-    return [replace(info, shape=told.get(info.name)) for info in infos]
+    elements = {name: _element_shape(argument.type) for argument, name in names.items()}
+    return [replace(info, shape=told.get(info.name, elements[info.name])) for info in infos]
+
+
+def _element_shape(type_: Attribute) -> NamedShape | None:
+    """What is known of the tensors in a container."""
+    is_container = isinstance(type_, SequenceType | OptionalType)
+    while isinstance(type_, SequenceType | OptionalType):
+        type_ = type_.element
+    return shapes.spelled(shapes.shape_of(type_)) if is_container and isinstance(type_, TensorType) else None
 
 
 def _told(module: ModuleOp) -> Iterator[tuple[SSAValue, Shape]]:
@@ -283,7 +293,8 @@ def _forward_size(window, x: Dim, y: Dim, pads) -> int | None:
 def _random(info: TensorInfo, shape: tuple[int, ...], rng: np.random.Generator) -> Any:
     container, _, inner = info.dtype.partition("(")
     if inner:
-        element = _random(TensorInfo(info.name, inner[:-1], None), shape or (2, 3), rng)
+        of_elements = (2, 3) if info.shape is None else shape
+        element = _random(TensorInfo(info.name, inner[:-1], info.shape), of_elements, rng)
         return element if container == "optional" else [element, element]
     dtype = by_name(info.dtype)
     if dtype is not None and dtype.name == "string":

@@ -320,3 +320,14 @@ class TestSecondDerivatives:
         ones = np.ones((1, 3), np.float32)
         got = found.run({"x": ones, "u": ones, "tangent_x": ones, "tangent_u": ones})
         np.testing.assert_array_equal(got["hvp_u"], 0 * ones)
+
+
+@pytest.mark.parametrize("kind", ["optional(float[3])", "optional(float[N])", "seq(float[3])"])
+def test_what_is_in_a_container_has_the_shape_that_is_declared(kind: str):
+    """It was a matrix, by which x would have been repeated: right gradients were called wrong."""
+    taken = "OptionalGetElement(o)" if kind.startswith("optional") else "SequenceAt(o, i)"
+    size = "3" if "3" in kind else "N"
+    model = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["": 18]>
+        g ({kind} o, float[{size}] x, int64 i) => (float[{size}] y) {{ v = {taken} y = Mul(v, x) }}""")
+    found = gradc.vjp(model, wrt="x", check=True)
+    assert not [remark for remark in found.remarks if "gradient" in remark.message]
