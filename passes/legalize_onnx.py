@@ -15,10 +15,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation
 
-from dialects.onnx.base import OnnxOp, opset_range
+from dialects.onnx.base import OnnxOp
 from dialects.onnx.control import YieldOp
 from dialects.onnx.node import NodeOp
 from dialects.onnx.ops import ConstantOp
+from dialects.onnx.opset_range import opset_range
 from dialects.onnx.opsets import OLDEST
 from dialects.support.diagnostics import UnsupportedError, error_at
 from dialects.support.findings import Errors

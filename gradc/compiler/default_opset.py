@@ -7,9 +7,10 @@ from functools import cache
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType, UnrankedTensorType
 
-from dialects.onnx.base import OnnxOp, opset_range
+from dialects.onnx.base import OnnxOp
 from dialects.onnx.node import NodeOp
 from dialects.onnx.ops import IdentityOp
+from dialects.onnx.opset_range import opset_range
 from dialects.onnx.opsets import OLDEST
 from dialects.support import entry
 from dialects.support.diagnostics import GradcError

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 import onnx
@@ -25,28 +24,26 @@ from xdsl.dialects.builtin import (
     DictionaryAttr,
     ModuleOp,
     StringAttr,
-    TensorType,
-    UnrankedTensorType,
 )
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Block, SSAValue, Use
+from xdsl.ir import Attribute, Block, SSAValue
 
-from dialects.onnx.attributes import to_attribute
-from dialects.onnx.base import OnnxOp, is_default, older_attributes, opset_range
+from dialects.onnx.base import OnnxOp
 from dialects.onnx.control import YieldOp
-from dialects.onnx.node import NodeOp, kind_of_attribute
+from dialects.onnx.node import NodeOp
 from dialects.onnx.ops import ConstantOp
-from dialects.onnx.opsets import ATTRIBUTES_BEFORE, WORDS, WORDS_BEFORE
-from dialects.onnx.types import OptionalType, SequenceType, UnknownType, word_of
-from dialects.support import entry, shapes
+from dialects.onnx.types import OptionalType, SequenceType, word_of
+from dialects.support import entry
 from dialects.support.diagnostics import UnsupportedError, error_at, name_of, position_of, printable
 from dialects.support.names import name_of_value
 from dialects.support.spelling import option
-from gradc.model.attribute_protos import fill_attribute, raw_data, type_proto
+from gradc.model.attribute_protos import fill_attribute, raw_data
 from gradc.model.exported_domains import Domains
 from gradc.model.names import Names
+from gradc.model.node_forms import NodeForms
 from gradc.model.parts import KEPT_BYTES, ModelParts
 from gradc.model.validity import InvalidModelError, check, has_long_vector
+from gradc.model.value_infos import edge_type, spelled, value_info, value_info_of
 
 __all__ = ["ModelProto", "TensorProto", "ValueInfoProto", "check", "export", "identity_model", "newest_opset"]
 
@@ -144,6 +141,7 @@ class _GraphBuilder:
         self.names: dict[SSAValue, str] = dict(zip(function.args, self.inputs, strict=True))
         self.made = _made(function)
         self.domains = Domains(opset)
+        self.forms = NodeForms(opset)
         self.main = graph
         self.graph = graph
         self.weights: dict[str, bytes] = {}
@@ -179,7 +177,7 @@ class _GraphBuilder:
             docs = entry.docs(attrs, len(values))
             for info, type_, value, doc in zip(infos, declared, values, docs, strict=True):
                 if type_ is not None:
-                    info.CopyFrom(_value_info_of(info.name, _edge_type(value.type, type_)))
+                    info.CopyFrom(value_info_of(info.name, edge_type(value.type, type_)))
                 if doc:
                     info.doc_string = doc
 
@@ -189,7 +187,7 @@ class _GraphBuilder:
         returned = entry.return_op(self.function).arguments
         for info, value in zip(self.main.output, returned, strict=True):
             info.ClearField("type")
-            info.MergeFrom(_value_info(info.name, value))
+            info.MergeFrom(value_info(info.name, value))
 
     def _fill(self, graph: GraphProto, block: Block, inputs: Sequence[str], outputs: Sequence[str]) -> None:
         self.graph = graph
@@ -208,13 +206,13 @@ class _GraphBuilder:
         for name, value in zip(outputs, returned.operands, strict=True):
             self._add_output(name, value, copied)
         for name, value in zip(inputs, block.args, strict=True):
-            graph.input.append(_value_info_of(name, _spelled(value.type)))
+            graph.input.append(value_info_of(name, spelled(value.type)))
         if graph is self.main:
             for name, value in entry.defaults(self.function).items():
                 self._put(name, value)
 
     def _add_initializer(self, op: ConstantOp) -> None:
-        if all(map(self._is_attribute, op.results[0].uses)):
+        if all(map(self.forms.is_attribute, op.results[0].uses)):
             return
         hint, source = name_of_value(op.results[0]), name_of(op)
         hint = "" if hint in self.made else hint
@@ -243,10 +241,10 @@ class _GraphBuilder:
             op_type=op_type,
             domain=domain,
             name=name,
-            input=[self.names[value] if value is not None else "" for value in self._inputs(op)],
+            input=[self.names[value] if value is not None else "" for value in self.forms.inputs(op)],
             output=self._output_names(op),
         )
-        for key, kind, value in self._attributes(op):
+        for key, kind, value in self.forms.attributes(op):
             fill_attribute(node.attribute.add(name=key), kind, value)
         for key, region in sorted(op.named_regions().items()):
             graph = node.attribute.add(name=key, type=AttributeProto.GRAPH).g
@@ -260,53 +258,8 @@ class _GraphBuilder:
         """The domain and the name of an op that the opset has in this form."""
         if isinstance(op, NodeOp):
             return self.domains.add(op), op.op_type.data
-        self._check_opset(op)
+        self.forms.check(op)
         return "", op.onnx_name()
-
-    def _older(self, op: OnnxOp | NodeOp) -> dict[str, Attribute]:
-        """The attributes that are an operand from some later opset on."""
-        if isinstance(op, NodeOp) or self.opset >= ATTRIBUTES_BEFORE.get(op.onnx_name(), ("", 0))[1]:
-            return {}
-        return older_attributes(op)
-
-    def _is_attribute(self, use: Use) -> bool:
-        """Whether an operand is written as an attribute: it is the op's last."""
-        op = use.operation
-        return isinstance(op, OnnxOp) and use.index > 0 and bool(self._older(op))
-
-    def _inputs(self, op: OnnxOp | NodeOp) -> list[SSAValue | None]:
-        inputs = op.onnx_inputs()
-        return inputs[:1] if self._older(op) else inputs
-
-    def _attributes(self, op: OnnxOp | NodeOp) -> Iterator[tuple[str, str, Attribute]]:
-        """Name, kind and value of each attribute that is no graph, in the order of the names."""
-        if isinstance(op, NodeOp):
-            for name, value in sorted(op.given.data.items()):
-                kind = kind_of_attribute(value)
-                assert kind is not None, value
-                yield name, kind, value
-            return
-        kinds = _attribute_kinds(op.onnx_name(), self.opset)
-        older = self._older(op)
-        given = _written_out(op) | op.onnx_properties() | older
-        if older:
-            given.pop("noop_with_empty_axes", None)
-        for name, value in sorted(given.items()):
-            if is_default(op, name, value) and not self._has(op, kinds, name, value):
-                continue
-            assert name in kinds, f"{op.name} has no attribute {name} at {self.opset}"
-            yield name, kinds[name], self._spelt(op, name, value)
-
-    def _spelt(self, op: OnnxOp, name: str, value: Attribute) -> Attribute:
-        """An attribute with the word that the opset has."""
-        word = value.data if isinstance(value, StringAttr) else ""
-        older, since = WORDS_BEFORE.get((op.onnx_name(), name, word), (word, 0))
-        return StringAttr(older) if self.opset < since else value
-
-    def _has(self, op: OnnxOp, kinds: Mapping[str, str], name: str, value: Attribute) -> bool:
-        """Whether the opset has an attribute, and the word that it is."""
-        word = value.data if isinstance(value, StringAttr) else ""
-        return name in kinds and WORDS.get((op.onnx_name(), name, word), 0) <= self.opset
 
     def _output_names(self, op: OnnxOp | NodeOp) -> list[str]:
         """One a result, "" for one that is left out, or optional and read by nobody; such ones at the end
@@ -317,21 +270,9 @@ class _GraphBuilder:
             names.pop()
         return names
 
-    def _check_opset(self, op: OnnxOp) -> None:
-        first, end = opset_range(op)
-        if first <= self.opset and (end is None or self.opset < end):
-            return
-        raise error_at(
-            op,
-            f"{op.name} with these types and attributes",
-            given=option("opset", self.opset),
-            expected=f"{option('opset')} {first}{' or newer' if end is None else f' to {end - 1}'}",
-            kind=UnsupportedError,
-        )
-
     def _add_output(self, name: str, value: SSAValue, copied: set[str]) -> None:
         """`copied` are names of outputs before: one that several have is that of one value."""
-        self.graph.output.append(_value_info(name, value))
+        self.graph.output.append(value_info(name, value))
         source = self.names[value]
         if source != name and name not in copied:
             copied.add(name)
@@ -375,63 +316,9 @@ def _direct_outputs(block: Block, values: Sequence[SSAValue], names: Sequence[st
     return found
 
 
-WRITTEN_OUT = {"MeanVarianceNormalization": "axes"}
-"""Attributes that are written although they have their defaults: onnx's own inference asks for them."""
-
-
-def _written_out(op: OnnxOp) -> dict[str, Attribute]:
-    name = WRITTEN_OUT.get(op.onnx_name())
-    found = (attribute for attribute in op.SIGNATURE.attributes if attribute.name == name)
-    return {attribute.name: to_attribute(attribute.default, attribute.kind) for attribute in found}
-
-
-@cache
-def _attribute_kinds(op_type: str, opset: int) -> dict[str, str]:
-    schema = onnx.defs.get_schema(op_type, max_inclusive_version=opset)
-    kinds = {name: attribute.type for name, attribute in schema.attributes.items()}
-    return {name: str(kind).rpartition(".")[2] for name, kind in kinds.items()}
-
-
 def _provenance(op: OnnxOp | NodeOp) -> Iterator[tuple[str, str]]:
     if name := name_of(op):
         yield "gradc.op", name
     if position := position_of(op):
         file = printable(re.split(r"[\\/]", position.file)[-1])
         yield "gradc.source", f"{file}:{position.line}:{position.column}"
-
-
-def _value_info(name: str, value: SSAValue) -> ValueInfoProto:
-    return _value_info_of(name, value.type)
-
-
-def _spelled(type_: Attribute) -> Attribute:
-    """The type whose dims are texts, for an input: who feeds it, and draws one, may read what they are."""
-    if not isinstance(type_, TensorType):
-        return type_
-    return shapes.tensor_type(type_.element_type, shapes.spelled(shapes.shape_of(type_)))
-
-
-def _value_info_of(name: str, type_: Attribute) -> ValueInfoProto:
-    if isinstance(type_, UnknownType):
-        return ValueInfoProto(name=name)
-    return onnx.helper.make_value_info(name, type_proto(type_))
-
-
-def _edge_type(known: Attribute, declared: Attribute) -> Attribute:
-    """What is declared of an input or output; what is known where that contradicts."""
-    match known, declared:
-        case SequenceType(), SequenceType():
-            return SequenceType(_edge_type(known.element, declared.element))
-        case OptionalType(), OptionalType():
-            return OptionalType(_edge_type(known.element, declared.element))
-        case (SequenceType() | OptionalType(), _) | (_, UnknownType()):
-            return known
-        case TensorType() | UnrankedTensorType(), SequenceType() | OptionalType():
-            return known
-    if not isinstance(known, TensorType) or not isinstance(declared, TensorType):
-        return declared
-    ours, theirs = shapes.shape_of(known), shapes.shape_of(declared)
-    if known.element_type != declared.element_type or len(ours) != len(theirs):
-        return known
-    dims = [b if shapes.same_dim(a, b) else a for a, b in zip(ours, theirs, strict=True)]
-    return shapes.tensor_type(known.element_type, dims)

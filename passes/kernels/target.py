@@ -10,7 +10,8 @@ from functools import cache
 from xdsl.dialects.builtin import TensorType, UnrankedTensorType
 from xdsl.passes import ModulePass
 
-from dialects.onnx.base import OnnxConstant, OnnxOp, opset_range
+from dialects.onnx.base import OnnxConstant, OnnxOp
+from dialects.onnx.opset_range import opset_range
 from dialects.onnx.opsets import OLDEST, Version
 from dialects.support import shapes
 from dialects.support.diagnostics import Diagnostic, UsageError, sentence

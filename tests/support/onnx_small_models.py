@@ -11,7 +11,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
 import dialects
-from dialects.onnx.base import OnnxOp, opset_range
+from dialects.onnx.base import OnnxOp
+from dialects.onnx.opset_range import opset_range
 
 _CONTROL = {
     "If": """

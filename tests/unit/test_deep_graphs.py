@@ -42,7 +42,7 @@ BOUNDED = {
     ("gradc/upkeep/documents/commands.py", "_command"): "the commands of gradc",
     ("gradc/model/attribute_protos.py", "type_proto"): "a type in a type",
     ("gradc/model/tensors.py", "_word"): "a type in a type",
-    ("gradc/model/exporter.py", "_edge_type"): "a type in a type",
+    ("gradc/model/value_infos.py", "edge_type"): "a type in a type",
     ("gradc/checking/lines.py", "_wide"): "a type in a type",
     ("gradc/checking/lines.py", "in_float64"): "a sequence in a sequence",
     ("gradc/model/cutting.py", "Cut._slim"): "graphs in graphs, at most `cutting.DEEPEST`",

@@ -12,9 +12,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
-from dialects.onnx.base import OnnxOp, opset_range
+from dialects.onnx.base import OnnxOp
 from dialects.onnx.control import YieldOp
 from dialects.onnx.ops import ConstantOp
+from dialects.onnx.opset_range import opset_range
 from dialects.onnx.types import UnknownType
 from dialects.support.diagnostics import GradcError, violation
 from gradc.importers.onnx.read import body_of

@@ -14,12 +14,10 @@ from xdsl.dialects.builtin import (
     ModuleOp,
     NoneType,
     StringAttr,
-    UnknownLoc,
 )
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from dialects.onnx.attributes import python_values
 from dialects.onnx.control import YieldOp
 from dialects.onnx.node import NodeOp
 from dialects.onnx.types import UnknownType
@@ -30,6 +28,7 @@ from dialects.support.findings import Errors
 from dialects.support.spelling import option
 from gradc.importers.onnx import control, machine_learning, microsoft
 from gradc.importers.onnx.attributes import attributes_of, graphs_of, values_of
+from gradc.importers.onnx.gradient import results_of_gradient
 from gradc.importers.onnx.machine_learning import ML
 from gradc.importers.onnx.places import at
 from gradc.importers.onnx.scope import Scope, Versions
@@ -41,7 +40,6 @@ from gradc.model.foreign import TensorData
 from gradc.model.order import ordered, title
 from passes.foreign.table import replaced
 from passes.vjp import preview
-from passes.vjp.flows import is_float
 
 STANDARD = ("", "ai.onnx")
 
@@ -71,7 +69,7 @@ def module_of(
     returned = []
     for value in graph.output:
         with reader.errors.collecting(), at(f'output "{value.name}"'):
-            returned.append(_required(scope, value.name))
+            returned.append(scope.required(value.name))
     reader.errors.check()
     if for_gradients is not None:
         scope.add_unread()
@@ -153,13 +151,6 @@ def _known(type_: Attribute) -> Attribute:
     if isinstance(type_, UnknownType):
         raise violation("type", given="none", expected="a type of ONNX")
     return type_
-
-
-def _required(scope: Scope, name: str) -> SSAValue:
-    found = scope.value(name)
-    if found is None:
-        raise violation("a name is missing")
-    return found
 
 
 def _versions(imports: Sequence[onnx.OperatorSetIdProto], ir_version: int = 0) -> Versions:
@@ -315,7 +306,7 @@ class _Reader:
         self, scope: Scope, node: NodeProto, operands: Sequence[SSAValue | None], form: Form
     ) -> Sequence[SSAValue | None]:
         if f"{form.domain}.{node.op_type}" == preview.TITLE:
-            return self._gradient(scope, node, operands, form)
+            return results_of_gradient(scope, operands, form.attributes, form.place)
         regions = {name: self._region(scope, node, graph, None) for name, graph in form.graphs.items()}
         types = [
             (_or_unknown(t) if n else NoneType()) for n, t in zip(node.output, form.declared, strict=True)
@@ -336,38 +327,6 @@ class _Reader:
         if not kept:
             op.drop_all_references()  # what it reads is read no more
         return [own if value is None else value for value, own in zip(values, op.results, strict=True)]
-
-    def _gradient(
-        self, scope: Scope, node: NodeProto, operands: Sequence[SSAValue | None], form: Form
-    ) -> Sequence[SSAValue | None]:
-        """The derivatives that a Gradient asks for, in its place."""
-        asked: Any = python_values(form.attributes)
-        if scope.parent is not None:
-            raise violation("a Gradient", given="within a nested graph", expected="in that of the model")
-        names = [asked.get(key, []) for key in ("xs", "zs")]
-        flat = [name for each in names for name in (each if isinstance(each, list) else [each])]
-        if not all(isinstance(name, str) for name in (*flat, asked.get("y", ""))):
-            raise violation("xs, zs and y of a Gradient", expected="names")
-        xs, zs = ([_required(scope, name) for name in each] for each in names)
-        given = [value for value in operands if value is not None]
-        if not xs or "y" not in asked or len(given) != len(xs) + len(zs):
-            expected = "xs, y, and an input for each of xs and zs"
-            raise violation(
-                "a Gradient",
-                given=f"{len(given)} inputs for {len(xs)} xs and {len(zs)} zs",
-                expected=expected,
-            )
-        y = _required(scope, asked["y"])
-        for name, value in (*zip(names[0], xs, strict=True), (asked["y"], y)):
-            if not is_float(value):
-                raise violation(name, given=value.type, expected="a tensor of floats of known rank")
-        new, values = preview.expanded(list(scope.block.ops), [*xs, *zs], given, len(xs), y)
-        for op in new:
-            if op.parent is None:
-                scope.block.add_op(op)
-            if isinstance(op.location, UnknownLoc):
-                op.location = form.place
-        return values
 
     def _typed(
         self, scope: Scope, node: NodeProto, operands: list[SSAValue | None], form: Form
@@ -405,7 +364,7 @@ class _Reader:
         for value, type_ in zip(inputs, types, strict=True):
             inner.define(value.name, block.insert_arg(type_, len(block.args)))
         self.fill(inner, graph)
-        outputs = [_required(inner, value.name) for value in graph.output]
+        outputs = [inner.required(value.name) for value in graph.output]
         block.add_op(YieldOp(*outputs))
         return Region(block)
 

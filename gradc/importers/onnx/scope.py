@@ -108,6 +108,13 @@ class Scope:
             raise violation(f'the name "{name}" is read, and nothing before gives it', hint=hint)
         return None
 
+    def required(self, name: str) -> SSAValue:
+        """What a name stands for, where one has to be given."""
+        found = self.value(name)
+        if found is None:
+            raise violation("a name is missing")
+        return found
+
     def declared(self, name: str) -> Attribute | None:
         """The type that the model says of a value."""
         info = self.infos.get(name)

@@ -2,27 +2,26 @@
 
 onnx's own converter goes through another representation, which holds no sequences, functions or types as
 attributes, and leaves nested graphs as they are. So each change of an op's form is a function here, from
-the form before it; a form that means the same in the newest one needs none.
+the form before it, or in `changes`; a form that means the same in the newest one needs none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import FloatAttr, TensorType
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import SSAValue
 
 from dialects.onnx import ops
 from dialects.onnx.attributes import text_attribute, to_python
 from dialects.support import shapes
 from dialects.support.attributes import int_attribute
-from dialects.support.diagnostics import Diagnostic, UnsupportedError, violation
-from dialects.support.dtypes import by_name, by_number, of_mlir
+from dialects.support.diagnostics import violation
+from dialects.support.dtypes import by_number, of_mlir
+from gradc.importers.onnx import changes
+from gradc.importers.onnx.changes import Upgrade
 from gradc.importers.onnx.source import Source
-
-Upgrade = Callable[[Source], None]
 
 
 def upgrade(node: Source) -> None:
@@ -41,7 +40,9 @@ ANY = 2**31
 def check_form(op_type: str, since: int) -> None:
     """Raise for a form of which there is no newer one that computes the same."""
     if op_type == "Scan" and since < 9:
-        raise _refused("Scan of opset 8", "it runs over a batch; write the model with opset 9 or newer")
+        raise changes.refused(
+            "Scan of opset 8", "it runs over a batch; write the model with opset 9 or newer"
+        )
 
 
 def has_newer_form(op_type: str, since: int) -> bool:
@@ -56,36 +57,6 @@ LAST_CONSUMING = 6
 # Attributes that have become operands
 
 
-def _operand(index: int, name: str, dtype: str = "s64") -> Upgrade:
-    """A list of numbers that has become the operand of an index."""
-
-    def change(node: Source) -> None:
-        value = node.attributes.pop(name, None)
-        if value is not None and node.optional(index) is None:
-            known = by_name(dtype)
-            assert known is not None
-            node.set_operand(index, node.constant(np.array(to_python(value), known.numpy)))
-
-    return change
-
-
-def _scalar_like(index: int, name: str) -> Upgrade:
-    """A number that has become an operand of the type of the first one."""
-
-    def change(node: Source) -> None:
-        value = node.attributes.pop(name, None)
-        if isinstance(value, FloatAttr):
-            node.set_operand(index, node.constant(np.array(value.value.data, _numpy(node.operand(0)))))
-
-    return change
-
-
-def _numpy(value: SSAValue) -> np.dtype:
-    dtype = of_mlir(shapes.element_type_of(value))
-    assert dtype is not None
-    return dtype.numpy
-
-
 def _dropout(node: Source) -> None:
     """Before training mode was an operand, a runtime for inference passed everything on, whatever the
     ratio."""
@@ -98,7 +69,7 @@ def _dropout(node: Source) -> None:
 def _mask(node: Source) -> SSAValue:
     """Nothing is in it, though nothing is dropped, as onnxruntime has it; of the data's type at first."""
     data = node.operand(0)
-    dtype = np.bool_ if node.since >= 10 else _numpy(data)
+    dtype = np.bool_ if node.since >= 10 else changes.numpy_dtype(data)
     return node.emit(ops.ConstantOfShapeOp(node.emit(ops.ShapeOp(data)), value=np.zeros(1, dtype)))
 
 
@@ -115,8 +86,8 @@ def _pad_1(node: Source) -> None:
 
 
 def _pad_2(node: Source) -> None:
-    _operand(1, "pads")(node)
-    _scalar_like(2, "value")(node)
+    changes.operand(1, "pads")(node)
+    changes.scalar_like(2, "value")(node)
 
 
 def _top_k_1(node: Source) -> None:
@@ -137,34 +108,6 @@ def _tile_1(node: Source) -> None:
 # Attributes whose values have changed
 
 
-def _default(name: str, value: int | str) -> Upgrade:
-    """What an attribute was while it was not given, or not there."""
-
-    def change(node: Source) -> None:
-        made = int_attribute(value) if isinstance(value, int) else text_attribute(value)
-        node.attributes.setdefault(name, made)
-
-    return change
-
-
-def _dropped(*names: str) -> Upgrade:
-    def change(node: Source) -> None:
-        for name in names:
-            node.attributes.pop(name, None)
-
-    return change
-
-
-def _words(name: str, changed: Mapping[str, str]) -> Upgrade:
-    def change(node: Source) -> None:
-        given = node.attributes.get(name)
-        if given is not None:
-            word = str(to_python(given))
-            node.attributes[name] = text_attribute(changed.get(word, word))
-
-    return change
-
-
 def _cast_1(node: Source) -> None:
     """The type was a word."""
     word = str(to_python(node.attributes["to"])) if "to" in node.attributes else ""
@@ -181,17 +124,6 @@ def _cast_like(node: Source) -> None:
         return
     node.op_type, node.operands = "Cast", [node.operand(0)]
     node.attributes["to"] = int_attribute(dtype.number)
-
-
-def _integral(name: str) -> Upgrade:
-    """A number that was a float."""
-
-    def change(node: Source) -> None:
-        value = node.attributes.get(name)
-        if isinstance(value, FloatAttr):
-            node.attributes[name] = int_attribute(int(value.value.data))
-
-    return change
 
 
 # Broadcasting as it was before opset 7: on request, from an axis on
@@ -243,7 +175,7 @@ def _batch_norm(node: Source) -> None:
     """Of inference alone: training was told by other means."""
     spatial = node.attributes.pop("spatial", None)
     if spatial is not None and not to_python(spatial):
-        raise _refused("BatchNormalization with spatial = 0", "no newer form computes it")
+        raise changes.refused("BatchNormalization with spatial = 0", "no newer form computes it")
     node.attributes.pop("is_test", None)
     node.declared[1:] = []
     node.attributes["training_mode"] = int_attribute(0)
@@ -253,13 +185,13 @@ def _upsample(node: Source) -> None:
     """A resize that rounds coordinates down."""
     node.op_type = "Resize"
     if "scales" in node.attributes:
-        _operand(2, "scales", "f32")(node)
+        changes.operand(2, "scales", "f32")(node)
     elif "height_scale" in node.attributes or "width_scale" in node.attributes:
         sides: list[Any] = [to_python(node.attributes.pop(n)) for n in ("height_scale", "width_scale")]
         node.set_operand(2, node.constant(np.array([1, 1, *sides], np.float32)))
     else:
         node.operands = [node.operand(0), None, node.operand(1)]
-    _words("mode", {"bilinear": "linear"})(node)
+    changes.words("mode", {"bilinear": "linear"})(node)
     _as_resize_10(node)
 
 
@@ -290,7 +222,7 @@ def _tf_half_pixel(node: Source) -> None:
     if words.get("coordinate_transformation_mode") != "tf_half_pixel_for_nn":
         return
     if (words.get("mode", "nearest"), words.get("nearest_mode")) != ("nearest", "floor"):
-        raise _refused("Resize with tf_half_pixel_for_nn", "opset 13 left that mode out")
+        raise changes.refused("Resize with tf_half_pixel_for_nn", "opset 13 left that mode out")
     node.attributes["coordinate_transformation_mode"] = text_attribute("half_pixel")
     node.attributes["nearest_mode"] = text_attribute("round_prefer_ceil")
 
@@ -301,38 +233,13 @@ def _group_norm(node: Source) -> None:
     channels = shapes.shape_of(data)[1] if isinstance(data.type, TensorType) else None
     groups: Any = to_python(node.attributes["num_groups"]) if "num_groups" in node.attributes else 0
     if not isinstance(channels, int) or groups < 1 or channels % groups:
-        raise _refused("GroupNormalization of opset 18 with unknown channels", "its scale is that of a group")
+        raise changes.refused(
+            "GroupNormalization of opset 18 with unknown channels", "its scale is that of a group"
+        )
     for index in (1, 2):
         column = node.emit(ops.UnsqueezeOp(node.operand(index), node.ints(1)))
         spread = node.emit(ops.ExpandOp(column, node.ints(groups, channels // groups)))
         node.operands[index] = node.emit(ops.ReshapeOp(spread, node.ints(channels)))
-
-
-def _scalar(*indices: int) -> Upgrade:
-    """Runtimes take a vector of one element for a scalar, the specification does not."""
-
-    def change(node: Source) -> None:
-        for index in indices:
-            value = node.optional(index)
-            if value is not None and _rank(value) == 1:
-                node.operands[index] = node.emit(ops.ReshapeOp(value, node.ints()))
-
-    return change
-
-
-def _vector(index: int) -> Upgrade:
-    """The other way round."""
-
-    def change(node: Source) -> None:
-        value = node.optional(index)
-        if value is not None and _rank(value) == 0:
-            node.operands[index] = node.emit(ops.ReshapeOp(value, node.ints(1)))
-
-    return change
-
-
-def _rank(value: SSAValue) -> int | None:
-    return len(shapes.shape_of(value)) if isinstance(value.type, TensorType) else None
 
 
 def _scatter(node: Source) -> None:
@@ -346,16 +253,12 @@ def _split_18(node: Source) -> None:
 
 
 def _split_1(node: Source) -> None:
-    _operand(1, "split")(node)
+    changes.operand(1, "split")(node)
 
 
 def _dft(node: Source) -> None:
     axis = node.attributes.pop("axis", int_attribute(1))
     node.set_operand(2, node.constant(np.array(to_python(axis), np.int64)))
-
-
-def _refused(what: str, why: str) -> UnsupportedError:
-    return UnsupportedError(Diagnostic("error", f"{what}: {why}"))
 
 
 _ARITHMETIC = ("Add", "Sub", "Mul", "Div", "Pow", "And", "Or", "Xor", "Equal", "Greater", "Less")
@@ -366,36 +269,40 @@ _REDUCTIONS = (
 
 UPGRADES: dict[str, tuple[tuple[int, Upgrade], ...]] = {
     **dict.fromkeys(_ARITHMETIC, ((7, _broadcast),)),
-    **dict.fromkeys(_REDUCTIONS, ((18, _operand(1, "axes")),)),
-    **dict.fromkeys(("GRU", "LSTM", "RNN"), ((7, _dropped("output_sequence")),)),
+    **dict.fromkeys(_REDUCTIONS, ((18, changes.operand(1, "axes")),)),
+    **dict.fromkeys(("GRU", "LSTM", "RNN"), ((7, changes.dropped("output_sequence")),)),
     **dict.fromkeys(("Softmax", "LogSoftmax", "Hardmax"), ((13, _softmax),)),
     "BatchNormalization": ((14, _batch_norm),),
     "Cast": ((6, _cast_1),),
     "CastLike": ((ANY, _cast_like),),
-    "Clip": ((11, _scalar_like(1, "min")), (11, _scalar_like(2, "max")), (ANY, _scalar(1, 2))),
-    "Concat": ((4, _default("axis", 1)),),
+    "Clip": (
+        (11, changes.scalar_like(1, "min")),
+        (11, changes.scalar_like(2, "max")),
+        (ANY, changes.scalar(1, 2)),
+    ),
+    "Concat": ((4, changes.default("axis", 1)),),
     "DFT": ((20, _dft),),
     "Dropout": ((12, _dropout),),
-    "Expand": ((ANY, _vector(1)),),
-    "Gemm": ((7, _dropped("broadcast")),),
-    "GlobalLpPool": ((2, _integral("p")),),
-    "GridSample": ((20, _words("mode", {"bilinear": "linear", "bicubic": "cubic"})),),
+    "Expand": ((ANY, changes.vector(1)),),
+    "Gemm": ((7, changes.dropped("broadcast")),),
+    "GlobalLpPool": ((2, changes.integral("p")),),
+    "GridSample": ((20, changes.words("mode", {"bilinear": "linear", "bicubic": "cubic"})),),
     "GroupNormalization": ((21, _group_norm),),
-    "LpPool": ((2, _integral("p")),),
+    "LpPool": ((2, changes.integral("p")),),
     "PRelu": ((7, _slope),),
     "Pad": ((2, _pad_1), (11, _pad_2)),
-    "ReduceSum": ((13, _operand(1, "axes")),),
-    "Range": ((ANY, _scalar(0, 1, 2)),),
-    "Reshape": ((5, _operand(1, "shape")),),
+    "ReduceSum": ((13, changes.operand(1, "axes")),),
+    "Range": ((ANY, changes.scalar(0, 1, 2)),),
+    "Reshape": ((5, changes.operand(1, "shape")),),
     "Resize": ((11, _resize_10), (13, _resize_11), (ANY, _tf_half_pixel)),
-    "RoiAlign": ((16, _default("coordinate_transformation_mode", "output_half_pixel")),),
+    "RoiAlign": ((16, changes.default("coordinate_transformation_mode", "output_half_pixel")),),
     "Scatter": ((11, _scatter),),
     "Slice": ((10, _slice),),
     "Split": ((13, _split_1), (18, _split_18)),
-    "Squeeze": ((13, _operand(1, "axes")), (ANY, _vector(1))),
+    "Squeeze": ((13, changes.operand(1, "axes")), (ANY, changes.vector(1))),
     "Tile": ((6, _tile_1),),
     "TopK": ((10, _top_k_1),),
-    "Unsqueeze": ((13, _operand(1, "axes")), (ANY, _vector(1))),
+    "Unsqueeze": ((13, changes.operand(1, "axes")), (ANY, changes.vector(1))),
     "Upsample": ((10, _upsample),),
 }
 """Op -> the opset before which a form was another, and what makes the newer one of it; oldest first."""

@@ -22,8 +22,9 @@ from xdsl.printer import Printer
 import dialects
 from dialects.evaluate import evaluate
 from dialects.onnx import ops, reference_containers, reference_control
-from dialects.onnx.base import OnnxOp, opset_range
+from dialects.onnx.base import OnnxOp
 from dialects.onnx.kernels import KERNELS
+from dialects.onnx.opset_range import opset_range
 from dialects.support import entry
 from dialects.support.diagnostics import GradcError, UnsupportedError
 from dialects.support.interfaces import set_type

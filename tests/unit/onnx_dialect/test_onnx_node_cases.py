@@ -13,8 +13,9 @@ from xdsl.printer import Printer
 
 import dialects
 from dialects.onnx import ops
-from dialects.onnx.base import OnnxOp, opset_range
+from dialects.onnx.base import OnnxOp
 from dialects.onnx.kernels import KERNELS
+from dialects.onnx.opset_range import opset_range
 from dialects.onnx.opsets import OLDEST
 from dialects.onnx.reference import evaluate
 from dialects.support import shapes

@@ -29,8 +29,9 @@ from xdsl.printer import Printer
 from xdsl.transforms.canonicalize import CanonicalizePass
 
 from dialects.onnx import ONNX, ops
-from dialects.onnx.base import OnnxOp, constant_of, required_opset
+from dialects.onnx.base import OnnxOp, constant_of
 from dialects.onnx.kernels import KERNELS
+from dialects.onnx.opset_range import required_opset
 from dialects.onnx.reference import OnnxFunctions
 from dialects.support import dtypes
 from dialects.support.interfaces import set_type

@@ -18,7 +18,8 @@ from xdsl.utils.exceptions import ParseError
 
 import dialects
 from dialects.onnx import ops, schema
-from dialects.onnx.base import OnnxOp, is_default, opset_range, required_opset
+from dialects.onnx.base import OnnxOp
+from dialects.onnx.opset_range import is_default, opset_range, required_opset
 from dialects.support.diagnostics import GradcError, UnsupportedError
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import element_type_of, tensor_type

@@ -1,0 +1,69 @@
+"""The opsets in which an instance of an op is legal, which depends on its types, operands and attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+
+from xdsl.ir import Attribute
+
+from dialects.onnx import opsets
+from dialects.onnx.attributes import python_values, to_attribute
+from dialects.onnx.base import OnnxOp
+from dialects.onnx.call import Python
+from dialects.onnx.result_types import types_in_schema
+from dialects.onnx.signature import GRAPH
+from dialects.onnx.values import constant_of
+from dialects.support.diagnostics import UnsupportedError, error_at
+from dialects.support.state import once_per_state
+
+
+def required_opset(op: OnnxOp) -> int:
+    """The oldest opset, 13 or later, in which this instance is legal; UnsupportedError if none is."""
+    return opset_range(op)[0]
+
+
+@once_per_state
+def opset_range(op: OnnxOp) -> tuple[int, int | None]:
+    """The opsets [first, last) in which this instance is legal; last is None where it still is."""
+    types, given = types_in_schema(op), _decisive(op)
+    instance = opsets.Instance(op.onnx_name(), len(op.onnx_inputs()), given, types)
+    found = opsets.opset_range(instance, op.VERSIONS)
+    if found is not None and older_attributes(op):
+        own = {name: value for name, value in given.items() if name != "noop_with_empty_axes"}
+        older = opsets.opset_range(replace(instance, inputs=1, attributes=own), op.VERSIONS[:1])
+        found = found if older is None else (older[0], found[1])
+    if found is None:
+        what = ", ".join(f"{variable} = {dtype}" for variable, dtype in types)
+        raise error_at(op, "no opset has this op", given=what, kind=UnsupportedError)
+    return found
+
+
+def _decisive(op: OnnxOp) -> dict[str, Python]:
+    """The attributes that are given and are not what they are by default."""
+    return python_values({n: v for n, v in op.properties.items() if not is_default(op, n, v)})
+
+
+def is_default(op: OnnxOp, name: str, value: Attribute) -> bool:
+    """Whether an attribute could as well not be given."""
+    return _defaults(type(op)).get(name) == value
+
+
+@cache
+def _defaults(cls: type[OnnxOp]) -> Mapping[str, Attribute]:
+    told = (a for a in cls.SIGNATURE.attributes if a.default is not None and a.kind != GRAPH)
+    return {a.name: to_attribute(a.default, a.kind) for a in told}
+
+
+def older_attributes(op: OnnxOp) -> dict[str, Attribute]:
+    """The constant operand that is an attribute in the oldest form of the op, if there is one.
+
+    Empty axes have two meanings, of which the older form has one: they stay an operand.
+    """
+    name, _ = opsets.ATTRIBUTES_BEFORE.get(op.onnx_name(), ("", 0))
+    operand = getattr(op, name) if name else None
+    value = None if operand is None else constant_of(operand)
+    if value is None or not value.size:
+        return {}
+    return {name: to_attribute([int(x) for x in value.reshape(-1)], "INTS")}

@@ -1,0 +1,120 @@
+"""Changes of an op's form that many ops have in common: each function here makes one for `upgrade`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from xdsl.dialects.builtin import FloatAttr, TensorType
+from xdsl.ir import SSAValue
+
+from dialects.onnx import ops
+from dialects.onnx.attributes import text_attribute, to_python
+from dialects.support import shapes
+from dialects.support.attributes import int_attribute
+from dialects.support.diagnostics import Diagnostic, UnsupportedError
+from dialects.support.dtypes import by_name, of_mlir
+from gradc.importers.onnx.source import Source
+
+Upgrade = Callable[[Source], None]
+"""Changes a node in place."""
+
+
+def operand(index: int, name: str, dtype: str = "s64") -> Upgrade:
+    """A list of numbers that has become the operand of an index."""
+
+    def change(node: Source) -> None:
+        value = node.attributes.pop(name, None)
+        if value is not None and node.optional(index) is None:
+            known = by_name(dtype)
+            assert known is not None
+            node.set_operand(index, node.constant(np.array(to_python(value), known.numpy)))
+
+    return change
+
+
+def scalar_like(index: int, name: str) -> Upgrade:
+    """A number that has become an operand of the type of the first one."""
+
+    def change(node: Source) -> None:
+        value = node.attributes.pop(name, None)
+        if isinstance(value, FloatAttr):
+            node.set_operand(index, node.constant(np.array(value.value.data, numpy_dtype(node.operand(0)))))
+
+    return change
+
+
+def default(name: str, value: int | str) -> Upgrade:
+    """What an attribute was while it was not given, or not there."""
+
+    def change(node: Source) -> None:
+        made = int_attribute(value) if isinstance(value, int) else text_attribute(value)
+        node.attributes.setdefault(name, made)
+
+    return change
+
+
+def dropped(*names: str) -> Upgrade:
+    def change(node: Source) -> None:
+        for name in names:
+            node.attributes.pop(name, None)
+
+    return change
+
+
+def words(name: str, changed: Mapping[str, str]) -> Upgrade:
+    def change(node: Source) -> None:
+        given = node.attributes.get(name)
+        if given is not None:
+            word = str(to_python(given))
+            node.attributes[name] = text_attribute(changed.get(word, word))
+
+    return change
+
+
+def integral(name: str) -> Upgrade:
+    """A number that was a float."""
+
+    def change(node: Source) -> None:
+        value = node.attributes.get(name)
+        if isinstance(value, FloatAttr):
+            node.attributes[name] = int_attribute(int(value.value.data))
+
+    return change
+
+
+def scalar(*indices: int) -> Upgrade:
+    """Runtimes take a vector of one element for a scalar, the specification does not."""
+
+    def change(node: Source) -> None:
+        for index in indices:
+            value = node.optional(index)
+            if value is not None and _rank(value) == 1:
+                node.operands[index] = node.emit(ops.ReshapeOp(value, node.ints()))
+
+    return change
+
+
+def vector(index: int) -> Upgrade:
+    """The other way round."""
+
+    def change(node: Source) -> None:
+        value = node.optional(index)
+        if value is not None and _rank(value) == 0:
+            node.operands[index] = node.emit(ops.ReshapeOp(value, node.ints(1)))
+
+    return change
+
+
+def _rank(value: SSAValue) -> int | None:
+    return len(shapes.shape_of(value)) if isinstance(value.type, TensorType) else None
+
+
+def numpy_dtype(value: SSAValue) -> np.dtype:
+    dtype = of_mlir(shapes.element_type_of(value))
+    assert dtype is not None
+    return dtype.numpy
+
+
+def refused(what: str, why: str) -> UnsupportedError:
+    return UnsupportedError(Diagnostic("error", f"{what}: {why}"))

@@ -1,0 +1,51 @@
+"""Gradient, the op of ONNX's preview training: its derivatives stand where it stood."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import LocationAttr, UnknownLoc
+from xdsl.ir import Attribute, SSAValue
+
+from dialects.onnx.attributes import python_values
+from dialects.support.diagnostics import violation
+from gradc.importers.onnx.scope import Scope
+from passes.vjp import preview
+from passes.vjp.flows import is_float
+
+
+def results_of_gradient(
+    scope: Scope,
+    operands: Sequence[SSAValue | None],
+    attributes: Mapping[str, Attribute],
+    place: LocationAttr,
+) -> Sequence[SSAValue]:
+    """The derivatives that a Gradient asks for, in its place."""
+    asked: Any = python_values(attributes)
+    if scope.parent is not None:
+        raise violation("a Gradient", given="within a nested graph", expected="in that of the model")
+    names = [asked.get(key, []) for key in ("xs", "zs")]
+    flat = [name for each in names for name in (each if isinstance(each, list) else [each])]
+    if not all(isinstance(name, str) for name in (*flat, asked.get("y", ""))):
+        raise violation("xs, zs and y of a Gradient", expected="names")
+    xs, zs = ([scope.required(name) for name in each] for each in names)
+    given = [value for value in operands if value is not None]
+    if not xs or "y" not in asked or len(given) != len(xs) + len(zs):
+        expected = "xs, y, and an input for each of xs and zs"
+        raise violation(
+            "a Gradient",
+            given=f"{len(given)} inputs for {len(xs)} xs and {len(zs)} zs",
+            expected=expected,
+        )
+    y = scope.required(asked["y"])
+    for name, value in (*zip(names[0], xs, strict=True), (asked["y"], y)):
+        if not is_float(value):
+            raise violation(name, given=value.type, expected="a tensor of floats of known rank")
+    new, values = preview.expanded(list(scope.block.ops), [*xs, *zs], given, len(xs), y)
+    for op in new:
+        if op.parent is None:
+            scope.block.add_op(op)
+        if isinstance(op.location, UnknownLoc):
+            op.location = place
+    return values
