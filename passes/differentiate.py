@@ -50,9 +50,9 @@ from passes.emit.size_names import name_sizes
 from passes.emit.type_inference import infer_types
 from passes.vjp.flows import is_float, may_carry
 from passes.vjp.forward import Rule
-from passes.vjp.grown import stack_what_grows
 from passes.vjp.loop_shapes import settle_loops
 from passes.vjp.quantize import mark_pairs, unmark_pairs
+from passes.vjp.scan_outputs import to_scan_outputs
 from passes.vjp.unreached import no_gradient, partly_zero
 from passes.vjp.values import Held, add_parts, base_of, named_values
 from passes.vjp.walk import Walk
@@ -169,7 +169,7 @@ class _Differentiation:
         hint = f"{option('name_template')} says how they are called"
         check_names([*cotangents.values(), *gradients.values()], [*inputs, *weights, *keep], hint)
         self._simplify(function, [*of.values(), *keep.values()], wrt.values())
-        if stack_what_grows(self.module, set(wrt.values())):
+        if to_scan_outputs(self.module, set(wrt.values())):
             name_sizes(self.module)
         last = return_op(function)
         of = dict(zip(of, last.arguments, strict=False))

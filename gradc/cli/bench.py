@@ -96,7 +96,7 @@ def bench(
     """
     from gradc.bench import command
     from gradc.bench.races import command as races
-    from gradc.bench.races.models import Asked
+    from gradc.bench.races.models import RaceSettings
 
     asked = command.settings(threads, strategy, budget, seed)
     models = [case for case in cases if races.is_model(case)]
@@ -106,7 +106,7 @@ def bench(
     else:
         _refuse_beside_models(cases, models, suite, strategy, plot_path)
         names = None if peers is None else peers.split(",")
-        entry = Asked(asked.threads, budget, seed, names, wrt, of, shapes_of(shapes))
+        entry = RaceSettings(asked.threads, budget, seed, names, wrt, of, shapes_of(shapes))
         right = races.bench_models(models, entry, suite == NETWORKS_SUITE, json_path)
     if not right:
         sys.exit(EXIT_CHECK_FAILED)

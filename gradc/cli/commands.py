@@ -15,10 +15,10 @@ from xdsl.dialects.builtin import ModuleOp
 from dialects.support.diagnostics import Diagnostic, UsageError, printable, sentence, violation
 from gradc.checking.samples import ANY_SIZES, Guess, random_inputs, random_model_inputs
 from gradc.checking.verify import OutputError
-from gradc.compiler.asked import Asked
 from gradc.compiler.compiled import Compiled
 from gradc.compiler.driver import Observer, compile_module, load, lower
 from gradc.compiler.gradient import gradient_of
+from gradc.compiler.gradient_request import GradientRequest
 from gradc.compiler.options import Options
 from gradc.compiler.source import Source
 from gradc.files import npz, writing
@@ -119,7 +119,7 @@ def _compiled(
 def gradient_to(
     source: Source,
     output: str,
-    asked: Asked,
+    asked: GradientRequest,
     options: Options,
     constants: str | None,
     external_data: bool,

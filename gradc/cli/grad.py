@@ -133,11 +133,11 @@ def grad(
     It has the inputs of IN, and a result grad_<WRT> for each --wrt, in its shape and type.
     """
     from gradc.cli import commands
-    from gradc.compiler.asked import Asked
+    from gradc.compiler.gradient_request import GradientRequest
 
-    own = {field.name: given.pop(field.name) for field in fields(Asked) if field.name in given}
+    own = {field.name: given.pop(field.name) for field in fields(GradientRequest) if field.name in given}
     own |= {name: own[name] or None for name in ("wrt", "of")}
     shapes = shapes_of(static_shapes, STATIC_SHAPE, ",")
-    asked = Asked(**own, static_shapes=shapes, keep_outputs=keep_outputs)
+    asked = GradientRequest(**own, static_shapes=shapes, keep_outputs=keep_outputs)
     found = commands.gradient_to(source, output, asked, options_of(given), constants, external_data)
     messages.report(commands.describe_model(found, output))

@@ -82,13 +82,13 @@ def gradient_arguments(command: Any) -> Any:
     def with_gradient(
         source: Any, wrt: tuple[str, ...], of: tuple[str, ...], straight_through: bool, **given: Any
     ) -> Any:
-        from gradc.compiler.asked import Asked
+        from gradc.compiler.gradient_request import GradientRequest
 
         if not (wrt or of):
             if straight_through:
                 raise click.UsageError("--straight-through is of a gradient: --wrt or --of asks for one.")
             return command(source=source, **given)
-        asked = Asked(wrt or None, of or None, cotangents=True, straight_through=straight_through)
+        asked = GradientRequest(wrt or None, of or None, cotangents=True, straight_through=straight_through)
         return command(source=replace(source, gradient=asked), **given)
 
     return source_arguments(WRT(OF(STRAIGHT_THROUGH(with_gradient))))

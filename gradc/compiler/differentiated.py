@@ -6,7 +6,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import PassPipeline
 
-from gradc.compiler.asked import Asked
+from gradc.compiler.gradient_request import GradientRequest
 from passes import pipelines
 from passes.differentiate import differentiate
 from passes.registry import all_passes
@@ -18,7 +18,7 @@ of ONNX may ask for the one between."""
 SOURCES = ("cann.", "onednn.")
 
 
-def differentiated(module: ModuleOp, asked: Asked) -> ModuleOp:
+def differentiated(module: ModuleOp, asked: GradientRequest) -> ModuleOp:
     """The gradient of a module that is ours to change, as a source of its own."""
     module = in_onnx(asked.with_static_shapes(module))
     differentiate(module, asked.request(module), rules=asked.rules)

@@ -14,10 +14,10 @@ from dialects.support.diagnostics import Diagnostic
 from dialects.support.limits import Limits, using
 from dialects.support.spelling import option
 from gradc.checking.gradients import MOST_WORK, Claim, TooMuchWork, check_compiled, check_gradient
-from gradc.compiler.asked import Asked, Names
 from gradc.compiler.compiled import Compiled
 from gradc.compiler.differentiated import in_onnx
 from gradc.compiler.driver import compile_module, constants_of, load
+from gradc.compiler.gradient_request import GradientRequest, Names
 from gradc.compiler.options import Options
 from gradc.files.json_text import json_text
 from gradc.graph.constants import bind_constants
@@ -78,7 +78,7 @@ def grad(
     op to blame for a gradient that is wrong.
     """
     options = Options(target, opset, threads=threads, limits=limits, strict_ieee=strict_ieee)
-    asked = Asked(
+    asked = GradientRequest(
         wrt,
         of,
         cotangents,
@@ -131,7 +131,7 @@ def hvp(
     of a user are differentiated, too, and the check is of the first derivative and of the second.
     """
     options = Options(target, opset, threads=threads, limits=limits, strict_ieee=strict_ieee)
-    asked = Asked(
+    asked = GradientRequest(
         wrt,
         of,
         reduce=reduce,
@@ -145,7 +145,7 @@ def hvp(
         return _second_of(load(model, for_gradients=tuple(rules or ())), asked, options, constants)
 
 
-def _second_of(module: ModuleOp, asked: Asked, options: Options, constants: Any) -> Compiled:
+def _second_of(module: ModuleOp, asked: GradientRequest, options: Options, constants: Any) -> Compiled:
     """`hvp` for a module that is ours to change."""
     module = _prepared(module, asked, constants)
     primal = module.clone()
@@ -200,7 +200,9 @@ def _is_free(template: str, names: Set[str]) -> bool:
     return names.isdisjoint(gradients | cotangents)
 
 
-def gradient_of(module: ModuleOp, asked: Asked, options: Options, constants: Any = None) -> Compiled:
+def gradient_of(
+    module: ModuleOp, asked: GradientRequest, options: Options, constants: Any = None
+) -> Compiled:
     """`grad` for a module that is ours to change."""
     module = _prepared(module, asked, constants)
     primal = module.clone()
@@ -221,7 +223,7 @@ def gradient_of(module: ModuleOp, asked: Asked, options: Options, constants: Any
     return _named(compiled, found.gradients, found.cotangents)
 
 
-def _checked(claims: Sequence[Claim], compiled: Compiled, asked: Asked) -> Sequence[Diagnostic]:
+def _checked(claims: Sequence[Claim], compiled: Compiled, asked: GradientRequest) -> Sequence[Diagnostic]:
     """What could not be decided of gradients that are not wrong, of which the last one is compiled. Raises
     CheckError."""
     most = inf if asked.check else MOST_WORK
@@ -242,7 +244,7 @@ def _named(compiled: Compiled, gradients: Mapping[str, str], cotangents: Mapping
     return replace(compiled, gradients=dict(gradients), cotangents=dict(cotangents))
 
 
-def _prepared(module: ModuleOp, asked: Asked, constants: Any) -> ModuleOp:
+def _prepared(module: ModuleOp, asked: GradientRequest, constants: Any) -> ModuleOp:
     """With what is said of inputs, as a gradient is taken of it."""
     if constants is not None:
         bind_constants(module, constants_of(constants))

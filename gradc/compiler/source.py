@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gradc.compiler.asked import Asked
+    from gradc.compiler.gradient_request import GradientRequest
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Source:
 
     files: Sequence[str]
     names: Mapping[str, str] = field(default_factory=dict)
-    gradient: Asked | None = None
+    gradient: GradientRequest | None = None
 
     @property
     def given(self) -> str | list[str]:

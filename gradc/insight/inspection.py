@@ -38,8 +38,8 @@ from gradc.compiler.source import Source
 from gradc.files.json_text import json_text
 from gradc.insight.contents import Contents, contents
 from gradc.insight.contents import lines as content_lines
-from gradc.insight.lacking import Lack, lacking
-from gradc.insight.lacking import lines as lack_lines
+from gradc.insight.unsupported import UnsupportedNode, unsupported_nodes
+from gradc.insight.unsupported import lines as unsupported_lines
 from gradc.terminal.tables import BAD, GOOD, PLAIN, REMARK, Look
 from passes.emit.type_inference import infer_types
 from passes.kernels.target import Target
@@ -90,7 +90,7 @@ class Inspection:
     contents: Contents | None = None
     target: str | None = None
     opset: int | None = None
-    lacks: list[Lack] | None = None
+    lacks: list[UnsupportedNode] | None = None
 
 
 def inspect(
@@ -123,7 +123,7 @@ def inspect(
         contents=None if model is None else contents(module, lowered, model),
         target=asked and asked.name,
         opset=asked and asked.opset,
-        lacks=None if asked is None else lacking(module, asked),
+        lacks=None if asked is None else unsupported_nodes(module, asked),
     )
 
 
@@ -228,7 +228,7 @@ def _lines(found: Inspection, look: Look) -> Iterator[str]:
         yield from content_lines(found.contents, look)
     if found.lacks is not None and found.target is not None:
         yield ""
-        yield from lack_lines(found.lacks, Target.of(found.target, found.opset), look)
+        yield from unsupported_lines(found.lacks, Target.of(found.target, found.opset), look)
     for op in found.ops:
         yield ""
         heading = printable(" ".join(filter(None, (op.kind, f'"{op.name}"' if op.name else "", op.position))))

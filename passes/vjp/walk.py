@@ -27,8 +27,8 @@ from passes.emit.expressions import Expr, Operators
 from passes.vjp.flows import depending_on, is_float, read_by
 from passes.vjp.forward import ZERO, Body, Forward, Gradient, Rule, Zero, refusal
 from passes.vjp.listed import REFUSED
+from passes.vjp.preaccumulation import NAMES, Number, Sources
 from passes.vjp.quantize import passed_straight, quantizing
-from passes.vjp.reconverging import NAMES, Number, Sources
 from passes.vjp.regions import Around, Gradients, Seeds
 from passes.vjp.table import BODIES, GRADIENT_RULES, REGION_RULES, RULES, is_repeated
 from passes.vjp.tiles import side_by_side
@@ -107,11 +107,11 @@ class Walk:
                 new.location = op.location
 
     def _apply_rule(self, op: Operation, totals: Mapping[int, Expr]) -> None:
-        met = self._sources.meeting_at(op) if self._sources is not None else None
-        if met is not None:
-            slope = met.slope(self.e)
-            gradient = totals[0] * (float(slope) if isinstance(slope, Number) else slope)
-            self._add(met.source, gradient.assumed(shape_of(met.source)))
+        subgraph = self._sources.subgraph_ending_at(op) if self._sources is not None else None
+        if subgraph is not None:
+            derivative = subgraph.derivative(self.e)
+            gradient = totals[0] * (float(derivative) if isinstance(derivative, Number) else derivative)
+            self._add(subgraph.source, gradient.assumed(shape_of(subgraph.source)))
             return
         rule, operands, attributes = self._rule(op)
         _check_types([value for value in (*op.operands, *op.results) if value in self._flows])

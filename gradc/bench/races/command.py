@@ -11,7 +11,7 @@ from gradc.bench.peers import NONE
 from gradc.bench.peers.base import NotAvailable
 from gradc.bench.races import MODEL_PEERS, NETWORKS_SUITE
 from gradc.bench.races import report as reports
-from gradc.bench.races.models import Asked, race_model
+from gradc.bench.races.models import RaceSettings, race_model
 from gradc.bench.races.networks import NETWORKS
 from gradc.bench.races.race import Finish, Race
 from gradc.bench.races.training import KINDS, race_network, the_torch
@@ -35,7 +35,7 @@ def is_model(argument: str) -> bool:
     return argument.lower().endswith(SUFFIX)
 
 
-def bench_models(paths: Sequence[str], asked: Asked, networks: bool, json_path: str | None) -> bool:
+def bench_models(paths: Sequence[str], asked: RaceSettings, networks: bool, json_path: str | None) -> bool:
     """Run the races, print the table, write the file; whether all of gradc's results were right.
 
     What was measured before an interruption is printed and written, too.
@@ -64,15 +64,15 @@ def check_names(names: Iterable[str]) -> None:
             raise UsageError(Diagnostic("error", text))
 
 
-def _kind(asked: Asked) -> str:
+def _kind(asked: RaceSettings) -> str:
     return "gradient" if asked.wrt or asked.of else "model"
 
 
-def _of_file(path: str, asked: Asked) -> Callable[[], Race]:
+def _of_file(path: str, asked: RaceSettings) -> Callable[[], Race]:
     return lambda: race_model(path, asked)
 
 
-def _of_networks(asked: Asked) -> list[Start]:
+def _of_networks(asked: RaceSettings) -> list[Start]:
     try:
         torch = the_torch(asked.threads)
     except NotAvailable as error:
@@ -104,7 +104,7 @@ def _result(name: str, kind: str, run: Callable[[], Race]) -> Race:
     return Race(name, kind, (Finish(GRADC),), why)
 
 
-def _publish(races: Sequence[Race], asked: Asked, json_path: str | None) -> None:
+def _publish(races: Sequence[Race], asked: RaceSettings, json_path: str | None) -> None:
     peers = {name: found for name in PACKAGES if asked.wants(name) and (found := _version(name))}
     if json_path != STDOUT:
         print(reports.as_text(races, peers, asked.threads, look(sys.stdout)))

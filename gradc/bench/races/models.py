@@ -29,7 +29,7 @@ GRADIENT_BOUND = 1e-3
 
 
 @dataclass(frozen=True)
-class Asked:
+class RaceSettings:
     """`wrt` names are differentiated by; without them the model itself is compiled."""
 
     threads: int
@@ -75,7 +75,7 @@ def on_onnxruntime(name: str, session: Session, feeds: Mapping[str, Any], nodes:
     return Entrant(name, lambda: session.run(feeds), lambda: session.run(feeds), nodes, **more)
 
 
-def race_model(path: str, asked: Asked) -> Race:
+def race_model(path: str, asked: RaceSettings) -> Race:
     """Raises GradcError where gradc does not compile the model, or onnxruntime does not run it."""
     if asked.wrt or asked.of:
         return _race_gradient(path, asked)
@@ -97,7 +97,7 @@ def race_model(path: str, asked: Asked) -> Race:
     return race(os.path.basename(path), "model", entry.entrants, entry.notes, judge, asked.budget)
 
 
-def _ours(compiled: Compiled, feeds: Mapping[str, Any], asked: Asked) -> Entrant:
+def _ours(compiled: Compiled, feeds: Mapping[str, Any], asked: RaceSettings) -> Entrant:
     return on_onnxruntime(GRADC, compiled.session(threads=asked.threads), feeds, nodes_of(compiled.model))
 
 
@@ -106,7 +106,7 @@ def _stored_nodes(path: str) -> int:
         return nodes_of(model)
 
 
-def _slimmed(path: str, feeds: Mapping[str, Any], asked: Asked) -> Entrant:
+def _slimmed(path: str, feeds: Mapping[str, Any], asked: RaceSettings) -> Entrant:
     try:
         onnxslim: Any = import_module("onnxslim")
     except ImportError as error:
@@ -115,7 +115,7 @@ def _slimmed(path: str, feeds: Mapping[str, Any], asked: Asked) -> Entrant:
     return on_onnxruntime("onnxslim", Session(model, threads=asked.threads), feeds, nodes_of(model))
 
 
-def _race_gradient(path: str, asked: Asked) -> Race:
+def _race_gradient(path: str, asked: RaceSettings) -> Race:
     """With a cotangent for what is differentiated. gradc's gradient is proved before it is timed."""
     compiled = gradients.vjp(path, wrt=asked.wrt or None, of=asked.of or None, threads=asked.threads)
     session = compiled.session(threads=asked.threads)
@@ -129,13 +129,13 @@ def _race_gradient(path: str, asked: Asked) -> Race:
     return race(os.path.basename(path), "gradient", entry.entrants, entry.notes, judge, asked.budget)
 
 
-def forward_entrant(path: str, feeds: Mapping[str, Any], asked: Asked) -> Entrant:
+def forward_entrant(path: str, feeds: Mapping[str, Any], asked: RaceSettings) -> Entrant:
     session = Session(path, threads=asked.threads)
     given = {info.name: feeds[info.name] for info in session.inputs if info.name in feeds}
     return on_onnxruntime("forward", session, given, _stored_nodes(path), yardstick=True)
 
 
-def onnx_ad_entrant(path: str, compiled: Compiled, feeds: Mapping[str, Any], asked: Asked) -> Entrant:
+def onnx_ad_entrant(path: str, compiled: Compiled, feeds: Mapping[str, Any], asked: RaceSettings) -> Entrant:
     """The whole model that it writes, primal results included; its adjoints have a trailing axis of seeds."""
     try:
         onnx_ad: Any = import_module("onnx_ad")

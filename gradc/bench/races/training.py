@@ -19,8 +19,8 @@ import gradc.compiler.gradient as gradients
 from gradc.base.extras import install
 from gradc.bench.peers.base import NotAvailable
 from gradc.bench.races.models import (
-    Asked,
     Entry,
+    RaceSettings,
     forward_entrant,
     nodes_of,
     on_onnxruntime,
@@ -49,7 +49,7 @@ def the_torch(threads: int) -> Any:
     return torch
 
 
-def race_network(name: str, kind: str, torch: Any, asked: Asked) -> Race:
+def race_network(name: str, kind: str, torch: Any, asked: RaceSettings) -> Race:
     """Raises GradcError where gradc does not compile the gradient."""
     network = NETWORKS[name]
     torch.manual_seed(asked.seed)
@@ -83,7 +83,7 @@ def _raced(
     module: Any,
     given: tuple[Any, Any],
     made: tuple[str, Compiled, Mapping[str, Any]],
-    asked: Asked,
+    asked: RaceSettings,
 ) -> Race:
     path, compiled, feeds = made
     exact = copy.deepcopy(module).double()

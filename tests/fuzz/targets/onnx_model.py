@@ -22,10 +22,10 @@ from fuzz.originals import NotRun, runner
 from fuzz.targets.base import Target, is_small
 from gradc.checking.gradients import CheckError
 from gradc.checking.samples import random_inputs
-from gradc.compiler.asked import Asked
 from gradc.compiler.compiled import Compiled
 from gradc.compiler.driver import compile_module, load
 from gradc.compiler.gradient import gradient_of
+from gradc.compiler.gradient_request import GradientRequest
 from gradc.compiler.options import Options
 from gradc.insight.verify_models import against
 
@@ -143,7 +143,7 @@ DIFFERENTIATED = 4
 
 def _gradient(path: Path, results: Sequence[str]) -> str:
     """How the gradient of results by all float inputs ends: proven by its own check, or refused in a line."""
-    asked = Asked(of=results or None, reduce="sum", allow_unused=True, check=True)
+    asked = GradientRequest(of=results or None, reduce="sum", allow_unused=True, check=True)
     try:
         gradient_of(load(path, for_gradients=()), asked, Options(threads=1))
     except CheckError as error:

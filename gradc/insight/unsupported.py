@@ -20,7 +20,7 @@ from passes.legalize_onnx import remedy
 
 
 @dataclass(frozen=True)
-class Lack:
+class UnsupportedNode:
     """`handled`: gradc compiles it all the same, in the way that `remedy` tells."""
 
     op: str
@@ -31,17 +31,17 @@ class Lack:
     handled: bool
 
 
-def lacking(module: ModuleOp, target: Target) -> list[Lack]:
+def unsupported_nodes(module: ModuleOp, target: Target) -> list[UnsupportedNode]:
     """In the order of the model. An op of another domain is one that nobody knows of."""
-    return [lack for op in module.walk() if isinstance(op, OnnxOp | NodeOp) for lack in _of(op, target)]
+    return [node for op in module.walk() if isinstance(op, OnnxOp | NodeOp) for node in _of(op, target)]
 
 
-def _of(op: OnnxOp | NodeOp, target: Target) -> Iterator[Lack]:
+def _of(op: OnnxOp | NodeOp, target: Target) -> Iterator[UnsupportedNode]:
     name, position = name_of(op), str(position_of(op) or "")
     if isinstance(op, NodeOp):
         title = f"{op.domain.data}.{op.op_type.data}"
         reason = f"gradc does not know whether {target.name} has it"
-        yield Lack(title, name, position, reason, "it is passed on as it is", True)
+        yield UnsupportedNode(title, name, position, reason, "it is passed on as it is", True)
         return
     if isinstance(op, ConstantOp) or (reason := target.lacks_kernel(op)) is None:
         return
@@ -49,9 +49,11 @@ def _of(op: OnnxOp | NodeOp, target: Target) -> Iterator[Lack]:
         return
     title = op.onnx_name()
     if target.lacks_form(op) is None or is_written(op, target):
-        yield Lack(title, name, position, reason, "other ops, or f32, are written in its place", True)
+        yield UnsupportedNode(
+            title, name, position, reason, "other ops, or f32, are written in its place", True
+        )
         return
-    yield Lack(title, name, position, reason, _instead(op, target), False)
+    yield UnsupportedNode(title, name, position, reason, _instead(op, target), False)
 
 
 def _instead(op: OnnxOp, target: Target) -> str:
@@ -61,7 +63,7 @@ def _instead(op: OnnxOp, target: Target) -> str:
     return found or "write it with other ops"
 
 
-def lines(found: Sequence[Lack], target: Target, look: Look = PLAIN) -> Iterator[str]:
+def lines(found: Sequence[UnsupportedNode], target: Target, look: Look = PLAIN) -> Iterator[str]:
     if not found:
         yield f"target {target.name}, opset {target.opset}: nothing is missing"
         return

@@ -1,5 +1,5 @@
-"""Where several ways from one value meet again, element by element: GELU, SiLU, hard-swish as exporters write
-them.
+"""Preaccumulation: the derivative of a subgraph of pointwise ops with one source, found before the cotangent
+comes. GELU, SiLU and hard-swish are such subgraphs, as exporters write them.
 
 y = x * sigmoid(x) reads x by two ways. A reverse walk carries the cotangent through each of them; it is
 cheaper to find the derivative of y first, and to multiply it with the cotangent once. The derivative comes
@@ -64,13 +64,13 @@ Tangent = Number | Expr
 
 
 @dataclass(frozen=True)
-class Reconverging:
+class ElementwiseSubgraph:
     """`ops`, in order, make a value of `source` alone, element by element."""
 
     source: SSAValue
     ops: Sequence[Operation]
 
-    def slope(self, e: Operators) -> Tangent:
+    def derivative(self, e: Operators) -> Tangent:
         """The derivative of the last one's result by the source."""
         known: dict[SSAValue, Tangent] = {self.source: Number.of(1, element_type_of(self.source))}
         for op in self.ops:
@@ -163,7 +163,7 @@ class Sources:
         alike = all(value.type == type_ for value in found)
         return found if alike and None not in shape_of(op.results[0]) else []
 
-    def meeting_at(self, op: Operation) -> Reconverging | None:
+    def subgraph_ending_at(self, op: Operation) -> ElementwiseSubgraph | None:
         """The ops that end in this one, if it is where several ways from one value meet."""
         operands = self._carrying(op)
         if sum(value in operands for value in op.operands) < 2 or not (sources := self._of(op)):
@@ -178,4 +178,4 @@ class Sources:
                     waiting.append(made)
         if len(ops) > MOST_OPS:
             return None
-        return Reconverging(source, sorted(ops, key=self._order.__getitem__))
+        return ElementwiseSubgraph(source, sorted(ops, key=self._order.__getitem__))

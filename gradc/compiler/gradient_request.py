@@ -37,7 +37,7 @@ FLAGS = ("cotangents", "weights_as_inputs", "allow_unused", "straight_through")
 
 
 @dataclass(frozen=True)
-class Asked:
+class GradientRequest:
     """What a gradient is asked for: with patterns, and words for results to keep."""
 
     wrt: Names = None

@@ -22,7 +22,7 @@ from passes.emit.type_inference import infer_types
 from passes.vjp.loop_shapes import shapes_in_each_step, without_symbols
 
 
-def stack_what_grows(module: ModuleOp, kept: Collection[SSAValue]) -> bool:
+def to_scan_outputs(module: ModuleOp, kept: Collection[SSAValue]) -> bool:
     """Whether there was such a loop, whose results are not among the values that are `kept`."""
     loops = [op for op in module.walk() if isinstance(op, onnx.LoopOp)]
     changed = [_stack(op) for op in loops if set(op.results).isdisjoint(kept)]
@@ -33,7 +33,7 @@ def stack_what_grows(module: ModuleOp, kept: Collection[SSAValue]) -> bool:
 
 
 @dataclass(frozen=True)
-class _Grown:
+class _Accumulator:
     """The carried value of an index: `adds` is what each step adds to it, as an op of the body does."""
 
     index: int
@@ -45,7 +45,7 @@ def _stack(op: onnx.LoopOp) -> bool:
     block = op.body.block
     last = block.last_op
     assert isinstance(last, YieldOp)
-    found = [one for index in range(len(op.v_initial)) if (one := _grown(op, last, index)) is not None]
+    found = [one for index in range(len(op.v_initial)) if (one := _accumulator(op, last, index)) is not None]
     made = last.operands[1 : 1 + len(op.v_initial)]
     shapes = shapes_in_each_step(block, block.args[2:], op.v_initial, made, [one.adds for one in found])
     rows = [(one, shape) for one, shape in zip(found, shapes, strict=True) if _is_steady(shape)]
@@ -59,18 +59,18 @@ def _is_steady(shape: Shape | None) -> bool:
     return shape is not None and None not in shape
 
 
-def _grown(op: onnx.LoopOp, last: YieldOp, index: int) -> _Grown | None:
+def _accumulator(op: onnx.LoopOp, last: YieldOp, index: int) -> _Accumulator | None:
     """The value if a step only adds something to its end."""
     argument, made = op.body.block.args[2 + index], last.operands[1 + index]
-    grows = made.owner
-    if not argument.has_one_use() or not made.has_one_use() or not _reads(grows, argument):
+    adding = made.owner
+    if not argument.has_one_use() or not made.has_one_use() or not _reads(adding, argument):
         return None
-    match grows:
-        case onnx.ConcatOp() if len(grows.operands) == 2 and grows.operands[0] is argument:
+    match adding:
+        case onnx.ConcatOp() if len(adding.operands) == 2 and adding.operands[0] is argument:
             initial = op.v_initial[index]
-            return _Grown(index, grows, grows.operands[1]) if has_rank(initial) else None
-        case onnx.SequenceInsertOp() if len(grows.operands) == 2 and _is_joined(op, index):
-            return _Grown(index, grows, grows.operands[1])
+            return _Accumulator(index, adding, adding.operands[1]) if has_rank(initial) else None
+        case onnx.SequenceInsertOp() if len(adding.operands) == 2 and _is_joined(op, index):
+            return _Accumulator(index, adding, adding.operands[1])
         case _:
             return None
 
@@ -88,21 +88,25 @@ def _is_joined(op: onnx.LoopOp, index: int) -> bool:
 
 
 def _rewrite(
-    op: onnx.LoopOp, block: Block, last: YieldOp, grown: Sequence[_Grown], shapes: Sequence[Shape]
+    op: onnx.LoopOp,
+    block: Block,
+    last: YieldOp,
+    accumulators: Sequence[_Accumulator],
+    shapes: Sequence[Shape],
 ) -> None:
-    states, gone = len(op.v_initial), {one.index for one in grown}
+    states, gone = len(op.v_initial), {one.index for one in accumulators}
     stays = [index for index in range(states) if index not in gone]
     goes_on, *made = last.operands
     kept = [made[i] for i in stays]
-    outputs = [goes_on, *kept, *made[states:], *(one.adds for one in grown)]
+    outputs = [goes_on, *kept, *made[states:], *(one.adds for one in accumulators)]
     stacks = [
         without_symbols(tensor_type(element_type_of(one.adds), (None, *shape)))
-        for one, shape in zip(grown, shapes, strict=True)
+        for one, shape in zip(accumulators, shapes, strict=True)
     ]
     others = [*(op.results[i] for i in stays), *op.results[states:]]
     Rewriter.insert_op(YieldOp(*outputs), InsertPoint.before(last))
     Rewriter.erase_op(last)
-    for one in grown:
+    for one in accumulators:
         Rewriter.erase_op(one.op)
     for index in sorted(gone, reverse=True):
         block.erase_arg(block.args[2 + index])
@@ -118,7 +122,7 @@ def _rewrite(
     for old, result in zip(others, new.results, strict=False):
         result.name_hint = old.name_hint
         old.replace_all_uses_with(result)
-    for one, stack in zip(grown, new.results[len(others) :], strict=True):
+    for one, stack in zip(accumulators, new.results[len(others) :], strict=True):
         _join(op, one, stack, emit)
     for made_op in emit.ops:
         made_op.location = op.location
@@ -126,7 +130,7 @@ def _rewrite(
     Rewriter.erase_op(op)
 
 
-def _join(op: onnx.LoopOp, one: _Grown, stack: OpResult, emit: Emitter) -> None:
+def _join(op: onnx.LoopOp, one: _Accumulator, stack: OpResult, emit: Emitter) -> None:
     """What was carried, of what it was before the loop and all that was added."""
     result, initial = op.results[one.index], op.v_initial[one.index]
     if isinstance(one.op, onnx.ConcatOp):
