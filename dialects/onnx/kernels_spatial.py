@@ -20,7 +20,7 @@ from dialects.onnx.infer_spatial import conv_transpose as conv_transpose_shape
 from dialects.onnx.infer_spatial import resize as resize_shape
 from dialects.support.diagnostics import UnsupportedError, violation
 from dialects.support.shapes import Shape, static
-from dialects.support.taps import taps_of
+from dialects.support.taps import over_channels, taps_of
 
 Ints = tuple[int, ...]
 
@@ -77,7 +77,7 @@ def conv(call: Call) -> list[np.ndarray]:
     result = np.zeros((shape[0], group, shape[1] // group, *shape[2:]))
     for tap in taps_of(weights.shape[3:], result.size):
         seen = padded[(..., *_places(view, tap, shape[2:]))]
-        result += np.einsum("ngc...,goc->ngo...", seen, weights[(..., *tap)])
+        result += over_channels(weights[(..., *tap)], seen)
     return [_biased(call, result.reshape(shape))]
 
 
@@ -94,7 +94,7 @@ def conv_transpose(call: Call) -> list[np.ndarray]:
     # With output_padding the result may end after the last tap, without it not before.
     result = np.zeros((shape[0], group, shape[1] // group, *whole))
     for tap in taps_of(weights.shape[3:], data.size):
-        part = np.einsum("ngc...,gco->ngo...", data, weights[(..., *tap)])
+        part = over_channels(weights[(..., *tap)].swapaxes(1, 2), data)
         result[(..., *_places(view, tap, data.shape[3:]))] += part
     kept = tuple(slice(b, b + size) for b, size in zip(view.begin, shape[2:], strict=True))
     return [_biased(call, result[(..., *kept)].reshape(shape))]

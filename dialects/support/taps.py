@@ -6,6 +6,8 @@ import itertools
 from collections.abc import Iterator, Sequence
 from math import prod
 
+import numpy as np
+
 from dialects.support import limits
 
 LEAST = 2**13
@@ -17,3 +19,11 @@ def taps_of(kernel: Sequence[int], elements: int) -> Iterator[tuple[int, ...]]:
     what = "elements that the reference reads, tap by tap"
     limits.check("reference-reads", prod(kernel) * max(elements, LEAST), what)
     return itertools.product(*map(range, kernel))
+
+
+def over_channels(weights: np.ndarray, data: np.ndarray) -> np.ndarray:
+    """The sums over the channels of a group: weights (G, O, C), data (N, G, C, X...) -> (N, G, O, X...)."""
+    sizes = data.shape[3:]
+    flat = data.reshape(*data.shape[:3], prod(sizes))
+    found = np.matmul(np.ascontiguousarray(weights), flat)
+    return found.reshape(*found.shape[:3], *sizes)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dialects.support.taps import taps_of
+from dialects.support.taps import over_channels, taps_of
 
 
 def conv_backward_data(
@@ -35,7 +35,7 @@ def conv_backward_data(
         ]
         inside = [(r >= 0) & (r < x) for r, x in zip(reads, src_sizes, strict=True)]
         kept = dy[(..., *np.ix_(*inside))]
-        moved = np.einsum("ngo...,goi->ngi...", kept, w[(..., *tap)])
+        moved = over_channels(w[(..., *tap)].swapaxes(1, 2), kept)
         # one output position reads an input position at most once per tap: += does not collide
         diff_src[(..., *np.ix_(*(r[m] for r, m in zip(reads, inside, strict=True))))] += moved
     return diff_src.reshape(batch, groups * per_group, *src_sizes)
@@ -67,7 +67,7 @@ def conv_transpose_backward_data(
         ]
         inside = [(p >= 0) & (p < y) for p, y in zip(writes, diff_dst.shape[2:], strict=True)]
         read = dy[(..., *np.ix_(*(p[m] for p, m in zip(writes, inside, strict=True))))]
-        diff_src[(..., *np.ix_(*inside))] += np.einsum("ngo...,gio->ngi...", read, w[(..., *tap)])
+        diff_src[(..., *np.ix_(*inside))] += over_channels(w[(..., *tap)], read)
     return diff_src.reshape(batch, in_channels, *src_sizes)
 
 

@@ -35,7 +35,7 @@ def conv_backward_weights(
         inside = [(r >= 0) & (r < size) for r, size in zip(reads, src.shape[2:], strict=True)]
         weighed = _flat(dy[(..., *np.ix_(*inside))])
         read = _flat(x[(..., *np.ix_(*(r[m] for r, m in zip(reads, inside, strict=True))))])
-        result[(..., *tap)] = np.einsum("ngoy,ngiy->goi", weighed, read)
+        result[(..., *tap)] = np.matmul(weighed, read.swapaxes(2, 3)).sum(axis=0)
     return result.reshape(out_channels, channels // groups, *kernel)
 
 
