@@ -80,10 +80,7 @@ def compile_command(
     timing: bool,
     check: bool,
     as_json: bool,
-    tune: bool,
-    tuning_file: str | None,
-    tune_budget: float,
-    shapes: tuple[str, ...],
+    tuning: Tuning,
     constants: str | None,
     external_data: bool,
     **given: Any,
@@ -100,7 +97,6 @@ def compile_command(
         raise click.UsageError("--checked is about a model, and IR is to be written.")
     if external_data and (stop_after is not None or emit != "onnx"):
         raise click.UsageError("--external-data is about a model, and IR is to be written.")
-    tuning = Tuning(tune, tuning_file, tune_budget, shapes)
     tuning.request.check_shapes_are_used()
     options = tuning.options(given)
     observers = Observers()

@@ -249,10 +249,7 @@ def explain(
     source: Source,
     as_json: bool,
     measure_peak: bool,
-    tune: bool,
-    tuning_file: str | None,
-    tune_budget: float,
-    shapes: tuple[str, ...],
+    tuning: Tuning,
     constants: str | None,
     **given: Any,
 ) -> None:
@@ -260,7 +257,6 @@ def explain(
     from gradc.cli import commands
     from gradc.insight import explain as explaining
 
-    tuning = Tuning(tune, tuning_file, tune_budget, shapes)
     options = tuning.options(given)
     with tuning.tuner(options) as tuner:
         module = commands.load_bound(source, options, constants)

@@ -289,7 +289,15 @@ def tuning_options(command: Any) -> Any:
 
 
 def measuring_options(command: Any) -> Any:
-    """How strategies are chosen by measurement."""
+    """How strategies are chosen by measurement, as the `tuning` of a command."""
+
+    @functools.wraps(command)
+    def with_tuning(
+        tune: bool, tuning_file: str | None, tune_budget: float, shapes: tuple[str, ...], **given: Any
+    ) -> Any:
+        return command(tuning=Tuning(tune, tuning_file, tune_budget, shapes), **given)
+
+    found = with_tuning
     for option in reversed(
         (
             click.option("--tune", is_flag=True, help="Choose strategies by measuring them on this machine."),
@@ -309,8 +317,8 @@ def measuring_options(command: Any) -> Any:
             ),
         )
     ):
-        command = option(command)
-    return command
+        found = option(found)
+    return found
 
 
 @dataclass(frozen=True)

@@ -53,11 +53,8 @@ def report(
     measure_peak: bool,
     inputs: str | None,
     seed: int,
-    shapes: tuple[str, ...],
     ep: Any,
-    tune: bool,
-    tuning_file: str | None,
-    tune_budget: float,
+    tuning: Tuning,
     constants: str | None,
     **given: Any,
 ) -> None:
@@ -75,7 +72,6 @@ def report(
     from gradc.cli import report_command as command
     from gradc.reporting.request import Request
 
-    tuning = Tuning(tune, tuning_file, tune_budget, shapes)
     given["target"] = given["target"] or ep
     request = Request(
         source=source,
