@@ -21,11 +21,10 @@ from dialects.onnx import ops as onnx
 from dialects.support.memo import FEW
 from dialects.support.shapes import shape_of
 from passes.cost.work import Sizes, Work
-from passes.emit.budget import Built
 from passes.emit.rewriting import Emitter
 from passes.emit.tensors import contract, product, reshape, size_of
-from passes.resize.axis_forms.base import MATRIX_MIXES, AxisForm, as_dtype_of
-from passes.resize.axis_forms.periods import no_period, period_sizes, three_periods
+from passes.resize.axis_forms.base import as_dtype_of
+from passes.resize.axis_forms.periods import PeriodicForm, period_sizes, three_periods
 
 WIDTH = 16
 """Columns of the matrix to aim at: as many as the runtime's kernels compute at once (AVX-512, f32)."""
@@ -46,21 +45,12 @@ class Period:
     matrix: np.ndarray
 
 
-class Blocks(AxisForm):
+class Blocks(PeriodicForm):
     needs: ClassVar = (onnx.MatMulOp, onnx.SplitOp, onnx.SliceOp, onnx.ConcatOp, onnx.AddOp, onnx.PadOp)
+    NODES: ClassVar = 20
 
-    def refuses(self, sampling: AxisSampling) -> str | None:
-        return no_period(sampling)
-
-    def builds(self, sampling: AxisSampling) -> Built:
-        """The matrix is read off the middle of three periods."""
-        if self.refuses(sampling):
-            return Built()
-        p, q, _ = _sizes(sampling)
-        return Built(3 * p * (q + 2), 20)
-
-    def mixes(self, sampling: AxisSampling) -> str | None:
-        return MATRIX_MIXES
+    def sizes(self, sampling: AxisSampling) -> tuple[int, int, int]:
+        return _sizes(sampling)
 
     def works(self, work: Work, data: Sizes, axis: int, sampling: AxisSampling) -> None:
         period = period_of(sampling)

@@ -25,11 +25,10 @@ from dialects.support.memo import FEW
 from dialects.support.shapes import shape_of
 from passes.conv.work import reorders
 from passes.cost.work import Sizes, Work
-from passes.emit.budget import Built
 from passes.emit.rewriting import Emitter
 from passes.emit.tensors import contract, product, reshape, size_of
-from passes.resize.axis_forms.base import MATRIX_MIXES, AxisForm, as_dtype_of
-from passes.resize.axis_forms.periods import no_period, period_sizes, three_periods
+from passes.resize.axis_forms.base import as_dtype_of
+from passes.resize.axis_forms.periods import PeriodicForm, period_sizes, three_periods
 
 CHANNELS = 16
 """Output channels that a kernel computes at once: fewer take as long."""
@@ -56,7 +55,7 @@ class Window:
         return -self.first, self.first + self.weights.shape[1] - self.p
 
 
-class Convs(AxisForm):
+class Convs(PeriodicForm):
     needs: ClassVar = (
         onnx.ConvOp,
         onnx.TransposeOp,
@@ -66,19 +65,10 @@ class Convs(AxisForm):
         onnx.AddOp,
         onnx.ConcatOp,
     )
+    NODES: ClassVar = 15
 
-    def refuses(self, sampling: AxisSampling) -> str | None:
-        return no_period(sampling)
-
-    def builds(self, sampling: AxisSampling) -> Built:
-        """The weights are read off the middle of three periods, and its ends."""
-        if self.refuses(sampling):
-            return Built()
-        p, q, _ = _sizes(sampling)
-        return Built(3 * p * (q + 2), 15)
-
-    def mixes(self, sampling: AxisSampling) -> str | None:
-        return MATRIX_MIXES
+    def sizes(self, sampling: AxisSampling) -> tuple[int, int, int]:
+        return _sizes(sampling)
 
     def works(self, work: Work, data: Sizes, axis: int, sampling: AxisSampling) -> None:
         window = window_of(sampling)

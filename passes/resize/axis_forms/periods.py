@@ -7,10 +7,37 @@ sampled alike, Q positions of diff_src further on. The same holds of m periods t
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from fractions import Fraction
+from typing import ClassVar
 
 from dialects.grad.sampling import AxisSampling
+from passes.emit.budget import Built
+from passes.resize.axis_forms.base import MATRIX_MIXES, AxisForm
+
+
+class PeriodicForm(AxisForm, ABC):
+    """A form whose numbers are read off the middle of three periods, and the ends of the axis."""
+
+    NODES: ClassVar[int]
+    """How many are written, at most."""
+
+    @abstractmethod
+    def sizes(self, sampling: AxisSampling) -> tuple[int, int, int]:
+        """What a part of the axis reads and gives, and how many parts there are."""
+
+    def refuses(self, sampling: AxisSampling) -> str | None:
+        return no_period(sampling)
+
+    def builds(self, sampling: AxisSampling) -> Built:
+        if self.refuses(sampling):
+            return Built()
+        p, q, _ = self.sizes(sampling)
+        return Built(3 * p * (q + 2), self.NODES)
+
+    def mixes(self, sampling: AxisSampling) -> str | None:
+        return MATRIX_MIXES
 
 
 def no_period(sampling: AxisSampling) -> str | None:
