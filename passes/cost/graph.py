@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
@@ -79,8 +80,8 @@ class Step:
         return self.results[0]
 
     def ints(self, name: str, default: Sequence[int]) -> list[int]:
-        found = self.attributes.get(name)
-        return list(default) if found is None else list(found)  # pyright: ignore[reportArgumentType]
+        found: Any = self.attributes.get(name)
+        return list(default if found is None else found)
 
     def int(self, name: str, default: int) -> int:
         found = self.attributes.get(name, default)
@@ -179,7 +180,9 @@ def _identity(value: SSAValue, constant: Constants) -> object:
         return value
     attribute = value.owner.properties.get("value")
     small = math.prod(d for d in shape_of(value) if isinstance(d, int)) <= SMALL
-    return attribute if small and isinstance(attribute, DenseIntOrFPElementsAttr) else value
+    if small and isinstance(attribute, DenseIntOrFPElementsAttr):
+        return attribute  # pyright: ignore[reportUnknownVariableType]
+    return value
 
 
 def _step(op: Operation, same: Mapping[SSAValue, SSAValue], constant: Constants) -> Step:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
 from xdsl.dialects.builtin import TensorType, UnrankedTensorType
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from dialects.onnx.base import OnnxConstant, OnnxOp
@@ -106,7 +107,7 @@ class Target:
         place, None if it can."""
         return _lacks(self.name, self.opset, op, dtype)
 
-    def _lacks(self, op: type[OnnxOp], dtype: str) -> str | None:
+    def lacks_uncached(self, op: type[OnnxOp], dtype: str) -> str | None:
         reason = self._misses(op, dtype)
         return None if reason is None or self._can_expand(op, dtype) else reason
 
@@ -193,7 +194,7 @@ class Target:
 @cache
 def _lacks(name: str, opset: int, op: type[OnnxOp], dtype: str) -> str | None:
     """For any number of threads, strict or not: the same kernels are there."""
-    return Target(name, opset, threads=1)._lacks(op, dtype)
+    return Target(name, opset, threads=1).lacks_uncached(op, dtype)
 
 
 def schema_version(op: type[OnnxOp], opset: int) -> Version | None:
@@ -212,10 +213,11 @@ def variable_types(op: OnnxOp) -> dict[str, str]:
     found: dict[str, str] = {}
     definition = op.get_irdl_definition()
     for name, _ in (*definition.operands, *definition.results):
-        given = getattr(op, name)
-        values = given if isinstance(given, tuple | list) else (given,)
+        given: Sequence[SSAValue] | SSAValue | None = getattr(op, name)
+        values = given if isinstance(given, Sequence) else (given,)
         for value in values:
-            if value is not None and isinstance(value.type, TensorType | UnrankedTensorType):
+            is_tensor = value is not None and isinstance(value.type, TensorType | UnrankedTensorType)
+            if value is not None and is_tensor:
                 found[op.TYPES[name]] = name_of(shapes.element_type_of(value))
     return found
 

@@ -128,9 +128,10 @@ def _places(rows: Fold, columns: Fold) -> np.ndarray:
     shapes = [(height, width), (len(rows.outside), width), (height, len(columns.outside))]
     shapes.append((len(rows.outside), len(columns.outside)))
     ends = np.cumsum([h * w for h, w in shapes])
-    pixels, row_sums, column_sums, corners = (
-        np.arange(end - h * w, end).reshape(h, w) for end, (h, w) in zip(ends, shapes, strict=True)
-    )
+    blocks: list[np.ndarray] = [
+        np.arange(int(end) - h * w, int(end)).reshape(h, w) for end, (h, w) in zip(ends, shapes, strict=True)
+    ]
+    pixels, row_sums, column_sums, corners = blocks
     pixels[rows.neighbours, :] = row_sums
     pixels[:, columns.neighbours] = column_sums
     pixels[np.ix_(rows.neighbours, columns.neighbours)] = corners
