@@ -1,4 +1,4 @@
-"""Every op is of one kind, and whatever passes write has a price."""
+"""Every op is of one kind and has a shape rule and a meaning, and whatever passes write has a price."""
 
 from __future__ import annotations
 
@@ -10,7 +10,15 @@ from pathlib import Path
 import pytest
 
 import passes
-from dialects.onnx import ops, traits
+from dialects.onnx import (
+    containers,
+    infer,
+    kernels,
+    ops,
+    reference_containers,
+    reference_control,
+    traits,
+)
 from passes.cost.features import rule_of
 
 FOLDER = Path(passes.__file__).parent
@@ -32,7 +40,28 @@ UNPRICED = {
 def test_each_op_is_classified_once() -> None:
     found = Counter(name for kind in (*traits.KINDS, traits.OF_NO_KIND) for name in kind)
     assert {name for name, count in found.items() if count > 1} == set()
+    missing = sorted(set(ops.op_names()) - set(found))
+    assert not missing, f"owed: {', '.join(missing)} in one of KINDS of dialects/onnx/traits.py"
     assert set(found) == set(ops.op_names())
+
+
+def test_each_op_has_a_shape_rule() -> None:
+    """That of an op with regions is what its regions say."""
+    missing = sorted({*ops.op_names()} - {*infer.RULES, *containers.RULES, *traits.CONTROL})
+    assert not missing, f"owed: {', '.join(missing)} in RULES of dialects/onnx/infer.py or a file beside it"
+
+
+NOT_EXECUTED = {"ImageDecoder", "MaxRoiPool", "TfIdfVectorizer"} | traits.RANDOM
+"""Ops that numpy does not execute: they do not fold, and only a runtime runs them."""
+
+
+def test_each_op_has_a_meaning() -> None:
+    known = {*kernels.KERNELS, *reference_control.MEANINGS, *reference_containers.MEANINGS}
+    missing = sorted({*ops.op_names()} - known - NOT_EXECUTED)
+    assert not missing, (
+        f"owed: {', '.join(missing)} in KERNELS of dialects/onnx/kernels.py or a file beside it"
+    )
+    assert not known & NOT_EXECUTED
 
 
 def test_all_kinds_are_listed() -> None:
