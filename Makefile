@@ -9,7 +9,7 @@ $(VENV)/bin/gradc:
 	$(VENV)/bin/pip install -q -e '.[dev]'
 
 test: setup
-	$(VENV)/bin/pytest -n auto
+	$(VENV)/bin/pytest -n auto --dist loadgroup
 
 # As long as you like: make fuzz SECONDS=600 SEED=1 TARGET=json; see tests/fuzz/README.md.
 SECONDS ?= 120

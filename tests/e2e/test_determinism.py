@@ -88,7 +88,12 @@ def without_places(model) -> bytes:
     return model.SerializeToString(deterministic=True)
 
 
-@pytest.mark.parametrize("dtype", ["f32", "f16", "bf16", "f64"])
+HEAVY = pytest.mark.heavy
+
+
+@pytest.mark.parametrize(
+    "dtype", ["f32", "f16", pytest.param("bf16", marks=HEAVY), pytest.param("f64", marks=HEAVY)]
+)
 def test_the_threads_change_no_more_than_roundings(dtype: str):
     """The model of one compilation on other numbers of threads, and one compiled for each."""
     for case in cases(dtype):

@@ -126,6 +126,11 @@ def written_by(strategy: Strategy, seed: int, target: Target) -> list:
     return [] if any(strategy.refusal(op, target) for op in known) else known
 
 
+ONE_WORKER = pytest.mark.xdist_group("special values")
+"""What is cached of a seed is of use to one worker."""
+
+
+@ONE_WORKER
 @pytest.mark.parametrize("name", [strategy.name for strategy in STRATEGIES])
 def test_a_strategy_that_does_not_mix_agrees(name: str):
     strategy, agreed = by_name()[name], 0
@@ -155,6 +160,7 @@ ELSEWHERE = {
 MIXING = [s.name for s in STRATEGIES if s.mixes is not Strategy.mixes and s.name not in ELSEWHERE]
 
 
+@ONE_WORKER
 @pytest.mark.parametrize("name", MIXING)
 def test_a_strategy_that_mixes_is_seen_to(name: str):
     """Else it would be refused for nothing."""

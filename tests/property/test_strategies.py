@@ -40,7 +40,6 @@ def least(op: str) -> int:
 
 
 LACKS_NONE = (Target().name, Target().opset)
-TARGETS = (Target(), Target("cuda"), Target("cpu", 13))
 
 
 def canonical_spec(target: Target) -> str:
@@ -79,7 +78,20 @@ def verdicts(seed: int, target: Target) -> dict[str, list[tuple[str, str | None]
     }
 
 
-@pytest.mark.parametrize("target", TARGETS, ids=lambda t: f"{t.name}-{t.opset}")
+def _of_one_worker(target: Target, *marks: pytest.MarkDecorator):
+    """What is cached of a target is of use to one worker."""
+    name = f"{target.name}-{target.opset}"
+    return pytest.param(target, id=name, marks=[pytest.mark.xdist_group(f"strategies {name}"), *marks])
+
+
+TARGETS = (
+    _of_one_worker(Target()),
+    _of_one_worker(Target("cuda")),
+    _of_one_worker(Target("cpu", 13), pytest.mark.heavy),  # a few of all opsets: test_targets.py
+)
+
+
+@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", [strategy.name for strategy in STRATEGIES])
 def test_strategy_agrees_or_refuses(name: str, target: Target):
     ops = {op.name for op in by_name()[name].ops}

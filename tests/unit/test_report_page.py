@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -29,13 +30,14 @@ for package in ("jinja2", "PIL", "pygraphviz"):
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SOURCES = sorted([*EXAMPLES.glob("*.json"), *EXAMPLES.glob("*.mlir")])
+pytestmark = pytest.mark.xdist_group("report page")
 VOID = {"meta", "link", "img", "br", "hr", "input"}
 ASKING = {"src", "href", "action", "data", "poster", "srcset", "xlink:href"}
 """Attributes that make a browser ask for something."""
 
 
 @pytest.fixture(autouse=True)
-def cache(monkeypatch, tmp_path) -> None:
+def own_cache(monkeypatch, tmp_path) -> None:
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "cache"))
 
 
@@ -80,9 +82,14 @@ def said(html: str) -> str:
     return " ".join("".join(read(html).text).split())
 
 
-@pytest.fixture(scope="module", params=SOURCES, ids=lambda path: path.name)
+@cache
+def html_of(path: Path) -> str:
+    return gradc.report(path).html()
+
+
+@pytest.fixture(params=SOURCES, ids=lambda path: path.name)
 def html(request) -> str:
-    return gradc.report(request.param).html()
+    return html_of(request.param)
 
 
 class TestOneFile:
@@ -132,8 +139,7 @@ class TestOneFile:
 
 class TestContent:
     def test_numbers_of_the_summary(self):
-        found = gradc.report(EXAMPLES / "decoder_backward.json")
-        text = said(found.html())
+        text = said(html_of(EXAMPLES / "decoder_backward.json"))
         for part in (
             "gradients5of 3 kinds",
             "target cpu · opset 18",
