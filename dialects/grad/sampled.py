@@ -12,9 +12,9 @@ SAMPLE_BATCH, SAMPLE_SIZE = 2, 12
 
 
 class SampledOp(DocumentedOp, ABC):
-    """A canonical gradient with an attribute `layout` and a port `diff_dst`."""
+    """A canonical gradient with a port `diff_dst`, attributes of integers and, at times, a `layout`."""
 
-    LAID_OUT: ClassVar[tuple[str, ...]]
+    LAID_OUT: ClassVar[tuple[str, ...]] = ()
     """The ports and results whose axes have the order of `layout`; others have that of the docstring."""
 
     @abstractmethod

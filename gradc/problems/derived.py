@@ -44,6 +44,8 @@ class DerivedProblem(Problem):
 
     @classmethod
     def read(cls, fields: Fields, dtype: str, layout: str) -> Self:
+        if layout != "NCX" and not _has_layout(cls.OP):
+            raise fields.error("layout", layout, f"NCX: {cls.OP.name} has no other")
         ports = {port: fields.shape(port) for port in cls.OP.PORTS}
         diff_dst = ports.pop("diff_dst")
         rank = len(diff_dst) - 2
@@ -53,7 +55,7 @@ class DerivedProblem(Problem):
 
     @classmethod
     def of_op(cls, op: Any) -> Self:
-        layout = op.layout
+        layout = op.layout if _has_layout(cls.OP) else "NCX"
         ports = {
             port: _known(op, index, layout if port in cls.OP.LAID_OUT else "NCX")
             for index, port in enumerate(op.PORTS)
@@ -74,7 +76,7 @@ class DerivedProblem(Problem):
         return ordered(shape, "NCX", self.layout) if name in self.OP.LAID_OUT else shape
 
     def _attributes(self) -> dict[str, Any]:
-        return {**dict(self.values), LAYOUT: self.layout}
+        return dict(self.values) | ({LAYOUT: self.layout} if _has_layout(self.OP) else {})
 
     @cached_property
     def diff_src(self) -> Shape:
@@ -105,6 +107,11 @@ class DerivedProblem(Problem):
 def _known(op: Any, index: int, layout: str) -> Shape:
     shape = [dim if isinstance(dim, int) else None for dim in shapes.shape_of(op.operands[index])]
     return ordered(shape, layout, "NCX")
+
+
+def _has_layout(op: type[DocumentedOp]) -> bool:
+    """Whether the op's data have one of several layouts: the problems of another are all NCX."""
+    return LAYOUT in documented_attributes(op)
 
 
 def _attributes(op: type[DocumentedOp]) -> list[str]:

@@ -181,7 +181,7 @@ def _identity(value: SSAValue, constant: Constants) -> object:
     attribute = value.owner.properties.get("value")
     small = math.prod(d for d in shape_of(value) if isinstance(d, int)) <= SMALL
     if small and isinstance(attribute, DenseIntOrFPElementsAttr):
-        return attribute  # pyright: ignore[reportUnknownVariableType]
+        return attribute, value.type  # pyright: ignore[reportUnknownVariableType]
     return value
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -12,18 +13,25 @@ from hypothesis import strategies as st
 from support.generate import CANONICAL, KINDS, seeded
 from support.pipeline import apply
 from support.problem_texts import texts
+from xdsl.dialects.builtin import TensorType, f32
+from xdsl.ir import Block
+from xdsl.irdl import operand_def, result_def
 
 import gradc
 from dialects.evaluate import evaluate
+from dialects.grad.sampled import SampledOp
+from dialects.support.attributes import INT, required
 from dialects.support.diagnostics import GradcError, Position
+from dialects.support.documented_op import build, documented_op
 from dialects.support.entry import entry_function, input_names
-from dialects.support.shapes import shape_of
+from dialects.support.shapes import element_type_of, shape_of, tensor_type
 from gradc.checking.verify import verify_outputs
 from gradc.problems import OPS, Problem, ResizeBackwardProblem, parse_problem, problem_of
-from gradc.problems.derived import DerivedProblem
+from gradc.problems.derived import DerivedProblem, derived
 from gradc.problems.documents import document_of
 from gradc.problems.flops import flops
 from gradc.problems.resize import ALIGN_CORNERS
+from gradc.problems.text import Fields
 from passes import pipelines
 from passes.kernels.target import Target
 
@@ -78,6 +86,45 @@ def test_arithmetic_of_a_derived_problem():
     """2 multiplications and additions for each weight at each of the 4 x 5 positions of 2 images."""
     text = "conv_backward_weights,f32,NCX,diff_dst=2x8x4x5,src=2x4x4x5,kernel=3x3,pads_begin=1x1,pads_end=1x1"
     assert flops(parse_problem(text)) == 2 * (2 * 4 * 5) * (8 * 4 * 3 * 3)
+
+
+@documented_op
+class RepeatBackwardOp(SampledOp):
+    """Gradient of n copies beside each other on the last axis: an op without a layout."""
+
+    name = "grad.repeat_backward"
+
+    PORTS: ClassVar = ("diff_dst",)
+    RESULTS: ClassVar = ("diff_src",)
+
+    diff_dst = operand_def(TensorType)
+    times = required(INT)
+    diff_src = result_def(TensorType)
+
+    def infer_result_types(self) -> tuple[TensorType, ...]:
+        *outer, size = shape_of(self.diff_dst)
+        last = size // self.times if isinstance(size, int) else None
+        return (tensor_type(element_type_of(self.diff_dst), (*outer, last)),)
+
+    def sample_shapes(self) -> tuple[tuple[int, ...], ...]:
+        return (tuple(dim if isinstance(dim, int) else 4 * self.times for dim in shape_of(self.diff_dst)),)
+
+    def flops(self) -> int | None:
+        return None
+
+
+def test_an_op_without_a_layout_needs_no_class_of_its_own():
+    kind = derived(RepeatBackwardOp)
+    text = "repeat_backward,f32,NCX,diff_dst=2x5x?,times=3"
+    fields = Fields(text)
+    problem = kind.read(fields, "f32", "NCX")
+    assert str(problem) == text
+    assert problem.diff_src == (2, 5, None)
+    assert problem.feeds()["diff_dst"].shape == (2, 5, 12)
+    block = Block(arg_types=[tensor_type(f32, (2, 5, 12))])
+    assert str(kind.of_op(build(RepeatBackwardOp, block.args, {"times": 3}))) == text.replace("?", "12")
+    with pytest.raises(GradcError, match=r"layout: given NXC, expected NCX: grad.repeat_backward has no"):
+        kind.read(fields, "f32", "NXC")
 
 
 def test_align_corners_is_short_for_its_steps():
