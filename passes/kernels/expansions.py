@@ -303,6 +303,7 @@ def _flatten(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
 EXPANSIONS: Mapping[type[OnnxOp], Expansion] = {
     onnx.CastOp: Expansion("T1", (onnx.DequantizeLinearOp,), _cast),
     onnx.ConstantOfShapeOp: Expansion("T2", (onnx.ExpandOp,), _constant_of_shape),
+    onnx.DequantizeLinearOp: Expansion("T1", pointwise.DEQUANTIZE, pointwise.dequantize_linear),
     onnx.EluOp: Expansion("T", pointwise.ELU, pointwise.elu),
     onnx.FlattenOp: Expansion("T", (onnx.ReshapeOp,), _flatten, {onnx.MulOp: "s64", onnx.ConcatOp: "s64"}),
     onnx.EqualOp: Expansion("T", (onnx.GreaterOrEqualOp,), _equal, {onnx.AndOp: "boolean"}),

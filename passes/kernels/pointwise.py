@@ -12,6 +12,7 @@ from dialects.onnx.base import OnnxOp
 from dialects.support.dtypes import by_name, name_of, of_mlir
 from dialects.support.shapes import element_type_of, shape_of
 from passes.emit.rewriting import Emitter
+from passes.emit.shape_math import ShapeMath
 
 
 def scalar(emit: Emitter, number: float, like: SSAValue) -> SSAValue:
@@ -113,7 +114,7 @@ def quantize_linear(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     call, x, wanted = op.call(), op.x, element_type_of(op.y)
     entry = by_name(name_of(wanted))
     is_f32 = all(name_of(element_type_of(value)) == "f32" for value in (x, op.y_scale))
-    if entry is None or not is_f32 or call.attribute("block_size", 0):
+    if entry is None or not is_f32 or call.attribute("block_size", 0) or not _is_along(x, op.y_scale):
         return None
     axis, rank = call.attribute("axis", 1), len(shape_of(x))
     quotient = emit(onnx.DivOp(x, _along(emit, op.y_scale, axis, rank)))
@@ -130,7 +131,49 @@ def quantize_linear(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     return [emit(onnx.CastOp(clipped, to=wanted))]
 
 
+def _is_along(data: SSAValue, vector: SSAValue) -> bool:
+    """Whether there is one for all, or a vector for the positions of an axis."""
+    return len(shape_of(vector)) <= min(1, len(shape_of(data)))
+
+
 def _along(emit: Emitter, vector: SSAValue, axis: int, rank: int) -> SSAValue:
     """A vector along an axis in a shape that broadcasts to the data; a scalar as it is."""
     behind = range(1, rank - axis % rank) if shape_of(vector) else ()
     return emit(onnx.UnsqueezeOp(vector, emit.ints(behind))) if behind else vector
+
+
+DEQUANTIZE = (onnx.CastOp,)
+
+
+def dequantize_linear(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+    """(x - zero point) times scale, of integers that Cast reads; of whole blocks alone."""
+    assert isinstance(op, onnx.DequantizeLinearOp)
+    call, wide = op.call(), element_type_of(op.x_scale)
+    axis, block = call.attribute("axis", 1), call.attribute("block_size", 0)
+    fits = _is_whole(op, axis, block) if block else _is_along(op.x, op.x_scale)
+    if element_type_of(op.y) != wide or not fits:
+        return None
+    rank = len(shape_of(op.x))
+
+    def beside(vector: SSAValue) -> SSAValue:
+        return _repeated(emit, vector, axis % rank, block) if block else _along(emit, vector, axis, rank)
+
+    value: SSAValue = emit(onnx.CastOp(op.x, to=wide))
+    if op.x_zero_point is not None:
+        value = emit(onnx.SubOp(value, beside(emit(onnx.CastOp(op.x_zero_point, to=wide)))))
+    return [emit(onnx.MulOp(value, beside(op.x_scale)))]
+
+
+def _is_whole(op: onnx.DequantizeLinearOp, axis: int, block: int) -> bool:
+    size, blocks = shape_of(op.x)[axis], shape_of(op.x_scale)[axis]
+    return isinstance(size, int) and isinstance(blocks, int) and size == blocks * block
+
+
+def _repeated(emit: Emitter, vector: SSAValue, axis: int, times: int) -> SSAValue:
+    """Each entry along an axis so many times."""
+    math = ShapeMath(emit)
+    sizes = [math.sizes(vector, [at]) for at in range(len(shape_of(vector)))]
+    apart = [*sizes[: axis + 1], math.vector([times]), *sizes[axis + 1 :]]
+    spread = emit(onnx.ExpandOp(emit(onnx.UnsqueezeOp(vector, emit.ints([axis + 1]))), math.concat(apart)))
+    sizes[axis] = math.mul(sizes[axis], math.vector([times]))
+    return emit(onnx.ReshapeOp(spread, math.concat(sizes)))

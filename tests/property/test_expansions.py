@@ -258,3 +258,29 @@ def test_places_of_maxima(window, dims):
 
     x = np.random.default_rng(2).integers(-2, 3, (2, 3, 6, 5)).astype(np.float32)
     check(module_of(make, tensor_type(f32, dims)), [x], LATE)
+
+
+@pytest.mark.parametrize("dtype", ["s8", "u8"])
+@pytest.mark.parametrize("given", [{}, {"axis": -1}, {"axis": 0}, {"axis": 1, "block_size": 2}])
+def test_dequantize_linear(given: dict[str, int], dtype: str):
+    """With scales for all, along an axis and for blocks; the kernels on CUDA end at opset 22."""
+    entry, rng, sizes = by_name(dtype), np.random.default_rng(6), (3, 4)
+    assert entry is not None
+    axis, block = given.get("axis"), given.get("block_size", 0)
+    shape = (3, 2) if block else () if axis is None else (sizes[axis],)
+    scale = rng.uniform(0.1, 2, shape).astype(np.float32)
+    x, zero = (rng.integers(0, 100, s).astype(entry.numpy) for s in (sizes, shape))
+
+    def make(data: SSAValue) -> list[OnnxOp]:
+        constants = ops.ConstantOp(scale), ops.ConstantOp(zero)
+        made = ops.DequantizeLinearOp(data, *constants, axis=given.get("axis", 1), block_size=block)
+        return [*constants, made]
+
+    assert entry.mlir is not None
+    module = module_of(make, tensor_type(entry.mlir, sizes))
+    want = evaluate(module, [x])[0]
+    expanded = apply(module, "expand-ops{target=cuda opset=23}")
+    assert not [op for op in expanded.walk() if isinstance(op, ops.DequantizeLinearOp)]
+    np.testing.assert_array_equal(evaluate(expanded, [x])[0], want)
+    got = Session(export(expanded, opset=23, metadata={}), threads=1).run({"x0": x})["y"]
+    np.testing.assert_array_equal(got, want)
