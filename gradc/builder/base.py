@@ -147,15 +147,19 @@ class GraphBuilder:
         return self._copied()
 
     def _copied(self) -> ModuleOp:
+        """The block stays as it is, not even in a region for a while: an interrupt would leave it there."""
         copies: dict[SSAValue, SSAValue] = {}
-        region, copy = Region(self._block), Region()
-        region.clone_into(copy, value_mapper=copies)
-        region.detach_block(self._block)
+        block = Block()
+        for index, argument in enumerate(self._block.args):
+            copies[argument] = block.insert_arg(argument.type, index, argument.location)
+            copies[argument].name_hint = argument.name_hint
+        for op in self._block.ops:
+            block.add_op(op.clone(copies))
         returned = [copies[value] for value in self._outputs.values()]
         last = ReturnOp(*returned)
-        copy.block.add_op(last)
-        types = (list(copy.block.arg_types), [value.type for value in returned])
-        function = FuncOp(self._name, types, copy)
+        block.add_op(last)
+        types = (list(block.arg_types), [value.type for value in returned])
+        function = FuncOp(self._name, types, Region(block))
         set_names(function, list(self._inputs), list(self._outputs))
         module = ModuleOp([function])
         for op in (last, function, module):

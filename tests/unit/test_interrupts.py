@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from support.interrupts import entered_interrupted
 from support.terminals import terminal
 
+import gradc
 from dialects.support import limits
 from dialects.support.limits import Limits
 from gradc.bench.peers import onednn_graph
@@ -23,6 +26,22 @@ def test_limits():
         assert limits.current() == before, line
     with limits.using(Limits(nodes=7)):
         assert limits.current().nodes == 7
+
+
+def test_a_graph():
+    """It can be compiled again after any line of xDSL's or ours was interrupted."""
+    g = gradc.Graph()
+    g.output(g.relu(g.input("x", "f32", [2])), "y")
+    text = str(g.module())
+
+    @contextlib.contextmanager
+    def copied() -> Iterator[None]:
+        g.module()
+        yield
+
+    lines = list(entered_interrupted(copied, "gradc/builder/base.py", "xdsl/ir/core.py"))
+    assert len(lines) > 10
+    assert str(g.module()) == text
 
 
 def test_the_form_of_what_is_said():
