@@ -17,6 +17,7 @@ from xdsl.rewriter import InsertPoint
 from dialects.onnx import ops
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.call import axes_of
+from dialects.onnx.canonicalize_boxes import GatherOfBox, ScatterOfBox
 from dialects.onnx.canonicalize_recurrent import StepsFirst
 from dialects.onnx.dims import ints
 from dialects.onnx.identities import IDENTITIES, gives, perm_of
@@ -347,11 +348,13 @@ _PAIRS: dict[str, RewritePattern] = {
     "onnx.Dropout": DropoutOfNothing(),
     "onnx.GRU": StepsFirst(),
     "onnx.Gather": GatherOfGather(),
+    "onnx.GatherND": GatherOfBox(),
     "onnx.If": KnownBranch(),
     "onnx.LSTM": StepsFirst(),
     "onnx.Mul": OfExpanded(),
     "onnx.RNN": StepsFirst(),
     "onnx.Reshape": ReshapeOnce(),
+    "onnx.ScatterND": ScatterOfBox(),
     "onnx.Shape": ShapeOfMoved(),
     "onnx.Slice": SliceOfGather(),
     "onnx.Squeeze": SqueezeOfUnsqueeze(),

@@ -1,0 +1,146 @@
+"""Index tuples that are all the places of a box: what exporters write for `x[:, 1:3]` and `x[:, 0]`.
+
+An exporter numbers the places of every axis, spreads these numbers over the box, and joins them to a tensor
+of index tuples, which may hold many times the data. What it means is a start and a length an axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from dialects.onnx import ops
+from dialects.onnx.values import constant_of
+from dialects.support import shapes
+from dialects.support.shapes import Dim, Shape
+
+
+@dataclass(frozen=True)
+class Places:
+    """Those of one axis: `size` from `start` on. `dropped`: one place, for which the box has no axis."""
+
+    start: int
+    size: Dim
+    dropped: bool = False
+
+    def is_whole(self, dim: Dim) -> bool:
+        return self.start == 0 and self.size is not None and self.size == dim and not self.dropped
+
+    def is_within(self, dim: Dim) -> bool:
+        return isinstance(dim, int) and isinstance(self.size, int) and self.start + self.size <= dim
+
+
+@dataclass(frozen=True)
+class _Component:
+    """The places of one axis as a tensor: one number everywhere, or numbers in a row along `axis`, which is
+    counted from the end."""
+
+    start: int
+    axis: int | None = None
+    size: Dim = 1
+
+
+def box_of(indices: SSAValue, data: Shape, taken: Shape) -> list[Places] | None:
+    """The box of data that index tuples (..., K) go through in order, for the first K axes of data; None if
+    they do not, or that is not known. `taken` is the shape of what is read or written there."""
+    sizes = taken[: len(shapes.shape_of(indices)) - 1]
+    components = _components(indices)
+    if components is None or len(components) > len(data):
+        return None
+    axes = iter(range(len(sizes), 0, -1))
+    keeps_all = len(components) == len(sizes)
+    found: list[Places] = []
+    for component, dim in zip(components, data, strict=False):
+        axis = next(axes, None) if keeps_all or component.axis is not None else None
+        places = _places(component, axis, sizes, dim)
+        if places is None:
+            return None
+        found.append(places)
+    return found if next(axes, None) is None else None
+
+
+def _places(component: _Component, axis: int | None, sizes: Sequence[Dim], dim: Dim) -> Places | None:
+    """Of a component that has to go along an axis of the tuples; of one number for None."""
+    start = component.start
+    if start < 0:
+        start += dim if isinstance(dim, int) else 0
+    size = 1 if axis is None else sizes[-axis]
+    if component.size != size or component.axis not in (None, axis):
+        return None
+    places = Places(start, size, axis is None)
+    return places if start >= 0 and (places.is_whole(dim) or places.is_within(dim)) else None
+
+
+def _components(indices: SSAValue) -> list[_Component] | None:
+    known = constant_of(indices)
+    if known is not None:
+        parts = [_of_array(known[..., k]) for k in range(known.shape[-1])]
+    else:
+        parts = [_of_part(part) for part in _parts(indices)]
+    found = [part for part in parts if part is not None]
+    return found if found and len(found) == len(parts) else None
+
+
+def _parts(indices: SSAValue) -> Sequence[SSAValue]:
+    """The values of which index tuples are joined, one an entry."""
+    op, last = indices.owner, len(shapes.shape_of(indices)) - 1
+    if isinstance(op, ops.ConcatOp):
+        is_joined = op.axis.value.data in (-1, last)
+        return op.inputs if is_joined and all(shapes.shape_of(part)[-1] == 1 for part in op.inputs) else ()
+    return (indices,) if shapes.shape_of(indices)[-1] == 1 else ()
+
+
+def _of_part(value: SSAValue) -> _Component | None:
+    """Of a tensor (..., 1): the last axis is left out."""
+    op = value.owner
+    if isinstance(op, ops.UnsqueezeOp) and _adds_last(op):
+        return _followed(op.data)
+    found = _followed(value)
+    if found is None or found.axis is None:
+        return found
+    return _Component(found.start, found.axis - 1, found.size) if found.axis > 1 else None
+
+
+def _adds_last(op: ops.UnsqueezeOp) -> bool:
+    axes = constant_of(op.axes)
+    return axes is not None and axes.size == 1 and int(axes.flat[0]) in (-1, len(shapes.shape_of(op.data)))
+
+
+def _followed(value: SSAValue) -> _Component | None:
+    known, op = constant_of(value), value.owner
+    if known is not None:
+        return _of_array(known)
+    if isinstance(op, ops.RangeOp):
+        start, step = constant_of(op.start), constant_of(op.delta)
+        if start is None or step is None or step != 1:
+            return None
+        return _Component(int(start), 1, shapes.shape_of(value)[0])
+    if isinstance(op, ops.ExpandOp):
+        return _followed(op.input)
+    if not isinstance(op, ops.ReshapeOp | ops.UnsqueezeOp):
+        return None
+    found = _followed(op.data)
+    if found is None or found.axis is None:
+        return found
+    before, after = (_long_axes(shapes.shape_of(v)) for v in (op.data, value))
+    return _Component(found.start, after[0], found.size) if len(before) == len(after) == 1 else None
+
+
+def _long_axes(shape: Shape) -> list[int]:
+    """The axes that may have other sizes than 1, counted from the end."""
+    return [len(shape) - axis for axis, dim in enumerate(shape) if dim != 1]
+
+
+def _of_array(array: np.ndarray) -> _Component | None:
+    if not array.size:
+        return None
+    start = int(array.flat[0])
+    axes = [axis for axis in range(array.ndim) if array.take(-1, axis).flat[0] != start]
+    if not axes:
+        return _Component(start) if (array == start).all() else None
+    (axis, *others), size = axes, array.shape[axes[0]]
+    steps = np.arange(start, start + size).reshape(-1, *[1] * (array.ndim - axis - 1))
+    return _Component(start, array.ndim - axis, size) if not others and (array == steps).all() else None

@@ -1,0 +1,104 @@
+"""ScatterND and GatherND on all places of a box: parts that are cut, and put side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from xdsl.ir import OpResult, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+
+from dialects.onnx import ops
+from dialects.onnx.base import OnnxOp
+from dialects.onnx.boxes import Places, box_of
+from dialects.support import shapes
+from dialects.support.interfaces import set_type
+
+
+class _Written:
+    """Ops in the order in which they are written."""
+
+    def __init__(self) -> None:
+        self.ops: list[OnnxOp] = []
+
+    def __call__(self, op: OnnxOp) -> OpResult:
+        self.ops.append(op)
+        return op.results[0]
+
+    def ints(self, *values: int) -> OpResult:
+        return self(ops.ConstantOp(np.array(values, np.int64)))
+
+    def cut(self, data: SSAValue, axis: int, start: int, end: int) -> SSAValue:
+        return self(ops.SliceOp(data, self.ints(start), self.ints(end), self.ints(axis)))
+
+
+class ScatterOfBox(RewritePattern):
+    """`x[:, 1:3] = y`. The updates themselves, where the box is all of the data."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: ops.ScatterNDOp, rewriter: PatternRewriter, /) -> None:
+        if op.reduction is not None and op.reduction.data != "none":
+            return
+        data = shapes.shape_of(op.data)
+        box = box_of(op.indices, data, shapes.shape_of(op.updates))
+        if box is None:
+            return
+        write = _Written()
+        updates: SSAValue = op.updates
+        if dropped := [axis for axis, places in enumerate(box) if places.dropped]:
+            updates = write(ops.UnsqueezeOp(updates, write.ints(*dropped)))
+        cut = [axis for axis, places in enumerate(box) if not places.is_whole(data[axis])]
+        _replace(op, _put(write, op.data, updates, box, cut), write, rewriter)
+
+
+def _put(
+    write: _Written, data: SSAValue, updates: SSAValue, box: Sequence[Places], axes: Sequence[int]
+) -> SSAValue:
+    """The data with the updates in their box, which has less than all places on some axes."""
+    if not axes:
+        return updates
+    axis, *others = axes
+    start, size = box[axis].start, shapes.shape_of(data)[axis]
+    assert isinstance(size, int)
+    end = start + (_size(box[axis]))
+    middle = write.cut(data, axis, start, end) if others and end - start < size else data
+    parts = [_put(write, middle, updates, box, others)]
+    if start > 0:
+        parts.insert(0, write.cut(data, axis, 0, start))
+    if end < size:
+        parts.append(write.cut(data, axis, end, size))
+    return write(ops.ConcatOp(parts, axis=axis)) if len(parts) > 1 else parts[0]
+
+
+def _size(places: Places) -> int:
+    assert isinstance(places.size, int), "a part of an axis has a known size"
+    return places.size
+
+
+class GatherOfBox(RewritePattern):
+    """`x[:, 1:3]`, `x[:, 0]`."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: ops.GatherNDOp, rewriter: PatternRewriter, /) -> None:
+        if op.batch_dims is not None and op.batch_dims.value.data:
+            return
+        data = shapes.shape_of(op.data)
+        box = box_of(op.indices, data, shapes.shape_of(op.output))
+        if box is None:
+            return
+        write, value = _Written(), op.data
+        for axis, places in enumerate(box):
+            if not places.is_whole(data[axis]):
+                value = write.cut(value, axis, places.start, places.start + _size(places))
+        if dropped := [axis for axis, places in enumerate(box) if places.dropped]:
+            value = write(ops.SqueezeOp(value, write.ints(*dropped)))
+        _replace(op, value, write, rewriter)
+
+
+def _replace(op: OnnxOp, value: SSAValue, write: _Written, rewriter: PatternRewriter) -> None:
+    """By a value of the same type; what is not written here has to have it already."""
+    declared = op.results[0].type
+    if write.ops:
+        set_type(value, declared)
+    if value.type == declared:
+        rewriter.replace(op, write.ops, [value])
