@@ -110,22 +110,33 @@ def _adds_last(op: ops.UnsqueezeOp) -> bool:
 
 
 def _followed(value: SSAValue) -> _Component | None:
+    """Through what only gives other shapes, which an exporter may stack."""
+    views: list[ops.ExpandOp | ops.ReshapeOp | ops.UnsqueezeOp] = []
+    while isinstance(op := value.owner, ops.ExpandOp | ops.ReshapeOp | ops.UnsqueezeOp):
+        views.append(op)
+        value = op.operands[0]
+    found = _of_source(value)
+    for op in reversed(views):
+        found = found if found is None or isinstance(op, ops.ExpandOp) else _viewed(found, op)
+    return found
+
+
+def _of_source(value: SSAValue) -> _Component | None:
     known, op = constant_of(value), value.owner
     if known is not None:
         return _of_array(known)
-    if isinstance(op, ops.RangeOp):
-        start, step = constant_of(op.start), constant_of(op.delta)
-        if start is None or step is None or step != 1:
-            return None
-        return _Component(int(start), 1, shapes.shape_of(value)[0])
-    if isinstance(op, ops.ExpandOp):
-        return _followed(op.input)
-    if not isinstance(op, ops.ReshapeOp | ops.UnsqueezeOp):
+    if not isinstance(op, ops.RangeOp):
         return None
-    found = _followed(op.data)
-    if found is None or found.axis is None:
+    start, step = constant_of(op.start), constant_of(op.delta)
+    if start is None or step is None or step != 1:
+        return None
+    return _Component(int(start), 1, shapes.shape_of(value)[0])
+
+
+def _viewed(found: _Component, op: ops.ReshapeOp | ops.UnsqueezeOp) -> _Component | None:
+    if found.axis is None:
         return found
-    before, after = (_long_axes(shapes.shape_of(v)) for v in (op.data, value))
+    before, after = (_long_axes(shapes.shape_of(v)) for v in (op.operands[0], op.results[0]))
     return _Component(found.start, after[0], found.size) if len(before) == len(after) == 1 else None
 
 

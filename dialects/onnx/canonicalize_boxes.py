@@ -54,20 +54,22 @@ class ScatterOfBox(RewritePattern):
 def _put(
     write: _Written, data: SSAValue, updates: SSAValue, box: Sequence[Places], axes: Sequence[int]
 ) -> SSAValue:
-    """The data with the updates in their box, which has less than all places on some axes."""
-    if not axes:
-        return updates
-    axis, *others = axes
-    start, size = box[axis].start, shapes.shape_of(data)[axis]
-    assert isinstance(size, int)
-    end = start + (_size(box[axis]))
-    middle = write.cut(data, axis, start, end) if others and end - start < size else data
-    parts = [_put(write, middle, updates, box, others)]
-    if start > 0:
-        parts.insert(0, write.cut(data, axis, 0, start))
-    if end < size:
-        parts.append(write.cut(data, axis, end, size))
-    return write(ops.ConcatOp(parts, axis=axis)) if len(parts) > 1 else parts[0]
+    """The data with the updates in their box, which has less than all places on some axes: of the last axis
+    first, in what the box has of the others."""
+    cuts = [data]
+    for axis in axes[:-1]:
+        start = box[axis].start
+        cuts.append(write.cut(cuts[-1], axis, start, start + _size(box[axis])))
+    for around, axis in zip(reversed(cuts), reversed(axes), strict=False):
+        start, size = box[axis].start, shapes.shape_of(around)[axis]
+        assert isinstance(size, int), "a part of an axis has a known size"
+        end, parts = start + _size(box[axis]), [updates]
+        if start > 0:
+            parts.insert(0, write.cut(around, axis, 0, start))
+        if end < size:
+            parts.append(write.cut(around, axis, end, size))
+        updates = write(ops.ConcatOp(parts, axis=axis))
+    return updates
 
 
 def _size(places: Places) -> int:

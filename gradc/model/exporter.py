@@ -215,7 +215,7 @@ class _GraphBuilder:
         if all(map(self.forms.is_attribute, op.results[0].uses)):
             return
         hint, source = name_of_value(op.results[0]), name_of(op)
-        hint = "" if hint in self.made else hint
+        hint = f"{hint}_const" if hint and hint in self.made else hint
         name = self.tensor_names.unique(hint or (f"{source}_const" if source else "const"))
         self.names[op.results[0]] = name
         self._put(name, op.value)

@@ -22,6 +22,9 @@ BAR = re.compile(r"\x1b\[\?25l.*?\x1b\[\?25h\r\x1b\[1A\x1b\[2K", re.DOTALL)
 PLAIN = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
 """What says how a terminal is written to, and must not come from where the tests run."""
 
+UNTUNED = ROOT / "tests" / "no-cache"
+"""A folder that there is not: what somebody tuned here would be shown."""
+
 
 @contextlib.contextmanager
 def terminal(columns: int = 80) -> Iterator[tuple[TextIOWrapper, list[str]]]:
@@ -56,7 +59,8 @@ def on_terminal(
     """
     known = {name: value for name, value in os.environ.items() if name not in PLAIN}
     paths = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH", ""))))
-    given = known | {"TERM": "xterm-256color", "PYTHONPATH": paths} | environment
+    own = {"TERM": "xterm-256color", "PYTHONPATH": paths, "XDG_CACHE_HOME": str(UNTUNED)}
+    given = known | own | environment
     command = [sys.executable, "-m", "gradc.cli.main", *map(str, arguments)]
     with terminal(columns) as (stream, said):
         process = subprocess.Popen(command, stdout=stream, stderr=stream, stdin=subprocess.DEVNULL, env=given)

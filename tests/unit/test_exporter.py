@@ -109,7 +109,7 @@ class TestNames:
         constant.results[0].name_hint = add.results[0].name_hint
         constant.location = add.location = location("sum", None)
         graph = export(module).graph
-        assert [t.name for t in graph.initializer] == ["sum_const"]
+        assert [t.name for t in graph.initializer] == ["s_const"]
         assert graph.node[0].output[0] == "s"
 
     def test_names_of_the_runtimes_optimiser_are_left_to_it(self):

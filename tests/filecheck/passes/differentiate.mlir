@@ -30,7 +30,7 @@ func.func @main(%x: tensor<?x4xf32, ["N", ""]>, %w: tensor<4x3xf32>, %b: tensor<
 // CHECK-NEXT: %9 = onnx.Sub %2, %8 : (tensor<f32>, tensor<?x3xf32, ["N", ""]>) -> tensor<?x3xf32, ["N", ""]>
 // CHECK-NEXT: %10 = onnx.Mul %7, %9 : (tensor<?x3xf32, ["N", ""]>, tensor<?x3xf32, ["N", ""]>) -> tensor<?x3xf32, ["N", ""]>
 // CHECK-NEXT: %11 = onnx.Constant dense<0> : tensor<1xi64>
-// CHECK-NEXT: %12 = onnx.ReduceSum %10, %11 {keepdims = 0} : (tensor<?x3xf32, ["N", ""]>, tensor<1xi64>) -> tensor<3xf32>
+// CHECK-NEXT: %12 = onnx.ReduceSum %10, %11 {keepdims = 0, gradc.sum = unit} : (tensor<?x3xf32, ["N", ""]>, tensor<1xi64>) -> tensor<3xf32>
 // CHECK-NEXT: %13 = onnx.Transpose %w {perm = [1, 0]} : (tensor<4x3xf32>) -> tensor<3x4xf32>
 // CHECK-NEXT: %14 = onnx.MatMul %10, %13 : (tensor<?x3xf32, ["N", ""]>, tensor<3x4xf32>) -> tensor<?x4xf32, ["N", ""]>
 // CHECK-NEXT: %15 = onnx.Transpose %x {perm = [1, 0]} : (tensor<?x4xf32, ["N", ""]>) -> tensor<4x?xf32, ["", "N"]>
