@@ -11,6 +11,7 @@ from support.vjp_problems import Problem, module_of, problems
 import gradc
 from dialects.evaluate import evaluate
 from dialects.support.entry import entry_function, input_names
+from gradc.runtime.session import released_opset
 from passes.differentiate import Request, differentiate
 
 OPS = {
@@ -126,6 +127,10 @@ def test_the_products_that_attention_shows_are_capped_in_mode_1_only(mode: int):
     np.testing.assert_allclose(found["grad_q"], slope @ k, rtol=1e-4, atol=1e-5)
 
 
+BROADCASTS_OVER_NOTHING = 27
+"""The opset with which an onnxruntime came that multiplies an empty batch of matrices by one matrix."""
+
+
 @pytest.mark.parametrize(
     "node",
     [
@@ -147,5 +152,7 @@ def test_an_empty_batch_of_what_is_grouped(node: str):
     given = {info.name: np.ones(shapes[info.name], np.float32) for info in forward.inputs}
     made = forward.reference(given)
     given["cotangent_y"] = made["y"].astype(np.float32)
-    assert [side(given)["grad_x"].shape for side in (found.reference, found.run)] == [shapes["x"]] * 2
+    assert found.reference(given)["grad_x"].shape == shapes["x"]
+    if "Deform" not in node or released_opset() >= BROADCASTS_OVER_NOTHING:
+        assert found.run(given)["grad_x"].shape == shapes["x"]
     assert made["y"].shape[0] == 0
