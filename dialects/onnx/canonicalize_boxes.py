@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,6 +14,12 @@ from dialects.onnx.base import OnnxOp
 from dialects.onnx.boxes import Places, box_of
 from dialects.support import shapes
 from dialects.support.interfaces import set_type
+
+COPIED = 40
+"""So many numbers are copied while one index tuple is followed: 0.28 and 11 ns (onnxruntime 1.32, CPU)."""
+
+MOST = 2 / 3
+"""Of a box that holds this part of the data, not more than half as much lies around it."""
 
 
 class _Written:
@@ -33,7 +40,11 @@ class _Written:
 
 
 class ScatterOfBox(RewritePattern):
-    """`x[:, 1:3] = y`. The updates themselves, where the box is all of the data."""
+    """`x[:, 1:3] = y`. The updates themselves, where the box is all of the data.
+
+    What lies around the box is copied twice, by Slice and Concat. So a box of few long rows stays: ScatterND
+    copies these as they are.
+    """
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: ops.ScatterNDOp, rewriter: PatternRewriter, /) -> None:
@@ -41,7 +52,7 @@ class ScatterOfBox(RewritePattern):
             return
         data = shapes.shape_of(op.data)
         box = box_of(op.indices, data, shapes.shape_of(op.updates))
-        if box is None:
+        if box is None or not _is_worth_it(box, data):
             return
         write = _Written()
         updates: SSAValue = op.updates
@@ -49,6 +60,18 @@ class ScatterOfBox(RewritePattern):
             updates = write(ops.UnsqueezeOp(updates, write.ints(*dropped)))
         cut = [axis for axis, places in enumerate(box) if not places.is_whole(data[axis])]
         _replace(op, _put(write, op.data, updates, box, cut), write, rewriter)
+
+
+def _is_worth_it(box: Sequence[Places], data: shapes.Shape) -> bool:
+    """Whether the copies take no longer than the index tuples; rows of unknown length are long."""
+    inside = 1.0
+    for places, dim in zip(box, data, strict=False):
+        if not places.is_whole(dim):
+            assert isinstance(dim, int), "a part of an axis has a known size"
+            inside *= _size(places) / dim
+    row = shapes.static(data[len(box) :])
+    tuples = 0.0 if row is None else inside / max(math.prod(row), 1)
+    return inside >= MOST or COPIED * tuples >= 1 - inside
 
 
 def _put(

@@ -23,11 +23,13 @@ def attention(f: Forward, e: Operators) -> Results:
     if f.value("do_rotary", 0) or f.operand(6) is not None:
         raise refusal("do_rotary or past_sequence_length", expected="none")
     sizes, width = f.value("qkv_hidden_sizes"), weights.shape[1]
-    if sizes is None and not isinstance(width, int):
-        raise refusal("the width of weights", given="unknown", expected="known")
+    if not sizes:
+        if not isinstance(width, int):
+            raise refusal("the width of weights", given="unknown", expected="known")
+        sizes = [width // 3] * 3
     product = f.x.apply(onnx.MatMulOp, weights)
     product = product if bias is None else product + bias
-    q, k, v = _parts(product, sizes or [int(str(width)) // 3] * 3)
+    q, k, v = _parts(product, sizes)
     heads = f.value("num_heads")
     q, k, v = (_by_heads(part, heads) for part in (q, k, v))
     pasts = (
@@ -37,7 +39,7 @@ def attention(f: Forward, e: Operators) -> Results:
     )
     k, v = (_after(old, new) for old, new in zip(pasts, (k, v), strict=True))
     y, _ = _mixed(f, (q, k, v), mask=f.operand(3), bias=f.operand(5), past=pasts[0])
-    if sizes is not None and sizes[1] != sizes[2]:
+    if sizes[1] != sizes[2]:
         return [y, None]
     pair = [x.apply(onnx.UnsqueezeOp, e.ints([0])).value for x in (k, v)]
     return [y, e(e.emit(onnx.ConcatOp(pair, axis=0)))]

@@ -18,10 +18,8 @@ BOXES = [
     ((slice(None), slice(1, 2)), 2),
     ((slice(0, 2), slice(2, 4), slice(1, 5)), 3),
     ((slice(1, 2), slice(None), slice(3, 6)), 3),
-    ((1,), 1),
     ((slice(None), 0), 2),
     ((2, slice(1, 3), 5), 3),
-    ((0, 1, 2), 3),
 ]
 """What is indexed, of the first so many axes."""
 
@@ -79,6 +77,14 @@ def test_places_are_counted_from_the_end(box: tuple[slice | int, ...]):
             indices[..., axis] -= SHAPE[axis]
     updates = np.zeros(SHAPE)[box].shape
     check(model("ScatterND", indices, updates), True, data=SHAPE, updates=updates)
+
+
+@pytest.mark.parametrize("box", [(1,), (0, 1, 2)])
+def test_few_places_stay_where_scattering_is_quicker(box: tuple[slice | int, ...]):
+    """What lies around them is copied once; to take them is a part in any case."""
+    indices, updates = places(box), np.zeros(SHAPE)[box].shape
+    check(model("ScatterND", indices, updates), False, data=SHAPE, updates=updates)
+    check(model("GatherND", indices, None), True, data=SHAPE)
 
 
 OTHERS = {
