@@ -27,8 +27,8 @@ from passes.onednn.channels import reordered
 
 LONG = 2**12
 """Positions up to which coordinates in f32 do: at 384 they are off by 4e-5 of a step, at 1,024 by 9e-5.
-Gathers, which are exact, take 8 times as long on an image (16x320x320 to 416x416: 36 ms and 4.5). Where source
-and result are a power of two apart, f32 is exact."""
+Gathers, which are exact, take 8 times as long on an image (16x320x320 to 416x416: 36 ms and 4.5). Where the
+source and the result are a power of two apart, f32 is exact."""
 
 
 @dataclass(frozen=True)
