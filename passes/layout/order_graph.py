@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 
 from dialects.grad.layout import LaidOutOp
@@ -37,12 +37,14 @@ Choice = dict[Operation, Order]
 class Tensor:
     """A value and all that Transposes make of it, with orders relative to the value.
 
-    A value without a rank has the empty order. `fixed` are the orders in which ops that do not move read it.
-    `readers` are those that do, each with the order in which it reads now.
+    A value without a rank has the empty order. `fixed` are the orders in which ops that do not move read it,
+    the function's return included, `within` those of them that are not only returned. `readers` are the ops
+    that move, each with the order in which it reads now.
     """
 
     value: SSAValue
     fixed: set[Order] = field(default_factory=set)
+    within: set[Order] = field(default_factory=set)
     readers: list[tuple[Operation, Order]] = field(default_factory=list)
 
     @property
@@ -66,7 +68,11 @@ class Tensor:
 
     def needs(self, choice: Choice) -> set[Order]:
         """The orders in which it is read."""
-        return self.fixed | {compose(read, choice[op]) for op, read in self.readers}
+        return self.fixed | self.between(choice)
+
+    def between(self, choice: Choice) -> set[Order]:
+        """The orders in which ops read it, other than the return."""
+        return self.within | {compose(read, choice[op]) for op, read in self.readers}
 
 
 Place = tuple[Tensor, Order]
@@ -122,6 +128,7 @@ class OrderGraph:
                 tensor.readers.append((op, read))
             elif not isinstance(op, onnx.ShapeOp):
                 tensor.fixed.add(read)
+                tensor.within |= set() if isinstance(op, ReturnOp) else {read}
 
     def families(self) -> list[Family]:
         joined = _Joined()

@@ -30,7 +30,7 @@ from dialects.support.entry import entry_function
 from dialects.support.shapes import element_type_of, shape_of
 from gradc.importers import import_file
 from passes import assign_layout, pipelines
-from passes.assign_layout import INNER, INNER_SECONDS, AssignLayoutPass, Assignment, Price, Prices
+from passes.assign_layout import ALIKE, INNER, INNER_SECONDS, AssignLayoutPass, Assignment, Price, Prices
 from passes.emit.rewriting import refresh_function_types, simplify
 from passes.kernels.target import Target
 from passes.layout import elimination
@@ -89,7 +89,6 @@ def every_choice(module: ModuleOp):
     """The module with each op in each of the orders that are weighed for it, in all combinations."""
     function = entry_function(module)
     assignment = Assignment(OrderGraph.of(function), PRICES)
-    assignment.chosen()
     weighed = [list(assignment.priced[op]) for op in function.walk() if orders_of(op)]
     for picks in product(*weighed):
         other = module.clone()
@@ -107,7 +106,7 @@ def test_no_other_choice_is_cheaper(problem: Problem):
         return
     least = min(map(price, every_choice(module)))
     AssignLayoutPass(threads=1).apply(dialects.context(), module)
-    assert price(module) <= least + 1e-7
+    assert price(module) <= ALIKE * least + 1e-7
 
 
 @examples(60)
@@ -169,9 +168,10 @@ def test_no_other_choice_is_cheaper_with_sums(problem: Problem):
         return
     graph = OrderGraph.of(entry_function(module))
     assignment = Assignment(graph, PRICES)
-    chosen = assignment.cost(assignment.chosen())
+    cheapest = min(cost for cost, _ in assignment.candidates())
+    assert assignment.cost(assignment.chosen()) <= ALIKE * cheapest
     for picks in product(*(assignment.priced[op] for op in graph.reads)):
-        assert chosen <= assignment.cost(dict(zip(graph.reads, picks, strict=True))) + 1e-12
+        assert cheapest <= assignment.cost(dict(zip(graph.reads, picks, strict=True))) + 1e-12
 
 
 @examples(60)
@@ -182,7 +182,7 @@ def test_sums_keep_the_numbers_and_cost_no_more_than_before(problem: Problem):
     wanted = [evaluate(module, problem.feeds(run)) for run in range(problem.runs)]
     AssignLayoutPass(threads=1).apply(dialects.context(), module)
     module.verify()
-    assert price(module) <= before + 1e-7
+    assert price(module) <= ALIKE * before + 1e-7
     for run, want in enumerate(wanted):
         for got, expected in zip(evaluate(module, problem.feeds(run)), want, strict=True):
             np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-4)
@@ -363,7 +363,7 @@ def test_no_uniform_layout_is_cheaper(most: int, monkeypatch: pytest.MonkeyPatch
     chosen = assignment.cost(assignment.chosen())
     for order in permutations(range(4)):
         uniform = {op: order if order in own else next(iter(own)) for op, own in assignment.priced.items()}
-        assert chosen <= assignment.cost(uniform)
+        assert chosen <= ALIKE * assignment.cost(uniform)
 
 
 def test_gradients_of_weights_and_maxima_move_with_the_data():
@@ -371,3 +371,50 @@ def test_gradients_of_weights_and_maxima_move_with_the_data():
     source one."""
     module = gradc.compile(EXAMPLES / "resnet_training.json", threads=1).module
     assert len([op for op in transposes(module) if len(shape_of(op.data)) == 4]) <= 6
+
+
+LAYOUT_PERMS = {(0, 3, 1, 2), (0, 2, 3, 1)}
+
+
+def residual_gradient(size: int, channels: int) -> gradc.Graph:
+    """Channels last: two convolutions, normalizations and ReLUs, forward and backward, run-time weights."""
+    g = gradc.Graph()
+    window = {"strides": [1, 1], "pads_begin": [1, 1], "pads_end": [1, 1], "dilations": [1, 1]}
+    weights = [channels, channels, 3, 3]
+    data = [2, size, size, channels]
+    x, diff = g.input("x", "f32", data), g.input("diff_y", "f32", data)
+    zeros, ones = g.constant(np.zeros(channels, np.float32)), g.constant(np.ones(channels, np.float32))
+    layers = []
+    for i in range(2):
+        w = g.input(f"w{i}", "f32", weights)
+        gamma, beta = (g.input(f"{name}{i}", "f32", [channels]) for name in ("gamma", "beta"))
+        convolved = g.convolution(x, w, **window, weights_format="OIX")
+        found = g.batch_norm_forward_training(convolved, zeros, ones, gamma, beta, epsilon=1e-5, momentum=0.9)
+        rectified = g.relu(found[0])
+        layers.append((x, w, gamma, convolved, found[3:], rectified))
+        x = rectified
+    g.output(x, "y")
+    for source, w, gamma, convolved, statistics, rectified in reversed(layers):
+        diff = g.relu_backward(rectified, diff)
+        diff, *_ = g.batch_norm_training_backward(convolved, diff, *statistics, gamma, epsilon=1e-5)
+        moved = g.convolution_backward_weights(
+            source, diff, weights_shape=weights, **window, weights_format="OIX"
+        )
+        g.output(moved)
+        diff = g.convolution_backward_data(diff, w, data, **window, weights_format="OIX")
+    g.output(diff, "diff_x")
+    return g
+
+
+@pytest.mark.parametrize(("size", "channels"), [(28, 64), (28, 32), (14, 64)])
+def test_channels_last_is_transposed_at_the_border_only(size: int, channels: int):
+    """Between its ops a few per cent of the price would be won by some: prices are no more exact."""
+    module = gradc.compile(residual_gradient(size, channels), threads=1).module
+    moved = [op for op in transposes(module) if tuple(op.onnx_attributes()["perm"]) in LAYOUT_PERMS]  # pyright: ignore
+    inner = [
+        op
+        for op in moved
+        if isinstance(op.data.owner, Operation)
+        and any(use.operation.name != "func.return" for use in op.transposed.uses)
+    ]
+    assert not inner
