@@ -92,7 +92,7 @@ HEAVY = pytest.mark.heavy
 
 
 @pytest.mark.parametrize(
-    "dtype", ["f32", "f16", pytest.param("bf16", marks=HEAVY), pytest.param("f64", marks=HEAVY)]
+    "dtype", ["f32", *(pytest.param(dtype, marks=HEAVY) for dtype in ("f16", "bf16", "f64"))]
 )
 def test_the_threads_change_no_more_than_roundings(dtype: str):
     """The model of one compilation on other numbers of threads, and one compiled for each."""

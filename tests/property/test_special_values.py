@@ -182,7 +182,7 @@ TARGETS = (Target("cpu"), Target("cpu", 13), Target("portable"), Target("cuda"))
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: f"{t.name}-{t.opset}")
-@pytest.mark.parametrize("most_ops", [1, 3])
+@pytest.mark.parametrize("most_ops", [1, pytest.param(3, marks=pytest.mark.heavy)])
 def test_every_problem_has_a_strict_form(target: Target, most_ops: int):
     """No problem is refused, and what is written agrees: f64 and run-time sizes, too."""
     target, checked = replace(target, strict_ieee=True), 0

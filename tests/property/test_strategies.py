@@ -86,8 +86,9 @@ def _of_one_worker(target: Target, *marks: pytest.MarkDecorator):
 
 TARGETS = (
     _of_one_worker(Target()),
-    _of_one_worker(Target("cuda")),
-    _of_one_worker(Target("cpu", 13), pytest.mark.heavy),  # a few of all opsets: test_targets.py
+    # a few of all targets and opsets: test_targets.py
+    _of_one_worker(Target("cuda"), pytest.mark.heavy),
+    _of_one_worker(Target("cpu", 13), pytest.mark.heavy),
 )
 
 

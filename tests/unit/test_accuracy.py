@@ -124,6 +124,7 @@ class TestTable:
             assert not any(shown[dtype] for dtype in ("f32", "bf16", "f16")), strategy
             assert int(terms) > 1 or (strategy, int(terms)) in OF_ONE_TERM
 
+    @pytest.mark.heavy
     def test_measured_anew_every_error_is_within_its_bound(self, capsys):
         """The bounds follow from the lengths of the sums; the digits are this machine's."""
         code = main(["--check", str(PAGE)])
