@@ -17,10 +17,11 @@ from xdsl.interpreter import (
     impl_terminator,
     register_impls,
 )
-from xdsl.ir import Operation
+from xdsl.ir import Block, Operation
 
 from dialects.cann.reference import CannFunctions
 from dialects.grad.reference.functions import GradFunctions
+from dialects.lifetimes import Ends, ends_of
 from dialects.onednn.reference import OneDNNFunctions, row_functions
 from dialects.onnx.reference import OnnxFunctions
 from dialects.support import dense
@@ -75,6 +76,23 @@ class _Watcher(Interpreter.Listener):
             self._watch(op, self._args, results)
 
 
+class _Releaser(Interpreter.Listener):
+    """Lets go of each value when nothing needs it any more."""
+
+    def __init__(self) -> None:
+        self.interpreter: Interpreter | None = None
+        self._ends: dict[Block, Ends] = {}
+
+    def will_interpret_op(self, op: Operation, args: PythonValues) -> None:
+        block = op.parent
+        assert block is not None
+        assert self.interpreter is not None
+        ends = self._ends.get(block)
+        if ends is None:
+            ends = self._ends[block] = ends_of(block)
+        self.interpreter.set_values((value, None) for value in ends.get(op, ()))
+
+
 def evaluate(
     module: ModuleOp,
     inputs: Sequence[np.ndarray],
@@ -85,7 +103,9 @@ def evaluate(
     function = entry_function(module)
     listeners = [] if progress is None else [_Listener(len(function.body.block.ops), progress)]
     listeners += [] if watch is None else [_Watcher(watch)]
-    interpreter = Interpreter(module, listeners=tuple(listeners))
+    releaser = _Releaser()
+    interpreter = Interpreter(module, listeners=(*listeners, releaser))
+    releaser.interpreter = interpreter
     for functions in (
         ReturnFunctions(),
         ConstantFunctions(),
