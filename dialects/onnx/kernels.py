@@ -2,7 +2,7 @@
 
 A kernel takes the `Call` with the operands' shapes and values and returns the results. Floats are
 computed in float64 and rounded once to the result's dtype; integers in their own dtype, which wraps.
-The kernels of the spatial ops are in `kernels_spatial`.
+The kernels of the spatial ops are in `kernels_spatial`, and that of Resize in `kernels_resize`.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from dialects.onnx.call import Call, Tensor, axes_of
 from dialects.onnx.dims import slice_bounds
 from dialects.onnx.infer import infer, shape_bounds
 from dialects.onnx.kernels_index import inside
+from dialects.onnx.kernels_resize import resize
 from dialects.onnx.kernels_spatial import (
     average_pool,
     col2im,
     conv,
     conv_transpose,
     depth_to_space,
-    resize,
 )
 from dialects.onnx.operands import sizes, value, values
 from dialects.support.diagnostics import UnsupportedError, violation

@@ -9,15 +9,13 @@ import numpy as np
 
 from dialects.onnx.call import Call
 from dialects.onnx.infer_spatial import window
-from dialects.onnx.kernels_spatial import keys
+from dialects.onnx.kernels_resize import keys
 from dialects.onnx.operands import optional, value
 from dialects.support.diagnostics import UnsupportedError, violation
 
 Kernel = Callable[[Call], Sequence[np.ndarray]]
 Taps = list[tuple[np.ndarray, np.ndarray]]
 """Along one axis: places, which may lie outside, and the weight of each."""
-
-_keys = np.vectorize(keys, otypes=[float])
 
 
 def grid_sample(call: Call) -> list[np.ndarray]:
@@ -68,7 +66,7 @@ def _taps(call: Call, place: np.ndarray, size: int, corners: bool) -> Taps:
         return [(floor, 1 - part), (floor + 1, part)]
     if mode != "cubic":
         raise UnsupportedError(violation("mode", given=mode).diagnostic)
-    return [(floor + i, _keys(np.abs(part - i), -0.75)) for i in range(-1, 3)]
+    return [(floor + i, keys(np.abs(part - i), -0.75)) for i in range(-1, 3)]
 
 
 def _within(place: np.ndarray, size: int, how: str, corners: bool) -> np.ndarray:

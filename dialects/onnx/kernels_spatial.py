@@ -7,18 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from fractions import Fraction
 
 import numpy as np
 
-from dialects.onnx.call import Call, axes_of
+from dialects.onnx.call import Call
 from dialects.onnx.infer_spatial import Window, window, with_explicit_pads, with_pads_for
 from dialects.onnx.infer_spatial import average_pool as average_pool_shape
 from dialects.onnx.infer_spatial import col2im as col2im_shape
 from dialects.onnx.infer_spatial import conv as conv_shape
 from dialects.onnx.infer_spatial import conv_transpose as conv_transpose_shape
-from dialects.onnx.infer_spatial import resize as resize_shape
-from dialects.support.diagnostics import UnsupportedError, violation
 from dialects.support.shapes import Shape, static
 from dialects.support.taps import over_channels, taps_of
 
@@ -29,11 +26,6 @@ def _array(call: Call, index: int) -> np.ndarray:
     found = call.operand(index).value
     assert found is not None
     return found.astype(np.float64)
-
-
-def _unsupported(call: Call, attribute: str) -> UnsupportedError:
-    given = call.attribute(attribute)
-    return UnsupportedError(violation(f"{attribute} of {call.name}", given=given).diagnostic)
 
 
 def _window(call: Call, kernel: Sequence[int]) -> Window:
@@ -164,141 +156,3 @@ def depth_to_space(call: Call) -> list[np.ndarray]:
     else:
         split = found.reshape(batch, depth, block, block, height, width).transpose(0, 1, 4, 2, 5, 3)
     return [split.reshape(batch, depth, height * block, width * block)]
-
-
-# Resize: one matrix of weights per axis, from exact coordinates
-
-
-def resize(call: Call) -> list[np.ndarray]:
-    """Y = X contracted with a matrix M[y, x] on each axis, whose rows have a single 1 for `nearest`."""
-    given = call.operand(0).value
-    assert given is not None
-    if given.dtype.kind in "iu" and call.attribute("mode", "nearest") != "nearest":
-        raise _unsupported(call, "mode")
-    data = _array(call, 0)
-    axes = axes_of(call.attribute("axes", range(data.ndim)), data.ndim)
-    scales = _scales(call, axes)
-    outside = np.zeros((1,) * data.ndim, bool)
-    for axis, scale, region in zip(axes, scales, _regions(call, len(axes)), strict=True):
-        size = data.shape[axis]
-        matrix, beyond = resize_matrix(call, size, _resized(call, axis, size, scale, region), scale, region)
-        if call.attribute("mode", "nearest") == "nearest":
-            data = data if not size else np.take(data, matrix.argmax(axis=1), axis)  # an empty axis stays
-        else:
-            data = np.moveaxis(np.moveaxis(data, axis, -1) @ matrix.T, -1, axis)
-        outside = outside | beyond.reshape([-1 if i == axis else 1 for i in range(data.ndim)])
-    return [np.where(outside, call.attribute("extrapolation_value", 0.0), data)]
-
-
-Region = tuple[float, float]
-"""The part of an axis that a crop takes, from 0 to 1."""
-
-
-def _regions(call: Call, count: int) -> list[Region]:
-    if call.attribute("coordinate_transformation_mode") != "tf_crop_and_resize":
-        return [(0.0, 1.0)] * count
-    roi = _array(call, 1)
-    return [(float(roi[i]), float(roi[count + i])) for i in range(count)]
-
-
-def _resized(call: Call, axis: int, size: int, scale: Fraction, region: Region) -> int:
-    found = resize_shape(call)[0][axis]
-    return math.floor(size * (region[1] - region[0]) * scale) if found is None else _ints((found,))[0]
-
-
-def _scales(call: Call, axes: Sequence[int]) -> list[Fraction]:
-    """The factor that coordinates are divided by, on each of `axes`."""
-    data = call.operand(0).shape
-    given = call.optional(2)
-    if given is not None and given.value is not None and given.value.size:
-        return [Fraction(float(scale)) for scale in given.value]
-    wanted = [int(x) for x in _array(call, 3)]
-    sizes = _ints(tuple(data[a] for a in axes))
-    # an empty axis stays as it is
-    ratios = [Fraction(1) if w == d else Fraction(w, d) for w, d in zip(wanted, sizes, strict=True)]
-    policy = call.attribute("keep_aspect_ratio_policy", "stretch")
-    if policy == "stretch":
-        return ratios
-    return [min(ratios) if policy == "not_larger" else max(ratios)] * len(ratios)
-
-
-def resize_matrix(
-    call: Call, size: int, resized: int, scale: Fraction, region: Region = (0.0, 1.0)
-) -> tuple[np.ndarray, np.ndarray]:
-    """(resized, size): the share of each position in each of the result, for the attributes of a Resize;
-    and which of the result lie outside, for `tf_crop_and_resize`."""
-    matrix, outside = np.zeros((resized, size)), np.zeros(resized, bool)
-    crops = call.attribute("coordinate_transformation_mode") == "tf_crop_and_resize"
-    for y in range(resized):
-        place = _coordinate(call, y, size, resized, scale, region)
-        outside[y] = crops and not 0 <= place <= size - 1
-        for x, weight in _weights(call, place, size, scale):
-            matrix[y, min(max(x, 0), size - 1)] += weight
-    return matrix, outside
-
-
-def _coordinate(call: Call, y: int, size: int, resized: int, scale: Fraction, region: Region) -> Fraction:
-    half = Fraction(1, 2)
-    mode = call.attribute("coordinate_transformation_mode", "half_pixel")
-    match mode:
-        case "half_pixel":
-            return (y + half) / scale - half
-        case "half_pixel_symmetric":
-            adjustment = resized / (scale * size)
-            return Fraction(size, 2) * (1 - adjustment) + (y + half) / scale - half
-        case "pytorch_half_pixel":
-            return (y + half) / scale - half if resized > 1 else Fraction(0)
-        case "align_corners":
-            return Fraction(y * (size - 1), resized - 1) if resized > 1 else Fraction(0)
-        case "asymmetric":
-            return y / scale
-        case "tf_crop_and_resize":
-            start, end = map(Fraction, region)
-            part = Fraction(y, resized - 1) if resized > 1 else half
-            return (start + part * (end - start)) * (size - 1)
-        case _:
-            raise violation("coordinate_transformation_mode", given=mode)
-
-
-def _weights(call: Call, place: Fraction, size: int, scale: Fraction) -> list[tuple[int, float]]:
-    """Pairs of an index, which may lie outside and then means the edge, and its weight."""
-    mode = call.attribute("mode", "nearest")
-    if mode == "nearest":
-        return [(_nearest(call.attribute("nearest_mode", "round_prefer_floor"), place), 1.0)]
-    if mode not in ("linear", "cubic"):
-        raise violation("mode", given=mode)
-    antialias = bool(call.attribute("antialias", 0))
-    narrower = min(scale, Fraction(1)) if antialias else Fraction(1)
-    reach = (1 if mode == "linear" else 2) / narrower
-    near = range(math.ceil(place - reach), math.floor(place + reach) + 1)
-    a = call.attribute("cubic_coeff_a", -0.75)
-    distances = [(x, float(abs(x - place) * narrower)) for x in near]
-    taps = [(x, 1 - t if mode == "linear" else keys(t, a)) for x, t in distances]
-    if not antialias and not call.attribute("exclude_outside", 0):
-        return taps
-    if call.attribute("exclude_outside", 0):
-        taps = [(x, weight) for x, weight in taps if 0 <= x < size]
-    total = sum(weight for _, weight in taps)
-    return [(x, weight / total) for x, weight in taps]
-
-
-def _nearest(mode: str, place: Fraction) -> int:
-    half = Fraction(1, 2)
-    match mode:
-        case "round_prefer_floor":
-            return math.ceil(place - half)
-        case "round_prefer_ceil":
-            return math.floor(place + half)
-        case "floor":
-            return math.floor(place)
-        case "ceil":
-            return math.ceil(place)
-        case _:
-            raise violation("nearest_mode", given=mode)
-
-
-def keys(t: float, a: float) -> float:
-    """Keys' kernel at a distance of t in [0, 2]."""
-    if t <= 1:
-        return ((a + 2) * t - (a + 3)) * t * t + 1
-    return ((a * t - 5 * a) * t + 8 * a) * t - 4 * a

@@ -13,9 +13,10 @@ from xdsl.dialects.builtin import f64
 from dialects.geometry import bounds
 from dialects.grad.sampling import AxisSampling, ResizeRule, scale_step
 from dialects.onnx import ops as onnx
-from dialects.onnx.call import Call, Tensor, axes_of
-from dialects.onnx.kernels_spatial import resize_matrix
+from dialects.onnx.call import axes_of
+from dialects.onnx.kernels_resize import ResizedAxis, resize_matrix
 from dialects.onnx.values import constant_of
+from dialects.support import limits
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import Dim, static
 from passes.emit.expressions import Expr, Operators
@@ -186,9 +187,7 @@ def _known_matrix(
     if isinstance(start, Expr) or isinstance(end, Expr):
         return None
     ratio = Fraction(y, max(x, 1)) if scale is None else Fraction(scale)
-    call = Call("Resize", (Tensor((x,)),), f.attributes)
-    matrix, outside = resize_matrix(call, x, y, ratio, (start, end))
-    return np.where(outside[:, None], 0, matrix)
+    return resize_matrix(ResizedAxis(f.attributes, x, y, ratio, (start, end)))
 
 
 def _quotient(y: int | Expr, x: int | Expr, e: Operators) -> Expr:
@@ -213,6 +212,7 @@ def resize_backward(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gra
         assert isinstance(y, int)
         step = Fraction(numerator, denominator)
         sampling = AxisSampling(x, y, step, f.value("interpolation"), f.value("coordinates"))
+        limits.check("constant-elements", x * y, "elements of the matrix of a resized axis")
         value = _contracted(value, axis, sampling.matrix().T)
     return (value,)
 
