@@ -44,7 +44,6 @@ KINKS: Mapping[str, str] = MappingProxyType(
 )
 """ONNX op -> its derivative at kinks, ties and bounds."""
 
-_AXES = "the axes"
 _WEIGHTS = "the shape of the weights"
 
 KNOWN: Mapping[str, str] = MappingProxyType(
@@ -52,20 +51,8 @@ KNOWN: Mapping[str, str] = MappingProxyType(
         "CausalConvWithState": _WEIGHTS,
         "Conv": _WEIGHTS,
         "ConvTranspose": f"{_WEIGHTS}; that of the data, where `output_shape` is given",
-        "CumProd": "the axis",
-        "DFT": "the axis",
         "DeformConv": "the sizes of the kernel",
         "Loop": "nothing, but what is carried keeps its shape, or only grows at its end",
-        "Pad": _AXES,
-        "ReduceProd": _AXES,
-        "Slice": f"{_AXES} and steps, and how many there are",
-        **dict.fromkeys(
-            (
-                *("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean"),
-                *("ReduceMin", "ReduceSum", "ReduceSumSquare"),
-            ),
-            "how many axes there are, or `keepdims` is 1",
-        ),
     }
 )
 """ONNX op -> what has to be known when the gradient is written, besides the ranks of all values."""

@@ -9,13 +9,14 @@ from types import MappingProxyType
 import numpy as np
 
 from dialects.onnx import ops as onnx
-from dialects.onnx.call import axes_of
+from dialects.onnx.call import axes_of, axis_of
 from dialects.onnx.values import constant_of
 from dialects.support.dtypes import of_mlir
 from passes.emit.expressions import Expr, Operators
-from passes.vjp.forward import ZERO, Forward, Gradient, Rule, refusal
+from passes.vjp.forward import ZERO, Forward, Gradient, Rule
 from passes.vjp.places import counted
-from passes.vjp.slices import size_of
+from passes.vjp.run_time_axes import AxisView, ReducedAxes, reshaped
+from passes.vjp.slices import is_known, size_of, vector
 
 
 def axes_in(f: Forward) -> Sequence[int] | None:
@@ -36,9 +37,15 @@ def kept(value: Expr, f: Forward) -> Expr:
         return value.apply(onnx.UnsqueezeOp, value.e.ints(axes))
     given = f.operand(1)
     assert given is not None
-    if given.shape != (rank - value.rank,):
-        raise refusal("axes", given="an operand of unknown length", expected="a constant, or keepdims = 1")
-    return value.apply(onnx.UnsqueezeOp, given)
+    if given.shape == (rank - value.rank,):
+        return value.apply(onnx.UnsqueezeOp, given)
+    return value.apply(onnx.ReshapeOp, _reduced(f).kept_shape(), allowzero=1)
+
+
+def _reduced(f: Forward) -> ReducedAxes:
+    axes = f.operand(1)
+    assert axes is not None
+    return ReducedAxes(f.x, axes, none_is_all=not f.value("noop_with_empty_axes", 0))
 
 
 def repeated(value: Expr, f: Forward) -> Expr:
@@ -103,21 +110,49 @@ def extremum(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
 def product(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
     """The product of all other elements, also where some are 0."""
     axes = axes_in(f)
-    sizes = [] if axes is None else [f.x.shape[axis] for axis in axes]
-    known = [size for size in sizes if isinstance(size, int)]
     if axes is None:
-        raise refusal("axes", given="known at run time only", expected="a constant")
+        return (kept(g[0], f) * _others_axis_by_axis(f).assumed(f.x.shape), ZERO)
+    sizes = [f.x.shape[axis] for axis in axes]
+    known = [size for size in sizes if isinstance(size, int)]
     static = len(known) == len(sizes)
     if not axes or (static and math.prod(known) < 2):
         return (repeated(g[0], f), ZERO)
     rest = [axis for axis in range(f.x.rank) if axis not in axes]
     perm = [*rest, *axes]
     moved = f.x.apply(onnx.TransposeOp, perm=perm)
-    flat = moved.apply(onnx.ReshapeOp, e.ints([*[0] * len(rest), -1])) if len(axes) > 1 else moved
-    others = _others(flat, math.prod(known)) if static else _others_by_mask(flat)
-    back = others.apply(onnx.ReshapeOp, e.shape(moved)) if len(axes) > 1 else others
+    rows = _as_rows(moved, len(axes)) if len(axes) > 1 else moved
+    others = _others(rows, math.prod(known)) if static else _others_by_mask(rows)
+    back = reshaped(others, moved) if len(axes) > 1 else others
     back = back.apply(onnx.TransposeOp, perm=[perm.index(axis) for axis in range(f.x.rank)])
     return (kept(g[0], f) * back.assumed(f.x.shape), ZERO)
+
+
+def _as_rows(x: Expr, count: int) -> Expr:
+    """The last `count` axes as one. A batch may be empty."""
+    e, rest = x.e, x.rank - count
+    sizes = [size_of(x, axis) for axis in range(x.rank)]
+    known = math.prod(size for size in sizes[rest:] if isinstance(size, int))
+    length: int | Expr = known
+    for size in sizes[rest:]:
+        if isinstance(size, Expr):
+            length = size * (length if isinstance(length, Expr) else e.ints([length]))
+    target = [*sizes[:rest], length]
+    return x.apply(onnx.ReshapeOp, vector(x, target), allowzero=None if is_known(target) else 1)
+
+
+def _others_axis_by_axis(f: Forward) -> Expr:
+    """For each element the product of the others that are in one result, where only run time knows of which
+    axes: those along one axis, times those that the product along it is multiplied by."""
+    e, steps = f.e, _reduced(f).steps()
+    factors, x = [], f.x
+    for axis in range(f.x.rank):
+        rows = steps.split(x, axis)
+        factors.append(steps.joined(_others_by_mask(rows), axis))
+        x = steps.back(rows.apply(onnx.ReduceProdOp, e.ints([-1]), keepdims=0), axis)
+    found = e.scalar(1, f.x)
+    for factor in reversed(factors):
+        found = factor * found
+    return found
 
 
 def _others(x: Expr, count: int) -> Expr:
@@ -203,28 +238,31 @@ def cumulative_product(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[
     """For each element the products that it is in, with 1 in its place: right at zeros to any order. It takes
     as many times the memory of x as there are elements along the axis."""
     given = f.operand(1)
-    known = None if given is None else constant_of(given.value)
+    assert given is not None
+    known = constant_of(given.value)
     if known is None:
-        raise refusal("axis", given="known at run time only", expected="a constant")
-    axis, reverse, exclusive = (
-        int(known.reshape(())) % f.x.rank,
-        f.value("reverse", 0),
-        f.value("exclusive", 0),
-    )
-    perm = [*(i for i in range(f.x.rank) if i != axis), axis]
-    x, cotangent = (value.apply(onnx.TransposeOp, perm=perm) for value in (f.x, g[0]))
+        view = AxisView(given, f.x.rank)
+        return (reshaped(_in_products(view.of(f.x), view.of(g[0]), 1, f), f.x), ZERO)
+    return (_in_products(f.x, g[0], axis_of(int(known.reshape(())), f.x.rank), f), ZERO)
+
+
+def _in_products(x: Expr, g: Expr, axis: int, f: Forward) -> Expr:
+    """The gradient by x of products along an axis, of which g is the cotangent."""
+    e, reverse, exclusive = f.e, f.value("reverse", 0), f.value("exclusive", 0)
+    perm = [*(i for i in range(x.rank) if i != axis), axis]
+    back = [perm.index(i) for i in range(x.rank)]
+    x, g = (value.apply(onnx.TransposeOp, perm=perm) for value in (x, g))
     index = counted(size_of(x, x.rank - 1), x)
     own = index.apply(onnx.UnsqueezeOp, e.ints([1]))
     row = e.ints([-2])
     rows = own.equals(index).where(e.scalar(1, x), x.apply(onnx.UnsqueezeOp, row))
-    attributes = {"reverse": reverse, "exclusive": exclusive}
     last = e(e.emit.constant(np.array(-1, np.int64)))
-    products = rows.apply(onnx.CumProdOp, last, **attributes)
+    products = rows.apply(onnx.CumProdOp, last, reverse=reverse, exclusive=exclusive)
     later = (own > index if exclusive else own >= index) if reverse else own <= index
     later = own < index if exclusive and not reverse else later
-    parts = e.keep(products, later) * cotangent.apply(onnx.UnsqueezeOp, row)
+    parts = e.keep(products, later) * g.apply(onnx.UnsqueezeOp, row)
     found = parts.apply(onnx.ReduceSumOp, e.ints([-1]), keepdims=0)
-    return (found.apply(onnx.TransposeOp, perm=[perm.index(i) for i in range(f.x.rank)]), ZERO)
+    return found.apply(onnx.TransposeOp, perm=back)
 
 
 RULES: Mapping[str, Rule] = MappingProxyType(

@@ -6,23 +6,16 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from dialects.geometry import bounds
-from dialects.geometry.forms import Size
 from dialects.onnx import ops as onnx
 from dialects.onnx.call import axes_of, axis_of
 from dialects.onnx.dims import TO_THE_END
 from dialects.onnx.values import constant_of
 from passes.emit.expressions import Expr, Operators
 from passes.vjp import folds
-from passes.vjp.forward import ZERO, Forward, Gradient, Rule, refusal
+from passes.vjp.forward import ZERO, Forward, Gradient, Rule
 from passes.vjp.places import counted
+from passes.vjp.run_time_axes import added_at, numbered, put_at, reshaped
 from passes.vjp.slices import Taken, padded, put_back, size_of, vector
-
-
-def reshaped(value: Expr, like: Expr) -> Expr:
-    """The elements of a value in the shape of another one, which may be empty."""
-    e, positive = value.e, [bounds.is_at_least(dim, 1) for dim in like.shape if isinstance(dim, int | Size)]
-    allowzero = None if len(positive) == like.rank and all(positive) else 1
-    return value.apply(onnx.ReshapeOp, e.shape(like), allowzero=allowzero).assumed(like.shape)
 
 
 def view(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
@@ -98,11 +91,12 @@ def slice_(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
     starts, ends = f.operand(1), f.operand(2)
     assert starts is not None
     assert ends is not None
-    axes, steps = (_ints(f, i) for i in (3, 4))
+    axes, steps = (_ints(f.operand(i)) for i in (3, 4))
     counts = [starts.shape[0], ends.shape[0], *(len(given) for given in (axes, steps) if given is not None)]
     count = next((count for count in counts if isinstance(count, int)), None)
-    if count is None:
-        raise refusal("starts", given="a vector of unknown length", expected="a known length")
+    if count is None or _is_open(f.operand(3), axes) or _is_open(f.operand(4), steps):
+        places = numbered(f.x).apply(onnx.SliceOp, *f.operands[1:])
+        return (put_at(g[0], places, f.x), *[ZERO] * 4)
     axes = axes_of(list(range(count)) if axes is None else axes, f.x.rank)
     steps = [1] * count if steps is None else steps
     first, last = _entries(starts, count), _entries(ends, count)
@@ -113,18 +107,15 @@ def slice_(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
     return (put_back(g[0], f.x, taken), *[ZERO] * 4)
 
 
-_PORTS = {3: "axes", 4: "steps"}
+def _ints(given: Expr | None) -> list[int] | None:
+    """The values of an operand that is a constant, None for one that is absent, or known at run time only."""
+    value = None if given is None else constant_of(given.value)
+    return None if value is None else [int(x) for x in value]
 
 
-def _ints(f: Forward, index: int) -> list[int] | None:
-    """The values of an operand that is a constant, None for one that is absent."""
-    given = f.operand(index)
-    if given is None:
-        return None
-    value = constant_of(given.value)
-    if value is None:
-        raise refusal(_PORTS[index], given="run-time values", expected="a constant")
-    return [int(x) for x in value]
+def _is_open(given: Expr | None, values: Sequence[int] | None) -> bool:
+    """Whether an operand is there whose values only run time knows."""
+    return given is not None and values is None
 
 
 def _entries(values: Expr, count: int) -> list[int | Expr]:
@@ -137,25 +128,41 @@ def _entries(values: Expr, count: int) -> list[int | Expr]:
 
 
 def pad(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    given, mode = f.operand(1), f.value("mode", "constant")
-    axes = _ints(f, 3)
-    axes = list(range(f.x.rank)) if axes is None else axes_of(axes, f.x.rank)
-    assert given is not None
-    entries = _entries(given, 2 * len(axes))
-    begin, end = entries[: len(axes)], entries[len(axes) :]
-    if mode != "constant":
-        return (folds.folded(g[0], f.x, axes, begin, end, mode), *[ZERO] * 3)
-    before: list[int | Expr] = [0] * f.x.rank
-    behind: list[int | Expr] = [0] * f.x.rank
-    for axis, first, last in zip(axes, begin, end, strict=True):
-        before[axis], behind[axis] = -first, -last
-    inner = padded(g[0], before, behind).assumed(f.x.shape)
+    axes = _ints(f.operand(3))
+    if _is_open(f.operand(3), axes):
+        inner = _cropped_at_run_time(f, g[0])
+    else:
+        inner = _cropped(f, g[0], list(range(f.x.rank)) if axes is None else axes_of(axes, f.x.rank))
     fill: Gradient = ZERO
-    if f.wants(2):
+    if f.wants(2) and f.value("mode", "constant") == "constant":
         fill = _total(g[0]) - _total(inner)
         value = f.operand(2)
         fill = fill if value is None or not value.rank else reshaped(fill, value)
     return (inner, ZERO, fill, ZERO)
+
+
+def _cropped(f: Forward, g: Expr, axes: Sequence[int]) -> Expr:
+    """What comes to the operand of a Pad along known axes."""
+    given, mode = f.operand(1), f.value("mode", "constant")
+    assert given is not None
+    entries = _entries(given, 2 * len(axes))
+    begin, end = entries[: len(axes)], entries[len(axes) :]
+    if mode != "constant":
+        return folds.folded(g, f.x, axes, begin, end, mode)
+    before: list[int | Expr] = [0] * f.x.rank
+    behind: list[int | Expr] = [0] * f.x.rank
+    for axis, first, last in zip(axes, begin, end, strict=True):
+        before[axis], behind[axis] = -first, -last
+    return padded(g, before, behind).assumed(f.x.shape)
+
+
+def _cropped_at_run_time(f: Forward, g: Expr) -> Expr:
+    """What comes to the operand of a Pad along axes that only run time knows."""
+    pads, axes, mode = f.operand(1), f.operand(3), f.value("mode", "constant")
+    assert pads is not None
+    if mode == "constant":
+        return g.apply(onnx.PadOp, -pads, None, axes).assumed(f.x.shape)
+    return added_at(g, numbered(f.x).apply(onnx.PadOp, pads, None, axes, mode=mode), f.x)
 
 
 def _total(x: Expr) -> Expr:

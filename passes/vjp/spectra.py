@@ -11,8 +11,9 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.call import axis_of
 from dialects.onnx.values import constant_of
 from passes.emit.expressions import Expr, Operators
-from passes.vjp.forward import ZERO, Body, Forward, Gradient, Rule, refusal
+from passes.vjp.forward import ZERO, Body, Forward, Gradient, Rule
 from passes.vjp.places import counted
+from passes.vjp.run_time_axes import AxisView, reshaped
 from passes.vjp.slices import padded, size_of
 
 Size = int | Expr
@@ -20,31 +21,30 @@ Size = int | Expr
 
 
 def dft(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    axis = _axis(f)
-    length = _scalar_of(f, 1)
-    inverse, onesided = bool(f.value("inverse", 0)), bool(f.value("onesided", 0))
-    if inverse and onesided:
-        found = _of_real_signal(g[0], axis, e)
-        return (_resized(found, f.x, axis), ZERO, ZERO)
-    whole = size_of(f.x, axis) if length is None else length
-    value = g[0]
-    if onesided:
-        value = _with_size(value, axis, whole)
-    scale = _number(whole, g[0])
-    back = _transformed(value, axis, e, inverse=int(not inverse))
-    found = back / scale if inverse else back * scale
-    if f.x.shape[-1] != 2:
-        parts = _vector(size_of(f.x, f.x.rank - 1), e)
-        found = found.apply(onnx.SliceOp, e.ints([0]), parts, e.ints([found.rank - 1]))
-    return (_resized(found, f.x, axis), ZERO, ZERO)
-
-
-def _axis(f: Forward) -> int:
-    given = f.operand(2)
+    given, rank = f.operand(2), f.x.rank
     known = None if given is None else constant_of(given.value)
     if given is not None and known is None:
-        raise refusal("axis", given="known at run time only", expected="a constant")
-    return axis_of(-2 if known is None else int(known.reshape(())), f.x.rank)
+        view = AxisView(given, rank, kept=1)
+        return (reshaped(_adjoint(f, view.of(f.x), view.of(g[0]), 1), f.x), ZERO, ZERO)
+    axis = axis_of(-2 if known is None else int(known.reshape(())), rank)
+    return (_adjoint(f, f.x, g[0], axis), ZERO, ZERO)
+
+
+def _adjoint(f: Forward, x: Expr, g: Expr, axis: int) -> Expr:
+    """The gradient by x of its transform along an axis, of which g is the cotangent."""
+    e, length = f.e, _scalar_of(f, 1)
+    inverse, onesided = bool(f.value("inverse", 0)), bool(f.value("onesided", 0))
+    if inverse and onesided:
+        return _resized(_of_real_signal(g, axis, e), x, axis)
+    whole = size_of(x, axis) if length is None else length
+    value = _with_size(g, axis, whole) if onesided else g
+    scale = _number(whole, g)
+    back = _transformed(value, axis, e, inverse=int(not inverse))
+    found = back / scale if inverse else back * scale
+    if x.shape[-1] != 2:
+        parts = _vector(size_of(x, x.rank - 1), e)
+        found = found.apply(onnx.SliceOp, e.ints([0]), parts, e.ints([found.rank - 1]))
+    return _resized(found, x, axis)
 
 
 def _scalar_of(f: Forward, index: int) -> Size | None:

@@ -582,7 +582,10 @@ def problems() -> Iterator[Problem]:
 
 
 GIVEN = frozenset((
-    "AffineGrid", "Col2Im", "Compress", "DequantizeLinear", "Gather", "GatherElements", "GatherND",
-    "MaxUnpool", "ScatterElements", "ScatterND",
+    "AffineGrid", "CenterCropPad", "Col2Im", "Compress", "CumProd", "CumSum", "DFT", "DequantizeLinear",
+    "Expand", "Gather", "GatherElements", "GatherND", "MaxUnpool", "Pad", "ReduceL1", "ReduceL2",
+    "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum",
+    "ReduceSumSquare", "Reshape", "ScatterElements", "ScatterND", "Slice", "Split", "Squeeze", "Tile",
+    "TopK", "Trilu", "Unsqueeze",
 ))  # fmt: skip
 """The ops whose integers are data."""
