@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC
+from collections.abc import Iterator
 from typing import ClassVar
 
 import numpy as np
@@ -13,6 +14,7 @@ from xdsl.irdl import operand_def, result_def
 from dialects.onednn.families import RowOp
 from dialects.onednn.row import Row
 from dialects.support.attributes import INT, word
+from dialects.support.diagnostics import Diagnostic
 from dialects.support.dtypes import HALVES
 from dialects.support.shapes import element_type_of, shape_of, tensor_type
 
@@ -53,6 +55,15 @@ class SharesOp(RowOp, ABC):
         sums = (*shape[:axis], 1, *shape[axis + 1 :])
         kept = element_type_of(self.src) if dtype == "f64" else f32
         return (tensor_type(self.check_chosen(dtype), shape), tensor_type(kept, sums))
+
+    def remarks(self) -> Iterator[Diagnostic]:
+        """The library asks several rows at once whether they are -inf where their elements lie apart."""
+        axis = self.checked_axis(self.src)
+        if self.value("mode") == "inf_as_zero" and set(shape_of(self.src)[axis + 1 :]) - {1}:
+            yield self.remark(
+                f"mode inf_as_zero on axis {axis}, which is not the innermost: a row of -inf alone gives 0, "
+                "as the page says; the library gives NaN where a row beside it has other elements"
+            )
 
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
         return self.ROW.meaning(*operands, axis=self.checked_axis(self.src), mode=self.value("mode"))

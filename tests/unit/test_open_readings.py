@@ -94,6 +94,28 @@ class TestGroupedWeights:
         assert compiled.run(fed)["dx"].shape == (1, 6, 4)
 
 
+def test_shares_of_rows_of_minus_infinity():
+    """The page's reading on any axis; where the elements of a row lie apart, the library has another."""
+    shares = {}
+    for name, axis in (("last", 2), ("middle", 1)):
+        g = gradc.Graph()
+        g.output(g.softmax(g.input("x", "f32", [2, 3, 3]), axis=axis, mode="inf_as_zero")[0], name)
+        compiled = gradc.compile(g)
+        assert ("the library gives NaN" in messages(compiled)) == (name == "middle")
+        x = np.zeros((2, 3, 3), np.float32)
+        x[0, 0] = -np.inf
+        shares[name] = compiled.run({"x": x if name == "last" else x.swapaxes(1, 2)})[name]
+    np.testing.assert_array_equal(shares["last"], shares["middle"].swapaxes(1, 2))
+    assert not shares["last"][0, 0].any()
+
+
+@pytest.mark.parametrize(("shape", "mode"), [([2, 3, 1], "inf_as_zero"), ([2, 3, 4], "none")])
+def test_shares_about_which_page_and_library_agree(shape: list[int], mode: str):
+    g = gradc.Graph()
+    g.output(g.softmax(g.input("x", "f32", shape), axis=1, mode=mode)[0])
+    assert not gradc.compile(g).remarks
+
+
 class TestPads:
     """Whether the two rules of `same_*` differ is a matter of parity, and run time knows the size."""
 
