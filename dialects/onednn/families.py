@@ -161,6 +161,7 @@ class BinaryOp(RowOp, ABC):
         "auto_broadcast is none."
     )
     COMMON_ATTRIBUTES: ClassVar = {"auto_broadcast": AUTO_BROADCAST}
+    CHOOSES_DTYPE: ClassVar = True
     PORTS: ClassVar = ("src_0", "src_1")
     RESULTS: ClassVar = ("dst",)
 
@@ -174,6 +175,11 @@ class BinaryOp(RowOp, ABC):
     @classmethod
     def undeclared_dtype(cls, index: int, operands: Sequence[Attribute]) -> Attribute:
         return operands[0] if len({*operands}) == 1 else f32
+
+    @classmethod
+    def result_dtypes(cls, dtype: str) -> tuple[str, ...]:
+        rounds = ("f32", *dtypes.HALVES)
+        return (dtype, *(each for each in rounds if each != dtype)) if dtype in rounds else (dtype,)
 
     def _result_dtype(self) -> Attribute:
         """The declared one, where it and the common one are of those that a result may round to."""
@@ -211,6 +217,7 @@ class ComparisonOp(BinaryOp, ABC):
         "C1 one dtype on both ports, or f32 beside a half type; C2 the shapes broadcast, or are equal where "
         "auto_broadcast is none."
     )
+    CHOOSES_DTYPE: ClassVar = False
 
     def _result_dtype(self) -> Attribute:
         self._common_dtype()

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from xdsl.ir import Attribute
 
 from dialects.support import dtypes
 from dialects.support.attributes import entries, whole_number
@@ -63,31 +64,54 @@ def _of_numpy(dtype: Any) -> dtypes.DType | None:
 
 
 def declared_results(
-    cls: type[DocumentedOp], result_shapes: Sequence[Dims | None] | None, dtype: Any, subject: str
+    cls: type[DocumentedOp],
+    result_shapes: Sequence[Dims | None] | None,
+    result_dtypes: Sequence[Any] | None,
+    dtype: Any,
+    subject: str,
 ) -> list[Declared]:
-    """What shapes of the results, and a dtype of the first, declare of them."""
-    declared = _declared_shapes(cls, result_shapes, subject)
-    if dtype is None:
+    """What shapes and dtypes of the results, or a dtype of the first, declare of them."""
+    if dtype is not None and result_dtypes is not None:
+        both = f"result_dtype {dtype} and result_dtypes {result_dtypes!r}"
+        raise misuse("dtypes of the results", subject, given=both, expected="one of the two")
+    declared = [Declared(shape) for shape in _declared_shapes(cls, result_shapes, subject)]
+    if dtype is not None:
+        declared[0] = replace(declared[0], dtype=given_dtype(dtype, subject, "result_dtype").mlir)
+    if result_dtypes is None:
         return declared
-    first, *others = declared or [Declared()]
-    return [replace(first, dtype=given_dtype(dtype, subject, "result_dtype").mlir), *others]
+    given = _each(cls, result_dtypes, subject, "result_dtypes")
+    named = zip(cls.RESULTS, declared, given, strict=True)
+    return [
+        each if word is None else replace(each, dtype=_result_dtype(word, subject, role))
+        for role, each, word in named
+    ]
+
+
+def _result_dtype(given: Any, subject: str, role: str) -> Attribute:
+    return given_dtype(given, subject, f"result_dtypes {role}").mlir
 
 
 def _declared_shapes(
     cls: type[DocumentedOp], given: Sequence[Dims | None] | None, subject: str
-) -> list[Declared]:
-    """What the shapes that are given for the results declare of them."""
+) -> list[Shape | None]:
+    """The shape that is given for each result, if any."""
     if given is None:
-        return []
+        return [None] * len(cls.RESULTS)
     if len(cls.RESULTS) == 1:
-        return [Declared(_result_shape(given[0], subject, "result_shape"))]
-    if not isinstance(given, list | tuple) or len(given) != len(cls.RESULTS):
-        expected = f"a list of {len(cls.RESULTS)}, of {', '.join(cls.RESULTS)}, None for any"
-        raise misuse("result_shapes", subject, given=repr(given), expected=expected)
+        return [_result_shape(given[0], subject, "result_shape")]
+    shapes = _each(cls, given, subject, "result_shapes")
     return [
-        Declared(None if shape is None else _result_shape(shape, subject, f"result_shapes {role}"))
-        for role, shape in zip(cls.RESULTS, given, strict=True)
+        None if shape is None else _result_shape(shape, subject, f"result_shapes {role}")
+        for role, shape in zip(cls.RESULTS, shapes, strict=True)
     ]
+
+
+def _each(cls: type[DocumentedOp], given: Any, subject: str, what: str) -> Sequence[Any]:
+    """What is given for each result of an op that has several."""
+    if isinstance(given, list | tuple) and len(given) == len(cls.RESULTS):
+        return given
+    expected = f"a list of {len(cls.RESULTS)}, of {', '.join(cls.RESULTS)}, None for any"
+    raise misuse(what, subject, given=repr(given), expected=expected)
 
 
 def several(given: Any, subject: str, port: str) -> Sequence[Any]:

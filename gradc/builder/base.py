@@ -233,9 +233,11 @@ class GraphBuilder:
         attributes: Mapping[str, Any],
         name: str | None,
         result_shapes: Sequence[Dims | None] | None,
+        result_dtypes: Sequence[npt.DTypeLike | None] | None,
         result_dtype: npt.DTypeLike | None = None,
     ) -> Sequence[Value]:
-        return self._build_all(row_class(kind), operands, attributes, name, result_shapes, result_dtype)
+        cls = row_class(kind)
+        return self._build_all(cls, operands, attributes, name, result_shapes, result_dtypes, result_dtype)
 
     def _build(
         self,
@@ -250,7 +252,7 @@ class GraphBuilder:
         """None stands for a documented argument that is not given."""
         given = {key: value for key, value in documented.items() if value is not None} | dict(others)
         shapes_given = None if result_shape is None else (result_shape,)
-        (result,) = self._build_all(cls, operands, given, name, shapes_given, result_dtype)
+        (result,) = self._build_all(cls, operands, given, name, shapes_given, None, result_dtype)
         return result
 
     def _build_all(
@@ -260,6 +262,7 @@ class GraphBuilder:
         attributes: Mapping[str, Any],
         name: str | None,
         result_shapes: Sequence[Dims | None] | None,
+        result_dtypes: Sequence[npt.DTypeLike | None] | None = None,
         result_dtype: npt.DTypeLike | None = None,
     ) -> Sequence[Value]:
         """All results of an op. A documented attribute of None is not given."""
@@ -270,7 +273,7 @@ class GraphBuilder:
             cls,
             self._operands(cls, operands, subject),
             {name: value for name, value in attributes.items() if value is not None or name not in known},
-            declared=declared_results(cls, result_shapes, result_dtype, subject),
+            declared=declared_results(cls, result_shapes, result_dtypes, result_dtype, subject),
             location=location(name or "", caller()),
         )
         return self._add(op, name)

@@ -20,7 +20,7 @@ class RowMethods(GraphBuilder):
 
     `name` is the op's in messages. `result_shape` declares the result of an op, `result_shapes` those of an
     op that has several, None for one of which nothing is known. `result_dtype` is the dtype of the first
-    result, where the operands leave several.
+    result, where the operands leave several, `result_dtypes` those of all results, None for any.
     """
 
     def abs(
@@ -321,13 +321,14 @@ class RowMethods(GraphBuilder):
         auto_broadcast: str | None = None,
         name: str | None = None,
         result_shape: Dims | None = None,
+        result_dtype: npt.DTypeLike | None = None,
         **unknown: Never,
     ) -> Value:
         """A function of two elements, with numpy's broadcasting.
 
         dst[i] = src_0[i] + src_1[i].
         """
-        return self._row("Add", [src_0, src_1], {"auto_broadcast": auto_broadcast, **unknown}, name, result_shape)
+        return self._row("Add", [src_0, src_1], {"auto_broadcast": auto_broadcast, **unknown}, name, result_shape, result_dtype)
 
     def divide(
         self,
@@ -337,13 +338,14 @@ class RowMethods(GraphBuilder):
         auto_broadcast: str | None = None,
         name: str | None = None,
         result_shape: Dims | None = None,
+        result_dtype: npt.DTypeLike | None = None,
         **unknown: Never,
     ) -> Value:
         """A function of two elements, with numpy's broadcasting.
 
         dst[i] = src_0[i] / src_1[i].
         """
-        return self._row("Divide", [src_0, src_1], {"auto_broadcast": auto_broadcast, **unknown}, name, result_shape)
+        return self._row("Divide", [src_0, src_1], {"auto_broadcast": auto_broadcast, **unknown}, name, result_shape, result_dtype)
 
     def maximum(
         self,
@@ -353,13 +355,14 @@ class RowMethods(GraphBuilder):
         auto_broadcast: str | None = None,
         name: str | None = None,
         result_shape: Dims | None = None,
+        result_dtype: npt.DTypeLike | None = None,
         **unknown: Never,
     ) -> Value:
         """A function of two elements, with numpy's broadcasting.
 
         dst[i] = max(src_0[i], src_1[i]).
         """
-        return self._row("Maximum", [src_0, src_1], {"auto_broadcast": auto_broadcast, **unknown}, name, result_shape)
+        return self._row("Maximum", [src_0, src_1], {"auto_broadcast": auto_broadcast, **unknown}, name, result_shape, result_dtype)
 
     def minimum(
         self,
@@ -369,13 +372,14 @@ class RowMethods(GraphBuilder):
         auto_broadcast: str | None = None,
         name: str | None = None,
         result_shape: Dims | None = None,
+        result_dtype: npt.DTypeLike | None = None,
         **unknown: Never,
     ) -> Value:
         """A function of two elements, with numpy's broadcasting.
 
         dst[i] = min(src_0[i], src_1[i]).
         """
-        return self._row("Minimum", [src_0, src_1], {"auto_broadcast": auto_broadcast, **unknown}, name, result_shape)
+        return self._row("Minimum", [src_0, src_1], {"auto_broadcast": auto_broadcast, **unknown}, name, result_shape, result_dtype)
 
     def multiply(
         self,
@@ -385,13 +389,14 @@ class RowMethods(GraphBuilder):
         auto_broadcast: str | None = None,
         name: str | None = None,
         result_shape: Dims | None = None,
+        result_dtype: npt.DTypeLike | None = None,
         **unknown: Never,
     ) -> Value:
         """A function of two elements, with numpy's broadcasting.
 
         dst[i] = src_0[i] src_1[i].
         """
-        return self._row("Multiply", [src_0, src_1], {"auto_broadcast": auto_broadcast, **unknown}, name, result_shape)
+        return self._row("Multiply", [src_0, src_1], {"auto_broadcast": auto_broadcast, **unknown}, name, result_shape, result_dtype)
 
     def squared_difference(
         self,
@@ -401,13 +406,14 @@ class RowMethods(GraphBuilder):
         auto_broadcast: str | None = None,
         name: str | None = None,
         result_shape: Dims | None = None,
+        result_dtype: npt.DTypeLike | None = None,
         **unknown: Never,
     ) -> Value:
         """A function of two elements, with numpy's broadcasting.
 
         dst[i] = (src_0[i] - src_1[i])^2.
         """
-        return self._row("SquaredDifference", [src_0, src_1], {"auto_broadcast": auto_broadcast, **unknown}, name, result_shape)
+        return self._row("SquaredDifference", [src_0, src_1], {"auto_broadcast": auto_broadcast, **unknown}, name, result_shape, result_dtype)
 
     def subtract(
         self,
@@ -417,13 +423,14 @@ class RowMethods(GraphBuilder):
         auto_broadcast: str | None = None,
         name: str | None = None,
         result_shape: Dims | None = None,
+        result_dtype: npt.DTypeLike | None = None,
         **unknown: Never,
     ) -> Value:
         """A function of two elements, with numpy's broadcasting.
 
         dst[i] = src_0[i] - src_1[i].
         """
-        return self._row("Subtract", [src_0, src_1], {"auto_broadcast": auto_broadcast, **unknown}, name, result_shape)
+        return self._row("Subtract", [src_0, src_1], {"auto_broadcast": auto_broadcast, **unknown}, name, result_shape, result_dtype)
 
     def greater_equal(
         self,
@@ -791,6 +798,7 @@ class RowMethods(GraphBuilder):
         data_format: str | None = None,
         name: str | None = None,
         result_shapes: Sequence[Dims | None] | None = None,
+        result_dtypes: Sequence[npt.DTypeLike | None] | None = None,
         **unknown: Never,
     ) -> tuple[Value, Value]:
         """The gradients of a rectifier with respect to its data and to its slope.
@@ -799,7 +807,8 @@ class RowMethods(GraphBuilder):
         diff_dst[i], where src[i] is not positive, over all i that one element of slope is for.
         """
         given = {"data_format": data_format, **unknown}
-        diff_src, diff_slope = self._row_results("PReLUBackward", [src, slope, diff_dst], given, name, result_shapes)
+        operands = [src, slope, diff_dst]
+        diff_src, diff_slope = self._row_results("PReLUBackward", operands, given, name, result_shapes, result_dtypes)
         return diff_src, diff_slope
 
     def concat(
@@ -887,6 +896,7 @@ class RowMethods(GraphBuilder):
         *,
         name: str | None = None,
         result_shapes: Sequence[Dims | None] | None = None,
+        result_dtypes: Sequence[npt.DTypeLike | None] | None = None,
         **unknown: Never,
     ) -> tuple[Value, Value]:
         """Elements that are dropped with a probability; only that of 0 is compiled.
@@ -894,7 +904,8 @@ class RowMethods(GraphBuilder):
         dst[i] = src[i]; mask is 1.
         """
         given = {**unknown}
-        dst, mask = self._row_results("Dropout", [src, seed, offset, probability], given, name, result_shapes)
+        operands = [src, seed, offset, probability]
+        dst, mask = self._row_results("Dropout", operands, given, name, result_shapes, result_dtypes)
         return dst, mask
 
     def bias_add(
@@ -1126,6 +1137,7 @@ class RowMethods(GraphBuilder):
         mode: str | None = None,
         name: str | None = None,
         result_shapes: Sequence[Dims | None] | None = None,
+        result_dtypes: Sequence[npt.DTypeLike | None] | None = None,
         result_dtype: npt.DTypeLike | None = None,
         **unknown: Never,
     ) -> tuple[Value, Value]:
@@ -1135,7 +1147,8 @@ class RowMethods(GraphBuilder):
         inf_as_zero both are 0 where all src[j] are -inf.
         """
         given = {"axis": axis, "mode": mode, **unknown}
-        dst, stats = self._row_results("SoftMax", [src], given, name, result_shapes, result_dtype)
+        operands = [src]
+        dst, stats = self._row_results("SoftMax", operands, given, name, result_shapes, result_dtypes, result_dtype)
         return dst, stats
 
     def log_softmax(
@@ -1316,6 +1329,7 @@ class RowMethods(GraphBuilder):
         epsilon: float | None = None,
         name: str | None = None,
         result_shapes: Sequence[Dims | None] | None = None,
+        result_dtypes: Sequence[npt.DTypeLike | None] | None = None,
         **unknown: Never,
     ) -> tuple[Value, Value, Value]:
         """Slices over the last axes, brought to mean 0 and variance 1, then scaled and shifted.
@@ -1324,7 +1338,8 @@ class RowMethods(GraphBuilder):
         slice over the axes from begin_norm_axis on.
         """
         given = {"keep_stats": keep_stats, "begin_norm_axis": begin_norm_axis, "use_affine": use_affine, "epsilon": epsilon, **unknown}
-        dst, mean, variance = self._row_results("LayerNorm", [src, gamma, beta], given, name, result_shapes)
+        operands = [src, gamma, beta]
+        dst, mean, variance = self._row_results("LayerNorm", operands, given, name, result_shapes, result_dtypes)
         return dst, mean, variance
 
     def layer_norm_backward(
@@ -1341,6 +1356,7 @@ class RowMethods(GraphBuilder):
         epsilon: float | None = None,
         name: str | None = None,
         result_shapes: Sequence[Dims | None] | None = None,
+        result_dtypes: Sequence[npt.DTypeLike | None] | None = None,
         **unknown: Never,
     ) -> tuple[Value, Value, Value]:
         """The gradients of a layer normalisation, by the mean and variance that are given.
@@ -1350,7 +1366,8 @@ class RowMethods(GraphBuilder):
         over all slices.
         """
         given = {"begin_norm_axis": begin_norm_axis, "use_affine": use_affine, "epsilon": epsilon, **unknown}
-        diff_src, diff_gamma, diff_beta = self._row_results("LayerNormBackward", [src, diff_dst, mean, variance, gamma, beta], given, name, result_shapes)
+        operands = [src, diff_dst, mean, variance, gamma, beta]
+        diff_src, diff_gamma, diff_beta = self._row_results("LayerNormBackward", operands, given, name, result_shapes, result_dtypes)
         return diff_src, diff_gamma, diff_beta
 
     def rms_norm(
@@ -1384,6 +1401,7 @@ class RowMethods(GraphBuilder):
         data_format: str | None = None,
         name: str | None = None,
         result_shapes: Sequence[Dims | None] | None = None,
+        result_dtypes: Sequence[npt.DTypeLike | None] | None = None,
         **unknown: Never,
     ) -> tuple[Value, Value, Value]:
         """Groups of channels, brought to mean 0 and variance 1, then scaled and shifted.
@@ -1392,7 +1410,8 @@ class RowMethods(GraphBuilder):
         group of channels of each sample.
         """
         given = {"groups": groups, "keep_stats": keep_stats, "use_affine": use_affine, "epsilon": epsilon, "data_format": data_format, **unknown}
-        dst, mean, variance = self._row_results("GroupNorm", [src, gamma, beta], given, name, result_shapes)
+        operands = [src, gamma, beta]
+        dst, mean, variance = self._row_results("GroupNorm", operands, given, name, result_shapes, result_dtypes)
         return dst, mean, variance
 
     def batch_norm_inference(
@@ -1428,6 +1447,7 @@ class RowMethods(GraphBuilder):
         momentum: float | None = None,
         name: str | None = None,
         result_shapes: Sequence[Dims | None] | None = None,
+        result_dtypes: Sequence[npt.DTypeLike | None] | None = None,
         **unknown: Never,
     ) -> tuple[Value, Value, Value, Value, Value]:
         """Channels, brought to mean 0 and variance 1 by the statistics of the batch.
@@ -1437,7 +1457,8 @@ class RowMethods(GraphBuilder):
         (1 - momentum) times that of the batch.
         """
         given = {"epsilon": epsilon, "data_format": data_format, "momentum": momentum, **unknown}
-        dst, running_mean, running_variance, batch_mean, batch_variance = self._row_results("BatchNormForwardTraining", [src, mean, variance, gamma, beta], given, name, result_shapes)
+        operands = [src, mean, variance, gamma, beta]
+        dst, running_mean, running_variance, batch_mean, batch_variance = self._row_results("BatchNormForwardTraining", operands, given, name, result_shapes, result_dtypes)
         return dst, running_mean, running_variance, batch_mean, batch_variance
 
     def batch_norm_training_backward(
@@ -1452,6 +1473,7 @@ class RowMethods(GraphBuilder):
         data_format: str | None = None,
         name: str | None = None,
         result_shapes: Sequence[Dims | None] | None = None,
+        result_dtypes: Sequence[npt.DTypeLike | None] | None = None,
         **unknown: Never,
     ) -> tuple[Value, Value, Value]:
         """The gradients of batch normalisation in training, by the statistics that are given.
@@ -1461,5 +1483,6 @@ class RowMethods(GraphBuilder):
         the sum of diff_dst n over channel c, diff_beta that of diff_dst.
         """
         given = {"epsilon": epsilon, "data_format": data_format, **unknown}
-        diff_src, diff_gamma, diff_beta = self._row_results("BatchNormTrainingBackward", [src, diff_dst, mean, variance, gamma], given, name, result_shapes)
+        operands = [src, diff_dst, mean, variance, gamma]
+        diff_src, diff_gamma, diff_beta = self._row_results("BatchNormTrainingBackward", operands, given, name, result_shapes, result_dtypes)
         return diff_src, diff_gamma, diff_beta

@@ -154,6 +154,42 @@ def test_python_gives_all_results():
         g.layer_norm(x, beta=x)
 
 
+def test_python_asks_for_the_dtype_of_each_result():
+    """As a document does, with its checks and its words."""
+    g = gradc.Graph()
+    x = g.input("x", "bf16", (2, 5))
+    for dtype in ("f32", "bf16"):
+        dst, mean, variance = g.layer_norm(x, use_affine=False, result_dtypes=[None, dtype, dtype])
+        assert (dst.dtype, mean.dtype, variance.dtype) == ("bf16", dtype, dtype)
+        g.output(mean)
+        dst, stats = g.softmax(x, result_dtypes=[dtype, None], result_shapes=[None, (2, 1)])
+        assert (dst.dtype, stats.dtype, stats.shape) == (dtype, "f32", (2, 1))
+        g.output(dst)
+    assert [value.dtype for value in gradc.compile(g).outputs] == ["f32", "f32", "bf16", "bf16"]
+    with pytest.raises(GradcError, match="dtype of variance: given bf16, expected f32"):
+        g.layer_norm(x, use_affine=False, result_dtypes=["bf16", "f32", "bf16"])
+    with pytest.raises(GradcError, match="dtype of stats: given bf16, expected f32"):
+        g.softmax(x, result_dtypes=[None, "bf16"])
+    with pytest.raises(GradcError, match=r"dtype of dst: given f16, expected one of bf16, f32"):
+        g.softmax(x, result_dtypes=["f16", None])
+    with pytest.raises(GradcError, match=r"result_dtypes: given \['f32'\], expected a list of 3, of dst"):
+        g.layer_norm(x, use_affine=False, result_dtypes=["f32"])
+    with pytest.raises(GradcError, match=r"result_dtypes mean: given half, expected one of"):
+        g.layer_norm(x, use_affine=False, result_dtypes=[None, "half", None])
+    with pytest.raises(GradcError, match=r"result_dtype f32 and result_dtypes .*, expected one of the two"):
+        g.softmax(x, result_dtype="f32", result_dtypes=["f32", None])
+
+
+def test_python_asks_for_the_dtype_of_a_sum():
+    g = gradc.Graph()
+    x, y, n = (g.input(name, dtype, (3,)) for name, dtype in (("x", "bf16"), ("y", "f32"), ("n", "s32")))
+    assert g.add(x, x, result_dtype="f32").dtype == "f32"
+    assert g.multiply(x, y, result_dtype="f16").dtype == "f16"
+    assert (g.add(x, y).dtype, g.add(x, x).dtype, g.add(n, n).dtype) == ("f32", "bf16", "s32")
+    with pytest.raises(GradcError, match="dtype of dst: given f32, expected s32"):
+        g.add(n, n, result_dtype="f32")
+
+
 @pytest.fixture
 def several() -> gradc.Graph:
     g = gradc.Graph()

@@ -42,7 +42,7 @@ class RowMethods(GraphBuilder):
 
     `name` is the op's in messages. `result_shape` declares the result of an op, `result_shapes` those of an
     op that has several, None for one of which nothing is known. `result_dtype` is the dtype of the first
-    result, where the operands leave several.
+    result, where the operands leave several, `result_dtypes` those of all results, None for any.
     """
 '''
 
@@ -67,6 +67,8 @@ def _method(kind: str) -> Iterator[str]:
     yield from (f"        {name}: {_type_of(spec)}," for name, spec in attributes.items())
     yield "        name: str | None = None,"
     yield f"        {_DECLARES[several]} = None,"
+    if several:
+        yield "        result_dtypes: Sequence[npt.DTypeLike | None] | None = None,"
     if cls.CHOOSES_DTYPE:
         yield "        result_dtype: npt.DTypeLike | None = None,"
     yield "        **unknown: Never,"
@@ -81,7 +83,9 @@ def _method(kind: str) -> Iterator[str]:
         return
     names = ", ".join(cls.RESULTS)
     yield f"        given = {{{pairs}}}"
-    yield f'        {names} = self._row_results("{kind}", [{operands}], given, name, result_shapes{dtype})'
+    declared = f"result_shapes, result_dtypes{dtype}"
+    yield f"        operands = [{operands}]"
+    yield f'        {names} = self._row_results("{kind}", operands, given, name, {declared})'
     yield f"        return {names}"
 
 
