@@ -18,6 +18,7 @@ from dialects.onnx import ops
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.call import axes_of
 from dialects.onnx.canonicalize_boxes import GatherOfBox, ScatterOfBox
+from dialects.onnx.canonicalize_casts import MoveUndoneBehindCasts
 from dialects.onnx.canonicalize_recurrent import StepsFirst
 from dialects.onnx.dims import ints
 from dialects.onnx.identities import IDENTITIES, gives, perm_of
@@ -364,6 +365,9 @@ _PAIRS: dict[str, RewritePattern] = {
 }
 
 
+_MOVES = frozenset(("onnx.Reshape", "onnx.Squeeze", "onnx.Transpose", "onnx.Unsqueeze"))
+
+
 class WhereRanksAreKnown(RewritePattern):
     """A pattern, which does nothing where it would have to know a rank that is not known."""
 
@@ -379,5 +383,6 @@ def patterns_of(name: str) -> tuple[RewritePattern, ...]:
     """The canonicalization patterns of the op of that name."""
     forward = (ForwardOperand(),) if name in IDENTITIES else ()
     pair = (_PAIRS[name],) if name in _PAIRS else ()
+    undone = (MoveUndoneBehindCasts(),) if name in _MOVES else ()
     neutral = (NeutralOperand(),) if name in NEUTRAL else ()
-    return tuple(map(WhereRanksAreKnown, (*forward, *neutral, *pair)))
+    return tuple(map(WhereRanksAreKnown, (*forward, *neutral, *pair, *undone)))

@@ -219,6 +219,64 @@ def test_transposes_compose() -> None:
     assert canonicalized(text) == ["Transpose"]
 
 
+H, T, N3 = "tensor<2x3xf16>", "tensor<3x2xf16>", 'tensor<?x1x3xf32, ["N", "", ""]>'
+BEHIND_CASTS = {
+    "transpose": unary(
+        f"""%0 = onnx.Transpose %x : ({H}) -> {T}
+            %1 = onnx.Cast %0 {{to = f32}} : ({T}) -> {B}
+            %y = onnx.Transpose %1 {{perm = [1, 0]}} : ({B}) -> {A}""", H, A),
+    "unknown sizes": unary(
+        """%0 = onnx.Transpose %x {perm = [2, 0, 1]} : (tensor<?x3x?xf32>) -> tensor<?x?x3xf32>
+           %1 = onnx.Cast %0 {to = f16} : (tensor<?x?x3xf32>) -> tensor<?x?x3xf16>
+           %y = onnx.Transpose %1 {perm = [1, 2, 0]} : (tensor<?x?x3xf16>) -> tensor<?x3x?xf16>""",
+        "tensor<?x3x?xf32>", "tensor<?x3x?xf16>"),
+    "reshape": unary(
+        f"""%s = c[6] %0 = onnx.Reshape %x, %s : ({H}, tensor<1xi64>) -> tensor<6xf16>
+            %1 = onnx.Cast %0 {{to = f32}} : (tensor<6xf16>) -> tensor<6xf32>
+            %t = c[2, 3] %y = onnx.Reshape %1, %t : (tensor<6xf32>, {S}) -> {A}""", H, A),
+    "reshape of a named size": unary(
+        f"""%s = c[0, 1, 3] %0 = onnx.Reshape %x, %s : ({N}, tensor<3xi64>) -> {N3}
+            %1 = onnx.Cast %0 {{to = f16}} : ({N3}) -> {N3.replace("f32", "f16")}
+            %2 = c[0, 3]
+            %y = onnx.Reshape %1, %2 : ({N3.replace("f32", "f16")}, {S}) -> tensor<?x3xf16, ["N", ""]>""",
+        N, 'tensor<?x3xf16, ["N", ""]>'),
+    "unsqueeze": unary(
+        f"""%a = c[1] %0 = onnx.Unsqueeze %x, %a : ({H}, tensor<1xi64>) -> tensor<2x1x3xf16>
+            %1 = onnx.Cast %0 {{to = f32}} : (tensor<2x1x3xf16>) -> tensor<2x1x3xf32>
+            %y = onnx.Squeeze %1, %a : (tensor<2x1x3xf32>, tensor<1xi64>) -> {A}""", H, A),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BEHIND_CASTS)
+def test_a_move_that_is_undone_behind_a_cast_is_not_made(name: str) -> None:
+    assert canonicalized(BEHIND_CASTS[name]) == ["Cast"]
+
+
+def test_several_casts_between_inverse_transposes() -> None:
+    """The second rounds, so both stay; somebody else reads what it gives in the other order."""
+    text = f"""
+    func.func @f(%x: {H}) -> ({H}, {T}) {{
+      %0 = onnx.Transpose %x : ({H}) -> {T}
+      %1 = onnx.Cast %0 {{to = bf16}} : ({T}) -> tensor<3x2xbf16>
+      %2 = onnx.Cast %1 {{to = f16}} : (tensor<3x2xbf16>) -> {T}
+      %y = onnx.Transpose %2 : ({T}) -> {H}
+      func.return %y, %2 : {H}, {T}
+    }}"""
+    assert canonicalized(text) == ["Transpose", "Cast", "Cast", "Cast", "Cast"]
+
+
+def test_another_transpose_behind_a_cast_stays() -> None:
+    square = "tensor<3x3x3xf16>"
+    text = unary(
+        f"""%0 = onnx.Transpose %x {{perm = [2, 0, 1]}} : ({square}) -> {square}
+            %1 = onnx.Cast %0 {{to = f32}} : ({square}) -> tensor<3x3x3xf32>
+            %y = onnx.Transpose %1 {{perm = [2, 0, 1]}} : (tensor<3x3x3xf32>) -> tensor<3x3x3xf32>""",
+        square,
+        "tensor<3x3x3xf32>",
+    )
+    assert canonicalized(text) == ["Transpose", "Cast", "Transpose"]
+
+
 def test_reshapes_compose() -> None:
     text = unary(
         f"""%s = c[3, -1] %0 = onnx.Reshape %x, %s : (tensor<?x6xf32>, {S}) -> tensor<3x?xf32>
