@@ -1,5 +1,5 @@
 # Shortcuts; the README's commands need no make.
-.PHONY: setup test fuzz lint types generated docs bench bench-quick bench-compile report-picture ci
+.PHONY: setup test test-heavy fuzz lint types generated docs bench bench-quick bench-compile report-picture ci
 
 VENV ?= .venv
 
@@ -10,6 +10,10 @@ $(VENV)/bin/gradc:
 
 test: setup
 	$(VENV)/bin/pytest -n auto --dist loadgroup
+
+# What takes minutes or gigabytes; CI runs a part of it.
+test-heavy: setup
+	$(VENV)/bin/pytest -n auto --dist loadgroup -m heavy tests
 
 # As long as you like: make fuzz SECONDS=600 SEED=1 TARGET=json; see tests/fuzz/README.md.
 SECONDS ?= 120
