@@ -53,7 +53,10 @@ from dialects.onnx.types import is_value_type
 from dialects.support.attributes import int_attribute, ints_attribute
 from dialects.support.diagnostics import error_at
 
-__all__ = ["NodeOp", "kind_of_attribute"]
+__all__ = ["WHY", "NodeOp", "kind_of_attribute"]
+
+WHY = "gradc.why"
+"""Of a node that ops of ONNX stand for in other forms, why none do in this one: a StringAttr."""
 
 _LISTED = ("SPARSE_TENSOR", "STRING", "TENSOR", "TYPE_PROTO")
 """Kinds of which there are lists, beside those of numbers, which are arrays."""

@@ -165,8 +165,10 @@ def rotary_embedding(f: Forward, e: Operators) -> Results:
     assert places is not None
     assert cos is not None
     assert sin is not None
-    if f.value("is_packed_batching", 0) or f.value("scale", 1.0) != 1.0:
-        raise refusal("is_packed_batching or scale", expected="none")
+    if f.value("is_packed_batching", 0):
+        raise refusal("is_packed_batching", given=1, expected=0)
+    if f.value("scale", 1.0) != 1.0:
+        raise refusal("scale", given=f.value("scale"), expected=1)
     x, heads, part = f.x, f.value("num_heads", 0), f.value("rotary_embedding_dim", 0)
     if x.rank == 3 and not heads:
         width, half = x.shape[2], cos.shape[1]

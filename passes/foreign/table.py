@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation, SSAValue
 
 from dialects.onnx.attributes import python_values
-from dialects.onnx.node import NodeOp
+from dialects.onnx.node import WHY, NodeOp
 from dialects.onnx.types import UnknownType
 from dialects.support.diagnostics import GradcError
+from dialects.support.shapes import UnknownRank
 from passes.emit.expressions import Operators
 from passes.foreign import learning, microsoft
 from passes.foreign.body import Body
@@ -26,20 +28,33 @@ BODIES: Mapping[str, Mapping[str, Body]] = MappingProxyType(
 """Domain -> op -> what stands for it."""
 
 
+_NO_TYPE = "no type is known of what it reads; a value_info in the model would tell it"
+_NOT_MADE = "what stands for it does not make this result"
+
+
 def replaced(node: NodeOp) -> tuple[Sequence[Operation], Sequence[SSAValue | None]] | None:
     """New ops in place of a node and their values for its results, None for one that the node alone makes;
-    None for a node for which nothing stands."""
+    None for a node for which nothing stands. A node that stays so in this form only says why."""
     body = BODIES.get(node.domain.data, {}).get(node.op_type.data)
     if body is None:
         return None
     if any(isinstance(value.type, UnknownType) for value in node.operands):
-        return None
+        return _refused(node, _NO_TYPE)
     e = Operators()
     operands = [None if value is None else e(value) for value in node.onnx_inputs()]
     forward = Forward(e, operands, python_values(node.given.data), [None] * len(node.results))
     try:
         results = body(forward, e)
-    except GradcError:  # in this form it stays a node, which says that it has no derivative
-        return None
+    except UnknownRank:
+        return _refused(node, _NO_TYPE)
+    except GradcError as error:
+        return _refused(node, error.diagnostic.message)
     values = [None if result is None else result.value for result in results]
-    return e.emit.ops, [*values, *[None] * len(node.results)][: len(node.results)]
+    values = [*values, *[None] * len(node.results)][: len(node.results)]
+    if None in values:
+        _refused(node, _NOT_MADE)
+    return e.emit.ops, values
+
+
+def _refused(node: NodeOp, why: str) -> None:
+    node.attributes[WHY] = StringAttr(why)

@@ -10,12 +10,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from xdsl.dialects.builtin import UnknownLoc, UnrankedTensorType
+from xdsl.dialects.builtin import StringAttr, UnknownLoc, UnrankedTensorType
 from xdsl.ir import Operation, SSAValue
 
 from dialects.onnx import known_op, traits
 from dialects.onnx.base import OnnxOp
-from dialects.onnx.node import NodeOp
+from dialects.onnx.node import WHY, NodeOp
 from dialects.onnx.types import word_of
 from dialects.support import shapes
 from dialects.support.diagnostics import Diagnostic, UnsupportedError, UsageError, sentence
@@ -216,7 +216,10 @@ def _without_rule(op: Operation) -> UnsupportedError:
         if isinstance(op, NodeOp) and op.domain.data == FOR_ONE_MACHINE:
             hint = "onnxruntime wrote the model for one machine; what it writes with ENABLE_EXTENDED has one"
         title = op.title if isinstance(op, NodeOp) else op.name
-        return refusal(f"{title} has none, only ops of ONNX's standard domain have", hint=hint)
+        why = op.attributes.get(WHY)
+        if isinstance(why, StringAttr):
+            return refusal(f"{title} has none in this form: {why.data}", hint=hint)
+        return refusal(f"{title} has none, no ops of ONNX are known to stand for it", hint=hint)
     return refusal(REFUSED.get(op.onnx_name(), "gradc has no derivative of it yet"))
 
 

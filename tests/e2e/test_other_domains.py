@@ -330,3 +330,28 @@ def test_an_op_that_others_stand_for_reads_nothing_any_more():
     module = import_onnx(parser.parse_model(text), for_gradients=())
     argument = entry_function(module).args[0]
     assert all(use.operation.parent is not None for use in argument.uses)
+
+
+@pytest.mark.parametrize(
+    ("node", "why"),
+    [
+        ('FusedConv <activation = "Foo"> (i, k)', "FusedConv has none in this form: activation: given Foo, "),
+        (
+            "Attention <num_heads = 2> (x, w, b, m)",
+            "Attention has none in this form: mask: given 4D, expected",
+        ),
+        ("RotaryEmbedding <scale = 2.0> (x, p, c, c)", "scale: given 2.0, expected 1"),
+        ("FusedConv (t, k)", "no type is known of what it reads; a value_info in the model"),
+        ("Sampling (x)", "Sampling has none, no ops of ONNX are known to stand for it"),
+    ],
+)
+def test_a_form_that_is_refused_says_why(node: str, why: str):
+    """As all refusals of a gradient do; until then they said that no op of another domain has one."""
+    opsets = '<ir_version: 8, opset_import: ["": 17, "com.microsoft": 1, "foo": 1]>'
+    inputs = "float[2,4,6] x, float[1,2,5,5] i, float[6,18] w, float[18] b, int32[2,1,4,4] m, int64[1] p"
+    names = "float[3,2,3,3] k, float[9,3] c"
+    source = (
+        f"{opsets} g ({inputs}, {names}) => (float[a,b,c] y) {{ t = foo.Bar (i) y = com.microsoft.{node} }}"
+    )
+    with pytest.raises(UnsupportedError, match=why):
+        gradc.vjp(parser.parse_model(source), allow_unused=True)
