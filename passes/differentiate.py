@@ -50,6 +50,7 @@ from passes.emit.size_names import name_sizes
 from passes.emit.type_inference import infer_types
 from passes.vjp.flows import is_float, may_carry
 from passes.vjp.forward import Rule
+from passes.vjp.listed import mark_ruled, unmark_ruled
 from passes.vjp.loop_shapes import settle_loops
 from passes.vjp.quantize import mark_pairs, unmark_pairs
 from passes.vjp.scan_outputs import to_scan_outputs
@@ -179,6 +180,7 @@ class _Differentiation:
         ops = [op for op in function.body.block.ops if op is not last]
         if request.straight_through:
             mark_pairs(self.module)
+        mark_ruled(self.module, self.rules)
         found = Walk(self.e, ops, set(wrt.values()), self.rules).gradients(self._seeds(function, of))
         if not request.allow_unused:
             _check_reached({name: value for name, value in wrt.items() if value not in found}, of, ops)
@@ -186,6 +188,7 @@ class _Differentiation:
         remarks = [*partly_zero(found, of, ops), *_narrower(declared, of)]
         _return(function, self.e, [*kept, *results])
         unmark_pairs(self.module)
+        unmark_ruled(self.module)
         if not request.weights_as_inputs:
             held.release(function)
         set_new_names(function, [*inputs, *weights, *cotangents.values()], [*keep, *gradients.values()])

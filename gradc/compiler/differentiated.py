@@ -20,6 +20,7 @@ SOURCES = ("cann.", "onednn.")
 
 def differentiated(module: ModuleOp, asked: GradientRequest) -> ModuleOp:
     """The gradient of a module that is ours to change, as a source of its own."""
+    asked.check_rules(module)
     module = in_onnx(asked.with_static_shapes(module))
     differentiate(module, asked.request(module), rules=asked.rules)
     return module

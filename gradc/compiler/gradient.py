@@ -246,6 +246,7 @@ def _named(compiled: Compiled, gradients: Mapping[str, str], cotangents: Mapping
 
 def _prepared(module: ModuleOp, asked: GradientRequest, constants: Any) -> ModuleOp:
     """With what is said of inputs, as a gradient is taken of it."""
+    asked.check_rules(module)
     if constants is not None:
         bind_constants(module, constants_of(constants))
     return in_onnx(asked.with_static_shapes(module))

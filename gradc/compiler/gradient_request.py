@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from string import Formatter
@@ -11,7 +11,7 @@ from typing import Any, cast
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
-from dialects.onnx.ops import ConstantOp
+from dialects.onnx.ops import ConstantOp, op_names
 from dialects.support import entry, shapes
 from dialects.support.attributes import entries
 from dialects.support.diagnostics import Diagnostic, UsageError, nearest, sentence
@@ -20,8 +20,11 @@ from dialects.support.spelling import option
 from gradc.base import arguments
 from gradc.graph.run_time_sizes import specialised
 from passes.differentiate import NAME_TEMPLATE, REDUCTIONS, Request
+from passes.foreign.table import titles
 from passes.vjp.flows import is_float
 from passes.vjp.forward import Rule
+from passes.vjp.listed import title_of
+from passes.vjp.table import REGION_RULES
 from passes.vjp.values import base_of, named_values
 
 KEPT = ("none", "of", "all")
@@ -106,6 +109,14 @@ class GradientRequest:
                 listed = [[name] if name in values else name.split(",") for name in names]
                 return list(dict.fromkeys(name for part in listed for name in part))
 
+    def check_rules(self, module: ModuleOp) -> None:
+        """Raise UsageError for rules of what is no op, and of ops that take none."""
+        own = {title for op in module.walk() if (title := title_of(op)) is not None}
+        errors = Errors()
+        for title in self.rules or ():
+            errors.attempt(_check_title, title, own)
+        errors.check()
+
     def with_static_shapes(self, module: ModuleOp) -> ModuleOp:
         """The module where inputs have the shapes that they are said to have."""
         if not self.static_shapes:
@@ -120,6 +131,21 @@ class GradientRequest:
         module = specialised(module, given, {})
         entry.forget_declared_types(entry.entry_function(module))
         return module
+
+
+def _check_title(title: str, own: Collection[str]) -> None:
+    """Raise UsageError unless rules may be of an op; `own` are those of the model."""
+    if title in REGION_RULES:
+        hint = "that of what stands in its graphs makes its own"
+        raise UsageError(Diagnostic("error", sentence(f"rules: {title} takes no rule", hint=hint)))
+    known = {*own, *op_names(), *titles()}
+    if title in known:
+        return
+    last = title.rpartition(".")[2]
+    alike = sorted(one for one in known if one.rpartition(".")[2] == last)
+    hint = f"did you mean {' or '.join(alike)}?" if alike else nearest(title, known)
+    expected = "an op of the model or of ONNX, as com.example.Ramp or Relu"
+    raise UsageError(Diagnostic("error", sentence("rules", title, expected, hint)))
 
 
 def _given(names: Names) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from xdsl.dialects.builtin import StringAttr
@@ -26,6 +26,11 @@ BODIES: Mapping[str, Mapping[str, Body]] = MappingProxyType(
     }
 )
 """Domain -> op -> what stands for it."""
+
+
+def titles() -> Iterator[str]:
+    """The ops for which ops of ONNX stand, with their domains."""
+    return (".".join(filter(None, (domain, name))) for domain, bodies in BODIES.items() for name in bodies)
 
 
 _NO_TYPE = "no type is known of what it reads; a value_info in the model would tell it"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import Operation
 
 from dialects.onnx.base import OnnxOp
@@ -86,9 +87,31 @@ OWED: frozenset[str] = frozenset()
 """The ops for which a rule is still to be written."""
 
 
+RULED = "gradc.ruled"
+"""Marks an op of which a user says what its derivative is: none is zero by rule."""
+
+
+def mark_ruled(module: ModuleOp, rules: Collection[str]) -> None:
+    for op in module.walk() if rules else ():
+        if title_of(op) in rules:
+            op.attributes[RULED] = UnitAttr()
+
+
+def unmark_ruled(module: ModuleOp) -> None:
+    for op in module.walk():
+        op.attributes.pop(RULED, None)
+
+
+def title_of(op: Operation) -> str | None:
+    """The op type, with the domain before it where that is not ONNX's own; None of what is no ONNX op."""
+    if isinstance(op, NodeOp):
+        return op.title
+    return op.onnx_name() if isinstance(op, OnnxOp) else None
+
+
 def stops_partly(op: Operation) -> bool:
     """Whether gradients flow through some results of an op only."""
-    return isinstance(op, OnnxOp) and op.onnx_name() in PARTLY
+    return RULED not in op.attributes and isinstance(op, OnnxOp) and op.onnx_name() in PARTLY
 
 
 def reason_to_stop(op: Operation) -> str:
@@ -99,6 +122,8 @@ def reason_to_stop(op: Operation) -> str:
 
 def zero_reason(op: Operation) -> str | None:
     """Why no gradient flows through an op; None if one may."""
+    if RULED in op.attributes:
+        return None
     if isinstance(op, NodeOp):
         return OF_OTHER_DOMAINS.get(op.title)
     return REASONS.get(op.onnx_name()) if isinstance(op, OnnxOp) else None

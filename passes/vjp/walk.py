@@ -26,7 +26,7 @@ from dialects.support.spelling import Place, current, option
 from passes.emit.expressions import Expr, Operators
 from passes.vjp.flows import depending_on, is_float, read_by
 from passes.vjp.forward import ZERO, Body, Forward, Gradient, Rule, Zero, refusal
-from passes.vjp.listed import REFUSED
+from passes.vjp.listed import REFUSED, title_of
 from passes.vjp.preaccumulation import NAMES, Number, Sources
 from passes.vjp.quantize import passed_straight, quantizing
 from passes.vjp.regions import Around, Gradients, Seeds
@@ -136,15 +136,15 @@ class Walk:
 
     def _rule(self, op: Operation) -> tuple[Rule, Sequence[SSAValue | None], Mapping[str, Any]]:
         """That of the user, or else that of the table."""
-        if not isinstance(op, OnnxOp | NodeOp) or _title(op) not in self.rules:
+        if not isinstance(op, OnnxOp | NodeOp) or title_of(op) not in self.rules:
             return _rule(op)
-        return self.rules[_title(op)], op.onnx_inputs(), op.onnx_attributes()
+        return self.rules[str(title_of(op))], op.onnx_inputs(), op.onnx_attributes()
 
     def _check_count(self, op: Operation, gradients: object, count: int) -> None:
         """Raise UsageError where a rule of the user does not give one gradient for each operand."""
-        if not isinstance(op, OnnxOp | NodeOp) or _title(op) not in self.rules:
+        if not isinstance(op, OnnxOp | NodeOp) or title_of(op) not in self.rules:
             return
-        what, expected = f"what the rule of {_title(op)} gives", f"{count}, one for each operand"
+        what, expected = f"what the rule of {title_of(op)} gives", f"{count}, one for each operand"
         if not isinstance(gradients, Sequence):
             raise _usage(what, type(gradients).__name__, f"a list of {expected}")
         if len(gradients) != count:
@@ -152,9 +152,9 @@ class Walk:
 
     def _check_own(self, op: Operation, gradient: object, operand: Expr, index: int) -> None:
         """Raise UsageError where a rule of the user gives what is no gradient of an operand."""
-        if not isinstance(op, OnnxOp | NodeOp) or _title(op) not in self.rules:
+        if not isinstance(op, OnnxOp | NodeOp) or title_of(op) not in self.rules:
             return
-        what = f"what the rule of {_title(op)} gives for operand {index}"
+        what = f"what the rule of {title_of(op)} gives for operand {index}"
         if not isinstance(gradient, Expr):
             raise _usage(what, type(gradient).__name__, "an expression, or ZERO")
         if gradient.dtype != operand.dtype or not shapes.compatible(gradient.shape, operand.shape):
@@ -193,10 +193,6 @@ def _rule(op: Operation) -> tuple[Rule, Sequence[SSAValue | None], Mapping[str, 
     if rule is None:
         raise _without_rule(op)
     return rule, op.onnx_inputs(), op.onnx_attributes()
-
-
-def _title(op: OnnxOp | NodeOp) -> str:
-    return op.title if isinstance(op, NodeOp) else op.onnx_name()
 
 
 def _usage(what: str, given: object, expected: str) -> UsageError:

@@ -240,6 +240,56 @@ def test_rules_of_functions_are_refused():
         gradc.grad(onnx.parser.parse_model(CALLED), rules={"own.F": lambda f, g, e: [g[0]]})
 
 
+def same(f, g, e):
+    return [g[0]]
+
+
+@pytest.mark.parametrize(
+    ("title", "said"),
+    [
+        ("com.exmaple.Ramp", r"given com\.exmaple\.Ramp, .*; did you mean com\.example\.Ramp\?"),
+        ("com.example.Rmap", r"did you mean com\.example\.Ramp\?"),
+        ("Ramp", r"did you mean com\.example\.Ramp\?"),
+        ("ai.onnx.Mul", r"did you mean Mul\?"),
+        ("Signmoid", r"did you mean Sigmoid"),
+        ("microsoft.Gelu", r"did you mean Gelu or com\.microsoft\.Gelu\?"),
+        ("If", "If takes no rule; that of what stands in its graphs"),
+    ],
+)
+@pytest.mark.parametrize("made", [gradc.grad, gradc.hvp])
+def test_a_rule_of_what_is_no_op_is_an_error(made, title: str, said: str):
+    """It was left out, so that an op kept the rule of the table, or was refused."""
+    rules = {"com.example.Ramp": lambda f, g, e: [g[0] * 2], title: same}
+    with pytest.raises(UsageError, match=f"rules.*{said}"):
+        made(onnx.parser.parse_model(CALLED), reduce="sum", rules=rules)
+
+
+def test_all_rules_of_what_is_no_op_are_told_at_once():
+    with pytest.raises(UsageError) as caught:
+        gradc.grad(network(), **ASKED, rules={"Foo": same, "Bar": same})
+    assert "Foo" in str(caught.value)
+    assert len(caught.value.others) == 1
+
+
+def test_a_rule_of_an_op_that_the_model_has_not():
+    gradc.grad(network(), **ASKED, check=False, rules={"Sinh": same, "com.microsoft.FusedMatMul": same})
+
+
+WITHIN = """c = Constant <value = bool {1}> ()
+    y = If (c) <then_branch = b () => (float[3] p) { p = Round (t) },
+                else_branch = d () => (float[3] q) { q = Neg (t) }>"""
+
+
+@pytest.mark.parametrize("body", ["y = Round (t)", WITHIN], ids=["alone", "within"])
+def test_a_rule_of_an_op_that_is_zero_without_it(body: str):
+    """A user's own straight-through estimate, which no difference confirms."""
+    text = f"g (float[3] x) => (float[3] y) {{ t = Mul (x, x) {body} }}"
+    found = gradc.grad(model(text), reduce="sum", rules={"Round": same}, check=False)
+    assert not found.remarks
+    x = np.array([0.2, -1.4, 3], np.float32)
+    np.testing.assert_array_equal(found.run({"x": x})["grad_x"], 2 * x)
+
+
 class TestSlopes:
     def test_a_smooth_function(self):
         assert slope(lambda t: (np.sin(1 + t), 1.0), np.cos(1), 0.5).verdict == "right"
