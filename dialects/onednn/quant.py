@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC
+from collections.abc import Iterator
 from typing import ClassVar
 
 import numpy as np
@@ -16,6 +17,7 @@ from dialects.onednn.row import Row
 from dialects.onnx.dims import floordiv
 from dialects.support import demands, dtypes, shapes
 from dialects.support.attributes import FLOATS, INT, INTS, word
+from dialects.support.diagnostics import Diagnostic
 from dialects.support.shapes import Dim, NamedShape, element_type_of, shape_of, tensor_type
 
 INTEGERS = ("u8", "s8")
@@ -37,6 +39,15 @@ class ScalingOp(RowOp, ABC):
     def scaled_axis(self) -> int | None:
         """The axis along which scales lie; None for one scale of all, or for groups."""
         return self.checked_axis(self.data) if self.value("qtype") == "per_channel" else None
+
+    def remarks(self) -> Iterator[Diagnostic]:
+        """The library refuses axis -1 where it does not fuse the op."""
+        axis, given = self.scaled_axis(), self.value("axis")
+        if axis is not None and given < -1 and shape_of(self.data)[axis] != 1:
+            yield self.remark(
+                f"axis {given} is axis {axis}, as the page says; the library, where it fuses the op with no "
+                "other, takes the first scale for all elements"
+            )
 
     def beside(self, vector: np.ndarray) -> np.ndarray:
         """A vector of scales or zero points in a shape that broadcasts to the data."""

@@ -116,6 +116,29 @@ def test_shares_about_which_page_and_library_agree(shape: list[int], mode: str):
     assert not gradc.compile(g).remarks
 
 
+@pytest.mark.parametrize("kind", ["quantize", "dequantize", "dynamic_quantize", "dynamic_dequantize"])
+def test_scales_along_an_axis_counted_from_the_last(kind: str):
+    """The page's reading; the library's, where the op stands alone, has one scale."""
+    found = {}
+    for axis in (1, -2, -1):
+        g = gradc.Graph()
+        data = g.input("x", "s8" if "dequantize" in kind else "f32", [2, 3, 3])
+        more: dict[str, Any] = {"qtype": "per_channel", "axis": axis}
+        if not kind.endswith("dequantize"):
+            more["result_dtype"] = "u8"
+        scales = [0.5, 0.25, 2.0]
+        if kind.startswith("dynamic"):
+            g.output(getattr(g, kind)(data, g.constant(np.array(scales, np.float32)), **more), "y")
+        else:
+            g.output(getattr(g, kind)(data, scales=scales, **more), "y")
+        compiled = gradc.compile(g)
+        assert ("takes the first scale for all elements" in messages(compiled)) == (axis == -2)
+        x = np.arange(18).reshape(2, 3, 3).astype(np.int8 if "dequantize" in kind else np.float32)
+        found[axis] = compiled.run({"x": x})["y"]
+    np.testing.assert_array_equal(found[1], found[-2])
+    assert not np.array_equal(found[1], found[-1])
+
+
 class TestPads:
     """Whether the two rules of `same_*` differ is a matter of parity, and run time knows the size."""
 
