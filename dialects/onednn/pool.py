@@ -27,7 +27,7 @@ from dialects.support.taps import taps_of
 ROUNDING = word("floor", "ceil", default="floor")
 
 Tap = tuple[np.ndarray, np.ndarray]
-"""What the windows of all positions hold at one place, and whether it is not beyond the edges."""
+"""What the windows of all positions hold at one place, an array of its own, and whether that is no edge."""
 
 
 class PoolingOp(RowOp, WindowedOp, ABC):
@@ -232,18 +232,22 @@ def _may_be_empty(window: Window, size: Dim, pads: Pads | None, ceil: bool) -> b
 
 
 def mean(taps: Iterator[Tap], exclude_pad: bool) -> np.ndarray:
-    total, count, whole = np.zeros(()), np.zeros(()), 0
+    total, count, whole = None, np.zeros(()), 0
     for seen, inside in taps:
-        total = total + np.where(inside, seen, 0)
+        np.copyto(seen, 0, where=~inside)
+        total = np.add(0.0 if total is None else total, seen, out=seen if total is None else total)
         count, whole = count + inside, whole + 1
-    return total / (count if exclude_pad else whole)
+    assert total is not None
+    return np.divide(total, count if exclude_pad else whole, out=total)
 
 
 def largest(taps: Iterator[Tap], least: float) -> np.ndarray:
     """A NaN is not larger than anything."""
-    best = np.full((), least)
+    best: np.ndarray | None = None
     for seen, inside in taps:
-        best = np.where(inside & (seen > best), seen, best)
+        best = np.full(seen.shape, least) if best is None else best
+        np.copyto(best, seen, where=inside & (seen > best))
+    assert best is not None
     return best
 
 

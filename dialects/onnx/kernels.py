@@ -223,7 +223,7 @@ def slice_(call: Call) -> list[np.ndarray]:
     axes = axes_of(sizes(call, 3, range(len(starts))), data.ndim)
     steps = sizes(call, 4, [1] * len(starts))
     for axis, *bounds in zip(axes, starts, ends, steps, strict=True):
-        taken = list(range(*slice_bounds(data.shape[axis], *bounds)))
+        taken = np.arange(*slice_bounds(data.shape[axis], *bounds))
         data = np.take(data, taken, axis=axis)
     return [data]
 

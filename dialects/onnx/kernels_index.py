@@ -146,7 +146,7 @@ def center_crop_pad(call: Call) -> list[np.ndarray]:
         given = data.shape[axis]
         if wanted < given:
             start = (given - wanted) // 2
-            data = np.take(data, range(start, start + wanted), axis)
+            data = data[(slice(None),) * axis + (slice(start, start + wanted),)]
             continue
         before = (wanted - given) // 2
         widths = [(0, 0)] * data.ndim

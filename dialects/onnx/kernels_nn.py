@@ -152,10 +152,16 @@ def max_pool(call: Call) -> list[np.ndarray]:
     """The largest of each window, and its place in the whole tensor; the first of equal ones."""
     data = call.operand(0).value
     assert data is not None
-    best, places = np.zeros(0), np.zeros(0)
-    for tap, (seen, at) in enumerate(_taps(call, data)):
-        better = (seen > best) | ((places < 0) & (at >= 0)) if tap else np.ones(seen.shape, bool)
-        best, places = (seen, at) if not tap else (np.where(better, seen, best), np.where(better, at, places))
+    taps = _taps(call, data)
+    best, first = next(taps)
+    places = np.tile(first, (*best.shape[:2], *[1] * (best.ndim - 2)))
+    for seen, at in taps:
+        better = (seen > best) | ((places < 0) & (at >= 0))
+        np.copyto(best, seen, where=better)
+        np.copyto(places, at, where=better)
+    image = math.prod(data.shape[2:])
+    before = np.arange(math.prod(best.shape[:2])).reshape(*best.shape[:2], *[1] * (best.ndim - 2)) * image
+    np.add(places, before, out=places, where=places >= 0)
     if call.attribute("storage_order", 0):
         places = _column_major(places, data.shape)
     return [best, places]
@@ -170,34 +176,36 @@ def _column_major(places: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _taps(call: Call, data: np.ndarray):
-    """For each tap of the window, what it sees at each position, and where; -1 beyond the edge."""
+    """For each tap of the window what each position sees, and where in an image; -1 beyond the edge."""
     rank = data.ndim - 2
     view = with_explicit_pads(window(call, call.attribute("kernel_shape")), data.shape[2:])
     counts = static(pool_shape(call)[0] or ())
     assert counts is not None
     least = -np.inf if data.dtype.kind not in "biu" else np.iinfo(data.dtype).min
-    flat = np.arange(data.size).reshape(data.shape)
+    sizes = data.shape[2:]
     for tap in taps_of([k if isinstance(k, int) else 0 for k in view.kernel], math.prod(counts)):
-        inside, index = np.ones((1,) * data.ndim, bool), []
+        seen, inside, places = data, np.ones((1,) * data.ndim, bool), np.zeros((1,) * data.ndim, np.int64)
         for i in range(rank):
             at = np.arange(counts[2 + i]) * view.strides[i] + tap[i] * view.dilations[i] - view.begin[i]
             shape = [1] * data.ndim
             shape[2 + i] = at.size
-            inside = inside & ((at >= 0) & (at < data.shape[2 + i])).reshape(shape)
-            index.append(np.clip(at, 0, data.shape[2 + i] - 1))
-        grid = (slice(None), slice(None))
-        seen, places = data[grid], flat[grid]
-        for i, at in enumerate(index):
-            seen, places = np.take(seen, at, 2 + i), np.take(places, at, 2 + i)
-        yield np.where(inside, seen, np.asarray(least, data.dtype)), np.where(inside, places, -1)
+            inside = inside & ((at >= 0) & (at < sizes[i])).reshape(shape)
+            at = np.clip(at, 0, sizes[i] - 1)
+            places = places * sizes[i] + at.reshape(shape)
+            seen = np.take(seen, at, 2 + i)
+        np.copyto(seen, np.asarray(least, data.dtype), where=~inside)
+        yield seen, np.where(inside, places, -1)
 
 
 def lp_pool(call: Call) -> list[np.ndarray]:
     data, p = value(call, 0), call.attribute("p", 2)
-    total = np.zeros(())
+    total: np.ndarray | None = None
     for seen, at in _taps(call, data):
-        total = total + np.where(at >= 0, np.abs(seen), 0.0) ** p
-    return [total ** (1 / p)]
+        np.abs(seen, out=seen)
+        np.copyto(seen, 0, where=at < 0)
+        seen **= p
+        total = seen if total is None else np.add(total, seen, out=total)
+    return [np.zeros(()) if total is None else np.power(total, 1 / p, out=total)]
 
 
 def global_pool(function: Callable[[Call, np.ndarray], np.ndarray]) -> Kernel:

@@ -15,11 +15,19 @@ from dialects.support.diagnostics import violation
 Kernel = Callable[[Call], Sequence[np.ndarray]]
 Function = Callable[..., np.ndarray]
 
+PART = 2**16
+"""Numbers that a function of Python's is asked for at once."""
+
 _erf = np.vectorize(math.erf, otypes=[np.float64])
 
 
 def erf(x: np.ndarray) -> np.ndarray:
-    return _erf(x) if x.size else x.astype(np.float64)
+    """A part at a time, since each number is a Python one for as long as it is computed with."""
+    flat, result = x.reshape(-1), np.empty(x.size)
+    for start in range(0, x.size, PART):
+        part = slice(start, start + PART)
+        result[part] = _erf(flat[part])
+    return result.reshape(x.shape)
 
 
 def sigmoid(x: np.ndarray) -> np.ndarray:

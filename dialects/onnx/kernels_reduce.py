@@ -62,16 +62,17 @@ def mean(x: np.ndarray, axes: _Axes) -> np.ndarray:
 
 
 def log_sum_exp(x: np.ndarray, axes: _Axes) -> np.ndarray:
-    x = x.astype(np.float64)
+    x = x.astype(np.float64, copy=False)
     if not x.size:
         return np.log(add(x, axes))
     top = np.max(x, axis=axes, keepdims=True)
     top = np.where(np.isfinite(top), top, 0)
-    return np.log(add(np.exp(x - top), axes)) + top
+    terms = x - top
+    return np.log(add(np.exp(terms, out=terms), axes)) + top
 
 
 def _l2(x: np.ndarray, axes: _Axes) -> np.ndarray:
-    return np.sqrt(add(np.square(x.astype(np.float64)), axes))
+    return np.sqrt(add(np.square(x.astype(np.float64, copy=False)), axes))
 
 
 # Along one axis

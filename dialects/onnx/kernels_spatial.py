@@ -95,7 +95,7 @@ def conv_transpose(call: Call) -> list[np.ndarray]:
 def _biased(call: Call, result: np.ndarray) -> np.ndarray:
     if call.optional(2) is None:
         return result
-    return result + _array(call, 2).reshape(-1, *[1] * (result.ndim - 2))
+    return np.add(result, _array(call, 2).reshape(-1, *[1] * (result.ndim - 2)), out=result)
 
 
 def average_pool(call: Call) -> list[np.ndarray]:
@@ -103,22 +103,22 @@ def average_pool(call: Call) -> list[np.ndarray]:
     data = _array(call, 0)
     view = _window(call, call.attribute("kernel_shape"))
     shape = _ints(average_pool_shape(call)[0])
-    inside = np.ones(data.shape)
+    inside = np.ones((1, 1, *data.shape[2:]))
     more = [_overhang(view, i, size, shape[2 + i]) for i, size in enumerate(data.shape[2:])]
     counted = _pad(inside, view, more)
     if call.attribute("count_include_pad", 0):
         # What ceil_mode looks at beyond the padding counts for nothing.
         counted = np.pad(
-            np.ones((*data.shape[:2], *(s + view.pads(i) for i, s in enumerate(data.shape[2:])))),
+            np.ones((1, 1, *(s + view.pads(i) for i, s in enumerate(data.shape[2:])))),
             [(0, 0), (0, 0), *((0, x) for x in more)],
         )
     padded = _pad(data, view, more)
-    total, count = np.zeros(shape), np.zeros(shape)
+    total, count = np.zeros(shape), np.zeros((1, 1, *shape[2:]))
     for tap in taps_of(call.attribute("kernel_shape"), total.size):
         at = (..., *_places(view, tap, shape[2:]))
         total += padded[at]
         count += counted[at]
-    return [total / count]
+    return [np.divide(total, count, out=total)]
 
 
 def _overhang(view: Window, i: int, size: int, count: int) -> int:

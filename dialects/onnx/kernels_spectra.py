@@ -30,7 +30,7 @@ def _complex(data: np.ndarray) -> np.ndarray:
 def _transformed(z: np.ndarray, length: int, axis: int, *, inverse: bool, onesided: bool) -> np.ndarray:
     found = (np.fft.ifft if inverse else np.fft.fft)(z, length, axis)
     if onesided:
-        found = np.take(found, range(length // 2 + 1), axis)
+        found = found[(slice(None),) * axis + (slice(length // 2 + 1),)]
     return np.stack([found.real, found.imag], -1)
 
 

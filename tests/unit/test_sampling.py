@@ -288,7 +288,7 @@ def test_the_oracle_takes_the_taps_of_one_position_after_the_other(interpolation
         sizes = [size_coordinate(mode, x, y) for mode in MODES for y in (1, 2, 37, outputs, 2**24 + 1)]
         scales = [scale_coordinate(mode, scale) for mode in ("half_pixel", "asymmetric") for scale in SCALES]
         for coordinate in (*sizes, *scales):
-            taps = _taps(Axis(0, x, coordinate, interpolation), outputs)
+            taps = _taps(Axis(0, x, coordinate, interpolation), range(outputs))
             rows = [exact_row(coordinate, x, interpolation, y) for y in range(outputs)]
             expected = [
                 [(row[0], float(1 - row[2])) for row in rows],

@@ -33,12 +33,13 @@ def conv_backward_weights(
             for y, s, pb, k, d in zip(diff_dst.shape[2:], strides, pads_begin, tap, dilations, strict=True)
         ]
         inside = [(r >= 0) & (r < size) for r, size in zip(reads, src.shape[2:], strict=True)]
-        weighed = _flat(dy[(..., *np.ix_(*inside))])
-        read = _flat(x[(..., *np.ix_(*(r[m] for r, m in zip(reads, inside, strict=True))))])
-        result[(..., *tap)] = np.matmul(weighed, read.swapaxes(2, 3)).sum(axis=0)
+        weighed = _rows(dy[(..., *np.ix_(*inside))])
+        read = _rows(x[(..., *np.ix_(*(r[m] for r, m in zip(reads, inside, strict=True))))])
+        result[(..., *tap)] = np.matmul(weighed, read.swapaxes(1, 2))
     return result.reshape(out_channels, channels // groups, *kernel)
 
 
-def _flat(array: np.ndarray) -> np.ndarray:
-    """One axis for all spatial ones."""
-    return array.reshape(*array.shape[:3], int(np.prod(array.shape[3:])))
+def _rows(array: np.ndarray) -> np.ndarray:
+    """(N, G, C, X...) -> (G, C, N X): what is summed over is one axis."""
+    rows = np.moveaxis(array, 0, 2)
+    return rows.reshape(*rows.shape[:2], int(np.prod(rows.shape[2:])))

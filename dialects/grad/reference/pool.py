@@ -29,20 +29,23 @@ def max_pool_backward(
     """Each window's diff_dst to the first place that is greater than those before it. NaN is greater than
     nothing; where nothing is greater than -inf, it is the first place, also in the padding."""
     sizes, counts = src.shape[2:], diff_dst.shape[2:]
-    best, chosen = np.full(diff_dst.shape, -np.inf), np.zeros(diff_dst.shape, int)
+    best, chosen = np.full(diff_dst.shape, -np.inf), np.zeros(diff_dst.shape, np.int32)
 
     def reads() -> Iterator[Read]:
         return _reads(windows, begin, counts, sizes)
 
     for number, (places, inside) in enumerate(reads()):
-        held = np.full(diff_dst.shape, -np.inf)
         kept = [at[m] for at, m in zip(places, inside, strict=True)]
-        held[(..., *np.ix_(*inside))] = src[(..., *np.ix_(*kept))]
-        better = held > best
-        best, chosen = np.where(better, held, best), np.where(better, number, chosen)
+        where, held = (..., *np.ix_(*inside)), src[(..., *np.ix_(*kept))]
+        before, numbers = best[where], chosen[where]
+        better = held > before
+        np.copyto(before, held, where=better)
+        np.copyto(numbers, number, where=better)
+        best[where], chosen[where] = before, numbers
     result = np.zeros(src.shape)
     for number, (places, inside) in enumerate(reads()):
-        gives = np.where(chosen == number, diff_dst, 0)[(..., *np.ix_(*inside))]
+        where = (..., *np.ix_(*inside))
+        gives = np.where(chosen[where] == number, diff_dst[where], 0)
         result[(..., *np.ix_(*(at[m] for at, m in zip(places, inside, strict=True))))] += gives
     return result
 

@@ -21,6 +21,9 @@ HALF = Fraction(1, 2)
 WORD = 2**62
 """Integers below it are computed with in int64, others as Python has them."""
 
+PART = 2**20
+"""Elements of diff_dst that are scattered at once, if one position of its longest axis has no more."""
+
 
 @dataclass(frozen=True)
 class Coordinate:
@@ -32,14 +35,14 @@ class Coordinate:
     def __call__(self, y: int) -> Fraction:
         return self.step * y + self.start
 
-    def numerators(self, y_size: int, x_size: int) -> tuple[np.ndarray, int]:
-        """t(y) of all outputs over one denominator, exactly; what is compared with them is below x_size."""
+    def numerators(self, outputs: range, x_size: int) -> tuple[np.ndarray, int]:
+        """t(y) of some outputs over one denominator, exactly; what is compared with them is below x_size."""
         unit = math.lcm(self.step.denominator, self.start.denominator)
         step, start = int(self.step * unit), int(self.start * unit)
-        largest = 4 * (abs(step) * y_size + abs(start) + unit * (x_size + 1))
+        largest = 4 * (abs(step) * outputs.stop + abs(start) + unit * (x_size + 1))
         # both parts of a quotient below 2^53: float64 divides them with one rounding
         dtype = np.int64 if largest < WORD and unit < 2**53 else object
-        return np.arange(y_size, dtype=dtype) * step + start, unit
+        return np.arange(outputs.start, outputs.stop, dtype=dtype) * step + start, unit
 
 
 @dataclass(frozen=True)
@@ -57,33 +60,51 @@ def resize_backward(diff_dst: np.ndarray, axes: Sequence[Axis]) -> np.ndarray:
     shape = list(diff_dst.shape)
     for axis in axes:
         shape[axis.axis] = axis.x
-    diff_src = np.zeros(math.prod(shape))
-    taps = [_taps(axis, diff_dst.shape[axis.axis]) for axis in axes]
+    diff_src = np.zeros(shape)
+    longest = int(np.argmax(diff_dst.shape))
+    rows = max(1, PART * diff_dst.shape[longest] // max(1, diff_dst.size))
+    for start in range(0, diff_dst.shape[longest], rows):
+        part = [range(size) for size in diff_dst.shape]
+        part[longest] = part[longest][start : start + rows]
+        _scatter(diff_src, diff_dst, axes, part, longest)
+    return diff_src
+
+
+def _scatter(
+    diff_src: np.ndarray, diff_dst: np.ndarray, axes: Sequence[Axis], part: Sequence[range], longest: int
+) -> None:
+    """Add up what a part of diff_dst gives, to the positions along the longest axis that it reaches."""
+    taps = [_taps(axis, part[axis.axis]) for axis in axes]
+    given = diff_dst[tuple(slice(rows.start, rows.stop) for rows in part)]
     for choice in product(*taps):
-        weighted = diff_dst.astype(np.float64)
-        index = [np.arange(n) for n in diff_dst.shape]
+        weighted = given.astype(np.float64)
+        index = [np.arange(rows.start, rows.stop) for rows in part]
         for axis, (position, weight) in zip(axes, choice, strict=True):
             used = np.flatnonzero(weight)
-            along = [1] * diff_dst.ndim
+            along = [1] * given.ndim
             along[axis.axis] = -1
             weighted = weighted.take(used, axis.axis) * weight[used].reshape(along)
             index[axis.axis] = position[used]
-        places = np.ravel_multi_index(np.ix_(*index), shape).ravel()
-        diff_src += np.bincount(places, weighted.ravel(), minlength=diff_src.size)
-    return diff_src.reshape(shape)
+        if not weighted.size:
+            continue
+        reached = slice(index[longest].min(), index[longest].max() + 1)
+        index[longest] -= reached.start
+        target = diff_src[(slice(None),) * longest + (reached,)]
+        places = np.ravel_multi_index(np.ix_(*index), target.shape).ravel()
+        target += np.bincount(places, weighted.ravel(), minlength=target.size).reshape(target.shape)
 
 
-def _taps(axis: Axis, y_size: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Up to two (positions, weights) pairs, each with an entry per output position."""
+def _taps(axis: Axis, outputs: range) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Up to two (positions, weights) pairs, each with an entry for each of some outputs."""
     last = axis.x - 1
-    t, unit = axis.coordinate.numerators(y_size, axis.x)
+    t, unit = axis.coordinate.numerators(outputs, axis.x)
     if axis.interpolation != "linear":
         rounded = {
             "nearest_half_up": lambda: (2 * t + unit) // (2 * unit),
             "nearest_half_down": lambda: -((unit - 2 * t) // (2 * unit)),
             "nearest_floor": lambda: t // unit,
         }[axis.interpolation]()
-        return [(rounded.clip(0, last).astype(int), np.ones(y_size))]
+        return [(rounded.clip(0, last).astype(int), np.ones(len(outputs)))]
     t = t.clip(0, last * unit)
     lower = t // unit
     beyond = t - lower * unit
