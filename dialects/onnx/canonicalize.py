@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 import numpy as np
-from xdsl.dialects.builtin import IntegerAttr, TensorType
+from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 from xdsl.rewriter import InsertPoint
@@ -20,24 +20,12 @@ from dialects.onnx.call import axes_of
 from dialects.onnx.canonicalize_boxes import GatherOfBox, ScatterOfBox
 from dialects.onnx.canonicalize_casts import MoveUndoneBehindCasts
 from dialects.onnx.canonicalize_recurrent import StepsFirst
+from dialects.onnx.canonicalize_reshape import ReshapeOnce, replace_typed
 from dialects.onnx.dims import ints
-from dialects.onnx.identities import IDENTITIES, gives, perm_of
+from dialects.onnx.identities import IDENTITIES, perm_of
 from dialects.onnx.values import constant_of
 from dialects.support import shapes
 from dialects.support.dtypes import name_of
-from dialects.support.interfaces import set_type
-
-
-def _replace(op: OnnxOp, new: OnnxOp, rewriter: PatternRewriter, *before: OnnxOp) -> None:
-    """Replace by an op that means the same, behind those that it reads.
-
-    The declared type may know more than the inferred one.
-    """
-    declared = op.results[0].type
-    assert isinstance(declared, TensorType)
-    set_type(new.results[0], declared)
-    rewriter.replace(op, [*before, new])
-
 
 # Ops that do nothing
 
@@ -99,74 +87,7 @@ class TransposeOfTranspose(RewritePattern):
             return
         first = perm_of(inner.call())
         perm = [first[axis] for axis in perm_of(op.call())]
-        _replace(op, ops.TransposeOp(inner.data, perm=perm), rewriter)
-
-
-class ReshapeOfReshape(RewritePattern):
-    """A Reshape to constant sizes needs only the elements, whatever shape they come in; back to the first one
-    there is nothing to do."""
-
-    @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: ops.ReshapeOp, rewriter: PatternRewriter, /) -> None:
-        inner = op.data.owner
-        if not isinstance(inner, (ops.ReshapeOp, ops.SqueezeOp, ops.UnsqueezeOp)):
-            return
-        if inner.data.type == op.results[0].type and gives(op.call(), shapes.shape_of(inner.data)):
-            rewriter.replace(op, [], [inner.data])
-            return
-        sizes = ints(op.call().operand(1).dims)
-        if sizes is not None and all(
-            self._is_kept(op, inner, axis) for axis, n in enumerate(sizes) if n == 0
-        ):
-            _replace(op, ops.ReshapeOp(inner.data, op.shape), rewriter)
-
-    def _is_kept(self, op: ops.ReshapeOp, inner: OnnxOp, axis: int) -> bool:
-        """Whether a 0, which copies a size of the shape that goes away, copies the same one then."""
-        if op.call().attribute("allowzero", 0):
-            return False
-        before, after = (shapes.shape_of(value) for value in (inner.operands[0], inner.results[0]))
-        return axis < len(before) and before[axis] == after[axis] is not None
-
-
-class ReshapeByKnownSizes(RewritePattern):
-    """A Reshape to computed sizes, of which each is a number or that of the operand at the same place, or all
-    but one are positive numbers: ONNX has 0 and -1 for these, and nothing need be computed. A -1 among the
-    sizes stays one beside those at the same place."""
-
-    @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: ops.ReshapeOp, rewriter: PatternRewriter, /) -> None:
-        dims = op.call().operand(1).dims
-        if dims is None or constant_of(op.shape) is not None:
-            return
-        copies = not op.call().attribute("allowzero", 0)
-        sizes = _as_written(dims, shapes.shape_of(op.data), copies)
-        if sizes is None:
-            return
-        shape = ops.ConstantOp(np.array(sizes, np.int64))
-        _replace(op, ops.ReshapeOp(op.data, shape.output), rewriter, shape)
-
-
-def _as_written(dims: Sequence[shapes.Dim], data: shapes.Shape, copies: bool) -> list[int] | None:
-    """The entries of a Reshape's shape that mean these sizes, some of which only run time knows."""
-    rest = [dim for dim in dims if isinstance(dim, int) and dim < 1]
-    if None in dims or rest not in ([], [-1]) or (rest and not copies):
-        return None
-    unknown = [axis for axis, dim in enumerate(dims) if not isinstance(dim, int)]
-    if all(axis < len(data) and data[axis] == dims[axis] for axis in unknown):
-        return [dim if isinstance(dim, int) else 0 for dim in dims]
-    one = len(unknown) == 1 and not rest
-    return [dim if isinstance(dim, int) else -1 for dim in dims] if one else None
-
-
-class ReshapeOnce(RewritePattern):
-    """What there is for Reshape: of an op that one of them replaces the next one sees the new op."""
-
-    _patterns = (ReshapeOfReshape(), ReshapeByKnownSizes())
-
-    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
-        for pattern in self._patterns:
-            if op.parent is not None:
-                pattern.match_and_rewrite(op, rewriter)
+        replace_typed(op, ops.TransposeOp(inner.data, perm=perm), rewriter)
 
 
 class OfExpanded(RewritePattern):
@@ -181,7 +102,7 @@ class OfExpanded(RewritePattern):
                 new = type(op)(*values)
                 shape = shapes.shape_of(op.results[0])
                 if None not in shape and shapes.shape_of(new.results[0]) == shape:
-                    _replace(op, new, rewriter)
+                    replace_typed(op, new, rewriter)
                     return
 
 
@@ -253,7 +174,7 @@ class ConcatOfConcat(RewritePattern):
     def match_and_rewrite(self, op: ops.ConcatOp, rewriter: PatternRewriter, /) -> None:
         parts = [part for operand in op.inputs for part in _parts(operand, _axis(op))]
         if parts and parts != list(op.inputs):
-            _replace(op, ops.ConcatOp(parts, axis=_axis(op)), rewriter)
+            replace_typed(op, ops.ConcatOp(parts, axis=_axis(op)), rewriter)
 
 
 def _axis(op: ops.ConcatOp) -> int:
@@ -277,13 +198,13 @@ class ShapeOfMoved(RewritePattern):
     def match_and_rewrite(self, op: ops.ShapeOp, rewriter: PatternRewriter, /) -> None:
         inner = op.data.owner
         if isinstance(inner, ops.CastOp):
-            _replace(op, ops.ShapeOp(inner.input, start=_given(op.start), end=_given(op.end)), rewriter)
+            replace_typed(op, ops.ShapeOp(inner.input, start=_given(op.start), end=_given(op.end)), rewriter)
         if not isinstance(inner, ops.TransposeOp):
             return
         taken = perm_of(inner.call())[slice(_given(op.start), _given(op.end))]
         sizes = ops.ShapeOp(inner.data)
         indices = ops.ConstantOp(np.array(taken, np.int64))
-        _replace(op, ops.GatherOp(sizes, indices, axis=0), rewriter, sizes, indices)
+        replace_typed(op, ops.GatherOp(sizes, indices, axis=0), rewriter, sizes, indices)
 
 
 def _given(attribute: IntegerAttr | None) -> int | None:
@@ -302,7 +223,7 @@ class GatherOfGather(RewritePattern):
         if first is None or then is None or first.ndim != 1:
             return
         indices = ops.ConstantOp(np.asarray(first[then]))
-        _replace(op, ops.GatherOp(inner.data, indices, axis=0), rewriter, indices)
+        replace_typed(op, ops.GatherOp(inner.data, indices, axis=0), rewriter, indices)
 
 
 class SliceOfGather(RewritePattern):
@@ -321,7 +242,7 @@ class SliceOfGather(RewritePattern):
         if op.steps is not None and (step is None or step < 1):
             return
         taken = ops.ConstantOp(np.asarray(indices[start:end:step]))
-        _replace(op, ops.GatherOp(inner.data, taken, axis=0), rewriter, taken)
+        replace_typed(op, ops.GatherOp(inner.data, taken, axis=0), rewriter, taken)
 
 
 class KnownBranch(RewritePattern):

@@ -12,6 +12,7 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from dialects.onnx.base import OnnxConstant, OnnxOp
+from dialects.onnx.dims import is_at_least
 from dialects.onnx.opset_range import opset_range
 from dialects.onnx.opsets import OLDEST, Version
 from dialects.support import shapes
@@ -19,6 +20,7 @@ from dialects.support.diagnostics import Diagnostic, UsageError, sentence
 from dialects.support.dtypes import HALVES, name_of
 from passes.kernels import (
     EXPANDED_BY_RUNTIME,
+    FAILS_ON_EMPTY,
     TARGETS,
     Kernels,
     narrow_integers,
@@ -122,6 +124,13 @@ class Target:
         return (
             since is not None and revision(type(op), self.opset) >= since and name not in shunned(self.name)
         )
+
+    def may_fail_on_empty(self, op: OnnxOp) -> bool:
+        """Whether what the runtime writes in place of an op fails for sizes that the operands may have."""
+        if op.onnx_name() not in FAILS_ON_EMPTY or not self.leaves_to_runtime(op):
+            return False
+        data = op.operands[0]
+        return not shapes.has_rank(data) or not all(is_at_least(dim, 1) for dim in shapes.shape_of(data))
 
     def has_form(self, op: OnnxOp) -> bool:
         """Whether the opset has the op with its attributes, inputs and types."""
