@@ -39,7 +39,10 @@ class ExpandOpsPass(TargetPass):
         rewrite(op, [KeepBounds()], (onnx.QuantizeLinearOp,))
         if self.env.opset < LEFT_OUT:
             rewrite(op, [WithoutCeilMode(self.env.opset)], POOLS)
-        if rewrite(op, [Expand(self.env)], (*EXPANSIONS, *OLDER_FORMS)):
+        changed = False
+        while rewrite(op, [Expand(self.env)], (*EXPANSIONS, *OLDER_FORMS)):
+            changed = True  # and once more for graphs within what was written
+        if changed:
             simplify(ctx, op)
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from dialects.support.diagnostics import violation
 
 GATES: Mapping[str, int] = MappingProxyType({"LSTM": 4, "GRU": 3, "RNN": 1})
@@ -67,7 +69,7 @@ def directions_of(op: str, attributes: Mapping[str, Any]) -> list[Direction]:
 
 
 def _with_numbers(op: str, names: Sequence[str], attributes: Mapping[str, Any]) -> list[Activation]:
-    """alpha and beta are given for those functions alone that have them, in order."""
+    """alpha and beta, which are f32, are given for those functions alone that have them, in order."""
     alphas, betas = (iter(attributes.get(f"activation_{which}") or ()) for which in ("alpha", "beta"))
     found = []
     for name in names:
@@ -77,5 +79,5 @@ def _with_numbers(op: str, names: Sequence[str], attributes: Mapping[str, Any]) 
         alpha, beta = _NUMBERS[known]
         alpha = 0.0 if alpha is None else next(alphas, alpha)
         beta = 0.0 if beta is None else next(betas, beta)
-        found.append(Activation(known, float(alpha), float(beta)))
+        found.append(Activation(known, float(np.float32(alpha)), float(np.float32(beta))))
     return found

@@ -3,8 +3,8 @@
 A model of an opset runs on every supported runtime that has released the opset. So the table is that of the
 oldest supported runtime (`python -m gradc.upkeep.kernel_registry --anew` prints it) as far as its opsets
 go, and that of each newer one (`python -m gradc.upkeep.kernel_registry` prints the table with what it adds)
-for the opsets that it was the first to release. `words` no registry lists: they are kept as they are, and a
-test runs them.
+for the opsets that it was the first to release. `words` and `fails` no registry lists: they are kept as they
+are, and a test runs them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dialects.onnx.opsets import OLDEST
 from dialects.onnx.schema import NEWEST
 from dialects.support.dtypes import ONNX_DTYPES
 from gradc.runtime.session import registered_kernels, released_opset, runtime_version
-from passes.kernels import cpu_sources, kernel_table, newest_opset, serves, word_types
+from passes.kernels import cpu_sources, failing_types, kernel_table, newest_opset, serves, word_types
 
 _BY_NUMBER = sorted(ONNX_DTYPES, key=lambda dtype: dtype.number)
 
@@ -92,7 +92,8 @@ def _written(sources: Mapping[int, str], kernels: Mapping[str, Sequence[Row]]) -
     ]
     named = ",\n".join(f'  "{opset}": {json.dumps(source)}' for opset, source in sorted(sources.items()))
     words = ",\n".join(f"  {json.dumps(name)}: {json.dumps(w)}" for name, w in word_types("cpu").items())
-    named += f'\n }},\n "words": {{\n{words}'
+    fails = ",\n".join(f"  {json.dumps(name)}: {json.dumps(f)}" for name, f in failing_types("cpu").items())
+    named += f'\n }},\n "words": {{\n{words}\n }},\n "fails": {{\n{fails}'
     return f'{{\n "sources": {{\n{named}\n }},\n "kernels": {{\n' + ",\n".join(rows) + "\n }\n}"
 
 

@@ -1,6 +1,6 @@
 """Which kernels each execution provider has, as data: op -> rows of (since, until, dtypes).
-A registered kernel may still fail when it runs, with some word of an attribute: `words` says for which dtypes
-a word works.
+A registered kernel may still fail when it runs, for some dtypes, which `fails` has, or with some word of an
+attribute: `words` says for which dtypes a word works.
 
 `cpu.json` is what the registry of the oldest supported runtime lists that has released an opset, `cuda.json`
 what its documentation does, `portable.json` what is left of the CPU's for models that other runtimes read as
@@ -82,6 +82,11 @@ def word_types(target: str) -> Mapping[str, Mapping[str, Mapping[str, Mapping[st
     return _table(provider_of(target)).get("words", {})
 
 
+def failing_types(target: str) -> Mapping[str, Mapping[str, str]]:
+    """Op -> type variable -> the dtypes with which each of its kernels fails when it runs."""
+    return _table(provider_of(target)).get("fails", {})
+
+
 def cpu_sources() -> dict[int, str]:
     """Opset -> the runtime whose CPU kernels the table has, from the opset before it to this one."""
     return {int(opset): source for opset, source in _table("cpu")["sources"].items()}
@@ -122,6 +127,9 @@ class Kernels:
         An open-ended kernel serves only the schema version that it was registered for: when ONNX
         revised the op later, the runtime does not find it.
         """
+        fails = failing_types(self.target).get(name, {})
+        if any(types.get(variable) in words.split() for variable, words in fails.items()):
+            return False
         return any(
             serves(since, until, schema_since) and _admits(renamed(name, since, constraints), types)
             for since, until, constraints in kernel_table(self.target).get(name, [])

@@ -23,7 +23,9 @@ from dialects.support.shapes import Dim, element_type_of, shape_of
 from passes.emit.rewriting import Emitter
 from passes.emit.shape_math import ShapeMath
 from passes.kernels import pointwise
+from passes.kernels.affine_grid import AFFINE_GRID, affine_grid
 from passes.kernels.pointwise import scalar
+from passes.kernels.recurrent import RECURRENT, recurrent
 
 
 @dataclass(frozen=True)
@@ -301,6 +303,7 @@ def _flatten(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
 
 
 EXPANSIONS: Mapping[type[OnnxOp], Expansion] = {
+    onnx.AffineGridOp: Expansion("T1", AFFINE_GRID, affine_grid, {onnx.RangeOp: "s64"}),
     onnx.CastOp: Expansion("T1", (onnx.DequantizeLinearOp,), _cast),
     onnx.ConstantOfShapeOp: Expansion("T2", (onnx.ExpandOp,), _constant_of_shape),
     onnx.DequantizeLinearOp: Expansion("T1", pointwise.DEQUANTIZE, pointwise.dequantize_linear),
@@ -308,11 +311,13 @@ EXPANSIONS: Mapping[type[OnnxOp], Expansion] = {
     onnx.FlattenOp: Expansion("T", (onnx.ReshapeOp,), _flatten, {onnx.MulOp: "s64", onnx.ConcatOp: "s64"}),
     onnx.EqualOp: Expansion("T", (onnx.GreaterOrEqualOp,), _equal, {onnx.AndOp: "boolean"}),
     onnx.HardSigmoidOp: Expansion("T", (onnx.MulOp, onnx.AddOp, onnx.ClipOp), pointwise.hard_sigmoid),
+    **{op: Expansion("T", RECURRENT, recurrent) for op in (onnx.GRUOp, onnx.LSTMOp, onnx.RNNOp)},
     onnx.LayerNormalizationOp: Expansion(
         "T",
         (onnx.ReduceMeanOp, onnx.SubOp, onnx.MulOp, onnx.AddOp, onnx.SqrtOp, onnx.DivOp, onnx.ReciprocalOp),
         _layer_normalization,
     ),
+    onnx.LeakyReluOp: Expansion("T", pointwise.BY_CASES, pointwise.leaky_relu),
     onnx.MaxPoolOp: Expansion("T", (onnx.ConcatOp, onnx.ExpandOp, onnx.SliceOp, onnx.MaxOp), _max_pool),
     onnx.PadOp: Expansion("T", (onnx.ConcatOp, onnx.ExpandOp, onnx.SliceOp), _pad),
     onnx.QuantizeLinearOp: Expansion("T1", pointwise.QUANTIZE, pointwise.quantize_linear),
@@ -324,5 +329,7 @@ EXPANSIONS: Mapping[type[OnnxOp], Expansion] = {
     ),
     onnx.RoundOp: Expansion("T", pointwise.ROUND, pointwise.round_),
     onnx.SoftplusOp: Expansion("T", pointwise.SOFTPLUS, pointwise.softplus),
+    onnx.SoftsignOp: Expansion("T", (onnx.AbsOp, onnx.AddOp, onnx.DivOp), pointwise.softsign),
     onnx.SwishOp: Expansion("T", (onnx.MulOp, onnx.SigmoidOp), pointwise.swish),
+    onnx.ThresholdedReluOp: Expansion("T", pointwise.BY_CASES, pointwise.thresholded_relu),
 }

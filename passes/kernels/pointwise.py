@@ -50,6 +50,28 @@ def elu(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
     return [emit(onnx.WhereOp(is_above, x, emit(onnx.MulOp(part, slope))))]
 
 
+BY_CASES = (onnx.GreaterOp, onnx.MulOp, onnx.WhereOp)
+
+
+def leaky_relu(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
+    assert isinstance(op, onnx.LeakyReluOp)
+    slope = scalar(emit, op.call().attribute("alpha", 0.01), op.X)
+    is_above = emit(onnx.GreaterOp(op.X, scalar(emit, 0, op.X)))
+    return [emit(onnx.WhereOp(is_above, op.X, emit(onnx.MulOp(op.X, slope))))]
+
+
+def thresholded_relu(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
+    assert isinstance(op, onnx.ThresholdedReluOp)
+    bound = scalar(emit, op.call().attribute("alpha", 1.0), op.X)
+    return [emit(onnx.WhereOp(emit(onnx.GreaterOp(op.X, bound)), op.X, scalar(emit, 0, op.X)))]
+
+
+def softsign(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
+    assert isinstance(op, onnx.SoftsignOp)
+    size = emit(onnx.AddOp(emit(onnx.AbsOp(op.input)), scalar(emit, 1, op.input)))
+    return [emit(onnx.DivOp(op.input, size))]
+
+
 SOFTPLUS = (
     onnx.AbsOp,
     onnx.NegOp,

@@ -31,6 +31,7 @@ from passes.kernels import (
 )
 from passes.kernels.expansions import EXPANSIONS
 from passes.kernels.older_forms import OLDER_FORMS
+from passes.kernels.wrong_forms import wrong_form
 
 DEFAULT_OPSET = 18
 """The newest at which onnxruntime's CUDA provider has kernels for everything that gradc emits."""
@@ -187,6 +188,8 @@ class Target:
         shown = ", ".join(sorted(set(types.values())))
         if not self.kernels.has(name, since, types):
             return f"{name} has no kernel for {shown} on {self.name} at opset {self.opset}"
+        if form := wrong_form(self.provider, op):
+            return f"{name} of {form} is not what ONNX says on {self.name}"
         attributes = op.onnx_attributes() if name in word_types(self.name) else {}
         failing = self.kernels.failing_word(name, attributes, types)
         return failing and f"{name} with {failing} fails for {shown} on {self.name}"

@@ -127,6 +127,41 @@ def test_the_products_that_attention_shows_are_capped_in_mode_1_only(mode: int):
     np.testing.assert_allclose(found["grad_q"], slope @ k, rtol=1e-4, atol=1e-5)
 
 
+GRIDS = ([1, 1, 1, 3], [2, 1, 1, 1], [0, 1, 2, 1], [2, 1, 3, 4], [1, 1, 1, 2, 3], [2, 1, 3, 2, 1])
+
+
+@pytest.mark.parametrize("dtype", ["float", "double"])
+@pytest.mark.parametrize("corners", [0, 1])
+@pytest.mark.parametrize("size", GRIDS, ids=str)
+def test_the_corners_of_an_axis_of_one_place(size: list[int], corners: int, dtype: str):
+    """They are at -1, as ONNX's reference implementation has them; onnxruntime's kernel has 1, PyTorch 0."""
+    count, rng = len(size) - 2, np.random.default_rng(0)
+    dims = ", ".join("abcde"[: count + 2])
+    numpy = {"float": np.float32, "double": np.float64}[dtype]
+    theta = rng.normal(size=(size[0], count, count + 1)).astype(numpy)
+    places = [
+        np.linspace(-1, 1, n) if corners else (2 * np.arange(n) + 1) / n - 1 for n in reversed(size[2:])
+    ]
+    columns = [*(p.T for p in np.meshgrid(*places, indexing="ij")), np.ones(size[2:])]
+    points = np.stack(columns, axis=-1).reshape(-1, count + 1)
+    want = np.einsum("nij,pj->npi", theta, points).reshape(size[0], *size[2:], count)
+    cotangent = rng.normal(size=want.shape).astype(numpy)
+    slope = np.einsum("npi,pj->nij", cotangent.reshape(size[0], len(points), count), points)
+    known = f"<int64[{count + 2}] s = {{{', '.join(map(str, size))}}}>"
+    for form in (f", int64[{count + 2}] s) => ({dtype}[{dims}] y)", f") => ({dtype}[{dims}] y) {known}"):
+        node = f"y = AffineGrid <align_corners = {corners}> (t, s)"
+        text = f"g ({dtype}[N, {count}, {count + 1}] t{form} {{ {node} }}"
+        model = onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["": 20]> {text}')
+        feeds = {"t": theta, **({} if "<int64" in form else {"s": np.array(size)})}
+        forward, backward = gradc.compile(model), gradc.vjp(model, wrt="t", check=False)
+        for found in (forward.run(feeds)["y"], forward.reference(feeds)["y"]):
+            np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-5)
+        got = backward.run(feeds | {"cotangent_y": cotangent})["grad_t"]
+        np.testing.assert_allclose(got, slope, rtol=1e-5, atol=1e-5)
+        used = any(node.op_type == "AffineGrid" for node in forward.model.graph.node)
+        assert used == (not corners or ("<int64" in form and 1 not in size[2:]))
+
+
 BROADCASTS_OVER_NOTHING = 27
 """The opset with which an onnxruntime came that multiplies an empty batch of matrices by one matrix."""
 

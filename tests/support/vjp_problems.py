@@ -375,6 +375,7 @@ SAMPLING = (
     P("AffineGrid", (2, 2, 3), C(2, 1, 3, 4)),
     P("AffineGrid", (2, 2, 3), C(2, 1, 3, 1)),
     P("AffineGrid", (2, 3, 4), C(2, 1, 2, 3, 2), align_corners=1),
+    P("AffineGrid", (2, 2, 3), C(2, 1, 1, 3), align_corners=1),
 )
 
 CAUSAL = (

@@ -229,6 +229,31 @@ def test_a_registered_kernel_may_fail_with_a_word(name: str, word: str):
         assert failing == (f"reduction {word}" if fails_at_run_time(name, "reduction", word, dtype) else None)
 
 
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+@pytest.mark.parametrize("name", ["GRU", "LSTM"])
+def test_a_registered_kernel_may_fail_for_a_type(name: str, dtype: str):
+    rows = {"GRU": 3, "LSTM": 4}[name]
+    sizes = {"x": (1, 1, 1), "w": (1, rows, 1), "r": (1, rows, 1)}
+    numpy = {"f32": np.float32, "f64": np.float64}[dtype]
+    tensors = [numpy_helper.from_array(np.ones(size, numpy), i) for i, size in sizes.items()]
+    node = helper.make_node(name, list(sizes), ["y"], hidden_size=1)
+    graph = helper.make_graph(
+        [node], "g", [], [helper.make_tensor_value_info("y", ALL_PROTOS[dtype], None)], tensors
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
+    has = Kernels("cpu", 22).has(name, 22, {"T": dtype})
+    assert has == (dtype == "f32")
+    if has:
+        session.run(None, {})
+        return
+    with pytest.raises(Exception, match="does not support double"):
+        session.run(None, {})
+
+
 def test_a_word_is_a_reason():
     def scatter(dtype, **attributes):
         data, updates = (test.TestOp(result_types=[TensorType(dtype, [n])]).results[0] for n in (4, 1))

@@ -1,0 +1,32 @@
+"""Forms of ops that a runtime has other values for than ONNX: `expand-ops` writes others for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from dialects.onnx import ops as onnx
+from dialects.onnx.base import OnnxOp
+from passes.kernels import affine_grid
+
+
+@dataclass(frozen=True)
+class WrongForm:
+    """`what` says the form in words, `holds` whether an op may have it."""
+
+    what: str
+    holds: Callable[[OnnxOp], bool]
+
+
+WRONG_FORMS: Mapping[str, Mapping[type[OnnxOp], WrongForm]] = {
+    "cpu": {
+        onnx.AffineGridOp: WrongForm("the corners of an axis of one place", affine_grid.is_of_one_place),
+    }
+}
+"""Execution provider -> op -> the form of which its kernel is wrong."""
+
+
+def wrong_form(provider: str, op: OnnxOp) -> str | None:
+    """What a provider's kernel gets wrong of an op, None if nothing."""
+    found = WRONG_FORMS.get(provider, {}).get(type(op))
+    return found.what if found is not None and found.holds(op) else None
