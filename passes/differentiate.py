@@ -170,8 +170,7 @@ class _Differentiation:
         hint = f"{option('name_template')} says how they are called"
         check_names([*cotangents.values(), *gradients.values()], [*inputs, *weights, *keep], hint)
         self._simplify(function, [*of.values(), *keep.values()], wrt.values())
-        if to_scan_outputs(self.module, set(wrt.values())):
-            name_sizes(self.module)
+        wrt = self._as_tensors(function, wrt)
         last = return_op(function)
         of = dict(zip(of, last.arguments, strict=False))
         for what, values in (("of", of), ("wrt", wrt)):
@@ -211,6 +210,21 @@ class _Differentiation:
         if unpack_sequences(self.module):  # by positions that were not constants before
             simplify(Context(), self.module)
         name_sizes(self.module)
+
+    def _as_tensors(self, function: FuncOp, wrt: Mapping[str, SSAValue]) -> dict[str, SSAValue]:
+        """Tensors in place of what is known by now of sequences, and of what loops make longer in each step;
+        gives what stands in place of the values of `wrt`."""
+        results = return_op(function).arguments
+        count = len(results)
+        _return(function, Operators(), [*results, *wrt.values()])
+        unpacked = unpack_sequences(self.module)  # by positions that were not constants before
+        changed = to_scan_outputs(self.module) or unpacked
+        now = return_op(function).arguments
+        found = dict(zip(wrt, now[count:], strict=True))
+        _return(function, Operators(), now[:count])
+        if changed:
+            name_sizes(self.module)
+        return found
 
     def _chosen(self, what: str, names: Sequence[str], values: Mapping[str, SSAValue]) -> dict[str, SSAValue]:
         """The values of the names, which are floats as far as their ranks are known."""

@@ -7,7 +7,7 @@ the loop gives all `y` stacked, and what was carried is made of that behind it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
@@ -22,10 +22,10 @@ from passes.emit.type_inference import infer_types
 from passes.vjp.loop_shapes import shapes_in_each_step, without_symbols
 
 
-def to_scan_outputs(module: ModuleOp, kept: Collection[SSAValue]) -> bool:
-    """Whether there was such a loop, whose results are not among the values that are `kept`."""
+def to_scan_outputs(module: ModuleOp) -> bool:
+    """Whether there was such a loop. All that reads a value reads what stands in its place."""
     loops = [op for op in module.walk() if isinstance(op, onnx.LoopOp)]
-    changed = [_stack(op) for op in loops if set(op.results).isdisjoint(kept)]
+    changed = [_stack(op) for op in loops]
     if not any(changed):
         return False
     infer_types(module)
@@ -144,6 +144,7 @@ def _join(op: onnx.LoopOp, one: _Accumulator, stack: OpResult, emit: Emitter) ->
         join = use.operation
         assert isinstance(join, onnx.ConcatFromSequenceOp)
         value = _joined(join, stack, elements, emit)
+        value = emit(onnx.IdentityOp(value)) if value is stack else value  # each join is a value of its own
         value.name_hint = join.results[0].name_hint
         join.results[0].replace_all_uses_with(value)
         Rewriter.erase_op(join)

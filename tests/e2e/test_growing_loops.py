@@ -92,3 +92,50 @@ def test_what_is_read_in_the_loop_stays():
     model = _parsed(MODEL.format(**text, joined="y = Identity(parts)"))
     with pytest.raises(gradc.GradcError, match="expected the same in each step"):
         gradc.vjp(model, wrt=["x"], of=["y"], check=False)
+
+
+def _found(model: ModelProto, wrt: list[str], x: np.ndarray, steps: int) -> dict[str, np.ndarray]:
+    return gradc.vjp(model, wrt=wrt, of=["y"], check=False).run(
+        {"x": x, "steps": np.array(steps), "cotangent_y": np.ones((steps, *x.shape), np.float32)}
+    )
+
+
+def test_by_what_a_loop_that_grows_gives_beside():
+    """The last state, which the result is scaled by."""
+    joined = "all = ConcatFromSequence <axis = 0, new_axis = 1> (parts) y = Mul(all, scale)"
+    initial = "start = SequenceEmpty()"
+    model = _parsed(MODEL.format(**SEQUENCE, initial=initial, joined=joined))
+    x = np.array([[0.3, -0.8], [1.1, 0.5]], np.float32)
+    found = _found(model, ["scale", "all", "x"], x, 3)
+    made = np.stack([np.sin(x ** (k + 2)) for k in range(3)])
+    np.testing.assert_allclose(found["grad_scale"], made.sum(0), rtol=1e-5)
+    np.testing.assert_allclose(found["grad_all"], np.broadcast_to(x**4, (3, 2, 2)), rtol=1e-5)
+    slopes = np.stack([np.cos(x ** (k + 2)) * (k + 2) * x ** (k + 1) for k in range(3)])
+    np.testing.assert_allclose(
+        found["grad_x"], slopes.sum(0) * x**4 + made.sum(0) * 4 * x**3, rtol=1e-4, atol=1e-6
+    )
+
+
+def test_each_join_of_a_sequence_is_a_value_of_its_own():
+    join = "ConcatFromSequence <axis = 0, new_axis = 1> (parts)"
+    joined = f"one = {join} other = {join} twice = Add(other, other) y = Mul(one, twice)"
+    model = _parsed(MODEL.format(**SEQUENCE, initial="start = SequenceEmpty()", joined=joined))
+    x = np.array([[0.3, -0.8]], np.float32)
+    made = np.stack([np.sin(x ** (k + 2)) for k in range(2)])
+    np.testing.assert_allclose(_found(model, ["one"], x, 2)["grad_one"], 2 * made, rtol=1e-5)
+
+
+@pytest.mark.parametrize("wrt", ["m", "w", "a"])
+def test_by_a_value_beside_positions_that_have_to_be_computed(wrt: str):
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["": 17]>
+    g (float[4,2] x) => (float[2] y) {
+        two = Constant <value_int = 2> () zero = Constant <value_int = 0> ()
+        sizes = Shape(x) rows = Gather(sizes, zero) place = Sub(rows, two)
+        m = Mul(x, x) w = Sin(m) s = SplitToSequence <keepdims = 0> (w)
+        a = SequenceAt(s, place) y = Cos(a) }""")
+    x = np.random.default_rng(0).standard_normal((4, 2)).astype(np.float32)
+    found = gradc.vjp(model, wrt=wrt, check=False).run({"x": x, "cotangent_y": np.ones(2, np.float32)})
+    a = -np.sin(np.sin(x[2] ** 2))
+    wanted = np.zeros((4, 2), np.float32)
+    wanted[2] = a if wrt == "w" else a * np.cos(x[2] ** 2)
+    np.testing.assert_allclose(found[f"grad_{wrt}"], a if wrt == "a" else wanted, rtol=1e-4, atol=1e-6)
