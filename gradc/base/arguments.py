@@ -9,7 +9,7 @@ import math
 import os
 from collections.abc import Collection, Mapping
 from operator import index
-from typing import Any
+from typing import Any, TypeGuard, cast
 
 import numpy as np
 
@@ -58,10 +58,23 @@ def word(name: str, given: Any, known: tuple[str, ...]) -> str:
 
 def path(name: str, given: Any) -> Path:
     """A path of text that can be the name of a file: without a NUL, and in the system's encoding."""
-    spelled = os.fspath(given) if isinstance(given, str | os.PathLike) else None
+    spelled = _spelled(given) if is_path(given) else None
     if not isinstance(spelled, str) or "\0" in spelled or not _has_bytes(spelled):
         raise refused(name, given, "a path")
     return given
+
+
+def is_path(given: Any) -> TypeGuard[Path]:
+    """Whether it is meant as a path; `path` says whether it can be one."""
+    return isinstance(given, str | os.PathLike)
+
+
+def _spelled(given: Path) -> object:
+    """Text, or what else an object says of itself: bytes, which gradc does not take, or None for neither."""
+    try:
+        return os.fspath(given)
+    except TypeError:
+        return None
 
 
 def _has_bytes(text: str) -> bool:
@@ -90,7 +103,7 @@ def names(name: str, given: Any) -> Collection[str]:
         and not isinstance(given, str)
         and all(isinstance(n, str) for n in given)
     ):
-        return given
+        return cast(Collection[str], given)
     raise refused(name, given, "a collection of names")
 
 

@@ -149,10 +149,10 @@ def load(
     Importers are told the rule, because a document may be valid under one rule only; and whether gradients
     are to be taken, for which ops of other domains are written as ops of ONNX.
     """
-    if isinstance(source, str | os.PathLike):
+    if arguments.is_path(source):
         from gradc.importers import import_file
 
-        return import_file(source, auto_pad_rule, for_gradients=for_gradients)
+        return import_file(arguments.path("source", source), auto_pad_rule, for_gradients=for_gradients)
     if isinstance(source, Source) and source.gradient is not None:
         from gradc.compiler.differentiated import differentiated
 
@@ -188,11 +188,11 @@ def _paths(source: Sequence[Any]) -> Sequence[Any]:
     if not source:
         raise _usage(option("source"), "an empty list", "a list of paths of JSON files")
     for path in source:
-        if not isinstance(path, str | os.PathLike):
+        if not arguments.is_path(path):
             raise _usage(
                 option("source"), f"a list with {type(path).__name__}", "a list of paths of JSON files"
             )
-    return source
+    return [arguments.path("source", path) for path in source]
 
 
 @rare_collections()
@@ -249,7 +249,7 @@ def _own(source: ModuleOp) -> dict[str, str]:
 
 
 def constants_of(given: Any) -> Mapping[str, Any]:
-    if not isinstance(given, str | os.PathLike):
+    if not arguments.is_path(given):
         return arguments.arrays("constants", given)
     from gradc.files.npz import read_npz
 

@@ -19,6 +19,7 @@ from dialects.onnx.ops import ConstantOp
 from dialects.support import entry, shapes
 from dialects.support.dtypes import by_name
 from dialects.support.dtypes import name_of as dtype_name
+from gradc.base.arguments import is_path
 from gradc.insight.arithmetic import Arithmetic, arithmetic
 from gradc.terminal.numbers import amount, size
 from gradc.terminal.tables import PLAIN, Look, table
@@ -108,7 +109,7 @@ def _plain(form: Form | None) -> int | str | None:
 
 def _opsets(model: Any) -> dict[str, int]:
     """By domain, as the model says."""
-    if not isinstance(model, str | os.PathLike):
+    if not is_path(model):
         return _imports(model)
     from gradc.model.foreign import stored_model
 

@@ -31,6 +31,7 @@ from dialects.support.documented_op import DocumentedOp
 from dialects.support.dtypes import name_of as dtype_name
 from dialects.support.findings import is_opaque
 from dialects.support.interfaces import collect_remarks
+from gradc.base.arguments import is_path
 from gradc.compiler.default_opset import with_opset
 from gradc.compiler.driver import compile_module, load
 from gradc.compiler.options import Options
@@ -131,7 +132,7 @@ def _model_of(source: Any) -> Any:
     """The path or the message of a model; None for any other source."""
     if isinstance(source, Source):
         return source.files[0] if source.is_model else None
-    is_file = isinstance(source, str | os.PathLike) and os.fspath(source).lower().endswith(".onnx")
+    is_file = is_path(source) and os.fspath(source).lower().endswith(".onnx")
     return source if is_file or type(source).__name__ == "ModelProto" else None
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import inspect
 import pickle  # noqa: TID251 - what users do with a result; nothing of gradc's reads one
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,17 @@ from dialects.onednn.row_classes import KINDS, row_class
 from dialects.support.attributes import documented_attributes
 from gradc.builder.graph import Graph
 from gradc.builder.row_methods import RowMethods
+
+
+@dataclass
+class Spelled:
+    """A path that says any object of itself."""
+
+    path: Any
+
+    def __fspath__(self) -> Any:
+        return self.path
+
 
 WRONG: Mapping[str, Any] = {
     "None": None,
@@ -46,6 +58,8 @@ WRONG: Mapping[str, Any] = {
     "array": np.ones((2, 2)),
     "objects": np.array([object()]),
     "path": Path("/no/such/file"),
+    "path of bytes": Spelled(b"/no/such/file"),
+    "path of a number": Spelled(3),
     "surrogate": "\ud800",
     "complex": 1j,
     "no axis": np.array(3),
@@ -169,6 +183,9 @@ class TestWrongValues:
 
     def test_source(self, value: Any):
         refused(lambda: gradc.compile(value), None)
+
+    def test_sources_in_a_list(self, value: Any):
+        refused(lambda: gradc.compile([value]), None)
 
     def test_of_a_run(self, value: Any, compiled: gradc.Compiled):
         refused(lambda: compiled.run(value), None)
