@@ -64,6 +64,18 @@ Watch = Callable[[Operation, tuple[np.ndarray, ...], tuple[np.ndarray, ...]], No
 """Called after each op with the values of its operands and of its results."""
 
 
+Before = Callable[[Operation, tuple[Any, ...]], None]
+"""Called before each op with the values of its operands."""
+
+
+class _Before(Interpreter.Listener):
+    def __init__(self, before: Before):
+        self._before = before
+
+    def will_interpret_op(self, op: Operation, args: PythonValues) -> None:
+        self._before(op, args)
+
+
 class _Watcher(Interpreter.Listener):
     def __init__(self, watch: Watch):
         self._watch, self._args = watch, ()
@@ -98,11 +110,13 @@ def evaluate(
     inputs: Sequence[np.ndarray],
     progress: Progress | None = None,
     watch: Watch | None = None,
+    before: Before | None = None,
 ) -> tuple[np.ndarray, ...]:
     """The outputs of the module's entry function for inputs in argument order."""
     function = entry_function(module)
     listeners = [] if progress is None else [_Listener(len(function.body.block.ops), progress)]
     listeners += [] if watch is None else [_Watcher(watch)]
+    listeners += [] if before is None else [_Before(before)]
     releaser = _Releaser()
     interpreter = Interpreter(module, listeners=(*listeners, releaser))
     releaser.interpreter = interpreter

@@ -4,7 +4,7 @@ compiled model beside the gradient as it is meant."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
@@ -23,8 +23,10 @@ from dialects.support.diagnostics import (
     several,
 )
 from dialects.support.dtypes import by_name
+from dialects.support.shapes import has_rank, static_shape
+from gradc.checking.drawn import GUESSES, SEEDS, drawn_inputs, in_words
 from gradc.checking.lines import Arrays, Line, evaluated, in_float64, line, widened
-from gradc.checking.samples import random_inputs
+from gradc.checking.samples import Guess
 from gradc.checking.single import alone, inputs_of
 from gradc.checking.slopes import Slope, slope
 from gradc.checking.verify import OutputError, compare_outputs, in_order, reference
@@ -38,8 +40,7 @@ another op reads or writes counts as PER_ELEMENT of them, an op as PER_OP. It ta
 
 PER_ELEMENT, PER_OP = 20, 50_000
 
-SEEDS = 3
-"""Points that are tried; at the last of them every input is positive."""
+NOTHING_TOLD = ": the results have no numbers at the sizes that were drawn"
 
 MOST_ALONE = 8
 """Values by which slopes are looked at one by one; those of further ones all at once."""
@@ -123,15 +124,20 @@ def _check_weights(module: ModuleOp, most: float) -> None:
 
 def _decided(claim: Claim, path: Line, rules: Mapping[str, Any] | None, most: float) -> list[Diagnostic]:
     undecided, why = list(claim.gradients), ""
-    gradient = widened(claim.gradient)
+    gradient, guesses = widened(claim.gradient), list(GUESSES)
+    arguments = entry.entry_function(claim.primal).args
+    is_open = not all(has_rank(value) and static_shape(value) is not None for value in arguments)
     for seed in range(SEEDS):
         try:
-            point = _point(claim, path, gradient, seed, most)
+            point = _point(claim, path, gradient, seed, most, guesses[0])
             found = dict(point.slopes(undecided))
         except (TooMuchWork, UnsupportedError):
             raise
         except Exception as error:  # sizes that were drawn, and that the model cannot have
-            why = f": {' '.join(str(error).split())[:200] or type(error).__name__}"
+            why, guesses = f": {in_words(error)}", guesses[1:] or guesses
+            continue
+        if is_open and not point.tells():
+            why, guesses = NOTHING_TOLD, guesses[1:] or guesses
             continue
         wrong = [name for name, one in found.items() if one.verdict == "wrong"]
         wrong = [name for name in wrong if point.slope([name]).verdict == "wrong"]  # and along another line
@@ -161,6 +167,11 @@ class _Point:
     gradients: Mapping[str, np.ndarray]
     values: Mapping[str, np.ndarray]
     rng: np.random.Generator
+    results: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    def tells(self) -> bool:
+        """Whether there is a number among the results: some of no elements are infinite, as a maximum is."""
+        return any(np.isfinite(result).any() for result in self.results.values())
 
     def slopes(self, names: Sequence[str]) -> Iterator[tuple[str, Slope]]:
         """Of each name, or of many together if there are many: then of each if that is not right."""
@@ -217,25 +228,15 @@ def _writes_twice(op: Operation, args: Sequence[Any]) -> bool:
     return len(np.unique(places, axis=0)) < len(places)
 
 
-def _point(claim: Claim, path: Line, gradient: ModuleOp, seed: int, most: float) -> _Point:
-    inputs = _drawn(claim.primal, seed)
+def _point(claim: Claim, path: Line, gradient: ModuleOp, seed: int, most: float, guess: Guess) -> _Point:
+    inputs = drawn_inputs(claim.primal, seed, guess)
     found = path.run(inputs, {}, Work(most))
     rng = np.random.default_rng(seed)
     cotangents = {name: _cotangent(claim, found[name], rng) for name in claim.of}
     values = {name: found[f"value {name}"] for name in claim.gradients}
-    return _Point(path, inputs, cotangents, _said(claim, gradient, inputs, cotangents), values, rng)
-
-
-def _drawn(primal: ModuleOp, seed: int) -> Arrays:
-    found = random_inputs(primal, seed)
-    if seed < SEEDS - 1:
-        return found
-    return {name: _positive(array) for name, array in found.items()}
-
-
-def _positive(array: Any) -> Any:
-    is_float = isinstance(array, np.ndarray) and array.dtype.kind not in "iubOUSTc"
-    return np.abs(array) + np.asarray(0.1, array.dtype) if is_float else array
+    results = {name: found[name] for name in claim.of}
+    said = _said(claim, gradient, inputs, cotangents)
+    return _Point(path, inputs, cotangents, said, values, rng, results)
 
 
 def _cotangent(claim: Claim, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -324,12 +325,12 @@ def check_compiled(
     """The compiled model beside the gradient executed by numpy. Raises CheckError where they differ by more
     than roundings at two points."""
     rows: list[OutputError] = []
+    guesses = list(GUESSES)
     for seed in range(2):
         try:
-            rows = _rows(claim, infos, run, seed)
+            rows = _rows_of_some_guess(claim, infos, run, seed, guesses)
         except Exception as error:
-            text = " ".join(str(error).split())[:200] or type(error).__name__
-            return [_remark(f"the compiled model could not be checked: {text}")]
+            return [_remark(f"the compiled model could not be checked: {in_words(error)}")]
         if all(row.ok for row in rows):
             return []
     worst = max(rows, key=lambda row: row.worst / row.rtol)
@@ -337,10 +338,30 @@ def check_compiled(
     raise CheckError(Diagnostic("error", f"{text}, where {worst.rtol:.3g} is within roundings"))
 
 
-def _rows(
-    claim: Claim, infos: Sequence[TensorInfo], run: Callable[[Arrays], Arrays], seed: int
+def _rows_of_some_guess(
+    claim: Claim,
+    infos: Sequence[TensorInfo],
+    run: Callable[[Arrays], Arrays],
+    seed: int,
+    guesses: list[Guess],
 ) -> list[OutputError]:
-    inputs = _drawn(claim.primal, seed)
+    """Of the first guess that the model can have; those before it leave the list. Raises as the last does."""
+    while guesses[1:]:
+        try:
+            return _rows(claim, infos, run, seed, guesses[0])
+        except Exception:
+            guesses.pop(0)
+    return _rows(claim, infos, run, seed, guesses[0])
+
+
+def _rows(
+    claim: Claim,
+    infos: Sequence[TensorInfo],
+    run: Callable[[Arrays], Arrays],
+    seed: int,
+    guess: Guess,
+) -> list[OutputError]:
+    inputs = drawn_inputs(claim.primal, seed, guess)
     path = line(claim.primal, claim.of, ())
     rng = np.random.default_rng([seed, 1])  # no cotangent is what an input is: such gradients are often zero
     for name, value in path.run(inputs, {}).items() if claim.cotangents else ():

@@ -15,7 +15,8 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from dialects.evaluate import Watch, evaluate
 from dialects.onnx import ops as onnx
 from dialects.onnx.types import OptionalType, SequenceType
-from dialects.support import dense, entry
+from dialects.support import dense, entry, shapes
+from dialects.support.diagnostics import kind_of, name_of
 from dialects.support.dtypes import of_mlir
 from gradc.checking.straight_through import move_straight
 from passes.vjp.flows import FLOATS
@@ -47,11 +48,28 @@ class Line:
         return dict(zip([*self.of, *(f"value {name}" for name in self.wrt)], results, strict=True))
 
 
+class NotComputed(Exception):
+    """An op has no value at the numbers and sizes that were drawn; the text says which."""
+
+
 def evaluated(
     module: ModuleOp, inputs: Sequence[np.ndarray], watch: Watch | None = None
 ) -> tuple[np.ndarray, ...]:
-    with np.errstate(all="ignore"):
-        return evaluate(module, inputs, watch=watch)
+    """Raises NotComputed where numpy fails at an op."""
+    reached: list[tuple[Operation, Sequence[Any]]] = []
+    try:
+        with np.errstate(all="ignore"):
+            return evaluate(module, inputs, watch=watch, before=lambda *pair: reached.append(pair))
+    except (ArithmeticError, AssertionError, IndexError, TypeError, ValueError) as error:
+        if not reached:
+            raise
+        raise NotComputed(_not_computed(*reached[-1])) from error
+
+
+def _not_computed(op: Operation, args: Sequence[Any]) -> str:
+    title = " ".join(filter(None, (kind_of(op), name_of(op))))
+    shown = [shapes.show(np.shape(array)) for array in args if isinstance(array, np.ndarray)]
+    return f"{title} has no value of operands of the shapes {', '.join(shown)}, to which drawn sizes led"
 
 
 def line(primal: ModuleOp, of: Sequence[str], wrt: Sequence[str], *, straight_through: bool = False) -> Line:

@@ -1,0 +1,38 @@
+"""The points at which gradients are checked: numbers, and sizes that run time would tell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+from dialects.support.diagnostics import GradcError
+from gradc.checking.lines import Arrays, NotComputed
+from gradc.checking.samples import ANY_SIZES, Guess, random_inputs
+
+SEEDS = 3
+"""Points that are tried; at the last of them every input is positive."""
+
+GUESSES = (ANY_SIZES, Guess(size=40), Guess(60, 60))
+"""Sizes that run time would tell: others after those at which an op has no value, or no result a number."""
+
+
+def drawn_inputs(primal: ModuleOp, seed: int, guess: Guess) -> Arrays:
+    found = random_inputs(primal, seed, guess=guess)
+    if seed < SEEDS - 1:
+        return found
+    return {name: _positive(array) for name, array in found.items()}
+
+
+def _positive(array: Any) -> Any:
+    is_float = isinstance(array, np.ndarray) and array.dtype.kind not in "iubOUSTc"
+    return np.abs(array) + np.asarray(0.1, array.dtype) if is_float else array
+
+
+def in_words(error: Exception) -> str:
+    """What a person is told of an op that has no value at sizes that were drawn."""
+    if isinstance(error, GradcError):
+        return f"at the sizes that were drawn, {error.diagnostic.message}"
+    text = " ".join(str(error).split())[:200]
+    return text if isinstance(error, NotComputed) and text else f"{type(error).__name__} {text}".strip()
