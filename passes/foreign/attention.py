@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
 
 import numpy as np
@@ -10,6 +10,8 @@ import numpy as np
 from dialects.onnx import ops as onnx
 from passes.emit.expressions import Expr, Operators
 from passes.foreign.body import Body, Results
+from passes.foreign.grouped_attention import group_query_attention
+from passes.foreign.heads import LOWEST, by_heads, parts_of, root
 from passes.vjp.attention import rotary_embedding as turned
 from passes.vjp.forward import Forward, refusal
 from passes.vjp.places import counted
@@ -20,8 +22,11 @@ def attention(f: Forward, e: Operators) -> Results:
     """Of one input, whose products with the weights are queries, keys and values."""
     weights, bias, past = f.operand(1), f.operand(2), f.operand(4)
     assert weights is not None
-    if f.value("do_rotary", 0) or f.operand(6) is not None:
-        raise refusal("do_rotary or past_sequence_length", expected="none")
+    if f.value("do_rotary", 0):
+        hint = "onnxruntime's CPU kernel has none either: MultiHeadAttention and RotaryEmbedding have"
+        raise refusal("do_rotary", given=1, expected=0, hint=hint)
+    if f.operand(6) is not None:
+        raise refusal("past_sequence_length", expected="none")
     sizes, width = f.value("qkv_hidden_sizes"), weights.shape[1]
     if not sizes:
         if not isinstance(width, int):
@@ -29,9 +34,9 @@ def attention(f: Forward, e: Operators) -> Results:
         sizes = [width // 3] * 3
     product = f.x.apply(onnx.MatMulOp, weights)
     product = product if bias is None else product + bias
-    q, k, v = _parts(product, sizes)
+    q, k, v = parts_of(product, sizes)
     heads = f.value("num_heads")
-    q, k, v = (_by_heads(part, heads) for part in (q, k, v))
+    q, k, v = (by_heads(part, heads) for part in (q, k, v))
     pasts = (
         [None, None]
         if past is None
@@ -46,19 +51,42 @@ def attention(f: Forward, e: Operators) -> Results:
 
 
 def multi_head_attention(f: Forward, e: Operators) -> Results:
-    """Of queries, keys and values; keys and values perhaps by heads already."""
+    """Of queries, keys and values, perhaps in one tensor; keys and values perhaps by heads already."""
     q, k, v, bias = f.x, f.operand(1), f.operand(2), f.operand(3)
-    if k is None or v is None or q.rank != 3 or {k.rank, v.rank} > {3, 4}:
-        raise refusal("key and value", given="packed", expected="tensors of their own")
-    if f.operand(8) is not None or f.operand(9) is not None:
-        raise refusal("past_sequence_length or cache_indirection", expected="none")
+    for index, name in ((8, "past_sequence_length"), (9, "cache_indirection")):
+        if f.operand(index) is not None:
+            raise refusal(name, expected="none")
+    q, k, v = _unpacked(q, k, v)
     heads = f.value("num_heads")
     if bias is not None:
         q, k, v = _biased(q, k, v, bias)
-    q, k, v = (x if x.rank == 4 else _by_heads(x, heads) for x in (q, k, v))
+    q, k, v = (x if x.rank == 4 else by_heads(x, heads) for x in (q, k, v))
     k, v = _after(f.operand(6), k), _after(f.operand(7), v)
     y, scores = _mixed(f, (q, k, v), mask=f.operand(4), bias=f.operand(5), past=f.operand(6))
     return [y, k, v, scores]
+
+
+def _unpacked(q: Expr, k: Expr | None, v: Expr | None) -> tuple[Expr, Expr, Expr]:
+    """Queries, keys and values of (B, length, heads, 3, size), or keys and values of (B, length, heads, 2,
+    size), each as (B, length, heads * size)."""
+    if k is None and q.rank == 5:
+        return _flat(q, 0), _flat(q, 1), _flat(q, 2)
+    if v is None and k is not None and k.rank == 5 and q.rank == 3:
+        return q, _flat(k, 0), _flat(k, 1)
+    if k is None or v is None or q.rank != 3 or {k.rank, v.rank} > {3, 4}:
+        raise refusal("query, key and value", expected="three tensors, or a packed one of rank 5")
+    return q, k, v
+
+
+def _flat(packed: Expr, index: int) -> Expr:
+    """One of the tensors along the axis before the last."""
+    e = packed.e
+    one = packed.apply(onnx.GatherOp, e(e.emit.constant(np.array(index))), axis=3)
+    batch, length, heads, size = (size_of(one, axis) for axis in range(4))
+    if isinstance(heads, int) and isinstance(size, int):
+        return one.apply(onnx.ReshapeOp, vector(one, [batch, length, heads * size]), allowzero=1)
+    width = vector(one, [heads]) * vector(one, [size])
+    return one.apply(onnx.ReshapeOp, vector(one, [batch, length, width]), allowzero=1)
 
 
 def _biased(q: Expr, k: Expr, v: Expr, bias: Expr) -> tuple[Expr, Expr, Expr]:
@@ -66,21 +94,8 @@ def _biased(q: Expr, k: Expr, v: Expr, bias: Expr) -> tuple[Expr, Expr, Expr]:
     known = [width for width in widths if isinstance(width, int)]
     if len(known) < 3 or 4 in (k.rank, v.rank):
         raise refusal("bias of keys whose width is unknown, or that are by heads", expected="none")
-    b = _parts(bias, known)
+    b = parts_of(bias, known)
     return q + b[0], k + b[1], v + b[2]
-
-
-def _parts(x: Expr, widths: Sequence[int]) -> list[Expr]:
-    split = onnx.SplitOp(x.value, x.e.ints(widths).value, axis=x.rank - 1, results=len(widths))
-    return list(map(x.e, x.e.emit.all(split)))
-
-
-def _by_heads(x: Expr, heads: int) -> Expr:
-    """(B, length, heads * size) as (B, heads, length, size)."""
-    width = size_of(x, 2)
-    size = width // heads if isinstance(width, int) else width.apply(onnx.DivOp, x.e.ints([heads]))
-    split = x.apply(onnx.ReshapeOp, vector(x, [size_of(x, 0), size_of(x, 1), heads, size]), allowzero=1)
-    return split.apply(onnx.TransposeOp, perm=[0, 2, 1, 3])
 
 
 def _after(past: Expr | None, x: Expr) -> Expr:
@@ -92,7 +107,7 @@ def _mixed(
 ) -> tuple[Expr, Expr]:
     """softmax(Q K^T scale + masks + bias) V, and what the softmax is of."""
     q, k, v = qkv
-    scale = f.value("scale", 0.0) or _root(q)
+    scale = f.value("scale", 0.0) or root(q)
     scores = (q * scale).apply(onnx.MatMulOp, k.apply(onnx.TransposeOp, perm=[0, 1, 3, 2]))
     added = [] if bias is None else [bias]
     if mask is not None:
@@ -107,11 +122,6 @@ def _mixed(
     sizes = [size_of(rows, axis) for axis in range(4)]
     heads, size = (vector(rows, [size]) for size in sizes[2:])
     return rows.apply(onnx.ReshapeOp, vector(rows, [*sizes[:2], heads * size]), allowzero=1), scores
-
-
-def _root(q: Expr) -> Expr | float:
-    size = size_of(q, 3)
-    return size**-0.5 if isinstance(size, int) else 1 / size.cast(q.dtype).sqrt()
 
 
 def _earlier(scores: Expr, past: Expr | None) -> Expr:
@@ -160,15 +170,12 @@ def embed_layer_normalization(f: Forward, e: Operators) -> Results:
 
 
 def rotary_embedding(f: Forward, e: Operators) -> Results:
-    """One place is that of the first row, those behind it count on."""
+    """One place is that of the first row, those behind it count on. onnxruntime's kernel does not look at
+    `scale`; `is_packed_batching` says only that there may be more rows than the tables have."""
     places, cos, sin = (f.operand(i) for i in (1, 2, 3))
     assert places is not None
     assert cos is not None
     assert sin is not None
-    if f.value("is_packed_batching", 0):
-        raise refusal("is_packed_batching", given=1, expected=0)
-    if f.value("scale", 1.0) != 1.0:
-        raise refusal("scale", given=f.value("scale"), expected=1)
     x, heads, part = f.x, f.value("num_heads", 0), f.value("rotary_embedding_dim", 0)
     if x.rank == 3 and not heads:
         width, half = x.shape[2], cos.shape[1]
@@ -183,12 +190,11 @@ def rotary_embedding(f: Forward, e: Operators) -> Results:
     return turned(Forward(e, [x, cos, sin, places], own), e)
 
 
-LOWEST = -3.4028234663852886e38
-
 BODIES: Mapping[str, Body] = MappingProxyType(
     {
         "Attention": attention,
         "EmbedLayerNormalization": embed_layer_normalization,
+        "GroupQueryAttention": group_query_attention,
         "MultiHeadAttention": multi_head_attention,
         "RotaryEmbedding": rotary_embedding,
     }

@@ -38,7 +38,11 @@ THREE = {
 LINE = {"coefficients": RNG.normal(size=6).tolist(), "intercepts": [0.2, -0.4]}
 IMAGE = [RNG.normal(size=size).astype(np.float32) for size in ((2, 3, 3, 3), (2,), (1, 2, 5, 5))]
 
-PRESENT = {("Attention", 4): ["present"], ("MultiHeadAttention", 7): ["keys", "values"]}
+PRESENT = {
+    ("Attention", 4): ["present"],
+    ("MultiHeadAttention", 7): ["keys", "values"],
+    **{("GroupQueryAttention", count): ["keys", "values"] for count in range(6, 12)},
+}
 """What onnxruntime needs the results of, if there is a past."""
 
 Case = tuple[str, str, Any, tuple[Any, ...], dict[str, Any], int]
@@ -62,6 +66,39 @@ def ints(*numbers: Any) -> np.ndarray:
     return np.array(numbers, np.int32)
 
 
+GROUPED = {"num_heads": 4, "kv_num_heads": 2}
+QUERIES = (2, 4, 64)
+NEW = tuple(RNG.normal(size=(2, 4, 32)).astype(np.float32) for _ in range(2))
+"""Keys and values."""
+
+WHOLE = (ints(3, 3), ints(4))
+SINKS = RNG.normal(size=4).astype(np.float32)
+TABLES = tuple(RNG.normal(size=(9, 8)).astype(np.float32) for _ in range(2))
+OF_HEADS = RNG.normal(size=(2, 4, 4, 4)).astype(np.float32)
+BEFORE = tuple(RNG.normal(size=(2, 2, 3, 16)).astype(np.float32) for _ in range(2))
+LAST = tuple(part[:, :2] for part in NEW)
+
+
+def _grouped(shape: tuple[int, ...], *others: Any, **attributes: Any) -> Any:
+    return ("GroupQueryAttention", shape, others, {**GROUPED, **attributes}, 0)
+
+
+_GROUPED = (
+    _grouped(QUERIES, *NEW, None, None, *WHOLE),
+    _grouped((2, 4, 128), None, None, None, None, *WHOLE),
+    _grouped(QUERIES, *NEW, None, None, *WHOLE, scale=0.3, softcap=1.5),
+    _grouped(QUERIES, *NEW, None, None, *WHOLE, local_window_size=2),
+    _grouped(QUERIES, *NEW, None, None, *WHOLE, smooth_softmax=1),
+    _grouped(QUERIES, *NEW, None, None, *WHOLE, None, None, None, None, SINKS),
+    _grouped(QUERIES, *NEW, None, None, *WHOLE, None, None, None, OF_HEADS),
+    _grouped(QUERIES, *NEW, None, None, *WHOLE, None, None, None, OF_HEADS[:1, :1]),
+    _grouped(QUERIES, *NEW, None, None, *WHOLE, *TABLES, do_rotary=1),
+    _grouped((2, 4, 128), None, None, None, None, *WHOLE, *TABLES, do_rotary=1, rotary_interleaved=1),
+    _grouped((1, 2, 64), *(x[:1] for x in (*LAST, *BEFORE)), ints(4), ints(5)),
+    _grouped((2, 1, 64), *(x[:, :1] for x in LAST), *BEFORE, ints(3, 3), ints(4), *TABLES, do_rotary=1),
+    _grouped((2, 1, 64), *(x[:, :1] for x in LAST), *BEFORE, ints(1, 3), ints(4), *TABLES, do_rotary=1),
+    _grouped((2, 1, 64), *(x[:, :1] for x in LAST), *BEFORE, ints(1, 2), ints(3), local_window_size=2),
+)
 _LEARNING = (
     ("Scaler", {"offset": [0.1, 0.2, 0.3], "scale": [2.0, 3.0, 0.5]}, 0),
     ("Scaler", {"offset": [0.5], "scale": [2.0]}, 0),
@@ -120,6 +157,8 @@ _FUSED = (
         {"interleaved": 1},
         0,
     ),
+    ("RotaryEmbedding", (2, 3, 4, 4), (np.array([5]), *ANGLES), {"scale": 2.0, "is_packed_batching": 1}, 0),
+    *_GROUPED,
 )
 CASES: list[Case] = [
     *(("ai.onnx.ml", op, X, (), attributes, read) for op, attributes, read in _LEARNING),
@@ -183,6 +222,38 @@ def test_what_stands_for_an_op_is_the_op(case: Case):
     assert abs((got["grad_x"] * direction).sum() - slopes.sum()) <= 1e-2 * (np.abs(slopes).sum() + 0.01)
     kept = gradc.compile(model).model.graph.node
     assert [node.op_type for node in kept] == [case[1]], "without a gradient a node stays as it is"
+
+
+@pytest.mark.parametrize("packed", ["qkv", "kv"])
+@pytest.mark.parametrize("attributes", [{}, {"unidirectional": 1}, {"scale": 0.4}], ids=str)
+def test_a_packed_attention_is_that_of_its_parts(packed: str, attributes: dict[str, Any]):
+    """onnxruntime's CPU kernel takes the parts alone."""
+    rng, length = np.random.default_rng(3), 4 if packed == "qkv" else 5
+    q, k, v = (rng.normal(size=(2, n, 6)).astype(np.float32) for n in (4, length, length))
+    bias = rng.normal(size=18).astype(np.float32)
+    alone = model_of(
+        ("com.microsoft", "MultiHeadAttention", q.shape, (k, v, bias), TWO_HEADS | attributes, 0)
+    )
+    cotangent = rng.normal(size=(2, 4, 6)).astype(np.float32)
+    want = gradc.value_and_grad(alone, wrt=["x", "w0", "w1"], of="y", cotangents=True)
+    want = want.run({"x": q, "cotangent_y": cotangent})
+    np.testing.assert_allclose(want["y"], session_of(alone).run(["y"], {"x": q})[0], atol=1e-5)
+    parts = [part.reshape(2, -1, 2, 3) for part in (q, k, v)]
+    first = np.stack(parts, 3) if packed == "qkv" else q
+    others = (None, None, bias) if packed == "qkv" else (np.stack(parts[1:], 3), None, bias)
+    source = model_of(("com.microsoft", "MultiHeadAttention", first.shape, others, TWO_HEADS | attributes, 0))
+    wrt = ["x"] if packed == "qkv" else ["x", "w0"]
+    got = gradc.value_and_grad(source, wrt=wrt, of="y", cotangents=True).run(
+        {"x": first, "cotangent_y": cotangent}
+    )
+    np.testing.assert_allclose(got["y"], want["y"], atol=1e-5)
+    by_parts = [want[f"grad_{name}"] for name in ("x", "w0", "w1")]
+    whole = [part.reshape(2, -1, 2, 3) for part in by_parts]
+    if packed == "qkv":
+        np.testing.assert_allclose(got["grad_x"], np.stack(whole, 3), atol=1e-5)
+        return
+    np.testing.assert_allclose(got["grad_x"], by_parts[0], atol=1e-5)
+    np.testing.assert_allclose(got["grad_w0"], np.stack(whole[1:], 3), atol=1e-5)
 
 
 EMBEDDED = """
@@ -340,7 +411,14 @@ def test_an_op_that_others_stand_for_reads_nothing_any_more():
             "Attention <num_heads = 2> (x, w, b, m)",
             "Attention has none in this form: mask: given 4D, expected",
         ),
-        ("RotaryEmbedding <scale = 2.0> (x, p, c, c)", "scale: given 2.0, expected 1"),
+        (
+            "Attention <num_heads = 2, do_rotary = 1> (x, w, b)",
+            "do_rotary: given 1, expected 0; onnxruntime's",
+        ),
+        (
+            "GroupQueryAttention <num_heads = 2, kv_num_heads = 1, qk_output = 1> (x, , , , , p, p)",
+            "qk_output: given 1",
+        ),
         ("FusedConv (t, k)", "no type is known of what it reads; a value_info in the model"),
         ("Sampling (x)", "Sampling has none, no ops of ONNX are known to stand for it"),
     ],

@@ -1,0 +1,151 @@
+"""GroupQueryAttention of com.microsoft, of which several heads of queries share one of keys and values."""
+
+from __future__ import annotations
+
+from dialects.onnx import ops as onnx
+from passes.emit.expressions import Expr, Operators
+from passes.foreign.body import Results
+from passes.foreign.heads import LOWEST, by_heads, parts_of, root
+from passes.vjp.attention import rotary_embedding as turned
+from passes.vjp.forward import Forward, refusal
+from passes.vjp.places import counted
+from passes.vjp.slices import size_of, vector
+
+_REFUSED_ATTRIBUTES = ("kv_cache_bit_width", "qk_output", "sliding_window_cache")
+_REFUSED_OPERANDS = {
+    12: "k_scale",
+    13: "v_scale",
+    14: "q_norm_weight",
+    15: "k_norm_weight",
+    16: "query_seqlens",
+}
+
+
+def group_query_attention(f: Forward, e: Operators) -> Results:
+    """softmax(Q K^T scale + bias) V, where a query sees the keys up to its own place."""
+    _check(f)
+    q, k, v = _by_heads(f)
+    places, total = _places(f, q)
+    if f.value("do_rotary", 0):
+        q, k = (_turned(f, x, places) for x in (q, k))
+    new = (k, v)
+    if (past := (f.operand(3), f.operand(4)))[0] is not None:
+        first = places.apply(onnx.SliceOp, e.ints([0]), e.ints([1]), e.ints([1]))
+        k, v = (_joined(old, x, first, total) for old, x in zip(past, new, strict=True))
+    kept = [None, None] if past[0] is not None else list(new)
+    return [_mixed(f, (q, k, v), places), *kept, None]
+
+
+def _check(f: Forward) -> None:
+    for name in _REFUSED_ATTRIBUTES:
+        if f.value(name, 0):
+            raise refusal(name, given=f.value(name), expected=0)
+    for index, name in _REFUSED_OPERANDS.items():
+        if f.operand(index) is not None:
+            raise refusal(name, expected="none")
+
+
+def _by_heads(f: Forward) -> tuple[Expr, Expr, Expr]:
+    """Queries, keys and values, perhaps side by side in one tensor, as (B, heads, length, size)."""
+    heads, shared = f.value("num_heads"), f.value("kv_num_heads")
+    q, k, v = f.x, f.operand(1), f.operand(2)
+    if k is None or v is None:
+        width = q.shape[2]
+        if not isinstance(width, int):
+            raise refusal("the width of the packed query", given="unknown", expected="known")
+        size = width // (heads + 2 * shared)
+        q, k, v = parts_of(q, [heads * size, shared * size, shared * size])
+    return by_heads(q, heads), by_heads(k, shared), by_heads(v, shared)
+
+
+def _places(f: Forward, q: Expr) -> tuple[Expr, Expr]:
+    """Of each query, (B, length), where it stands in its sequence; and how long the longest is.
+
+    Those of a first prompt stand from 0 on, behind shorter ones lies padding.
+    """
+    e, lengths, total = q.e, f.operand(5), f.operand(6)
+    assert lengths is not None
+    assert total is not None
+    total = total.as_int64().apply(onnx.ReshapeOp, e.ints([1]))
+    count = vector(q, [size_of(q, 2)])
+    ends = lengths.as_int64().apply(onnx.ReshapeOp, e.ints([-1, 1])) + e.ints([1])
+    first = total.equals(count).where(e.ints([0]), ends - count)
+    if f.operand(3) is None:
+        first = ends * e.ints([0])
+    return first + counted(size_of(q, 2), q), total
+
+
+def _turned(f: Forward, x: Expr, places: Expr) -> Expr:
+    cos, sin, given = f.operand(7), f.operand(8), f.operand(9)
+    if cos is None or sin is None or not isinstance(cos.shape[1], int):
+        raise refusal("cos_cache and sin_cache", given="absent, or of unknown width", expected="given")
+    own = {"interleaved": f.value("rotary_interleaved", 0), "rotary_embedding_dim": 2 * cos.shape[1]}
+    (found,) = turned(Forward(x.e, [x, cos, sin, places if given is None else given], own), x.e)
+    return found
+
+
+def _joined(past: Expr | None, x: Expr, first: Expr, total: Expr) -> Expr:
+    """The keys or values of the past, as many as `first` says, and those that are new behind them."""
+    assert past is not None
+    e = x.e
+    both = e(e.emit(onnx.ConcatOp([past.value, x.value], axis=2)))
+    number = counted(total, x)
+    kept, most = vector(x, [size_of(past, 2)]), vector(both, [size_of(both, 2)]) - e.ints([1])
+    index = (number < first).where(number, number - first + kept).at_most(most)
+    rows = both.apply(onnx.TransposeOp, perm=[0, 2, 1, 3])
+    found = rows.apply(onnx.GatherNDOp, index.apply(onnx.UnsqueezeOp, e.ints([2])), batch_dims=1)
+    return found.apply(onnx.TransposeOp, perm=[0, 2, 1, 3])
+
+
+def _mixed(f: Forward, qkv: tuple[Expr, Expr, Expr], places: Expr) -> Expr:
+    """A group of heads of queries is an axis of its own."""
+    q, k, v = qkv
+    e, heads, shared = q.e, f.value("num_heads"), f.value("kv_num_heads")
+    batch, length, size = (size_of(q, axis) for axis in (0, 2, 3))
+    group = vector(q, [batch, shared, heads // shared, length, size])
+    q = (q * (f.value("scale", 0.0) or root(q))).apply(onnx.ReshapeOp, group, allowzero=1)
+    k, v = (x.apply(onnx.UnsqueezeOp, e.ints([2])) for x in (k, v))
+    scores = q.apply(onnx.MatMulOp, k.apply(onnx.TransposeOp, perm=[0, 1, 2, 4, 3]))
+    if cap := f.value("softcap", 0.0):
+        scores = (scores / cap).tanh() * cap
+    if (bias := f.operand(10)) is not None:
+        scores = scores + _of_groups(bias, heads, shared)
+    seen = _seen(f, places, size_of(k, 3), scores)
+    rows = _softmax(f, seen.where(scores, LOWEST)).apply(onnx.MatMulOp, v)
+    by_head = vector(q, [batch, heads, length, size_of(v, 4)])
+    rows = rows.apply(onnx.ReshapeOp, by_head, allowzero=1).apply(onnx.TransposeOp, perm=[0, 2, 1, 3])
+    width = size_of(v, 4)
+    width = width * heads if isinstance(width, int) else width * e.ints([heads])
+    return rows.apply(onnx.ReshapeOp, vector(q, [batch, length, width]), allowzero=1)
+
+
+def _of_groups(bias: Expr, heads: int, shared: int) -> Expr:
+    e = bias.e
+    if bias.shape[1] == 1:
+        return bias.apply(onnx.UnsqueezeOp, e.ints([2]))
+    sizes = [size_of(bias, 0), shared, heads // shared, size_of(bias, 2), size_of(bias, 3)]
+    return bias.apply(onnx.ReshapeOp, vector(bias, sizes), allowzero=1)
+
+
+def _seen(f: Forward, places: Expr, count: int | Expr, scores: Expr) -> Expr:
+    """Which keys a query sees: those up to its place, or the last few of these."""
+    e = scores.e
+    own = places.apply(onnx.UnsqueezeOp, e.ints([1, 2, 4]))
+    keys, window = counted(count, scores), f.value("local_window_size", -1)
+    seen = keys <= own
+    return seen & (keys > own - e.ints([window])) if window > 0 else seen
+
+
+def _softmax(f: Forward, scores: Expr) -> Expr:
+    """Perhaps with one more term in the sum below: 1, or that of a head's sink."""
+    e, sink = scores.e, f.operand(11)
+    if sink is None and f.value("smooth_softmax", 0) != 1:
+        return scores.apply(onnx.SoftmaxOp, axis=-1)
+    sizes = [*(size_of(scores, axis) for axis in range(4)), 1]
+    term = e.scalar(0, scores)
+    if sink is not None:
+        split = [1, f.value("kv_num_heads"), f.value("num_heads") // f.value("kv_num_heads"), 1, 1]
+        term = sink.cast(scores.dtype).apply(onnx.ReshapeOp, e.ints(split))
+    term = term.apply(onnx.ExpandOp, vector(scores, sizes))
+    longer = e(e.emit(onnx.ConcatOp([scores.value, term.value], axis=4))).apply(onnx.SoftmaxOp, axis=-1)
+    return longer.apply(onnx.SliceOp, e.ints([0]), e.ints([-1]), e.ints([4])).assumed(scores.shape)
