@@ -18,6 +18,7 @@ _FUNCTIONS: Mapping[str, Callable[..., Expr]] = MappingProxyType(
         "HardSigmoid": lambda x, alpha, beta: x.apply(onnx.HardSigmoidOp, alpha=alpha, beta=beta),
         "LeakyRelu": lambda x, alpha=0.01: x.apply(onnx.LeakyReluOp, alpha=alpha),
         "Relu": lambda x: x.apply(onnx.ReluOp),
+        "Selu": lambda x, alpha, gamma: x.apply(onnx.SeluOp, alpha=alpha, gamma=gamma),
         "Sigmoid": lambda x: x.sigmoid(),
         "Softplus": lambda x: x.softplus(),
         "Softsign": lambda x: x.apply(onnx.SoftsignOp),

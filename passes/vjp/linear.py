@@ -12,6 +12,7 @@ from dialects.support.shapes import Shape
 from passes.emit.expressions import Expr, Operators
 from passes.vjp.forward import ZERO, Forward, Gradient, Rule, refusal
 from passes.vjp.places import counted
+from passes.vjp.products import product
 from passes.vjp.slices import size_of
 
 
@@ -84,7 +85,7 @@ def gemm(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
 
 
 def einsum(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """For each operand, an Einsum of the cotangent and the other operands."""
+    """For each operand, the product of the cotangent and the other operands."""
     operands = [operand for operand in f.operands if operand is not None]
     equation = f.value("equation")
     terms, result = einsum_terms(equation, [operand.rank for operand in operands])
@@ -119,10 +120,9 @@ def _of_operand(
     read = [result, *(terms[i] for i in others)]
     first = [own.index(label) == axis for axis, label in enumerate(own)]
     kept = [axis for axis, label in enumerate(own) if first[axis] and any(label in term for term in read)]
-    left = ",".join("".join(letters[label] for label in term) for term in read)
-    equation = f"{left}->{''.join(letters[own[axis]] for axis in kept)}"
-    values = [g.value, *(operands[i].value for i in others)]
-    found = e(e.emit(onnx.EinsumOp(values, equation=equation)))
+    values = [g, *(operands[i] for i in others)]
+    written = ["".join(letters[label] for label in term) for term in read]
+    found = product(values, written, "".join(letters[own[axis]] for axis in kept))
     missing = [axis for axis in range(len(own)) if axis not in kept]
     found = found.apply(onnx.UnsqueezeOp, e.ints(missing)) if missing else found
     for axis in (axis for axis in missing if not first[axis]):

@@ -110,6 +110,7 @@ _LEARNING = (
     ("SVMClassifier", {**SVM, **TWO, "kernel_type": "RBF"}, 1),
     ("SVMClassifier", THREE, 1),
 )
+SELU = {"transB": 1, "activation": "Selu", "activation_alpha": 1.5, "activation_gamma": 1.25}
 _FUSED = (
     ("Gelu", X, (), {}, 0),
     ("QuickGelu", X, (), {"alpha": 1.5}, 0),
@@ -118,6 +119,7 @@ _FUSED = (
     ("FusedConv", (1, 3, 5, 5), tuple(IMAGE), {"pads": [1] * 4, **LEAKY}, 0),
     ("FusedConv", (1, 3, 5, 5), (IMAGE[0],), {"strides": [2, 2], **CLIPPED}, 0),
     ("FusedGemm", X, (V,), {"transB": 1, "activation": "Relu"}, 0),
+    ("FusedGemm", X, (V,), SELU, 0),
     ("FusedMatMul", (4, 3), (V,), {"transA": 1, "alpha": 0.5}, 0),
     ("FusedMatMul", (2, 4, 3), (TWICE,), {"transB": 1}, 0),
     ("SkipLayerNormalization", (2, 4, 3), (TWICE, W, W), {"epsilon": 0.1}, 0),
