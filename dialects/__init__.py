@@ -87,7 +87,7 @@ def source_kinds() -> tuple[str, ...]:
     from dialects.onednn import CLASSES, ROW_KINDS
 
     classes = (*CLASSES, *CANN.operations)
-    return (*(cls.KIND for cls in classes), *ROW_KINDS)  # pyright: ignore[reportAttributeAccessIssue]
+    return (*(cls.KIND for cls in classes), *ROW_KINDS)  # pyright: ignore
 
 
 def source_op(kind: str) -> type[DocumentedOp] | None:
@@ -98,7 +98,7 @@ def source_op(kind: str) -> type[DocumentedOp] | None:
     if kind in ROW_KINDS:
         return row_class(kind)
     classes = {cls.KIND: cls for cls in (*CLASSES, *CANN.operations)}  # pyright: ignore
-    return classes.get(kind)  # pyright: ignore[reportReturnType]
+    return classes.get(kind)  # pyright: ignore
 
 
 def source_ops() -> dict[str, type[DocumentedOp]]:

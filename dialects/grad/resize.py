@@ -64,7 +64,7 @@ class ResizeBackwardOp(DocumentedOp):
         _check_axes(self, _AXIS_LISTS, len(shape))
         lists = [self.value(name) for name in _AXIS_LISTS]
         for axis, x, numerator, denominator in zip(*lists, strict=True):
-            size = shape[axis]
+            size: shapes.Dim = shape[int(axis)]
             if not isinstance(size, int) or min(size, x) < 1:
                 raise violation(
                     f"sizes of axis {axis}", given=shapes.show([size, x]), expected="known, positive sizes"
@@ -81,7 +81,7 @@ def _samplings(
 ) -> tuple[AxisSampling, ...]:
     found: list[AxisSampling] = []
     for axis, x, numerator, denominator in zip(*lists, strict=True):
-        y = shape[axis]
+        y = shape[int(axis)]
         assert isinstance(y, int)
         found.append(AxisSampling(x, y, Fraction(numerator, denominator), interpolation, coordinates))
     return tuple(found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from xdsl.dialects.builtin import TensorType
@@ -43,7 +43,7 @@ class ForwardProblem:
 class ForwardConvOp(RowOp, WeightedOp, KnowsOperands, ABC):
     """What the two directions have in common: ports, checks, and channels that weights tell."""
 
-    COMMON_ATTRIBUTES: ClassVar[Mapping[str, AttributeSpec]] = {
+    COMMON_ATTRIBUTES: ClassVar[Mapping[str, AttributeSpec[Any]]] = {
         "strides": INTS,
         "pads_begin": INTS,
         "pads_end": INTS,

@@ -160,7 +160,7 @@ class ConvolutionBackwardDataOp(OneDNNConvOp):
 
     def sources(self) -> list[ShapeSource]:
         """The known sources of diff_src's shape, the one that precedes first."""
-        found = []
+        found: list[ShapeSource] = []
         if self.dst_shape_input is not None:
             value = constant_value(self.dst_shape_input)
             shape = None if value is None else tuple(int(v) for v in value.ravel())

@@ -36,7 +36,7 @@ class RowOp(OneDNNOp, ABC):
     CONSTRAINTS: ClassVar[str]
     """What each of them demands, numbered."""
 
-    COMMON_ATTRIBUTES: ClassVar[Mapping[str, AttributeSpec]] = {}
+    COMMON_ATTRIBUTES: ClassVar[Mapping[str, AttributeSpec[Any]]] = {}
     """Attributes that all of them have beside those of the row."""
 
     SAMPLE: ClassVar[Mapping[str, Any]] = {}
@@ -74,7 +74,7 @@ class RowOp(OneDNNOp, ABC):
         return axis % rank
 
     @classmethod
-    def attributes_of(cls, row: Row) -> dict[str, AttributeSpec]:
+    def attributes_of(cls, row: Row) -> dict[str, AttributeSpec[Any]]:
         """All attributes of a row of this family."""
         return {**row.attributes, **cls.COMMON_ATTRIBUTES}
 
@@ -284,7 +284,7 @@ class UnaryBackwardOp(RowOp, ABC):
     diff_src = result_def(TensorType)
 
     @classmethod
-    def attributes_of(cls, row: Row) -> dict[str, AttributeSpec]:
+    def attributes_of(cls, row: Row) -> dict[str, AttributeSpec[Any]]:
         by_dst = isinstance(row, BackwardRow) and row.from_dst is not None
         return {**row.attributes, **({"use_dst": USE_DST} if by_dst else {})}
 

@@ -6,7 +6,7 @@ import math
 from abc import ABC
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from xdsl.dialects.builtin import TensorType
@@ -37,7 +37,7 @@ class InterpolationOp(RowOp, ABC):
         "attribute), else the whole part of X times scales. C1 a float dtype; C2 rank 3 to 5; C3 one of "
         "sizes, the attribute or the s32 input, and scales is given, with a positive value per spatial axis."
     )
-    COMMON_ATTRIBUTES: ClassVar[Mapping[str, AttributeSpec]] = {
+    COMMON_ATTRIBUTES: ClassVar[Mapping[str, AttributeSpec[Any]]] = {
         "mode": word("nearest", "linear", "bilinear", "trilinear"),
         "coordinate_transformation_mode": word("half_pixel", "align_corners", default="half_pixel"),
         "sizes": INTS.with_default(()),

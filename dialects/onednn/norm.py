@@ -19,7 +19,7 @@ from dialects.support.attributes import FLAG, FLOAT, INT, AttributeSpec
 from dialects.support.shapes import Dim, NamedShape, Shape, element_type_of, shape_of, tensor_type
 
 EPSILON = FLOAT.with_default(1e-5)
-LAST_AXES: dict[str, AttributeSpec] = {"begin_norm_axis": INT.with_default(-1)}
+LAST_AXES: dict[str, AttributeSpec[Any]] = {"begin_norm_axis": INT.with_default(-1)}
 
 
 class NormalizationOp(RowOp, ABC):

@@ -1,3 +1,5 @@
+# pyright: standard
+# (numpy meanings in lambdas, which get their types from no annotation)
 """The ops that work element by element, one row each; formulas are those of oneDNN 3.13's pages.
 
 Meanings are written from the formulas, in float64, and share nothing with the lowerings. Where a page and

@@ -5,9 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from math import prod
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-import ml_dtypes
 import numpy as np
 from xdsl.dialects.builtin import TensorType
 from xdsl.irdl import operand_def, result_def
@@ -33,7 +32,7 @@ Tap = tuple[np.ndarray, np.ndarray]
 class PoolingOp(RowOp, WindowedOp, ABC):
     """Each position of dst is a number that a window of src has."""
 
-    COMMON_ATTRIBUTES: ClassVar[Mapping[str, AttributeSpec]] = {
+    COMMON_ATTRIBUTES: ClassVar[Mapping[str, AttributeSpec[Any]]] = {
         "strides": INTS,
         "pads_begin": INTS,
         "pads_end": INTS,
@@ -208,7 +207,7 @@ class MaxPoolingOp(PoolingOp, ABC):
         """What the largest of nothing is, as the library has it: the lowest number of the dtype."""
         entry = dtypes.of_mlir(element_type_of(self.src))
         assert entry is not None
-        return float(ml_dtypes.finfo(entry.numpy).min)
+        return dtypes.limits_of(entry)[0]
 
     def has_empty_windows(self) -> bool:
         """Whether a window may hold padding alone."""

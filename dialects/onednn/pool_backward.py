@@ -26,7 +26,7 @@ from dialects.support.shapes import Dim, NamedShape, Shape, element_type_of, sha
 class PoolGradientOp(RowOp, WindowedOp, ABC):
     """What both gradients of pools share. Rounding up shows in the size of diff_dst only."""
 
-    COMMON_ATTRIBUTES: ClassVar[Mapping[str, AttributeSpec]] = {
+    COMMON_ATTRIBUTES: ClassVar[Mapping[str, AttributeSpec[Any]]] = {
         **dict.fromkeys(("strides", "pads_begin", "pads_end", "kernel"), INTS),
         "auto_pad": AUTO_PAD,
         "data_format": DATA_FORMAT,

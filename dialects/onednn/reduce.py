@@ -1,3 +1,5 @@
+# pyright: standard
+# (numpy meanings in lambdas, which get their types from no annotation)
 """The reductions, one row each."""
 
 from __future__ import annotations

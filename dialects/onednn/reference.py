@@ -74,7 +74,7 @@ class OneDNNFunctions(InterpreterFunctions):
     ):
         src, diff_dst = args[:2]
         rule = op.rule()
-        axes = []
+        axes: list[resize.Axis] = []
         for axis in layouts.spatial_axes(op.data_format, src.ndim - 2):
             x, y = src.shape[axis], diff_dst.shape[axis]
             coordinate = resize.size_coordinate(rule.coordinate_mode, x, y)

@@ -32,7 +32,7 @@ class Row:
     kind: str
     formula: str
     meaning: Meaning
-    attributes: Mapping[str, AttributeSpec] = field(default_factory=lambda: MappingProxyType({}))
+    attributes: Mapping[str, AttributeSpec[Any]] = field(default_factory=lambda: MappingProxyType({}))
     dtypes: tuple[str, ...] = ("f32", "bf16", "f16", "f64")
     decides: bool = False
     moves: bool = False

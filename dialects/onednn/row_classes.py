@@ -135,7 +135,7 @@ def __getattr__(name: str) -> Any:
     return row_class(kind)
 
 
-def _definition(spec: AttributeSpec) -> Any:
+def _definition(spec: AttributeSpec[Any]) -> Any:
     return required(spec) if spec.default is None else defaulted(spec)
 
 

@@ -1,3 +1,5 @@
+# pyright: standard
+# (numpy meanings in lambdas, which get their types from no annotation)
 """Shares of a whole, and their gradients."""
 
 from __future__ import annotations

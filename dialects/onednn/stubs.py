@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from dialects.onednn.families import RowOp
 from dialects.onednn.row import Row
@@ -66,7 +67,7 @@ def _class(base: type[RowOp], row: Row) -> Iterator[str]:
     yield ""
 
 
-def _type_of(spec: AttributeSpec) -> str:
+def _type_of(spec: AttributeSpec[Any]) -> str:
     return VALUES[spec.tag]
 
 

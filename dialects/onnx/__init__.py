@@ -50,7 +50,7 @@ class _OnnxDialect(Dialect):
         return iter((*ops.OPS, *_OTHERS.values()))
 
 
-_ATTRIBUTES = [
+_ATTRIBUTES: list[type[Attribute]] = [
     MapType,
     OptionalType,
     SequenceType,

@@ -132,7 +132,7 @@ def resolve(
 
 
 def parse_regions(parser: Parser, names: Sequence[str]) -> list[Region]:
-    regions = []
+    regions: list[Region] = []
     for name in names:
         parser.parse_keyword(name)
         regions.append(parser.parse_region())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from xdsl.ir import SSAValue
@@ -153,5 +154,6 @@ def _of_array(array: np.ndarray) -> _Component | None:
     if not axes:
         return _Component(start) if (array == start).all() else None
     (axis, *others), size = axes, array.shape[axes[0]]
-    steps = np.arange(start, start + size).reshape(-1, *[1] * (array.ndim - axis - 1))
+    places = np.arange(start, start + size).reshape(-1, *[1] * (array.ndim - axis - 1))  # pyright: ignore
+    steps = cast(np.ndarray, places)
     return _Component(start, array.ndim - axis, size) if not others and (array == steps).all() else None

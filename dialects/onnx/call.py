@@ -39,7 +39,7 @@ class Tensor:
         have more sizes than a tensor has axes. Made anew each time, since few ops ask."""
         if self.followed is not None or self.value is None:
             return self.followed
-        if self.value.ndim > 1 or self.value.dtype not in (np.int64, np.int32):
+        if self.value.ndim > 1 or self.value.dtype.type not in (np.int64, np.int32):
             return None
         return tuple(self.value.reshape(-1).tolist())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import DenseArrayBase, i32
 from xdsl.ir import Attribute, SSAValue
@@ -75,12 +75,13 @@ def segments(sizes: tuple[int, ...]) -> Attribute:
 def sequence(given: Any) -> Sequence[Any]:
     if given is None:
         return ()
-    return given if isinstance(given, tuple | list) else (given,)
+    return cast(Sequence[Any], given) if isinstance(given, tuple | list) else (given,)
 
 
 def group(definition: OpDef, values: Sequence[SSAValue | None], parser: Parser) -> list[Any]:
     """The operands as IRDL wants them, one entry per definition; a variadic one takes all that are left."""
-    left, groups = list(values), []
+    left = list(values)
+    groups: list[Any] = []
     for name, kind in definition.operands:
         if isinstance(kind, VariadicDef) and not isinstance(kind, OptionalDef):
             groups.append(left)

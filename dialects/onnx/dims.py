@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from functools import reduce
 from itertools import zip_longest
@@ -87,17 +88,17 @@ def _of(function: Callable[..., Form | None], *dims: Dim) -> Dim:
 
 
 def add(a: Dim, b: Dim) -> Dim:
-    return _of(lambda x, y: x + y, a, b)
+    return _of(operator.add, a, b)
 
 
 def subtract(a: Dim, b: Dim) -> Dim:
-    return _of(lambda x, y: x - y, a, b)
+    return _of(operator.sub, a, b)
 
 
 def multiply(a: Dim, b: Dim) -> Dim:
     if a == 0 or b == 0:
         return 0
-    return _of(lambda x, y: x * y, a, b)
+    return _of(operator.mul, a, b)
 
 
 def product(dims: Sequence[Dim]) -> Dim:
@@ -155,7 +156,8 @@ def quotient(numerator: Sequence[Dim], denominator: Sequence[Dim]) -> Dim:
     Equal factors cancel, whether or not they are known to be more than 0: the division is only asked for
     where they are. Raises GradcError where two static products do not divide.
     """
-    top, bottom = list(numerator), []
+    top = list(numerator)
+    bottom: list[Dim] = []
     for dim in denominator:
         if dim is not None and dim in top:
             top.remove(dim)

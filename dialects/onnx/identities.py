@@ -64,7 +64,8 @@ def _ones(call: Call) -> bool:
 
 def _all_in_order(call: Call) -> bool:
     """A Gather of every position in turn."""
-    dim = call.operand(0).shape[call.attribute("axis", 0)]
+    axis: int = call.attribute("axis", 0)
+    dim = call.operand(0).shape[axis]
     return isinstance(dim, int) and ints(call.operand(1).dims) == list(range(dim))
 
 

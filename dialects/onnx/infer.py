@@ -281,7 +281,7 @@ def tile(call: Call) -> list[Shape]:
 
 def transpose(call: Call) -> list[Shape]:
     data = call.operand(0)
-    perm = call.attribute("perm", list(reversed(range(data.rank))))
+    perm: Sequence[int] = call.attribute("perm", list(reversed(range(data.rank))))
     if sorted(perm) != list(range(data.rank)):
         raise violation("perm", given=list(perm), expected=f"the axes 0..{data.rank - 1} once each")
     return [tuple(data.shape[axis] for axis in perm)]

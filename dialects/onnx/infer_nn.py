@@ -192,13 +192,14 @@ def recurrent(call: Call) -> list[Shape | None]:
     for what, shape in (("input", x), ("weights", weights), ("recurrent weights", recurrence)):
         if len(shape) != 3:
             raise violation(f"{what} of {call.name}", given=show(shape), expected="rank 3")
-    hidden = call.attribute("hidden_size", recurrence[-1])
-    directions = 2 if call.attribute("direction", "forward") == "bidirectional" else 1
+    hidden: Dim = call.attribute("hidden_size", recurrence[-1])
+    directions: Dim = 2 if call.attribute("direction", "forward") == "bidirectional" else 1
     if call.attribute("layout", 0):
         whole, last = (x[0], x[1], directions, hidden), (x[0], directions, hidden)
     else:
         whole, last = (x[0], directions, x[1], hidden), (directions, x[1], hidden)
-    return [whole, last, last][: call.results]
+    found: list[Shape | None] = [whole, last, last]
+    return found[: call.results]
 
 
 # Quantisation

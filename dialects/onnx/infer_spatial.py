@@ -59,7 +59,7 @@ def with_explicit_pads(view: Window, sizes: Sequence[int]) -> Window:
     """The window over known sizes with the pads that SAME stands for; the odd one is at the end of UPPER."""
     if not view.auto_pad.startswith("SAME"):
         return view
-    totals = []
+    totals: list[int] = []
     for i, size in enumerate(sizes):
         extent = view.extent(i)
         assert extent is not None
@@ -69,7 +69,7 @@ def with_explicit_pads(view: Window, sizes: Sequence[int]) -> Window:
 
 def with_pads_for(view: Window, sizes: Sequence[int], wanted: Sequence[int], extra: Sequence[int]) -> Window:
     """The window of a transposed convolution of known sizes with the pads that leave the wanted ones."""
-    totals = []
+    totals: list[int] = []
     for i, (size, size_wanted) in enumerate(zip(sizes, wanted, strict=True)):
         extent = view.extent(i)
         assert extent is not None
@@ -152,7 +152,8 @@ def ends_of_whole_windows(call: Call) -> list[int] | None:
     view, sizes = window(call, call.attribute("kernel_shape")), static(data[2:])
     if sizes is None or not call.attribute("ceil_mode", 0) or view.auto_pad.startswith("SAME"):
         return None
-    ends, is_left_out = [], False
+    ends: list[int] = []
+    is_left_out = False
     for i, size in enumerate(sizes):
         extent, count = view.extent(i), _positions(view, i, size, ceil=True)
         assert isinstance(extent, int)

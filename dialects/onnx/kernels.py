@@ -1,3 +1,5 @@
+# pyright: standard
+# (numpy in comprehensions and lambdas, whose elements its stubs do not know)
 """numpy semantics of every op, slow and obvious, one function per op.
 
 A kernel takes the `Call` with the operands' shapes and values and returns the results. Floats are
@@ -66,7 +68,7 @@ def evaluate(
 
 def tensor_of(array: np.ndarray) -> Tensor:
     dims = None
-    if array.ndim < 2 and array.dtype in (np.int64, np.int32):
+    if array.ndim < 2 and array.dtype.type in (np.int64, np.int32):
         dims = tuple(int(x) for x in array.reshape(-1))
     return Tensor(array.shape, array, dims)
 

@@ -1,3 +1,5 @@
+# pyright: standard
+# (numpy in comprehensions and lambdas, whose elements its stubs do not know)
 """Numpy semantics of Attention, LinearAttention, CausalConvWithState and RotaryEmbedding."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# pyright: standard
+# (numpy in comprehensions and lambdas, whose elements its stubs do not know)
 """numpy semantics of what picks and places elements, and of what is made from sizes alone."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# pyright: standard
+# (numpy in lambdas, which get their types from no annotation)
 """numpy semantics of the pointwise ops: a function of one number, or of numbers in the same place."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# pyright: standard
+# (numpy in comprehensions and lambdas, whose elements its stubs do not know)
 """numpy semantics of LSTM, GRU and RNN, step by step.
 
 A sequence that is shorter than the others does not change its state after its end, and has zeros there; one

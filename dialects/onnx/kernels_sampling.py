@@ -1,3 +1,5 @@
+# pyright: standard
+# (numpy in comprehensions and lambdas, whose elements its stubs do not know)
 """numpy semantics of what reads a tensor between its places."""
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ def _kind(value: Attribute) -> str | None:
         case FloatAttr(type=type_) if type_ == f32:
             return "FLOAT"
         case DenseArrayBase(elt_type=element):
-            return {i64: "INTS", f32: "FLOATS"}.get(element)
+            return "INTS" if element == i64 else "FLOATS" if element == f32 else None
         case StringAttr() | BytesAttr():
             return "STRING"
         case DenseIntOrFPElementsAttr() | StringTensorAttr():

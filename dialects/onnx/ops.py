@@ -7,7 +7,7 @@ generated beside it, is what type checkers and editors see.
 from __future__ import annotations
 
 import types
-from typing import Any
+from typing import Any, cast
 
 from xdsl.irdl import (
     AnyAttr,
@@ -67,7 +67,7 @@ def _made(name: str) -> type[OnnxOp]:
     signature = read(SIGNATURES[name])
     base = _BASES.get(name, OnnxOp)
     made = types.new_class(name + _SUFFIX, (base,), {}, lambda body: body.update(_body(name, signature)))
-    found = irdl_op_definition(made)
+    found = cast(type[OnnxOp], irdl_op_definition(made))
     found.SIGNATURE, found.TYPES = signature, signature.types
     found.REVISIONS, found.VERSIONS = signature.revisions, signature.versions
     globals()[name + _SUFFIX] = found

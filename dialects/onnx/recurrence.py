@@ -71,7 +71,7 @@ def directions_of(op: str, attributes: Mapping[str, Any]) -> list[Direction]:
 def _with_numbers(op: str, names: Sequence[str], attributes: Mapping[str, Any]) -> list[Activation]:
     """alpha and beta, which are f32, are given for those functions alone that have them, in order."""
     alphas, betas = (iter(attributes.get(f"activation_{which}") or ()) for which in ("alpha", "beta"))
-    found = []
+    found: list[Activation] = []
     for name in names:
         known = _NAMES.get(name.lower())
         if known is None:

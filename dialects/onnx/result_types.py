@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType, UnrankedTensorType, f32, i32
 from xdsl.ir import Attribute, SSAValue
@@ -226,7 +226,7 @@ _FREE: dict[str, Free] = {
 def _sequence(given: Any) -> Iterable[SSAValue]:
     if given is None:
         return ()
-    return given if isinstance(given, tuple | list) else (given,)
+    return cast(Iterable[SSAValue], given) if isinstance(given, tuple | list) else (given,)
 
 
 def types_in_schema(op: OnnxOp) -> list[tuple[str, str]]:

@@ -17,6 +17,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import cast
 
 import onnx.defs
 from onnx import AttributeProto
@@ -198,7 +199,7 @@ def _required(schema: OpSchema, name: str) -> bool:
 
 
 def _kind(schema: OpSchema, name: str) -> str:
-    kind: str = schema.attributes[name].type.name  # pyright: ignore
+    kind = cast(str, schema.attributes[name].type.name)  # pyright: ignore
     return "TYPE" if kind == "INT" and name in TYPES else kind
 
 

@@ -99,7 +99,7 @@ def read(text: str) -> Signature:
 
 
 def _ports(text: str) -> tuple[Port, ...]:
-    found = []
+    found: list[Port] = []
     for entry in filter(None, (part.strip() for part in text.split(","))):
         name, _, variable = entry.partition(": ")
         bare = variable.rstrip("?*")

@@ -164,6 +164,10 @@ def _slice(op: Any, known: Known) -> Dims | None:
     return tuple(data[i] for i in range(*slice_bounds(len(data), start, end, step)))
 
 
+def _negated(dim: Dim) -> Dim:
+    return multiply(dim, -1)
+
+
 def _elementwise(function: Callable[..., Dim]) -> Rule:
     """Of scalars and vectors, which broadcast."""
 
@@ -203,5 +207,5 @@ _RULES: dict[str, Rule] = {
     "onnx.Div": _elementwise(truncated),
     "onnx.Max": _elementwise(largest),
     "onnx.Min": _elementwise(smallest),
-    "onnx.Neg": _elementwise(lambda a: multiply(a, -1)),
+    "onnx.Neg": _elementwise(_negated),
 }

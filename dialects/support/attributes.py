@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import index
 from types import MappingProxyType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
 from xdsl.dialects.builtin import (
@@ -110,7 +110,7 @@ class AttributeSpec(AttrConstraint, Generic[T]):
     def _decode(self, attr: Attribute) -> Any:
         match attr:
             case DenseArrayBase():
-                value = tuple(attr.get_values())  # pyright: ignore[reportAttributeAccessIssue]
+                value: tuple[Any, ...] = tuple(attr.get_values())  # pyright: ignore
             case ArrayAttr():
                 value = tuple(_scalar(entry) for entry in attr)
             case _:
@@ -203,7 +203,7 @@ def optional(spec: AttributeSpec[T]) -> T | None:
 @dataclass(frozen=True)
 class DocumentedAttribute:
     name: str
-    spec: AttributeSpec
+    spec: AttributeSpec[Any]
     required: bool
 
 
@@ -214,7 +214,7 @@ def documented_attributes(cls: type[IRDLOperation]) -> Mapping[str, DocumentedAt
     for name, definition in cls.get_irdl_definition().properties.items():
         if isinstance(definition.constr, AttributeSpec):
             required = not isinstance(definition, OptPropertyDef)
-            found[name] = DocumentedAttribute(name, definition.constr, required)
+            found[name] = DocumentedAttribute(name, cast(AttributeSpec[Any], definition.constr), required)
     return MappingProxyType(found)
 
 
@@ -268,7 +268,7 @@ def _float(value: Any, tag: str, where: str = "") -> float:
 def _bool(value: Any, tag: str) -> bool:
     if not isinstance(value, int | np.integer | np.bool_) or value not in (0, 1):
         raise ValueError(f"given {value!r}, expected type {tag} (0, 1, true or false)")
-    return bool(value)
+    return bool(value)  # pyright: ignore[reportUnknownArgumentType]
 
 
 def entries(value: Any) -> list[Any] | None:
@@ -282,7 +282,7 @@ def entries(value: Any) -> list[Any] | None:
         return None
 
 
-def _list(value: Any, scalar, tag: str) -> list:
+def _list(value: Any, scalar: Callable[[Any, str, str], T], tag: str) -> list[T]:
     given = entries(value)
     if given is None:
         raise ValueError(f"given {value!r}, expected type {tag}")

@@ -7,7 +7,7 @@ gets what is left to be checked.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -48,7 +48,7 @@ _COLLECTING: ContextVar[Demands | None] = ContextVar("collecting", default=None)
 
 
 @contextmanager
-def collected(elements: Mapping[SSAValue, Sequence[Dim]]) -> Iterator[Demands]:
+def collected(elements: Mapping[SSAValue, Sequence[Dim]]) -> Generator[Demands]:
     """The demands of the verifiers that run in the block."""
     demands = Demands(elements)
     with during(_COLLECTING, demands):

@@ -8,6 +8,7 @@ this module does.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr
@@ -28,7 +29,7 @@ def from_numpy(array: np.ndarray) -> DenseIntOrFPElementsAttr:
 
 def _bytes_of(array: np.ndarray) -> bytes:
     """Those that the array is a view of, if it is a view of all of them in their order."""
-    owner: object = array
+    owner: Any = array
     while isinstance(owner, np.ndarray):
         owner = owner.base
     if isinstance(owner, bytes) and len(owner) == array.nbytes and array.flags.c_contiguous:

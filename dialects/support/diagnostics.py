@@ -136,7 +136,7 @@ def violation(what: str, *, given: object = None, expected: object = None, hint:
 
 
 def sentence(what: str, given: object = None, expected: object = None, hint: str = "") -> str:
-    parts = []
+    parts: list[str] = []
     if given is not None:
         parts.append(f"given {given}")
     if expected is not None:

@@ -13,7 +13,7 @@ from abc import ABC
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, cast
 
 from xdsl.dialects.builtin import (
     DenseArrayBase,
@@ -324,7 +324,7 @@ def _check_value(op: DocumentedOp, documented: DocumentedAttribute, given: Attri
         raise error_at(op, f"attribute {documented.name}: {error}") from None
 
 
-def missing_attribute(op: DocumentedOp, name: str, spec: AttributeSpec) -> GradcError:
+def missing_attribute(op: DocumentedOp, name: str, spec: AttributeSpec[Any]) -> GradcError:
     expected = f"one of {', '.join(spec.words)}" if spec.words else f"a value of type {spec.tag}"
     note = "required even with auto_pad" if name.startswith("pads_") else ""
     return error_at(op, f"attribute {name} is missing", expected=expected, hint=note)
@@ -368,7 +368,7 @@ def _print_entry(printer: Printer, name: str, attr: Attribute) -> None:
 
 
 def _values(attr: DenseArrayBase) -> Sequence[int | float]:
-    return attr.get_values()  # pyright: ignore[reportAttributeAccessIssue]
+    return cast(Sequence[int | float], attr.get_values())  # pyright: ignore
 
 
 def _number(value: int | float) -> str:

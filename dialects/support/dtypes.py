@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import ml_dtypes
 import numpy as np
@@ -116,7 +116,8 @@ def of_numpy(dtype: np.dtype) -> DType | None:
 
 def limits_of(dtype: DType) -> tuple[float, float]:
     """The least and the largest finite number of a type of integers or floats."""
-    limits = (ml_dtypes.finfo if dtype.name.startswith(("f", "bf")) else ml_dtypes.iinfo)(dtype.numpy)
+    kind: type[Any] = ml_dtypes.finfo if dtype.name.startswith(("f", "bf")) else ml_dtypes.iinfo
+    limits = cast(Any, kind)(dtype.numpy)
     return float(limits.min), float(limits.max)
 
 

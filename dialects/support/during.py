@@ -6,7 +6,7 @@ An interrupt may come between any two lines. So what a block changes is changed 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TypeVar
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 @contextmanager
-def during(variable: ContextVar[T], value: T) -> Iterator[None]:
+def during(variable: ContextVar[T], value: T) -> Generator[None]:
     """The variable has this value while the block runs. It needs a value, or a default, before."""
     before = variable.get()
     try:

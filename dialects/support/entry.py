@@ -109,7 +109,7 @@ def set_new_names(function: FuncOp, inputs: Sequence[str], outputs: Sequence[str
 
 def defaults(function: FuncOp) -> dict[str, DenseIntOrFPElementsAttr]:
     """The values of the inputs that need not be given, by name."""
-    found = {}
+    found: dict[str, DenseIntOrFPElementsAttr] = {}
     for name, entry in zip(input_names(function), function.arg_attrs or (), strict=False):
         value = entry.data.get(DEFAULT)
         if isinstance(value, DenseIntOrFPElementsAttr):
@@ -133,7 +133,8 @@ def set_edge(
     """The names and declared types of the arguments and results, as a model has them: several may have one
     name."""
     function.arg_attrs = _named_types(inputs)
-    taken, entries = {name for name, _ in inputs}, []
+    taken = {name for name, _ in inputs}
+    entries: list[DictionaryAttr] = []
     for (name, _), said in zip(outputs, _named_types(outputs), strict=True):
         entries.append(DictionaryAttr({**said.data, SHARED: UnitAttr()}) if name in taken else said)
         taken.add(name)

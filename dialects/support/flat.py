@@ -42,7 +42,7 @@ def _block(block: Block) -> Flat:
     numbers: dict[SSAValue, int] = {}
     for value in (*block.args, *(result for op in block.ops for result in op.results)):
         numbers[value] = len(numbers)
-    ops = []
+    ops: list[tuple[Any, ...]] = []
     for op in block.ops:
         assert not op.regions
         operands = [numbers[operand] for operand in op.operands]

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -65,10 +66,10 @@ class Limits:
     def __post_init__(self) -> None:
         for name in names():
             field_name = name.replace("-", "_")
-            value = getattr(self, field_name)
+            value: Any = getattr(self, field_name)
             if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-                raise _usage(f"limit {name}", repr(value), "a whole number, 1 or more")
-            object.__setattr__(self, field_name, int(value))
+                raise _usage(f"limit {name}", repr(value), "a whole number, 1 or more")  # pyright: ignore
+            object.__setattr__(self, field_name, int(value))  # pyright: ignore[reportUnknownArgumentType]
 
     def of(self, name: str) -> int:
         """The limit of a name as the command line spells it."""
@@ -91,7 +92,7 @@ def current() -> Limits:
 
 
 @contextlib.contextmanager
-def using(limits: Limits | None) -> Iterator[None]:
+def using(limits: Limits | None) -> Generator[None]:
     """Other limits for as long as the context lasts; with None those that are in force."""
     with during(_current, current() if limits is None else limits):
         yield
@@ -102,7 +103,7 @@ def parse(settings: Iterable[str]) -> Limits:
 
     Raises UsageError for an unknown name and for what is no number.
     """
-    changed = {}
+    changed: dict[str, int] = {}
     for setting in settings:
         name, _, value = setting.partition("=")
         spelled = name.strip().replace("_", "-")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from typing import TypeGuard
+from typing import TypeGuard, cast
 
 import numpy as np
 from xdsl.context import Context
@@ -169,7 +169,11 @@ class Fold(RewritePattern):
         folded = op.fold()
         if folded is None:
             return
-        values = [value for value in folded if isinstance(value, DenseIntOrFPElementsAttr)]
+        values = [
+            cast(DenseIntOrFPElementsAttr, value)
+            for value in folded
+            if isinstance(value, DenseIntOrFPElementsAttr)
+        ]
         if [value.type for value in values] == [result.type for result in op.results]:
             new = [ConstantOp(value) for value in values]
             rewriter.replace(op, new, [constant.output for constant in new])

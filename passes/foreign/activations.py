@@ -1,3 +1,5 @@
+# pyright: standard
+# (lambdas in tables get their types from no annotation)
 """The functions that fused ops apply at their end."""
 
 from __future__ import annotations

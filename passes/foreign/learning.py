@@ -122,7 +122,7 @@ def svm_regressor(f: Forward, e: Operators) -> Results:
 def svm_classifier(f: Forward, e: Operators) -> Results:
     """A score for each pair of classes, or by Platt's sigmoid of these probabilities of the classes.
     onnxruntime finds these in steps that end when they change by less than 0.005 in all."""
-    counts = f.value("vectors_per_class") or []
+    counts = f.value("vectors_per_class") or ()
     if len(counts) < 2 or f.value("post_transform", "NONE") != "NONE":
         raise refusal("SVMClassifier", expected="vectors of each class without a post_transform")
     supports = np.reshape(f.value("support_vectors"), (sum(counts), -1))
@@ -130,7 +130,7 @@ def svm_classifier(f: Forward, e: Operators) -> Results:
     weights = _weights_of_pairs(f.value("coefficients"), counts)
     scores = kernels.apply(onnx.MatMulOp, _constant(weights, e, weights.shape))
     scores = scores + _constant(f.value("rho")[: weights.shape[1]], e)
-    slopes, offsets = f.value("prob_a") or [], f.value("prob_b") or []
+    slopes, offsets = f.value("prob_a") or (), f.value("prob_b") or ()
     if slopes:
         inner = scores * _constant(slopes, e) + _constant(offsets, e)
         first = (-inner).sigmoid().clipped(1e-7, 1 - 1e-7)
@@ -189,7 +189,7 @@ def _part(x: Expr, start: int, end: int, axis: int) -> Expr:
 
 def _kernel(f: Forward, x: Expr, supports: np.ndarray, e: Operators) -> Expr:
     """Of each row with each support."""
-    gamma, offset, degree = [*(f.value("kernel_params") or []), 0.0, 0.0, 0.0][:3]
+    gamma, offset, degree = [*(f.value("kernel_params") or ()), 0.0, 0.0, 0.0][:3]
     matrix = _constant(supports.T.ravel(), e, supports.T.shape)
     match f.value("kernel_type", "LINEAR"):
         case "LINEAR":

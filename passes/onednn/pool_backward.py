@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -45,7 +46,7 @@ def avg_pool_backward(op: AvgPoolGradientOp, e: Operators) -> Sequence[Expr]:
     """The derivative of a mean reads of its operand nothing but the shape."""
     diff_dst = e(reordered(op.diff_dst, op.data_format, "NCX", e.emit))
     like = _image(op, diff_dst, e)
-    attributes = {
+    attributes: dict[str, Any] = {
         "kernel_shape": op.kernel,
         "strides": op.strides,
         "count_include_pad": int(not op.value("exclude_pad")),

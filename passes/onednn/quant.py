@@ -127,7 +127,7 @@ def _repeated(op: DynamicScalingOp, vector: Expr, e: Operators) -> Expr:
     if not groups:
         axis = op.scaled_axis()
         vector = _beside_all(op, vector.value, e)
-        behind = [] if axis is None else range(1, rank - axis)
+        behind = range(0) if axis is None else range(1, rank - axis)
         return vector.apply(onnx.UnsqueezeOp, e.ints(behind)) if behind else vector
     math = ShapeMath(e.emit)
     sizes = [math.sizes(vector.value, [axis]) for axis in range(rank)]

@@ -1,3 +1,5 @@
+# pyright: standard
+# (lambdas in tables get their types from no annotation)
 """What the ops that are rows of tables are in ONNX, one entry each.
 
 A backward kind is the derivative of an ONNX op, which `passes/vjp` has, with oneDNN's convention.

@@ -59,7 +59,7 @@ class Line:
             return self._singles(data, count, math)
         if stride > 1:
             data = self._blocks(data, count, math)
-        found = []
+        found: list[Expr] = []
         for block, place in self.steps:
             begin, axes = [block], [axis]
             end = math.add(count, math.vector([block]))
@@ -145,7 +145,7 @@ def backward(e: Operators, src: Expr, diff_dst: Expr, lines: Sequence[Line], beg
     is_whole = _fills(src, diff_dst, lines, begin)
     least = e.scalar(-np.inf, src)
     data = src if is_whole else _padded(src, begins, ends, axes, math, least)
-    taken = []
+    taken: list[tuple[Line, list[Expr], Expr]] = []
     for line, count in reversed(list(zip(lines, counts, strict=True))):
         reads = line.reads(data, count)
         data = e(e.emit(onnx.MaxOp([value.value for value in reads]))) if len(reads) > 1 else reads[0]
@@ -179,7 +179,8 @@ def _shares(e: Operators, reads: Sequence[Expr], largest: Expr, gradient: Expr) 
     """The gradient for the first tap that has the largest, 0 for the others."""
     if e.strict_ieee:
         return _exact_shares(e, reads, largest, gradient)
-    found, rest = [], gradient
+    found: list[Expr] = []
+    rest = gradient
     for value in reads[:-1]:
         share = rest * value.equals(largest).cast(gradient.dtype)
         found.append(share)
@@ -189,7 +190,8 @@ def _shares(e: Operators, reads: Sequence[Expr], largest: Expr, gradient: Expr) 
 
 def _exact_shares(e: Operators, reads: Sequence[Expr], largest: Expr, gradient: Expr) -> list[Expr]:
     """Without a difference: that of two inf is NaN."""
-    found, before = [], None
+    found: list[Expr] = []
+    before: Expr | None = None
     for value in reads:
         is_largest = value.equals(largest)
         first = is_largest if before is None else is_largest & before.apply(onnx.NotOp)

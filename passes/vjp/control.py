@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -68,7 +68,7 @@ def yielded(region: Region) -> Sequence[SSAValue]:
 def _scan(f: Around, g: Mapping[int, Expr], e: Operators) -> Pairs:
     attributes: Any = f.op.onnx_attributes()
     (region,), operands = f.op.regions, f.op.operands
-    slices = attributes["num_scan_inputs"]
+    slices: int = attributes["num_scan_inputs"]
     states = len(operands) - slices
     arguments, outputs = region.block.args, yielded(region)
     made = len(outputs) - states
@@ -78,7 +78,7 @@ def _scan(f: Around, g: Mapping[int, Expr], e: Operators) -> Pairs:
         attributes.get("scan_input_directions", [0] * slices),
         strict=True,
     )
-    stacked = zip(
+    stacked: Iterable[tuple[int, int]] = zip(
         attributes.get("scan_output_axes", [0] * made),
         attributes.get("scan_output_directions", [0] * made),
         strict=True,
@@ -133,7 +133,7 @@ def _loop(f: Around, g: Mapping[int, Expr], e: Operators) -> Pairs:
         Carried(argument, kept.type, value, made[i], g.get(i), kept.changes)
         for i, (argument, kept, value) in enumerate(zip(arguments, types, initial, strict=True))
     ]
-    scanned = {}
+    scanned: dict[BlockArgument, Stacked] = {}
     if index.uses or not at_least_once:
         scanned[index] = Stacked(f.keep(index, (), count))
     stacked = [(made[i], Stacked(one.value)) for i, one in g.items() if i >= states]

@@ -59,7 +59,7 @@ def _reach(count: int, mode: str) -> int:
 
 def _in_bands(g: Expr, axis: int, size: int, first: int, last: int, mode: str) -> Expr:
     """Sums for the places that a border came from, which do not meet, between what is taken as it is."""
-    borders = []
+    borders: list[tuple[Expr, int, bool]] = []
     if first:
         borders.append((_cut(g, axis, 0, first), first, mode == "wrap"))
     if last:
@@ -68,7 +68,8 @@ def _in_bands(g: Expr, axis: int, size: int, first: int, last: int, mode: str) -
         ((*_places(count, size, mode, at_end=at_end), border) for border, count, at_end in borders),
         key=lambda band: band[0],
     )
-    parts, reached = [], 0
+    parts: list[Expr] = []
+    reached = 0
     for start, end, border in bands:
         if start > reached:
             parts.append(_cut(g, axis, first + reached, first + start))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -43,12 +44,12 @@ class Number(float):
         number.dtype = dtype
         return number
 
-    def __mul__(self, other):  # pyright: ignore[reportIncompatibleMethodOverride]
+    def __mul__(self, other: Any):  # pyright: ignore[reportIncompatibleMethodOverride]
         if isinstance(other, Expr):
             return _scaled(other, self)
         return Number.of(float(self) * other, self.dtype)
 
-    def __truediv__(self, other):  # pyright: ignore[reportIncompatibleMethodOverride]
+    def __truediv__(self, other: Any):  # pyright: ignore[reportIncompatibleMethodOverride]
         if isinstance(other, Expr) and (divisor := _number(other)):
             return Number.of(float(self) / divisor, self.dtype)
         return other.__rtruediv__(float(self)) if isinstance(other, Expr) else self * (1 / other)

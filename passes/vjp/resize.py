@@ -208,7 +208,7 @@ def resize_backward(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gra
     """The resize itself, as a product with a matrix for each axis."""
     value, lists = g[0], ("axes", "input_sizes", "step_numerators", "step_denominators")
     for axis, x, numerator, denominator in zip(*(f.value(name) for name in lists), strict=True):
-        y = f.x.shape[axis]
+        y = f.x.shape[int(axis)]
         assert isinstance(y, int)
         step = Fraction(numerator, denominator)
         sampling = AxisSampling(x, y, step, f.value("interpolation"), f.value("coordinates"))

@@ -37,7 +37,9 @@ def roi_align(f: Forward, e: Operators) -> Sequence[Expr]:
         (top, bottom, f.value("output_height", 1), 2, [3, 4]),
         (left, right, f.value("output_width", 1), 3, [1, 2]),
     )
-    taps, counts, masks = [], [], []
+    taps: list[Taps] = []
+    counts: list[Expr | float] = []
+    masks: list[Expr | None] = []
     for start, end, bins, axis, others in rows:
         place, count, mask = _places(f, start, end, bins)
         near = _inner_taps(place, size_as(f.x, axis, place))
@@ -91,7 +93,7 @@ def _inner_taps(place: Expr, size: Number) -> Taps:
 
 def _largest(x: Expr, taps: Sequence[Taps], batch: Expr, masks: Sequence[Expr | None]) -> Expr:
     """The largest of all taps of all samples."""
-    parts, e, least = weighted(x, taps, batch), x.e, float(finfo(numpy_of(x)).min)
+    parts, e, least = weighted(x, taps, batch), x.e, float(finfo(numpy_of(x)).min)  # pyright: ignore
     for mask in masks:
         if mask is not None:
             parts = (unsqueezed(mask, [5, 6, 7]) > 0).where(parts, least)

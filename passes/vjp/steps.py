@@ -116,7 +116,9 @@ class _Reverse:
     def __init__(self, steps: Steps, e: Operators):
         self.steps, self.e = steps, e
         self.writer = Writer(steps.f, Operators(strict_ieee=e.strict_ieee))
-        self.varied = [one for one in steps.varied() if one.shape() is not None]
+        self.varied = steps.varied()
+        for one in self.varied:
+            one.shape()  # which it may not have
         cotangents = [self.writer.input(one.type) for one in self.varied]
         self.inputs: dict[SSAValue, BlockArgument] = {}
         self.inputs |= {

@@ -42,7 +42,7 @@ class Walk:
     e: Operators
     ops: Sequence[Operation]
     wrt: Collection[SSAValue]
-    rules: Mapping[str, Rule] = field(default_factory=dict)
+    rules: Mapping[str, Rule] = field(default_factory=dict[str, Rule])
     """Of the user, by op_type, with the domain before it where that is not ONNX's own."""
     cotangents: dict[SSAValue, list[Expr]] = field(default_factory=dict)
     _flows: set[SSAValue] = field(default_factory=set)

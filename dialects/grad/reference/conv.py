@@ -1,3 +1,5 @@
+# pyright: standard
+# (numpy in comprehensions, whose elements its stubs do not know)
 """Convolution gradients by scatter, channels first, float64.
 
 The forward convolution reads input position y s - pb + k d for output y and tap k. Its gradient adds

@@ -1,3 +1,5 @@
+# pyright: standard
+# (numpy in comprehensions, whose elements its stubs do not know)
 """The gradient of a convolution with respect to its weights, channels first, float64."""
 
 from __future__ import annotations

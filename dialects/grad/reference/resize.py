@@ -1,3 +1,5 @@
+# pyright: standard
+# (numpy in comprehensions, whose elements its stubs do not know)
 """Resize gradients by scatter, float64, coordinates in exact fractions.
 
 The forward resize gives output y the sum of its taps' weights times the input. Its gradient adds
