@@ -41,5 +41,10 @@ def name_of_value(value: SSAValue) -> str:
     return name_of_hint(value.name_hint) if value.name_hint else ""
 
 
+def is_text(value: str) -> bool:
+    """Not so for half of a character, which JSON and Python spell as an escape and UTF-8 cannot."""
+    return not any("\ud800" <= character <= "\udfff" for character in value)
+
+
 def _spelled(character: str) -> str:
     return "".join(f"${byte:02x}" for byte in character.encode(errors="surrogateescape"))

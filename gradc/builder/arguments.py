@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from xdsl.ir import Attribute
@@ -19,8 +19,11 @@ from dialects.support.diagnostics import (
     sentence,
 )
 from dialects.support.documented_op import Declared, DocumentedOp
+from dialects.support.names import is_text
 from dialects.support.shapes import NamedShape, Shape, dim_of
 from gradc.builder.callers import caller
+
+A_NAME = "text that is not empty and that UTF-8 can spell"
 
 Ints = Sequence[int]
 Floats = Sequence[float]
@@ -114,6 +117,11 @@ def _each(cls: type[DocumentedOp], given: Any, subject: str, what: str) -> Seque
     raise misuse(what, subject, given=repr(given), expected=expected)
 
 
+def is_name(given: Any) -> TypeGuard[str]:
+    """Whether a model can hold it as a name."""
+    return isinstance(given, str) and bool(given) and is_text(given)
+
+
 def several(given: Any, subject: str, port: str) -> Sequence[Any]:
     """The operands of a port that takes any number of them."""
     if isinstance(given, list | tuple):
@@ -133,7 +141,7 @@ def _result_shape(shape: Any, subject: str, what: str) -> Shape:
 
 
 def _dim(dim: Any, subject: str, what: str) -> int | str | None:
-    if dim is None or (isinstance(dim, str) and dim):
+    if dim is None or is_name(dim):
         return dim
     size = whole_number(dim)
     if size is not None and 0 <= size < 2**63:

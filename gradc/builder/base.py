@@ -29,7 +29,16 @@ from dialects.support.entry import set_names
 from dialects.support.shapes import NamedShape
 from gradc.base.arguments import array as as_array
 from gradc.base.arguments import path as checked_path
-from gradc.builder.arguments import Dims, declared_results, given_dtype, given_shape, misuse, several
+from gradc.builder.arguments import (
+    A_NAME,
+    Dims,
+    declared_results,
+    given_dtype,
+    given_shape,
+    is_name,
+    misuse,
+    several,
+)
 from gradc.builder.block_state import block_of, state_of, values_of
 from gradc.builder.callers import caller
 from gradc.graph.tensors import TensorInfo, tensor_info
@@ -70,8 +79,8 @@ class GraphBuilder:
     """A graph under construction; `module()` gives what has been built so far."""
 
     def __init__(self, name: str = "main"):
-        if not isinstance(name, str) or not name:
-            raise misuse("name of the graph", given=repr(name), expected="a string that is not empty")
+        if not is_name(name):
+            raise misuse("name of the graph", given=repr(name), expected=A_NAME)
         self._name = name
         self._position = caller()
         self._block = Block()
@@ -323,8 +332,8 @@ class GraphBuilder:
             self._check_name(name, (), subject)
 
     def _check_name(self, name: Any, taken: Sequence[str] | Mapping[str, Any], subject: str) -> None:
-        if not isinstance(name, str) or not name:
-            raise misuse("name", subject, given=repr(name), expected="a string that is not empty")
+        if not is_name(name):
+            raise misuse("name", subject, given=repr(name), expected=A_NAME)
         if name in taken:
             raise misuse("the name is taken", subject, given=name, expected="another one")
 

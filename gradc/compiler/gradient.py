@@ -13,6 +13,7 @@ from dialects.support import entry
 from dialects.support.diagnostics import Diagnostic
 from dialects.support.limits import Limits, using
 from dialects.support.spelling import option
+from gradc.base import arguments
 from gradc.checking.gradients import MOST_WORK, Claim, TooMuchWork, check_compiled, check_gradient
 from gradc.compiler.compiled import Compiled
 from gradc.compiler.differentiated import in_onnx
@@ -103,7 +104,9 @@ def value_and_grad(model: Any, **given: Any) -> Compiled:
 
 def vjp(model: Any, **given: Any) -> Compiled:
     """`grad` with an input `cotangent_<of>` for each `of`; the arguments are those of `grad`."""
-    return grad(model, cotangents=True, **given)
+    if not arguments.flag("cotangents", given.setdefault("cotangents", True)):
+        raise arguments.refused("cotangents", False, "True, which makes it a vjp", "gradc.grad takes either")
+    return grad(model, **given)
 
 
 @quoting_errors()

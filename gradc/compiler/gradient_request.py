@@ -16,6 +16,7 @@ from dialects.support import entry, shapes
 from dialects.support.attributes import entries
 from dialects.support.diagnostics import Diagnostic, UsageError, nearest, sentence
 from dialects.support.findings import Errors
+from dialects.support.names import is_text
 from dialects.support.spelling import option
 from gradc.base import arguments
 from gradc.graph.run_time_sizes import specialised
@@ -182,7 +183,7 @@ def _static_shapes(given: Any) -> dict[str, tuple[int, ...]]:
 
 def _check_template(given: Any) -> None:
     expected = "a text with {what}, which is grad or cotangent, and {name}"
-    if not isinstance(given, str):
+    if not isinstance(given, str) or not is_text(given):
         raise arguments.refused("name_template", given, expected)
     try:
         parts = list(Formatter().parse(given))

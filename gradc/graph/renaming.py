@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from dialects.support.diagnostics import Diagnostic, UsageError, nearest, sentence
 from dialects.support.entry import entry_function, input_names, output_names, set_names
+from dialects.support.names import is_text
 from dialects.support.spelling import option
 
 
@@ -34,8 +35,8 @@ def _check(name: str, new: str, known: list[str]) -> None:
     if name not in known:
         hint = nearest(name, known)
         raise _refused(f"{name}={new}", f"an input or output: {', '.join(known)}", hint)
-    if not isinstance(new, str) or not new:
-        raise _refused(f"{name}={new}", "a name, not empty")
+    if not isinstance(new, str) or not new or not is_text(new):
+        raise _refused(f"{name}={new}", "a name, not empty and of text that UTF-8 can spell")
 
 
 def _refused(given: str, expected: str, hint: str = "") -> UsageError:

@@ -19,6 +19,7 @@ from dialects.support.attributes import documented_attributes
 from dialects.support.diagnostics import Diagnostic, GradcError, Position, nearest, sentence
 from dialects.support.documented_op import DocumentedOp
 from dialects.support.findings import Errors, Finding
+from dialects.support.names import is_text
 from dialects.support.shapes import Shape
 from gradc.importers.json_positions import PlacedObject, place_in, position_of
 from gradc.importers.onednn_kinds import END, refusal
@@ -156,7 +157,7 @@ class Record:
         value = self._required(key)
         if not isinstance(value, str):
             raise self._ill_typed(key, "a string")
-        if not _is_text(value):
+        if not is_text(value):
             raise self._ill_typed(key, "text that UTF-8 can spell")
         return value
 
@@ -379,11 +380,6 @@ def _check_stride(record: Record, shape: Shape | None) -> None:
     given = f"{len(stride)} {shown(stride)}"
     expected = f"{len(shape)}, the length of shape {shown(record.data['shape'])}"
     raise record.error(what, given, expected, at=record.data["stride"])
-
-
-def _is_text(value: str) -> bool:
-    """Not so for half of a character, which JSON spells as an escape."""
-    return not any("\ud800" <= character <= "\udfff" for character in value)
 
 
 def _is_int(value: Any) -> bool:

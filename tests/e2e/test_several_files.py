@@ -114,6 +114,7 @@ def test_a_compiled_model_has_names_of_its_own(tmp_path: Path, command: str):
         ({"t10": "t12"}, "a name that no other has; t12 is taken"),
         ({"t10": "t14"}, "an input and an output of different names"),
         ({"t10": ""}, "a name, not empty"),
+        ({"t10": "\udcff"}, "text that UTF-8 can spell"),
     ],
 )
 def test_a_name_that_cannot_be(tmp_path: Path, names: dict[str, str], words: str):

@@ -402,3 +402,24 @@ def test_an_edit_after_a_run_is_run(edit: Callable[[Any], Any], asked_before: bo
     again = pickle.loads(pickle.dumps(c))
     np.testing.assert_array_equal(again.run({"x": np.ones(2, np.float32)})["y"], [-1.5, -1.5])
     assert len(c._sessions) == 1
+
+
+@pytest.mark.parametrize("at", ["graph", "input", "dim", "op", "constant", "output", "name_template"])
+def test_a_name_that_no_model_can_hold(at: str):
+    """Half of a character has no spelling in UTF-8, which is the text of ONNX."""
+    names = dict.fromkeys(("graph", "input", "dim", "op", "constant", "output"), "a") | {at: "\ud800"}
+    with pytest.raises(gradc.GradcError, match=r"given '.*\\ud800.?'"):
+        _gradient_of(names)
+
+
+def _gradient_of(names: Mapping[str, str]) -> gradc.Compiled:
+    g = Graph(names["graph"])
+    x = g.relu(g.input(names["input"], "f32", [names["dim"], 3]), name=names["op"])
+    g.output(g.add(x, g.constant(np.ones(3, np.float32), names["constant"])), names["output"] + "b")
+    return gradc.grad(g, cotangents=True, name_template="{what}_{name}" + names.get("name_template", ""))
+
+
+def test_a_vjp_without_cotangents():
+    assert gradc.vjp(graph(), cotangents=True).cotangents
+    with pytest.raises(gradc.GradcError, match=r"cotangents: given False, expected True, .*grad"):
+        gradc.vjp(graph(), cotangents=False)
