@@ -14,7 +14,7 @@ from xdsl.ir import SSAValue
 from dialects.onnx.ops import ConstantOp, op_names
 from dialects.support import entry, shapes
 from dialects.support.attributes import entries
-from dialects.support.diagnostics import Diagnostic, UsageError, nearest, sentence
+from dialects.support.diagnostics import Diagnostic, UsageError, nearest, sentence, several
 from dialects.support.findings import Errors
 from dialects.support.names import is_text
 from dialects.support.spelling import option
@@ -82,8 +82,8 @@ class GradientRequest:
     def request(self, module: ModuleOp) -> Request:
         function = entry.entry_function(module)
         values = named_values(function)
-        named = [name for name, value in values.items() if is_float(value) and not _is_unread(value)]
-        wrt = _expanded(_given(self.wrt), named)
+        wrt = _expanded(_given(self.wrt), values)
+        _check_once(wrt, values)
         keep = self._kept(values, entry.output_names(function))
         return Request(
             _given(self.of),
@@ -200,15 +200,29 @@ def _is_unread(value: SSAValue) -> bool:
     return isinstance(value.owner, ConstantOp) and not any(value.uses)
 
 
-def _expanded(patterns: Sequence[str], floats: Iterable[str]) -> list[str]:
-    """The names that patterns stand for, each once; what is the name of no value stays as it is."""
-    known = list(floats)
+def _expanded(patterns: Sequence[str], values: Mapping[str, SSAValue]) -> list[str]:
+    """The names that patterns stand for, each value once; what is the name of no value stays as it is."""
+    known = {name: value for name, value in values.items() if is_float(value) and not _is_unread(value)}
     found: list[str] = []
     for pattern in patterns:
         is_pattern = pattern not in known and any(c in pattern for c in "*?")
-        matches = [name for name in known if fnmatchcase(name, pattern)] if is_pattern else []
-        found += [name for name in matches if name not in found] if matches else [pattern]
+        taken = {known[name] for name in found if name in known}
+        own = (
+            {value: name for name, value in known.items() if fnmatchcase(name, pattern)} if is_pattern else {}
+        )
+        found += [name for value, name in own.items() if value not in taken] if own else [pattern]
     return found
+
+
+def _check_once(names: Iterable[str], values: Mapping[str, SSAValue]) -> None:
+    """Raise UsageError for two names of one value, those of a node and of its result."""
+    first: dict[SSAValue, str] = {}
+    for name in dict.fromkeys(names):
+        other = first.setdefault(values[name], name) if name in values else name
+        if other != name:
+            given = several([other, name])
+            said = sentence(option("wrt"), given, "each value once", "both are names of one value")
+            raise UsageError(Diagnostic("error", said))
 
 
 def _names(what: str, given: Any) -> tuple[str, ...]:

@@ -22,13 +22,15 @@ from passes.vjp.values import named_values
 
 @dataclass(frozen=True)
 class Value:
-    """`role` is input, weight, value or output; `floats` tells whether there may be a gradient by it."""
+    """`role` is input, weight, value or output; `floats` tells whether there may be a gradient by it; `also`
+    are its other names, such as that of the node that makes it."""
 
     name: str
     role: str
     dtype: str
     shape: list[int | str | None] | None
     floats: bool
+    also: list[str]
 
 
 def values(source: Any, auto_pad_rule: str | None = None) -> list[Value]:
@@ -38,8 +40,13 @@ def values(source: Any, auto_pad_rule: str | None = None) -> list[Value]:
     named = named_values(function)
     inputs = entry.input_names(function)
     roles = _roles(function, named)
-    order = [*inputs, *(name for name in named if name not in set(inputs))]
-    return [_value(name, roles[name], named[name]) for name in order]
+    own = {value: name for name, value in named.items()}
+    also: dict[SSAValue, list[str]] = {value: [] for value in own}
+    for name, value in named.items():
+        if name != own[value]:
+            also[value].append(name)
+    order = [*inputs, *(name for name in own.values() if name not in set(inputs))]
+    return [_value(name, roles[name], named[name], also[named[name]]) for name in order]
 
 
 def _roles(function: FuncOp, named: Mapping[str, SSAValue]) -> dict[str, str]:
@@ -55,9 +62,9 @@ def _roles(function: FuncOp, named: Mapping[str, SSAValue]) -> dict[str, str]:
     return found
 
 
-def _value(name: str, role: str, value: SSAValue) -> Value:
+def _value(name: str, role: str, value: SSAValue, also: list[str]) -> Value:
     shape = list(shapes.named(shapes.shape_of(value))) if shapes.has_rank(value) else None
-    return Value(name, role, word_of(value.type), shape, is_float(value))
+    return Value(name, role, word_of(value.type), shape, is_float(value), also)
 
 
 def as_json(found: Sequence[Value]) -> str:
@@ -65,8 +72,9 @@ def as_json(found: Sequence[Value]) -> str:
 
 
 def as_text(found: Sequence[Value], look: Look = PLAIN) -> str:
-    rows = [
-        (value.name, value.role, value.dtype, "?" if value.shape is None else shapes.show(value.shape))
-        for value in found
-    ]
-    return table(("name", "role", "dtype", "shape"), rows, (), look)
+    rows = [(one.name, one.role, one.dtype, _shape(one), ", ".join(one.also)) for one in found]
+    return table(("name", "role", "dtype", "shape", "also called"), rows, (), look)
+
+
+def _shape(value: Value) -> str:
+    return "?" if value.shape is None else shapes.show(value.shape)

@@ -232,6 +232,35 @@ def test_on_the_command_line(tmp_path: Path):
     assert "expected NAME=2,4,8,8" in done.err
 
 
+def named_twice() -> onnx.ModelProto:
+    """A model whose nodes have names, as those of exporters have: each names the result of its node, too."""
+    source = onnx.parser.parse_model(
+        f"{HEAD} g (float[N, 3] x) => (float[N, 3] y) {{ s = Exp (x) y = Mul (s, s) }}"
+    )
+    for node, name in zip(source.graph.node, ("/Exp", "/Mul"), strict=True):
+        node.name = name
+    return source
+
+
+def test_a_pattern_stands_for_each_value_once():
+    assert list(gradc.vjp(named_twice(), wrt="*").gradients) == ["s", "y", "x"]
+    assert list(gradc.vjp(named_twice(), wrt=["/Exp", "*"]).gradients) == ["/Exp", "y", "x"]
+    assert list(gradc.vjp(named_twice(), wrt="/E*").gradients) == ["/Exp"]
+    with pytest.raises(gradc.UsageError, match=r"given /Exp and s, .* both are names of one value"):
+        gradc.vjp(named_twice(), wrt=["/Exp", "s"])
+
+
+def test_a_value_is_listed_once_with_all_its_names(tmp_path: Path):
+    source = tmp_path / "m.onnx"
+    onnx.save(named_twice(), source)
+    found = json.loads(run_gradc("inspect", str(source), "--values", "--json").out)
+    assert [(value["name"], value["also"]) for value in found] == [
+        ("x", []),
+        ("s", ["/Exp"]),
+        ("y", ["/Mul"]),
+    ]
+
+
 STRIDED = """
 g (float[N, 3, H, W] x) => (float[N, 4, P, Q] y) <float[4, 3, 3, 3] kernel>
 { y = Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (x, kernel) }
