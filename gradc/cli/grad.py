@@ -63,7 +63,8 @@ def _gradient_options(command: Any) -> Any:
                 multiple=True,
                 metavar="NAME",
                 default=["none"],
-                help="Results before the gradients: none, of, all, or values by name.  [default: none]",
+                help="Results before the gradients: none, of (what is differentiated), all (outputs), or values "
+                "by name, as a,b.  [default: none]",
             ),
             click.option(
                 "--weights-as-inputs/--no-weights-as-inputs",
@@ -92,7 +93,7 @@ def _gradient_options(command: Any) -> Any:
                 "static_shapes",
                 multiple=True,
                 metavar="NAME=1,3,8,8",
-                help="Sizes of an input that would be known at run time only.",
+                help="Sizes of an input that would be known at run time only; may be given several times.",
             ),
             click.option(
                 "--name-template",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -59,13 +60,15 @@ WRT = click.option(
     "--wrt",
     multiple=True,
     metavar="NAME",
-    help="Input, weight or value within, or a pattern such as '*.weight'.  [default: every float input]",
+    help="Input, weight or value within, or a pattern such as '*.weight'; may be given several times.  "
+    "[default: every float input]",
 )
 OF = click.option(
     "--of",
     multiple=True,
     metavar="NAME",
-    help="What is differentiated; also an element, 'logits[0,281]'.  [default: the float output]",
+    help="What is differentiated; also an element, 'logits[0,281]'; may be given several times.  "
+    "[default: the float output]",
 )
 STRAIGHT_THROUGH = click.option(
     "--straight-through",
@@ -376,7 +379,7 @@ def shapes_of(
     found = {}
     for entry in given:
         name, _, sizes = entry.rpartition("=")
-        dims = sizes.split(separator) if sizes else []
+        dims = re.split("[x,]", sizes) if sizes else []
         if not name or not all(dim.isdecimal() for dim in dims):
             raise click.UsageError(f"{option} {entry}: expected NAME={separator.join('2488')}.")
         found[name] = tuple(map(int, dims))

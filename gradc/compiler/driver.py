@@ -178,7 +178,8 @@ def load(
         return import_onnx(source, for_gradients=for_gradients)
     if not isinstance(source, ModuleOp | Graph):
         expected = "a path, a JSON document (dict), an onnx.ModelProto, a gradc.Graph or a module"
-        raise _usage(option("source"), type(source).__name__, expected)
+        hint = "its .model is one" if isinstance(source, Compiled) else ""
+        raise _usage(option("source"), type(source).__name__, expected, hint)
     module = source.clone() if isinstance(source, ModuleOp) else source.unverified_module()
     check_graph(module, auto_pad_rule)
     return module

@@ -69,14 +69,14 @@ def grad(
     static_shapes: input name -> sizes, for inputs whose sizes would be known at run time only.
     name_template: how results and inputs that are new are called: `{what}` is grad or cotangent, `{name}`
     that of the value.
-    rules: op type, as `com.example.Ramp`, -> the derivative of such ops, `rule(f, g, e)`; docs/gradients.md
-    has one.
+    rules: op type, as `com.example.Ramp`, -> the derivative of such ops, `rule(f, g, e)`;
+    docs/gradient_recipes.md has one.
     check: True proves the gradient by differences, False does not; default: of models that are not too large
     for numpy.
-    The other arguments are those of `compile`.
+    target, opset, threads, strict_ieee, limits: as for `compile`.
 
-    Raises GradcError; an UnsupportedError names all ops on the way that have no derivative, a CheckError the
-    op to blame for a gradient that is wrong.
+    Raises GradcError: an UnsupportedError for ops on the way that have no derivative, which it names all; one
+    with the `exit_code` 1 for a gradient that the check finds to be wrong, with the op to blame.
     """
     options = Options(target, opset, threads=threads, limits=limits, strict_ieee=strict_ieee)
     asked = GradientRequest(

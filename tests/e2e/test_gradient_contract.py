@@ -205,6 +205,13 @@ def test_a_mistake_is_said(mistake: str):
         gradc.grad(model(), **given)
 
 
+def test_what_was_compiled_is_no_source_but_has_one():
+    found = gradc.vjp(named_twice(), wrt="x")
+    with pytest.raises(gradc.UsageError, match=r"source: given Compiled, .*; its \.model is one"):
+        gradc.grad(found, reduce="sum")
+    assert list(gradc.vjp(found.model, wrt="x").gradients) == ["x"]
+
+
 def test_floats_of_no_known_rank_are_said_to_be_that():
     source = onnx.parser.parse_model(f"{HEAD} g (float[N] x) => (float[N] y) {{ y = Exp (x) }}")
     source.graph.input[0].type.tensor_type.ClearField("shape")
@@ -227,9 +234,11 @@ def test_on_the_command_line(tmp_path: Path):
     done = run_gradc("grad", str(source), "--of", "logits", "-o", str(output))
     assert done.code == 2
     assert re.search(r"--of: given logits of shape .*--reduce says .* such as logits\[0,0\]", done.err)
-    done = run_gradc("grad", str(source), "--static-shape", "x=2x3", "-o", str(output))
+    done = run_gradc("grad", str(source), "--static-shape", "x=2;3", "-o", str(output))
     assert done.code == 2
     assert "expected NAME=2,4,8,8" in done.err
+    done = run_gradc("grad", str(source), "--static-shape", "x=2x3", "-o", str(output))
+    assert "--static-shape of x: given [2, 3], expected [N, 3, H, W]" in done.err
 
 
 def named_twice() -> onnx.ModelProto:
