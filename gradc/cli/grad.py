@@ -63,7 +63,7 @@ def _gradient_options(command: Any) -> Any:
                 multiple=True,
                 metavar="NAME",
                 default=["none"],
-                help="Results before the gradients: none, of (what is differentiated), all (outputs), or values "
+                help="Results before the gradients: none, of (what is differentiated), all outputs, or values "
                 "by name, as a,b.  [default: none]",
             ),
             click.option(

@@ -144,7 +144,8 @@ def _others_axis_by_axis(f: Forward) -> Expr:
     """For each element the product of the others that are in one result, where only run time knows of which
     axes: those along one axis, times those that the product along it is multiplied by."""
     e, steps = f.e, _reduced(f).steps()
-    factors, x = [], f.x
+    factors: list[Expr] = []
+    x = f.x
     for axis in range(f.x.rank):
         rows = steps.split(x, axis)
         factors.append(steps.joined(_others_by_mask(rows), axis))
