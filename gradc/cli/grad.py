@@ -63,8 +63,8 @@ def _gradient_options(command: Any) -> Any:
                 multiple=True,
                 metavar="NAME",
                 default=["none"],
-                help="Results before the gradients: none, of (what is differentiated), all outputs, or values "
-                "by name, as a,b.  [default: none]",
+                help="Results before the gradients: none, of (what is differentiated), all (outputs), or "
+                "values by name, as a,b.  [default: none]",
             ),
             click.option(
                 "--weights-as-inputs/--no-weights-as-inputs",
