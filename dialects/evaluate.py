@@ -17,15 +17,16 @@ from xdsl.interpreter import (
     impl_terminator,
     register_impls,
 )
-from xdsl.ir import Block, Operation
+from xdsl.ir import Operation
 
 from dialects.cann.reference import CannFunctions
 from dialects.grad.reference.functions import GradFunctions
-from dialects.lifetimes import Ends, ends_of
 from dialects.onednn.reference import OneDNNFunctions, row_functions
 from dialects.onnx.reference import OnnxFunctions
+from dialects.reference_work import Meter, check
 from dialects.support import dense
 from dialects.support.entry import entry_function
+from dialects.support.work import new_account
 
 
 @register_impls
@@ -88,23 +89,6 @@ class _Watcher(Interpreter.Listener):
             self._watch(op, self._args, results)
 
 
-class _Releaser(Interpreter.Listener):
-    """Lets go of each value when nothing needs it any more."""
-
-    def __init__(self) -> None:
-        self.interpreter: Interpreter | None = None
-        self._ends: dict[Block, Ends] = {}
-
-    def will_interpret_op(self, op: Operation, args: PythonValues) -> None:
-        block = op.parent
-        assert block is not None
-        assert self.interpreter is not None
-        ends = self._ends.get(block)
-        if ends is None:
-            ends = self._ends[block] = ends_of(block)
-        self.interpreter.set_values((value, None) for value in ends.get(op, ()))
-
-
 def evaluate(
     module: ModuleOp,
     inputs: Sequence[np.ndarray],
@@ -112,22 +96,27 @@ def evaluate(
     watch: Watch | None = None,
     before: Before | None = None,
 ) -> tuple[np.ndarray, ...]:
-    """The outputs of the module's entry function for inputs in argument order."""
+    """The outputs of the module's entry function for inputs in argument order.
+
+    Raises LimitError, before it is taken, for time and memory beyond reference-reads and reference-bytes.
+    """
     function = entry_function(module)
+    check(function.body.block)
     listeners = [] if progress is None else [_Listener(len(function.body.block.ops), progress)]
     listeners += [] if watch is None else [_Watcher(watch)]
     listeners += [] if before is None else [_Before(before)]
-    releaser = _Releaser()
-    interpreter = Interpreter(module, listeners=(*listeners, releaser))
-    releaser.interpreter = interpreter
-    for functions in (
-        ReturnFunctions(),
-        ConstantFunctions(),
-        OneDNNFunctions(),
-        row_functions(),
-        CannFunctions(),
-        GradFunctions(),
-        OnnxFunctions(),
-    ):
-        interpreter.register_implementations(functions)
-    return tuple(interpreter.run_ssacfg_region(function.body, tuple(inputs), function.sym_name.data))
+    with new_account() as account:
+        meter = Meter(account)
+        interpreter = Interpreter(module, listeners=(*listeners, meter))
+        meter.interpreter = interpreter
+        for functions in (
+            ReturnFunctions(),
+            ConstantFunctions(),
+            OneDNNFunctions(),
+            row_functions(),
+            CannFunctions(),
+            GradFunctions(),
+            OnnxFunctions(),
+        ):
+            interpreter.register_implementations(functions)
+        return tuple(interpreter.run_ssacfg_region(function.body, tuple(inputs), function.sym_name.data))

@@ -124,11 +124,15 @@ class InterpolationOp(RowOp, ABC):
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
         src, *given = operands
         dst, rule = src, self.rule
+        rows: list[tuple[int, int, int]] = []
         for index, axis in enumerate(self.axes):
             x = src.shape[axis]
             y = int(given[0].ravel()[index]) if given else self.axis_size(index, x)
             assert isinstance(y, int)
-            dst = self.ROW.meaning(dst, axis, *rule.sampling(x, y).taps())
+            rows.append((y - x, axis, y))
+        # those that shrink first: nothing between is larger than src or dst
+        for _, axis, y in sorted(rows):
+            dst = self.ROW.meaning(dst, axis, *rule.sampling(src.shape[axis], y).taps())
         return (dst,)
 
     @classmethod
@@ -159,7 +163,11 @@ def sampled(
     along: Sequence[int] = [-1 if i == axis else 1 for i in range(data.ndim)]
     part = fraction.reshape(along)
     first, second = data.take(lower, axis), data.take(upper, axis)
-    return np.where(part == 0, first, first * (1 - part) + second * part)
+    second *= part
+    mixed = first * (1 - part)
+    mixed += second
+    np.copyto(mixed, first, where=part == 0)
+    return mixed
 
 
 INTERPOLATION = (

@@ -21,7 +21,7 @@ from dialects.support import demands, dtypes, layouts, limits
 from dialects.support.attributes import FLAG, INTS, AttributeSpec, word
 from dialects.support.diagnostics import Diagnostic, GradcError, violation
 from dialects.support.shapes import Dim, element_type_of, shape_of, tensor_type
-from dialects.support.taps import taps_of
+from dialects.support.taps import asked_taps
 
 ROUNDING = word("floor", "ceil", default="floor")
 
@@ -133,7 +133,7 @@ class PoolingOp(RowOp, WindowedOp, ABC):
 def _taps(
     data: np.ndarray, windows: Sequence[Window], begin: Sequence[int], counts: Sequence[int]
 ) -> Iterator[Tap]:
-    for tap in taps_of([window.kernel for window in windows], prod((*data.shape[:2], *counts))):
+    for tap in asked_taps([window.kernel for window in windows], 4 * prod((*data.shape[:2], *counts))):
         rows = zip(windows, begin, counts, tap, strict=True)
         places = [np.arange(count) * w.stride - b + k * w.dilation for w, b, count, k in rows]
         sizes = data.shape[2:]

@@ -243,7 +243,7 @@ class OnnxOp(
     def _worth_folding(self) -> bool:
         """Weights are held once: a large constant is not made beside one that others read, nor a wider one.
         Runtimes fold these when they load the model."""
-        if fold_work.is_too_much(self.onnx_name(), self.operands, self.results):
+        if fold_work.is_too_much(self.call(), self.results):
             return False
         made = sum(_bytes(result) for result in self.results)
         if made <= FOLDED_FREELY or self.onnx_name() in traits.VIEWS:

@@ -1,48 +1,29 @@
-"""How much arithmetic it is to fold an op: what is too much is left to the runtime, which is quicker.
+"""How much work it is to fold an op: what is too much is left to the runtime, which is quicker.
 
 A constant is small in a text, `dense<0.5> : tensor<4096x4096xf32>`, and a product of two of them is not.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from dialects.onnx import traits
+from dialects.onnx.call import Call
+from dialects.onnx.work import work
 from dialects.support import shapes
+from dialects.support.limits import current
+from dialects.support.shapes import UnknownRank
 
-MOST_WORK = 2**31
-"""Multiplications of a fold, or what takes as long: some seconds."""
-
-MATRICES = frozenset(("Gemm", "MatMul", "MatMulInteger", "QLinearMatMul"))
-
-SEARCHING = frozenset(("Col2Im", "Det", "NonMaxSuppression"))
-
-LABORIOUS = (
-    SEARCHING
-    | traits.ATTENTION
-    | traits.POOLS
-    | traits.PRODUCTS
-    | traits.RECURRENT
-    | traits.SAMPLINGS
-    | traits.SPECTRA
-)
-"""Of which a number of the result may be made of all those of an operand."""
+MOST_READS = 2**28
+"""Numbers that are read for a fold: a second, about."""
 
 
-def is_too_much(name: str, operands: Sequence[SSAValue], results: Sequence[SSAValue]) -> bool:
-    """Whether to fold an op, all of whose types are static, is more work than is done at compile time."""
-    if name not in LABORIOUS or not operands:
-        return False
-    made = max(map(_elements, results))
-    if name in MATRICES:
-        return made * max(shapes.static(shapes.shape_of(operands[0])[-2:]) or (1,)) > MOST_WORK
-    return made * max(map(_elements, operands)) > MOST_WORK
-
-
-def _elements(value: SSAValue) -> int:
-    if not shapes.has_rank(value):
-        return 0
-    return math.prod(shapes.static(shapes.shape_of(value)) or (0,))
+def is_too_much(call: Call, results: Sequence[SSAValue]) -> bool:
+    """Whether to fold an op is more work than is done at compile time, or takes more memory."""
+    made = [shapes.shape_of(value) if shapes.has_rank(value) else None for value in results]
+    try:
+        needed = work(call, made)
+    except UnknownRank:
+        return True
+    return needed.reads > MOST_READS or needed.bytes > current().reference_bytes

@@ -38,9 +38,11 @@ from dialects.onnx.kernels_spatial import (
     depth_to_space,
 )
 from dialects.onnx.operands import sizes, value, values
+from dialects.onnx.work import work
 from dialects.support.diagnostics import UnsupportedError, violation
 from dialects.support.dtypes import of_mlir, of_numpy
 from dialects.support.shapes import Shape, compatible
+from dialects.support.work import accounting
 
 Kernel = Callable[[Call], Sequence[np.ndarray]]
 
@@ -51,7 +53,7 @@ def evaluate(
     """The results of `call`'s op and attributes for these operands, with the given dtypes.
 
     Raises GradcError where the op has no meaning for them, UnsupportedError for a form that is not
-    implemented here.
+    implemented here, LimitError where it takes too much time or memory.
     """
     tensors = tuple(None if array is None else tensor_of(array) for array in operands)
     call = Call(call.name, tensors, call.attributes, call.results)
@@ -59,7 +61,8 @@ def evaluate(
     if kernel is None:
         raise UnsupportedError(violation(f"no numpy meaning of {call.name} is written down").diagnostic)
     shapes = infer(call)
-    with np.errstate(all="ignore"):
+    with accounting() as account, np.errstate(all="ignore"):
+        account.ask(work(call, shapes))
         results = [round_to(r, d) for r, d in zip(kernel(call), dtypes, strict=True)]
     for result, shape in zip(results, shapes, strict=True):
         assert shape is None or compatible(result.shape, shape), (call.name, result.shape, shape)

@@ -12,6 +12,7 @@ import numpy as np
 from dialects.onnx.call import Call, axes_of, axis_of
 from dialects.onnx.operands import optional, scalar, sizes, value, values
 from dialects.support.diagnostics import UnsupportedError, violation
+from dialects.support.work import PYTHON, ask
 
 Kernel = Callable[[Call], Sequence[np.ndarray]]
 
@@ -260,6 +261,7 @@ def non_max_suppression(call: Call) -> list[np.ndarray]:
         for box in np.argsort(-scores[batch, kind], kind="stable"):
             if len(kept) >= most or scores[batch, kind, box] <= least:
                 break
+            ask(reads=2**5 * PYTHON * (1 + len(kept)))
             if all(_overlap(corners[batch, box], corners[batch, other]) <= overlap for other in kept):
                 kept.append(int(box))
         found += [(batch, kind, box) for box in kept]

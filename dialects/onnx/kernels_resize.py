@@ -46,12 +46,15 @@ def resize(call: Call) -> list[np.ndarray]:
     data = data if nearest else data.astype(np.float64)
     axes = axes_of(call.attribute("axes", range(data.ndim)), data.ndim)
     outside = np.zeros((1,) * data.ndim, bool)
+    changes: list[tuple[int, ResizedAxis]] = []
     for number, (axis, scale) in enumerate(zip(axes, _scales(call, axes), strict=True)):
         region = _region(call, number, len(axes))
         size = data.shape[axis]
         wanted = resize_shape(call)[0][axis]
         resized = wanted if isinstance(wanted, int) else math.floor(size * (region[1] - region[0]) * scale)
-        positions = ResizedAxis(call.attributes, size, resized, scale, region)
+        changes.append((axis, ResizedAxis(call.attributes, size, resized, scale, region)))
+    # those that shrink first: nothing between is larger than the operand or the result
+    for axis, positions in sorted(changes, key=lambda change: change[1].resized - change[1].size):
         data = positions.of(data, axis)
         beyond = positions.outside()
         if beyond.any():

@@ -26,6 +26,7 @@ from dialects.onnx.ops import loaded_ops
 from dialects.support import shapes
 from dialects.support.diagnostics import UnsupportedError, error_at
 from dialects.support.dtypes import of_mlir
+from dialects.support.limits import LimitError
 
 Values = tuple[Any, ...]
 
@@ -36,7 +37,10 @@ def evaluate(op: OnnxOp, operands: tuple[np.ndarray, ...]) -> tuple[np.ndarray, 
     arrays = [None if value is None else next(given) for value in op.onnx_inputs()]
     dtypes = [of_mlir(shapes.element_type_of(result)) for result in op.results]
     assert None not in dtypes, op
-    return tuple(kernels.evaluate(op.call(), arrays, [d.numpy for d in dtypes if d]))
+    try:
+        return tuple(kernels.evaluate(op.call(), arrays, [d.numpy for d in dtypes if d]))
+    except LimitError as error:
+        raise error.located(op) from None
 
 
 @impl(OnnxOp)

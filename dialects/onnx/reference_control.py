@@ -15,6 +15,7 @@ from dialects.onnx.types import SequenceType
 from dialects.support import shapes
 from dialects.support.diagnostics import violation
 from dialects.support.dtypes import of_mlir
+from dialects.support.work import keeping
 
 Values = tuple[Any, ...]
 Meaning = Callable[[Interpreter, OnnxOp, Values], Values]
@@ -31,14 +32,15 @@ def _loop(interpreter: Interpreter, op: OnnxOp, args: Values) -> Values:
     carried = tuple(given)
     steps: list[Values] = []
     going = True if going is None else bool(np.all(going))
-    for index in count():
-        if not going or (most is not None and index >= int(np.reshape(most, ()))):
-            break
-        inputs = (np.array(index, np.int64), np.array(going), *carried)
-        condition, *found = interpreter.run_ssacfg_region(op.regions[0], inputs, op.name)
-        going = bool(np.all(condition))
-        carried, made = tuple(found[: len(carried)]), tuple(found[len(carried) :])
-        steps.append(made)
+    with keeping() as keep:
+        for index in count():
+            if not going or (most is not None and index >= int(np.reshape(most, ()))):
+                break
+            inputs = (np.array(index, np.int64), np.array(going), *carried)
+            condition, *found = interpreter.run_ssacfg_region(op.regions[0], inputs, op.name)
+            going = bool(np.all(condition))
+            carried, made = tuple(found[: len(carried)]), tuple(found[len(carried) :])
+            steps.append(keep(made))
     kept = op.results[len(carried) :]
     return (*carried, *(_stacked([step[i] for step in steps], value) for i, value in enumerate(kept)))
 
@@ -68,11 +70,12 @@ def _scan(interpreter: Interpreter, op: OnnxOp, args: Values) -> Values:
         what = "lengths of what a Scan goes through"
         raise violation(what, given=" and ".join(map(str, lengths)), expected="one").located(op)
     steps: list[Values] = []
-    for index in range(lengths[0]):
-        each = (*states, *(np.asarray(value[index]) for value in inputs))
-        found = interpreter.run_ssacfg_region(op.regions[0], each, op.name)
-        states, made = found[: len(states)], found[len(states) :]
-        steps.append(made)
+    with keeping() as keep:
+        for index in range(lengths[0]):
+            each = (*states, *(np.asarray(value[index]) for value in inputs))
+            found = interpreter.run_ssacfg_region(op.regions[0], each, op.name)
+            states, made = found[: len(states)], found[len(states) :]
+            steps.append(keep(made))
     axes = attributes.get("scan_output_axes", [0] * len(kept))
     reversed_ = attributes.get("scan_output_directions", [0] * len(kept))
     columns = ([step[i] for step in steps][:: -1 if back else 1] for i, back in enumerate(reversed_))
@@ -82,9 +85,11 @@ def _scan(interpreter: Interpreter, op: OnnxOp, args: Values) -> Values:
 
 def _map(interpreter: Interpreter, op: OnnxOp, args: Values) -> Values:
     """The region on each element; what is no sequence beside the first operand is the same for all."""
-    steps = [
-        interpreter.run_ssacfg_region(op.regions[0], tuple(each), op.name) for each in _elements(op, args)
-    ]
+    with keeping() as keep:
+        steps = [
+            keep(interpreter.run_ssacfg_region(op.regions[0], tuple(each), op.name))
+            for each in _elements(op, args)
+        ]
     return tuple([step[i] for step in steps] for i in range(len(op.results)))
 
 

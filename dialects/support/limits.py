@@ -57,7 +57,12 @@ class Limits:
     )
     axis_positions: int = _limit(2**25, "positions of a resized axis that are looked at one by one")
     reference_reads: int = _limit(
-        2**33, "elements that the numpy reference reads for the taps of a kernel, one tap after the other"
+        2**33,
+        "numbers that the numpy reference reads, tap by tap and step by step; 16 products count as one",
+    )
+    reference_bytes: int = _limit(
+        1_250_000_000,
+        "bytes of the values that the numpy reference holds, and of what an op takes while it runs",
     )
     nodes: int = _limit(10_000, "ONNX nodes that one op becomes")
     tensor_elements: int = _limit(2**26, "elements of a tensor of a graph that is run")

@@ -8,10 +8,24 @@ from math import prod
 
 import numpy as np
 
-from dialects.support import limits
+from dialects.support import limits, work
+from dialects.support.work import LEAST
 
-LEAST = 2**13
-"""Elements that are read in the time that a tap takes in any case."""
+PER_STACK = 2**8
+"""Numbers that are read in the time that one of many small matrix products takes in any case."""
+
+PER_READ = 16
+"""Products of a matrix product that take as long as one number that is read."""
+
+
+def asked_taps(
+    kernel: Sequence[int], elements: int, *, products: int = 0, taken: int = 0
+) -> Iterator[tuple[int, ...]]:
+    """`taps_of` for a run, of which the reads are counted: for each tap so many elements and `products` of
+    matrix products, and `taken` elements of float64 in all while it runs."""
+    reads = prod(kernel) * (max(elements, LEAST) + products // PER_READ)
+    work.ask(reads, 8 * taken)
+    return taps_of(kernel, elements)
 
 
 def taps_of(kernel: Sequence[int], elements: int) -> Iterator[tuple[int, ...]]:

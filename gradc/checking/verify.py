@@ -10,6 +10,7 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
+from dialects import reference_work
 from dialects.evaluate import Watch, evaluate
 from dialects.support import dense, entry, shapes
 from dialects.support.documented_op import DocumentedOp
@@ -169,6 +170,11 @@ def reference(
     """The module executed with numpy; a half type may overflow, in the model as well."""
     with np.errstate(over="ignore", invalid="ignore"):
         return evaluate(module, inputs, progress.show, watch)
+
+
+def check_reference(source: ModuleOp) -> None:
+    """Raise LimitError where types tell that the reference takes more time or memory than the limits are."""
+    reference_work.check(entry.entry_function(source).body.block)
 
 
 def depth(source: ModuleOp) -> int:

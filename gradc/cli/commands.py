@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from dialects.support.diagnostics import Diagnostic, UsageError, printable, sentence, violation
 from gradc.checking.samples import ANY_SIZES, Guess, random_inputs, random_model_inputs
-from gradc.checking.verify import OutputError
+from gradc.checking.verify import OutputError, check_reference
 from gradc.compiler.compiled import Compiled
 from gradc.compiler.driver import Observer, compile_module, load, lower
 from gradc.compiler.gradient import gradient_of
@@ -278,6 +278,7 @@ def verify(
     """A row per output, and behind them those of ops; the errors against float64 where they are wanted."""
     _check_rtol(rtol)
     with progress.bar():
+        check_reference(compiled.source)
         fed = inputs.of_compiled(compiled)
         outputs = compiled.run(fed, ep, threads)
         rows = verify_ops.verify(compiled, fed, outputs, rtol, ep, threads)

@@ -13,7 +13,7 @@ from dialects.support.attributes import documented_attributes
 from dialects.support.diagnostics import GradcError
 from dialects.support.documented_op import DocumentedOp
 from gradc.checking.samples import random_inputs
-from gradc.checking.verify import reference
+from gradc.checking.verify import check_reference, reference
 from gradc.compiler.compiled import Compiled
 from gradc.graph.tensors import as_dtype
 from gradc.insight import accuracy as accuracy
@@ -50,6 +50,7 @@ def run(compiled: Compiled, request: Request, work: int) -> Run | Missing:
 
 
 def _run(compiled: Compiled, request: Request, work: int) -> Run:
+    check_reference(compiled.source)
     fed = _inputs(compiled, request)
     threads = request.options.threads
     outputs = compiled.run(fed, request.ep, threads)

@@ -9,10 +9,11 @@ diff_dst[y] * weights[k] back to the very position that was read, dropping posit
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 
-from dialects.support.taps import over_channels, taps_of
+from dialects.support.taps import PER_STACK, asked_taps, over_channels
 
 
 def conv_backward_data(
@@ -27,10 +28,16 @@ def conv_backward_data(
     """diff_dst (N, O, Y...), weights (O, C / groups, K...) -> diff_src (N, C, X...)."""
     batch, out_channels = diff_dst.shape[:2]
     per_group, kernel = weights.shape[1], weights.shape[2:]
-    dy = diff_dst.astype(np.float64).reshape(batch, groups, out_channels // groups, *diff_dst.shape[2:])
+    dy = diff_dst.reshape(batch, groups, out_channels // groups, *diff_dst.shape[2:])
+    made = batch * groups * per_group * prod(src_sizes)
+    part = batch * groups * per_group * prod(diff_dst.shape[2:])
+    elements = max(dy.size, part, batch * groups * PER_STACK)
+    products = part * (out_channels // groups)
+    taps = asked_taps(kernel, elements, products=products, taken=2 * dy.size + made + 3 * part)
+    dy = dy.astype(np.float64)
     w = weights.astype(np.float64).reshape(groups, out_channels // groups, per_group, *kernel)
     diff_src = np.zeros((batch, groups, per_group, *src_sizes))
-    for tap in taps_of(kernel, dy.size):
+    for tap in taps:
         reads = [
             np.arange(y) * s - pb + k * d
             for y, s, pb, k, d in zip(diff_dst.shape[2:], strides, pads_begin, tap, dilations, strict=True)
@@ -59,10 +66,15 @@ def conv_transpose_backward_data(
     """
     batch, in_channels = diff_dst.shape[0], weights.shape[0]
     per_group, kernel = weights.shape[1], weights.shape[2:]
-    dy = diff_dst.astype(np.float64).reshape(batch, groups, per_group, *diff_dst.shape[2:])
+    dy = diff_dst.reshape(batch, groups, per_group, *diff_dst.shape[2:])
+    made = batch * in_channels * prod(src_sizes)
+    part = batch * groups * per_group * prod(src_sizes)
+    elements = max(made, part, batch * groups * PER_STACK)
+    taps = asked_taps(kernel, elements, products=made * per_group, taken=dy.size + 4 * made + 2 * part)
+    dy = dy.astype(np.float64)
     w = weights.astype(np.float64).reshape(groups, in_channels // groups, per_group, *kernel)
     diff_src = np.zeros((batch, groups, in_channels // groups, *src_sizes))
-    for tap in taps_of(kernel, diff_src.size):
+    for tap in taps:
         writes = [
             np.arange(x) * s - pb + k * d
             for x, s, pb, k, d in zip(src_sizes, strides, pads_begin, tap, dilations, strict=True)

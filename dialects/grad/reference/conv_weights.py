@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dialects.support.taps import taps_of
+from dialects.support.taps import asked_taps
 
 
 def conv_backward_weights(
@@ -26,10 +26,14 @@ def conv_backward_weights(
     in the padding: so the weight gathers diff_dst[y] times what was read.
     """
     batch, channels, out_channels = src.shape[0], src.shape[1], diff_dst.shape[1]
+    products = diff_dst.size * (channels // groups)
+    taps = asked_taps(
+        kernel, max(src.size, diff_dst.size), products=products, taken=3 * (src.size + diff_dst.size)
+    )
     x = src.astype(np.float64).reshape(batch, groups, channels // groups, *src.shape[2:])
     dy = diff_dst.astype(np.float64).reshape(batch, groups, out_channels // groups, *diff_dst.shape[2:])
     result = np.zeros((groups, out_channels // groups, channels // groups, *kernel))
-    for tap in taps_of(kernel, dy.size):
+    for tap in taps:
         reads = [
             np.arange(y) * s - pb + k * d
             for y, s, pb, k, d in zip(diff_dst.shape[2:], strides, pads_begin, tap, dilations, strict=True)

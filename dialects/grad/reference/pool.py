@@ -8,16 +8,16 @@ from math import prod
 import numpy as np
 
 from dialects.grad.geometry import Window
-from dialects.support.taps import taps_of
+from dialects.support.taps import asked_taps
 
 Read = tuple[list[np.ndarray], list[np.ndarray]]
 
 
 def _reads(
-    windows: Sequence[Window], begin: Sequence[int], y: Sequence[int], x: Sequence[int]
+    windows: Sequence[Window], begin: Sequence[int], y: Sequence[int], x: Sequence[int], channels: int
 ) -> Iterator[Read]:
     """For each place of the window, in row-major order: where it lies, and whether that is data."""
-    for tap in taps_of([window.kernel for window in windows], prod(y)):
+    for tap in asked_taps([window.kernel for window in windows], channels * prod(y)):
         rows = zip(windows, begin, y, tap, strict=True)
         places = [np.arange(count) * w.stride - b + k * w.dilation for w, b, count, k in rows]
         yield places, [(at >= 0) & (at < size) for at, size in zip(places, x, strict=True)]
@@ -32,7 +32,7 @@ def max_pool_backward(
     best, chosen = np.full(diff_dst.shape, -np.inf), np.zeros(diff_dst.shape, np.int32)
 
     def reads() -> Iterator[Read]:
-        return _reads(windows, begin, counts, sizes)
+        return _reads(windows, begin, counts, sizes, 4 * prod(src.shape[:2]))
 
     for number, (places, inside) in enumerate(reads()):
         kept = [at[m] for at, m in zip(places, inside, strict=True)]
@@ -60,7 +60,7 @@ def avg_pool_backward(
     """To each place of a window its share of diff_dst: over all places, or over those that are data."""
 
     def reads() -> Iterator[Read]:
-        return _reads(windows, begin, diff_dst.shape[2:], sizes)
+        return _reads(windows, begin, diff_dst.shape[2:], sizes, 2 * prod(diff_dst.shape[:2]))
 
     held = (np.logical_and.reduce(np.meshgrid(*inside, indexing="ij")) for _, inside in reads())
     count = sum(each.astype(int) for each in held)
