@@ -1,4 +1,4 @@
-"""LSTM, GRU and RNN whose first axis is the batch, by those of steps first, as runtimes have."""
+"""LSTM, GRU and RNN as runtimes have them: by steps, not by batches, with the size of what is hidden."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from dialects.onnx import ops
 from dialects.onnx.base import OnnxOp
+from dialects.support.attributes import int_attribute
 from dialects.support.interfaces import set_type
+from dialects.support.shapes import has_rank, shape_of
 
 _STATES = [1, 0, 2]
 """Of X and of first and last states, there and back."""
@@ -23,7 +25,10 @@ _BY_BATCH = ("X", "initial_h", "initial_c")
 
 class StepsFirst(RewritePattern):
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
-        if not isinstance(op, OnnxOp) or not op.onnx_attributes().get("layout", 0):
+        if not isinstance(op, OnnxOp):
+            return
+        if not op.onnx_attributes().get("layout", 0):
+            _add_hidden_size(op, rewriter)
             return
         before: list[OnnxOp] = []
 
@@ -47,3 +52,13 @@ class StepsFirst(RewritePattern):
             after.append(ops.TransposeOp(result, perm=_STATES if index else _Y))
             results.append(after[-1].results[0])
         rewriter.replace(op, [*before, new, *after], results)
+
+
+def _add_hidden_size(op: OnnxOp, rewriter: PatternRewriter) -> None:
+    """ONNX may leave it to the weights; onnxruntime does not load such a model."""
+    weights = op.onnx_inputs()[2]
+    size = shape_of(weights)[-1] if weights is not None and has_rank(weights) else None
+    if "hidden_size" in op.onnx_attributes() or not isinstance(size, int):
+        return
+    op.properties["hidden_size"] = int_attribute(size)
+    rewriter.notify_op_modified(op)

@@ -116,6 +116,23 @@ def test_double_precision_runs_as_a_scan(op: str, function: str):
             np.testing.assert_allclose(got[name], exact, rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.parametrize("op", sorted(GATES))
+def test_the_size_of_what_is_hidden_may_be_left_to_the_weights(op: str):
+    """ONNX has it so; onnxruntime does not load such a model."""
+    model, rng = model_of(op, "f32", False), np.random.default_rng(1)
+    kept = [one for one in model.graph.node[0].attribute if one.name != "hidden_size"]
+    del model.graph.node[0].attribute[:]
+    model.graph.node[0].attribute.extend(kept)
+    feeds = {"x": rng.normal(size=(4, 2, FEATURES)), "h": rng.normal(size=(1, 2, HIDDEN))}
+    feeds = {name: array.astype(np.float32) for name, array in feeds.items()}
+    feeds |= {"lengths": np.array([4, 2], np.int32), "cotangent_y": np.ones((4, 1, 2, HIDDEN), np.float32)}
+    for compiled in (gradc.compile(model), gradc.vjp(model, wrt="x", of="y")):
+        given = {info.name: feeds[info.name] for info in compiled.inputs}
+        want = compiled.reference(given)
+        for name, array in compiled.run(given).items():
+            np.testing.assert_allclose(array, want[name], rtol=1e-4, atol=1e-6)
+
+
 def by_batch_of(op: str, outputs: list[str]):
     """In layout 1, of a batch that has a name."""
     rows, rng = GATES[op] * HIDDEN, np.random.default_rng(0)
