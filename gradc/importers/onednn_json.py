@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from xdsl.dialects.builtin import (
     ModuleOp,
     NoneType,
@@ -37,6 +38,7 @@ from dialects.support.shapes import Shape
 from gradc.graph.checks import check_sizes
 from gradc.importers import json_positions
 from gradc.importers.onednn_document import UNDEF, Document, Node, Tensor, kinds_refused, read_document
+from gradc.importers.onednn_grouped_scales import WITHOUT_SCALES, grouped_scales, scaled
 
 SOURCE_ID = "source.id"
 
@@ -276,18 +278,18 @@ def _module(
 ) -> ModuleOp:
     block = Block(arg_types=inputs.values())
     values: dict[int, SSAValue] = dict(zip(inputs, block.args, strict=True))
-    errors = Errors()
+    errors, grouped = Errors(), grouped_scales(ordered)
     for node in ordered:
         if node.is_end:
             continue
         operands = [values[tensor.id] for tensor in node.inputs]
-        op: Operation | None = None
+        ops: Sequence[Operation] = ()
         with errors.collecting():
             if node.op is not None and all(map(_is_told, operands)):
-                op = _build(node, node.op, operands, auto_pad_rule)
-        op = op or _opaque(node, operands)
-        block.add_op(op)
-        values |= zip((tensor.id for tensor in node.outputs), op.results, strict=False)
+                ops = _ops(node, node.op, operands, auto_pad_rule, grouped.get(node.id))
+        ops = ops or [_opaque(node, operands)]
+        block.add_ops(ops)
+        values |= zip((tensor.id for tensor in node.outputs), ops[-1].results, strict=False)
     for identifier, value in values.items():
         value.name_hint = f"t{identifier}"
     returned = [values[identifier] for identifier in outputs]
@@ -328,6 +330,19 @@ def _declared_type(tensor: Tensor) -> Attribute:
 
 def _names(identifiers: Iterable[int]) -> list[str]:
     return [f"t{identifier}" for identifier in identifiers]
+
+
+def _ops(
+    node: Node,
+    cls: type[DocumentedOp],
+    operands: Sequence[SSAValue],
+    rule: str | None,
+    factors: np.ndarray | None,
+) -> Sequence[Operation]:
+    """Ops of which the last gives the node's results. `factors` are those of `grouped_scales`."""
+    if factors is None:
+        return [_build(node, cls, operands, rule)]
+    return scaled(_build(replace(node, attributes=WITHOUT_SCALES), cls, operands, rule), factors)
 
 
 def _build(
