@@ -62,13 +62,15 @@ def mod(a: Form, b: Form) -> Form:
 
 
 def truncated(a: Form, b: Form) -> Form | None:
-    """ONNX's integer division, which rounds towards zero; None if the operands are not known to have the
-    same sign, or b may be 0."""
+    """ONNX's integer division, which rounds towards zero; None if b may be 0, or if a may be negative by more
+    than what is 0 after the division."""
     if isinstance(a, int) and isinstance(b, int):
         return None if b == 0 else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
     if b == 0:
         return None
-    return floordiv(a, b) if is_at_least(a, 0) and is_at_least(b, 0) else None
+    if is_at_least(a, 0) and is_at_least(b, 0):
+        return floordiv(a, b)
+    return largest(0, floordiv(a, b)) if isinstance(b, int) and b > 0 and is_at_least(a, 1 - b) else None
 
 
 def _by_number(a: Form, n: int) -> Form:

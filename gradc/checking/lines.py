@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp, TensorType, f64
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp, TensorType, UnrankedTensorType, f64
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -142,6 +142,8 @@ def _wide(type_: Attribute) -> Attribute:
     match type_:
         case TensorType():
             return TensorType(f64, type_.shape, type_.encoding) if _is_narrow(type_.element_type) else type_
+        case UnrankedTensorType():
+            return UnrankedTensorType(f64) if _is_narrow(type_.element_type) else type_
         case SequenceType() | OptionalType():
             return type(type_)(_wide(type_.element))
         case _:

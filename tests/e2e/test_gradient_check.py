@@ -421,3 +421,16 @@ def test_what_is_in_a_container_has_the_shape_that_is_declared(kind: str):
         g ({kind} o, float[{size}] x, int64 i) => (float[{size}] y) {{ v = {taken} y = Mul(v, x) }}""")
     found = gradc.vjp(model, wrt="x", check=True)
     assert not [remark for remark in found.remarks if "gradient" in remark.message]
+
+
+def test_values_of_no_known_rank_are_in_float64_too():
+    """As torch writes a squeeze: the branches have other ranks, of which the sizes choose one."""
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["": 17]>
+        g (float[n,3,h] x) => (float[n,3,h] y) {
+        one = Constant <value_ints = [1]> ()
+        e = Exp(x) sizes = Shape(e) channels = Gather(sizes, one) single = Equal(channels, one)
+        chosen = If (single) <
+            then_branch = squeezed () => (float[n,h] a) { a = Squeeze(e, one) },
+            else_branch = whole () => (float[n,3,h] b) { b = Identity(e) }>
+        again = Reshape(chosen, sizes) y = Mul(again, x) }""")
+    assert not gradc.vjp(model, check=True).remarks

@@ -174,7 +174,9 @@ def test_a_name_is_its_text_and_nothing_else_is():
 
 
 def test_a_division_is_only_onnx_s_where_nothing_is_negative():
-    assert sizes.truncated(N - 1, 2) is None
+    assert sizes.truncated(N - 1, 2) == sizes.largest(0, sizes.floordiv(N - 1, 2))
+    assert sizes.truncated(N - 2, 2) is None
+    assert [sizes.truncated(n - 1, 2) for n in (0, 1, 2, 3)] == [0, 0, 0, 1]
     assert sizes.truncated(N, M - 1) is None
     assert sizes.truncated(N, 0) is None
     assert sizes.truncated(-7, 2) == -3
