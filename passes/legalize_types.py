@@ -44,6 +44,7 @@ from dialects.support.dtypes import HALVES, name_of
 from dialects.support.interfaces import set_type
 from dialects.support.shapes import shape_of
 from passes.emit.captured import stem
+from passes.emit.operands import replace_uses, set_operand
 from passes.emit.rewriting import rewrite, simplify
 from passes.kernels.target import Target, TargetPass
 
@@ -112,7 +113,7 @@ class Widen(RewritePattern):
     def _widen(self, op: Operation, rewriter: PatternRewriter) -> None:
         for index, operand in enumerate(op.operands):
             if is_half(operand):
-                op.operands[index] = self._widened(operand, op, rewriter)
+                set_operand(op, index, self._widened(operand, op, rewriter))
         for result in op.results:
             if is_half(result):
                 self._narrow(result, rewriter)
@@ -144,7 +145,7 @@ class Widen(RewritePattern):
         cast = onnx.CastOp(result, to=half)
         rewriter.insert(cast, InsertPoint.after(result.op))
         narrow = cast.results[0]
-        result.replace_uses_with_if(narrow, lambda use: use.operation is not cast)
+        replace_uses(result, narrow, but_of=cast)
         narrow.name_hint, result.name_hint = result.name_hint, None
         self.wide[narrow] = result
 

@@ -19,6 +19,7 @@ from dialects.support import dense, entry, shapes
 from dialects.support.diagnostics import kind_of, name_of
 from dialects.support.dtypes import of_mlir
 from gradc.checking.straight_through import move_straight
+from passes.emit.operands import set_operand
 from passes.vjp.flows import FLOATS
 from passes.vjp.quantize import mark_pairs
 from passes.vjp.values import add_parts, named_values
@@ -107,7 +108,7 @@ def _displaced(function: FuncOp, values: Sequence[SSAValue]) -> dict[SSAValue, S
         place = InsertPoint.before(first) if first is not None else InsertPoint.after(_owner(value))
         Rewriter.insert_op(add, place)
         for use in users:
-            use.operation.operands[use.index] = add.results[0]
+            set_operand(use.operation, use.index, add.results[0])
         found[value] = add.results[0]
     return found
 

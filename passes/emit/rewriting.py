@@ -31,6 +31,7 @@ from dialects.support.entry import update_function_type
 from dialects.support.interfaces import refine_results, set_type
 from dialects.support.memo import MOST, by_identity
 from dialects.support.shapes import shape_of
+from passes.emit.operands import replace_uses
 from passes.emit.walking import Walker
 
 
@@ -151,7 +152,7 @@ def _put_constant(result: SSAValue, array: np.ndarray, op: Operation) -> None:
     block = op.parent_block()
     assert block is not None
     block.insert_op_before(constant, op)
-    result.replace_all_uses_with(constant.output)
+    replace_uses(result, constant.output)
 
 
 class EraseDead(RewritePattern):
@@ -242,7 +243,7 @@ def merge_equal(block: Block) -> bool:
         merged = True
         news |= first.name != op.name or list(first.operands) != list(op.operands)
         for result, same in zip(op.results, first.results, strict=True):
-            result.replace_all_uses_with(same)
+            replace_uses(result, same)
         Rewriter.erase_op(op)
     return news
 

@@ -11,8 +11,26 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.rewriter import InsertPoint
 from xdsl.utils.worklist import Worklist
 
+from passes.emit.operands import replace_uses
+
 PatternsOf = Callable[[type[Operation]], Sequence[RewritePattern]]
 """The patterns that may match an op of a class, in the order in which they are asked."""
+
+
+class _Rewriter(PatternRewriter):
+    """One that does not copy all operands of a wide op for each of them that it replaces."""
+
+    def replace_all_uses_with(
+        self, from_value: SSAValue, to_value: SSAValue | None, safe_erase: bool = True
+    ) -> None:
+        if to_value is None or to_value is from_value:
+            super().replace_all_uses_with(from_value, to_value, safe_erase)
+            return
+        readers = [use.operation for use in from_value.uses]
+        replace_uses(from_value, to_value)
+        self.has_done_action |= bool(readers)
+        for op in readers:
+            self.handle_operation_modification(op)
 
 
 class Walker:
@@ -50,7 +68,7 @@ class Walker:
                 return
 
     def _rewriter(self, module: ModuleOp) -> PatternRewriter:
-        rewriter = PatternRewriter(InsertPoint.at_end(module.body.block))
+        rewriter = _Rewriter(InsertPoint.at_end(module.body.block))
         rewriter.operation_insertion_handler.append(self._inserted)
         rewriter.operation_removal_handler.append(self._removed)
         rewriter.operation_modification_handler.append(self._push)

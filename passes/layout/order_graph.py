@@ -16,6 +16,7 @@ from dialects.grad.layout import LaidOutOp
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import has_rank, shape_of
 from passes.emit.captured import uses_by
+from passes.emit.operands import set_operand
 from passes.emit.rewriting import Emitter
 from passes.layout.orders import (
     Order,
@@ -168,7 +169,7 @@ class OrderGraph:
             ]
             for use, value in zip(list(uses_by(op)), values, strict=True):
                 if use.operation.operands[use.index] is not value:
-                    use.operation.operands[use.index] = value
+                    set_operand(use.operation, use.index, value)
             if order and order != identity(len(order)):
                 tensor = written[self.tensors[op.results[0]]]
                 made = order if result_moves(op) else tensor.made

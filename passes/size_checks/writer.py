@@ -26,6 +26,7 @@ from dialects.support.documented_op import DocumentedOp
 from dialects.support.entry import entry_function, input_names
 from dialects.support.interfaces import inferred_types, set_type
 from dialects.support.shapes import Shape, element_type_of, is_static, named, shape_of, with_sizes
+from passes.emit.operands import set_operand
 from passes.emit.rewriting import Emitter
 from passes.emit.shape_math import ShapeMath
 from passes.emit.type_inference import infer_types
@@ -206,7 +207,7 @@ class _Writer:
         self._block.insert_ops_before(self._emit.ops, begin)
         for argument, value in values:
             for use in self._uses[argument]:
-                use.operation.operands[use.index] = value
+                set_operand(use.operation, use.index, value)
 
     def _drop_dead(self, read: Sequence[SSAValue]) -> None:
         kept: list[Operation] = []
