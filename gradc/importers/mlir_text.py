@@ -13,9 +13,12 @@ from typing import Any
 from xdsl.dialects.builtin import (
     AnyFloat,
     ArrayAttr,
+    BytesAttr,
+    DenseIntOrFPElementsAttr,
     DictionaryAttr,
     ModuleOp,
     StringAttr,
+    TensorType,
 )
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
@@ -95,6 +98,8 @@ class PlacingParser(Parser):
         self._file = file
         self._places = Places("", file)
         self._starts: list[int] = []
+        self._is_splat = False
+        self._spread: TensorType | None = None
         self._unknown: list[Finding] = []
         self.names: dict[SSAValue, str] = {}
         """Names as written: a value's `name_hint` loses a trailing `_1`."""
@@ -150,13 +155,30 @@ class PlacingParser(Parser):
                 return self._position(found.start(1))
         return position
 
+    def parse_dense_int_or_fp_elements_attr(self, type: Any) -> Any:
+        """A splat is read as one element, and its bytes are repeated: xDSL packs each by itself."""
+        self._is_splat, self._spread = False, None
+        found = super().parse_dense_int_or_fp_elements_attr(type)
+        if self._spread is None:
+            return found
+        count = math.prod(self._spread.get_shape())
+        return DenseIntOrFPElementsAttr(self._spread, BytesAttr(found.data.data * count))
+
+    def _parse_tensor_literal(self) -> Any:
+        elements, shape = super()._parse_tensor_literal()
+        self._is_splat = not shape
+        return elements, shape
+
     def _parse_dense_literal_type(self) -> Any:
         """A splat is spread as soon as it is read, whatever size its type claims."""
         type_ = super()._parse_dense_literal_type()
         count, written = math.prod(type_.get_shape()), len(self.lexer.input)
         if count > written:
             limits.check("constant-elements", count, f"elements of a constant of type {type_}")
-        return type_
+        if not self._is_splat or count < 2 or not isinstance(type_, TensorType):
+            return type_
+        self._spread = type_
+        return TensorType(type_.element_type, [1] * len(type_.get_shape()))
 
     def _consume_token(self, expected_kind: Any = None) -> Any:
         """xDSL asserts what it expects here."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import time
 import zipfile
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from dialects.grad.reference.conv import conv_backward_data
 from dialects.grad.reference.resize import Axis, resize_backward, scale_coordinate
 from dialects.grad.resize import ResizeBackwardOp
 from dialects.grad.sampling import AxisSampling, scale_step
-from dialects.support import limits, work
+from dialects.support import dense, limits, work
 from dialects.support.diagnostics import GradcError, UnsupportedError, UsageError
 from dialects.support.limits import LimitError, Limits
 from gradc.compiler.driver import load, lower, to_gradients
@@ -240,6 +241,18 @@ class TestConstants:
         for ended in (run_gradc("inspect", write(text)), run_opt(write(text))):
             assert ended.code == 3
             assert f"--limit constant-elements={HUGE} raises it" in ended.line
+
+    @pytest.mark.parametrize(("value", "element"), [("7", "i64"), ("0.5", "f32"), ("true", "i1")])
+    def test_a_splat_is_spread_in_one_piece(self, value: str, element: str):
+        """Of 16 million elements: one by one they take ten seconds."""
+        kind, started = f"tensor<{2**24}x{element}>", time.process_time()
+        constant = f"%c = arith.constant dense<{value}> : {kind}"
+        text = f"func.func @main() -> {kind} {{ {constant} return %c : {kind} }}"
+        module = import_text(text, "mlir", "graph.mlir")
+        assert time.process_time() - started < 2
+        (splat,) = (op.value for op in module.walk() if op.name == "arith.constant")
+        assert splat.type.get_shape() == (2**24,)
+        assert (dense.to_numpy(splat)[::1000] == json.loads(value)).all()
 
     @pytest.mark.parametrize(
         ("op", "first", "second", "result"),
