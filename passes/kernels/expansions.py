@@ -24,6 +24,7 @@ from passes.emit.rewriting import Emitter
 from passes.emit.shape_math import ShapeMath
 from passes.kernels import pointwise
 from passes.kernels.affine_grid import AFFINE_GRID, affine_grid
+from passes.kernels.local_response import LRN, lrn
 from passes.kernels.pointwise import scalar
 from passes.kernels.recurrent import RECURRENT, recurrent
 
@@ -312,6 +313,7 @@ EXPANSIONS: Mapping[type[OnnxOp], Expansion] = {
     onnx.EqualOp: Expansion("T", (onnx.GreaterOrEqualOp,), _equal, {onnx.AndOp: "boolean"}),
     onnx.HardSigmoidOp: Expansion("T", (onnx.MulOp, onnx.AddOp, onnx.ClipOp), pointwise.hard_sigmoid),
     **{op: Expansion("T", RECURRENT, recurrent) for op in (onnx.GRUOp, onnx.LSTMOp, onnx.RNNOp)},
+    onnx.LRNOp: Expansion("T", LRN, lrn),
     onnx.LayerNormalizationOp: Expansion(
         "T",
         (onnx.ReduceMeanOp, onnx.SubOp, onnx.MulOp, onnx.AddOp, onnx.SqrtOp, onnx.DivOp, onnx.ReciprocalOp),

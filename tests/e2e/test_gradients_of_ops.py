@@ -162,6 +162,22 @@ def test_the_corners_of_an_axis_of_one_place(size: list[int], corners: int, dtyp
         assert used == (not corners or ("<int64" in form and 1 not in size[2:]))
 
 
+@pytest.mark.parametrize("size", [1, 2, 4, 5])
+@pytest.mark.parametrize("dtype", ["float", "double"])
+def test_local_responses_of_any_size(size: int, dtype: str):
+    """onnxruntime has those of odd sizes and four axes alone, and none of doubles."""
+    node = f"y = LRN <size = {size}, alpha = 0.5, beta = 0.6, bias = 1.5> (x)"
+    text = f"g ({dtype}[N, 5, 3] x) => ({dtype}[N, 5, 3] y) {{ {node} }}"
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 17]> {text}')
+    rng, numpy = np.random.default_rng(0), {"float": np.float32, "double": np.float64}[dtype]
+    feeds = {name: rng.normal(size=(2, 5, 3)).astype(numpy) for name in ("x", "cotangent_y")}
+    for compiled in (gradc.compile(model), gradc.vjp(model, wrt="x")):
+        given = {info.name: feeds[info.name] for info in compiled.inputs}
+        want = compiled.reference(given)
+        for name, array in compiled.run(given).items():
+            np.testing.assert_allclose(array, want[name], rtol=1e-4, atol=1e-5)
+
+
 BROADCASTS_OVER_NOTHING = 27
 """The opset with which an onnxruntime came that multiplies an empty batch of matrices by one matrix."""
 
