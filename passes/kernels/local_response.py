@@ -16,8 +16,8 @@ from passes.emit.tensors import added
 
 
 def is_no_image(op: OnnxOp) -> bool:
-    """Whether there are other than four axes, or the sum over channels nearby has one more behind than before:
-    onnxruntime fails at these."""
+    """Whether there are other than four axes, or the sum over channels nearby has one more behind than
+    before: onnxruntime fails at these."""
     assert isinstance(op, onnx.LRNOp)
     size = op.call().attribute("size")
     is_even = isinstance(size, int) and size % 2 == 0

@@ -1,4 +1,4 @@
-"""Forms of ops that a runtime has other values for than ONNX: `expand-ops` writes others for them."""
+"""Forms of ops at which a runtime fails or is wrong, for which `expand-ops` writes others."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WRONG_FORMS: Mapping[str, Mapping[type[OnnxOp], WrongForm]] = {
         onnx.LRNOp: WrongForm("an even size, or no image", local_response.is_no_image),
     }
 }
-"""Execution provider -> op -> the form of which its kernel is wrong."""
+"""Execution provider -> op -> the form at which its kernel is wrong or fails."""
 
 
 def wrong_form(provider: str, op: OnnxOp) -> str | None:
