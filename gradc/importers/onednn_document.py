@@ -22,7 +22,7 @@ from dialects.support.findings import Errors, Finding
 from dialects.support.names import is_text
 from dialects.support.shapes import Shape
 from gradc.importers.json_positions import PlacedObject, place_in, position_of
-from gradc.importers.onednn_kinds import END, refusal
+from gradc.importers.onednn_kinds import END, current, refusal
 
 UNKNOWN = DYNAMIC_INDEX
 """-2^63: an unknown dim; alone in a list, a whole shape or stride that is not known."""
@@ -255,7 +255,7 @@ def kinds_refused(data: Any) -> GradcError | None:
 
 
 def _finding(record: Mapping[str, Any]) -> Finding:
-    kind, identifier = record["kind"], record.get("id", -1)
+    kind, identifier = current(record["kind"]), record.get("id", -1)
     given = record.get("name")
     name = given if isinstance(given, str) and given else f"{kind}_{identifier}"
     known = str(int(identifier)) if _is_size(identifier) else ""
@@ -268,7 +268,7 @@ def _node(top: Record, entry: Any, index: int) -> Node:
         raise top.error(f"element {index} of graph", shown(entry), "an op record", at=entry)
     unnamed = Record(entry, f"element {index} of graph")
     unnamed.refuse_misspelt(OP_KEYS)
-    identifier, kind = unnamed.integer("id"), unnamed.string("kind")
+    identifier, kind = unnamed.integer("id"), current(unnamed.string("kind"))
     name = unnamed.string("name", "") or f"{kind}_{identifier}"
     subject = subject_of(kind, name, identifier)
     record = Record(entry, "the op", subject)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from dialects import source_kinds, source_op
 from dialects.support.diagnostics import (
@@ -36,6 +37,14 @@ _PUBLIC = """
 """
 PUBLIC_KINDS = tuple(_PUBLIC.split())
 """oneDNN 3.13's public op kinds."""
+
+
+FORMER: Mapping[str, str] = MappingProxyType({"BiasAddBackprop": "BiasAddBackward"})
+"""Kinds as dumps of older versions have them, 3.0.0 among these -> what they are called now."""
+
+
+def current(kind: str) -> str:
+    return FORMER.get(kind, kind)
 
 
 ELSEWHERE = f"{MIXED_GRAPHS} lists the kinds that it compiles, and what MLIR text takes beside them"
