@@ -8,7 +8,7 @@ from functools import reduce
 from itertools import zip_longest
 
 from dialects.geometry import bounds, sizes
-from dialects.geometry.forms import Form, Size, TooComplex
+from dialects.geometry.forms import Extreme, Form, Size, TooComplex
 from dialects.onnx.call import Tensor
 from dialects.support import demands
 from dialects.support.diagnostics import violation
@@ -33,7 +33,18 @@ def broadcast_dims(a: Dim, b: Dim) -> Dim:
         return demands.broadcast(a, b)
     if isinstance(a, int) or isinstance(b, int):
         return a if isinstance(a, int) else b
+    if is_cut_to(a, b) or is_cut_to(b, a):
+        return b if is_cut_to(a, b) else a
     return next((dim for dim in (a, b) if is_at_least(dim, 2)), None)
+
+
+def is_cut_to(a: Dim, b: Dim) -> bool:
+    """Whether `a` is min(n, b) of a number n above 1: a run in which the two broadcast has them equal, for
+    else both are more than 1."""
+    atom = a.atom if isinstance(a, Size) else None
+    if not isinstance(atom, Extreme) or atom.function != "min" or b not in atom.forms:
+        return False
+    return all(isinstance(form, int) and form > 1 for form in atom.forms if form != b)
 
 
 def broadcast(shapes: Sequence[Shape]) -> Shape:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dialects.onnx import ops as onnx
+from dialects.onnx.dims import is_cut_to
 from dialects.support.shapes import Dim, Shape, shape_of
 from passes.emit.expressions import Expr, Operators
 
@@ -34,8 +35,8 @@ def _summed(gradient: Expr, operand: Expr, own: Shape, differ: Sequence[int], e:
 
 
 def _is_same(size: Dim, dim: Dim) -> bool:
-    """Whether two sizes are known to be one."""
-    return size is not None and size == dim
+    """Whether two sizes, of which the second broadcasts to the first, are known to be one."""
+    return size is not None and (size == dim or is_cut_to(dim, size))
 
 
 def _ones(operand: Expr, rank: int, e: Operators) -> Expr:
