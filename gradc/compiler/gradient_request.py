@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from string import Formatter
@@ -233,4 +233,4 @@ def _names(what: str, given: Any) -> tuple[str, ...]:
         raise arguments.refused(what, given, "names")
     if not names and what in DEFAULTS:
         raise arguments.refused(what, given, "at least one name", f"leave it out for {DEFAULTS[what]}")
-    return tuple(names)
+    return tuple(sorted(names) if isinstance(given, Set) else names)  # a set has no order of its own

@@ -67,7 +67,8 @@ class Walk:
             self._add(value, seed)
         for op in reversed(self.ops):
             self._through(op)
-        return {value: self._total(value) for value in self.wrt if value in self.cotangents}
+        reached = [value for value in self.cotangents if value in self.wrt]  # in no order of a hash
+        return {value: self._total(value) for value in reached}
 
     def _within(
         self, e: Operators, ops: Sequence[Operation], wrt: Collection[SSAValue], seeds: Seeds
