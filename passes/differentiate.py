@@ -253,7 +253,11 @@ class _Differentiation:
         match self.request.reduce:
             case None if not one:
                 given = f"{name} of shape {show(shape_of(value.value))}"
-                element = f"{name}[{','.join('0' for _ in value.shape)}]"
+                whole = base_of(name)
+                places = (
+                    name.removeprefix(whole).replace(":", "0") or f"[{','.join('0' for _ in value.shape)}]"
+                )
+                element = f"{whole}{places}"
                 hint = f"{option('reduce')} says sum or mean, {option('cotangents', True)} makes it an input"
                 hint = f"{hint}, or name one element, such as {element}"
                 raise _usage(option("of"), given=given, expected="one element", hint=hint)

@@ -24,12 +24,14 @@ _PART = re.compile(r"(.+)\[([^\]]*)\]")
 
 
 def named_values(function: FuncOp) -> dict[str, SSAValue]:
-    """The values by name: those within the function, then its results, then its inputs, which win."""
+    """The values by name: those within the function, then its results, then its inputs, which win. Of the
+    results of an op that have one name, as those of what was one op of oneDNN, it is the first's."""
     found: dict[str, SSAValue] = {}
     for op in function.body.block.ops:
-        for result in op.results:
-            names = (name_of(op) if len(op.results) == 1 else "", name_of_value(result))
-            found |= {name: result for name in names if name}
+        own = {name_of_value(result): result for result in reversed(op.results)}
+        if len(own) == 1:
+            own = {name_of(op): op.results[0]} | own
+        found |= {name: result for name, result in own.items() if name}
     found |= zip(output_names(function), return_op(function).arguments, strict=True)
     return found | dict(zip(input_names(function), function.args, strict=True))
 

@@ -306,3 +306,11 @@ def test_the_rules_are_listed():
     assert rows["Round"] == "zero: it is constant between jumps"
     assert rows["Det"].startswith("refused: its derivative needs the inverse")
     assert len(rows) > 190
+
+
+def test_a_pool_of_onednn_is_named_by_its_result_not_by_its_places():
+    g = gradc.Graph()
+    x = g.input("x", "f32", [1, 2, 4, 4])
+    window = {"kernel": [2, 2], "strides": [2, 2], "pads_begin": [0, 0], "pads_end": [0, 0]}
+    g.output(g.gelu(g.max_pool(x, **window, data_format="NCX", name="pool")), "y")
+    assert list(gradc.vjp(g, wrt=["pool", "x"]).gradients) == ["pool", "x"]
