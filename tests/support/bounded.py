@@ -20,8 +20,17 @@ class Ended:
     err: str
 
 
-def gradc_within(*arguments: object, memory: int = MEMORY, seconds: float = 600) -> Ended:
-    """Raises TimeoutExpired where `seconds` do not suffice; without memory the process ends by itself."""
+def gradc_within(
+    *arguments: object, memory: int = MEMORY, seconds: float = 600, cpu_seconds: int | None = None
+) -> Ended:
+    """Raises TimeoutExpired where `seconds` do not suffice; without memory, or beyond `cpu_seconds` of CPU
+    time, the process ends by itself."""
+
+    def bounded() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+        if cpu_seconds is not None:
+            resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds))
+
     paths = (str(ROOT), os.environ.get("PYTHONPATH", ""))
     done = subprocess.run(
         [sys.executable, "-m", "gradc.cli.main", *map(str, arguments)],
@@ -29,6 +38,6 @@ def gradc_within(*arguments: object, memory: int = MEMORY, seconds: float = 600)
         text=True,
         timeout=seconds,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "OMP_NUM_THREADS": "1"},
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (memory, memory)),
+        preexec_fn=bounded,
     )
     return Ended(done.returncode, done.stdout, done.stderr)
