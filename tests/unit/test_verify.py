@@ -14,9 +14,13 @@ from support.examples import examples
 
 import gradc
 from dialects.evaluate import evaluate
+from dialects.support import entry
+from dialects.support.limits import Limits, using
 from gradc.checking import verify as comparison
 from gradc.checking.samples import random_inputs
 from gradc.checking.verify import RTOL, bounds, compare, may_overflow_within, reference, verify_outputs
+from gradc.graph.tensors import tensor_info
+from gradc.importers import import_text
 from gradc.runtime.session import Session
 
 HALVES = {"bf16": ml_dtypes.bfloat16, "f16": np.float16}
@@ -282,3 +286,21 @@ class TestParts:
         finally:
             tracemalloc.stop()
         assert peak < 2**22 * 16
+
+
+def test_what_is_off_is_told_where_a_second_look_would_take_too_much():
+    """In float64 all values take twice the bytes."""
+    kind = "tensor<100000xf32>"
+    source = import_text(
+        f"func.func @main(%x: {kind}, %z: {kind}) -> {kind} {{"
+        f" %y = onnx.Add %x, %z : ({kind}, {kind}) -> {kind} return %y : {kind} }}",
+        "mlir",
+        "graph.mlir",
+    )
+    data = np.ones(10**5, np.float32)
+    function = entry.entry_function(source)
+    infos = [tensor_info(n, a) for n, a in zip(entry.input_names(function), function.args, strict=True)]
+    (name,) = entry.output_names(function)
+    with using(Limits(reference_bytes=3_500_000)):
+        (row,) = verify_outputs(source, infos, {"x": data, "z": data}, {name: 3 * data})
+    assert not row.ok
