@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp, f32, f64
+from xdsl.dialects.builtin import ModuleOp, f64
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
@@ -56,7 +56,7 @@ def P(op: str, *operands: Any, results: int | None = None, low=-2.0, high=2.0, *
     return Problem(op, operands, attributes, results, low, high)
 
 
-def module_of(problem: Problem, floats: type = np.float64) -> tuple[ModuleOp, list[np.ndarray]]:
+def module_of(problem: Problem, floats: Any = np.float64) -> tuple[ModuleOp, list[np.ndarray]]:
     """A function of the problem's op, and values for its inputs, of which `floats` is the dtype."""
     rng = np.random.default_rng(zlib.crc32(str(problem).encode()))
     arrays = [_in_dtype(_array(operand, problem, rng), floats) for operand in problem.operands]
@@ -68,7 +68,9 @@ def module_of(problem: Problem, floats: type = np.float64) -> tuple[ModuleOp, li
         None if a is None else next(arguments) if is_one else e.emit.constant(a)
         for a, is_one in zip(arrays, is_input, strict=True)
     ]
-    results = _applied(problem, values, e, f64 if floats is np.float64 else f32)
+    dtype = of_numpy(np.dtype(floats))
+    assert dtype is not None
+    results = _applied(problem, values, e, dtype.mlir)
     block.add_ops([*e.emit.ops, ReturnOp(*results)])
     function = FuncOp("main", ([], []), Region(block))
     set_names(function, [f"x{i}" for i in range(len(inputs))], [f"y{i}" for i in range(len(results))])
@@ -85,7 +87,7 @@ def _array(operand: Any, problem: Problem, rng: np.random.Generator) -> Any:
     return rng.uniform(problem.low, problem.high, operand)
 
 
-def _in_dtype(array: Any, floats: type) -> Any:
+def _in_dtype(array: Any, floats: Any) -> Any:
     return array.astype(floats) if array is not None and array.dtype == np.float64 else array
 
 
@@ -427,6 +429,7 @@ def _recurrent(op: str, *further: str, both: bool = False, **attributes: Any) ->
         given = [(s[1], s[0], s[2]) if isinstance(s, tuple) and len(s) == 3 else s for s in given]
     if both:
         attributes["direction"] = "bidirectional"
+    attributes = {"hidden_size": hidden, **attributes}
     return Problem(op, [x, (directions, rows, 2), (directions, rows, hidden), *given], attributes)
 
 

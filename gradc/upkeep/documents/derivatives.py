@@ -1,32 +1,53 @@
-"""Which op of ONNX has which derivative: what a model has to say for it, and what holds at kinks."""
+"""Which op of ONNX has which derivative: for which types and sizes, what a model has to say, and kinks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from gradc.insight.rules import rules
 from passes.vjp.conventions import FORMS_REFUSED, KINKS, KNOWN
 from passes.vjp.listed import REASONS, REFUSED
 
+PROBES = Path(__file__).resolve().parents[3] / "docs" / "ops" / "derivatives.json"
+"""Op -> column -> `yes`, `-` where ONNX has no such thing, or why not: what tests/docs/probe_derivatives.py
+found on onnxruntime."""
+
+DTYPES = ("f32", "f16", "bf16", "f64")
+TRIED = (*DTYPES, "run-time sizes", "integers", "twice")
+
 
 def table() -> str:
     """A row for each op that has one."""
-    head = ["| op | by | known when it is written | not |", "|---|---|---|---|"]
+    columns = ("op", "by", *TRIED, "known when it is written", "not", "at kinks")
+    head = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
     return "\n".join([*head, *_rows()])
 
 
 def _rows() -> Iterator[str]:
+    probes = _probes()
     for name, how in rules():
         if name not in REASONS and name not in REFUSED:
             by = "a rule" if how.startswith("has") else "its ops"
-            yield f"| {name} | {by} | {KNOWN.get(name, '')} | {FORMS_REFUSED.get(name, '')} |"
+            tried = ("no" if (found := probes[name][one]) not in ("yes", "-") else found for one in TRIED)
+            said = (KNOWN.get(name, ""), FORMS_REFUSED.get(name, ""), KINKS.get(name, ""))
+            yield f"| {' | '.join((name, by, *tried, *said))} |"
 
 
-def kinks() -> str:
-    """What holds where a derivative jumps."""
-    return "\n".join(
-        ["| op | derivative |", "|---|---|", *(f"| {name} | {KINKS[name]} |" for name in sorted(KINKS))]
-    )
+def _probes() -> Mapping[str, Mapping[str, str]]:
+    return json.loads(PROBES.read_text(encoding="utf-8"))
+
+
+def no() -> str:
+    """Why something is `no`, and of which ops."""
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for name, columns in _probes().items():
+        for column in TRIED:
+            if columns[column] not in ("yes", "-"):
+                reasons.setdefault((column, columns[column]), []).append(name)
+    rows = [f"| {what} | {', '.join(names)} | {why} |" for (what, why), names in sorted(reasons.items())]
+    return "\n".join(["| what | ops | why |", "|---|---|---|", *rows])
 
 
 def none() -> str:

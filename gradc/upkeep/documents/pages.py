@@ -45,7 +45,7 @@ def pages() -> Mapping[str, Mapping[str, Content]]:
         "docs/mixed_graphs.md": {"onnx ops": mixed.onnx_ops, "forms": mixed.forms},
         "docs/ops/derivatives.md": {
             "derivatives": derivatives.table,
-            "kinks": derivatives.kinks,
+            "no": derivatives.no,
             "none": derivatives.none,
         },
         "docs/strategies.md": {"strategies": strategies.page},
