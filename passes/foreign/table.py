@@ -17,6 +17,7 @@ from passes.emit.expressions import Operators
 from passes.foreign import learning, microsoft
 from passes.foreign.body import Body
 from passes.vjp.forward import Forward
+from passes.vjp.listed import NO_TYPE
 
 BODIES: Mapping[str, Mapping[str, Body]] = MappingProxyType(
     {
@@ -33,7 +34,7 @@ def titles() -> Iterator[str]:
     return (".".join(filter(None, (domain, name))) for domain, bodies in BODIES.items() for name in bodies)
 
 
-_NO_TYPE = "no type is known of what it reads; a value_info in the model would tell it"
+_NO_TYPE = f"{NO_TYPE} it reads; a value_info in the model would tell it"
 _NOT_MADE = "what stands for it does not make this result"
 
 

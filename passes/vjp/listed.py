@@ -87,6 +87,9 @@ OWED: frozenset[str] = frozenset()
 """The ops for which a rule is still to be written."""
 
 
+NO_TYPE = "no type is known of what"
+"""How refusals begin that follow from ops of other domains, of whose results nothing is known."""
+
 RULED = "gradc.ruled"
 """Marks an op of which a user says what its derivative is: none is zero by rule."""
 

@@ -26,7 +26,7 @@ from dialects.support.spelling import Place, current, option
 from passes.emit.expressions import Expr, Operators
 from passes.vjp.flows import depending_on, is_float, read_by
 from passes.vjp.forward import ZERO, Body, Forward, Gradient, Rule, Zero, refusal
-from passes.vjp.listed import REFUSED, title_of
+from passes.vjp.listed import NO_TYPE, REFUSED, title_of
 from passes.vjp.preaccumulation import NAMES, Number, Sources
 from passes.vjp.quantize import passed_straight, quantizing
 from passes.vjp.regions import Around, Gradients, Seeds
@@ -174,7 +174,8 @@ class Walk:
     def _check(self) -> None:
         if not self.refused:
             return
-        diagnostics = [_refusal(why, ops) for (_, why), ops in self.refused.items()]
+        refused = sorted(self.refused.items(), key=lambda item: NO_TYPE in item[0][1])  # causes first
+        diagnostics = [_refusal(why, ops) for (_, why), ops in refused]
         raise UnsupportedError(diagnostics[0], diagnostics[1:])
 
 
@@ -207,7 +208,7 @@ FOR_ONE_MACHINE = "com.microsoft.nchwc"
 def _without_rule(op: Operation) -> UnsupportedError:
     if isinstance(op, NodeOp) and op.is_standard and known_op(op.title) is not None:
         hint = "a value_info in the model, of what other domains give, would tell it"
-        return refusal(f"no type is known of what the {op.title} reads", hint=hint)
+        return refusal(f"{NO_TYPE} the {op.title} reads", hint=hint)
     if not isinstance(op, OnnxOp):
         hint = f"{option('rules')} takes one" if current() is Place.PYTHON else ""
         if isinstance(op, NodeOp) and op.domain.data == FOR_ONE_MACHINE:
