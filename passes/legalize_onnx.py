@@ -8,10 +8,12 @@ C3 every op has a kernel on the target for its dtypes, or is one that the runtim
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation
 
@@ -22,7 +24,9 @@ from dialects.onnx.ops import ConstantOp
 from dialects.onnx.opset_range import opset_range
 from dialects.onnx.opsets import OLDEST
 from dialects.support.diagnostics import UnsupportedError, error_at
+from dialects.support.dtypes import name_of
 from dialects.support.findings import Errors
+from dialects.support.shapes import element_type_of
 from dialects.support.spelling import option
 from passes.kernels.target import Target, TargetPass
 
@@ -53,11 +57,26 @@ def check(op: Operation, target: Target) -> None:
             f"{op.onnx_name()} in this form",
             given=option("opset", target.opset),
             expected=legal,
+            hint=_younger_dtypes(op, target.opset),
             kind=UnsupportedError,
         )
     reason = None if isinstance(op, ConstantOp) else target.lacks_kernel(op)
     if reason and not target.leaves_to_runtime(op):
         raise error_at(op, reason, kind=UnsupportedError, hint=remedy(op, target))
+
+
+FIRST_OPSETS: Mapping[str, int] = MappingProxyType({"f8_e4m3": 19, "f8_e5m2": 19, "s4": 21, "u4": 21})
+"""The opset from which on ONNX has a dtype, of those that are younger than the oldest opset."""
+
+
+def _younger_dtypes(op: OnnxOp, opset: int) -> str:
+    """Which dtypes of the op's tensors an opset lacks, if any."""
+    tensors = [v for v in (*op.operands, *op.results) if isinstance(v.type, TensorType)]
+    names = dict.fromkeys(name_of(element_type_of(value)) for value in tensors)
+    lacking = [
+        f"{name} from opset {FIRST_OPSETS[name]}" for name in names if FIRST_OPSETS.get(name, 0) > opset
+    ]
+    return f"ONNX has {' and '.join(lacking)} on" if lacking else ""
 
 
 def remedy(op: OnnxOp, target: Target) -> str:

@@ -2,8 +2,10 @@
 
 import os
 
+import numpy as np
 import pytest
 
+import gradc
 from dialects.support.diagnostics import UsageError
 from gradc.compiler.options import Options
 from gradc.runtime.session import Session
@@ -63,3 +65,14 @@ def test_the_parts_make_the_whole():
 def test_a_given_number_of_threads_is_always_printed():
     assert "threads" not in str(SelectStrategyPass())
     assert f"threads={usable_threads()}" in str(SelectStrategyPass(threads=usable_threads()))
+
+
+@pytest.mark.parametrize(("dtype", "opset"), [("f8_e4m3", 18), ("s4", 20)])
+def test_a_dtype_that_the_opset_lacks_is_named(dtype: str, opset: int):
+    g = gradc.Graph()
+    scales = g.constant(np.ones(1, np.float32))
+    x = g.input("x", dtype, [4])
+    g.output(g.dynamic_dequantize(x, scales) if dtype == "s4" else g.dequantize(x, scales=[1.0]), "y")
+    with pytest.raises(gradc.GradcError, match=f"ONNX has {dtype} from opset {opset + 1} on"):
+        gradc.compile(g, opset=opset)
+    gradc.compile(g, opset=opset + 1)
