@@ -1,6 +1,8 @@
 """`python -m gradc`: the `gradc` command, where its script is not on the path."""
 
-from gradc.cli.main import main
+import sys
+
+from gradc.cli.scripts import gradc
 
 if __name__ == "__main__":
-    main()
+    sys.exit(gradc())

@@ -12,7 +12,6 @@ from gradc.terminal.streams import silence
 EXIT_CHECK_FAILED = 1
 EXIT_UNSUPPORTED = 3
 EXIT_BAD_INPUT = 4
-EXIT_INTERRUPTED = 130
 
 
 class ReaderGone(Exception):

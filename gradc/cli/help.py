@@ -13,7 +13,8 @@ import click
 from click.shell_completion import CompletionItem
 
 from gradc.cli.completion import offering
-from gradc.cli.errors import EXIT_INTERRUPTED, ReaderGone
+from gradc.cli.errors import ReaderGone
+from gradc.cli.interrupts import EXIT_INTERRUPTED
 from gradc.terminal import messages
 from gradc.terminal.messages import FORMS, OPTION
 

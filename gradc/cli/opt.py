@@ -36,6 +36,7 @@ from dialects.support.diagnostics import (
 )
 from gradc.base.version import __version__
 from gradc.cli.errors import one_line_errors
+from gradc.cli.interrupts import interrupted
 from gradc.compiler.pipeline_text import PIPELINES, parse_passes, usage
 from gradc.files.reading import read_bytes, shown, unreadable
 from gradc.files.writing import write_whole
@@ -234,6 +235,8 @@ def main(args: Sequence[str] | None = None) -> int:
                 return _flushed(_main(args))
         except SystemExit as ended:
             return int(ended.code or 0)
+        except KeyboardInterrupt:
+            return interrupted()
 
 
 def _flushed(code: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -89,3 +90,28 @@ def test_the_cores_of_the_process(monkeypatch: pytest.MonkeyPatch):
         assert os.sched_getaffinity(0) == cores
     finally:
         bind(0, cores)
+
+
+@pytest.mark.parametrize(
+    ("script", "imported", "arguments"),
+    [
+        ("gradc", "click", ["--help"]),
+        ("gradc", "gradc.compiler.driver", ["inspect", "-"]),
+        ("gradc_opt", "xdsl", ["--help"]),
+        ("gradc_opt", "gradc.cli.opt_listing", ["--list-passes"]),
+    ],
+)
+def test_a_command_of_which_a_part_is_being_imported(script: str, imported: str, arguments: list[str]):
+    code = f"""
+import sys
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == "{imported}":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupting())
+from gradc.cli import scripts
+sys.exit(scripts.{script}())
+"""
+    command = [sys.executable, "-c", code, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "\n")

@@ -1,0 +1,23 @@
+"""The console scripts. Ctrl-C ends them without a traceback, also while what they need is being imported."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from gradc.cli.interrupts import interrupted
+
+
+def gradc() -> int:
+    return _ended("gradc.cli.main")
+
+
+def gradc_opt() -> int:
+    return _ended("gradc.cli.opt")
+
+
+def _ended(home: str) -> int:
+    """The exit code of the command whose `main` has its home there; may end in SystemExit."""
+    try:
+        return import_module(home).main()
+    except KeyboardInterrupt:
+        return interrupted()
