@@ -98,7 +98,8 @@ def near(path: str) -> str:
     folder, name = os.path.split(path)
     try:
         with os.scandir(folder or os.curdir) as entries:
-            return nearest(name, [entry.name for entry in islice(entries, LISTED)])
+            others = (entry.name for entry in entries if entry.name != name)  # a link to nothing is there
+            return nearest(name, list(islice(others, LISTED)))
     except (OSError, ValueError):
         return ""
 

@@ -108,6 +108,8 @@ def stored_model(name: str) -> Iterator[tuple[ModelProto, TensorData]]:
             size = os.fstat(file.fileno()).st_size
             if size > LARGEST:
                 raise violation(f"cannot load {name}: it is larger than the 2 GiB that a model can have")
+            if size == 0:
+                raise violation(f"cannot load {name}: the file is empty")
             cut = Cut(file)
             model = cut.model(size)
         except OSError as error:

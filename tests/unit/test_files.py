@@ -13,6 +13,7 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+import gradc
 from dialects.support.diagnostics import GradcError
 from gradc.files import atomic, npz, writing
 from gradc.graph import tensors
@@ -337,3 +338,14 @@ class TestNpz:
         (tmp_path / "a.npz").write_bytes(bytes(data))
         with pytest.raises(GradcError, match=r"cannot read .*a\.npz"):
             npz.read_npz(tmp_path / "a.npz")
+
+
+@pytest.mark.parametrize("form", ["json", "mlir", "onnx"])
+def test_a_source_that_is_empty_or_a_link_to_nothing(tmp_path, form: str):
+    empty, link = tmp_path / f"empty.{form}", tmp_path / f"link.{form}"
+    empty.touch()
+    link.symlink_to(tmp_path / "nothing")
+    with pytest.raises(GradcError, match=f"empty.{form}.*: the file is empty$"):
+        gradc.compile(empty)
+    with pytest.raises(GradcError, match=f"cannot read .*link.{form}: No such file or directory$"):
+        gradc.compile(link)
