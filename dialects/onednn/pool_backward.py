@@ -71,14 +71,21 @@ class PoolGradientOp(RowOp, WindowedOp, ABC):
         rows = zip(letters, self.windows, given[2:], dst[2:], pads_of, strict=True)
         for letter, window, x, y, pads in rows:
             self._demand_size(letter, window, x, y, pads)
-            if pads is None or not isinstance(x, int) or not isinstance(y, int):
-                continue
-            beyond = x + sum(pads) - window.extent
-            down, up = beyond // window.stride + 1, -(-beyond // window.stride) + 1
-            if y not in (down, up) or y < 1:
-                raise self.error(
-                    f"diff_dst axis {letter}", given=y, expected=" or ".join({f"{down}", f"{up}"})
-                )
+            if isinstance(x, int) and x < 0:
+                raise self.error(f"src axis {letter}", given=x, expected="0 or more")
+            if pads is not None and isinstance(x, int) and isinstance(y, int):
+                self._check_size(letter, window, x + sum(pads), y)
+
+    def _check_size(self, letter: str, window: Window, total: int, y: int) -> None:
+        """`total` is the size of src with its pads."""
+        beyond = total - window.extent
+        fitting = [n for n in (beyond // window.stride + 1, -(-beyond // window.stride) + 1) if n > 0]
+        if not fitting:
+            least = f"{window.extent - window.stride + 1} or more, for a window of {window.extent}"
+            raise self.error(f"src axis {letter} with its pads", given=total, expected=least)
+        if y not in fitting:
+            expected = " or ".join(map(str, dict.fromkeys(fitting)))
+            raise self.error(f"diff_dst axis {letter}", given=y, expected=expected)
 
     def _demand_size(self, letter: str, window: Window, x: Dim, y: Dim, pads: Pads | None) -> None:
         """A quotient rounded down or up is less than 1 away from the exact one."""
@@ -86,6 +93,7 @@ class PoolGradientOp(RowOp, WindowedOp, ABC):
         beyond = subtract(add(x, total), window.extent)
         rest = subtract(beyond, multiply(subtract(y, 1), window.stride))
         demands.between(f"{letter} of diff_dst for that of src", rest, 1 - window.stride, window.stride - 1)
+        demands.between(f"{letter} of src", x)
         demands.positive(f"{letter} of diff_dst", y)
 
     def remarks(self) -> Iterator[Diagnostic]:

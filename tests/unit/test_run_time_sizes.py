@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -238,3 +239,25 @@ def test_a_mean_of_which_the_last_window_may_end_behind_its_source(source: int |
         places = want[3 * y : 3 * y + 4]
         places += share / places.size
     np.testing.assert_allclose(compiled.run(given)["dx"].ravel(), want, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "pads", "size", "windows", "words"),
+    [
+        (1, 1, -1, 1, "src axis W: given -1, expected 0 or more"),
+        (2, 0, 1, 0, "diff_dst axis W: given 0, expected 1"),
+        (4, 0, 1, 0, "src axis W with its pads: given 1, expected 3 or more, for a window of 4"),
+    ],
+)
+@pytest.mark.parametrize("asked", ["run", "reference"])
+def test_a_mean_of_a_source_that_cannot_be(
+    asked: str, kernel: int, pads: int, size: int, windows: int, words: str
+):
+    g = gradc.Graph()
+    dy, shape = g.input("dy", "f32", ["N", 1, None]), g.input("shape", "s32", [3])
+    window: dict[str, Any] = {"kernel": [kernel], "strides": [min(2, kernel)]}
+    edges: dict[str, Any] = {"pads_begin": [pads], "pads_end": [pads], "exclude_pad": False}
+    g.output(g.avg_pool_backward(dy, shape, **window, **edges, data_format="NCX"), "dx")
+    given = {"dy": np.ones((1, 1, windows), np.float32), "shape": np.array([1, 1, size], np.int32)}
+    with pytest.raises(gradc.GradcError, match=re.escape(words)):
+        getattr(gradc.compile(g, threads=1), asked)(given)
