@@ -6,20 +6,21 @@ from collections.abc import Mapping
 
 from dialects import source_ops
 from dialects.onnx.ops import op_class, op_names
+from dialects.support.diagnostics import several
 from gradc.importers.onednn_kinds import PUBLIC_KINDS
 
 FORMS: Mapping[str, tuple[str, str, str]] = {
     "MLIR text": ("yes", "yes", "yes, as `onnx.*`"),
-    "oneDNN Graph JSON": ("yes", "yes", "no, nor oneDNN's {others} kinds besides these and `End`"),
+    "oneDNN Graph JSON": ("yes", "yes", "no; all of oneDNN's kinds but {others}"),
     "Python (`gradc.Graph`)": ("yes", "yes", "no, besides constants"),
 }
 
 
 def forms() -> str:
     """A row per form of source: gradients, ops that are rows of tables, and ops of ONNX."""
-    others = len(set(PUBLIC_KINDS) - set(source_ops()) - {"End"})
+    others = several([f"`{kind}`" for kind in sorted(set(PUBLIC_KINDS) - set(source_ops()) - {"End"})])
     rows = [f"| {form} | {' | '.join(cells).format(others=others)} |" for form, cells in FORMS.items()]
-    head = ["| form | gradients | element by element, reductions | ops of ONNX |", "|---|---|---|---|"]
+    head = ["| form | gradients | other ops of oneDNN | ops of ONNX |", "|---|---|---|---|"]
     return "\n".join([*head, *rows])
 
 
