@@ -58,9 +58,13 @@ def evaluated(
 ) -> tuple[np.ndarray, ...]:
     """Raises NotComputed where numpy fails at an op."""
     reached: list[tuple[Operation, Sequence[Any]]] = []
+
+    def before(op: Operation, args: Sequence[Any]) -> None:
+        reached[:] = [(op, args)]  # the last one only: it keeps its operands alive
+
     try:
         with np.errstate(all="ignore"):
-            return evaluate(module, inputs, watch=watch, before=lambda *pair: reached.append(pair))
+            return evaluate(module, inputs, watch=watch, before=before)
     except (ArithmeticError, AssertionError, IndexError, TypeError, ValueError) as error:
         if not reached:
             raise
