@@ -8,10 +8,10 @@ limits by itself.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -66,7 +66,7 @@ def ask(reads: int = 0, taken: int = 0) -> None:
 
 
 @contextlib.contextmanager
-def accounting() -> Iterator[Account]:
+def accounting() -> Generator[Account]:
     """An account for as long as the context lasts: that of the run that goes on, or else a new one."""
     account = _current.get()
     if account is not None:
@@ -77,13 +77,13 @@ def accounting() -> Iterator[Account]:
 
 
 @contextlib.contextmanager
-def new_account() -> Iterator[Account]:
+def new_account() -> Generator[Account]:
     with during(_current, account := Account()):
         yield account
 
 
 @contextlib.contextmanager
-def keeping() -> Iterator[Callable[[tuple[Any, ...]], tuple[Any, ...]]]:
+def keeping() -> Generator[Callable[[tuple[Any, ...]], tuple[Any, ...]]]:
     """For what is kept of each step of a loop until it ends: a function that counts a step's values and gives
     them back. They are there twice when all are put side by side."""
     before, held = _current.get(), 0
@@ -110,7 +110,7 @@ WORD = 64
 def bytes_of(value: Any) -> int:
     """What a value of a run takes: an array, or a list of them."""
     if isinstance(value, list):
-        return sum(map(bytes_of, value))
+        return sum(map(bytes_of, cast(list[Any], value)))
     if not isinstance(value, np.ndarray):
         return 0
     return value.size * (WORD if value.dtype.kind in "OUT" else value.itemsize)
