@@ -223,6 +223,9 @@ def _written(case: Case, strategy: str, target: Target) -> tuple[dict[str, int],
     return dict(nodes.most_common()), elements
 
 
+NOTHING = "nothing to choose: no op of the graph can be written in several ways"
+
+
 def as_json(found: Explanation) -> str:
     return json_text(asdict(found))
 
@@ -241,6 +244,8 @@ def _lines(found: Explanation, look: Look) -> Iterator[str]:
         yield ""
         yield look.styled(gradient.problem, "bold")
         yield from (f"  {line}" for line in _described(gradient, replace(look, width=look.width - 2)))
+    if not found.gradients and not found.remarks:
+        yield NOTHING
     if found.remarks:
         yield ""
         yield from (look.styled(remark, REMARK) for remark in found.remarks)

@@ -17,7 +17,7 @@ from dialects.support.documented_op import CHOICE
 from gradc.compiler.driver import compile_module, load, to_gradients
 from gradc.compiler.options import Options
 from gradc.insight import explain as explaining
-from gradc.insight.explain import Explanation, GradientReport, as_json, as_text, explain
+from gradc.insight.explain import NOTHING, Explanation, GradientReport, as_json, as_text, explain
 from gradc.problems import parse_problem
 from gradc.tuning import cases, request, stores
 from gradc.tuning.records import Setting
@@ -115,7 +115,10 @@ class TestGradients:
         x = g.input("x", "f32", (1, 2, 4, 4))
         same = g.interpolate_backward(x, x, mode="linear", sizes=(4, 4), data_format="NCX")
         g.output(same, "y")
-        assert explained(g).gradients == []
+        found = explained(g)
+        assert found.gradients == []
+        assert as_text(found).splitlines()[1:] == [NOTHING]
+        assert NOTHING not in as_text(explained(conv()))
 
 
 class TestChoice:
