@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from xdsl.dialects.builtin import f32, i1
+from xdsl.dialects.builtin import f32, f64, i1
 
 from dialects.onednn.families import BinaryOp, ChoiceOp, ReductionOp, RowOp, UnaryBackwardOp, UnaryOp
 from dialects.onednn.prelu import RectifierBackwardOp, RectifierOp, SlopeOp
@@ -55,15 +55,28 @@ def power(x: Expr, beta: float) -> Expr:
     return x.square() if beta == 2 else x.apply(onnx.PowOp, beta)
 
 
+def elu(x: Expr, alpha: float) -> Expr:
+    """An attribute of ONNX holds f32, which is too little beside f64."""
+    if x.dtype != f64:
+        return x.apply(onnx.EluOp, alpha=alpha)
+    return (x > 0).where(x, x.apply(onnx.EluOp, alpha=1.0) * alpha)
+
+
+def hard_sigmoid(x: Expr, alpha: float, beta: float) -> Expr:
+    if x.dtype != f64:
+        return x.apply(onnx.HardSigmoidOp, alpha=alpha, beta=beta)
+    return (x * alpha + beta).clipped(0, 1)
+
+
 FORMS: Mapping[str, Form] = MappingProxyType(
     {
         "Abs": lambda x: x.abs(),
         "Clamp": lambda x, min, max: x.clipped(min, max),
-        "Elu": lambda x, alpha: x.apply(onnx.EluOp, alpha=alpha),
+        "Elu": elu,
         "Exp": lambda x: x.exp(),
         "GELU": gelu,
-        "HardSigmoid": lambda x, alpha, beta: x.apply(onnx.HardSigmoidOp, alpha=alpha, beta=beta),
-        "HardSwish": lambda x: x * x.apply(onnx.HardSigmoidOp, alpha=1 / 6, beta=0.5),
+        "HardSigmoid": hard_sigmoid,
+        "HardSwish": lambda x: x * hard_sigmoid(x, 1 / 6, 0.5),
         "LeakyReLU": lambda x, alpha: x.apply(onnx.LeakyReluOp, alpha=alpha),
         "Log": lambda x: x.log(),
         "Mish": lambda x: x * pointwise.mish_tanh(x),

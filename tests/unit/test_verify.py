@@ -304,3 +304,16 @@ def test_what_is_off_is_told_where_a_second_look_would_take_too_much():
     with using(Limits(reference_bytes=3_500_000)):
         (row,) = verify_outputs(source, infos, {"x": data, "z": data}, {name: 3 * data})
     assert not row.ok
+
+
+@pytest.mark.parametrize(
+    ("op", "attributes"),
+    [("hard_sigmoid", {"alpha": 0.3, "beta": 0.4}), ("hard_swish", {}), ("elu", {"alpha": 0.1})],
+)
+def test_attributes_beside_f64_keep_its_precision(op: str, attributes: dict[str, float]):
+    """What ONNX has for an attribute is f32."""
+    g = gradc.Graph()
+    g.output(getattr(g, op)(g.input("x", "f64", [64]), **attributes), "y")
+    c = gradc.compile(g, threads=1)
+    fed = {"x": np.linspace(-3, 3, 64)}
+    assert all(row.ok for row in verify_outputs(c.source, c.inputs, fed, c.run(fed)))
