@@ -149,10 +149,10 @@ class Contents:
         return "verified" if self.run.ok else "failed verification"
 
     def __repr__(self) -> str:
-        """`<Report of graph.json: target cpu, 5 gradients, 15 ONNX nodes, verified>`."""
+        """`<Report of graph.json: target cpu, 5 source ops, 15 ONNX nodes, verified>`."""
         parts = [f"target {self.settings.target}"]
         if self.ops:
-            parts.append(_counted(sum(self.ops.values()), "gradient"))
+            parts.append(_counted(sum(self.ops.values()), "source op"))
         if not isinstance(self.model, Missing):
             parts.append(_counted(sum(self.model.nodes.values()), "ONNX node"))
         return f"<Report of {printable(self.title)}: {', '.join([*parts, self.verdict])}>"

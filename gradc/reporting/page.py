@@ -147,7 +147,7 @@ class Tile:
 def _tiles(report: Contents) -> Iterator[Tile]:
     count = sum(report.ops.values())
     if count:
-        yield Tile("gradients", str(count), note=f"of {len(report.ops)} kind" + "s" * (len(report.ops) > 1))
+        yield Tile("source ops", str(count), note=f"of {len(report.ops)} kind" + "s" * (len(report.ops) > 1))
     if isinstance(report.model, Model):
         kinds = len(report.model.nodes)
         nodes = sum(report.model.nodes.values())

@@ -288,7 +288,7 @@ class TestFailures:
 class TestRepr:
     def test_the_short_of_it(self, monkeypatch):
         count = sum(model(gradc.report(CONV_MLIR, run=False)).nodes.values())
-        short = f"<Report of conv_backward.mlir: target cpu, 1 gradient, {count} ONNX nodes, "
+        short = f"<Report of conv_backward.mlir: target cpu, 1 source op, {count} ONNX nodes, "
         assert repr(gradc.report(CONV_MLIR)) == f"{short}verified>"
         assert repr(gradc.report(CONV_MLIR, run=False)) == f"{short}not verified>"
         run = Session.run
@@ -297,7 +297,7 @@ class TestRepr:
 
     def test_of_what_does_not_compile(self):
         found = gradc.report(CONV_MLIR, strategy="conv-to-conv")
-        assert repr(found) == "<Report of conv_backward.mlir: target cpu, 1 gradient, does not compile>"
+        assert repr(found) == "<Report of conv_backward.mlir: target cpu, 1 source op, does not compile>"
 
     def test_a_name_does_not_speak_to_a_terminal(self, tmp_path):
         path = tmp_path / "\x1b[31mred\u202e.mlir"

@@ -141,7 +141,7 @@ class TestContent:
     def test_numbers_of_the_summary(self):
         text = said(html_of(EXAMPLES / "decoder_backward.json"))
         for part in (
-            "gradients5of 3 kinds",
+            "source ops5of 3 kinds",
             "target cpu · opset 18",
             "1 × 19 × 128 × 128",
             "ConvTransposeBackwardData",
