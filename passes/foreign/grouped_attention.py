@@ -40,6 +40,8 @@ def _check(f: Forward) -> None:
     for name in _REFUSED_ATTRIBUTES:
         if f.value(name, 0):
             raise refusal(name, given=f.value(name), expected=0)
+    if not f.value("causal", 1):
+        raise refusal("causal", given=0, expected=1)
     for index, name in _REFUSED_OPERANDS.items():
         if f.operand(index) is not None:
             raise refusal(name, expected="none")
