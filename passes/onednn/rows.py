@@ -68,6 +68,10 @@ def hard_sigmoid(x: Expr, alpha: float, beta: float) -> Expr:
     return (x * alpha + beta).clipped(0, 1)
 
 
+def leaky_relu(x: Expr, alpha: float) -> Expr:
+    return x.apply(onnx.LeakyReluOp, alpha=alpha) if x.dtype != f64 else (x > 0).where(x, x * alpha)
+
+
 FORMS: Mapping[str, Form] = MappingProxyType(
     {
         "Abs": lambda x: x.abs(),
@@ -77,7 +81,7 @@ FORMS: Mapping[str, Form] = MappingProxyType(
         "GELU": gelu,
         "HardSigmoid": hard_sigmoid,
         "HardSwish": lambda x: x * hard_sigmoid(x, 1 / 6, 0.5),
-        "LeakyReLU": lambda x, alpha: x.apply(onnx.LeakyReluOp, alpha=alpha),
+        "LeakyReLU": leaky_relu,
         "Log": lambda x: x.log(),
         "Mish": lambda x: x * pointwise.mish_tanh(x),
         "Pow": power,

@@ -308,7 +308,12 @@ def test_what_is_off_is_told_where_a_second_look_would_take_too_much():
 
 @pytest.mark.parametrize(
     ("op", "attributes"),
-    [("hard_sigmoid", {"alpha": 0.3, "beta": 0.4}), ("hard_swish", {}), ("elu", {"alpha": 0.1})],
+    [
+        ("hard_sigmoid", {"alpha": 0.3, "beta": 0.4}),
+        ("hard_swish", {}),
+        ("elu", {"alpha": 0.1}),
+        ("leaky_relu", {"alpha": 0.1}),
+    ],
 )
 def test_attributes_beside_f64_keep_its_precision(op: str, attributes: dict[str, float]):
     """What ONNX has for an attribute is f32."""
