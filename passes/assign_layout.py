@@ -1,7 +1,7 @@
 """assign-layout: the order of axes in which each op works, chosen for the whole graph at once.
 
 1. A convolution takes NCX or NXC, and so do the gradients of its weights and of pools; a resize, a window,
-   a Pad, a Cast and a sum take whatever order their data comes in. An op that moves stands between two
+   a Pad, a Cast and a sum take whatever order their data comes in. An op of free layout stands between two
    Transposes; where two neighbours agree, theirs cancel. A Transpose that is left between two such ops
    counts for more than it costs.
 2. The results of the graph, and whatever ops that do not move read, keep the order that they have.
@@ -33,7 +33,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation, SSAValue
 
-from dialects.grad.layout import LaidOutOp
+from dialects.grad.layout import LayoutOp
 from dialects.grad.windowed import WindowedGradOp
 from dialects.onnx import ops as onnx
 from dialects.support.constants import constant_value
@@ -47,7 +47,7 @@ from passes.emit.rewriting import functions, simplify
 from passes.kernels.target import Target, TargetPass
 from passes.layout import orders
 from passes.layout.elimination import Scope, least
-from passes.layout.order_graph import Choice, Family, OrderGraph, Tensor
+from passes.layout.order_graph import Choice, Component, OrderGraph, Tensor
 from passes.layout.orders import Order, compose, identity, inverse, orders_of, subsets
 from passes.strategies import strategies_of
 from passes.strategies.base import Strategy
@@ -57,7 +57,7 @@ STAY = 1e-9
 """Seconds by which another order must be better than the given one."""
 
 INNER, INNER_SECONDS = 4.0, 3e-5
-"""What a Transpose between two ops that move counts: so many times its price, and so many seconds more.
+"""What a Transpose between two ops of free layout counts: so many times its price, and so many seconds more.
 It also ends what runtimes do across ops, such as keeping a blocked layout from one convolution to the
 next, of which no price of a single op knows: graphs of 1x1 and 3x3 convolutions with resizes were the
 faster for it, and mixed layouts still chosen where they pay (by 16 to 27 % there)."""
@@ -145,7 +145,7 @@ class Prices:
     def may_gain(self, op: Operation) -> bool:
         """Whether an op could cost less in another layout among neighbours that have it, too: where one
         of its strategies that now stands between Transposes would be the best without these."""
-        if not isinstance(op, LaidOutOp):
+        if not isinstance(op, LayoutOp):
             return False
         price = self._of(op)
         if price.wrapped or price.seconds == IMPOSSIBLE:
@@ -182,19 +182,19 @@ class Assignment:
     graph: OrderGraph
     prices: Prices
     priced: dict[Operation, dict[Order, float]] = field(default_factory=dict)
-    """What the ops that move cost in each of the orders that are weighed."""
+    """What the ops of free layout cost in each of the orders that are weighed."""
 
     named: dict[tuple[Operation, Order], Strategy] = field(default_factory=dict)
     """The strategy of an op in an order where its neighbours make another the best than for it alone."""
 
     def __post_init__(self) -> None:
-        for family in self.graph.families():
-            if self._stays(family):
-                family.suggested.clear()
-            self.priced |= {op: self._priced(op, family) for op in family.ops}
+        for component in self.graph.components():
+            if self._stays(component):
+                component.suggested.clear()
+            self.priced |= {op: self._priced(op, component) for op in component.ops}
 
     def chosen(self) -> Choice:
-        """The order of each op that moves."""
+        """The order of each op of free layout."""
         candidates = self.candidates()
         most = ALIKE * min(cost for cost, _ in candidates)
         alike = [(cost, choice) for cost, choice in candidates if cost <= most]
@@ -222,22 +222,22 @@ class Assignment:
         made = [t for t in self.graph.tensors.values() if isinstance(t.value.owner, Operation)]
         return sum(len(t.between(choice) - {t.made(choice)}) for t in made if constant_value(t.value) is None)
 
-    def _stays(self, family: Family) -> bool:
+    def _stays(self, component: Component) -> bool:
         """Whether no other order of its ops is worth a thought.
 
         A convolution all alone stays: its strategies write the Transposes themselves that could stand beside
         it. Other ops work on whatever axes they are given, between Transposes on those from before them.
         """
-        op, *others = family.ops
-        is_alone = isinstance(op, LaidOutOp | WindowedGradOp) and not others
-        if is_alone and family.suggested <= set(orders_of(op)[:2]):
+        op, *others = component.ops
+        is_alone = isinstance(op, LayoutOp | WindowedGradOp) and not others
+        if is_alone and component.suggested <= set(orders_of(op)[:2]):
             return True
-        return not family.transposed and not any(map(self.prices.may_gain, family.ops))
+        return not component.transposed and not any(map(self.prices.may_gain, component.ops))
 
-    def _priced(self, op: Operation, family: Family) -> dict[Order, float]:
+    def _priced(self, op: Operation, component: Component) -> dict[Order, float]:
         """What an op costs in the orders that are worth a thought."""
         given, *others = orders_of(op)
-        others = [order for order in others if order in family.suggested]
+        others = [order for order in others if order in component.suggested]
         if not others:
             return {given: 0.0}
         return {o: self._in_family(op, o) + (o != given) * STAY for o in (given, *others)}
@@ -301,7 +301,7 @@ class _Tables:
 
     def add(self, tensor: Tensor) -> None:
         """What the Transposes of a tensor cost."""
-        ops = sorted(set(tensor.movers()) & self._variables.keys(), key=lambda op: self._variables[op])
+        ops = sorted(set(tensor.free_ops()) & self._variables.keys(), key=lambda op: self._variables[op])
         if not ops:
             return
         if prod(len(self._priced[op]) for op in ops) > MOST_COMBINED:
@@ -317,7 +317,7 @@ class _Tables:
         self._tables.append((scope, np.reshape(prices, [self._sizes[variable] for variable in scope])))
 
     def _price(self, tensor: Tensor, ops: Sequence[Operation], orders: Sequence[Order]) -> float:
-        choice = {op: next(iter(self._priced[op])) for op in tensor.movers() if op in self._priced}
+        choice = {op: next(iter(self._priced[op])) for op in tensor.free_ops() if op in self._priced}
         choice |= zip(ops, orders, strict=True)
         return self._of.transposes(tensor, tensor.made(choice), tensor.needs(choice))
 

@@ -12,8 +12,8 @@ from xdsl.irdl import operand_def, result_def, traits_def
 from xdsl.traits import Pure
 
 from dialects.grad.geometry import ConvAxis, axis_letters, conv_axes, window_attributes
-from dialects.grad.layout import DATA_LAYOUTS, LaidOutOp
-from dialects.grad.sampled import SAMPLE_SIZE
+from dialects.grad.layout import DATA_LAYOUTS, LayoutOp
+from dialects.grad.tunable import SAMPLE_SIZE
 from dialects.grad.windowed import WindowedGradOp, first_known
 from dialects.support import layouts, shapes
 from dialects.support.attributes import INTS, required, word
@@ -23,7 +23,7 @@ from dialects.support.shapes import Dim, element_type_of, tensor_type
 
 
 @documented_op
-class AvgPoolBackwardOp(LaidOutOp, WindowedGradOp):
+class AvgPoolBackwardOp(LayoutOp, WindowedGradOp):
     """Gradient of a pool that takes the mean of each window, whatever of it lies in the padding.
 
     diff_src[n, c, x] = 1 / (product of kernel) times the sum of diff_dst[n, c, y] over all y and k with
@@ -42,7 +42,7 @@ class AvgPoolBackwardOp(LaidOutOp, WindowedGradOp):
 
     PORTS: ClassVar = ("diff_dst",)
     RESULTS: ClassVar = ("diff_src",)
-    LAID_OUT: ClassVar = ("diff_dst", "diff_src")
+    LAYOUT_PORTS: ClassVar = ("diff_dst", "diff_src")
 
     diff_dst = operand_def(TensorType)
     kernel = required(INTS)

@@ -12,7 +12,7 @@ from xdsl.irdl import operand_def, result_def, traits_def
 from xdsl.traits import Pure
 
 from dialects.grad.geometry import ConvAxis, axis_letters, check_fits, conv_axes, window_attributes
-from dialects.grad.layout import DATA_LAYOUTS, LaidOutOp
+from dialects.grad.layout import DATA_LAYOUTS, LayoutOp
 from dialects.grad.resize import check_distinct
 from dialects.support import layouts, shapes
 from dialects.support.attributes import INT, INTS, required, word
@@ -23,7 +23,7 @@ from dialects.support.interfaces import KnowsOperands
 from dialects.support.shapes import Dim, Shape, element_type_of, shape_of, tensor_type
 
 
-class GradConvOp(LaidOutOp, KnowsOperands):
+class GradConvOp(LayoutOp, KnowsOperands):
     """What both canonical convolution gradients share.
 
     diff_dst (N, channels, Y...) and weights are of one float dtype; strides, dilations, pads_begin

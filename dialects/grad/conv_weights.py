@@ -20,7 +20,7 @@ from dialects.grad.geometry import (
     window_attributes,
 )
 from dialects.grad.layout import DATA_LAYOUTS
-from dialects.grad.sampled import SAMPLE_SIZE
+from dialects.grad.tunable import SAMPLE_SIZE
 from dialects.grad.windowed import WindowedGradOp
 from dialects.support import shapes
 from dialects.support.attributes import INT, INTS, required, word
@@ -49,7 +49,7 @@ class ConvBackwardWeightsOp(WindowedGradOp):
 
     PORTS: ClassVar = ("src", "diff_dst")
     RESULTS: ClassVar = ("diff_weights",)
-    LAID_OUT: ClassVar = ("src", "diff_dst")
+    LAYOUT_PORTS: ClassVar = ("src", "diff_dst")
 
     src = operand_def(TensorType)
     diff_dst = operand_def(TensorType)

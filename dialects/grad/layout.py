@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 DATA_LAYOUTS = ("NCX", "NXC")
 
 
-class LaidOutOp(DocumentedOp, ABC):
+class LayoutOp(DocumentedOp, ABC):
     """A gradient that can be written in either layout of its data.
 
     `layout` is the order of the axes of diff_dst, its first operand, and of diff_src, its result: (N,

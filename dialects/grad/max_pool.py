@@ -13,7 +13,7 @@ from xdsl.traits import Pure
 
 from dialects.grad.geometry import Window
 from dialects.grad.layout import DATA_LAYOUTS
-from dialects.grad.sampled import SAMPLE_SIZE
+from dialects.grad.tunable import SAMPLE_SIZE
 from dialects.grad.windowed import WindowedGradOp, first_known
 from dialects.support import layouts, shapes
 from dialects.support.attributes import INTS, required, word
@@ -40,7 +40,7 @@ class MaxPoolBackwardOp(WindowedGradOp):
 
     PORTS: ClassVar = ("src", "diff_dst")
     RESULTS: ClassVar = ("diff_src",)
-    LAID_OUT: ClassVar = ("src", "diff_dst", "diff_src")
+    LAYOUT_PORTS: ClassVar = ("src", "diff_dst", "diff_src")
 
     src = operand_def(TensorType)
     diff_dst = operand_def(TensorType)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.ir import SSAValue
 
 from dialects.grad.geometry import Window, axis_letters
-from dialects.grad.sampled import SAMPLE_BATCH, SampledOp
+from dialects.grad.tunable import SAMPLE_BATCH, TunableOp
 from dialects.support import layouts, shapes
 from dialects.support.diagnostics import violation
 from dialects.support.dtypes import name_of
@@ -19,7 +19,7 @@ MOST = 5
 """The highest rank: three spatial axes."""
 
 
-class WindowedGradOp(SampledOp, ABC):
+class WindowedGradOp(TunableOp, ABC):
     """A gradient whose operands are all in `layout`, with windows that have an entry per spatial axis.
 
     The attributes are declared by the op, in the order in which they are written.

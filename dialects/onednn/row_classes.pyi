@@ -14,7 +14,7 @@ from dialects.onednn.pool import AveragePoolingOp, MaxPoolingOp
 from dialects.onednn.pool_backward import AvgPoolGradientOp, MaxPoolGradientOp
 from dialects.onednn.prelu import RectifierBackwardOp, RectifierOp
 from dialects.onednn.quant import DequantizationOp, DynamicDequantizationOp, DynamicQuantizationOp, QuantizationOp
-from dialects.onednn.softmax import LogSharesOp, SharesBackwardOp, SharesOp
+from dialects.onednn.softmax import LogSoftmaxFamilyOp, SoftmaxFamilyBackwardOp, SoftmaxFamilyOp
 from dialects.onednn.structure import CastingOp, DroppingOp, IndexingOp, JoiningOp, PermutingOp, ReshapingOp
 from dialects.onednn.row import Row
 
@@ -851,7 +851,7 @@ class DynamicDequantizeOp(DynamicDequantizationOp):
     axis: int
     group_shape: tuple[int, ...]
 
-class SoftMaxOp(SharesOp):
+class SoftMaxOp(SoftmaxFamilyOp):
     """The share of each exponential in the sum of those along an axis.
 
     dst[i] = exp(src[i]) / s, s the sum of exp(src[j]), j along the axis; stats is log(s); with inf_as_zero
@@ -865,7 +865,7 @@ class SoftMaxOp(SharesOp):
     axis: int
     mode: str
 
-class LogSoftmaxOp(LogSharesOp):
+class LogSoftmaxOp(LogSoftmaxFamilyOp):
     """The logarithm of the share of each exponential in the sum of those along an axis.
 
     dst[i] = src[i] - log(sum of exp(src[j])), j along the axis.
@@ -876,7 +876,7 @@ class LogSoftmaxOp(LogSharesOp):
     KIND: ClassVar[str]
     axis: int
 
-class SoftMaxBackwardOp(SharesBackwardOp):
+class SoftMaxBackwardOp(SoftmaxFamilyBackwardOp):
     """The gradient of a softmax by its result, which is the second input.
 
     diff_src[i] = dst[i] (diff_dst[i] - sum of dst[j] diff_dst[j]), j along the axis.
@@ -888,7 +888,7 @@ class SoftMaxBackwardOp(SharesBackwardOp):
     KIND: ClassVar[str]
     axis: int
 
-class LogSoftmaxBackwardOp(SharesBackwardOp):
+class LogSoftmaxBackwardOp(SoftmaxFamilyBackwardOp):
     """The gradient of a softmax by its result, which is the second input.
 
     diff_src[i] = diff_dst[i] - exp(dst[i]) sum of diff_dst[j], j along the axis.

@@ -28,7 +28,7 @@ def _same_or_f32(dtype: str) -> tuple[str, ...]:
     return (dtype, "f32") if dtype in HALVES else (dtype,)
 
 
-class SharesOp(RowOp, ABC):
+class SoftmaxFamilyOp(RowOp, ABC):
     """dst has along an axis the shares of exp(src) in their sum; stats is the logarithm of the sum."""
 
     SUMMARY: ClassVar = "The share of each exponential in the sum of those along an axis."
@@ -71,7 +71,7 @@ class SharesOp(RowOp, ABC):
         return self.ROW.meaning(*operands, axis=self.checked_axis(self.src), mode=self.value("mode"))
 
 
-class LogSharesOp(RowOp, ABC):
+class LogSoftmaxFamilyOp(RowOp, ABC):
     """dst[i] is the logarithm of the share of exp(src[i])."""
 
     SUMMARY: ClassVar = "The logarithm of the share of each exponential in the sum of those along an axis."
@@ -91,7 +91,7 @@ class LogSharesOp(RowOp, ABC):
         return (self.ROW.meaning(*operands, axis=self.checked_axis(self.src)),)
 
 
-class SharesBackwardOp(RowOp, ABC):
+class SoftmaxFamilyBackwardOp(RowOp, ABC):
     """The gradient of a softmax, or of its logarithm, by its result."""
 
     SUMMARY: ClassVar = "The gradient of a softmax by its result, which is the second input."

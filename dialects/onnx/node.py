@@ -48,7 +48,7 @@ from dialects.onnx.attributes import INT, INTS, as_stored, list_attribute, to_py
 from dialects.onnx.control import check_regions
 from dialects.onnx.signatures import SIGNATURES
 from dialects.onnx.tensor_attributes import SparseTensorAttr, StringTensorAttr
-from dialects.onnx.traits import DrawsNumbers
+from dialects.onnx.traits import NonDeterministic
 from dialects.onnx.types import is_value_type
 from dialects.support.attributes import int_attribute, ints_attribute
 from dialects.support.diagnostics import error_at
@@ -105,7 +105,7 @@ class NodeOp(IRDLOperation):
     outputs = var_result_def(AnyAttr())
     graphs = var_region_def()
 
-    traits = traits_def(DrawsNumbers())
+    traits = traits_def(NonDeterministic())
 
     def __init__(
         self,

@@ -148,7 +148,7 @@ OF_NO_KIND: Mapping[str, str] = {
 # fmt: on
 
 
-class DrawsNumbers(MemoryEffect):
+class NonDeterministic(MemoryEffect):
     """The op's results are new whenever it runs: unread it may go, but no other op stands for it."""
 
     @classmethod
@@ -157,7 +157,7 @@ class DrawsNumbers(MemoryEffect):
 
 
 _OF_KIND: Mapping[frozenset[str], Any] = {
-    RANDOM | RANDOM_IN_TRAINING: DrawsNumbers,
+    RANDOM | RANDOM_IN_TRAINING: NonDeterministic,
     CONTROL: RecursiveMemoryEffect,
 }
 

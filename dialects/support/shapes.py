@@ -32,7 +32,7 @@ MOST_ELEMENTS = 2**62
 Dim = int | Size | None
 Shape = tuple[Dim, ...]
 
-Written = int | Size | str | None
+DimLike = int | Size | str | None
 """A dim as it may be given: a string is a name of the source's."""
 
 NamedShape = tuple[int | str | None, ...]
@@ -50,12 +50,12 @@ class UnknownRank(GradcError):
         super().__init__(what if made else Diagnostic("error", str(what)), others)
 
 
-def tensor_type(element_type: Attribute, shape: Sequence[Written]) -> TensorType:
+def tensor_type(element_type: Attribute, shape: Sequence[DimLike]) -> TensorType:
     """The tensor type of a shape; raises ValueError on a negative dim."""
     return _tensor_type(element_type, tuple(shape))
 
 
-def dim_of(written: Written) -> Dim:
+def dim_of(written: DimLike) -> Dim:
     """A dim that may be given as a name, of which an empty one says nothing."""
     if not isinstance(written, str):
         return written
@@ -63,7 +63,7 @@ def dim_of(written: Written) -> Dim:
 
 
 @lru_cache(MOST)
-def _tensor_type(element_type: Attribute, shape: tuple[Written, ...]) -> TensorType:
+def _tensor_type(element_type: Attribute, shape: tuple[DimLike, ...]) -> TensorType:
     if any(isinstance(dim, int) and dim < 0 for dim in shape):
         raise ValueError(f"negative dim in {shape}")
     if any(isinstance(dim, int) and dim > MOST_ELEMENTS for dim in shape):
@@ -139,11 +139,11 @@ def has_rank(value: SSAValue | Attribute) -> bool:
     return isinstance(value.type if isinstance(value, _VALUES) else value, TensorType)
 
 
-def is_static(shape: Sequence[Written]) -> bool:
+def is_static(shape: Sequence[DimLike]) -> bool:
     return all(isinstance(dim, int) for dim in shape)
 
 
-def static(shape: Sequence[Written]) -> tuple[int, ...] | None:
+def static(shape: Sequence[DimLike]) -> tuple[int, ...] | None:
     """The shape as ints, or None if a dim is not known at compile time."""
     return tuple(d for d in shape if isinstance(d, int)) if is_static(shape) else None
 
@@ -158,12 +158,12 @@ def _static_shape(type_: Attribute) -> tuple[int, ...] | None:
     return static(shape_of(type_))
 
 
-def same_dim(a: Written, b: Written) -> bool:
+def same_dim(a: DimLike, b: DimLike) -> bool:
     """Whether two dims can be equal at run time: only two different ints cannot."""
     return not (isinstance(a, int) and isinstance(b, int)) or a == b
 
 
-def compatible(a: Sequence[Written], b: Sequence[Written]) -> bool:
+def compatible(a: Sequence[DimLike], b: Sequence[DimLike]) -> bool:
     return len(a) == len(b) and all(map(same_dim, a, b))
 
 
@@ -223,5 +223,5 @@ def size_with(text: str, sizes: Mapping[str, int]) -> int | None:
     return found if isinstance(found, int) else None
 
 
-def show(shape: Sequence[Written]) -> str:
+def show(shape: Sequence[DimLike]) -> str:
     return "[" + ", ".join("?" if dim is None else str(dim) for dim in shape) + "]"

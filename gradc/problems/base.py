@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
-from dialects.grad.sampled import SAMPLE_BATCH, SAMPLE_SIZE
+from dialects.grad.tunable import SAMPLE_BATCH, SAMPLE_SIZE
 from dialects.onnx.ops import ConstantOp
 from dialects.support import layouts, limits, shapes
 from dialects.support.documented_op import DocumentedOp, build

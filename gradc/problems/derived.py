@@ -2,7 +2,7 @@
 
 `KIND,dtype,layout,PORT=shape,...,ATTRIBUTE=value,...`: diff_dst, the other ports and the attributes, in the
 order of the declaration. Attributes that have the value that changes nothing are left out. Shapes of ports
-in `LAID_OUT` are channels first, whatever the layout.
+in `LAYOUT_PORTS` are channels first, whatever the layout.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from xdsl.ir import Attribute, Block
 
-from dialects.grad.sampled import SampledOp
+from dialects.grad.tunable import TunableOp
 from dialects.support import limits, shapes
 from dialects.support.attributes import AttributeSpec, documented_attributes
 from dialects.support.documented_op import DocumentedOp, build
@@ -40,7 +40,7 @@ class DerivedProblem(Problem):
     others: tuple[tuple[str, Shape], ...]
     values: tuple[tuple[str, Any], ...]
 
-    OP: ClassVar[type[SampledOp]]
+    OP: ClassVar[type[TunableOp]]
 
     @classmethod
     def read(cls, fields: Fields, dtype: str, layout: str) -> Self:
@@ -57,7 +57,7 @@ class DerivedProblem(Problem):
     def of_op(cls, op: Any) -> Self:
         layout = op.layout if _has_layout(cls.OP) else "NCX"
         ports = {
-            port: _known(op, index, layout if port in cls.OP.LAID_OUT else "NCX")
+            port: _known(op, index, layout if port in cls.OP.LAYOUT_PORTS else "NCX")
             for index, port in enumerate(op.PORTS)
         }
         values = tuple((name, op.value(name)) for name in _attributes(cls.OP))
@@ -73,7 +73,7 @@ class DerivedProblem(Problem):
         return {port: (self._element_type, self._laid_out(port, given[port])) for port in self.OP.PORTS}
 
     def _laid_out(self, name: str, shape: Shape) -> Shape:
-        return ordered(shape, "NCX", self.layout) if name in self.OP.LAID_OUT else shape
+        return ordered(shape, "NCX", self.layout) if name in self.OP.LAYOUT_PORTS else shape
 
     def _attributes(self) -> dict[str, Any]:
         return dict(self.values) | ({LAYOUT: self.layout} if _has_layout(self.OP) else {})
@@ -89,7 +89,7 @@ class DerivedProblem(Problem):
         return build(self.OP, list(block.args), self._attributes())
 
     def _laid_out_first(self, name: str, shape: Shape) -> Shape:
-        return ordered(shape, self.layout, "NCX") if name in self.OP.LAID_OUT else shape
+        return ordered(shape, self.layout, "NCX") if name in self.OP.LAYOUT_PORTS else shape
 
     def feeds(self, seed: int = 0) -> dict[str, np.ndarray]:
         found: dict[str, np.ndarray] = {}
@@ -134,7 +134,7 @@ def _is_neutral(name: str, value: Any) -> bool:
     return name in NEUTRAL and set(entries) <= {NEUTRAL[name]}
 
 
-def derived(op: type[SampledOp]) -> type[DerivedProblem]:
+def derived(op: type[TunableOp]) -> type[DerivedProblem]:
     """The class of the problems that ops of a class are."""
     kind = op.name.partition(".")[2]
     fields = (*(port for port in op.PORTS if port != "diff_dst"), *_attributes(op))

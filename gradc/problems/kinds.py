@@ -8,7 +8,7 @@ from xdsl.ir import Operation
 
 from dialects.grad import GRAD
 from dialects.grad.layout import DATA_LAYOUTS
-from dialects.grad.sampled import SampledOp
+from dialects.grad.tunable import TunableOp
 from dialects.support.diagnostics import GradcError, Position
 from dialects.support.dtypes import FLOATS
 from gradc.problems.base import Problem
@@ -24,7 +24,7 @@ KINDS: Mapping[str, type[Problem]] = {
         ConvTransposeBackwardDataProblem,
         ResizeBackwardProblem,
         ResizeBackwardDynamicProblem,
-        *(derived(op) for op in GRAD.operations if issubclass(op, SampledOp)),
+        *(derived(op) for op in GRAD.operations if issubclass(op, TunableOp)),
     )
 }
 OPS: Mapping[type[Operation], type[Problem]] = {cls.OP: cls for cls in KINDS.values()}

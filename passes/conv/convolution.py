@@ -23,8 +23,8 @@ CONV_MIXES = (
     "Conv multiplies zeros around the data by the weights, and onnxruntime fills up the channels of a Conv "
     "that another one reads with zeros of its own"
 )
-"""Why `Strategy.mixes` of what is written with Conv. The second was seen with onnxruntime 1.31: of 20
-channels in blocks of 8 or 16, the last block has channels that are 0 times the data, NaN where that is
+"""Why `Strategy.spreads_nonfinite` of what is written with Conv. The second was seen with onnxruntime 1.31:
+of 20 channels in blocks of 8 or 16, the last block has channels that are 0 times the data, NaN where that is
 inf, and the next Conv reads them with weights of 0. A depthwise one with finite weights does neither.
 """
 

@@ -24,7 +24,7 @@ from dialects.grad.geometry import ConvAxis
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import shape_of
 from passes.conv.convolution import crop
-from passes.emit.budget import Built
+from passes.emit.budget import CompileTimeCost
 from passes.emit.rewriting import Emitter
 from passes.emit.tensors import Size, product, reshape, size_of
 
@@ -94,7 +94,7 @@ def axis_phases(axis: ConvAxis, y: int, x: int) -> AxisPhases:
     return AxisPhases(tuple(found), y, x)
 
 
-def phases_built(op: ConvBackwardDataOp, part: Built) -> Built:
+def phases_built(op: ConvBackwardDataOp, part: CompileTimeCost) -> CompileTimeCost:
     """A part for every choice of phases that taps reach, and few nodes more; channels last also the place
     of every position of diff_src."""
     strides, kernel = op.strides, op.weights_shape[2:]
@@ -102,7 +102,7 @@ def phases_built(op: ConvBackwardDataOp, part: Built) -> Built:
     last = op.layout == "NXC" and math.prod(strides) > 1
     sizes = [x for x in op.spatial(op.diff_src) if isinstance(x, int)] if last else []
     constants = sum(strides) + sum(kernel) + (math.prod(sizes) if sizes else 0)
-    return Built(constants, 20 + parts * (4 + part.nodes), 2 * math.prod(strides) * part.spread)
+    return CompileTimeCost(constants, 20 + parts * (4 + part.nodes), 2 * math.prod(strides) * part.spread)
 
 
 def op_phases(op: ConvBackwardDataOp) -> list[AxisPhases]:

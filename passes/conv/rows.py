@@ -29,7 +29,7 @@ from dialects.onnx import ops as onnx
 from dialects.support.shapes import is_static, shape_of, static
 from passes.conv.blocks import to_blocks
 from passes.conv.convolution import Convolution, GradConv, convolve, crop, no_sums
-from passes.emit.budget import Built
+from passes.emit.budget import CompileTimeCost
 from passes.emit.rewriting import Emitter
 from passes.emit.tensors import added, product, reshape, size_of
 
@@ -59,7 +59,7 @@ class Slices:
         return cls(rows, max(shift, 0), max(-shift, 0), beyond)
 
 
-def rows_built(op: GradConv) -> Built:
+def rows_built(op: GradConv) -> CompileTimeCost:
     """What `convolve_rows` builds, for the op or for a phase of it.
 
     P exceeds the smaller height by less than twice all pads, and at most two slices are computed beyond.
@@ -67,7 +67,7 @@ def rows_built(op: GradConv) -> Built:
     axis, rows = op.axes[1], static(op.spatial(op.diff_src)[:2]) or (0,)
     reach = axis.window.extent + axis.window.stride + sum(axis.pads)
     constants = axis.window.kernel + math.prod(rows)
-    return Built(constants, 40 + 4 * axis.window.kernel, 3 * (1 + 2 * reach))
+    return CompileTimeCost(constants, 40 + 4 * axis.window.kernel, 3 * (1 + 2 * reach))
 
 
 def no_rows(op: GradConv) -> str | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from dialects.grad.layout import LaidOutOp
+from dialects.grad.layout import LayoutOp
 from dialects.onnx.base import OnnxOp
 from dialects.support import shapes
 from dialects.support.diagnostics import GradcError
@@ -116,7 +116,7 @@ def _known_operands(op: Operation, sizes: Sizes) -> dict[SSAValue, SSAValue]:
 
 def channel_axis(op: Operation) -> int:
     """Where the channels of its data are, as far as an op says."""
-    last = isinstance(op, LaidOutOp) and op.layout == "NXC"
+    last = isinstance(op, LayoutOp) and op.layout == "NXC"
     return len(shape_of(op.results[0])) - 1 if last else 1
 
 

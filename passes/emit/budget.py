@@ -19,7 +19,7 @@ FREE_CONSTANTS = 2**20
 
 
 @dataclass(frozen=True)
-class Built:
+class CompileTimeCost:
     """Elements of constants, and ONNX nodes. `spread` bounds what a tensor between the nodes has, in
     elements per element of the op's data. `positions` are those of the longest axis whose coordinates are
     computed one by one."""
@@ -29,8 +29,8 @@ class Built:
     spread: int = 1
     positions: int = 0
 
-    def __add__(self, other: Built) -> Built:
-        return Built(
+    def __add__(self, other: CompileTimeCost) -> CompileTimeCost:
+        return CompileTimeCost(
             self.constants + other.constants,
             self.nodes + other.nodes,
             max(self.spread, other.spread),
@@ -38,12 +38,12 @@ class Built:
         )
 
 
-def evaluated(sampling: AxisSampling) -> Built:
+def evaluated(sampling: AxisSampling) -> CompileTimeCost:
     """That the coordinates of an axis are computed one by one, and nothing else."""
-    return Built(positions=max(sampling.x, sampling.y))
+    return CompileTimeCost(positions=max(sampling.x, sampling.y))
 
 
-def is_too_much(built: Built) -> bool:
+def is_too_much(built: CompileTimeCost) -> bool:
     """Whether so much is built for no op at all."""
     known = limits.current()
     return (
@@ -53,13 +53,13 @@ def is_too_much(built: Built) -> bool:
     )
 
 
-def is_modest(built: Built, data: int) -> bool:
+def is_modest(built: CompileTimeCost, data: int) -> bool:
     """Whether so much is built for an op whose data have `data` elements."""
     within = built.constants <= max(FREE_CONSTANTS, limits.current().constant_growth * data)
     return within and not is_too_much(built)
 
 
-def refusal(built: Built, op: Operation) -> str | None:
+def refusal(built: CompileTimeCost, op: Operation) -> str | None:
     """Why so much is not built for an op, None if it is."""
     largest, total = _data(op)
     if largest * built.spread > MOST_ELEMENTS:

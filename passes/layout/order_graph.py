@@ -12,7 +12,7 @@ from functools import cached_property
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 
-from dialects.grad.layout import LaidOutOp
+from dialects.grad.layout import LayoutOp
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import has_rank, shape_of
 from passes.emit.captured import uses_by
@@ -23,15 +23,15 @@ from passes.layout.orders import (
     compose,
     identity,
     inverse,
+    is_result_transposable,
     layout_orders,
     moved,
-    moving_operands,
     orders_of,
-    result_moves,
+    transposable_operands,
 )
 
 Choice = dict[Operation, Order]
-"""The order of each op that moves."""
+"""The order of each op of free layout."""
 
 
 @dataclass(eq=False)
@@ -58,8 +58,8 @@ class Tensor:
         owner = self.value.owner
         return owner if isinstance(owner, Operation) and not _stays(owner) else None
 
-    def movers(self) -> list[Operation]:
-        """What makes it, if that is an op, and the ops that move and read it."""
+    def free_ops(self) -> list[Operation]:
+        """What makes it, if that is an op, and the ops of free layout that read it."""
         made = [] if self.maker is None else [self.maker]
         return [*made, *(op for op, _ in self.readers)]
 
@@ -81,8 +81,8 @@ Place = tuple[Tensor, Order]
 
 
 @dataclass(eq=False)
-class Family:
-    """Ops that move and are connected by tensors, and the orders that anything of them suggests.
+class Component:
+    """Ops of free layout that tensors connect, and the orders that anything of them suggests.
 
     A convolution suggests the order of its other layout, a Transpose whatever lies between layouts; an
     op that takes any order suggests none. `transposed` tells whether there is a Transpose among them.
@@ -121,7 +121,7 @@ class OrderGraph:
 
     def _read(self, op: Operation, places: list[Place]) -> None:
         self.operands[op] = places
-        moving = moving_operands(op) if orders_of(op) else ()
+        moving = transposable_operands(op) if orders_of(op) else ()
         if moving:
             self.reads[op] = [places[index] for index in moving]
         for index, (tensor, read) in enumerate(places):
@@ -131,38 +131,38 @@ class OrderGraph:
                 tensor.fixed.add(read)
                 tensor.within |= set() if isinstance(op, ReturnOp) else {read}
 
-    def families(self) -> list[Family]:
+    def components(self) -> list[Component]:
         joined = _Joined()
         for op, places in self.reads.items():
             joined.join(self._around(op, places))
         transposed = {tensor for tensor in self.tensors.values() if _is_transposed(tensor)}
-        found: dict[Tensor, Family] = {}
+        found: dict[Tensor, Component] = {}
         for op, places in self.reads.items():
             tensors = self._around(op, places)
-            family = found.setdefault(joined.first(tensors[0]), Family())
-            family.ops.append(op)
-            if isinstance(op, LaidOutOp):
-                family.suggested.update(orders_of(op))
+            component = found.setdefault(joined.first(tensors[0]), Component())
+            component.ops.append(op)
+            if isinstance(op, LayoutOp):
+                component.suggested.update(orders_of(op))
             if any(tensor in transposed for tensor in tensors):
-                family.transposed = True
-                family.suggested.update(layout_orders(len(tensors[0].given)))
+                component.transposed = True
+                component.suggested.update(layout_orders(len(tensors[0].given)))
         return list(found.values())
 
     def _around(self, op: Operation, places: Sequence[Place]) -> list[Tensor]:
         """What an op reads and makes that moves with it."""
-        made = [self.tensors[op.results[0]]] if result_moves(op) else []
+        made = [self.tensors[op.results[0]]] if is_result_transposable(op) else []
         return [*(tensor for tensor, _ in places), *made]
 
     def write(self, choice: Choice) -> None:
-        """Give each op that moves its order, in place, with no more Transposes than that takes.
+        """Give each op of free layout its order, in place, with no more Transposes than that takes.
 
         Transposes that nobody reads any more are left to be swept up.
         """
-        written = {tensor: Written(tensor, tensor.made(choice)) for tensor in self.tensors.values()}
+        written = {tensor: TensorLayouts(tensor, tensor.made(choice)) for tensor in self.tensors.values()}
         replaced: list[Operation] = []
         for op, places in self.operands.items():
             order = choice.get(op, ())
-            moving = moving_operands(op) if order else ()
+            moving = transposable_operands(op) if order else ()
             wanted = [compose(read, order) if i in moving else read for i, (_, read) in enumerate(places)]
             values = [
                 written[place[0]].in_order(read, op) for place, read in zip(places, wanted, strict=True)
@@ -172,7 +172,7 @@ class OrderGraph:
                     set_operand(use.operation, use.index, value)
             if order and order != identity(len(order)):
                 tensor = written[self.tensors[op.results[0]]]
-                made = order if result_moves(op) else tensor.made
+                made = order if is_result_transposable(op) else tensor.made
                 tensor.values[made] = _moved(op, order, [values[index] for index in moving])
                 replaced.append(op)
         for op in reversed(replaced):
@@ -184,7 +184,7 @@ class OrderGraph:
 
 
 @dataclass
-class Written:
+class TensorLayouts:
     """The values that a tensor is there in, by their orders."""
 
     tensor: Tensor
@@ -254,7 +254,7 @@ class _Joined:
 
 def _stays(op: Operation) -> bool:
     """Whether the op moves, and its result does not."""
-    return bool(orders_of(op)) and not result_moves(op)
+    return bool(orders_of(op)) and not is_result_transposable(op)
 
 
 def _is_transposed(tensor: Tensor) -> bool:

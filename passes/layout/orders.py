@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import StringAttr, TensorType
 from xdsl.ir import Block, Operation, SSAValue
 
 from dialects.grad.conv import TakeWindowOp
-from dialects.grad.layout import DATA_LAYOUTS, LaidOutOp
+from dialects.grad.layout import DATA_LAYOUTS, LayoutOp
 from dialects.grad.resize import ResizeBackwardDynamicOp, ResizeBackwardOp
 from dialects.grad.windowed import WindowedGradOp
 from dialects.onnx import ops as onnx
@@ -68,8 +68,8 @@ def layout_orders(rank: int) -> list[Order]:
     return [layouts.permutation(source, target, rank - 2) for source, target in pairs]
 
 
-def moving_operands(op: Operation) -> tuple[int, ...]:
-    """Which operands move with an op that moves: the first, all of a gradient of windows, or all of the
+def transposable_operands(op: Operation) -> tuple[int, ...]:
+    """Which operands move with an op of free layout: the first, all of a gradient of windows, or all of the
     result's rank.
 
     What has a lower rank broadcasts along the first axes, and is given axes of size 1 where the op moves.
@@ -83,16 +83,16 @@ def moving_operands(op: Operation) -> tuple[int, ...]:
 
 
 def data_of(op: Operation) -> list[SSAValue]:
-    """The operands that move with an op that moves."""
-    return [op.operands[index] for index in moving_operands(op)]
+    """The operands that move with an op of free layout."""
+    return [op.operands[index] for index in transposable_operands(op)]
 
 
-def result_moves(op: Operation) -> bool:
-    """Whether the result of an op that moves has the order of the data: that of a reduction may lack axes,
-    and weights have an order of their own."""
+def is_result_transposable(op: Operation) -> bool:
+    """Whether the result of an op of free layout has the order of the data: that of a reduction may lack
+    axes, and weights have an order of their own."""
     if isinstance(op, WindowedGradOp):
-        return op.RESULTS[0] in op.LAID_OUT
-    return len(shape_of(op.results[0])) == len(shape_of(op.operands[moving_operands(op)[0]]))
+        return op.RESULTS[0] in op.LAYOUT_PORTS
+    return len(shape_of(op.results[0])) == len(shape_of(op.operands[transposable_operands(op)[0]]))
 
 
 def _kind(op: Operation) -> str:
@@ -105,7 +105,7 @@ def orders_of(op: Operation) -> list[Order]:
 
     Empty for an op that is bound to the order that it has.
     """
-    if isinstance(op, LaidOutOp | WindowedGradOp):
+    if isinstance(op, LayoutOp | WindowedGradOp):
         given = op.layout
         return [
             layouts.permutation(given, layout, op.spatial_rank)
@@ -119,7 +119,7 @@ def _keeps(op: Operation, order: Order) -> bool:
     """Whether the axes that a reduction leaves follow each other as before."""
     axes = reduced_axes(op)
     left = [axis for axis in order if axis not in axes]
-    return result_moves(op) or left == sorted(left)
+    return is_result_transposable(op) or left == sorted(left)
 
 
 def reduced_axes(op: Operation) -> tuple[int, ...]:
@@ -141,7 +141,7 @@ def _free_rank(op: Operation) -> int:
     if kind in traits.REDUCTIONS and not reduced_axes(op):
         return 0
     data = data_of(op)
-    if not data or (kind not in traits.REDUCTIONS and not result_moves(op)):
+    if not data or (kind not in traits.REDUCTIONS and not is_result_transposable(op)):
         return 0
     rank = len(shape_of(data[0]))
     return rank if rank in (3, 4, 5) else 0
@@ -155,9 +155,9 @@ def reordered(value: SSAValue, order: Order) -> TensorType:
 def moved(op: OpT, order: Order, data: Sequence[SSAValue], emit: Emitter) -> OpT:
     """The op on `data`, its `data_of` in one of its `orders_of`; so is its result then, if it moves."""
     properties = dict(op.properties)
-    moving = dict(zip(moving_operands(op), data, strict=True))
+    moving = dict(zip(transposable_operands(op), data, strict=True))
     operands = [moving.get(index, operand) for index, operand in enumerate(op.operands)]
-    if isinstance(op, LaidOutOp | WindowedGradOp):
+    if isinstance(op, LayoutOp | WindowedGradOp):
         given = op.layout
         (layout,) = (
             layout
@@ -176,7 +176,7 @@ def moved(op: OpT, order: Order, data: Sequence[SSAValue], emit: Emitter) -> OpT
             operand if index in moving else _spread(operand, order, emit)
             for index, operand in enumerate(operands)
         ]
-    result = reordered(op.results[0], order) if result_moves(op) else op.results[0].type
+    result = reordered(op.results[0], order) if is_result_transposable(op) else op.results[0].type
     return type(op).create(
         operands=operands,
         result_types=[result],

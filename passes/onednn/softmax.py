@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
-from dialects.onednn.softmax import LogSharesOp, SharesBackwardOp, SharesOp
+from dialects.onednn.softmax import LogSoftmaxFamilyOp, SoftmaxFamilyBackwardOp, SoftmaxFamilyOp
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import element_type_of
 from passes.emit.expressions import Expr, Operators
@@ -14,7 +14,7 @@ from passes.vjp import norm
 from passes.vjp.forward import Forward
 
 
-def softmax(op: SharesOp, e: Operators) -> Sequence[Expr]:
+def softmax(op: SoftmaxFamilyOp, e: Operators) -> Sequence[Expr]:
     """A row of -inf alone gives NaN in ONNX."""
     src, axis = e(op.src), op.checked_axis(op.src)
     along = e.ints([axis])
@@ -27,12 +27,12 @@ def softmax(op: SharesOp, e: Operators) -> Sequence[Expr]:
     return [dst.cast(element_type_of(op.dst)), stats.cast(element_type_of(op.stats))]
 
 
-def log_softmax(op: LogSharesOp, e: Operators) -> Sequence[Expr]:
+def log_softmax(op: LogSoftmaxFamilyOp, e: Operators) -> Sequence[Expr]:
     return [e(op.src).apply(onnx.LogSoftmaxOp, axis=op.checked_axis(op.src))]
 
 
-def _backward(of: str) -> Callable[[SharesBackwardOp, Operators], Sequence[Expr]]:
-    def convert(op: SharesBackwardOp, e: Operators) -> Sequence[Expr]:
+def _backward(of: str) -> Callable[[SoftmaxFamilyBackwardOp, Operators], Sequence[Expr]]:
+    def convert(op: SoftmaxFamilyBackwardOp, e: Operators) -> Sequence[Expr]:
         attributes = {"axis": op.checked_axis(op.dst)}
         forward = Forward(e, operands=(None,), attributes=attributes, results=[e(op.dst)])
         (gradient,) = norm.RULES[of](forward, [e(op.diff_dst)], e)

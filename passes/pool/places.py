@@ -16,14 +16,14 @@ from passes.emit.shape_math import ShapeMath
 
 
 @dataclass(frozen=True)
-class Around:
+class Neighbourhood:
     """Pads, channels first, with which a tensor has as many windows as another has positions."""
 
     begin: SSAValue
     end: SSAValue
 
     @classmethod
-    def of(cls, src: Expr, diff_dst: Expr, windows: Sequence[Window], begin: Sequence[int]) -> Around:
+    def of(cls, src: Expr, diff_dst: Expr, windows: Sequence[Window], begin: Sequence[int]) -> Neighbourhood:
         math, spatial = ShapeMath(src.e.emit), range(2, src.rank)
         counts = math.sub(math.sizes(diff_dst.value, spatial), math.vector([1] * len(windows)))
         strides, extents = ([getattr(w, name) for w in windows] for name in ("stride", "extent"))
@@ -46,7 +46,7 @@ def _padded(data: Expr, begin: SSAValue, end: SSAValue, fill: Expr | None) -> Ex
     return data.apply(onnx.PadOp, data.e(sides), fill)
 
 
-def places_of(src: Expr, around: Around, windows: Sequence[Window]) -> Expr:
+def places_of(src: Expr, around: Neighbourhood, windows: Sequence[Window]) -> Expr:
     """For each window, where its first largest is in the padded tensor."""
     data = around.put_on(src, src.e.scalar(-np.inf, src))
     kernel, strides, steps = (

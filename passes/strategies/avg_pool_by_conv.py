@@ -18,7 +18,7 @@ from dialects.grad.conv import ConvBackwardDataOp, conv_backward_data
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import element_type_of
 from passes.emit import budget
-from passes.emit.budget import Built
+from passes.emit.budget import CompileTimeCost
 from passes.emit.rewriting import Emitter
 from passes.kernels.target import Target
 from passes.strategies.base import Strategy
@@ -30,13 +30,13 @@ class AvgPoolByConv(Strategy):
     ops: ClassVar = (AvgPoolBackwardOp,)
     form: ClassVar[Strategy]
 
-    def builds(self, op: AvgPoolBackwardOp) -> Built:
+    def compile_time_cost(self, op: AvgPoolBackwardOp) -> CompileTimeCost:
         channels = op.channels if isinstance(op.channels, int) else 0
-        weights = Built(channels * math.prod(op.kernel), 10)
+        weights = CompileTimeCost(channels * math.prod(op.kernel), 10)
         if channels == 0 or budget.is_too_much(weights):
             return weights
         with _convolution(op, Emitter()) as convolution:
-            return weights + self.form.builds(convolution)
+            return weights + self.form.compile_time_cost(convolution)
 
     def refuses(self, op: AvgPoolBackwardOp, target: Target) -> str | None:
         if not isinstance(op.channels, int) or op.channels == 0:
@@ -44,9 +44,9 @@ class AvgPoolByConv(Strategy):
         with _convolution(op, Emitter()) as convolution:
             return self.form.refuses(convolution, target)
 
-    def mixes(self, op: AvgPoolBackwardOp, target: Target) -> str | None:
+    def spreads_nonfinite(self, op: AvgPoolBackwardOp, target: Target) -> str | None:
         with _convolution(op, Emitter()) as convolution:
-            return self.form.mixes(convolution, target)
+            return self.form.spreads_nonfinite(convolution, target)
 
     def emit(self, op: AvgPoolBackwardOp, target: Target, emit: Emitter) -> SSAValue | Sequence[SSAValue]:
         with _convolution(op, emit) as convolution:

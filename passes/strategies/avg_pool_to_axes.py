@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 
 from dialects.grad.avg_pool import AvgPoolBackwardOp
 from dialects.onnx import ops as onnx
-from passes.emit.budget import Built
+from passes.emit.budget import CompileTimeCost
 from passes.emit.expressions import Operators
 from passes.emit.rewriting import Emitter
 from passes.kernels.target import Target
@@ -27,8 +27,8 @@ class AvgPoolToAxes(Strategy):
     ops: ClassVar = (AvgPoolBackwardOp,)
     layouts: ClassVar = ("NCX", "NXC")
 
-    def builds(self, op: AvgPoolBackwardOp) -> Built:
-        return Built(0, 20 + 10 * (sum(op.kernel) + sum(op.strides)))
+    def compile_time_cost(self, op: AvgPoolBackwardOp) -> CompileTimeCost:
+        return CompileTimeCost(0, 20 + 10 * (sum(op.kernel) + sum(op.strides)))
 
     def refuses(self, op: AvgPoolBackwardOp, target: Target) -> str | None:
         return no_kernel(target, op.diff_dst, onnx.MulOp, onnx.AddOp, onnx.PadOp, onnx.ConcatOp)

@@ -10,7 +10,7 @@ from dialects.grad.avg_pool import AvgPoolBackwardOp
 from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from dialects.support.shapes import shape_of
-from passes.emit.budget import Built
+from passes.emit.budget import CompileTimeCost
 from passes.emit.expressions import Operators
 from passes.emit.rewriting import Emitter
 from passes.emit.tensors import repeat
@@ -26,8 +26,8 @@ class AvgPoolToTiles(Strategy):
     ops: ClassVar = (AvgPoolBackwardOp,)
     layouts: ClassVar = ("NCX", "NXC")
 
-    def builds(self, op: AvgPoolBackwardOp) -> Built:
-        return Built(0, 10)
+    def compile_time_cost(self, op: AvgPoolBackwardOp) -> CompileTimeCost:
+        return CompileTimeCost(0, 10)
 
     def refuses(self, op: AvgPoolBackwardOp, target: Target) -> str | None:
         sizes = shapes.static_shape(op.diff_dst)

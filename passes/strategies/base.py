@@ -17,7 +17,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
-from dialects.grad.layout import LaidOutOp
+from dialects.grad.layout import LayoutOp
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.support import layouts, limits
@@ -30,7 +30,7 @@ from dialects.support.shapes import compatible, element_type_of, shape_of, show
 from dialects.support.spelling import option
 from passes.cost.work import Work, static_sizes
 from passes.emit import budget
-from passes.emit.budget import Built
+from passes.emit.budget import CompileTimeCost
 from passes.emit.rewriting import Emitter, replace, rewrite
 from passes.emit.templates import templates, write_templated
 from passes.emit.tensors import context_of
@@ -60,7 +60,7 @@ class Strategy(ABC):
     is_blocked: ClassVar[bool] = False
 
     def writes_layout_of(self, op: Operation) -> bool:
-        return not isinstance(op, LaidOutOp) or op.layout in self.layouts
+        return not isinstance(op, LayoutOp) or op.layout in self.layouts
 
     def refusal(self, op: Operation, target: Target, *, alone: bool = False) -> str | None:
         """Why this strategy cannot write this op for this target, or need not; None if it can. `alone`: no
@@ -75,8 +75,8 @@ class Strategy(ABC):
 
     def _refusal(self, op: Operation, target: Target) -> str | None:
         """What is too large is refused first: the other reasons may take as long as writing."""
-        reason = budget.refusal(self.builds(op), op) or self.refuses(op, target)
-        if reason or not target.strict_ieee or not (mixed := self.mixes(op, target)):
+        reason = budget.refusal(self.compile_time_cost(op), op) or self.refuses(op, target)
+        if reason or not target.strict_ieee or not (mixed := self.spreads_nonfinite(op, target)):
             return reason
         return f"not strict IEEE: {mixed}"
 
@@ -110,18 +110,18 @@ class Strategy(ABC):
 
     def _order(self, op: Operation) -> Order:
         """From the op's layout to the first that the strategy writes."""
-        assert isinstance(op, LaidOutOp)
+        assert isinstance(op, LayoutOp)
         return layouts.permutation(op.layout, self.layouts[0], op.spatial_rank)
 
-    def builds(self, op: Any) -> Built:
+    def compile_time_cost(self, op: Any) -> CompileTimeCost:
         """A bound on what writing an op of one of `ops`, in one of `layouts`, builds at compile time."""
-        return Built()
+        return CompileTimeCost()
 
     @abstractmethod
     def refuses(self, op: Any, target: Target) -> str | None:
         """`refusal`, for an op of one of `ops` in one of `layouts`."""
 
-    def mixes(self, op: Any, target: Target) -> str | None:
+    def spreads_nonfinite(self, op: Any, target: Target) -> str | None:
         """Why an inf or NaN may reach results that the op does not connect with it, None if it cannot.
 
         For an op that is not refused otherwise. docs/numbers.md defines what is connected.

@@ -27,7 +27,7 @@ from passes.conv.weights import TapRows
 from passes.conv.windows import forward_taps, gathered, padded, phase_taps, tap_numbers
 from passes.conv.work import Windows, data_sizes, interleaved_last
 from passes.cost.work import Sizes, Work
-from passes.emit.budget import Built
+from passes.emit.budget import CompileTimeCost
 from passes.emit.rewriting import Emitter
 from passes.emit.tensors import multiply_right, reshape
 from passes.kernels.target import Target
@@ -48,15 +48,17 @@ class ConvNxcToMatMul(Strategy):
     ops: ClassVar = (ConvBackwardDataOp, ConvTransposeBackwardDataOp)
     layouts: ClassVar = ("NXC",)
 
-    def builds(self, op: GradConv) -> Built:
+    def compile_time_cost(self, op: GradConv) -> CompileTimeCost:
         """The place of every row that is gathered: of diff_dst, and of the weights for each tap."""
         if is_product(op):
-            return Built()
+            return CompileTimeCost()
         first, second, *kernel = op.weights_shape
         taps = math.prod(kernel)
         if isinstance(op, ConvTransposeBackwardDataOp):
-            return Built(taps * second + _places(op), 20, taps)
-        return Built(taps * first + _places(op), 20, taps) + phases_built(op, Built(nodes=8))
+            return CompileTimeCost(taps * second + _places(op), 20, taps)
+        return CompileTimeCost(taps * first + _places(op), 20, taps) + phases_built(
+            op, CompileTimeCost(nodes=8)
+        )
 
     def refuses(self, op: GradConv, target: Target) -> str | None:
         if op.layout != "NXC":
@@ -73,7 +75,7 @@ class ConvNxcToMatMul(Strategy):
             return f"windows of {_places(op):,} rows, more than {MOST_PLACES:,}"
         return too_many_phases(op, target) if isinstance(op, ConvBackwardDataOp) else None
 
-    def mixes(self, op: GradConv, target: Target) -> str | None:
+    def spreads_nonfinite(self, op: GradConv, target: Target) -> str | None:
         return None if is_product(op) else "windows have zeros that are multiplied by the weights"
 
     def works(self, op: GradConv, target: Target, work: Work) -> None:

@@ -32,7 +32,7 @@ from passes.conv.weights import TapRows
 from passes.conv.windows import forward_taps, gathered, padded, phase_taps, tap_numbers
 from passes.conv.work import Windows, data_sizes, interleaved_last
 from passes.cost.work import Sizes, Work
-from passes.emit.budget import Built
+from passes.emit.budget import CompileTimeCost
 from passes.emit.rewriting import Emitter
 from passes.emit.tensors import added, multiply_right
 from passes.kernels.target import Target
@@ -59,13 +59,15 @@ class ConvNxcToRowSums(Strategy):
     ops: ClassVar = (ConvBackwardDataOp, ConvTransposeBackwardDataOp)
     layouts: ClassVar = ("NXC",)
 
-    def builds(self, op: GradConv) -> Built:
+    def compile_time_cost(self, op: GradConv) -> CompileTimeCost:
         """The place of every row that is gathered: of diff_dst, and of the weights for each tap."""
         first, second, *kernel = op.weights_shape
         taps, nodes = math.prod(kernel), 20 + 6 * kernel[0]
         if isinstance(op, ConvTransposeBackwardDataOp):
-            return Built(taps * second + _places(op), nodes, taps)
-        return Built(taps * first + _places(op), nodes, taps) + phases_built(op, Built(nodes=nodes))
+            return CompileTimeCost(taps * second + _places(op), nodes, taps)
+        return CompileTimeCost(taps * first + _places(op), nodes, taps) + phases_built(
+            op, CompileTimeCost(nodes=nodes)
+        )
 
     def refuses(self, op: GradConv, target: Target) -> str | None:
         if op.layout != "NXC":
@@ -82,7 +84,7 @@ class ConvNxcToRowSums(Strategy):
             return reason
         return None if all(_row_taps(op)) else "taps of the first axis read nothing but padding"
 
-    def mixes(self, op: GradConv, target: Target) -> str | None:
+    def spreads_nonfinite(self, op: GradConv, target: Target) -> str | None:
         return "windows have zeros that are multiplied by the weights" if op.spatial_rank > 1 else None
 
     def works(self, op: GradConv, target: Target, work: Work) -> None:

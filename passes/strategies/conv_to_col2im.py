@@ -18,7 +18,7 @@ from dialects.support import shapes
 from dialects.support.shapes import shape_of
 from passes.conv.work import images
 from passes.cost.work import Work
-from passes.emit.budget import Built
+from passes.emit.budget import CompileTimeCost
 from passes.emit.rewriting import Emitter
 from passes.emit.tensors import reshape, size_of
 from passes.kernels.target import Target
@@ -31,8 +31,8 @@ class ConvToCol2Im(Strategy):
     name: ClassVar[str] = "conv-to-col2im"
     ops: ClassVar = (ConvBackwardDataOp,)
 
-    def builds(self, op: ConvBackwardDataOp) -> Built:
-        return Built(0, 10, math.prod(op.weights_shape[2:]))
+    def compile_time_cost(self, op: ConvBackwardDataOp) -> CompileTimeCost:
+        return CompileTimeCost(0, 10, math.prod(op.weights_shape[2:]))
 
     def refuses(self, op: ConvBackwardDataOp, target: Target) -> str | None:
         if reason := no_kernel(target, op.diff_dst, onnx.Col2ImOp, onnx.MatMulOp):

@@ -21,7 +21,7 @@ from dialects.onnx import ops as onnx
 from passes.conv.convolution import CONV_MIXES, GradConv, as_convolution, convolve, no_convolution
 from passes.conv.work import whole_convolution
 from passes.cost.work import Work
-from passes.emit.budget import Built
+from passes.emit.budget import CompileTimeCost
 from passes.emit.rewriting import Emitter
 from passes.kernels.target import Target
 from passes.strategies.base import Strategy, no_kernel
@@ -34,13 +34,13 @@ class ConvToConv(Strategy):
     ops: ClassVar = (ConvBackwardDataOp, ConvTransposeBackwardDataOp)
     is_blocked: ClassVar[bool] = True
 
-    def builds(self, op: GradConv) -> Built:
-        return Built(sum(op.weights_shape[2:]), 8)
+    def compile_time_cost(self, op: GradConv) -> CompileTimeCost:
+        return CompileTimeCost(sum(op.weights_shape[2:]), 8)
 
     def refuses(self, op: GradConv, target: Target) -> str | None:
         return no_kernel(target, op.diff_dst, onnx.ConvOp) or no_convolution(op)
 
-    def mixes(self, op: GradConv, target: Target) -> str | None:
+    def spreads_nonfinite(self, op: GradConv, target: Target) -> str | None:
         return CONV_MIXES
 
     def works(self, op: GradConv, target: Target, work: Work) -> None:

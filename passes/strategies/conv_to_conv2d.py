@@ -23,7 +23,7 @@ from passes.conv.convolution import (
 )
 from passes.conv.work import whole_convolution
 from passes.cost.work import Work
-from passes.emit.budget import Built
+from passes.emit.budget import CompileTimeCost
 from passes.emit.rewriting import Emitter
 from passes.kernels.target import Target
 from passes.strategies.base import Strategy, no_kernel
@@ -36,10 +36,10 @@ class ConvToConv2D(Strategy):
     ops: ClassVar = (ConvBackwardDataOp, ConvTransposeBackwardDataOp)
     layouts: ClassVar = ("NCX", "NXC")
 
-    def builds(self, op: GradConv) -> Built:
+    def compile_time_cost(self, op: GradConv) -> CompileTimeCost:
         """The taps of the first of three axes are slices."""
         taps = op.weights_shape[2] if op.spatial_rank == 3 else 1
-        return Built(sum(op.weights_shape[2:]), 20 + taps, taps)
+        return CompileTimeCost(sum(op.weights_shape[2:]), 20 + taps, taps)
 
     def refuses(self, op: GradConv, target: Target) -> str | None:
         if op.spatial_rank == 2:
@@ -57,7 +57,7 @@ class ConvToConv2D(Strategy):
             return "the unrolled axis needs a size known at compile time"
         return None
 
-    def mixes(self, op: GradConv, target: Target) -> str | None:
+    def spreads_nonfinite(self, op: GradConv, target: Target) -> str | None:
         return CONV_MIXES
 
     def works(self, op: GradConv, target: Target, work: Work) -> None:

@@ -34,7 +34,7 @@ class ConvToConvTranspose(Strategy):
     def refuses(self, op: ConvBackwardDataOp, target: Target) -> str | None:
         return no_kernel(target, op.diff_dst, onnx.ConvTransposeOp)
 
-    def mixes(self, op: ConvBackwardDataOp, target: Target) -> str | None:
+    def spreads_nonfinite(self, op: ConvBackwardDataOp, target: Target) -> str | None:
         return CUDNN_MIXES if target.provider == "cuda" else None
 
     def works(self, op: ConvBackwardDataOp, target: Target, work: Work) -> None:

@@ -24,7 +24,7 @@ from dialects.support.shapes import element_type_of, tensor_type
 from passes.conv.convolution import GradConv
 from passes.cost.rewrites import BLOCK
 from passes.cost.work import Work
-from passes.emit.budget import Built
+from passes.emit.budget import CompileTimeCost
 from passes.emit.rewriting import Emitter
 from passes.kernels.target import Target
 from passes.strategies.base import Strategy, no_kernel
@@ -40,14 +40,14 @@ class ConvToJoinedGroups(Strategy):
     ops: ClassVar = (ConvBackwardDataOp, ConvTransposeBackwardDataOp)
     layouts: ClassVar = ("NCX", "NXC")
 
-    def builds(self, op: GradConv) -> Built:
+    def compile_time_cost(self, op: GradConv) -> CompileTimeCost:
         """A mask over the channels of the weights, and what is written then."""
         count = _joined(op)
         if count is None:
-            return Built()
+            return CompileTimeCost()
         channels, per_group, *_ = op.weights_shape
         with _wide(op, count) as wide:
-            return Built(channels * per_group * count, 4) + _way(wide).builds(wide)
+            return CompileTimeCost(channels * per_group * count, 4) + _way(wide).compile_time_cost(wide)
 
     def refuses(self, op: GradConv, target: Target) -> str | None:
         channels, per_group, *_ = op.weights_shape
@@ -67,7 +67,7 @@ class ConvToJoinedGroups(Strategy):
         with _wide(op, count) as wide:
             return _way(wide).refusal(wide, target)
 
-    def mixes(self, op: GradConv, target: Target) -> str | None:
+    def spreads_nonfinite(self, op: GradConv, target: Target) -> str | None:
         return "channels of other groups are multiplied by 0"
 
     def works(self, op: GradConv, target: Target, work: Work) -> None:

@@ -30,7 +30,7 @@ from passes.conv.weights import SwappedWeights
 from passes.conv.windows import Taps, forward_taps, padded, phase_taps, tap_numbers
 from passes.conv.work import images, interleaved_first
 from passes.cost.work import Sizes, Work
-from passes.emit.budget import Built
+from passes.emit.budget import CompileTimeCost
 from passes.emit.rewriting import Emitter
 from passes.emit.tensors import Size, multiply_left, product, reshape, size_of, take_static_window
 from passes.kernels.target import Target
@@ -49,16 +49,16 @@ class ConvToMatMul(Strategy):
     name: ClassVar[str] = "conv-to-matmul"
     ops: ClassVar = (ConvBackwardDataOp, ConvTransposeBackwardDataOp)
 
-    def builds(self, op: ConvOp) -> Built:
+    def compile_time_cost(self, op: ConvOp) -> CompileTimeCost:
         """A node for each tap of an axis, unless the op is a product, in every phase; tables of many taps."""
         kernel, strides = op.weights_shape[2:], op.strides
         spread = math.prod(kernel) * math.prod(strides)
         if is_pointwise(op):
-            return Built(0, 10, spread)
+            return CompileTimeCost(0, 10, spread)
         if isinstance(op, ConvTransposeBackwardDataOp):
             return _columns_built(op, [1] * len(kernel), spread)
         part = _columns_built(op, strides, spread)
-        return phases_built(op, part) + Built(math.prod(map(min, strides, kernel)) * part.constants)
+        return phases_built(op, part) + CompileTimeCost(math.prod(map(min, strides, kernel)) * part.constants)
 
     def refuses(self, op: ConvOp, target: Target) -> str | None:
         needed = (onnx.MatMulOp, onnx.SliceOp, onnx.ConcatOp, onnx.PadOp, onnx.GatherOp)
@@ -71,7 +71,7 @@ class ConvToMatMul(Strategy):
             return None
         return too_many_phases(op, target)
 
-    def mixes(self, op: ConvOp, target: Target) -> str | None:
+    def spreads_nonfinite(self, op: ConvOp, target: Target) -> str | None:
         return None if is_pointwise(op) else "columns have zeros that are multiplied by the weights"
 
     def works(self, op: ConvOp, target: Target, work: Work) -> None:
@@ -151,13 +151,13 @@ def _product_works(work: Work, groups: int, matrix: Sizes, batch: int, length: i
         work.multiply(work.weights((rows, depth)), (batch, depth, length))
 
 
-def _columns_built(op: ConvOp, strides: Sequence[int], spread: int) -> Built:
+def _columns_built(op: ConvOp, strides: Sequence[int], spread: int) -> CompileTimeCost:
     """For one phase of each axis: K / s taps, and X / s positions."""
     taps = [-(-k // s) for k, s in zip(op.weights_shape[2:], strides, strict=True)]
     sizes = [-(-x // s) for x, s in zip(op.spatial(op.diff_src), strides, strict=True) if isinstance(x, int)]
     tables = sum(k * x for k, x in zip(taps, sizes, strict=False) if k > MOST_SLICES)
     nodes = sum(min(k, MOST_SLICES) for k in taps)
-    return Built(8 * nodes + tables, 10 + nodes, spread)
+    return CompileTimeCost(8 * nodes + tables, 10 + nodes, spread)
 
 
 def is_pointwise(op: ConvOp) -> bool:

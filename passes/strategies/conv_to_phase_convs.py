@@ -45,7 +45,7 @@ from passes.conv.work import (
     reorders,
 )
 from passes.cost.work import Work
-from passes.emit.budget import Built
+from passes.emit.budget import CompileTimeCost
 from passes.emit.rewriting import Emitter
 from passes.kernels.target import Target
 from passes.strategies.base import Strategy, no_kernel
@@ -62,8 +62,8 @@ class ConvToPhaseConvs(Strategy):
     ops: ClassVar = (ConvBackwardDataOp,)
     layouts: ClassVar = ("NCX", "NXC")
 
-    def builds(self, op: ConvBackwardDataOp) -> Built:
-        return phases_built(op, rows_built(op) if _is_grouped_volume(op) else Built(nodes=6))
+    def compile_time_cost(self, op: ConvBackwardDataOp) -> CompileTimeCost:
+        return phases_built(op, rows_built(op) if _is_grouped_volume(op) else CompileTimeCost(nodes=6))
 
     def refuses(self, op: ConvBackwardDataOp, target: Target) -> str | None:
         needed = (onnx.ConvOp, onnx.ConcatOp, onnx.PadOp, onnx.SliceOp, onnx.TransposeOp, onnx.GatherOp)
@@ -79,7 +79,7 @@ class ConvToPhaseConvs(Strategy):
                 return f"a phase of axis {letter} leaves out the edge of diff_dst: negative pads"
         return None
 
-    def mixes(self, op: ConvBackwardDataOp, target: Target) -> str | None:
+    def spreads_nonfinite(self, op: ConvBackwardDataOp, target: Target) -> str | None:
         return CONV_MIXES
 
     def works(self, op: ConvBackwardDataOp, target: Target, work: Work) -> None:

@@ -17,7 +17,7 @@ from dialects.onnx import ops as onnx
 from passes.conv.blocks import reads_blocks
 from passes.conv.convolution import CONV_MIXES, GradConv, as_convolution, no_convolution
 from passes.conv.rows import convolve_rows, no_rows, rows_built
-from passes.emit.budget import Built
+from passes.emit.budget import CompileTimeCost
 from passes.emit.rewriting import Emitter
 from passes.kernels.target import Target
 from passes.strategies.base import Strategy, no_kernel
@@ -30,8 +30,10 @@ class ConvToRows(Strategy):
     ops: ClassVar = (ConvBackwardDataOp, ConvTransposeBackwardDataOp)
     layouts: ClassVar = ("NCX", "NXC")
 
-    def builds(self, op: GradConv) -> Built:
-        return Built(sum(op.weights_shape[2:]), 8) + (rows_built(op) if op.spatial_rank == 3 else Built())
+    def compile_time_cost(self, op: GradConv) -> CompileTimeCost:
+        return CompileTimeCost(sum(op.weights_shape[2:]), 8) + (
+            rows_built(op) if op.spatial_rank == 3 else CompileTimeCost()
+        )
 
     def refuses(self, op: GradConv, target: Target) -> str | None:
         if op.spatial_rank != 3:
@@ -44,7 +46,7 @@ class ConvToRows(Strategy):
         needed = (onnx.ConvOp, onnx.PadOp, onnx.SliceOp, onnx.GatherOp, onnx.AddOp)
         return no_rows(op) or no_kernel(target, op.diff_dst, *needed)
 
-    def mixes(self, op: GradConv, target: Target) -> str | None:
+    def spreads_nonfinite(self, op: GradConv, target: Target) -> str | None:
         return CONV_MIXES
 
     def emit(self, op: GradConv, target: Target, emit: Emitter) -> SSAValue:

@@ -27,7 +27,7 @@ from dialects.onnx import ops as onnx
 from dialects.support.dtypes import HALVES, name_of
 from dialects.support.shapes import element_type_of, shape_of
 from passes.conv.convolution import GradConv
-from passes.emit.budget import Built
+from passes.emit.budget import CompileTimeCost
 from passes.emit.rewriting import Emitter
 from passes.emit.tensors import added, multiply_left, product, reshape, size_of
 from passes.kernels.target import Target
@@ -43,10 +43,10 @@ class ConvToTapSums(Strategy):
     ops: ClassVar = (ConvBackwardDataOp, ConvTransposeBackwardDataOp)
     strict_only: ClassVar = True
 
-    def builds(self, op: GradConv) -> Built:
+    def compile_time_cost(self, op: GradConv) -> CompileTimeCost:
         """A few nodes for each tap; the terms of all taps at once."""
         taps = math.prod(op.weights_shape[2:])
-        return Built(0, 15 + 10 * taps, taps * math.prod(op.strides))
+        return CompileTimeCost(0, 15 + 10 * taps, taps * math.prod(op.strides))
 
     def refuses(self, op: GradConv, target: Target) -> str | None:
         return no_kernel(target, op.diff_dst, *NEEDED)

@@ -25,7 +25,7 @@ from passes.conv.convolution import Convolution, convolve
 from passes.conv.weights import flipped
 from passes.conv.work import images, one_convolution
 from passes.cost.work import Work
-from passes.emit.budget import Built
+from passes.emit.budget import CompileTimeCost
 from passes.emit.rewriting import Emitter
 from passes.emit.tensors import repeat
 from passes.kernels.target import Target
@@ -38,11 +38,11 @@ class ConvToUpsampledConv(Strategy):
     name: ClassVar[str] = "conv-to-upsampled-conv"
     ops: ClassVar = (ConvBackwardDataOp,)
 
-    def builds(self, op: ConvBackwardDataOp) -> Built:
+    def compile_time_cost(self, op: ConvBackwardDataOp) -> CompileTimeCost:
         """A mask as large as the spatial axes of what is convolved."""
         sizes = [y for y in op.spatial(op.diff_dst) if isinstance(y, int)]
         mask = math.prod(sizes) * math.prod(op.strides)
-        return Built(mask + sum(op.weights_shape[2:]), 8, math.prod(op.strides))
+        return CompileTimeCost(mask + sum(op.weights_shape[2:]), 8, math.prod(op.strides))
 
     def refuses(self, op: ConvBackwardDataOp, target: Target) -> str | None:
         if reason := no_kernel(target, op.diff_dst, onnx.ConvOp, onnx.ResizeOp, onnx.MulOp):
@@ -60,7 +60,7 @@ class ConvToUpsampledConv(Strategy):
                 return f"the convolution would need negative pads ({begin}, {end}) on axis {letter}"
         return None
 
-    def mixes(self, op: ConvBackwardDataOp, target: Target) -> str | None:
+    def spreads_nonfinite(self, op: ConvBackwardDataOp, target: Target) -> str | None:
         return "the mask that makes zeros between positions multiplies them by 0"
 
     def works(self, op: ConvBackwardDataOp, target: Target, work: Work) -> None:

@@ -13,7 +13,7 @@ from xdsl.ir import SSAValue
 from dialects.grad.max_pool import MaxPoolBackwardOp
 from dialects.onnx import ops as onnx
 from dialects.support import layouts
-from passes.emit.budget import Built
+from passes.emit.budget import CompileTimeCost
 from passes.emit.expressions import Operators
 from passes.emit.rewriting import Emitter
 from passes.kernels.target import Target
@@ -30,8 +30,8 @@ class MaxPoolToAxes(Strategy):
     ops: ClassVar = (MaxPoolBackwardOp,)
     layouts: ClassVar = ("NCX", "NXC")
 
-    def builds(self, op: MaxPoolBackwardOp) -> Built:
-        return Built(0, 60 + 30 * (sum(op.kernel) + sum(op.strides)))
+    def compile_time_cost(self, op: MaxPoolBackwardOp) -> CompileTimeCost:
+        return CompileTimeCost(0, 60 + 30 * (sum(op.kernel) + sum(op.strides)))
 
     def refuses(self, op: MaxPoolBackwardOp, target: Target) -> str | None:
         needed = (*NEEDED, onnx.WhereOp) if target.strict_ieee else NEEDED

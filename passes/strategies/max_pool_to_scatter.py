@@ -17,7 +17,7 @@ from passes.emit.expressions import Operators
 from passes.emit.rewriting import Emitter
 from passes.kernels.target import Target
 from passes.pool.axes import without_nan
-from passes.pool.places import Around, places_of, scattered
+from passes.pool.places import Neighbourhood, places_of, scattered
 from passes.strategies.base import Strategy, no_kernel
 
 
@@ -39,7 +39,7 @@ class MaxPoolToScatter(Strategy):
         there, back = (layouts.permutation(*pair, op.spatial_rank) for pair in _ways(op.layout))
         src, diff_dst = (e(emit(onnx.TransposeOp(v, perm=there)) if is_turned else v) for v in op.operands)
         data = without_nan(e, src) if e.strict_ieee else src
-        around = Around.of(data, diff_dst, op.windows, op.pads_begin)
+        around = Neighbourhood.of(data, diff_dst, op.windows, op.pads_begin)
         places = places_of(data, around, op.windows)
         found = around.take_off(scattered(diff_dst, places, around.put_on(data), e)).value
         return emit(onnx.TransposeOp(found, perm=back)) if is_turned else found

@@ -17,7 +17,7 @@ from xdsl.ir import SSAValue
 from dialects.grad.max_pool import MaxPoolBackwardOp
 from dialects.onnx import ops as onnx
 from dialects.support import layouts, shapes
-from passes.emit.budget import Built
+from passes.emit.budget import CompileTimeCost
 from passes.emit.expressions import Expr, Operators
 from passes.emit.rewriting import Emitter
 from passes.emit.tensors import repeat, take_static_window
@@ -35,9 +35,9 @@ class MaxPoolToTiles(Strategy):
     ops: ClassVar = (MaxPoolBackwardOp,)
     layouts: ClassVar = ("NCX", "NXC")
 
-    def builds(self, op: MaxPoolBackwardOp) -> Built:
+    def compile_time_cost(self, op: MaxPoolBackwardOp) -> CompileTimeCost:
         known = shapes.static(op.channels_first(op.diff_dst)[2:]) or (0,)
-        return Built(math.prod(known) * math.prod(op.kernel), 30)
+        return CompileTimeCost(math.prod(known) * math.prod(op.kernel), 30)
 
     def refuses(self, op: MaxPoolBackwardOp, target: Target) -> str | None:
         if op.kernel != op.strides or any(d > 1 for d in op.dilations) or any(op.pads_begin):
@@ -52,7 +52,7 @@ class MaxPoolToTiles(Strategy):
             return "the last window ends beyond src"
         return no_kernel(target, op.src, *NEEDED)
 
-    def mixes(self, op: MaxPoolBackwardOp, target: Target) -> str | None:
+    def spreads_nonfinite(self, op: MaxPoolBackwardOp, target: Target) -> str | None:
         return "diff_dst is multiplied by 0 where src is not the largest"
 
     def emit(self, op: MaxPoolBackwardOp, target: Target, emit: Emitter) -> SSAValue:

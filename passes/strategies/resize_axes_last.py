@@ -17,7 +17,7 @@ from dialects.grad.resize import ResizeBackwardOp
 from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from dialects.support.shapes import shape_of
-from passes.emit.budget import Built
+from passes.emit.budget import CompileTimeCost
 from passes.emit.rewriting import Emitter
 from passes.emit.tensors import reshape, size_of
 from passes.kernels.target import Target
@@ -37,8 +37,8 @@ class ResizeAxesLast(Strategy):
     name: ClassVar[str] = "resize-axes-last"
     ops: ClassVar = (ResizeBackwardOp,)
 
-    def builds(self, op: ResizeBackwardOp) -> Built:
-        return _BY_AXIS.builds(op) + Built(nodes=2)
+    def compile_time_cost(self, op: ResizeBackwardOp) -> CompileTimeCost:
+        return _BY_AXIS.compile_time_cost(op) + CompileTimeCost(nodes=2)
 
     def refuses(self, op: ResizeBackwardOp, target: Target) -> str | None:
         behind = _behind(op)
@@ -51,8 +51,8 @@ class ResizeAxesLast(Strategy):
             return f"{math.prod(columns)} columns lie behind the resized axes: a product is quick as they are"
         return no_kernel(target, op.diff_dst, onnx.TransposeOp) or no_form(op, target)
 
-    def mixes(self, op: ResizeBackwardOp, target: Target) -> str | None:
-        return _BY_AXIS.mixes(op, target)
+    def spreads_nonfinite(self, op: ResizeBackwardOp, target: Target) -> str | None:
+        return _BY_AXIS.spreads_nonfinite(op, target)
 
     def least_price(self, op: Operation, target: Target) -> float:
         assert isinstance(op, ResizeBackwardOp)

@@ -19,7 +19,7 @@ from passes.cost import exceeds, price_ops
 from passes.cost.graph import tensor
 from passes.cost.work import Sizes, Work, static_sizes
 from passes.emit import budget
-from passes.emit.budget import Built
+from passes.emit.budget import CompileTimeCost
 from passes.emit.rewriting import Emitter
 from passes.kernels.target import Target
 from passes.resize.axis_forms import (
@@ -59,19 +59,19 @@ class ResizeByAxis(Strategy):
     name: ClassVar[str] = "resize-by-axis"
     ops: ClassVar = (ResizeBackwardOp,)
 
-    def builds(self, op: ResizeBackwardOp) -> Built:
+    def compile_time_cost(self, op: ResizeBackwardOp) -> CompileTimeCost:
         """The most of what the form of each axis may be, of those that are within the limits."""
-        return sum((_most(sampling) for sampling in op.samplings), Built())
+        return sum((_most(sampling) for sampling in op.samplings), CompileTimeCost())
 
     def refuses(self, op: ResizeBackwardOp, target: Target) -> str | None:
         if len(op.samplings) < 2:
             return "one axis has one form, which is a strategy of its own"
         return no_form(op, target)
 
-    def mixes(self, op: ResizeBackwardOp, target: Target) -> str | None:
+    def spreads_nonfinite(self, op: ResizeBackwardOp, target: Target) -> str | None:
         every = [_forms(sampling, op.diff_dst, target) for sampling in op.samplings]
         exact = all(
-            any(not form.mixes(sampling) for form in forms)
+            any(not form.spreads_nonfinite(sampling) for form in forms)
             for forms, sampling in zip(every, op.samplings, strict=True)
         )
         return None if exact else MATRIX_MIXES
@@ -118,7 +118,7 @@ def _forms(sampling: AxisSampling, value: SSAValue, target: Target) -> list[Axis
 def _exact(sampling: AxisSampling, value: SSAValue, target: Target) -> list[AxisForm]:
     """Of `_forms`, those that do not mix if the target is strict."""
     forms = _forms(sampling, value, target)
-    return [form for form in forms if not form.mixes(sampling)] if target.strict_ieee else forms
+    return [form for form in forms if not form.spreads_nonfinite(sampling)] if target.strict_ieee else forms
 
 
 def _refusal(form: AxisForm, sampling: AxisSampling, value: SSAValue, target: Target) -> str | None:
@@ -126,14 +126,14 @@ def _refusal(form: AxisForm, sampling: AxisSampling, value: SSAValue, target: Ta
 
 
 def _unfit(form: AxisForm, sampling: AxisSampling) -> str | None:
-    if not budget.is_modest(form.builds(sampling), sampling.x + sampling.y):
+    if not budget.is_modest(form.compile_time_cost(sampling), sampling.x + sampling.y):
         return f"{type(form).__name__} would build too much"
     return form.refuses(sampling)
 
 
-def _most(sampling: AxisSampling) -> Built:
-    modest = [form.builds(sampling) for form in FORMS if not _unfit(form, sampling)]
-    return max(modest or [Dense().builds(sampling)], key=lambda built: built.constants)
+def _most(sampling: AxisSampling) -> CompileTimeCost:
+    modest = [form.compile_time_cost(sampling) for form in FORMS if not _unfit(form, sampling)]
+    return max(modest or [Dense().compile_time_cost(sampling)], key=lambda built: built.constants)
 
 
 @dataclass(frozen=True)

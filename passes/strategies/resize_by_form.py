@@ -10,7 +10,7 @@ from dialects.grad.resize import ResizeBackwardOp
 from dialects.grad.sampling import AxisSampling
 from passes.cost.work import Work
 from passes.emit import budget
-from passes.emit.budget import Built
+from passes.emit.budget import CompileTimeCost
 from passes.emit.rewriting import Emitter
 from passes.kernels.target import Target
 from passes.resize.axis_forms import AxisForm, Dense, axes_to_write, axes_with_sizes
@@ -23,13 +23,15 @@ class ResizeByForm(Strategy):
     ops: ClassVar = (ResizeBackwardOp,)
     form: ClassVar[AxisForm]
 
-    def builds(self, op: ResizeBackwardOp) -> Built:
-        return sum((self._form(sampling).builds(sampling) for sampling in op.samplings), Built())
+    def compile_time_cost(self, op: ResizeBackwardOp) -> CompileTimeCost:
+        return sum(
+            (self._form(sampling).compile_time_cost(sampling) for sampling in op.samplings), CompileTimeCost()
+        )
 
     def _form(self, sampling: AxisSampling) -> AxisForm:
         """Whether the form fits is not asked of an axis of which that would take too much to find out."""
         form = self.form
-        if budget.is_too_much(form.builds(sampling)):
+        if budget.is_too_much(form.compile_time_cost(sampling)):
             return form
         return Dense() if form.refuses(sampling) else form
 
@@ -39,8 +41,8 @@ class ResizeByForm(Strategy):
         reasons = [self.form.refuses(sampling) for sampling in op.samplings]
         return reasons[0] if all(reasons) else None
 
-    def mixes(self, op: ResizeBackwardOp, target: Target) -> str | None:
-        reasons = (self._form(sampling).mixes(sampling) for sampling in op.samplings)
+    def spreads_nonfinite(self, op: ResizeBackwardOp, target: Target) -> str | None:
+        reasons = (self._form(sampling).spreads_nonfinite(sampling) for sampling in op.samplings)
         return next((reason for reason in reasons if reason), None)
 
     def works(self, op: ResizeBackwardOp, target: Target, work: Work) -> None:

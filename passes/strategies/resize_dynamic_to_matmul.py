@@ -31,7 +31,7 @@ class ResizeDynamicToMatMul(Strategy):
     def refuses(self, op: ResizeBackwardDynamicOp, target: Target) -> str | None:
         return no_kernel(target, op.diff_dst, onnx.MatMulOp) or too_wide(op, target)
 
-    def mixes(self, op: ResizeBackwardDynamicOp, target: Target) -> str | None:
+    def spreads_nonfinite(self, op: ResizeBackwardDynamicOp, target: Target) -> str | None:
         return MATRIX_MIXES
 
     def emit(self, op: ResizeBackwardDynamicOp, target: Target, emit: Emitter) -> SSAValue:

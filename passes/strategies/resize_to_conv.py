@@ -31,7 +31,7 @@ from dialects.support.shapes import Dim, shape_of, static_shape
 from passes.conv.convolution import CUDNN_MIXES, Convolution, convolve_planes, convolve_planes_last
 from passes.conv.work import one_convolution, reorders
 from passes.cost.work import Work
-from passes.emit.budget import Built
+from passes.emit.budget import CompileTimeCost
 from passes.emit.rewriting import Emitter
 from passes.emit.tensors import Size, product, reshape, size_of
 from passes.kernels.target import Target
@@ -67,7 +67,7 @@ class ResizeToConv(Strategy):
     name: ClassVar[str] = "resize-to-conv"
     ops: ClassVar = (ResizeBackwardOp,)
 
-    def builds(self, op: ResizeBackwardOp) -> Built:
+    def compile_time_cost(self, op: ResizeBackwardOp) -> CompileTimeCost:
         """Kernels of up to three times the ratios, for each channel; they are read off five windows."""
         taps = {
             axis: 3 * -(-sampling.y // sampling.x)
@@ -78,7 +78,7 @@ class ResizeToConv(Strategy):
             for channels, axes in _convolutions(op)
         ]
         places = math.prod(2 + sampling.x for sampling in op.samplings)
-        return Built(sum(kernels) + 25 * max(taps.values()) + places, 40)
+        return CompileTimeCost(sum(kernels) + 25 * max(taps.values()) + places, 40)
 
     def refuses(self, op: ResizeBackwardOp, target: Target) -> str | None:
         needed = (onnx.ConvOp, onnx.AddOp, onnx.ConcatOp, onnx.TransposeOp, *FOLDS_NEED)
@@ -94,7 +94,7 @@ class ResizeToConv(Strategy):
                 return f"{sampling.x} to {sampling.y} is no enlargement by a whole factor"
         return None
 
-    def mixes(self, op: ResizeBackwardOp, target: Target) -> str | None:
+    def spreads_nonfinite(self, op: ResizeBackwardOp, target: Target) -> str | None:
         if target.provider == "cuda":
             return CUDNN_MIXES
         if all(axis_kernel(sampling).weights.all() for sampling in op.samplings):

@@ -15,7 +15,7 @@ from xdsl.ir import SSAValue
 from dialects.grad.resize import ResizeBackwardOp
 from dialects.support.shapes import shape_of
 from passes.cost.work import Work
-from passes.emit.budget import Built
+from passes.emit.budget import CompileTimeCost
 from passes.emit.rewriting import Emitter
 from passes.emit.tensors import reshape, size_of
 from passes.kernels.target import Target
@@ -30,11 +30,11 @@ class ResizeToGather(ResizeByForm):
     name: ClassVar[str] = "resize-to-gather"
     form: ClassVar = Gathers()
 
-    def builds(self, op: ResizeBackwardOp) -> Built:
+    def compile_time_cost(self, op: ResizeBackwardOp) -> CompileTimeCost:
         """Also, where the axes may be gathered at once, a position and a weight for each of their product."""
-        apart = super().builds(op)
+        apart = super().compile_time_cost(op)
         shrinks = all(sampling.x >= sampling.y for sampling in op.samplings)
-        return apart + Built(2 * math.prod(s.x for s in op.samplings), 4) if shrinks else apart
+        return apart + CompileTimeCost(2 * math.prod(s.x for s in op.samplings), 4) if shrinks else apart
 
     def works(self, op: ResizeBackwardOp, target: Target, work: Work) -> None:
         if not _reads_one(op):

@@ -22,7 +22,7 @@ from dialects.onnx import ops as onnx
 from dialects.support.memo import FEW
 from dialects.support.shapes import shape_of
 from passes.emit import budget
-from passes.emit.budget import Built
+from passes.emit.budget import CompileTimeCost
 from passes.emit.rewriting import Emitter
 from passes.emit.tensors import added, reshape, size_of
 from passes.kernels.target import Target
@@ -38,10 +38,12 @@ class ResizeToOrderedSums(Strategy):
     name: ClassVar[str] = "resize-to-ordered-sums"
     ops: ClassVar = (ResizeBackwardOp,)
 
-    def builds(self, op: ResizeBackwardOp) -> Built:
+    def compile_time_cost(self, op: ResizeBackwardOp) -> CompileTimeCost:
         """Every position of diff_dst once, and the place of each of diff_src."""
         positions = math.prod(s.y for s in op.samplings) + math.prod(s.x for s in op.samplings)
-        return sum(map(budget.evaluated, op.samplings), Built(positions, MOST_READ * (MOST_READ + 1)))
+        return sum(
+            map(budget.evaluated, op.samplings), CompileTimeCost(positions, MOST_READ * (MOST_READ + 1))
+        )
 
     def refuses(self, op: ResizeBackwardOp, target: Target) -> str | None:
         if reason := no_kernel(target, op.diff_dst, onnx.GatherOp, onnx.AddOp, onnx.ConcatOp):

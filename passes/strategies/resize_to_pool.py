@@ -18,7 +18,7 @@ from dialects.grad.resize import ResizeBackwardOp
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import shape_of, static_shape
 from passes.cost.work import Work
-from passes.emit.budget import Built
+from passes.emit.budget import CompileTimeCost
 from passes.emit.rewriting import Emitter
 from passes.emit.tensors import Size, product, reshape, size_of
 from passes.kernels.target import Target
@@ -36,8 +36,8 @@ class ResizeToPool(Strategy):
     name: ClassVar[str] = "resize-to-pool"
     ops: ClassVar = (ResizeBackwardOp,)
 
-    def builds(self, op: ResizeBackwardOp) -> Built:
-        return sum((Sums().builds(sampling) for sampling in op.samplings), Built())
+    def compile_time_cost(self, op: ResizeBackwardOp) -> CompileTimeCost:
+        return sum((Sums().compile_time_cost(sampling) for sampling in op.samplings), CompileTimeCost())
 
     def refuses(self, op: ResizeBackwardOp, target: Target) -> str | None:
         if reason := no_kernel(target, op.diff_dst, onnx.AveragePoolOp, onnx.MulOp):

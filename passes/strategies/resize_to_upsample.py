@@ -23,7 +23,7 @@ from dialects.onnx import ops as onnx
 from dialects.support.memo import MOST
 from dialects.support.shapes import shape_of
 from passes.emit import budget
-from passes.emit.budget import Built
+from passes.emit.budget import CompileTimeCost
 from passes.emit.rewriting import Emitter
 from passes.emit.tensors import product, repeat, reshape, size_of
 from passes.kernels.target import Target
@@ -37,10 +37,10 @@ class ResizeToUpsample(Strategy):
     name: ClassVar[str] = "resize-to-upsample"
     ops: ClassVar = (ResizeBackwardOp,)
 
-    def builds(self, op: ResizeBackwardOp) -> Built:
+    def compile_time_cost(self, op: ResizeBackwardOp) -> CompileTimeCost:
         """The taps of each position, and a mask over the resized axes."""
         mask = math.prod(sampling.x for sampling in op.samplings)
-        return sum(map(budget.evaluated, op.samplings), Built(mask, 8))
+        return sum(map(budget.evaluated, op.samplings), CompileTimeCost(mask, 8))
 
     def refuses(self, op: ResizeBackwardOp, target: Target) -> str | None:
         if reason := no_kernel(target, op.diff_dst, onnx.ResizeOp, onnx.MulOp):
@@ -52,7 +52,7 @@ class ResizeToUpsample(Strategy):
             return reason
         return next((reason for s in op.samplings if (reason := _shared_positions(s))), None)
 
-    def mixes(self, op: ResizeBackwardOp, target: Target) -> str | None:
+    def spreads_nonfinite(self, op: ResizeBackwardOp, target: Target) -> str | None:
         if all(weights.all() for weights in _weights(op)):
             return None
         return "positions that nothing reads are made by a product with 0"

@@ -16,7 +16,7 @@ from dialects.grad.conv_weights import ConvBackwardWeightsOp
 from dialects.onnx import ops as onnx
 from passes.conv.weight_columns import by_channels_last_columns
 from passes.conv.weight_gradients import Taps
-from passes.emit.budget import Built
+from passes.emit.budget import CompileTimeCost
 from passes.emit.rewriting import Emitter
 from passes.kernels.target import Target
 from passes.strategies.base import Strategy, no_kernel
@@ -31,8 +31,8 @@ class WeightsNxcToColumns(Strategy):
     ops: ClassVar = (ConvBackwardWeightsOp,)
     layouts: ClassVar = ("NXC",)
 
-    def builds(self, op: ConvBackwardWeightsOp) -> Built:
-        return Built(0, 30 + 12 * (op.kernel[-1] + math.prod(op.kernel[:-1])))
+    def compile_time_cost(self, op: ConvBackwardWeightsOp) -> CompileTimeCost:
+        return CompileTimeCost(0, 30 + 12 * (op.kernel[-1] + math.prod(op.kernel[:-1])))
 
     def refuses(self, op: ConvBackwardWeightsOp, target: Target) -> str | None:
         if op.layout != "NXC":
@@ -41,7 +41,7 @@ class WeightsNxcToColumns(Strategy):
             return f"groups {op.groups}: the channels of a position are in several products"
         return no_kernel(target, op.src, *NEEDED)
 
-    def mixes(self, op: ConvBackwardWeightsOp, target: Target) -> str | None:
+    def spreads_nonfinite(self, op: ConvBackwardWeightsOp, target: Target) -> str | None:
         return "zeros around src are multiplied by diff_dst" if Taps.of(op.axes).has_pads else None
 
     def emit(self, op: ConvBackwardWeightsOp, target: Target, emit: Emitter) -> SSAValue:

@@ -18,7 +18,7 @@ from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from dialects.support.shapes import shape_of
 from passes.conv.weight_gradients import Taps, channels_first
-from passes.emit.budget import Built
+from passes.emit.budget import CompileTimeCost
 from passes.emit.rewriting import Emitter
 from passes.emit.tensors import reshape, size_of, take_static_window
 from passes.kernels.target import Target
@@ -32,8 +32,8 @@ class WeightsToConv(Strategy):
     ops: ClassVar = (ConvBackwardWeightsOp,)
     layouts: ClassVar = ("NCX", "NXC")
 
-    def builds(self, op: ConvBackwardWeightsOp) -> Built:
-        return Built(0, 20)
+    def compile_time_cost(self, op: ConvBackwardWeightsOp) -> CompileTimeCost:
+        return CompileTimeCost(0, 20)
 
     def refuses(self, op: ConvBackwardWeightsOp, target: Target) -> str | None:
         batch = shape_of(op.src)[0]
@@ -43,7 +43,7 @@ class WeightsToConv(Strategy):
             return "diff_dst becomes a kernel, whose sizes must be known at compile time"
         return no_kernel(target, op.src, onnx.ConvOp, onnx.TransposeOp)
 
-    def mixes(self, op: ConvBackwardWeightsOp, target: Target) -> str | None:
+    def spreads_nonfinite(self, op: ConvBackwardWeightsOp, target: Target) -> str | None:
         return "zeros around src are multiplied by diff_dst" if Taps.of(op.axes).has_pads else None
 
     def emit(self, op: ConvBackwardWeightsOp, target: Target, emit: Emitter) -> SSAValue:

@@ -13,7 +13,7 @@ from xdsl.ir import SSAValue
 from dialects.grad.conv_weights import ConvBackwardWeightsOp
 from dialects.onnx import ops as onnx
 from passes.conv.weight_gradients import Taps, by_taps, channels_first
-from passes.emit.budget import Built
+from passes.emit.budget import CompileTimeCost
 from passes.emit.rewriting import Emitter
 from passes.kernels.target import Target
 from passes.strategies.base import Strategy, no_kernel
@@ -28,8 +28,8 @@ class WeightsToExactTaps(Strategy):
     layouts: ClassVar = ("NCX", "NXC")
     strict_only: ClassVar = True
 
-    def builds(self, op: ConvBackwardWeightsOp) -> Built:
-        return WeightsToTaps().builds(op) + Built(0, 12 * sum(op.kernel))
+    def compile_time_cost(self, op: ConvBackwardWeightsOp) -> CompileTimeCost:
+        return WeightsToTaps().compile_time_cost(op) + CompileTimeCost(0, 12 * sum(op.kernel))
 
     def refuses(self, op: ConvBackwardWeightsOp, target: Target) -> str | None:
         if not Taps.of(op.axes).has_pads:

@@ -18,7 +18,7 @@ from dialects.support import shapes
 from dialects.support.shapes import shape_of
 from passes.conv.weight_columns import joined
 from passes.conv.weight_gradients import Taps, channels_first, tap_reads
-from passes.emit.budget import Built
+from passes.emit.budget import CompileTimeCost
 from passes.emit.rewriting import Emitter
 from passes.emit.tensors import reshape, size_of
 from passes.kernels.target import Target
@@ -34,15 +34,15 @@ class WeightsToTapSums(Strategy):
     ops: ClassVar = (ConvBackwardWeightsOp,)
     layouts: ClassVar = ("NCX", "NXC")
 
-    def builds(self, op: ConvBackwardWeightsOp) -> Built:
-        return Built(0, 20 + 12 * math.prod(op.kernel))
+    def compile_time_cost(self, op: ConvBackwardWeightsOp) -> CompileTimeCost:
+        return CompileTimeCost(0, 20 + 12 * math.prod(op.kernel))
 
     def refuses(self, op: ConvBackwardWeightsOp, target: Target) -> str | None:
         if shape_of(op.diff_weights)[1] != 1:
             return f"groups {op.groups}: a group has more than one channel of src, so there are sums of them"
         return no_kernel(target, op.src, *NEEDED)
 
-    def mixes(self, op: ConvBackwardWeightsOp, target: Target) -> str | None:
+    def spreads_nonfinite(self, op: ConvBackwardWeightsOp, target: Target) -> str | None:
         return "zeros around src are multiplied by diff_dst" if Taps.of(op.axes).has_pads else None
 
     def emit(self, op: ConvBackwardWeightsOp, target: Target, emit: Emitter) -> SSAValue:

@@ -16,7 +16,7 @@ from dialects.grad.conv_weights import ConvBackwardWeightsOp
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import shape_of
 from passes.conv.weight_gradients import Taps, by_taps, channels_first
-from passes.emit.budget import Built
+from passes.emit.budget import CompileTimeCost
 from passes.emit.rewriting import Emitter
 from passes.kernels.target import Target
 from passes.strategies.base import Strategy, no_kernel
@@ -31,15 +31,15 @@ class WeightsToTaps(Strategy):
     ops: ClassVar = (ConvBackwardWeightsOp,)
     layouts: ClassVar = ("NCX", "NXC")
 
-    def builds(self, op: ConvBackwardWeightsOp) -> Built:
-        return Built(0, 20 + 12 * math.prod(op.kernel))
+    def compile_time_cost(self, op: ConvBackwardWeightsOp) -> CompileTimeCost:
+        return CompileTimeCost(0, 20 + 12 * math.prod(op.kernel))
 
     def refuses(self, op: ConvBackwardWeightsOp, target: Target) -> str | None:
         if shape_of(op.diff_weights)[:2] == (op.groups, 1) and op.groups > 1:
             return "each product would be of one row by one column: weights-to-tap-sums has the same sums"
         return no_kernel(target, op.src, *NEEDED)
 
-    def mixes(self, op: ConvBackwardWeightsOp, target: Target) -> str | None:
+    def spreads_nonfinite(self, op: ConvBackwardWeightsOp, target: Target) -> str | None:
         return "zeros around src are multiplied by diff_dst" if Taps.of(op.axes).has_pads else None
 
     def emit(self, op: ConvBackwardWeightsOp, target: Target, emit: Emitter) -> SSAValue:

@@ -16,7 +16,7 @@ from dialects.grad.conv_weights import ConvBackwardWeightsOp
 from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from passes.conv.weight_gradients import channels_first, product_of
-from passes.emit.budget import Built
+from passes.emit.budget import CompileTimeCost
 from passes.emit.rewriting import Emitter
 from passes.emit.tensors import product, reshape, size_of
 from passes.kernels.target import Target
@@ -31,15 +31,15 @@ class WeightsToUnfolded(Strategy):
     ops: ClassVar = (ConvBackwardWeightsOp,)
     layouts: ClassVar = ("NCX", "NXC")
 
-    def builds(self, op: ConvBackwardWeightsOp) -> Built:
-        return Built(math.prod(op.kernel) ** 2, 20)
+    def compile_time_cost(self, op: ConvBackwardWeightsOp) -> CompileTimeCost:
+        return CompileTimeCost(math.prod(op.kernel) ** 2, 20)
 
     def refuses(self, op: ConvBackwardWeightsOp, target: Target) -> str | None:
         if math.prod(op.kernel) == 1:
             return "one tap: weights-to-taps cuts it out by a Slice"
         return no_kernel(target, op.src, onnx.ConvOp, onnx.MatMulOp, onnx.GemmOp, onnx.ReduceSumOp)
 
-    def mixes(self, op: ConvBackwardWeightsOp, target: Target) -> str | None:
+    def spreads_nonfinite(self, op: ConvBackwardWeightsOp, target: Target) -> str | None:
         return "what other taps read is multiplied by zeros"
 
     def emit(self, op: ConvBackwardWeightsOp, target: Target, emit: Emitter) -> SSAValue:

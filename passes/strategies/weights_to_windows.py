@@ -15,7 +15,7 @@ from xdsl.ir import SSAValue
 from dialects.grad.conv_weights import ConvBackwardWeightsOp
 from passes.conv.weight_columns import by_columns
 from passes.conv.weight_gradients import Taps
-from passes.emit.budget import Built
+from passes.emit.budget import CompileTimeCost
 from passes.emit.rewriting import Emitter
 from passes.kernels.target import Target
 from passes.strategies.base import Strategy, no_kernel
@@ -29,15 +29,15 @@ class WeightsToWindows(Strategy):
     ops: ClassVar = (ConvBackwardWeightsOp,)
     layouts: ClassVar = ("NCX", "NXC")
 
-    def builds(self, op: ConvBackwardWeightsOp) -> Built:
-        return Built(0, 40 + 6 * sum(op.kernel))
+    def compile_time_cost(self, op: ConvBackwardWeightsOp) -> CompileTimeCost:
+        return CompileTimeCost(0, 40 + 6 * sum(op.kernel))
 
     def refuses(self, op: ConvBackwardWeightsOp, target: Target) -> str | None:
         if math.prod(op.kernel) == 1:
             return "one tap: weights-to-taps is the same product"
         return no_kernel(target, op.src, *NEEDED)
 
-    def mixes(self, op: ConvBackwardWeightsOp, target: Target) -> str | None:
+    def spreads_nonfinite(self, op: ConvBackwardWeightsOp, target: Target) -> str | None:
         return "zeros around src are multiplied by diff_dst" if Taps.of(op.axes).has_pads else None
 
     def emit(self, op: ConvBackwardWeightsOp, target: Target, emit: Emitter) -> SSAValue:

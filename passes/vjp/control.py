@@ -16,7 +16,7 @@ from dialects.support.shapes import compatible, element_type_of, has_rank, merge
 from passes.emit.expressions import Expr, Operators
 from passes.vjp.forward import refusal
 from passes.vjp.loop_shapes import kept_types
-from passes.vjp.regions import Around, Gradients, RegionRule, Writer, region_of
+from passes.vjp.regions import Gradients, RegionForward, RegionRule, Writer, region_of
 from passes.vjp.steps import Carried, Stacked, Steps, reverse
 
 Pairs = Sequence[tuple[SSAValue, Expr]]
@@ -25,7 +25,7 @@ Pairs = Sequence[tuple[SSAValue, Expr]]
 # If
 
 
-def _if(f: Around, g: Mapping[int, Expr], e: Operators) -> Pairs:
+def _if(f: RegionForward, g: Mapping[int, Expr], e: Operators) -> Pairs:
     """The branch that was taken gives its gradients, zeros for what only the other one reads."""
     branches = [_Branch(f, region, g, e) for region in f.op.regions]
     wanted = [value for value in f.captured() if any(value in branch.found for branch in branches)]
@@ -43,7 +43,7 @@ class _Branch:
 
     found: Gradients
 
-    def __init__(self, f: Around, region: Region, g: Mapping[int, Expr], e: Operators):
+    def __init__(self, f: RegionForward, region: Region, g: Mapping[int, Expr], e: Operators):
         self.writer = Writer(f, Operators(strict_ieee=e.strict_ieee))
         self.writer.copy(region.block, {})
         outputs = yielded(region)
@@ -65,7 +65,7 @@ def yielded(region: Region) -> Sequence[SSAValue]:
 # Scan
 
 
-def _scan(f: Around, g: Mapping[int, Expr], e: Operators) -> Pairs:
+def _scan(f: RegionForward, g: Mapping[int, Expr], e: Operators) -> Pairs:
     attributes: Any = f.op.onnx_attributes()
     (region,), operands = f.op.regions, f.op.operands
     slices: int = attributes["num_scan_inputs"]
@@ -117,7 +117,7 @@ def _known(argument: BlockArgument, initial: SSAValue) -> TensorType:
 # Loop
 
 
-def _loop(f: Around, g: Mapping[int, Expr], e: Operators) -> Pairs:
+def _loop(f: RegionForward, g: Mapping[int, Expr], e: Operators) -> Pairs:
     """Backwards as many steps as it took, which a Scan does if there is any."""
     assert isinstance(f.op, onnx.LoopOp)
     (region,) = f.op.regions

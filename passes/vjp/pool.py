@@ -23,7 +23,7 @@ from passes.conv.run_time_pads import Sides, padded
 from passes.emit.budget import FREE_CONSTANTS
 from passes.emit.expressions import Expr, Operators
 from passes.emit.shape_math import ShapeMath
-from passes.pool.places import Around, gathered, places_of, zeros_of
+from passes.pool.places import Neighbourhood, gathered, places_of, zeros_of
 from passes.vjp.conv import Convolution, in_any_layout, placed
 from passes.vjp.forward import ZERO, Forward, Gradient, Rule, refusal
 from passes.vjp.places import numpy_of
@@ -57,7 +57,7 @@ def max_pool_gradient(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[G
     assert diff_dst is not None
     rows = zip(f.value("kernel"), f.value("strides"), f.value("dilations"), strict=True)
     windows = [Window(*row) for row in rows]
-    around = Around.of(f.x, diff_dst, windows, f.value("pads_begin"))
+    around = Neighbourhood.of(f.x, diff_dst, windows, f.value("pads_begin"))
     return (ZERO, gathered(around.put_on(g[0]), places_of(f.x, around, windows)))
 
 

@@ -43,7 +43,7 @@ WalkThrough: TypeAlias = Callable[[Operators, Sequence[Operation], Collection[SS
 
 
 @dataclass(frozen=True)
-class Around:
+class RegionForward:
     """An op with regions.
 
     `flows` are the values, operands or from around, through which a gradient may flow to what is asked for,
@@ -85,7 +85,9 @@ def is_open(value: SSAValue) -> bool:
     return not has_rank(value) or not is_static(shape_of(value))
 
 
-RegionRule: TypeAlias = Callable[[Around, Mapping[int, Expr], Operators], Sequence[tuple[SSAValue, Expr]]]
+RegionRule: TypeAlias = Callable[
+    [RegionForward, Mapping[int, Expr], Operators], Sequence[tuple[SSAValue, Expr]]
+]
 """rule(around, cotangents of the results that are read, e) -> gradients of values that the op reads."""
 
 
@@ -93,7 +95,7 @@ RegionRule: TypeAlias = Callable[[Around, Mapping[int, Expr], Operators], Sequen
 class Writer:
     """Writes a region: the ops of another one in terms of its own inputs, then what is made of them."""
 
-    around: Around
+    around: RegionForward
     e: Operators
     block: Block = field(default_factory=Block)
     ops: list[Operation] = field(default_factory=list)

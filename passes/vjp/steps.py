@@ -19,7 +19,7 @@ from dialects.support.shapes import Dim, Shape, element_type_of, has_rank, shape
 from passes.emit.expressions import Expr, Operators
 from passes.vjp.flows import depending_on, may_carry
 from passes.vjp.forward import refusal
-from passes.vjp.regions import Around, Gradients, Writer
+from passes.vjp.regions import Gradients, RegionForward, Writer
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Steps:
     its cotangent. `known` are arguments that are the same in each step.
     """
 
-    f: Around
+    f: RegionForward
     count: Dim
     carried: Sequence[Carried]
     scanned: Mapping[BlockArgument, Stacked]

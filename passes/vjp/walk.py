@@ -29,7 +29,7 @@ from passes.vjp.forward import ZERO, Body, Forward, Gradient, Rule, Zero, refusa
 from passes.vjp.listed import NO_TYPE, REFUSED, title_of
 from passes.vjp.preaccumulation import NAMES, Number, Sources
 from passes.vjp.quantize import passed_straight, quantizing
-from passes.vjp.regions import Around, Gradients, Seeds
+from passes.vjp.regions import Gradients, RegionForward, Seeds
 from passes.vjp.table import BODIES, GRADIENT_RULES, REGION_RULES, RULES, is_repeated
 from passes.vjp.tiles import side_by_side
 from passes.vjp.unbroadcast import unbroadcast
@@ -166,7 +166,7 @@ class Walk:
         if rule is None or not isinstance(op, OnnxOp):
             raise _without_rule(op)
         _check_types([value for value in (*read_by(op), *op.results) if value in self._flows])
-        around = Around(op, self._flows, self._within)
+        around = RegionForward(op, self._flows, self._within)
         around.check_is_repeatable()
         for value, gradient in rule(around, totals, self.e):
             self._add(value, gradient)

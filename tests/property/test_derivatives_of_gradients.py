@@ -71,7 +71,7 @@ def resized_dynamically(x: Expr) -> Expr:
     return e(e.emit(op))
 
 
-LAID_OUT = {
+LAYOUT_PORTS = {
     "grad.conv_backward_data": (data, [("N", 4, 2, 3)], [(4, 2, 3, 2)]),
     "grad.conv_transpose_backward_data": (transposed, [("N", 4, 4, 5)], [(4, 2, 3, 2)]),
     "grad.conv_backward_weights": (weights, [("N", 4, 5, 4), ("N", 6, 2, 3)], []),
@@ -90,13 +90,13 @@ OTHERS = {
 def test_the_table_is_closed():
     names = {op.name for op in GRAD.operations}
     assert names == set(GRADIENT_RULES)
-    assert names == {*LAID_OUT, *OTHERS}
+    assert names == {*LAYOUT_PORTS, *OTHERS}
 
 
 @pytest.mark.parametrize("layout", ["NCX", "NXC"])
-@pytest.mark.parametrize("name", LAID_OUT)
+@pytest.mark.parametrize("name", LAYOUT_PORTS)
 def test_a_canonical_gradient_of_any_layout(name: str, layout: str):
-    make, laid_out, others = LAID_OUT[name]
+    make, laid_out, others = LAYOUT_PORTS[name]
     shapes = [layouts.reorder(shape, "NCX", layout) for shape in laid_out]
     check(lambda **given: make(*given.values(), layout), [*shapes, *others])
 

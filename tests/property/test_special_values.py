@@ -157,7 +157,11 @@ ELSEWHERE = {
 }
 """Those that mix on cuda only, in what no source op comes to (see the tests below), or never."""
 
-MIXING = [s.name for s in STRATEGIES if s.mixes is not Strategy.mixes and s.name not in ELSEWHERE]
+MIXING = [
+    s.name
+    for s in STRATEGIES
+    if s.spreads_nonfinite is not Strategy.spreads_nonfinite and s.name not in ELSEWHERE
+]
 
 
 @ONE_WORKER
@@ -167,13 +171,13 @@ def test_a_strategy_that_mixes_is_seen_to(name: str):
     strategy = by_name()[name]
     for seed in seeds_for(strategy):
         known = written_by(strategy, seed, LOOSE) if special(seed) else []
-        if not known or not all(strategy.mixes(op, LOOSE) for op in known):
+        if not known or not all(strategy.spreads_nonfinite(op, LOOSE) for op in known):
             continue
         others = [op for op in gradients(seed).walk() if strategies_of(op) and op not in known]
         if not others and not same_patterns(seed, lowered(seed, LOOSE, name)):
             return
     raise AssertionError(
-        f"{name} agrees with the reference wherever its `mixes` says that it does not; "
+        f"{name} agrees with the reference wherever its `spreads_nonfinite` says that it does not; "
         "one that mixes on cuda only is owed in ELSEWHERE of this file"
     )
 

@@ -16,7 +16,7 @@ from support.pipeline import Expected, apply, lowered
 
 from dialects.evaluate import evaluate
 from dialects.grad.resize import ResizeBackwardDynamicOp, ResizeBackwardOp
-from dialects.grad.sampled import SampledOp
+from dialects.grad.tunable import TunableOp
 from dialects.onnx.opsets import OLDEST
 from dialects.support.diagnostics import UnsupportedError
 from gradc.problems import parse_problem
@@ -82,7 +82,7 @@ def test_what_is_chosen(target: str, share: int):
 def test_each_strategy(target: str, share: int):
     """Of the ops that are drawn here; tests/property/test_strategies.py has those of others."""
     agreed: set[str] = set()
-    drawn = [(name, known) for name, known in by_name().items() if not issubclass(known.ops[0], SampledOp)]
+    drawn = [(name, known) for name, known in by_name().items() if not issubclass(known.ops[0], TunableOp)]
     for i, (opset, strict) in enumerate(SETTINGS * share):
         # rounds are shifted, or some strategies would meet strict targets only
         name, strategy = drawn[(i + i // len(SETTINGS)) % len(drawn)]

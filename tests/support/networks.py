@@ -11,14 +11,14 @@ from xdsl.ir import Attribute, Block, Region
 
 from dialects.onnx import ops as onnx
 from dialects.support.entry import set_names, update_function_type
-from dialects.support.shapes import Written, tensor_type
+from dialects.support.shapes import DimLike, tensor_type
 from passes.emit.expressions import Expr, Operators
 
 Network = Callable[..., Expr]
 """Of its inputs, by name."""
 
 
-def module_of(network: Network, inputs: Mapping[str, Sequence[Written]], dtype: Attribute) -> ModuleOp:
+def module_of(network: Network, inputs: Mapping[str, Sequence[DimLike]], dtype: Attribute) -> ModuleOp:
     block, e = Block(arg_types=[tensor_type(dtype, shape) for shape in inputs.values()]), Operators()
     result = network(**dict(zip(inputs, map(e, block.args), strict=True)))
     block.add_ops([*e.emit.ops, ReturnOp(result.value)])
@@ -28,7 +28,7 @@ def module_of(network: Network, inputs: Mapping[str, Sequence[Written]], dtype: 
     return ModuleOp([function])
 
 
-def values_of(inputs: Mapping[str, Sequence[Written]], batch: int, seed: int = 0) -> list[np.ndarray]:
+def values_of(inputs: Mapping[str, Sequence[DimLike]], batch: int, seed: int = 0) -> list[np.ndarray]:
     """Random inputs; a size that is named is `batch`."""
     rng = np.random.default_rng(seed)
     shapes = [[size if isinstance(size, int) else batch for size in shape] for shape in inputs.values()]
@@ -82,7 +82,7 @@ def cnn(x: Expr, w1: Expr, b1: Expr, w2: Expr, fc: Expr) -> Expr:
     return pooled.apply(onnx.MatMulOp, fc)
 
 
-NETWORKS: Mapping[str, tuple[Network, Mapping[str, Sequence[Written]]]] = {
+NETWORKS: Mapping[str, tuple[Network, Mapping[str, Sequence[DimLike]]]] = {
     "mlp": (mlp, {"x": ("N", 4), "w1": (4, 8), "b1": (8,), "w2": (3, 8), "b2": (3,)}),
     "attention": (attention, {"x": ("N", "N", 8), "wq": (8, 8), "wk": (8, 8), "wv": (8, 8), "wo": (8, 8)}),
     "cnn": (

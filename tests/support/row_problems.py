@@ -32,7 +32,7 @@ from dialects.onednn.quant import (
     StaticScalingOp,
 )
 from dialects.onednn.row_classes import row_class
-from dialects.onednn.softmax import SharesBackwardOp, SharesOp
+from dialects.onednn.softmax import SoftmaxFamilyBackwardOp, SoftmaxFamilyOp
 from dialects.onednn.structure import DroppingOp, JoiningOp, PermutingOp, ReshapingOp
 from dialects.support import dtypes
 from dialects.support.attributes import AttributeSpec, documented_attributes
@@ -255,7 +255,7 @@ _LEAST_RANKS: dict[type[RowOp], int] = {ChannelOp: 2, BatchNormalizationOp: 2, G
 
 _SHAPES = {
     BiasOp: _bias_shapes,
-    SharesBackwardOp: lambda shape, *_: [shape] * 2,
+    SoftmaxFamilyBackwardOp: lambda shape, *_: [shape] * 2,
     DroppingOp: lambda shape, *_: [shape, (), (1,), ()],
     RectifierOp: lambda *given: _slope_shapes(*given)[:2],
     RectifierBackwardOp: _slope_shapes,
@@ -333,7 +333,7 @@ def _groups(shape: tuple[int, ...], rng: np.random.Generator) -> dict[str, Any]:
 
 
 _ATTRIBUTES: dict[type[RowOp], Callable[[tuple[int, ...], np.random.Generator], dict[str, Any]]] = {
-    **dict.fromkeys((SharesOp, SharesBackwardOp), _axis),
+    **dict.fromkeys((SoftmaxFamilyOp, SoftmaxFamilyBackwardOp), _axis),
     StaticScalingOp: _static_scales,
     DynamicQuantizationOp: _dynamic_scales,
     DynamicDequantizationOp: _group_scales,

@@ -19,7 +19,7 @@ from xdsl.irdl import operand_def, result_def
 
 import gradc
 from dialects.evaluate import evaluate
-from dialects.grad.sampled import SampledOp
+from dialects.grad.tunable import TunableOp
 from dialects.support.attributes import INT, required
 from dialects.support.diagnostics import GradcError, Position
 from dialects.support.documented_op import build, documented_op
@@ -89,7 +89,7 @@ def test_arithmetic_of_a_derived_problem():
 
 
 @documented_op
-class RepeatBackwardOp(SampledOp):
+class RepeatBackwardOp(TunableOp):
     """Gradient of n copies beside each other on the last axis: an op without a layout."""
 
     name = "grad.repeat_backward"

@@ -12,7 +12,7 @@ from dialects.onnx.types import MapType, OptionalType, SequenceType, SparseTenso
 from dialects.support import shapes
 from dialects.support.diagnostics import violation
 from dialects.support.dtypes import by_number
-from dialects.support.shapes import Written
+from dialects.support.shapes import DimLike
 
 NO_NAMES = frozenset(("", "?", "None", "-1"))
 """What exporters write for a dim of which they know nothing."""
@@ -69,11 +69,11 @@ def _tensor(proto: TypeProto.Tensor | TypeProto.SparseTensor, exact: bool) -> At
     return shapes.tensor_type(element, _dims(proto.shape, exact))
 
 
-def _dims(shape: TensorShapeProto, exact: bool) -> Sequence[Written]:
+def _dims(shape: TensorShapeProto, exact: bool) -> Sequence[DimLike]:
     return [_dim(dim, exact) for dim in shape.dim]
 
 
-def _dim(dim: TensorShapeProto.Dimension, exact: bool) -> Written:
+def _dim(dim: TensorShapeProto.Dimension, exact: bool) -> DimLike:
     """A negative size is what old exporters write for an unknown one."""
     if dim.HasField("dim_value"):
         return dim.dim_value if dim.dim_value >= 0 else None

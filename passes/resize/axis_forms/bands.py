@@ -28,7 +28,7 @@ from dialects.support.shapes import shape_of
 from passes.cost.graph import SMALL
 from passes.cost.work import Sizes, Work
 from passes.emit import budget
-from passes.emit.budget import Built
+from passes.emit.budget import CompileTimeCost
 from passes.emit.rewriting import Emitter
 from passes.emit.tensors import contract, multiply_left, product, reshape, size_of
 from passes.resize.axis_forms.base import MATRIX_MIXES, AxisForm, as_dtype_of
@@ -59,14 +59,14 @@ class Bands(AxisForm):
             return "one position of the result is one block"
         return None
 
-    def builds(self, sampling: AxisSampling) -> Built:
+    def compile_time_cost(self, sampling: AxisSampling) -> CompileTimeCost:
         known = budget.evaluated(sampling)
         if budget.is_too_much(known):
             return known
         count = self.block_count(sampling)
-        return known + Built(_elements(sampling, count), 5 * count)
+        return known + CompileTimeCost(_elements(sampling, count), 5 * count)
 
-    def mixes(self, sampling: AxisSampling) -> str | None:
+    def spreads_nonfinite(self, sampling: AxisSampling) -> str | None:
         return MATRIX_MIXES
 
     def works(self, work: Work, data: Sizes, axis: int, sampling: AxisSampling) -> None:
@@ -117,15 +117,15 @@ class GatheredBands(AxisForm):
             return f"{sampling.x} are not two or more blocks of at least {self.SIZES[0]}"
         return None
 
-    def builds(self, sampling: AxisSampling) -> Built:
+    def compile_time_cost(self, sampling: AxisSampling) -> CompileTimeCost:
         known = budget.evaluated(sampling)
         if self.refuses(sampling) or budget.is_too_much(known):
             return known
         size = self._size(sampling)
         _, width = _alike(sampling, size)
-        return known + Built(-(-sampling.x // size) * width * (size + 1), 10)
+        return known + CompileTimeCost(-(-sampling.x // size) * width * (size + 1), 10)
 
-    def mixes(self, sampling: AxisSampling) -> str | None:
+    def spreads_nonfinite(self, sampling: AxisSampling) -> str | None:
         return MATRIX_MIXES
 
     def works(self, work: Work, data: Sizes, axis: int, sampling: AxisSampling) -> None:

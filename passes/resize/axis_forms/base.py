@@ -17,7 +17,7 @@ from dialects.onnx.base import OnnxOp
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import element_type_of, static_shape
 from passes.cost.work import Sizes, Work
-from passes.emit.budget import Built
+from passes.emit.budget import CompileTimeCost
 from passes.emit.rewriting import Emitter
 
 MATRIX_MIXES = "a product with the sampling matrix multiplies what a position does not read by 0"
@@ -34,13 +34,13 @@ class AxisForm(ABC):
         del sampling
         return None
 
-    def mixes(self, sampling: AxisSampling) -> str | None:
-        """As `Strategy.mixes`, of a sampling that is not refused."""
+    def spreads_nonfinite(self, sampling: AxisSampling) -> str | None:
+        """As `Strategy.spreads_nonfinite`, of a sampling that is not refused."""
         del sampling
         return None
 
     @abstractmethod
-    def builds(self, sampling: AxisSampling) -> Built:
+    def compile_time_cost(self, sampling: AxisSampling) -> CompileTimeCost:
         """A bound on what checking and writing the axis builds at compile time."""
 
     def works(self, work: Work, data: Sizes, axis: int, sampling: AxisSampling) -> None:

@@ -13,7 +13,7 @@ from dialects.grad.sampling import AxisSampling
 from dialects.onnx import ops as onnx
 from passes.cost.work import Sizes, Work
 from passes.emit import budget
-from passes.emit.budget import Built
+from passes.emit.budget import CompileTimeCost
 from passes.emit.rewriting import Emitter
 from passes.emit.tensors import contract
 from passes.resize.axis_forms.base import MATRIX_MIXES, AxisForm, as_dtype_of
@@ -22,10 +22,10 @@ from passes.resize.axis_forms.base import MATRIX_MIXES, AxisForm, as_dtype_of
 class Dense(AxisForm):
     needs: ClassVar = (onnx.MatMulOp,)
 
-    def builds(self, sampling: AxisSampling) -> Built:
-        return budget.evaluated(sampling) + Built(sampling.y * sampling.x, 1)
+    def compile_time_cost(self, sampling: AxisSampling) -> CompileTimeCost:
+        return budget.evaluated(sampling) + CompileTimeCost(sampling.y * sampling.x, 1)
 
-    def mixes(self, sampling: AxisSampling) -> str | None:
+    def spreads_nonfinite(self, sampling: AxisSampling) -> str | None:
         return MATRIX_MIXES
 
     def works(self, work: Work, data: Sizes, axis: int, sampling: AxisSampling) -> None:

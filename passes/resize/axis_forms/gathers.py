@@ -18,7 +18,7 @@ from dialects.support.memo import MOST
 from dialects.support.shapes import shape_of
 from passes.cost.work import Sizes, Work
 from passes.emit import budget
-from passes.emit.budget import Built
+from passes.emit.budget import CompileTimeCost
 from passes.emit.rewriting import Emitter
 from passes.emit.tensors import added
 from passes.resize.axis_forms.bands import Bands
@@ -33,19 +33,21 @@ class Gathers(AxisForm):
 
     def refuses(self, sampling: AxisSampling) -> str | None:
         taps = most_taps(sampling)
-        if taps > MOST_TAPS and budget.is_modest(Bands().builds(sampling), sampling.x + sampling.y):
+        if taps > MOST_TAPS and budget.is_modest(
+            Bands().compile_time_cost(sampling), sampling.x + sampling.y
+        ):
             return f"a position reads {taps} positions, more than {MOST_TAPS}"
         return None
 
-    def builds(self, sampling: AxisSampling) -> Built:
+    def compile_time_cost(self, sampling: AxisSampling) -> CompileTimeCost:
         """A position and a weight for each tap of each position of the result."""
         known = budget.evaluated(sampling)
         if budget.is_too_much(known):
             return known
         taps = most_taps(sampling)
-        return known + Built(2 * taps * sampling.x, 3 * taps)
+        return known + CompileTimeCost(2 * taps * sampling.x, 3 * taps)
 
-    def mixes(self, sampling: AxisSampling) -> str | None:
+    def spreads_nonfinite(self, sampling: AxisSampling) -> str | None:
         _, weights = tables(sampling)
         if weights.all() or _is_common(weights, sampling.y):
             return None

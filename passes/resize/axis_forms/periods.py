@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from dialects.grad.sampling import AxisSampling
-from passes.emit.budget import Built
+from passes.emit.budget import CompileTimeCost
 from passes.resize.axis_forms.base import MATRIX_MIXES, AxisForm
 
 
@@ -30,13 +30,13 @@ class PeriodicForm(AxisForm, ABC):
     def refuses(self, sampling: AxisSampling) -> str | None:
         return no_period(sampling)
 
-    def builds(self, sampling: AxisSampling) -> Built:
+    def compile_time_cost(self, sampling: AxisSampling) -> CompileTimeCost:
         if self.refuses(sampling):
-            return Built()
+            return CompileTimeCost()
         p, q, _ = self.sizes(sampling)
-        return Built(3 * p * (q + 2), self.NODES)
+        return CompileTimeCost(3 * p * (q + 2), self.NODES)
 
-    def mixes(self, sampling: AxisSampling) -> str | None:
+    def spreads_nonfinite(self, sampling: AxisSampling) -> str | None:
         return MATRIX_MIXES
 
 

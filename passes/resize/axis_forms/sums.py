@@ -20,7 +20,7 @@ from dialects.support.memo import MOST
 from dialects.support.shapes import shape_of
 from passes.cost.work import Sizes, Work
 from passes.emit import budget
-from passes.emit.budget import Built
+from passes.emit.budget import CompileTimeCost
 from passes.emit.rewriting import Emitter
 from passes.emit.tensors import Size, added, reshape, size_of
 from passes.resize.axis_forms.base import AxisForm
@@ -40,9 +40,9 @@ class Sums(AxisForm):
             return f"{sampling.y} is no multiple of {sampling.x}"
         return _not_sums(sampling)
 
-    def builds(self, sampling: AxisSampling) -> Built:
+    def compile_time_cost(self, sampling: AxisSampling) -> CompileTimeCost:
         """No constant; that all positions are summed alike is seen from the taps of each."""
-        return budget.evaluated(sampling) + Built(nodes=2 * MOST_GATHERS + 2)
+        return budget.evaluated(sampling) + CompileTimeCost(nodes=2 * MOST_GATHERS + 2)
 
     def works(self, work: Work, data: Sizes, axis: int, sampling: AxisSampling) -> None:
         outer, behind = data[:axis], data[axis + 1 :]

@@ -16,7 +16,7 @@ from dialects.grad.sampling import AxisSampling
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import shape_of
 from passes.emit import budget
-from passes.emit.budget import Built
+from passes.emit.budget import CompileTimeCost
 from passes.emit.rewriting import Emitter
 from passes.resize.axis_forms.base import AxisForm, as_dtype_of
 from passes.resize.axis_forms.gathers import most_taps, tables
@@ -27,13 +27,13 @@ class Tables(AxisForm):
 
     needs: ClassVar = (onnx.PadOp, onnx.GatherOp, onnx.MulOp, onnx.ReduceSumOp)
 
-    def builds(self, sampling: AxisSampling) -> Built:
+    def compile_time_cost(self, sampling: AxisSampling) -> CompileTimeCost:
         """The tables, and the rows that they gather."""
         known = budget.evaluated(sampling)
         if budget.is_too_much(known):
             return known
         taps = most_taps(sampling)
-        return known + Built(2 * taps * sampling.x, 7, taps)
+        return known + CompileTimeCost(2 * taps * sampling.x, 7, taps)
 
     def write(self, emit: Emitter, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
         positions, weights = (table.transpose() for table in tables(sampling))

@@ -35,7 +35,7 @@ from dialects.onnx.opset_range import required_opset
 from dialects.onnx.reference import OnnxFunctions
 from dialects.support import dtypes
 from dialects.support.interfaces import set_type
-from dialects.support.shapes import Dim, Written, element_type_of, shape_of, tensor_type, with_sizes
+from dialects.support.shapes import Dim, DimLike, element_type_of, shape_of, tensor_type, with_sizes
 
 OPSET = 21
 CLASSES = {op.onnx_name(): op for op in ops.OPS}
@@ -415,7 +415,7 @@ def arguments(case: Case) -> list[int]:
     return [i for i, a in enumerate(case.inputs) if a is not None and i not in constants]
 
 
-def module_of(case: Case, shapes: dict[int, Sequence[Written]], folded: bool = False):
+def module_of(case: Case, shapes: dict[int, Sequence[DimLike]], folded: bool = False):
     """A function of one op; operands in `constants` (all, if `folded`) are `onnx.Constant`."""
     indexes = [] if folded else arguments(case)
     types = []
@@ -449,7 +449,7 @@ def construct(case: Case, values: Sequence[Any]) -> OnnxOp:
     return cls(*values, **case.attributes, **extra)
 
 
-def model_of(case: Case, op: OnnxOp, shapes: dict[int, Sequence[Written]]) -> onnx.ModelProto:
+def model_of(case: Case, op: OnnxOp, shapes: dict[int, Sequence[DimLike]]) -> onnx.ModelProto:
     """The same one-node model, made from what the op says of itself."""
     names = [f"i{i}" if v is not None else "" for i, v in enumerate(op.onnx_inputs())]
     attributes = dict(op.onnx_attributes())
@@ -506,7 +506,7 @@ def run(model: onnx.ModelProto, case: Case) -> list[np.ndarray]:
     return session.run(None, {f"i{i}": case.inputs[i] for i in arguments(case)})
 
 
-def at_least(case: Case, ours: Sequence[Dim], theirs: Sequence[Written] | None) -> None:
+def at_least(case: Case, ours: Sequence[Dim], theirs: Sequence[DimLike] | None) -> None:
     """Every size that onnx knows, we know."""
     if theirs is None or case.attributes.get("ceil_mode"):
         return  # onnx counts pooling windows that start in the padding; onnxruntime does not
@@ -514,13 +514,13 @@ def at_least(case: Case, ours: Sequence[Dim], theirs: Sequence[Written] | None) 
         assert mine == other or not isinstance(other, int), (case, ours, theirs)
 
 
-def inferred_by_onnx(model: onnx.ModelProto) -> list[tuple[Written, ...] | None]:
+def inferred_by_onnx(model: onnx.ModelProto) -> list[tuple[DimLike, ...] | None]:
     """The shape of each output, None where onnx does not know even the rank."""
     model = shape_inference.infer_shapes(model, strict_mode=True, data_prop=True)
     return [_dims(output.type.tensor_type) for output in model.graph.output]
 
 
-def _dims(tensor: Any) -> tuple[Written, ...] | None:
+def _dims(tensor: Any) -> tuple[DimLike, ...] | None:
     if not tensor.HasField("shape"):
         return None
     return tuple(d.dim_value if d.HasField("dim_value") else (d.dim_param or None) for d in tensor.shape.dim)
@@ -552,7 +552,7 @@ def test_unknown_dims(case: Case) -> None:
     """With some dims unknown or named: sound, and as precise as onnx."""
     names: dict[str, int] = {}
     random = np.random.default_rng(case.seed)
-    shapes: dict[int, Sequence[Written]] = {}
+    shapes: dict[int, Sequence[DimLike]] = {}
     for i in arguments(case):
         array = case.inputs[i]
         assert array is not None
@@ -566,7 +566,7 @@ def test_unknown_dims(case: Case) -> None:
 def test_unknown_operands(case: Case) -> None:
     """With sizes, axes, steps, ... that only run time knows, and maybe not even their number: the same."""
     random = np.random.default_rng(case.seed)
-    shapes: dict[int, Sequence[Written]] = {}
+    shapes: dict[int, Sequence[DimLike]] = {}
     kept = tuple(i for i in case.constants if case.inputs[i] is None or random.integers(0, 3) == 0)
     for i in set(case.constants) - set(kept):
         array = case.inputs[i]
@@ -576,7 +576,7 @@ def test_unknown_operands(case: Case) -> None:
     check_unknown(replace(case, constants=kept), shapes, {})
 
 
-def check_unknown(case: Case, shapes: dict[int, Sequence[Written]], names: dict[str, int]) -> None:
+def check_unknown(case: Case, shapes: dict[int, Sequence[DimLike]], names: dict[str, int]) -> None:
     """Inputs of these shapes, of which dims may be unknown, and results declared with no more than a rank."""
     module, op = module_of(case, {})
     results = interpret(module, [case.inputs[i] for i in arguments(case)])  # pyright: ignore

@@ -11,10 +11,10 @@ SAMPLE_BATCH, SAMPLE_SIZE = 2, 12
 """What an unknown batch and an unknown spatial size of diff_dst are in samples."""
 
 
-class SampledOp(DocumentedOp, ABC):
+class TunableOp(DocumentedOp, ABC):
     """A canonical gradient with a port `diff_dst`, attributes of integers and, at times, a `layout`."""
 
-    LAID_OUT: ClassVar[tuple[str, ...]] = ()
+    LAYOUT_PORTS: ClassVar[tuple[str, ...]] = ()
     """The ports and results whose axes have the order of `layout`; others have that of the docstring."""
 
     @abstractmethod
