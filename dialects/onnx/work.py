@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from dialects.onnx import traits
 from dialects.onnx.call import Call, axes_of
+from dialects.onnx.dims import ints
 from dialects.onnx.infer_spatial import window, with_explicit_pads
 from dialects.onnx.recurrence import GATES
 from dialects.support.shapes import Dim, Shape, static
@@ -33,10 +34,15 @@ def work(call: Call, results: Results) -> Work:
     made = sum(size(shape) for shape in results if shape is not None)
     base = Work(given + made + LEAST, WIDE * (given + _TEMPORARIES.get(call.name, 3) * made))
     more = _MORE.get(call.name)
-    if more is None:
+    if more is None or not _is_static(call, results):
         return base
     extra = more(call, results)
     return Work(base.reads + extra.reads, base.bytes + extra.bytes)
+
+
+def _is_static(call: Call, results: Results) -> bool:
+    shapes = [*results, *(None if tensor is None else tensor.shape for tensor in call.operands)]
+    return all(static(shape) is not None for shape in shapes if shape is not None)
 
 
 _TEMPORARIES: Mapping[str, int] = {
@@ -119,12 +125,14 @@ def _pool(call: Call, results: Results) -> Work:
 
 
 def _col2im(call: Call, results: Results) -> Work:
-    block = call.operand(2).dims or ()
+    block = ints(call.operand(2).dims)
+    if block is None:
+        return Work()
     shape = results[0] or ()
     view = window(call, block)
     whole = [dim + view.pads(i) if isinstance(dim, int) else None for i, dim in enumerate(shape[2:])]
     taken = size(block) or 1
-    return Work(_taps(block, _sized(call, 0) // taken), WIDE * size((*shape[:2], *whole)))
+    return Work(_taps(tuple(block), _sized(call, 0) // taken), WIDE * size((*shape[:2], *whole)))
 
 
 def _products(common: Callable[[Call], int], per_read: int = PER_READ) -> Callable[[Call, Results], Work]:
@@ -191,7 +199,9 @@ def _linear_attention(call: Call, results: Results) -> Work:
 
 def _resize(call: Call, results: Results) -> Work:
     """The axes that shrink first, so that nothing between is larger than the operand or the result."""
-    data, made = _shape(call, 0), results[0] or ()
+    data, made = _shape(call, 0), results[0]
+    if made is None:
+        return Work()
     largest = max(size(data), size(made))
     taps = {"nearest": 1, "linear": 3}.get(call.attribute("mode", "nearest"), 5)
     axes = axes_of(call.attribute("axes", range(len(data))), len(data))
@@ -213,11 +223,11 @@ def _widened(call: Call, x: Dim, y: Dim, taps: int) -> int:
 
 def _pad(call: Call, results: Results) -> Work:
     """It pads before it cuts."""
-    shape, pads = _shape(call, 0), call.operand(1).dims
-    if pads is None:
+    shape, pads, axes = _shape(call, 0), call.operand(1).dims, call.optional(3)
+    listed = [*range(len(shape))] if axes is None else ints(axes.dims)
+    if pads is None or listed is None:
         return Work()
-    axes = call.optional(3)
-    chosen = axes_of([*((axes.dims if axes is not None else None) or range(len(shape)))], len(shape))  # type: ignore
+    chosen = axes_of(listed, len(shape))
     whole = list(shape)
     for i, axis in enumerate(chosen):
         given = (whole[axis], *pads[i :: len(chosen)][:2])

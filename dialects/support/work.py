@@ -109,8 +109,11 @@ WORD = 64
 
 def bytes_of(value: Any) -> int:
     """What a value of a run takes: an array, or a list of them."""
-    if isinstance(value, list):
-        return sum(map(bytes_of, cast(list[Any], value)))
-    if not isinstance(value, np.ndarray):
-        return 0
-    return value.size * (WORD if value.dtype.kind in "OUT" else value.itemsize)
+    total, left = 0, [value]
+    while left:
+        each = left.pop()
+        if isinstance(each, np.ndarray):
+            total += each.size * (WORD if each.dtype.kind in "OUT" else each.itemsize)
+        elif isinstance(each, list):
+            left += cast(list[Any], each)
+    return total

@@ -238,8 +238,6 @@ def _lines(found: Explanation, look: Look) -> Iterator[str]:
     peak = f", peak {_amount(found.peak_flops)}flop/s" if found.peak_flops else ""
     threads = "1 thread" if found.threads == 1 else f"{found.threads} threads"
     yield f"target {found.target}, opset {found.opset}, {threads}{peak}"
-    if not (found.gradients or found.remarks):
-        yield "nothing to choose: each op of this graph is written in one way"
     for gradient in found.gradients:
         yield ""
         yield look.styled(gradient.problem, "bold")

@@ -318,14 +318,6 @@ class TestCommand:
         assert "g.json" in result.line
 
 
-def test_a_graph_without_a_choice_says_so():
-    g = gradc.Graph()
-    g.output(g.relu(g.input("x", "f32", [2, 3])), "y")
-    found = explain(g.module(), Options(), {})
-    assert "nothing to choose: each op of this graph is written in one way" in as_text(found)
-    assert "nothing to choose" not in as_text(explained(conv()))
-
-
 def test_a_gradient_that_is_no_known_problem_is_told(monkeypatch):
     """As of an op that is new: it compiles, and an empty table would say nothing of it."""
     for module in (cases, explaining):

@@ -23,7 +23,7 @@ from dialects.grad.geometry import (
 )
 from dialects.support.diagnostics import GradcError
 
-WINDOWS = st.compile_time_cost(Window, st.integers(1, 6), st.integers(1, 5), st.integers(1, 4))
+WINDOWS = st.builds(Window, st.integers(1, 6), st.integers(1, 5), st.integers(1, 4))
 PADS = st.integers(0, 9)
 SIZES = st.integers(1, 40)
 
