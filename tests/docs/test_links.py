@@ -14,6 +14,7 @@ from support.pages import ROOT, pages
 FENCED = re.compile(r"^( *)```.*?^\1```$", re.MULTILINE | re.DOTALL)
 COMMENT = re.compile(r"<!--.*?-->")
 LINK = re.compile(r"\]\(([^)\s]+)(?:\s+\"[^\"]*\")?\)")
+PLACED = re.compile(r"(.*)\n+<!-- (?:file|insert): (\S+)")
 SOURCE = re.compile(r"`((?:dialects|passes|gradc|tests|examples|docs|benchmarks)/[\w./]+)`")
 
 
@@ -55,6 +56,14 @@ def test_every_path_of_the_tree_exists(page):
     if "extending" in page.parts:
         return  # its paths are those that a reader adds
     assert [path for path in SOURCE.findall(text_of(page)) if not (ROOT / path).exists()] == []
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "extending").glob("*.md")), ids=named)
+def test_a_block_that_goes_into_a_file_says_which(page):
+    """The comment in front of it is not shown."""
+    placed = PLACED.findall(page.read_text(encoding="utf-8"))
+    assert placed
+    assert [path for line, path in placed if f"`{path}`" not in line] == []
 
 
 def test_broken_ones_are_found(tmp_path, monkeypatch):
