@@ -19,10 +19,13 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from xdsl.ir import SSAValue
+
 from dialects.grad.geometry import Pads, Window
 from dialects.onednn.pool import AveragePoolingOp, MaxPoolingOp, PoolingOp
 from dialects.onednn.windows import known_pads, positions
 from dialects.onnx import ops as onnx
+from dialects.onnx.dims import TO_THE_END
 from dialects.support import layouts
 from dialects.support.dtypes import HALVES, name_of
 from dialects.support.shapes import Dim, element_type_of
@@ -38,11 +41,23 @@ def average(op: AveragePoolingOp, e: Operators) -> Sequence[Expr]:
         counted = int(not op.exclude_pad and any(pads))
         return [_back(op, _mean(op, _data(op, e), pads=pads, count_include_pad=counted))]
     sides, layout = _sides(op, e), op.data_format
-    total = _mean(op, e(reordered(padded(op.src, layout, sides, e.emit), layout, "NCX", e.emit)))
+    total = _mean(op, e(reordered(_padded_apart(op, sides, e), layout, "NCX", e.emit)))
     if not op.exclude_pad:
         return [_back(op, total)]
     ones = e(padded(_ones(op, e).value, "NCX", sides, e.emit))
     return [_back(op, total / _mean(op, ones))]
+
+
+def _padded_apart(op: AveragePoolingOp, sides: Sides, e: Operators) -> SSAValue:
+    """Zeros around the data. onnxruntime 1.31 makes a Pad by constants an attribute of the AveragePool behind
+    it, which refuses pads as wide as its kernel: one zero more that is cut off again keeps them apart."""
+    layout, (begin, end) = op.data_format, sides
+    if _known(op) is None:
+        return padded(op.src, layout, sides, e.emit)
+    math, axes = ShapeMath(e.emit), layouts.spatial_axes(layout, len(op.kernel))
+    one = math.vector([1] * len(axes))
+    wider = padded(op.src, layout, (math.add(begin, one), end), e.emit)
+    return e.emit(onnx.SliceOp(wider, one, math.vector([TO_THE_END] * len(axes)), math.vector(axes)))
 
 
 def maximum(op: MaxPoolingOp, e: Operators) -> Sequence[Expr]:

@@ -11,6 +11,7 @@ import pytest
 from onnx import numpy_helper
 
 import gradc
+from gradc.runtime.session import released_opset
 
 Values = Mapping[str, Sequence[int] | int]
 
@@ -91,10 +92,18 @@ def test_of_axes_that_are_inputs(node: str, values: Values, options: Mapping[str
         np.testing.assert_allclose(one, wanted, rtol=2e-5, atol=1e-5)
 
 
+REDUCES_NOTHING = 27
+"""The opset with which an onnxruntime came whose reductions of an empty tensor have the right shape."""
+
+needs_empty_reductions = pytest.mark.skipif(
+    released_opset() < REDUCES_NOTHING, reason="an onnxruntime whose reductions of nothing keep the shape"
+)
+
 EMPTY = [case for case in CASES if "wrap" not in case[0] and not case[0].startswith("DFT")]
 """Those that onnxruntime computes of an empty batch."""
 
 
+@needs_empty_reductions
 @pytest.mark.parametrize(("node", "values", "options"), EMPTY, ids=str)
 def test_of_an_empty_batch(node: str, values: Values, options: Mapping[str, Any]):
     shape = str(options.get("shape", "[2, n, 4]")).replace("[2", "[N")
@@ -102,6 +111,7 @@ def test_of_an_empty_batch(node: str, values: Values, options: Mapping[str, Any]
         assert one.size == 0
 
 
+@needs_empty_reductions
 @pytest.mark.parametrize("sizes", ["[N, 3, 4]", "[N, M, K]", "[0, 3, 4]"])
 @pytest.mark.parametrize("axes", [(1, 2), (0, 1), (1,), (0, 1, 2)])
 def test_products_of_an_empty_batch(sizes: str, axes: tuple[int, ...]):
