@@ -41,7 +41,7 @@ class ScalingOp(RowOp, ABC):
         return self.checked_axis(self.data) if self.value("qtype") == "per_channel" else None
 
     def remarks(self) -> Iterator[Diagnostic]:
-        """The library refuses axis -1 where it does not fuse the op."""
+        """Of axis -1 none: the library refuses it where it does not fuse the op."""
         axis, given = self.scaled_axis(), self.value("axis")
         if axis is not None and given < -1 and shape_of(self.data)[axis] != 1:
             yield self.remark(

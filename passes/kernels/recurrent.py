@@ -13,6 +13,7 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.recurrence import GATES, Direction, directions_of
 from dialects.support.shapes import Dim
+from passes.emit.activations import activated
 from passes.emit.expressions import Expr, Operators
 from passes.emit.rewriting import Emitter
 from passes.emit.scans import Exprs, scan
@@ -29,24 +30,6 @@ RECURRENT = (
         onnx.WhereOp,
     ),
 )
-
-_PLAIN: Mapping[str, Sequence[str]] = {
-    "Elu": ("alpha",),
-    "HardSigmoid": ("alpha", "beta"),
-    "LeakyRelu": ("alpha",),
-    "Relu": (),
-    "Sigmoid": (),
-    "Softplus": (),
-    "Softsign": (),
-    "Tanh": (),
-    "ThresholdedRelu": ("alpha",),
-}
-"""The functions of gates that are ops, with the numbers that they take."""
-
-_OTHERS: Mapping[str, Callable[[Expr, float, float], Expr]] = {
-    "Affine": lambda x, a, b: x * a + b,
-    "ScaledTanh": lambda x, a, b: (x * b).tanh() * a,
-}
 
 
 def recurrent(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
@@ -118,10 +101,7 @@ class _Pass:
     def apply(self, which: int, x: Expr, *, clipped: bool = True) -> Expr:
         one, bound = self.direction.activations[which], self.attributes.get("clip")
         x = x if bound is None or not clipped else x.clipped(-bound, bound)
-        if one.name in _OTHERS:
-            return _OTHERS[one.name](x, one.alpha, one.beta)
-        numbers = {name: getattr(one, name) for name in _PLAIN[one.name]}
-        return x.apply(getattr(onnx, f"{one.name}Op"), **numbers)
+        return activated(x, one)
 
 
 def _pass(p: _Pass) -> list[Expr]:

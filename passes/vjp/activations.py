@@ -2,46 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.recurrence import Activation
+from passes.emit.activations import activated, numbers_of
 from passes.emit.expressions import Expr
 from passes.vjp.forward import Forward
 from passes.vjp.pointwise import RULES
-
-_OPS: Mapping[str, Sequence[str]] = MappingProxyType(
-    {
-        "Elu": ("alpha",),
-        "HardSigmoid": ("alpha", "beta"),
-        "LeakyRelu": ("alpha",),
-        "Relu": (),
-        "Sigmoid": (),
-        "Softplus": (),
-        "Softsign": (),
-        "Tanh": (),
-        "ThresholdedRelu": ("alpha",),
-    }
-)
-"""Those that are ops, with the numbers that they take."""
-
-
-def _affine(x: Expr, alpha: float, beta: float) -> Expr:
-    """Without a product by 1 and a sum with 0, beside which onnxruntime's optimiser makes invalid models."""
-    scaled = x if alpha == 1 else x * alpha
-    return scaled if beta == 0 else scaled + beta
-
-
-_COMPOSED: Mapping[str, Callable[[Expr, float, float], Expr]] = MappingProxyType(
-    {
-        "Affine": _affine,
-        "ScaledTanh": lambda x, a, b: _affine(_affine(x, b, 0).tanh(), a, 0),
-    }
-)
 
 _SLOPES: Mapping[str, Callable[[Expr, float, float], Expr | float]] = MappingProxyType(
     {
@@ -65,10 +36,7 @@ class Applied:
 
     @cached_property
     def y(self) -> Expr:
-        name, a, b = self.activation.name, self.activation.alpha, self.activation.beta
-        if name in _COMPOSED:
-            return _COMPOSED[name](self.inner, a, b)
-        return self.inner.apply(getattr(onnx, f"{name}Op"), **self._numbers())
+        return activated(self.inner, self.activation)
 
     def slope(self, factor: Expr | None = None) -> Expr:
         """The derivative times a factor, in the shape of x."""
@@ -83,11 +51,7 @@ class Applied:
         name, a, b = self.activation.name, self.activation.alpha, self.activation.beta
         if name in _SLOPES:
             return factor * _SLOPES[name](self.inner, a, b)
-        forward = Forward(factor.e, [self.inner], self._numbers(), [self.y])
+        forward = Forward(factor.e, [self.inner], numbers_of(self.activation), [self.y])
         found, *_ = RULES[name](forward, [factor], factor.e)
         assert isinstance(found, Expr)
         return found
-
-    def _numbers(self) -> dict[str, Any]:
-        both = {"alpha": self.activation.alpha, "beta": self.activation.beta}
-        return {name: both[name] for name in _OPS[self.activation.name]}
