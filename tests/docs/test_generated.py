@@ -34,6 +34,10 @@ class TestPages:
     def test_the_readme_is_current(self, capsys):
         assert documents.main(["--check", "README.md"]) == 0, capsys.readouterr().out
 
+    def test_a_page_without_generated_parts_is_named(self, capsys):
+        assert documents.main(["--check", "docs/adding.md"]) == 2
+        assert capsys.readouterr().out.startswith("no generated parts: docs/adding.md;")
+
     def test_stale_ones_are_found_and_mended(self, tmp_path, monkeypatch, capsys):
         monkeypatch.setattr(documents, "pages", lambda: {"a.md": {"one": lambda: "1", "two": lambda: "2"}})
         path = tmp_path / "a.md"

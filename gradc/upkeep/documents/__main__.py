@@ -23,6 +23,9 @@ def main(arguments: Sequence[str], root: Path = ROOT) -> int:
     check = "--check" in arguments
     wanted = [argument for argument in arguments if argument != "--check"]
     known = pages()
+    if unknown := [name for name in wanted if name not in known]:
+        print(f"no generated parts: {', '.join(unknown)}; pages that have some: {', '.join(known)}")
+        return 2
     stale = []
     for name in wanted or known:
         path = root / name
