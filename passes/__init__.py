@@ -21,6 +21,7 @@ PASS_NAMES = (
     "simplify",
     "fast-forms",
     "expand-ops",
+    "keep-blocked",
     "share-weights",
     "legalize-onnx",
 )

@@ -29,18 +29,10 @@ from dialects.onnx.values import constant_of
 from dialects.support.shapes import element_type_of, has_rank, shape_of, static_shape
 from passes.emit.expressions import MASK, SUM
 from passes.emit.rewriting import Emitter, replace, rewrite
+from passes.emit.steep_lines import Line, line_behind
 from passes.emit.tensors import reshape
 from passes.kernels.target import TargetPass
 from passes.layout.orders import reduced_axes
-
-STEEPEST = 3.4e38
-"""The largest slope that f32 has."""
-
-PLACES = 24
-"""The significant bits of f32."""
-
-LEAST, MOST = 1e-30, 1e30
-"""Between these, a bound times its slope is a number of f32."""
 
 FEWEST = 2**12
 """Of fewer numbers a sum takes no longer than a product."""
@@ -89,18 +81,12 @@ class MaskAsStep(RewritePattern):
         rewriter.erase(compared)
 
 
-def _slope(bound: SSAValue) -> tuple[float, float] | None:
+def _slope(bound: SSAValue) -> Line | None:
     """alpha and beta, exact in f32, of a line that is 0 at a bound, and 1 or more at the next number."""
     known = constant_of(bound)
     if known is None or known.size != 1:
         return None
-    number = float(known.reshape(()))
-    if number == 0:
-        return STEEPEST, 0.0
-    if not LEAST < abs(number) < MOST:
-        return None
-    alpha = math.ldexp(1.0, PLACES + 1 - math.frexp(number)[1])
-    return alpha, -alpha * number
+    return line_behind(float(known.reshape(())))
 
 
 class SumOfRows(RewritePattern):

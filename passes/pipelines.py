@@ -54,6 +54,7 @@ def from_grad(target: Target, strategy: str = "auto") -> str:
             *(() if target.strict_ieee else (f"fast-forms{options}",)),  # after all differentiation
             f"expand-ops{options}",  # before the types: what is written instead may have the half type
             f"legalize-types{options}",  # what the strategies wrote in a half type
+            *(() if target.strict_ieee else (f"keep-blocked{options}",)),  # counts what will run
             f"share-weights{options}",  # after the last pass that folds constants
             f"legalize-onnx{options}",  # the end contract
         )

@@ -118,7 +118,7 @@ class Graph:
                 continue
             seen[key] = op
             kept.append(op)
-        steps = [_step(op, same, constant) for op in kept]
+        steps = [step_of(op, same, constant) for op in kept]
         graph = cls(steps, {}, [same.get(value, value) for value in results])
         graph.index()
         return graph
@@ -185,7 +185,7 @@ def _identity(value: SSAValue, constant: Constants) -> object:
     return value
 
 
-def _step(op: Operation, same: Mapping[SSAValue, SSAValue], constant: Constants) -> Step:
+def step_of(op: Operation, same: Mapping[SSAValue, SSAValue], constant: Constants) -> Step:
     assert isinstance(op, OnnxOp), op.name
     operands = tuple(
         None if value is None else tensor(same.get(value, value), constant(value))

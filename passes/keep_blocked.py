@@ -1,0 +1,221 @@
+"""keep-blocked: what lies between convolutions stays in onnxruntime's blocks of channels.
+
+The CPU provider runs convolutions with constant weights in blocks (NCHWc), and with them Add, Mul, Sum, some
+activations, pools and an upsampling, if all that they read is in blocks. One operand that is not, a scalar, a
+Clip, a Sub or a mean takes everything around it out: each crossing is a ReorderOutput or a ReorderInput.
+Other forms stay inside:
+
+* a depthwise convolution of 1 x 1 for a factor, a negation, a difference from a constant, a bound (fused);
+* two steps for the mask of a Clip, a global pool for a mean, an upsampling for a factor of each channel;
+* the same convolution with ones, exact, where a plain tensor enters.
+
+`Crossings` are counted by their sizes for what is written now and for the other forms; a group of ops changes
+where that saves some. Only of tensors whose sizes are all known: onnxruntime compares shapes when it decides.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.rewriter import Rewriter
+
+from dialects.onnx import ops as onnx
+from dialects.onnx.values import constant_of
+from dialects.support.shapes import static_shape
+from passes.cost.rewrites import DIRECT
+from passes.emit.rewriting import Emitter, functions, replace
+from passes.kernels.target import TargetPass
+from passes.layout.blocked_forms import JOINS, NATIVE, Form, blocked_shape, form_of, kernel_of, scaled
+
+ENTER = 2.0
+"""Passes over a tensor that enters: a reorder and a convolution with ones. A crossing is one."""
+
+LEAST_SAVED = 0.1
+"""The part of its crossings that a group has to save."""
+
+SWEEPS = 4
+"""How often each op is asked whether it would rather be outside."""
+
+
+@dataclass(frozen=True)
+class KeepBlockedPass(TargetPass):
+    name = "keep-blocked"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.env.name != "cpu":
+            return
+        for function in functions(op):
+            for block in function.body.blocks:
+                keep_blocked(block)
+
+
+def keep_blocked(block: Block) -> None:
+    forms = {op: form for op in block.ops if (form := form_of(op)) is not None}
+    fixed = {op: kind for op in block.ops if (kind := kernel_of(op)) is not None}
+    if not forms or not fixed:
+        return
+    crossings = Crossings(forms, fixed)
+    for group in _groups(forms):
+        chosen = crossings.improved(group)
+        if chosen:
+            _write(block, {op: forms[op] for op in chosen}, fixed)
+
+
+def _groups(forms: Mapping[Operation, Form]) -> list[list[Operation]]:
+    """Ops that read each other's results, or the same tensor."""
+    parent = {op: op for op in forms}
+
+    def root(op: Operation) -> Operation:
+        while parent[op] is not op:
+            parent[op] = parent[parent[op]]
+            op = parent[op]
+        return op
+
+    first: dict[SSAValue, Operation] = {}
+    for op, form in forms.items():
+        for value in (*form.operands, *op.results):
+            parent[root(op)] = root(first.setdefault(value, op))
+    groups: dict[Operation, list[Operation]] = {}
+    for op in forms:
+        groups.setdefault(root(op), []).append(op)
+    return list(groups.values())
+
+
+@dataclass
+class Crossings:
+    """What a choice of ops in blocks costs, in numbers moved."""
+
+    forms: Mapping[Operation, Form]
+    fixed: Mapping[Operation, str]
+    sizes: dict[SSAValue, int] = field(default_factory=dict)
+
+    def improved(self, group: list[Operation]) -> set[Operation]:
+        """The ops of a group to write in blocks; none where that saves little."""
+        now = self._now(group)
+        before = self._cost(group, now)
+        chosen = set(group)
+        for _ in range(SWEEPS):
+            moved = [op for op in group if self._moves(op, chosen)]
+            if not moved:
+                break
+        after = self._cost(group, chosen)
+        return chosen if after < (1 - LEAST_SAVED) * before else set()
+
+    def _moves(self, op: Operation, chosen: set[Operation]) -> bool:
+        """Whether an op changes sides, since that is cheaper."""
+        values = (*self.forms[op].operands, *self.forms[op].inner, *op.operands, *op.results)
+        before = self._values_cost(values, chosen) + self._extra(op, chosen)
+        chosen ^= {op}
+        if self._values_cost(values, chosen) + self._extra(op, chosen) < before:
+            return True
+        chosen ^= {op}
+        return False
+
+    def _now(self, group: list[Operation]) -> set[Operation]:
+        """What onnxruntime keeps in blocks as it is written."""
+        found: set[Operation] = set()
+        for op in group:
+            native = isinstance(op, (*NATIVE, *JOINS)) and self.forms[op].extra == 0
+            fused = isinstance(op, onnx.ClipOp) and op.input.has_one_use() and op.input.owner in self.fixed
+            inside = all(self._is_inside(value, found) for value in self.forms[op].operands)
+            if (native or fused) and inside:
+                found.add(op)
+        return found
+
+    def _cost(self, group: Iterable[Operation], inside: set[Operation]) -> float:
+        values = {v: None for op in group for v in (*self.forms[op].operands, *op.operands, *op.results)}
+        return self._values_cost(values, inside) + sum(self._extra(op, inside) for op in group)
+
+    def _extra(self, op: Operation, inside: set[Operation]) -> float:
+        return self.forms[op].extra * self._size(op.results[0]) if op in inside else 0.0
+
+    def _values_cost(self, values: Iterable[SSAValue], inside: set[Operation]) -> float:
+        return sum(self._value_cost(value, inside) for value in dict.fromkeys(values))
+
+    def _value_cost(self, value: SSAValue, inside: set[Operation]) -> float:
+        if blocked_shape(value) is None or constant_of(value) is not None:
+            return 0.0
+        plain = fixed = free = False
+        for use in value.uses:
+            user = use.operation
+            if user in inside:
+                free = free or value in self.forms[user].operands
+            elif self.fixed.get(user) not in (None, DIRECT):
+                fixed = fixed or not use.index
+            else:
+                plain = plain or not self._is_unread(user, inside)
+        for op in _masks_inside(value, inside, self.forms):
+            free = free or op in inside
+        if self._is_inside(value, inside):
+            return plain * self._size(value)
+        return (ENTER if free else float(fixed)) * self._size(value)
+
+    def _is_unread(self, user: Operation, inside: set[Operation]) -> bool:
+        """Whether the op goes, as only masks in blocks read it."""
+        if not isinstance(user, onnx.EqualOp):
+            return False
+        return all(use.operation in inside for use in user.results[0].uses)
+
+    def _is_inside(self, value: SSAValue, inside: set[Operation]) -> bool:
+        owner = value.owner
+        return isinstance(owner, Operation) and (owner in inside or owner in self.fixed)
+
+    def _size(self, value: SSAValue) -> int:
+        if value not in self.sizes:
+            self.sizes[value] = math.prod(blocked_shape(value) or (0,))
+        return self.sizes[value]
+
+
+def _masks_inside(
+    value: SSAValue, inside: set[Operation], forms: Mapping[Operation, Form]
+) -> Iterable[Operation]:
+    """The masks that read a value through a comparison which goes."""
+    for use in value.uses:
+        if isinstance(use.operation, onnx.EqualOp):
+            for mask in use.operation.results[0].uses:
+                if mask.operation in inside and value in forms[mask.operation].operands:
+                    yield mask.operation
+
+
+def _write(block: Block, chosen: Mapping[Operation, Form], fixed: Mapping[Operation, str]) -> None:
+    entered: dict[SSAValue, SSAValue] = {}
+    blocked = {result for op in (*chosen, *fixed) for result in op.results}
+    renamed: dict[SSAValue, SSAValue] = {}
+    for op in [op for op in block.ops if op in chosen]:
+        form, given = chosen[op], list[SSAValue]()
+        for value in form.operands:
+            now = renamed.get(value, value)
+            given.append(now if value in blocked else _enter(block, now, entered))
+        emit = Emitter()
+        value = form.write(emit, given)
+        old, read = op.results[0], op.operands[0].owner
+        replace(op, PatternRewriter(op), emit, [value])
+        renamed[old] = value
+        if isinstance(read, onnx.EqualOp) and read.results[0].first_use is None:
+            Rewriter.erase_op(read)
+    for value, inner in entered.items():
+        for use in [u for u in value.uses if fixed.get(u.operation) not in (None, DIRECT) and not u.index]:
+            use.operation.operands[0] = inner
+
+
+def _enter(block: Block, value: SSAValue, entered: dict[SSAValue, SSAValue]) -> SSAValue:
+    if value in entered:
+        return entered[value]
+    shape, emit = static_shape(value), Emitter()
+    assert shape is not None
+    inner = scaled(emit, value, np.ones(shape[1]), None)
+    if isinstance(value.owner, Operation):
+        block.insert_ops_after(emit.ops, value.owner)
+    else:
+        first = block.first_op
+        assert first is not None
+        block.insert_ops_before(emit.ops, first)
+    entered[value] = inner
+    return inner
