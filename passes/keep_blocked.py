@@ -32,7 +32,16 @@ from dialects.support.shapes import static_shape
 from passes.cost.rewrites import DIRECT
 from passes.emit.rewriting import Emitter, functions, replace
 from passes.kernels.target import TargetPass
-from passes.layout.blocked_forms import JOINS, NATIVE, Form, blocked_shape, form_of, kernel_of, scaled
+from passes.layout.blocked_forms import (
+    ABSORBED,
+    JOINS,
+    NATIVE,
+    Form,
+    blocked_shape,
+    form_of,
+    kernel_of,
+    scaled,
+)
 
 ENTER = 2.0
 """Passes over a tensor that enters: a reorder and a convolution with ones. A crossing is one."""
@@ -151,15 +160,14 @@ class Crossings:
                 fixed = fixed or not use.index
             else:
                 plain = plain or not self._is_unread(user, inside)
-        for op in _masks_inside(value, inside, self.forms):
-            free = free or op in inside
+        free = free or any(True for _ in _reads_inside(value, inside, self.forms))
         if self._is_inside(value, inside):
             return plain * self._size(value)
         return (ENTER if free else float(fixed)) * self._size(value)
 
     def _is_unread(self, user: Operation, inside: set[Operation]) -> bool:
-        """Whether the op goes, as only masks in blocks read it."""
-        if not isinstance(user, onnx.EqualOp):
+        """Whether the op goes, as only forms in blocks that stand for it read it."""
+        if not isinstance(user, ABSORBED):
             return False
         return all(use.operation in inside for use in user.results[0].uses)
 
@@ -173,15 +181,15 @@ class Crossings:
         return self.sizes[value]
 
 
-def _masks_inside(
+def _reads_inside(
     value: SSAValue, inside: set[Operation], forms: Mapping[Operation, Form]
 ) -> Iterable[Operation]:
-    """The masks that read a value through a comparison which goes."""
+    """The ops in blocks that read a value through one that goes."""
     for use in value.uses:
-        if isinstance(use.operation, onnx.EqualOp):
-            for mask in use.operation.results[0].uses:
-                if mask.operation in inside and value in forms[mask.operation].operands:
-                    yield mask.operation
+        if isinstance(use.operation, ABSORBED):
+            for reader in use.operation.results[0].uses:
+                if reader.operation in inside and value in forms[reader.operation].operands:
+                    yield reader.operation
 
 
 def _write(block: Block, chosen: Mapping[Operation, Form], fixed: Mapping[Operation, str]) -> None:
@@ -198,7 +206,7 @@ def _write(block: Block, chosen: Mapping[Operation, Form], fixed: Mapping[Operat
         old, read = op.results[0], op.operands[0].owner
         replace(op, PatternRewriter(op), emit, [value])
         renamed[old] = value
-        if isinstance(read, onnx.EqualOp) and read.results[0].first_use is None:
+        if isinstance(read, ABSORBED) and read.results[0].first_use is None:
             Rewriter.erase_op(read)
     for value, inner in entered.items():
         for use in [u for u in value.uses if fixed.get(u.operation) not in (None, DIRECT) and not u.index]:

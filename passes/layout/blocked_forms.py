@@ -29,6 +29,9 @@ WRITTEN, REPEATED = 0.5, 0.7
 
 NATIVE = (onnx.ReluOp, onnx.SigmoidOp, onnx.TanhOp, onnx.HardSigmoidOp)
 JOINS = (onnx.AddOp, onnx.MulOp, onnx.SumOp)
+ABSORBED = (onnx.EqualOp, onnx.AbsOp)
+"""What a form may stand for beside its op, where nothing else reads that."""
+
 POOLS = (onnx.MaxPoolOp, onnx.AveragePoolOp, onnx.GlobalAveragePoolOp)
 
 Shape = tuple[int, ...]
@@ -84,7 +87,10 @@ def form_of(op: Operation) -> Form | None:
         return None
     if any(len(list(islice(v.uses, MOST_READERS + 1))) > MOST_READERS for v in (*op.operands, *op.results)):
         return None
-    return writer(op)
+    form = writer(op)
+    if form is None or any(constant_of(value) is not None for value in form.operands):
+        return None
+    return form
 
 
 def _native(op: Operation) -> Form | None:
@@ -112,7 +118,7 @@ def scaled(emit: Emitter, data: SSAValue, factor: np.ndarray, offset: np.ndarray
     channels = len(factor)
     bias = None if offset is None else emit.constant(offset.astype(np.float32))
     weights = emit.constant(factor.astype(np.float32).reshape(channels, 1, 1, 1))
-    return emit(onnx.ConvOp(data, weights, bias, group=channels, kernel_shape=[1, 1], pads=[0] * 4))
+    return emit(onnx.ConvOp(data, weights, bias, group=channels))
 
 
 def _affine(data: SSAValue, factor: np.ndarray, offset: np.ndarray | None) -> Form:
@@ -201,6 +207,21 @@ def _clip(op: Operation) -> Form | None:
     return Form((op.input,), write, WRITTEN)
 
 
+def _hard_sigmoid(op: Operation) -> Form | None:
+    """Of |x|, where it falls from a number above 1: the product of both sides, of which one is 1."""
+    assert isinstance(op, onnx.HardSigmoidOp)
+    inner = op.operands[0].owner
+    alpha, beta = op.call().attribute("alpha", 0.2), op.call().attribute("beta", 0.5)
+    if not isinstance(inner, onnx.AbsOp) or not op.operands[0].has_one_use() or alpha >= 0 or beta < 1:
+        return _native(op)
+
+    def write(emit: Emitter, given: list[SSAValue]) -> SSAValue:
+        sides = (emit(onnx.HardSigmoidOp(given[0], alpha=slope, beta=beta)) for slope in (alpha, -alpha))
+        return emit(onnx.MulOp(*sides))
+
+    return Form((inner.operands[0],), write, WRITTEN, tuple(op.operands))
+
+
 def _clip_mask(op: Operation) -> Form | None:
     """Cast(Clip(x) == x): two steps."""
     compared = op.operands[0].owner
@@ -253,6 +274,7 @@ def _mean(op: Operation) -> Form | None:
 _FORMS: Mapping[type[Operation], Callable[[Operation], Form | None]] = MappingProxyType(
     {
         **dict.fromkeys((*NATIVE, onnx.SumOp), _native),
+        onnx.HardSigmoidOp: _hard_sigmoid,
         onnx.MulOp: _product,
         onnx.AddOp: _sum,
         onnx.SubOp: _difference,

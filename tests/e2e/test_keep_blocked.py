@@ -87,6 +87,22 @@ BODIES: dict[str, Callable[[int], Body]] = {
         ],
         {},
     ),
+    "step of a magnitude": lambda c: (
+        [
+            node("Abs", ["a"], ["m"]),
+            node("HardSigmoid", ["m"], ["s"], alpha=-0.75, beta=1.5),
+            node("Mul", ["s", "b"], ["r"]),
+        ],
+        {},
+    ),
+    "a constant tensor": lambda c: (
+        [
+            node("Add", ["a", "k"], ["s"]),
+            node("Sigmoid", ["s"], ["t"]),
+            node("Mul", ["t", "b"], ["r"]),
+        ],
+        {"k": np.random.default_rng(5).standard_normal((1, c, SIDE, SIDE)).astype(np.float32)},
+    ),
     "twice the same": lambda c: ([node("Mul", ["a", "a"], ["t"]), node("Sub", ["t", "t"], ["r"])], {}),
 }
 
@@ -139,7 +155,7 @@ def test_the_numbers_stay(name: str, channels: int):
         np.testing.assert_allclose(found[result], wanted, atol=2e-5 * max(1.0, float(np.abs(wanted).max())))
 
 
-@pytest.mark.parametrize("name", [name for name in BODIES if name != "factors"])
+@pytest.mark.parametrize("name", [name for name in BODIES if name not in ("factors", "a constant tensor")])
 def test_there_are_fewer_reorders(name: str, tmp_path: Path):
     source = model(name, 32)
     before = reorders(source, tmp_path)

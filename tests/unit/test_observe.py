@@ -14,7 +14,7 @@ from gradc.insight.observe import Observers, PrintIR
 from passes.convert_onednn_to_grad import ConvertOneDNNToGradPass
 from passes.infer_types import InferTypesPass
 
-PASSES = 17
+PASSES = 18
 
 
 @pytest.fixture(params=["conv", "two", "interpolate", "resize"])
