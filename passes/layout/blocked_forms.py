@@ -85,12 +85,17 @@ def form_of(op: Operation) -> Form | None:
     writer = _FORMS.get(type(op))
     if writer is None or blocked_shape(op.results[0]) is None:
         return None
-    if any(len(list(islice(v.uses, MOST_READERS + 1))) > MOST_READERS for v in (*op.operands, *op.results)):
+    if any(map(_has_many_readers, (*op.operands, *op.results))):
         return None
     form = writer(op)
     if form is None or any(constant_of(value) is not None for value in form.operands):
         return None
     return form
+
+
+def _has_many_readers(value: SSAValue) -> bool:
+    readers = islice(value.uses, MOST_READERS + 1)
+    return constant_of(value) is None and len(list(readers)) > MOST_READERS
 
 
 def _native(op: Operation) -> Form | None:
