@@ -67,8 +67,10 @@ class KeepBlockedPass(TargetPass):
 
 def keep_blocked(block: Block) -> None:
     forms = {op: form for op in block.ops if (form := form_of(op)) is not None}
+    if not forms:
+        return
     fixed = {op: kind for op in block.ops if (kind := kernel_of(op)) is not None}
-    if not forms or not fixed:
+    if not fixed:
         return
     crossings = Crossings(forms, fixed)
     for group in _groups(forms):
