@@ -87,7 +87,10 @@ class Operators:
         """The value where a condition of its shape holds, else 0."""
         if self.strict_ieee:
             return condition.where(value, 0)
-        return value * condition.cast(value.dtype)
+        mask = condition.cast(value.dtype)
+        if isinstance(mask.value.owner, onnx.CastOp):
+            mask.value.owner.attributes[MASK] = UnitAttr()
+        return value * mask
 
     def either(self, condition: Expr, yes: Expr, no: Operand) -> Expr:
         return condition.where(yes, no)

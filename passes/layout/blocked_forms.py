@@ -17,12 +17,16 @@ from dialects.onnx.values import constant_of
 from dialects.support.shapes import element_type_of, has_rank, static_shape
 from passes.cost.graph import Constants, step_of
 from passes.cost.rewrites import ALIGNED, BLOCK, blocked_kind
+from passes.emit.expressions import MASK, SUM
 from passes.emit.rewriting import Emitter
 from passes.emit.steep_lines import Line, line_from
 from passes.layout.orders import reduced_axes
 
 MOST_READERS = 64
 """Of a tensor that more ops read nothing changes: each of them would be asked about all others."""
+
+MOST_POOLED = 2**14
+"""The terms of a mean that a pool may add up: 112 x 112 and less."""
 
 WRITTEN, REPEATED = 0.5, 0.7
 """Passes over a result more than for the op itself: by a convolution of 1 x 1, by an upsampling."""
@@ -228,8 +232,10 @@ def _hard_sigmoid(op: Operation) -> Form | None:
 
 
 def _clip_mask(op: Operation) -> Form | None:
-    """Cast(Clip(x) == x): two steps."""
+    """Cast(Clip(x) == x) of a derivative: two steps. NaN gives NaN, so a model's own comparison stays."""
     compared = op.operands[0].owner
+    if MASK not in op.attributes:
+        return None
     if not isinstance(compared, onnx.EqualOp) or not op.operands[0].has_one_use():
         return None
     for result, data in (compared.operands, reversed(compared.operands)):
@@ -260,11 +266,14 @@ def _steps(low: float, high: float) -> tuple[Line, Line] | None:
 
 
 def _mean(op: Operation) -> Form | None:
+    """A sum of a derivative's only: by the mean its rounding is another one."""
+    if isinstance(op, onnx.ReduceSumOp) and SUM not in op.attributes:
+        return None
     data = op.operands[0]
     shape = blocked_shape(data)
     if shape is None or shape[1] % BLOCK or list(reduced_axes(op)) != [2, 3]:
         return None
-    if static_shape(op.results[0]) != (*shape[:2], 1, 1):
+    if static_shape(op.results[0]) != (*shape[:2], 1, 1) or math.prod(shape[2:]) > MOST_POOLED:
         return None
 
     def write(emit: Emitter, given: list[SSAValue]) -> SSAValue:
