@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
+from types import MappingProxyType
 
 from xdsl.ir import Attribute
 
@@ -48,6 +49,24 @@ def _decisive(op: OnnxOp) -> dict[str, Python]:
 def is_default(op: OnnxOp, name: str, value: Attribute) -> bool:
     """Whether an attribute could as well not be given."""
     return _defaults(type(op)).get(name) == value
+
+
+_WINDOWS: Mapping[str, int] = MappingProxyType({"dilations": 1, "output_padding": 0, "pads": 0, "strides": 1})
+"""Attributes of windows that are such a number on each axis by default."""
+
+
+def says_nothing(op: OnnxOp, name: str, value: Attribute) -> bool:
+    """Whether an attribute could as well not be given, the rank of the operands known."""
+    if is_default(op, name, value):
+        return True
+    if name not in _WINDOWS or "kernel_shape" not in _names(type(op)):
+        return False
+    return set(python_values({name: value})[name]) <= {_WINDOWS[name]}
+
+
+@cache
+def _names(cls: type[OnnxOp]) -> frozenset[str]:
+    return frozenset(attribute.name for attribute in cls.SIGNATURE.attributes)
 
 
 @cache

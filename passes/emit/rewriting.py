@@ -22,6 +22,7 @@ from dialects.onnx.base import OnnxConstant, OnnxOp
 from dialects.onnx.canonicalize import KnownBranch
 from dialects.onnx.declared_types import adopt_declared
 from dialects.onnx.ops import ConstantOp, IfOp
+from dialects.onnx.opset_range import says_nothing
 from dialects.onnx.values import constant_of, dims_of
 from dialects.support import shapes
 from dialects.support.constants import constant_attribute
@@ -280,10 +281,17 @@ def _likely_equal(op: Operation) -> object:
 
 
 def _equal(op: Operation) -> object:
-    """Equal for ops that are equal in all but location and the strategy that wrote them."""
+    """Equal for ops that are equal in all but location, the strategy that wrote them, and attributes that say
+    what would hold without them."""
     marks = {name: value for name, value in op.attributes.items() if name != STRATEGY}
-    attributes = (tuple(sorted(given.items())) for given in (op.properties, marks))
+    attributes = (tuple(sorted(given.items())) for given in (_telling(op), marks))
     return (type(op), tuple(op.operands), *map(_without_symbols, op.result_types), *attributes)
+
+
+def _telling(op: Operation) -> Mapping[str, Attribute]:
+    if not isinstance(op, OnnxOp):
+        return op.properties
+    return {name: value for name, value in op.properties.items() if not says_nothing(op, name, value)}
 
 
 @by_identity

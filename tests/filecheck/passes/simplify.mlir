@@ -149,3 +149,15 @@ func.func @known_branch(%x: tensor<1x3xf32>) -> tensor<*xf32> {
 // CHECK-NEXT: %s = onnx.Squeeze %x, %axes : (tensor<1x3xf32>, tensor<1xi64>) -> tensor<3xf32>
 // CHECK-NEXT: %z = onnx.Neg %s : (tensor<3xf32>) -> tensor<3xf32>
 // CHECK-NEXT: func.return %z : tensor<3xf32>
+
+// Attributes that say what would hold without them do not keep equal ops apart; others do.
+func.func @defaults(%x: tensor<1x2x8x8xf32>) -> (tensor<1x2x4x4xf32>, tensor<1x2x4x4xf32>, tensor<1x2x3x3xf32>) {
+  %a, %ai = onnx.MaxPool %x {ceil_mode = 0, dilations = array<i64: 1, 1>, kernel_shape = array<i64: 2, 2>, pads = array<i64: 0, 0, 0, 0>, strides = array<i64: 2, 2>} : (tensor<1x2x8x8xf32>) -> (tensor<1x2x4x4xf32>, tensor<1x2x4x4xi64>)
+  %b, %bi = onnx.MaxPool %x {kernel_shape = array<i64: 2, 2>, strides = array<i64: 2, 2>} : (tensor<1x2x8x8xf32>) -> (tensor<1x2x4x4xf32>, tensor<1x2x4x4xi64>)
+  %c, %ci = onnx.MaxPool %x {dilations = array<i64: 2, 2>, kernel_shape = array<i64: 2, 2>, strides = array<i64: 2, 2>} : (tensor<1x2x8x8xf32>) -> (tensor<1x2x3x3xf32>, tensor<1x2x3x3xi64>)
+  func.return %a, %b, %c : tensor<1x2x4x4xf32>, tensor<1x2x4x4xf32>, tensor<1x2x3x3xf32>
+}
+// CHECK-LABEL: func.func @defaults(
+// CHECK-NEXT: %a, %ai = onnx.MaxPool %x {ceil_mode = 0, dilations = [1, 1], kernel_shape = [2, 2], pads = [0, 0, 0, 0], strides = [2, 2]} : (tensor<1x2x8x8xf32>) -> (tensor<1x2x4x4xf32>, tensor<1x2x4x4xi64>)
+// CHECK-NEXT: %c, %ci = onnx.MaxPool %x {dilations = [2, 2], kernel_shape = [2, 2], strides = [2, 2]} : (tensor<1x2x8x8xf32>) -> (tensor<1x2x3x3xf32>, tensor<1x2x3x3xi64>)
+// CHECK-NEXT: func.return %a, %a, %c : tensor<1x2x4x4xf32>, tensor<1x2x4x4xf32>, tensor<1x2x3x3xf32>
