@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from types import MappingProxyType
@@ -61,7 +61,8 @@ def says_nothing(op: OnnxOp, name: str, value: Attribute) -> bool:
         return True
     if name not in _WINDOWS or "kernel_shape" not in _names(type(op)):
         return False
-    return set(python_values({name: value})[name]) <= {_WINDOWS[name]}
+    given = python_values({name: value})[name]
+    return isinstance(given, Sequence) and all(number == _WINDOWS[name] for number in given)
 
 
 @cache
