@@ -69,6 +69,7 @@ def _written(write: OlderForm, emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] 
     try:
         return write(emit, op)
     except UnknownRank:
+        emit.discard()
         return None
 
 

@@ -10,6 +10,11 @@ The rows of a matrix are added up by a product with ones, for a ReduceSum of the
 times as long (4 rows of 4,096 numbers: 10 us and 3; 2 of 100,000: 190 and 19; 197 of 768: 15 and 12; one
 thread, 1.32). That is again done for sums of a derivative only: its rounding is another one.
 
+An activation x g(x) is written so where its derivative computes g(x) anyhow: onnxruntime's kernel would
+compute that once more.
+
+A factor of exp(-q) that a derivative computes is in its argument, which is a difference then.
+
 The sizes of some axes are one Shape, from opset 15, and not entries of another one.
 """
 
@@ -21,18 +26,23 @@ from dataclasses import dataclass
 import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, f32
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
 from dialects.onnx import ops as onnx
+from dialects.onnx.attributes import python_values
+from dialects.onnx.base import OnnxOp
 from dialects.onnx.values import constant_of
 from dialects.support.shapes import element_type_of, has_rank, shape_of, static_shape
-from passes.emit.expressions import MASK, SUM
+from passes.emit.expressions import EXPONENTIAL, MASK, SUM, Operators
+from passes.emit.matching import bring_forward, equal_ops
 from passes.emit.rewriting import Emitter, replace, rewrite
 from passes.emit.steep_lines import Line, line_behind
 from passes.emit.tensors import reshape
 from passes.kernels.target import TargetPass
 from passes.layout.orders import reduced_axes
+from passes.vjp.forward import Forward
+from passes.vjp.pointwise import GATES
 
 FEWEST = 2**12
 """Of fewer numbers a sum takes no longer than a product."""
@@ -54,6 +64,8 @@ class FastFormsPass(TargetPass):
         if self.env.name != "cpu":
             return
         rewrite(op, [SumOfRows()], (onnx.ReduceSumOp,))
+        rewrite(op, [ByGate()], tuple(GATES))
+        rewrite(op, [FactorOfExp()], (onnx.MulOp,))
         if self.env.lacks(onnx.HardSigmoidOp, "f32") is None:
             rewrite(op, [MaskAsStep()], (onnx.CastOp,))
 
@@ -87,6 +99,59 @@ def _slope(bound: SSAValue) -> Line | None:
     if known is None or known.size != 1:
         return None
     return line_behind(float(known.reshape(())))
+
+
+class ByGate(RewritePattern):
+    """x g(x), where all that makes g(x) is there."""
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        assert isinstance(op, OnnxOp)
+        block, x, e = op.parent, op.operands[0], Operators()
+        assert block is not None
+        GATES[type(op)](Forward(e, [e(x)], python_values(op.properties)))
+        found = equal_ops(block, e.emit.ops)
+        e.emit.discard()
+        if found is None:
+            return
+        bring_forward(found, x)
+        rewriter.replace(op, onnx.MulOp(x, found[-1].results[0]))
+
+
+class FactorOfExp(RewritePattern):
+    """c exp(-q) of gradc's own as exp(log c - q)."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: onnx.MulOp, rewriter: PatternRewriter, /) -> None:
+        for value, factor in (op.operands, reversed(op.operands)):
+            negated, number = _negated_argument(value), _positive_number(factor)
+            if negated is None or number is None:
+                continue
+            emit = Emitter()
+            offset = emit.constant(np.array(math.log(number), np.float32))
+            argument = emit(onnx.SubOp(offset, negated.X))
+            replace(op, rewriter, emit, [emit(onnx.ExpOp(argument))])
+            assert isinstance(value.owner, Operation)
+            rewriter.erase(value.owner)
+            rewriter.erase(negated)
+            return
+
+
+def _negated_argument(value: SSAValue) -> onnx.NegOp | None:
+    """Of an exponential of gradc's own that is read here only."""
+    made = value.owner
+    if not isinstance(made, onnx.ExpOp) or EXPONENTIAL not in made.attributes:
+        return None
+    negated = made.input.owner
+    is_free = value.has_one_use() and made.input.has_one_use()
+    return negated if is_free and isinstance(negated, onnx.NegOp) else None
+
+
+def _positive_number(value: SSAValue) -> float | None:
+    known = constant_of(value)
+    if known is None or known.size != 1 or known.ndim or element_type_of(value) != f32:
+        return None
+    number = float(known)
+    return number if number > 0 and math.isfinite(number) else None
 
 
 class SumOfRows(RewritePattern):

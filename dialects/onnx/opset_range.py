@@ -65,6 +65,10 @@ def says_nothing(op: OnnxOp, name: str, value: Attribute) -> bool:
     return isinstance(given, Sequence) and all(number == _WINDOWS[name] for number in given)
 
 
+def telling_attributes(op: OnnxOp) -> dict[str, Attribute]:
+    return {name: value for name, value in op.properties.items() if not says_nothing(op, name, value)}
+
+
 @cache
 def _names(cls: type[OnnxOp]) -> frozenset[str]:
     return frozenset(attribute.name for attribute in cls.SIGNATURE.attributes)

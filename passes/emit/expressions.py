@@ -38,6 +38,9 @@ MASK = "gradc.mask"
 SUM = "gradc.sum"
 """Marks a sum of a formula, not one of a model's own."""
 
+EXPONENTIAL = "gradc.exponential"
+"""Marks an exponential of a formula, whose argument may take a factor in."""
+
 
 @dataclass
 class Operators:
@@ -219,6 +222,13 @@ class Expr:
 
     def exp(self) -> Expr:
         return self.apply(onnx.ExpOp)
+
+    def exp_times(self, factor: float) -> Expr:
+        """exp(x) times a positive number; `EXPONENTIAL` marks it."""
+        made = self.exp()
+        assert isinstance(made.value.owner, onnx.ExpOp)
+        made.value.owner.attributes[EXPONENTIAL] = UnitAttr()
+        return made * factor
 
     def log(self) -> Expr:
         return self.apply(onnx.LogOp)

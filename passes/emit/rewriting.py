@@ -22,7 +22,7 @@ from dialects.onnx.base import OnnxConstant, OnnxOp
 from dialects.onnx.canonicalize import KnownBranch
 from dialects.onnx.declared_types import adopt_declared
 from dialects.onnx.ops import ConstantOp, IfOp
-from dialects.onnx.opset_range import says_nothing
+from dialects.onnx.opset_range import telling_attributes
 from dialects.onnx.values import constant_of, dims_of
 from dialects.support import shapes
 from dialects.support.constants import constant_attribute
@@ -62,6 +62,13 @@ class Emitter:
         if key not in self._vectors:
             self._vectors[key] = self(ConstantOp(_ints(key)))
         return self._vectors[key]
+
+    def discard(self) -> None:
+        """Erase what was emitted and is in no block: until then it counts as a reader of what it reads."""
+        for op in reversed(self.ops):
+            op.erase()
+        self.ops.clear()
+        self._vectors.clear()
 
 
 @lru_cache(MOST)
@@ -289,9 +296,7 @@ def _equal(op: Operation) -> object:
 
 
 def _telling(op: Operation) -> Mapping[str, Attribute]:
-    if not isinstance(op, OnnxOp):
-        return op.properties
-    return {name: value for name, value in op.properties.items() if not says_nothing(op, name, value)}
+    return telling_attributes(op) if isinstance(op, OnnxOp) else op.properties
 
 
 @by_identity

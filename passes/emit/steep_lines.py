@@ -39,3 +39,21 @@ def line_from(bound: float) -> Line | None:
     alpha = math.ldexp(1.0, PLACES - exponent + (fraction == 0.5))
     beta = 1.0 - alpha * bound
     return (alpha, beta) if float(np.float32(beta)) == beta else None
+
+
+def squared_step(line: Line) -> Line | None:
+    """The line of x x for one of |x| that is 1 below a bound and 0 from it on; None where squares in f32 do
+    not tell the bound from the number before it."""
+    alpha, beta = line
+    bound = np.float32(-beta / alpha)
+    below = np.nextafter(bound, np.float32(0))
+    if not math.sqrt(LEAST) < bound < math.sqrt(MOST) or line != _falling(float(bound)):
+        return None
+    if bound * bound == below * below:
+        return None
+    return _falling(float(bound * bound))
+
+
+def _falling(bound: float) -> Line | None:
+    rising = line_behind(bound)
+    return None if rising is None else (-rising[0], -rising[1])

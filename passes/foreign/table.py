@@ -52,8 +52,10 @@ def replaced(node: NodeOp) -> tuple[Sequence[Operation], Sequence[SSAValue | Non
     try:
         results = body(forward, e)
     except UnknownRank:
+        e.emit.discard()
         return _refused(node, _NO_TYPE)
     except GradcError as error:
+        e.emit.discard()
         return _refused(node, error.diagnostic.message)
     values = [None if result is None else result.value for result in results]
     values = [*values, *[None] * len(node.results)][: len(node.results)]

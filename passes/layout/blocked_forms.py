@@ -19,7 +19,7 @@ from passes.cost.graph import Constants, step_of
 from passes.cost.rewrites import ALIGNED, BLOCK, blocked_kind
 from passes.emit.expressions import MASK, SUM
 from passes.emit.rewriting import Emitter
-from passes.emit.steep_lines import Line, line_from
+from passes.emit.steep_lines import Line, line_from, squared_step
 from passes.layout.orders import reduced_axes
 
 MOST_READERS = 64
@@ -217,14 +217,19 @@ def _clip(op: Operation) -> Form | None:
 
 
 def _hard_sigmoid(op: Operation) -> Form | None:
-    """Of |x|, where it falls from a number above 1: the product of both sides, of which one is 1."""
+    """Of |x|: x x in its place where it is a step, else, where it falls from a number above 1, the product of
+    both sides, of which one is 1."""
     assert isinstance(op, onnx.HardSigmoidOp)
     inner = op.operands[0].owner
     alpha, beta = op.call().attribute("alpha", 0.2), op.call().attribute("beta", 0.5)
     if not isinstance(inner, onnx.AbsOp) or not op.operands[0].has_one_use() or alpha >= 0 or beta < 1:
         return _native(op)
+    squared = squared_step((alpha, beta))
 
     def write(emit: Emitter, given: list[SSAValue]) -> SSAValue:
+        if squared is not None:
+            square = emit(onnx.MulOp(given[0], given[0]))
+            return emit(onnx.HardSigmoidOp(square, alpha=squared[0], beta=squared[1]))
         sides = (emit(onnx.HardSigmoidOp(given[0], alpha=slope, beta=beta)) for slope in (alpha, -alpha))
         return emit(onnx.MulOp(*sides))
 

@@ -12,6 +12,8 @@ from functools import reduce
 from operator import mul
 from types import MappingProxyType
 
+from xdsl.ir import Operation
+
 from dialects.onnx import ops as onnx
 from dialects.onnx.values import constant_of
 from passes.emit.expressions import Expr, Operators
@@ -121,19 +123,26 @@ def hard_sigmoid(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradie
 
 
 def hard_swish(f: Forward) -> Expr:
-    """The HardSigmoid is one that onnxruntime has for the op itself, too."""
-    sigmoid = f.x.apply(onnx.HardSigmoidOp, alpha=1 / 6, beta=0.5)
-    return sigmoid + f.e.keep(f.x * (1 / 6), f.x.abs() < 3)
+    """The factor is outside the mask, where a convolution may take it and the sum."""
+    return hard_swish_gate(f) + f.e.keep(f.x, f.x.abs() < 3) * (1 / 6)
+
+
+def hard_swish_gate(f: Forward) -> Expr:
+    return f.x.apply(onnx.HardSigmoidOp, alpha=1 / 6, beta=0.5)
 
 
 def mish(f: Forward) -> Expr:
-    """With t = tanh(softplus x) = n / (n + 2), n = u (u + 2), u = exp x: t + x sigmoid(x) (1 - t^2)."""
-    t = mish_tanh(f.x)
+    """With t = tanh(softplus x): t + x sigmoid(x) (1 - t^2)."""
+    t = mish_gate(f)
     return t + f.x * f.x.sigmoid() * (1 - t.square())
 
 
+def mish_gate(f: Forward) -> Expr:
+    return mish_tanh(f.x)
+
+
 def mish_tanh(x: Expr) -> Expr:
-    """tanh(log(1 + exp x)), without an overflow."""
+    """tanh(log(1 + exp x)) = n / (n + 2), n = u (u + 2), u = exp x, without an overflow."""
     u = x.at_most(SATURATION).exp()
     n = u * (u + 2)
     return n / (n + 2)
@@ -141,19 +150,28 @@ def mish_tanh(x: Expr) -> Expr:
 
 def gelu(f: Forward) -> Expr:
     x = f.x.clipped(-SATURATION, SATURATION)
-    if f.value("approximate", "none") == "tanh":
-        return _gelu_tanh(x)
-    density = (x.square() * -0.5).exp() * (1 / math.sqrt(2 * math.pi))
-    return (x * math.sqrt(0.5)).erf() * 0.5 + 0.5 + x * density
-
-
-def _gelu_tanh(x: Expr) -> Expr:
-    """With u the argument of tanh, (1 + tanh u) / 2 is s, the sigmoid of 2 u."""
+    if f.value("approximate", "none") != "tanh":
+        density = (-(x * math.sqrt(0.5)).square()).exp_times(1 / math.sqrt(2 * math.pi))
+        return gelu_gate(f) + x * density
     scale, cube = math.sqrt(2 / math.pi), 0.044715
-    square = x.square()
-    s = (x * (square * (2 * scale * cube) + 2 * scale)).sigmoid()
-    inner = square * (6 * scale * cube) + 2 * scale
-    return s + x * s * (1 - s) * inner
+    s = gelu_gate(f)
+    return s + x * s * (1 - s) * (x.square() * (6 * scale * cube) + 2 * scale)
+
+
+def gelu_gate(f: Forward) -> Expr:
+    """The normal distribution's part below x; of `tanh`, with u its argument, (1 + tanh u) / 2, which is the
+    sigmoid of 2 u."""
+    x = f.x.clipped(-SATURATION, SATURATION)
+    if f.value("approximate", "none") != "tanh":
+        return (x * math.sqrt(0.5)).erf() * 0.5 + 0.5
+    scale, cube = math.sqrt(2 / math.pi), 0.044715
+    return (x * (x.square() * (2 * scale * cube) + 2 * scale)).sigmoid()
+
+
+GATES: Mapping[type[Operation], Callable[[Forward], Expr]] = MappingProxyType(
+    {onnx.GeluOp: gelu_gate, onnx.HardSwishOp: hard_swish_gate, onnx.MishOp: mish_gate}
+)
+"""What x is multiplied by to give the result, and what the derivative computes, too."""
 
 
 def swish(f: Forward) -> Expr:
@@ -168,7 +186,7 @@ def softsign(f: Forward) -> Expr:
 
 
 def erf(f: Forward) -> Expr:
-    return (-f.x.square()).exp() * (2 / math.sqrt(math.pi))
+    return (-f.x.square()).exp_times(2 / math.sqrt(math.pi))
 
 
 def cast(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:

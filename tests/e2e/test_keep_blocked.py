@@ -95,6 +95,18 @@ BODIES: dict[str, Callable[[int], Body]] = {
         ],
         {},
     ),
+    "hard-swish slope": lambda c: (
+        [
+            node("HardSigmoid", ["a"], ["s"], alpha=1 / 6, beta=0.5),
+            node("Abs", ["a"], ["m"]),
+            node("HardSigmoid", ["m"], ["i"], alpha=-8388608.0, beta=25165824.0),
+            node("Mul", ["a", "i"], ["t"]),
+            node("Mul", ["t", "k"], ["u"]),
+            node("Add", ["s", "u"], ["v"]),
+            node("Mul", ["v", "b"], ["r"]),
+        ],
+        {"k": scalar(1 / 6)},
+    ),
     "a constant tensor": lambda c: (
         [
             node("Add", ["a", "k"], ["s"]),

@@ -1,10 +1,11 @@
-"""Masks as steps are exact: at their bound and at the numbers beside it, however far away."""
+"""Masks as steps are exact: at their bound and at the numbers beside it, however far away. Other fast forms."""
 
 from __future__ import annotations
 
 import numpy as np
 import onnx
 import pytest
+from onnx import helper
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, f32
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -15,6 +16,7 @@ from dialects.onnx import ops as onnx_ops
 from dialects.support.entry import set_names, update_function_type
 from dialects.support.shapes import tensor_type
 from passes.emit.expressions import Operators
+from passes.emit.steep_lines import line_behind, squared_step
 from passes.fast_forms import FastFormsPass
 
 BOUNDS = [0.0, 3.0, 6.0, -3.0, 1.0, -1.0, 2.0, -0.5, 1 / 3, -1e-20, 1e20, np.pi, 0.99999994]
@@ -133,3 +135,84 @@ def test_a_sum_of_a_models_own_stays():
     graph = gradc.Graph()
     graph.output(graph.reduce_sum(graph.input("x", "f32", (64, 96)), axes=[0]), "y")
     assert "MatMul" not in {node.op_type for node in gradc.compile(graph).model.graph.node}
+
+
+def between_products(op: str, opset: int, **attributes: str) -> onnx.ModelProto:
+    """x -> op(x w) w"""
+    size = [6, 8]
+    weights = np.random.default_rng(0).standard_normal((8, 8)).astype(np.float32)
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["a"]),
+        helper.make_node(op, ["a"], ["b"], **attributes),
+        helper.make_node("MatMul", ["b", "w"], ["y"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, size)],
+        [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, size)],
+        [onnx.numpy_helper.from_array(weights, "w")],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
+
+
+@pytest.mark.parametrize(
+    ("op", "attributes", "gate"),
+    [
+        ("Gelu", {}, "Erf"),
+        ("Gelu", {"approximate": "tanh"}, "Sigmoid"),
+        ("HardSwish", {}, "HardSigmoid"),
+        ("Mish", {}, "Div"),
+    ],
+    ids=str,
+)
+def test_what_the_derivative_computes_is_not_computed_twice(op: str, attributes: dict[str, str], gate: str):
+    model = between_products(op, 22, **attributes)
+    assert op in [node.op_type for node in gradc.compile(model).model.graph.node]
+    both = gradc.value_and_grad(model, wrt="x", cotangents=True)
+    kinds = [node.op_type for node in both.model.graph.node]
+    assert op not in kinds
+    assert kinds.count(gate) == (2 if gate == "HardSigmoid" else 1)
+    rng = np.random.default_rng(1)
+    given = {name: rng.standard_normal((6, 8)).astype(np.float32) for name in ("x", "cotangent_y")}
+    strict = gradc.value_and_grad(model, wrt="x", cotangents=True, strict_ieee=True).run(given)
+    for name, found in both.run(given).items():
+        np.testing.assert_allclose(found, strict[name], atol=2e-5)
+
+
+def test_a_factor_of_an_exponential_is_in_its_argument():
+    graph = gradc.vjp(between_products("Erf", 18), wrt="x", check=False).model.graph
+    before = [node for node in graph.node if node.op_type == "Exp"]
+    assert [node.op_type for node in graph.node if node.output[0] == before[0].input[0]] == ["Sub"]
+
+
+def test_a_factor_in_an_argument_keeps_the_precision():
+    x = np.concatenate([np.linspace(-9, 9, 2001), np.linspace(-1e-3, 1e-3, 101)]).astype(np.float32)
+    graph = helper.make_graph(
+        [helper.make_node("Erf", ["x"], ["y"])],
+        "g",
+        [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, list(x.shape))],
+        [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, list(x.shape))],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+    found = gradc.vjp(model, wrt="x").run({"x": x, "cotangent_y": np.ones_like(x)})["grad_x"]
+    exact = 2 / np.sqrt(np.pi) * np.exp(-(x.astype(np.float64) ** 2))
+    rounding = np.finfo(np.float32).eps * np.maximum(2, x.astype(np.float64) ** 2)
+    np.testing.assert_array_less(np.abs(found - exact), rounding * exact + 1e-37)
+
+
+@pytest.mark.parametrize("bound", [3.0, 1.0, 2.0, 0.5, 4.0, 6.0, 1 / 3, 1e-9, 1e9, np.pi, 0.99999994])
+def test_a_step_of_a_square_is_that_of_the_magnitude(bound: float):
+    line = line_behind(float(np.float32(bound)))
+    assert line is not None
+    squared = squared_step((-line[0], -line[1]))
+    assert squared is not None
+    x = points(bound)
+    with np.errstate(over="ignore"):
+        found = np.clip(np.float32(squared[0]) * (x * x) + np.float32(squared[1]), 0, 1)
+    np.testing.assert_array_equal(found, np.abs(x) < np.float32(bound))
+
+
+def test_a_slope_that_is_no_step_is_not_squared():
+    assert squared_step((-0.75, 1.5)) is None
+    assert squared_step((-1.0, 1e38)) is None
