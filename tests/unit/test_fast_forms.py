@@ -1,4 +1,4 @@
-"""Masks as steps are exact: at their bound and at the numbers beside it, however far away. Other fast forms."""
+"""Masks as steps are exact: at a bound and at the numbers beside it, however far away. And other forms."""
 
 from __future__ import annotations
 
