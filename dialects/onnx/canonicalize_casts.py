@@ -26,7 +26,7 @@ class MoveUndoneBehindCasts(RewritePattern):
         while isinstance(inner, ops.CastOp):
             casts.append(inner)
             inner = inner.input.owner
-        if not casts or not isinstance(inner, OnnxOp) or not _undoes(op, inner):
+        if not casts or not isinstance(inner, (*_SHAPERS, ops.TransposeOp)) or not _undoes(op, inner):
             return
         value: SSAValue = inner.operands[0]
         new: list[Operation] = []

@@ -277,6 +277,20 @@ def test_another_transpose_behind_a_cast_stays() -> None:
     assert canonicalized(text) == ["Transpose", "Cast", "Transpose"]
 
 
+def test_a_reshape_of_a_weight_that_is_cast() -> None:
+    """Too large to fold: an op without operands is no move that could be undone."""
+    wide, flat = "tensor<1024x1024xf32>", "tensor<1048576xf32>"
+    text = f"""
+    func.func @f(%x: {flat}) -> {flat} {{
+      %0 = onnx.Constant dense<1> : tensor<1024x1024xui8>
+      %1 = onnx.Cast %0 {{to = f32}} : (tensor<1024x1024xui8>) -> {wide}
+      %s = c[1048576] %2 = onnx.Reshape %1, %s : ({wide}, tensor<1xi64>) -> {flat}
+      %y = onnx.Add %x, %2 : ({flat}, {flat}) -> {flat}
+      func.return %y : {flat}
+    }}"""
+    assert canonicalized(text) == ["Constant", "Cast", "Reshape", "Add"]
+
+
 def test_reshapes_compose() -> None:
     text = unary(
         f"""%s = c[3, -1] %0 = onnx.Reshape %x, %s : (tensor<?x6xf32>, {S}) -> tensor<3x?xf32>
