@@ -65,6 +65,9 @@ Value = SSAValue | Operation
 UNROUNDED = "gradc.unrounded"
 """On the Cast of a number to a half type: what is computed in f32 after all takes the number as it is."""
 
+PACKED = "gradc.packed"
+"""On an op that unpacks a weight: a file holds this as it was packed, and runtimes fold the op."""
+
 FOLDED_BYTES = 256 * 2**20
 """No fold makes a larger constant than this."""
 
@@ -225,7 +228,7 @@ class OnnxOp(
         return found
 
     def _may_fold(self) -> bool:
-        if UNROUNDED in self.attributes:
+        if UNROUNDED in self.attributes or PACKED in self.attributes:
             return False
         return self.onnx_name() in kernels.KERNELS and self.is_deterministic()
 

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from dialects.onnx import ops as onnx
 from passes.emit.expressions import Expr, Operators
-from passes.foreign import attention
+from passes.foreign import attention, packed_weights
 from passes.foreign.activations import applied, numbers_of
 from passes.foreign.body import Body, Results
 from passes.vjp.forward import Forward
@@ -119,6 +119,7 @@ def dequantize(f: Forward, e: Operators) -> Results:
 BODIES: Mapping[str, Body] = MappingProxyType(
     {
         **attention.BODIES,
+        **packed_weights.BODIES,
         "BiasGelu": gelu("none"),
         "DequantizeLinear": dequantize,
         "FastGelu": gelu("tanh"),

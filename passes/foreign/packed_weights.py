@@ -1,0 +1,140 @@
+"""Products with weights of few bits: the file keeps the packed bytes, and ops of ONNX unpack these.
+
+Runtimes fold what they make of constants when they load a model, so that it computes with floats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import numpy as np
+from xdsl.dialects.builtin import UnitAttr, f32, i32
+from xdsl.ir import Operation
+
+from dialects.onnx import ops as onnx
+from dialects.onnx.base import PACKED
+from dialects.support.dtypes import UI8
+from passes.emit.expressions import Expr, Operators
+from passes.foreign.body import Body, Results
+from passes.vjp.forward import Forward, refusal
+
+BITS = (2, 4, 8)
+
+_FP4 = (0.0, 0.005208333, 0.6666667, 1.0, 0.33333333, 0.5, 0.16666667, 0.25)
+_NF4 = (
+    *(-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635),
+    *(-0.18477343022823334, -0.09105003625154495, 0.0, 0.07958029955625534, 0.16093020141124725),
+    *(0.24611230194568634, 0.33791524171829224, 0.44070982933044434, 0.5626170039176941),
+    *(0.7229568362236023, 1.0),
+)
+_OF_BNB4 = ((*_FP4, *(-x for x in _FP4)), _NF4)
+"""What each code of four bits stands for, by `quant_type`."""
+
+
+def matmul_n_bits(f: Forward, e: Operators) -> Results:
+    """A W^T + bias, W of (N, K) in f32. An `accuracy_level` that lets the kernel round A to 8 bits is not
+    followed."""
+    codes, scales, bias = f.operand(1), f.operand(2), f.operand(5)
+    assert codes is not None
+    assert scales is not None
+    bits, block, rows, width = (f.value(name) for name in ("bits", "block_size", "N", "K"))
+    if (bits or 4) not in BITS:
+        raise refusal("bits", given=bits, expected="2, 4 or 8")
+    if f.value("weight_prepacked", 0):
+        raise refusal("weight_prepacked", given=f.value("weight_prepacked"), expected=0)
+    bits, blocks, order = bits or 4, -(-width // block), f.operand(4)
+    if order is not None:
+        _check_order(f, bits)
+    numbers = _mark(unpacked(codes, [rows, blocks * block * bits // 8], bits).cast(f32))
+    zeros = _zeros(f.operand(3), rows, blocks, bits, e)
+    scales = scales.cast(f32).apply(onnx.ReshapeOp, e.ints([rows, blocks]))
+    if order is not None:
+        numbers = _first(numbers, width)
+        apart, scales = (x if not x.rank else x.apply(onnx.GatherOp, order, axis=1) for x in (zeros, scales))
+        weights = (numbers - apart) * scales
+    else:
+        apart, scales = (x if not x.rank else x.apply(onnx.UnsqueezeOp, e.ints([2])) for x in (zeros, scales))
+        by_block = numbers.apply(onnx.ReshapeOp, e.ints([rows, blocks, block]))
+        weights = ((by_block - apart) * scales).apply(onnx.ReshapeOp, e.ints([rows, blocks * block]))
+        weights = _first(weights, width)
+    y = f.x.cast(f32).apply(onnx.MatMulOp, weights.apply(onnx.TransposeOp, perm=[1, 0]))
+    return [(y if bias is None else y + bias.cast(f32)).cast(f.x.dtype)]
+
+
+def _check_order(f: Forward, bits: int) -> None:
+    """onnxruntime's CPU kernel reads codes of other sizes as if they had 4 bits, and no zero points of u8."""
+    zeros = f.operand(3)
+    if bits != 4:
+        raise refusal("bits beside g_idx", given=bits, expected=4)
+    if zeros is not None and zeros.dtype == UI8:
+        hint = "onnxruntime's CPU kernel reads 8 in their place"
+        raise refusal("zero_points of u8 beside g_idx", expected="none", hint=hint)
+
+
+def unpacked(packed: Expr, sizes: list[int], bits: int) -> Expr:
+    """Codes of u8, of rows of so many bytes, in each of which the lowest bits come first."""
+    e = packed.e
+    rows, count = sizes
+    if bits == 8:
+        return packed.apply(onnx.ReshapeOp, e.ints([rows, count]))
+    upwards = np.array(range(8 - bits, -1, -bits), np.uint8)
+    whole = packed.apply(onnx.ReshapeOp, e.ints([rows, count, 1]))
+    highest = whole.apply(onnx.BitShiftOp, e(e.emit.constant(upwards)), direction="LEFT")
+    _mark(highest)
+    found = highest.apply(
+        onnx.BitShiftOp, e(e.emit.constant(np.array(8 - bits, np.uint8))), direction="RIGHT"
+    )
+    return found.apply(onnx.ReshapeOp, e.ints([rows, count * 8 // bits]))
+
+
+def _mark(x: Expr) -> Expr:
+    """Not to be folded."""
+    assert isinstance(x.value.owner, Operation)
+    x.value.owner.attributes[PACKED] = UnitAttr()
+    return x
+
+
+def _zeros(given: Expr | None, rows: int, blocks: int, bits: int, e: Operators) -> Expr:
+    """One number, or one for each block: floats as they are, or codes, of which each row begins a byte."""
+    if given is None:
+        return e(e.emit.constant(np.array(2 ** (bits - 1), np.float32)))
+    if given.dtype != UI8:
+        return given.cast(f32).apply(onnx.ReshapeOp, e.ints([rows, blocks]))
+    return _first(unpacked(given, [rows, -(-blocks * bits // 8)], bits), blocks).cast(f32)
+
+
+def _first(x: Expr, count: int) -> Expr:
+    """Of each row."""
+    if x.shape[1] == count:
+        return x
+    return x.apply(onnx.SliceOp, x.e.ints([0]), x.e.ints([count]), x.e.ints([1]))
+
+
+def matmul_bnb4(f: Forward, e: Operators) -> Results:
+    """A W^T, W of (N, K): in each byte the upper code comes first, blocks go on from row to row."""
+    codes, largest = f.operand(1), f.operand(2)
+    assert codes is not None
+    assert largest is not None
+    kind, block, rows, width = (f.value(name) for name in ("quant_type", "block_size", "N", "K"))
+    count = rows * width
+    if not f.value("transB", 1):
+        raise refusal("transB", given=0, expected=1)
+    pairs = unpacked(codes, [-(-count // 2), 1], 4).apply(onnx.GatherOp, e.ints([1, 0]), axis=1)
+    table = e(e.emit.constant(np.array(_OF_BNB4[kind], np.float32)))
+    flat = pairs.apply(onnx.ReshapeOp, e.ints([1, -1]))
+    numbers = _first(table.apply(onnx.GatherOp, flat.cast(i32), axis=0), count)
+    weights = numbers * _repeated(largest.cast(f32), block, count)
+    matrix = weights.apply(onnx.ReshapeOp, e.ints([rows, width])).apply(onnx.TransposeOp, perm=[1, 0])
+    return [f.x.cast(f32).apply(onnx.MatMulOp, matrix).cast(f.x.dtype)]
+
+
+def _repeated(x: Expr, times: int, count: int) -> Expr:
+    """Each number of a vector so many times, `count` in all, as one row."""
+    e, blocks = x.e, -(-count // times)
+    wide = x.apply(onnx.ReshapeOp, e.ints([blocks, 1])).apply(onnx.ExpandOp, e.ints([blocks, times]))
+    return _first(wide.apply(onnx.ReshapeOp, e.ints([1, blocks * times])), count)
+
+
+BODIES: Mapping[str, Body] = MappingProxyType({"MatMulBnb4": matmul_bnb4, "MatMulNBits": matmul_n_bits})
+"""Op of com.microsoft -> ops of ONNX that make the same."""
