@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 import numpy as np
+from xdsl.dialects.builtin import i32
 
 from dialects.onnx import ops as onnx
 from passes.emit.expressions import Expr, Operators
@@ -153,20 +154,41 @@ def _seen(mask: Expr, scores: Expr) -> Expr:
 
 
 def embed_layer_normalization(f: Forward, e: Operators) -> Results:
-    """The normalised sum of what words, places and segments stand for. Only the op makes the mask's index."""
-    ids, segments, words, rows, parts, scale, bias = (f.operand(i) for i in range(7))
-    assert ids is not None
-    assert words is not None
-    assert rows is not None
+    scale, bias = f.operand(5), f.operand(6)
     assert scale is not None
     assert bias is not None
-    places = f.operand(8)
-    places = counted(size_of(ids, 1), ids) if places is None else places
-    total = words.apply(onnx.GatherOp, ids, axis=0) + rows.apply(onnx.GatherOp, places, axis=0)
-    if segments is not None and parts is not None:
-        total = total + parts.apply(onnx.GatherOp, segments, axis=0)
+
+    def rows(table: int, index: Expr) -> Expr:
+        found = f.operand(table)
+        assert found is not None
+        return found.apply(onnx.GatherOp, index, axis=0)
+
+    y, total = embedded(f, rows, scale, bias, f.operand(8))
+    return [y, seen_words(f), total]
+
+
+def seen_words(f: Forward) -> Expr:
+    """How many words of each row the mask lets see; 0 without a mask."""
+    mask, e = f.operand(7), f.e
+    if mask is None:
+        zero = e(e.emit.constant(np.array(0, np.int32)))
+        return zero.apply(onnx.ExpandOp, vector(f.x, [size_of(f.x, 0)]))
+    one = e(e.emit.constant(np.array(1, np.int32)))
+    return mask.equals(one).cast(i32).apply(onnx.ReduceSumOp, e.ints([1]), keepdims=0)
+
+
+def embedded(
+    f: Forward, rows: Callable[[int, Expr], Expr], scale: Expr, bias: Expr, places: Expr | None
+) -> tuple[Expr, Expr]:
+    """The normalised sum of what words, places and segments stand for, and the sum. `rows` gives those of the
+    table that is an operand."""
+    segments = f.operand(1)
+    places = counted(size_of(f.x, 1), f.x) if places is None else places
+    total = rows(2, f.x) + rows(3, places)
+    if segments is not None and f.operand(4) is not None:
+        total = total + rows(4, segments)
     given = {"axis": -1, "epsilon": f.value("epsilon", 1e-12)}
-    return [total.apply(onnx.LayerNormalizationOp, scale, bias, **given), None, total]
+    return total.apply(onnx.LayerNormalizationOp, scale, bias, **given), total
 
 
 def rotary_embedding(f: Forward, e: Operators) -> Results:

@@ -273,9 +273,16 @@ EMBEDDED = """
 """
 
 
+@pytest.mark.parametrize("mask", ["bias, mask)", "bias)"])
 @pytest.mark.parametrize("of", ["y", "total"])
-def test_the_sum_of_embeddings(of: str):
-    model = parser.parse_model(EMBEDDED)
+def test_the_sum_of_embeddings(of: str, mask: str):
+    model = parser.parse_model(EMBEDDED.replace("bias, mask)", mask))
+    ends = gradc.grad(model, wrt="words", of=of, reduce="sum", keep_outputs="ends")
+    words = RNG.normal(size=(7, 6)).astype(np.float32)
+    np.testing.assert_array_equal(
+        ends.run({"words": words})["ends"], session_of(model).run(["ends"], {"words": words})[0]
+    )
+    assert not {node.domain for node in ends.model.graph.node} - {""}
     found, session = gradc.value_and_grad(model, wrt="words", of=of, cotangents=True), session_of(model)
     words, cotangent, direction = (RNG.normal(size=s).astype(np.float32) for s in ((7, 6), (2, 4, 6), (7, 6)))
     got = found.run({"words": words, f"cotangent_{of}": cotangent})
