@@ -48,6 +48,7 @@ from passes.emit.rewriting import fold, simplify
 from passes.emit.sequences import unpack_sequences
 from passes.emit.size_names import name_sizes
 from passes.emit.type_inference import infer_types
+from passes.foreign.codes import compute_with_floats
 from passes.vjp.flows import is_float, may_carry
 from passes.vjp.forward import Rule
 from passes.vjp.listed import mark_ruled, unmark_ruled
@@ -151,6 +152,8 @@ class _Differentiation:
         unpack_sequences(self.module)
         if settle_loops(self.module):
             infer_types(self.module)
+        if request.straight_through:
+            compute_with_floats(self.module)
         inputs, outputs = input_names(function), output_names(function)
         values = named_values(function)
         of_names = request.of or _default_of(function, outputs)

@@ -20,6 +20,7 @@ from dialects.support.diagnostics import kind_of, name_of
 from dialects.support.dtypes import of_mlir
 from gradc.checking.straight_through import move_straight
 from passes.emit.operands import set_operand
+from passes.foreign.codes import compute_with_floats
 from passes.vjp.flows import FLOATS
 from passes.vjp.quantize import mark_pairs
 from passes.vjp.values import add_parts, named_values
@@ -79,6 +80,9 @@ def _not_computed(op: Operation, args: Sequence[Any]) -> str:
 
 def line(primal: ModuleOp, of: Sequence[str], wrt: Sequence[str], *, straight_through: bool = False) -> Line:
     """Of a module of ONNX's ops, which stays as it is."""
+    if straight_through:
+        primal = primal.clone()
+        compute_with_floats(primal)
     module = widened(primal)
     function = entry.entry_function(module)
     inputs, values = entry.input_names(function), named_values(function)

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from dialects.onnx import ops as onnx
 from passes.emit.expressions import Expr, Operators
-from passes.foreign import attention, packed_weights
+from passes.foreign import attention, packed_weights, quantized
 from passes.foreign.activations import applied, numbers_of
 from passes.foreign.body import Body, Results
 from passes.vjp.forward import Forward
@@ -120,6 +120,7 @@ BODIES: Mapping[str, Body] = MappingProxyType(
     {
         **attention.BODIES,
         **packed_weights.BODIES,
+        **quantized.BODIES,
         "BiasGelu": gelu("none"),
         "DequantizeLinear": dequantize,
         "FastGelu": gelu("tanh"),

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from xdsl.ir import Operation, SSAValue
 
+from dialects.onnx import ops as onnx
 from dialects.support.diagnostics import (
     Diagnostic,
     GradcError,
@@ -22,6 +23,9 @@ from passes.vjp.listed import reason_to_stop
 from passes.vjp.quantize import QUANTIZING
 from passes.vjp.zeros import zeros_beside, zeros_between
 
+_ON_CODES = (onnx.ConvIntegerOp, onnx.MatMulIntegerOp, onnx.QLinearConvOp, onnx.QLinearMatMulOp)
+"""Ops through which a gradient passes as if their codes were floats, where that is asked for."""
+
 
 def no_gradient(
     name: str, value: SSAValue, of: Mapping[str, SSAValue], ops: Sequence[Operation]
@@ -34,7 +38,7 @@ def no_gradient(
         return UsageError(Diagnostic("error", sentence(f"{targets} does not depend on {name}", hint=hint)))
     what = f"the gradient of {targets} by {name} is zero by rule"
     what = f"{what}: {_with_reasons(cuts)}" if cuts else what
-    if any(isinstance(op, QUANTIZING) for op in cuts):
+    if any(isinstance(op, (*QUANTIZING, *_ON_CODES)) for op in cuts):
         hint = f"{option('straight_through', True)} passes it on as if nothing were rounded, {hint}"
     return UnsupportedError(Diagnostic("error", sentence(what, hint=hint)))
 

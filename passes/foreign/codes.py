@@ -1,0 +1,155 @@
+"""Ops on codes of few bits as ops on floats, so that gradients pass straight through rounding.
+
+What QLinearConv, QLinearMatMul, MatMulInteger and ConvInteger compute is computed of what DequantizeLinear
+gives; and one that stands behind a move of codes, or behind their MaxPool, is put before it, beside what
+quantised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp, TensorType, UnrankedTensorType
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
+
+from dialects.onnx import ops as onnx
+from dialects.onnx.base import OnnxOp
+from dialects.onnx.values import constant_of
+from dialects.support.shapes import UnknownRank, element_type_of, has_rank, shape_of
+from passes.emit.expressions import Expr, Operators
+from passes.emit.rewriting import replace, rewrite
+from passes.foreign import quantized
+from passes.foreign.body import Body
+from passes.vjp.forward import Forward
+from passes.vjp.slices import size_of, vector
+
+_BODIES: Mapping[type[OnnxOp], Body] = MappingProxyType(
+    {onnx.QLinearConvOp: quantized.qlinear_conv, onnx.QLinearMatMulOp: quantized.qlinear_matmul}
+)
+
+_CODES: Mapping[str, tuple[int, ...]] = MappingProxyType(
+    {
+        **dict.fromkeys(
+            (
+                *("DepthToSpace", "Expand", "Flatten", "Gather", "GatherElements", "GatherND", "Identity"),
+                *("MaxPool", "Reshape", "ReverseSequence", "Slice", "SpaceToDepth", "Split", "Squeeze"),
+                *("Tile", "Transpose", "Unsqueeze"),
+            ),
+            (0,),
+        ),
+        "Pad": (0, 2),
+        "ScatterElements": (0, 2),
+        "ScatterND": (0, 2),
+        "Where": (1, 2),
+    }
+)
+"""Op that moves codes or chooses between them -> its operands that are codes; of Concat all are."""
+
+
+def compute_with_floats(module: ModuleOp) -> None:
+    """In place; values that others read, and what the function gives, stay."""
+    rewrite(module, [ComputedWithFloats()], tuple(_BODIES))
+    rewrite(module, [ProductsOfFloats()], (onnx.CastOp,))
+    rewrite(module, [BeforeMoves()], (onnx.DequantizeLinearOp,))
+
+
+class ComputedWithFloats(RewritePattern):
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        assert isinstance(op, OnnxOp)
+        e = Operators()
+        operands = [None if value is None else e(value) for value in op.onnx_inputs()]
+        try:
+            results = _BODIES[type(op)](Forward(e, operands, op.onnx_attributes()), e)
+        except UnknownRank:  # it stays, and stops gradients
+            return
+        values = [result.value for result in results if result is not None]
+        replace(op, rewriter, e.emit, values)
+
+
+class ProductsOfFloats(RewritePattern):
+    """A product of integers that is cast to floats is one of floats: sums of 8 bits times 8 are exact."""
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        assert isinstance(op, onnx.CastOp)
+        product = op.input.owner
+        if not isinstance(product, onnx.MatMulIntegerOp | onnx.ConvIntegerOp):
+            return
+        e, dtype = Operators(), element_type_of(op.output)
+        inputs = [None if value is None else e(value) for value in (*product.onnx_inputs(), None, None)][:4]
+        try:
+            x, w = (
+                _centred(inputs[i], inputs[i + 2], i, isinstance(product, onnx.ConvIntegerOp)) for i in (0, 1)
+            )
+        except UnknownRank:
+            return
+        kind = onnx.MatMulOp if isinstance(product, onnx.MatMulIntegerOp) else onnx.ConvOp
+        y = x.apply(kind, w, **product.onnx_attributes())
+        replace(op, rewriter, e.emit, [y.cast(dtype).value])
+
+
+def _centred(codes: Expr | None, zero: Expr | None, index: int, is_conv: bool) -> Expr:
+    """The codes less their zero points, of which a MatMul has one for each row or column, a Conv for each
+    filter."""
+    assert codes is not None
+    e = codes.e
+    one = e(e.emit.constant(np.array(1, np.float32)))
+    axis = 0 if is_conv else max(codes.rank - (1 if index else 2), 0)
+    if zero is not None and zero.rank and zero.shape != (1,):
+        one = one.apply(onnx.ExpandOp, vector(zero, [size_of(zero, 0)]))
+    return quantized.dequantized(codes, one, zero, axis)
+
+
+class BeforeMoves(RewritePattern):
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        assert isinstance(op, onnx.DequantizeLinearOp)
+        move = op.x.owner
+        if not isinstance(move, OnnxOp) or move.parent_block() is not op.parent_block():
+            return
+        index = next(i for i, result in enumerate(move.results) if result is op.x)
+        places = _codes_of(move)
+        if not places or not has_rank(op.x_scale) or shape_of(op.x_scale) not in ((), (1,)):
+            return
+        if isinstance(move, onnx.MaxPoolOp) and not _is_positive(op.x_scale):
+            return
+        e, codes, operands = Operators(), element_type_of(op.x), list[SSAValue](move.operands)
+        for place in places:
+            operands[place] = e.emit(onnx.DequantizeLinearOp(operands[place], op.x_scale, op.x_zero_point))
+        new = type(move).create(
+            operands=operands,
+            result_types=[_with_floats(old.type, codes, op.y) for old in move.results],
+            properties=move.properties,
+        )
+        e.emit(new)
+        replace(op, rewriter, e.emit, [new.results[index]])
+
+
+def _codes_of(move: OnnxOp) -> Sequence[int]:
+    """Which of its operands are codes, of which the result has the places changed, and nothing else."""
+    name, attributes = move.onnx_name(), move.onnx_attributes()
+    if name == "Concat":
+        return range(len(move.operands))
+    if isinstance(move, onnx.PadOp):
+        is_filled = attributes.get("mode", "constant") == "constant"
+        return () if is_filled and move.constant_value is None else (0, 2) if is_filled else (0,)
+    if attributes.get("reduction", "none") != "none":
+        return ()
+    return _CODES.get(name, ())
+
+
+def _is_positive(scale: SSAValue) -> bool:
+    known = constant_of(scale)
+    return known is not None and bool((known > 0).all())
+
+
+def _with_floats(type_: Attribute, codes: Attribute, like: SSAValue) -> Attribute:
+    dtype = element_type_of(like)
+    match type_:
+        case TensorType(element_type=element) if element == codes:
+            return TensorType(dtype, type_.shape, type_.encoding)
+        case UnrankedTensorType(element_type=element) if element == codes:
+            return UnrankedTensorType(dtype)
+        case _:
+            return type_

@@ -1,0 +1,261 @@
+"""Ops on codes of 8 bits as ops on floats between DequantizeLinear and QuantizeLinear.
+
+They give what the kernels of integers give, but where a sum that is rounded lies between two codes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+import numpy as np
+from xdsl.dialects.builtin import f32
+from xdsl.ir import Attribute
+
+from dialects.onnx import ops as onnx
+from dialects.support.dtypes import of_mlir
+from passes.emit.expressions import Expr, Operators
+from passes.foreign.attention import attention, embedded, seen_words
+from passes.foreign.body import Body, Results
+from passes.vjp.forward import Forward, refusal
+from passes.vjp.slices import size_of, vector
+
+_OF_CONVOLUTIONS = ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
+
+
+def dequantized(x: Expr, scale: Expr, zero: Expr | None, axis: int) -> Expr:
+    """(x - zero point) scale, with one of each for all of x or for each place along an axis."""
+    scale, zero = _one(scale), None if zero is None else _one(zero)
+    if zero is not None and scale.rank != zero.rank:
+        scale, zero = _as_many(scale, zero), _as_many(zero, scale)
+    own = {"axis": axis} if scale.rank else {}
+    return x.apply(onnx.DequantizeLinearOp, scale, zero, **own)
+
+
+def quantized(x: Expr, scale: Expr, zero: Expr | None, dtype: Attribute) -> Expr:
+    """Codes of the type of the zero point, or else of `dtype`."""
+    if zero is None:
+        known = of_mlir(dtype)
+        assert known is not None
+        zero = x.e(x.e.emit.constant(np.zeros((), known.numpy)))
+    return x.apply(onnx.QuantizeLinearOp, _one(scale), _one(zero))
+
+
+def _one(x: Expr) -> Expr:
+    """A vector of one number as that number."""
+    return x.apply(onnx.SqueezeOp, x.e.ints([0])) if x.shape == (1,) else x
+
+
+def _as_many(x: Expr, like: Expr) -> Expr:
+    return x if x.rank else x.apply(onnx.ExpandOp, vector(like, [size_of(like, 0)]))
+
+
+def _floats(f: Forward, index: int, axis: int = 0) -> Expr:
+    """Of the codes, the scale and the zero point that begin at an operand."""
+    codes, scale = f.operand(index), f.operand(index + 1)
+    assert codes is not None
+    assert scale is not None
+    return dequantized(codes, scale, f.operand(index + 2), axis)
+
+
+def _codes(f: Forward, x: Expr, index: int) -> Results:
+    """By the scale and the zero point that begin at an operand; of the type of the first one."""
+    scale = f.operand(index)
+    assert scale is not None
+    return [quantized(x, scale, f.operand(index + 1), f.x.dtype)]
+
+
+# Products
+
+
+def qlinear_conv(f: Forward, e: Operators) -> Results:
+    """The scale of the bias is that of x times that of w."""
+    last = f.value("channels_last", 0)
+    x, w, bias = _floats(f, 0), _floats(f, 3), f.operand(8)
+    if bias is not None:
+        bias = dequantized(bias, _product_scale(f, 1, 4), None, 0)
+    given = {name: value for name, value in f.attributes.items() if name in _OF_CONVOLUTIONS}
+    y = (to_front(x) if last else x).apply(onnx.ConvOp, w, bias, **given)
+    return _codes(f, to_back(y) if last else y, 6)
+
+
+def _product_scale(f: Forward, one: int, other: int, factor: float = 1.0) -> Expr:
+    a, b = f.operand(one), f.operand(other)
+    assert a is not None
+    assert b is not None
+    found = _one(a) * _one(b)
+    return found if factor == 1 else found * factor
+
+
+def to_front(x: Expr) -> Expr:
+    """Channels in the second place, which were in the last."""
+    return x.apply(onnx.TransposeOp, perm=[0, x.rank - 1, *range(1, x.rank - 1)])
+
+
+def to_back(x: Expr) -> Expr:
+    return x.apply(onnx.TransposeOp, perm=[0, *range(2, x.rank), 1])
+
+
+def qlinear_matmul(f: Forward, e: Operators) -> Results:
+    b = f.operand(3)
+    assert b is not None
+    y = _floats(f, 0, max(f.x.rank - 2, 0)).apply(onnx.MatMulOp, _floats(f, 3, b.rank - 1))
+    return _codes(f, y, 6)
+
+
+def q_gemm(f: Forward, e: Operators) -> Results:
+    """alpha A B + C, C of the scales of A and B times alpha; floats without a scale of them."""
+    alpha, transposed = f.value("alpha", 1.0), f.value("transB", 0)
+    own = {"alpha": alpha, "transA": f.value("transA", 0), "transB": transposed}
+    c = f.operand(6)
+    if c is not None:
+        c = dequantized(c, _product_scale(f, 1, 4, alpha), None, c.rank - 1)
+    y = _floats(f, 0).apply(onnx.GemmOp, _floats(f, 3, 0 if transposed else 1), c, **own)
+    return [y] if f.operand(7) is None else _codes(f, y, 7)
+
+
+def dynamic_quantize_matmul(f: Forward, e: Operators) -> Results:
+    """A is rounded by its own range."""
+    codes, scale, zero = map(e, e.emit.all(onnx.DynamicQuantizeLinearOp(f.x.value)))
+    return [_with_bias(_product(f, dequantized(codes, scale, zero, 0), (1, 2, 3)), f.operand(4))]
+
+
+def matmul_integer_to_float(f: Forward, e: Operators) -> Results:
+    scale = f.operand(2)
+    assert scale is not None
+    a = dequantized(f.x, scale, f.operand(4), max(f.x.rank - 2, 0))
+    return [_with_bias(_product(f, a, (1, 3, 5)), f.operand(6))]
+
+
+def _product(f: Forward, a: Expr, places: tuple[int, int, int]) -> Expr:
+    """With the codes, the scale and the zero point of these places."""
+    codes, scale, zero = (f.operand(place) for place in places)
+    assert codes is not None
+    assert scale is not None
+    return a.apply(onnx.MatMulOp, dequantized(codes, scale, zero, codes.rank - 1))
+
+
+def _with_bias(x: Expr, bias: Expr | None) -> Expr:
+    return x if bias is None else x + bias
+
+
+# Element by element
+
+
+def pair(function: Callable[[Expr, Expr], Expr]) -> Body:
+    def body(f: Forward, e: Operators) -> Results:
+        return _codes(f, function(_floats(f, 0), _floats(f, 3)), 6)
+
+    return body
+
+
+def qlinear_sigmoid(f: Forward, e: Operators) -> Results:
+    return _codes(f, _floats(f, 0).sigmoid(), 3)
+
+
+def qlinear_leaky_relu(f: Forward, e: Operators) -> Results:
+    return _codes(f, _floats(f, 0).apply(onnx.LeakyReluOp, alpha=f.value("alpha", 0.01)), 3)
+
+
+def qlinear_where(f: Forward, e: Operators) -> Results:
+    scale, zero = f.operand(7), f.operand(8)
+    assert scale is not None
+    y = f.x.where(_floats(f, 1), _floats(f, 4))
+    return [quantized(y, scale, zero, f.x.dtype)]
+
+
+def qlinear_concat(f: Forward, e: Operators) -> Results:
+    parts = [_floats(f, index).value for index in range(2, len(f.operands), 3)]
+    return [quantized(e(e.emit(onnx.ConcatOp(parts, axis=f.value("axis")))), f.x, f.operand(1), f32)]
+
+
+def qlinear_softmax(f: Forward, e: Operators) -> Results:
+    """Before opset 13 over all axes from `axis` on."""
+    x, version = _floats(f, 0), f.value("opset", 13)
+    axis = f.value("axis", -1 if version >= 13 else 1) % max(x.rank, 1)
+    if version >= 13 or axis == x.rank - 1:
+        return _codes(f, x.apply(onnx.SoftmaxOp, axis=axis), 3)
+    rows = x.apply(onnx.FlattenOp, axis=axis).apply(onnx.SoftmaxOp, axis=-1)
+    return _codes(f, rows.apply(onnx.ReshapeOp, e.shape(x), allowzero=1), 3)
+
+
+# Of many elements
+
+
+def qlinear_average_pool(f: Forward, e: Operators) -> Results:
+    last = f.value("channels_last", 0)
+    own = ("auto_pad", "ceil_mode", "count_include_pad", "kernel_shape", "pads", "strides")
+    given = {name: value for name, value in f.attributes.items() if name in own}
+    x = _floats(f, 0)
+    y = (to_front(x) if last else x).apply(onnx.AveragePoolOp, **given)
+    return _codes(f, to_back(y) if last else y, 3)
+
+
+def qlinear_global_average_pool(f: Forward, e: Operators) -> Results:
+    last = f.value("channels_last", 0)
+    x = _floats(f, 0)
+    axes = range(1, x.rank - 1) if last else range(2, x.rank)
+    return _codes(f, x.apply(onnx.ReduceMeanOp, e.ints(axes), keepdims=1), 3)
+
+
+def qlinear_reduce_mean(f: Forward, e: Operators) -> Results:
+    axes = f.value("axes")
+    own = {"keepdims": f.value("keepdims", 1)}
+    return _codes(f, _floats(f, 0).apply(onnx.ReduceMeanOp, e.ints(axes) if axes else None, **own), 3)
+
+
+# Attention
+
+
+def q_attention(f: Forward, e: Operators) -> Results:
+    scale, zero = f.operand(4), f.operand(7)
+    weights = f.operand(1)
+    input_scale = f.operand(3)
+    assert scale is not None
+    assert weights is not None
+    assert input_scale is not None
+    x, w = dequantized(f.x, input_scale, f.operand(6), 0), dequantized(weights, scale, zero, 1)
+    own = {name: value for name, value in f.attributes.items() if name != "past_present_share_buffer"}
+    if f.value("past_present_share_buffer", 0):
+        raise refusal("past_present_share_buffer", given=1, expected=0)
+    return attention(Forward(e, [x, w, f.operand(2), f.operand(5), f.operand(8)], own), e)
+
+
+def q_embed_layer_normalization(f: Forward, e: Operators) -> Results:
+    def rows(table: int, index: Expr) -> Expr:
+        codes, scale, zero = (f.operand(place) for place in (table, table + 6, table + 11))
+        assert codes is not None
+        assert scale is not None
+        return dequantized(codes.apply(onnx.GatherOp, index, axis=0), scale, zero, 0)
+
+    def whole(table: int) -> Expr:
+        codes, scale, zero = (f.operand(place) for place in (table, table + 6, table + 11))
+        assert codes is not None
+        assert scale is not None
+        return dequantized(codes, scale, zero, 0)
+
+    y, _ = embedded(f, rows, whole(5), whole(6), None)
+    return [y, seen_words(f)]
+
+
+BODIES: Mapping[str, Body] = MappingProxyType(
+    {
+        "DynamicQuantizeMatMul": dynamic_quantize_matmul,
+        "MatMulIntegerToFloat": matmul_integer_to_float,
+        "QAttention": q_attention,
+        "QEmbedLayerNormalization": q_embed_layer_normalization,
+        "QGemm": q_gemm,
+        "QLinearAdd": pair(lambda a, b: a + b),
+        "QLinearAveragePool": qlinear_average_pool,
+        "QLinearConcat": qlinear_concat,
+        "QLinearConv": qlinear_conv,
+        "QLinearGlobalAveragePool": qlinear_global_average_pool,
+        "QLinearLeakyRelu": qlinear_leaky_relu,
+        "QLinearMul": pair(lambda a, b: a * b),
+        "QLinearReduceMean": qlinear_reduce_mean,
+        "QLinearSigmoid": qlinear_sigmoid,
+        "QLinearSoftmax": qlinear_softmax,
+        "QLinearWhere": qlinear_where,
+    }
+)
+"""Op of com.microsoft -> ops of ONNX that make the same."""
