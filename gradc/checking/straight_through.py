@@ -20,7 +20,7 @@ from dialects.support.diagnostics import Diagnostic, UnsupportedError
 from dialects.support.dtypes import limits_of, of_mlir
 from dialects.support.shapes import element_type_of
 from passes.emit.expressions import Expr, Operators
-from passes.vjp.quantize import quantizing, scale_of, spread, zero_of
+from passes.vjp.quantize import STILL, quantizing, scale_of, spread, zero_of
 
 
 def move_straight(function: FuncOp, displaced: Mapping[SSAValue, SSAValue]) -> Mapping[SSAValue, SSAValue]:
@@ -35,6 +35,9 @@ def move_straight(function: FuncOp, displaced: Mapping[SSAValue, SSAValue]) -> M
         raise UnsupportedError(Diagnostic("error", "it passes straight through rounding in a region"))
     new: dict[SSAValue, SSAValue] = {}
     still = _standing_still(function, displaced)
+    for made in {made: None for _, made in pairs if STILL in made.attributes}:
+        for measured in made.results[1:]:
+            measured.replace_all_uses_with(still[measured])
     for op, made in pairs:
         assert isinstance(op, OnnxOp)
         e = Operators()
@@ -73,7 +76,12 @@ def _moved(op: OnnxOp, made: OnnxOp, still: Mapping[SSAValue, SSAValue], e: Oper
     before = e(still.get(x.value, x.value))
     low, high = _bounds(made, before, e)
     way = x.at_least(low).at_most(high) - before.at_least(low).at_most(high)
-    new, old = (spread(e(scale_of(one)), x, one.onnx_attributes()) for one in (op, made))
+    scales = (
+        still.get(scale, scale) if STILL in made.attributes else scale for scale in map(scale_of, (op, made))
+    )
+    new, old = (
+        spread(e(scale), x, one.onnx_attributes()) for scale, one in zip(scales, (op, made), strict=True)
+    )
     return base + way * (new / old)
 
 

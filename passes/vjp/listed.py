@@ -10,6 +10,7 @@ from xdsl.ir import Operation
 
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.node import NodeOp
+from passes.vjp.quantize import STILL
 
 STEPS = "it is constant between jumps"
 TRUTH = "a truth value has no derivative"
@@ -127,6 +128,8 @@ def zero_reason(op: Operation) -> str | None:
     """Why no gradient flows through an op; None if one may."""
     if RULED in op.attributes:
         return None
+    if STILL in op.attributes:
+        return STEPS
     if isinstance(op, NodeOp):
         return OF_OTHER_DOMAINS.get(op.title)
     return REASONS.get(op.onnx_name()) if isinstance(op, OnnxOp) else None

@@ -3,7 +3,8 @@
 QuantizeLinear is constant between jumps, so nothing flows through DequantizeLinear(QuantizeLinear(x)) to x.
 On request such a pair is marked, and the cotangent passes straight through, as if only the bounds of the type
 were there: 0 where the rounded number is outside of them, as in torch's fake_quantize. For the derivative
-by DequantizeLinear's scale the codes are numbers that do not move.
+by DequantizeLinear's scale the codes are numbers that do not move. A range that DynamicQuantizeLinear
+measures stands still then, as torch's observers do: if nothing were rounded, no scale would count.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ STRAIGHT = "gradc.straight_through"
 """Marks a DequantizeLinear through which a gradient flows to what was quantised; and what quantised it, if
 nobody else reads that."""
 
+STILL = "gradc.still"
+"""Marks a DynamicQuantizeLinear that a gradient passes straight through: what it measures has none."""
+
 QUANTIZING = (onnx.QuantizeLinearOp, onnx.DynamicQuantizeLinearOp)
 CODES = 255.0
 
@@ -47,11 +51,14 @@ def mark_pairs(module: ModuleOp) -> None:
         ]
         for one in (*pairs, *([op] if pairs and len(pairs) == len(users) else [])):
             one.attributes[STRAIGHT] = UnitAttr()
+        if pairs and isinstance(op, onnx.DynamicQuantizeLinearOp):
+            op.attributes[STILL] = UnitAttr()
 
 
 def unmark_pairs(module: ModuleOp) -> None:
     for op in module.walk():
         op.attributes.pop(STRAIGHT, None)
+        op.attributes.pop(STILL, None)
 
 
 def quantizing(op: Operation) -> OnnxOp | None:
