@@ -50,16 +50,16 @@ def _place(t: np.ndarray, size: int, corners: bool) -> np.ndarray:
 
 def _taps(call: Call, place: np.ndarray, size: int, corners: bool) -> Taps:
     mode, how = call.attribute("mode", "linear"), call.attribute("padding_mode", "zeros")
+    if how not in ("zeros", "border", "reflection"):
+        raise violation("padding_mode", given=how)
     if mode == "nearest":
         place = np.rint(place)
     low, high = (0, size - 1) if corners else (-0.5, size - 0.5)
     outside = (place < low) | (place > high)
-    if how == "border":
+    if how == "border" and mode != "cubic":
         place = np.where(outside, np.clip(place, 0, size - 1), place)
     elif how == "reflection":
         place = np.where(outside, reflected(place, low, high), place)
-    elif how != "zeros":
-        raise violation("padding_mode", given=how)
     if mode == "nearest":
         return [(place, np.ones(place.shape))]
     floor = np.floor(place)

@@ -118,9 +118,9 @@ class _Border:
         """A place, brought inside; one that is beyond the limits, or at them, carries nothing.
 
         Between the middle of the outermost element and the mirror half a step from it, only a cubic tells
-        where a place is.
+        where a place is. At a border it does so beyond, too: only its taps are brought inside.
         """
-        if self.how == "zeros":
+        if self.how == "zeros" or (self.how == "border" and mode == "cubic"):
             return place
         low, high = self.mirrors if mode == "cubic" else (0, self.last)
         if self.how == "reflection":
