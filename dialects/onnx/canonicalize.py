@@ -104,6 +104,7 @@ class OfExpanded(RewritePattern):
                 if None not in shape and shapes.shape_of(new.results[0]) == shape:
                     replace_typed(op, new, rewriter)
                     return
+                new.drop_all_references()
 
 
 class CastBack(RewritePattern):

@@ -48,6 +48,13 @@ def interpret(module: builtin.ModuleOp, inputs: Sequence[np.ndarray]) -> tuple[n
     return interpreter.call_op("f", tuple(inputs))
 
 
+def assert_read_within(module: builtin.ModuleOp) -> None:
+    """No op that a pattern made and did not use reads a value of the module: it would be kept alive."""
+    within = set(module.walk())
+    for op in within:
+        assert all(use.operation in within for result in op.results for use in result.uses), op.name
+
+
 def canonicalized(text: str) -> list[str]:
     """The names of the ops that are left; types and numbers are as before."""
     ctx, module = parse(text)
@@ -63,6 +70,7 @@ def canonicalized(text: str) -> list[str]:
     before, types = interpret(module, inputs), list(function.function_type.outputs)
     CanonicalizePass().apply(ctx, module)
     module.verify()
+    assert_read_within(module)
     last = function.body.block.last_op
     assert last is not None
     assert list(last.operand_types) == types
@@ -379,6 +387,19 @@ def test_what_makes_the_shape_is_expanded() -> None:
         A,
     )
     assert canonicalized(text) == ["Constant", "Expand", "Mul"]
+
+
+def test_what_is_expanded_to_a_shape_that_nobody_knows_stays() -> None:
+    some = "tensor<?x?xf32>"
+    text = unary(
+        f"""%s = onnx.Shape %x : ({some}) -> {S}
+            %z = onnx.Neg %x : ({some}) -> {some}
+            %e = onnx.Expand %z, %s : ({some}, {S}) -> {some}
+            %y = onnx.Mul %e, %z : ({some}, {some}) -> {some}""",
+        some,
+        some,
+    )
+    assert canonicalized(text) == ["Shape", "Neg", "Expand", "Mul"]
 
 
 @pytest.mark.parametrize(
