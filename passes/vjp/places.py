@@ -14,6 +14,9 @@ from passes.emit.budget import FREE_CONSTANTS
 from passes.emit.expressions import Expr
 from passes.vjp.slices import padded, size_of, vector
 
+SMALL_MATRIX = 256
+"""Elements of a matrix of 0 and 1 up to which a product with it is less work than a Scatter."""
+
 
 def put_together(g: Expr, indices: Expr, axis: int, size: int | Expr) -> Expr:
     """For y = Gather(x, indices, axis): the sum, at each place of x, of what was taken from there.
@@ -40,7 +43,8 @@ def _transposed(x: Expr, perm: Sequence[int]) -> Expr:
 
 
 def _by_known(g: Expr, indices: np.ndarray, axis: int, size: int) -> Expr | None:
-    """Neighbours are padded, a permutation is turned back; None for other indices."""
+    """Neighbours are padded, a permutation is turned back, a few of the last axis are added up by a product
+    with a matrix of 0 and 1; None for other indices."""
     e, flat = g.e, indices.reshape(-1)
     if flat.size > 1 and indices.ndim != 1:
         return None
@@ -54,6 +58,9 @@ def _by_known(g: Expr, indices: np.ndarray, axis: int, size: int) -> Expr | None
     if sorted(flat) == list(range(size)):
         back = np.argsort(flat).astype(np.int64)
         return g.apply(onnx.GatherOp, e(e.emit.constant(back)), axis=axis)
+    if axis == g.rank - 1 and flat.size * size <= SMALL_MATRIX and not e.strict_ieee:
+        places = flat[:, None] == np.arange(size)
+        return g.apply(onnx.MatMulOp, e(e.emit.constant(places.astype(numpy_of(g)))))
     return None
 
 

@@ -18,6 +18,9 @@ from passes.vjp.places import counted
 from passes.vjp.run_time_axes import AxisView, ReducedAxes, reshaped
 from passes.vjp.slices import is_known, size_of, vector
 
+FEW = 4
+"""Up to so many factors a product is differentiated by turns, which are fewer ops than halves."""
+
 
 def axes_in(f: Forward) -> Sequence[int] | None:
     """The axes that are reduced; None where only run time knows them."""
@@ -117,6 +120,8 @@ def product(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
     static = len(known) == len(sizes)
     if not axes or (static and math.prod(known) < 2):
         return (repeated(g[0], f), ZERO)
+    if len(axes) == 1 and static and math.prod(known) <= FEW:
+        return (kept(g[0], f) * _others_by_turns(f.x, axes[0], math.prod(known)), ZERO)
     rest = [axis for axis in range(f.x.rank) if axis not in axes]
     perm = [*rest, *axes]
     moved = f.x.apply(onnx.TransposeOp, perm=perm)
@@ -154,6 +159,17 @@ def _others_axis_by_axis(f: Forward) -> Expr:
     for factor in reversed(factors):
         found = factor * found
     return found
+
+
+def _others_by_turns(x: Expr, axis: int, count: int) -> Expr:
+    """`_others` of a few along an axis: the product of x turned by 1, 2, ... places. A turn is a permutation,
+    whose derivative is the turn back."""
+    turned: Expr | None = None
+    for places in range(1, count):
+        part = x.apply(onnx.GatherOp, x.e.ints(np.roll(range(count), -places).tolist()), axis=axis)
+        turned = part if turned is None else turned * part
+    assert turned is not None
+    return turned
 
 
 def _others(x: Expr, count: int) -> Expr:

@@ -207,3 +207,16 @@ def test_an_empty_batch_of_what_is_grouped(node: str):
     if "Deform" not in node or released_opset() >= BROADCASTS_OVER_NOTHING:
         assert found.run(given)["grad_x"].shape == shapes["x"]
     assert made["y"].shape[0] == 0
+
+
+def test_products_of_columns_take_few_ops():
+    """As scikit-learn's PolynomialFeatures are written."""
+    parts = " ".join(f"c{i} = Gather <axis = 1> (x, i{i}) p{i} = ReduceProd (c{i}, one)" for i in range(3))
+    values = "int64[2] i0 = {0, 0}, int64[2] i1 = {0, 3}, int64[3] i2 = {1, 1, 3}, int64[1] one = {1}"
+    nodes = f"{parts} y = Concat <axis = 1> (p0, p1, p2)"
+    text = f"g (float[N, 4] x) => (float[N, 3] y) <{values}> {{ {nodes} }}"
+    found = gradc.vjp(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 18]> {text}'), check=True)
+    assert len(found.model.graph.node) <= 18
+    x = np.array([[2, 3, 5, 0]], np.float32)
+    got = found.run({"x": x, "cotangent_y": np.array([[1, 10, 100]], np.float32)})["grad_x"]
+    assert got.tolist() == [[4, 0, 0, 20 + 900]]
