@@ -13,7 +13,10 @@ from typing import Literal
 import numpy as np
 
 STEP = 1e-5
-"""Over the size of what is moved; the second step is a quarter of it."""
+"""Over the size of what is moved."""
+
+NEAR = STEP / 4
+"""The second step."""
 
 AGREE = 1e-5
 """What two steps may differ by, over the size of the slope: truncation and roundings are far below."""
@@ -45,16 +48,15 @@ def slope(value: Callable[[float], tuple[float, float]], said: float, size: floa
     the root of the sum of squares of the terms of `said`, below which it may be by cancellation."""
     at: dict[float, float] = {}
     noise = 0.0
-    for t in (0.0, STEP, -STEP, STEP / 4, -STEP / 4):
+    for t in (0.0, STEP, -STEP, NEAR, -NEAR):
         at[t], magnitude = value(t)
-        noise = max(noise, ROUNDING * magnitude / STEP * 4)
+        noise = max(noise, ROUNDING * magnitude / NEAR)
     coarse = (at[STEP] - at[-STEP]) / (2 * STEP)
-    near = STEP / 4
-    found = (at[near] - at[-near]) / (2 * near)
+    found = (at[NEAR] - at[-NEAR]) / (2 * NEAR)
     if not np.isfinite([said, coarse, found, size]).all():
         return Slope(said, found, "undecided")
     scale = max(abs(found), size)
-    right, left = (at[near] - at[0.0]) / near, (at[0.0] - at[-near]) / near
+    right, left = (at[NEAR] - at[0.0]) / NEAR, (at[0.0] - at[-NEAR]) / NEAR
     smooth = abs(right - left) <= SIDES * scale + noise
     if not smooth or abs(coarse - found) > AGREE * scale + noise:
         return Slope(said, found, "undecided")

@@ -14,6 +14,7 @@ import gradc
 from dialects.onnx import ops as onnx_ops
 from dialects.support.diagnostics import UsageError
 from gradc.checking import gradients
+from gradc.checking.roundings import rounding
 from gradc.checking.slopes import slope
 from passes.emit.expressions import Expr
 from passes.vjp.table import RULES
@@ -218,7 +219,21 @@ def test_cotangents_that_are_not_what_an_input_is():
 
 
 def test_what_is_nothing_but_roundings_is_off_by_its_size():
-    assert gradients._rounding(np.full(2, 1e-8, np.float32), np.zeros(2)) == 1
+    assert rounding(np.full(2, 1e-8, np.float32), np.zeros(2), [np.zeros(2)]) == 1
+    assert rounding(np.full(2, 1e-18), np.full(2, 1e-18), [np.zeros(2)]) == 1
+
+
+@pytest.mark.parametrize("made", [gradc.grad, gradc.hvp])
+@pytest.mark.parametrize("kind", ["float", "double"])
+@pytest.mark.parametrize("nodes", ["y = Softmax (a)", "e = Sigmoid (a) s = ReduceSum (e) y = Div (e, s)"])
+def test_a_sum_of_probabilities_has_a_gradient_of_nothing_but_roundings(nodes: str, kind: str, made):
+    weights = np.random.default_rng(5).standard_normal(15) * 3
+    values = f"{kind}[3, 5] w = {{{', '.join(map(str, weights))}}}"
+    body = f"g ({kind}[N, 3] x) => ({kind}[N, 5] y) <{values}> {{ a = MatMul (x, w) {nodes} }}"
+    found = made(model(body), reduce="sum", check=True)
+    x = np.ones((2, 3), {"float": np.float32, "double": np.float64}[kind])
+    (got,) = found.run({info.name: x for info in found.inputs}).values()
+    assert np.abs(got).max() < 1e-4
 
 
 CALLED = """<ir_version: 8, opset_import: ["": 17, "own": 1, "com.example": 1]>
