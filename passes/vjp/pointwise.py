@@ -12,6 +12,7 @@ from functools import reduce
 from operator import mul
 from types import MappingProxyType
 
+from xdsl.dialects.builtin import f64
 from xdsl.ir import Operation
 
 from dialects.onnx import ops as onnx
@@ -128,6 +129,9 @@ def hard_swish(f: Forward) -> Expr:
 
 
 def hard_swish_gate(f: Forward) -> Expr:
+    """The attributes of HardSigmoid are numbers of f32."""
+    if f.x.dtype == f64:
+        return (f.x * (1 / 6) + 0.5).apply(onnx.HardSigmoidOp, alpha=1.0, beta=0.0)
     return f.x.apply(onnx.HardSigmoidOp, alpha=1 / 6, beta=0.5)
 
 

@@ -216,3 +216,19 @@ def test_a_step_of_a_square_is_that_of_the_magnitude(bound: float):
 def test_a_slope_that_is_no_step_is_not_squared():
     assert squared_step((-0.75, 1.5)) is None
     assert squared_step((-1.0, 1e38)) is None
+
+
+def test_hard_swish_in_f64_has_the_numbers_of_f64():
+    """The attributes of its HardSigmoid are of f32."""
+    graph = helper.make_graph(
+        [helper.make_node("HardSwish", ["x"], ["y"])],
+        "g",
+        [helper.make_tensor_value_info("x", onnx.TensorProto.DOUBLE, ["N"])],
+        [helper.make_tensor_value_info("y", onnx.TensorProto.DOUBLE, ["N"])],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+    x = np.array([-4.0, -3.0, -1.3, 0.0, 0.7, 3.0, 5.0])
+    both = gradc.value_and_grad(model, wrt="x", cotangents=True).run({"x": x, "cotangent_y": np.ones(7)})
+    inside = (np.abs(x) < 3) * x / 6
+    np.testing.assert_allclose(both["y"], x * np.clip(x / 6 + 0.5, 0, 1), rtol=1e-15)
+    np.testing.assert_allclose(both["grad_x"], np.clip(x / 6 + 0.5, 0, 1) + inside, atol=1e-15)
