@@ -311,6 +311,7 @@ EXPANSIONS: Mapping[type[OnnxOp], Expansion] = {
     onnx.EluOp: Expansion("T", pointwise.ELU, pointwise.elu),
     onnx.FlattenOp: Expansion("T", (onnx.ReshapeOp,), _flatten, {onnx.MulOp: "s64", onnx.ConcatOp: "s64"}),
     onnx.EqualOp: Expansion("T", (onnx.GreaterOrEqualOp,), _equal, {onnx.AndOp: "boolean"}),
+    onnx.HardSwishOp: Expansion("T", (onnx.MulOp, onnx.AddOp, onnx.ClipOp), pointwise.hard_swish),
     onnx.HardSigmoidOp: Expansion("T", (onnx.MulOp, onnx.AddOp, onnx.ClipOp), pointwise.hard_sigmoid),
     **{op: Expansion("T", RECURRENT, recurrent) for op in (onnx.GRUOp, onnx.LSTMOp, onnx.RNNOp)},
     onnx.LRNOp: Expansion("T", LRN, lrn),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from xdsl.dialects.builtin import f64
 from xdsl.ir import SSAValue
 
 from dialects.onnx import ops as onnx
@@ -26,6 +27,18 @@ def swish(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
     alpha = op.call().attribute("alpha", 1.0)
     scaled = op.X if alpha == 1 else emit(onnx.MulOp(op.X, scalar(emit, alpha, op.X)))
     return [emit(onnx.MulOp(op.X, emit(onnx.SigmoidOp(scaled))))]
+
+
+def hard_swish(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
+    assert isinstance(op, onnx.HardSwishOp)
+    sixth, half, zero, one = (scalar(emit, number, op.X) for number in (1 / 6, 0.5, 0, 1))
+    line = emit(onnx.AddOp(emit(onnx.MulOp(op.X, sixth)), half))
+    return [emit(onnx.MulOp(op.X, emit(onnx.ClipOp(line, zero, one))))]
+
+
+def is_in_f64(op: OnnxOp) -> bool:
+    """HardSwish: the op that ONNX defines it by has attributes, of which 1 / 6 is one, in f32."""
+    return element_type_of(op.operands[0]) == f64
 
 
 def hard_sigmoid(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:

@@ -148,9 +148,11 @@ class Target:
 
     def expands(self, op: OnnxOp) -> bool:
         """Whether other ops are to stand in place of this one: there are such, and it has no kernel, also not
-        where half types are widened."""
+        where half types are widened, nor does the runtime write others."""
         expansion = EXPANSIONS.get(type(op))
         if expansion is None or self.lacks_kernel(op) is None or self._runs_wide(op):
+            return False
+        if self.leaves_to_runtime(op) and wrong_form(self.provider, op) is None:
             return False
         return self._can_expand(type(op), variable_types(op)[expansion.data])
 

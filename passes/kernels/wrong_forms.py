@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
-from passes.kernels import affine_grid, local_response
+from passes.kernels import affine_grid, local_response, pointwise
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,7 @@ class WrongForm:
 WRONG_FORMS: Mapping[str, Mapping[type[OnnxOp], WrongForm]] = {
     "cpu": {
         onnx.AffineGridOp: WrongForm("the corners of an axis of one place", affine_grid.is_of_one_place),
+        onnx.HardSwishOp: WrongForm("f64, with a factor in f32", pointwise.is_in_f64),
         onnx.LRNOp: WrongForm("an even size, or no image", local_response.is_no_image),
     }
 }

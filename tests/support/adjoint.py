@@ -37,7 +37,7 @@ def is_adjoint(
 
     gradient = module.clone()
     names = [f"y{i}" for i in range(len(results))]
-    _name_results(gradient, names)
+    name_results(gradient, names)
     given = input_names(entry_function(gradient))
     wrt = [name for name, direction in zip(given, directions, strict=True) if direction is not None]
     request = Request(of=names, wrt=wrt, cotangents=True, allow_unused=True)
@@ -56,6 +56,6 @@ def is_adjoint(
     return gradient, cotangents
 
 
-def _name_results(module: ModuleOp, names: list[str]) -> None:
+def name_results(module: ModuleOp, names: list[str]) -> None:
     function = entry_function(module)
     set_names(function, [f"in{i}" for i in range(len(input_names(function)))], names)

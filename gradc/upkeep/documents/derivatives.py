@@ -8,6 +8,7 @@ from pathlib import Path
 
 from gradc.insight.rules import rules
 from passes.vjp.conventions import FORMS_REFUSED, KINKS, KNOWN
+from passes.vjp.kept import KEPT, shown
 from passes.vjp.listed import REASONS, REFUSED
 
 PROBES = Path(__file__).resolve().parents[3] / "docs" / "ops" / "derivatives.json"
@@ -20,7 +21,7 @@ TRIED = (*DTYPES, "run-time sizes", "integers", "twice")
 
 def table() -> str:
     """A row for each op that has one."""
-    columns = ("op", "by", *TRIED, "known when it is written", "not", "at kinks")
+    columns = ("op", "by", "keeps", *TRIED, "known when it is written", "not", "at kinks")
     head = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
     return "\n".join([*head, *_rows()])
 
@@ -32,7 +33,8 @@ def _rows() -> Iterator[str]:
             by = "a rule" if how.startswith("has") else "its ops"
             tried = ("no" if (found := probes[name][one]) not in ("yes", "-") else found for one in TRIED)
             said = (KNOWN.get(name, ""), FORMS_REFUSED.get(name, ""), KINKS.get(name, ""))
-            yield f"| {' | '.join((name, by, *tried, *said))} |"
+            kept = shown(name) if name in KEPT else "what its body does"
+            yield f"| {' | '.join((name, by, kept, *tried, *said))} |"
 
 
 def _probes() -> Mapping[str, Mapping[str, str]]:
