@@ -25,7 +25,7 @@ from dialects.support.diagnostics import (
 from dialects.support.dtypes import by_name
 from dialects.support.shapes import has_rank, static_shape
 from gradc.checking.drawn import GUESSES, SEEDS, drawn_inputs, in_words
-from gradc.checking.lines import Arrays, Line, evaluated, in_float64, line, widened
+from gradc.checking.lines import Arrays, Line, evaluated, in_float64, line, rounded_otherwise, widened
 from gradc.checking.roundings import NUDGES, ROUNDINGS, is_of_roundings, nudged, rounding
 from gradc.checking.samples import Guess
 from gradc.checking.single import alone, inputs_of
@@ -394,11 +394,13 @@ def _rows(
     rows = compare_outputs(claim.gradient, fed, run(inputs), expected)
     if all(row.ok for row in rows):
         return rows
-    exact = widened(claim.gradient)
-    wide = evaluated(exact, [in_float64(array) for array in fed])
+    exact, in_f64 = widened(claim.gradient), [in_float64(array) for array in fed]
+    wide = evaluated(exact, in_f64)
     points = (list(nudged(dict(enumerate(fed)), seed).values()) for seed in range(NUDGES))
-    moved = zip(*(evaluated(exact, point) for point in points), strict=True)
-    noises = map(rounding, expected, wide, moved)
+    others = [evaluated(exact, point) for point in points]
+    if (other := rounded_otherwise(claim.gradient)) is not None:
+        others.append(evaluated(other, in_f64))
+    noises = map(rounding, expected, wide, zip(*others, strict=True))
     return [_judged(row, noise) for row, noise in zip(rows, noises, strict=True)]
 
 

@@ -27,6 +27,9 @@ from passes.vjp.values import add_parts, named_values
 
 Arrays = dict[str, np.ndarray]
 
+NEARLY = 1e-5
+"""Of its size, how near to the middle between two codes a number may be rounded to either."""
+
 
 @dataclass(frozen=True)
 class Line:
@@ -139,6 +142,19 @@ def widened(module: ModuleOp) -> ModuleOp:
     entry.forget_declared_types(function)
     entry.update_function_type(function)
     return module
+
+
+def rounded_otherwise(module: ModuleOp) -> ModuleOp | None:
+    """A copy in float64 that rounds to the other one of two codes between which a number nearly lies; None
+    where nothing is quantised. onnxruntime computes such a number in another order than numpy."""
+    module = widened(module)
+    quantizing = [op for op in module.walk() if isinstance(op, onnx.QuantizeLinearOp)]
+    for op in quantizing:
+        by = onnx.ConstantOp(np.array(1 + NEARLY))
+        scale = onnx.MulOp(op.y_scale, by.output, result_types=[op.y_scale.type])
+        Rewriter.insert_op([by, scale], InsertPoint.before(op))
+        set_operand(op, 1, scale.results[0])
+    return module if quantizing else None
 
 
 def _widen(values: Iterable[SSAValue]) -> None:
