@@ -46,7 +46,7 @@ def matmul_n_bits(f: Forward, e: Operators) -> Results:
     bits, blocks, order = bits or 4, -(-width // block), f.operand(4)
     if order is not None:
         _check_order(f, bits)
-    numbers = _mark(unpacked(codes, [rows, blocks * block * bits // 8], bits).cast(f32))
+    numbers = marked_as_packed(unpacked(codes, [rows, blocks * block * bits // 8], bits).cast(f32))
     zeros = _zeros(f.operand(3), rows, blocks, bits, e)
     scales = scales.cast(f32).apply(onnx.ReshapeOp, e.ints([rows, blocks]))
     if order is not None:
@@ -81,14 +81,14 @@ def unpacked(packed: Expr, sizes: list[int], bits: int) -> Expr:
     upwards = np.array(range(8 - bits, -1, -bits), np.uint8)
     whole = packed.apply(onnx.ReshapeOp, e.ints([rows, count, 1]))
     highest = whole.apply(onnx.BitShiftOp, e(e.emit.constant(upwards)), direction="LEFT")
-    _mark(highest)
+    marked_as_packed(highest)
     found = highest.apply(
         onnx.BitShiftOp, e(e.emit.constant(np.array(8 - bits, np.uint8))), direction="RIGHT"
     )
     return found.apply(onnx.ReshapeOp, e.ints([rows, count * 8 // bits]))
 
 
-def _mark(x: Expr) -> Expr:
+def marked_as_packed(x: Expr) -> Expr:
     """Not to be folded."""
     assert isinstance(x.value.owner, Operation)
     x.value.owner.attributes[PACKED] = UnitAttr()

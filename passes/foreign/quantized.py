@@ -6,6 +6,7 @@ They give what the kernels of integers give, but where a sum that is rounded lie
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import prod
 from types import MappingProxyType
 
 import numpy as np
@@ -14,11 +15,17 @@ from xdsl.ir import Attribute
 
 from dialects.onnx import ops as onnx
 from dialects.support.dtypes import of_mlir
+from dialects.support.shapes import static
 from passes.emit.expressions import Expr, Operators
 from passes.foreign.attention import attention, embedded, seen_words
 from passes.foreign.body import Body, Results
+from passes.foreign.packed_weights import marked_as_packed
 from passes.vjp.forward import Forward, refusal
+from passes.vjp.quantize import spread
 from passes.vjp.slices import size_of, vector
+
+LARGE = 4096
+"""Of so many codes or more a file holds a weight, of fewer the floats."""
 
 _OF_CONVOLUTIONS = ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
 
@@ -29,7 +36,16 @@ def dequantized(x: Expr, scale: Expr, zero: Expr | None, axis: int) -> Expr:
     if zero is not None and scale.rank != zero.rank:
         scale, zero = _as_many(scale, zero), _as_many(zero, scale)
     own = {"axis": axis} if scale.rank else {}
+    if _is_large_weight(x):
+        wide = marked_as_packed(x.cast(scale.dtype))
+        wide = wide if zero is None else wide - spread(zero, x, own).cast(scale.dtype)
+        return wide * spread(scale, x, own)
     return x.apply(onnx.DequantizeLinearOp, scale, zero, **own)
+
+
+def _is_large_weight(x: Expr) -> bool:
+    """One that a file holds as codes: runtimes fold what it is in floats, but not a DequantizeLinear."""
+    return isinstance(x.value.owner, onnx.ConstantOp) and prod(static(x.shape) or ()) >= LARGE
 
 
 def quantized(x: Expr, scale: Expr, zero: Expr | None, dtype: Attribute) -> Expr:
