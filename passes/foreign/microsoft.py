@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from dialects.onnx import ops as onnx
 from passes.emit.expressions import Expr, Operators
-from passes.foreign import attention, packed_weights, quantized
+from passes.foreign import attention, gates, packed_weights, quantized, twins
 from passes.foreign.activations import applied, numbers_of
 from passes.foreign.body import Body, Results
 from passes.vjp.forward import Forward
@@ -121,6 +121,8 @@ BODIES: Mapping[str, Body] = MappingProxyType(
         **attention.BODIES,
         **packed_weights.BODIES,
         **quantized.BODIES,
+        **gates.BODIES,
+        **twins.BODIES,
         "BiasGelu": gelu("none"),
         "DequantizeLinear": dequantize,
         "FastGelu": gelu("tanh"),

@@ -1,0 +1,181 @@
+"""Ops of com.microsoft that are ONNX's own in an older or another form, or in another order of axes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import numpy as np
+from xdsl.dialects.builtin import i64
+
+from dialects.onnx import ops as onnx
+from dialects.onnx.base import OnnxOp
+from dialects.onnx.values import constant_of
+from passes.emit.expressions import Operators
+from passes.foreign.activations import applied
+from passes.foreign.body import Body, Results
+from passes.foreign.quantized import to_back, to_front
+from passes.vjp.forward import Forward, refusal
+from passes.vjp.places import counted
+from passes.vjp.slices import size_of, vector
+
+_OF_WINDOWS = ("auto_pad", "dilations", "kernel_shape", "pads", "strides")
+
+
+def twin(op: type[OnnxOp], *attributes: str) -> Body:
+    """The op of the same operands, with those of its attributes."""
+
+    def body(f: Forward, e: Operators) -> Results:
+        others = [f.operand(i) for i in range(1, len(f.operands))]
+        return [f.x.apply(op, *others, **_given(f, *attributes))]
+
+    return body
+
+
+def _given(f: Forward, *names: str) -> dict[str, object]:
+    return {name: f.attributes[name] for name in names if name in f.attributes}
+
+
+def identity(f: Forward, e: Operators) -> Results:
+    return [f.x.apply(onnx.IdentityOp)]
+
+
+def expand_dims(f: Forward, e: Operators) -> Results:
+    axis = f.operand(1)
+    assert axis is not None
+    known = constant_of(axis.value)
+    if known is None:
+        raise refusal("axis", given="known at run time", expected="a constant")
+    return [f.x.apply(onnx.UnsqueezeOp, e.ints([int(known.reshape(-1)[0])]))]
+
+
+def pad(f: Forward, e: Operators) -> Results:
+    pads, value = f.operand(1), f.operand(2)
+    assert pads is not None
+    if pads.rank == 2:
+        pads = pads.apply(onnx.ReshapeOp, e.ints([-1]))
+    if value is not None and value.rank:
+        value = value.apply(onnx.ReshapeOp, e.ints([]))
+    return [f.x.apply(onnx.PadOp, pads, value, **_given(f, "mode"))]
+
+
+def range_(f: Forward, e: Operators) -> Results:
+    start, limit, delta = (f.operand(i) for i in range(3))
+    assert start is not None
+    assert limit is not None
+    step = e.scalar(1, start) if delta is None else delta
+    first, *others = (x.apply(onnx.ReshapeOp, e.ints([])) if x.rank else x for x in (start, limit, step))
+    return [first.apply(onnx.RangeOp, *others)]
+
+
+def unique(f: Forward, e: Operators) -> Results:
+    """In the order in which they come; which of them each one is, and how many of each there are."""
+    y, _, inverse, counts = map(e, e.emit.all(onnx.UniqueOp(f.x.value, sorted=0)))
+    return [y, inverse, counts]
+
+
+def grid_sample(f: Forward, e: Operators) -> Results:
+    given = _given(f, "align_corners", "padding_mode")
+    mode = {"bilinear": "linear", "bicubic": "cubic"}.get(f.value("mode", "bilinear"), "nearest")
+    return [f.x.apply(onnx.GridSampleOp, f.operand(1), mode=mode, **given)]
+
+
+def unfold_tensor(f: Forward, e: Operators) -> Results:
+    """Windows along an axis, whose elements are a new last axis."""
+    axis, size, step = f.value("dim", -1) % f.x.rank, f.value("size"), f.value("step", 1)
+    length = size_of(f.x, axis)
+    if isinstance(length, int):
+        rows = [[start + i for i in range(size)] for start in range(0, length - size + 1, step)]
+        places = np.array(rows, np.int64).reshape(len(rows), size)
+        windows = f.x.apply(onnx.GatherOp, e(e.emit.constant(places)), axis=axis)
+    else:
+        count = (length - (size - step)).apply(onnx.DivOp, e.ints([step]))
+        starts = (counted(count, f.x) * step).apply(onnx.UnsqueezeOp, e.ints([1]))
+        windows = f.x.apply(onnx.GatherOp, starts + e.ints(range(size)), axis=axis)
+    order = [i for i in range(windows.rank) if i != axis + 1]
+    return [windows.apply(onnx.TransposeOp, perm=[*order, axis + 1])]
+
+
+def conv_transpose_with_dynamic_pads(f: Forward, e: Operators) -> Results:
+    pads, given = (
+        f.operand(2),
+        _given(f, "auto_pad", "dilations", "group", "kernel_shape", "output_padding", "strides"),
+    )
+    if pads is not None:
+        known = constant_of(pads.value)
+        if known is None:
+            raise refusal("Pads", given="known at run time", expected="a constant")
+        given["pads"] = [int(n) for n in known.reshape(-1)]
+    return [f.x.apply(onnx.ConvTransposeOp, f.operand(1), f.operand(3), **given)]
+
+
+def nhwc_max_pool(f: Forward, e: Operators) -> Results:
+    return [to_back(to_front(f.x).apply(onnx.MaxPoolOp, **_given(f, *_OF_WINDOWS, "ceil_mode")))]
+
+
+def nhwc_conv(f: Forward, e: Operators) -> Results:
+    """act(Conv(X, W, B) + Z), channels last; the weights are as ONNX has them."""
+    given, added = _given(f, *_OF_WINDOWS, "group"), f.operand(3)
+    y = to_back(to_front(f.x).apply(onnx.ConvOp, f.operand(1), f.operand(2), **given))
+    y = y if added is None else y + added
+    return [applied(f.value("activation", ""), y, f.value("activation_params", []))]
+
+
+def cdist(f: Forward, e: Operators) -> Results:
+    """Of each row of A from each row of B, (M, N)."""
+    b, metric = f.operand(1), f.value("metric", "sqeuclidean")
+    assert b is not None
+    if metric not in ("euclidean", "sqeuclidean"):
+        raise refusal("metric", given=metric, expected="euclidean or sqeuclidean")
+    apart = f.x.apply(onnx.UnsqueezeOp, e.ints([1])) - b.apply(onnx.UnsqueezeOp, e.ints([0]))
+    op = onnx.ReduceL2Op if metric == "euclidean" else onnx.ReduceSumSquareOp
+    return [apart.apply(op, e.ints([2]), keepdims=0)]
+
+
+def crop_and_resize(f: Forward, e: Operators) -> Results:
+    """A grid whose corners are those of the regions, of the images that these are of."""
+    regions, images, size = f.operand(1), f.operand(2), f.operand(3)
+    assert regions is not None
+    assert images is not None
+    assert size is not None
+    known = constant_of(size.value)
+    if known is None or f.value("mode", "bilinear") != "bilinear" or f.value("extrapolation_value", 0.0):
+        raise refusal("CropAndResize", expected="bilinear, of a constant crop_size, with 0 outside")
+    ends = e.emit.all(onnx.SplitOp(regions.value, e.ints([1] * 4).value, axis=1, results=4))
+    top, left, bottom, right = map(e, ends)
+    ways = [np.linspace(0, 1, int(n), dtype=np.float32) for n in known]
+    rows, columns = (
+        (start + (end - start) * e(e.emit.constant(way))) * 2 - 1 if len(way) > 1 else start + end - 1
+        for start, end, way in ((top, bottom, ways[0]), (left, right, ways[1]))
+    )
+    shape = vector(f.x, [size_of(regions, 0), *map(len, ways), 1])
+    row = rows.apply(onnx.UnsqueezeOp, e.ints([2, 3])).apply(onnx.ExpandOp, shape)
+    column = columns.apply(onnx.UnsqueezeOp, e.ints([1, 3])).apply(onnx.ExpandOp, shape)
+    grid = e(e.emit(onnx.ConcatOp([column.value, row.value], axis=3)))
+    chosen = f.x.apply(onnx.GatherOp, images.cast(i64), axis=0)
+    found = chosen.apply(onnx.GridSampleOp, grid, align_corners=1, mode="linear", padding_mode="zeros")
+    inside = [(x <= 1.0) & (x >= -1.0) for x in (row, column)]
+    seen = (inside[0] & inside[1]).apply(onnx.TransposeOp, perm=[0, 3, 1, 2])
+    return [seen.where(found, 0.0)]
+
+
+BODIES: Mapping[str, Body] = MappingProxyType(
+    {
+        "CDist": cdist,
+        "ConvTransposeWithDynamicPads": conv_transpose_with_dynamic_pads,
+        "CropAndResize": crop_and_resize,
+        "ExpandDims": expand_dims,
+        "GatherND": twin(onnx.GatherNDOp),
+        "GridSample": grid_sample,
+        "NhwcConv": nhwc_conv,
+        "NhwcFusedConv": nhwc_conv,
+        "NhwcMaxPool": nhwc_max_pool,
+        "Pad": pad,
+        "Range": range_,
+        "SampleOp": identity,
+        "Trilu": twin(onnx.TriluOp, "upper"),
+        "UnfoldTensor": unfold_tensor,
+        "Unique": unique,
+    }
+)
+"""Op of com.microsoft -> ops of ONNX that make the same."""
