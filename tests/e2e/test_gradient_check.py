@@ -224,10 +224,12 @@ def test_what_is_nothing_but_roundings_is_off_by_its_size():
 
 
 @pytest.mark.parametrize("made", [gradc.grad, gradc.hvp])
-@pytest.mark.parametrize("kind", ["float", "double"])
+@pytest.mark.parametrize(("kind", "seed"), [("float", 1), ("double", 1), ("double", 6)])
 @pytest.mark.parametrize("nodes", ["y = Softmax (a)", "e = Sigmoid (a) s = ReduceSum (e) y = Div (e, s)"])
-def test_a_sum_of_probabilities_has_a_gradient_of_nothing_but_roundings(nodes: str, kind: str, made):
-    weights = np.random.default_rng(5).standard_normal(15) * 3
+def test_a_sum_of_probabilities_has_a_gradient_of_nothing_but_roundings(
+    nodes: str, kind: str, seed: int, made
+):
+    weights = np.random.default_rng(seed).standard_normal(15) * 3
     values = f"{kind}[3, 5] w = {{{', '.join(map(str, weights))}}}"
     body = f"g ({kind}[N, 3] x) => ({kind}[N, 5] y) <{values}> {{ a = MatMul (x, w) {nodes} }}"
     found = made(model(body), reduce="sum", check=True)
