@@ -16,7 +16,7 @@ from dialects.support.constants import constant_attribute
 from dialects.support.diagnostics import Diagnostic, UsageError, name_of, sentence
 from dialects.support.entry import input_names, output_names, return_op
 from dialects.support.names import name_of_value
-from dialects.support.shapes import Dim
+from dialects.support.shapes import Dim, has_rank
 from dialects.support.spelling import option
 from passes.emit.expressions import Expr, Operators
 
@@ -34,6 +34,9 @@ def named_values(function: FuncOp) -> dict[str, SSAValue]:
         found |= {name: result for name, result in own.items() if name}
     found |= zip(output_names(function), return_op(function).arguments, strict=True)
     return found | dict(zip(input_names(function), function.args, strict=True))
+
+
+UNRANKED = ("a value of unknown rank", "one whose elements have a known number of places")
 
 
 def base_of(name: str) -> str:
@@ -72,7 +75,11 @@ def add_parts(function: FuncOp, names: Sequence[str], values: Mapping[str, SSAVa
     e, found = Operators(), dict[str, SSAValue]()
     for name in names:
         whole = values.get(base_of(name))
-        part = part_of(name, e(whole)) if name not in values and whole is not None else None
+        if name in values or whole is None or not _PART.fullmatch(name):
+            continue
+        if not has_rank(whole):
+            raise UsageError(Diagnostic("error", sentence(f"{option('of')} {name}", *UNRANKED)))
+        part = part_of(name, e(whole))
         if part is not None:
             found[name] = part.value
     if e.emit.ops:

@@ -314,3 +314,11 @@ def test_a_pool_of_onednn_is_named_by_its_result_not_by_its_places():
     window = {"kernel": [2, 2], "strides": [2, 2], "pads_begin": [0, 0], "pads_end": [0, 0]}
     g.output(g.gelu(g.max_pool(x, **window, data_format="NCX", name="pool")), "y")
     assert list(gradc.vjp(g, wrt=["pool", "x"]).gradients) == ["pool", "x"]
+
+
+def test_an_element_of_a_value_of_no_known_rank():
+    text = '<ir_version: 8, opset_import: ["": 17]> g (float[2] x, int64[K] s) => (float[M, 2] y) '
+    source = onnx.parser.parse_model(text + "{ e = Exp (x) y = Expand (e, s) }")
+    source.graph.output[0].type.tensor_type.ClearField("shape")
+    with pytest.raises(gradc.UsageError, match=r"of y\[0,1\]: given a value of unknown rank"):
+        gradc.grad(source, of="y[0,1]", wrt="x")
