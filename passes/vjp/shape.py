@@ -15,7 +15,7 @@ from passes.vjp import folds
 from passes.vjp.forward import ZERO, Forward, Gradient, Rule
 from passes.vjp.places import counted
 from passes.vjp.run_time_axes import added_at, numbered, put_at, reshaped
-from passes.vjp.slices import Taken, padded, put_back, size_of, vector
+from passes.vjp.slices import Taken, is_alone, padded, put_back, size_of, vector
 
 
 def view(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
@@ -88,21 +88,22 @@ def split(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
 
 
 def slice_(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    starts, ends = f.operand(1), f.operand(2)
+    starts, stops = f.operand(1), f.operand(2)
     assert starts is not None
-    assert ends is not None
+    assert stops is not None
     axes, steps = (_ints(f.operand(i)) for i in (3, 4))
-    counts = [starts.shape[0], ends.shape[0], *(len(given) for given in (axes, steps) if given is not None)]
+    counts = [starts.shape[0], stops.shape[0], *(len(given) for given in (axes, steps) if given is not None)]
     count = next((count for count in counts if isinstance(count, int)), None)
     if count is None or _is_open(f.operand(3), axes) or _is_open(f.operand(4), steps):
         places = numbered(f.x).apply(onnx.SliceOp, *f.operands[1:])
         return (put_at(g[0], places, f.x), *[ZERO] * 4)
     axes = axes_of(list(range(count)) if axes is None else axes, f.x.rank)
     steps = [1] * count if steps is None else steps
-    first, last = _entries(starts, count), _entries(ends, count)
+    first, last = _entries(starts, count), _entries(stops, count)
+    ends = [entry if isinstance(entry, int) else None for entry in last]
     taken = [
-        Taken(axis, first[i], end if isinstance(end := last[i], int) else None, steps[i])
-        for i, axis in enumerate(axes)
+        Taken(axis, start, end, step, is_alone(g[0].shape[axis], step))
+        for axis, start, end, step in zip(axes, first, ends, steps, strict=True)
     ]
     return (put_back(g[0], f.x, taken), *[ZERO] * 4)
 

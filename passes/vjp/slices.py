@@ -48,6 +48,22 @@ class Taken:
     start: int | Expr
     end: int | None
     step: int
+    alone: bool = False
+    """At most one element is taken, whatever the step is."""
+
+    @property
+    def apart(self) -> int:
+        """Places of the whole tensor from an element that is taken to the next."""
+        return 1 if self.alone else abs(self.step)
+
+
+NO_AXIS_AS_LONG = 10**9
+"""A step from which on a Slice takes one element: TensorFlow's exporter says so."""
+
+
+def is_alone(part: Dim, step: int) -> bool:
+    """Whether a Slice takes no more than one element of an axis."""
+    return (isinstance(part, int) and part <= 1) or abs(step) >= NO_AXIS_AS_LONG
 
 
 def put_back(g: Expr, whole: Expr, taken: Sequence[Taken]) -> Expr:
@@ -64,10 +80,10 @@ def put_back(g: Expr, whole: Expr, taken: Sequence[Taken]) -> Expr:
 def _spread(g: Expr, one: Taken) -> Expr:
     """In the order of the whole tensor, with step - 1 zeros behind each element of the axis."""
     e, axis = g.e, one.axis
-    if one.step < 0:
+    if one.step < 0 and not one.alone:
         first, last, back = e.ints([-1]), e.ints([-TO_THE_END]), e.ints([-1])
         g = g.apply(onnx.SliceOp, first, last, e.ints([axis]), back).assumed(g.shape)
-    step = abs(one.step)
+    step = one.apart
     if step == 1:
         return g
     shape = [size_of(g, i) for i in range(g.rank)]
@@ -108,13 +124,13 @@ def _known_around(dim: int, one: Taken) -> tuple[int, int]:
     assert one.end is not None
     places = range(*slice_bounds(dim, one.start, one.end, one.step))
     first = min(places, default=0)
-    return first, dim - first - len(places) * abs(one.step)
+    return first, dim - first - len(places) * one.apart
 
 
 def _provable(part: Dim, dim: Dim, one: Taken) -> tuple[int, int] | None:
     """Where sizes are names: what is not taken has a size that does not depend on them."""
     rest = subtract(dim, part)
-    if one.step != 1 or not isinstance(rest, int) or not isinstance(one.start, int):
+    if one.step < 0 or one.apart != 1 or not isinstance(rest, int) or not isinstance(one.start, int):
         return None
     if 0 <= one.start <= rest:
         return one.start, rest - one.start
@@ -131,7 +147,7 @@ def _run_time_around(spread: Expr, whole: Expr, one: Taken) -> tuple[Expr, Expr]
         first = _clamped(counted, size)
     else:
         last = _clamped(counted, size - 1)
-        first = _clamped(last - taken + abs(one.step), size)
+        first = _clamped(last - taken + one.apart, size)
     return first, size - first - taken
 
 
