@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+import numpy as np
+
 from dialects.onnx.call import Call, axes_of
 from dialects.onnx.dims import add, ceildiv, floordiv, multiply, product, smallest, vector
 from dialects.support.diagnostics import violation
@@ -276,7 +278,7 @@ def resize(call: Call) -> list[Shape]:
 
 
 def _scaled(call: Call, axes: Sequence[int]) -> list[Dim]:
-    """floor(X * scale); with `tf_crop_and_resize` the region's extent is a factor too."""
+    """floor(X * scale) in f32, as runtimes have it; with `tf_crop_and_resize` times the region's extent."""
     data, scales = call.operand(0), call.operand(2).value
     if scales is None:
         return [None] * len(axes)
@@ -293,7 +295,7 @@ def _scaled_dim(dim: Dim, scale: float) -> Dim:
     if scale <= 0:
         raise violation("scales", given=scale, expected="more than 0")
     if isinstance(dim, int):
-        return math.floor(dim * scale)
+        return math.floor(np.float32(dim) * np.float32(scale))
     ratio = Fraction(scale)
     exact = ratio.denominator <= MOST_PARTS
     return floordiv(multiply(dim, ratio.numerator), ratio.denominator) if exact else None

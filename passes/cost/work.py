@@ -64,7 +64,7 @@ class Work:
     def multiply(self, left: Sequence[int] | Tensor, right: Sequence[int] | Tensor) -> Sizes:
         a, b = (t.shape if isinstance(t, Tensor) else tuple(t) for t in (left, right))
         outer = a[:-2] if len(a) > len(b) else b[:-2]
-        return self.run("MatMul", (*outer, a[-2], b[-1]), left, right)
+        return self.run("MatMul", (*outer, *a[-2:-1], b[-1]), left, right)
 
     def pad(self, data: Sequence[int], axis: int, begin: Sequence[int], end: Sequence[int]) -> Sizes:
         """Zeros around axes, of which `axis` is the first; negative numbers cut off."""

@@ -220,3 +220,28 @@ def test_products_of_columns_take_few_ops():
     x = np.array([[2, 3, 5, 0]], np.float32)
     got = found.run({"x": x, "cotangent_y": np.array([[1, 10, 100]], np.float32)})["grad_x"]
     assert got.tolist() == [[4, 0, 0, 20 + 900]]
+
+
+@pytest.mark.parametrize("mode", ["linear", "nearest", "cubic"])
+@pytest.mark.parametrize("size", ["5", "N"])
+def test_a_size_is_that_of_a_product_in_f32(mode: str, size: str):
+    """1.4 in f32 is less than 7 / 5, and the product with 5 is 7 all the same."""
+    text = f"""<ir_version: 8, opset_import: ["": 18]> g (float[1, {size}] x, float[M] w) => (float z)
+        <float[2] scales = {{1, 1.4}}> {{ y = Resize <mode = "{mode}"> (x, , scales) p = Mul (y, w)
+        z = ReduceSum <keepdims = 0> (p) }}"""
+    source = onnx.parser.parse_model(text)
+    found, primal = gradc.grad(source, wrt="x", check=False), gradc.compile(source)
+    given = {"w": np.arange(7, dtype=np.float32)}
+    grad = found.run({"x": np.zeros((1, 5), np.float32), **given})["grad_x"]
+    for i, row in enumerate(np.eye(5, dtype=np.float32)):
+        assert abs(grad[0, i] - primal.run({"x": row[None], **given})["z"]) < 1e-5
+
+
+@pytest.mark.parametrize("mode", ["linear", "nearest", "cubic"])
+def test_a_resize_of_the_only_axis(mode: str):
+    """onnxruntime resizes it to the nearest only; its gradient it computes."""
+    text = f"""<ir_version: 8, opset_import: ["": 18]> g (float[5] x) => (float[7] y)
+        <float[1] scales = {{1.4}}> {{ y = Resize <mode = "{mode}"> (x, , scales) }}"""
+    found = gradc.vjp(onnx.parser.parse_model(text), check=True)
+    got = found.run({"x": np.zeros(5, np.float32), "cotangent_y": np.ones(7, np.float32)})["grad_x"]
+    assert abs(got.sum() - 7) < 1e-5
