@@ -205,22 +205,33 @@ def pad(call: Call) -> list[np.ndarray]:
     begin, end = [0] * data.ndim, [0] * data.ndim
     for i, axis in enumerate(axes):
         begin[axis], end[axis] = pads[i], pads[i + len(axes)]
-    return [_cropped(_padded(call, data, begin, end), begin, end)]
+    if call.attribute("mode", "constant") == "constant":
+        return [_cropped(_padded(call, data, begin, end), begin, end)]
+    return [_repeated(call, _cropped(data, begin, end), begin, end)]
 
 
 def _padded(call: Call, data: np.ndarray, begin: list[int], end: list[int]) -> np.ndarray:
-    mode = call.attribute("mode", "constant")
-    widths = [(max(b, 0), max(e, 0)) for b, e in zip(begin, end, strict=True)]
-    if mode != "constant":
-        return np.pad(data, widths, mode=mode)
     fill = value(call, 2).reshape(()) if call.optional(2) is not None else np.zeros((), data.dtype)
-    return np.pad(data, widths, constant_values=fill)
+    return np.pad(data, _widths(begin, end), constant_values=fill)
+
+
+def _repeated(call: Call, data: np.ndarray, begin: list[int], end: list[int]) -> np.ndarray:
+    """ONNX leaves open whether what negative pads cut is repeated: as in onnxruntime, it is not."""
+    widths, mode = _widths(begin, end), call.attribute("mode", "reflect")
+    for axis, (size, ends) in enumerate(zip(data.shape, widths, strict=True)):
+        if size == 0 and any(ends):
+            raise violation("pads", expected=f"elements to repeat along axis {axis} for mode {mode}")
+    return np.pad(data, widths, mode=mode)
+
+
+def _widths(begin: list[int], end: list[int]) -> list[tuple[int, int]]:
+    return [(max(b, 0), max(e, 0)) for b, e in zip(begin, end, strict=True)]
 
 
 def _cropped(data: np.ndarray, begin: list[int], end: list[int]) -> np.ndarray:
     """Negative pads cut."""
     bounds = zip(begin, end, data.shape, strict=True)
-    return data[tuple(slice(max(-b, 0), size - max(-e, 0)) for b, e, size in bounds)]
+    return data[tuple(slice(max(-b, 0), max(size - max(-e, 0), 0)) for b, e, size in bounds)]
 
 
 def slice_(call: Call) -> list[np.ndarray]:

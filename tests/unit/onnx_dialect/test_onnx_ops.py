@@ -199,7 +199,7 @@ def pad(d: Draws) -> Case:
     sizes = [shape[axis] for axis in (range(rank) if axes is None else axes)]
     pads = []
     for size in (*sizes, *sizes):
-        low = -((size - 1) // 2) if mode == "constant" else 0
+        low = 0 if mode == "reflect" else -((size - 1) // 2)
         pads.append(d.int(low, 2 if mode in ("constant", "edge") else size - 1))
     fill = d.array((), dtype) if mode == "constant" and d.int(0, 1) else None
     return Case("Pad", [d.array(shape, dtype), _vector(*pads), fill, axes], {"mode": mode}, (1, 3))
