@@ -42,7 +42,7 @@ from dialects.support.entry import (
 from dialects.support.findings import Errors
 from dialects.support.names import name_of_value
 from dialects.support.shapes import Dim, has_rank, shape_of, show, static
-from dialects.support.spelling import option
+from dialects.support.spelling import advice, option
 from passes.emit.expressions import Expr, Operators
 from passes.emit.rewriting import fold, simplify
 from passes.emit.sequences import unpack_sequences
@@ -170,7 +170,7 @@ class _Differentiation:
         wrt = held.hold(function, wrt)
         of, keep = held.in_place_of(of), held.in_place_of(keep)
         weights = held.defaults(wrt) if request.weights_as_inputs else {}
-        hint = f"{option('name_template')} says how they are called"
+        hint = advice("name_template", "says how they are called")
         check_names([*cotangents.values(), *gradients.values()], [*inputs, *weights, *keep], hint)
         self._simplify(function, [*of.values(), *keep.values()], wrt.values())
         wrt = self._as_tensors(function, wrt)
@@ -261,8 +261,7 @@ class _Differentiation:
                     name.removeprefix(whole).replace(":", "0") or f"[{','.join('0' for _ in value.shape)}]"
                 )
                 element = f"{whole}{places}"
-                hint = f"{option('reduce')} says sum or mean, {option('cotangents', True)} makes it an input"
-                hint = f"{hint}, or name one element, such as {element}"
+                hint = _for_one_number(f"name one element, such as {element}")
                 raise _usage(option("of"), given=given, expected="one element", hint=hint)
             case "mean":
                 share = 1 / value.apply(onnx.SizeOp).cast(value.dtype)
@@ -274,6 +273,13 @@ class _Differentiation:
 
     def _result(self, value: SSAValue, found: Mapping[SSAValue, Expr]) -> SSAValue:
         return found[value].value if value in found else self.e.filled(0, self.e(value)).value
+
+
+def _for_one_number(last: str) -> str:
+    """What makes one number of a tensor, as far as it can be asked for here."""
+    ways = (advice("reduce", "says sum or mean"), advice("cotangents", "makes it an input", True))
+    said = ", ".join(filter(None, ways))
+    return f"{said}, or {last}" if said else last
 
 
 def _return(function: FuncOp, e: Operators, results: Sequence[SSAValue]) -> None:

@@ -27,7 +27,7 @@ from dialects.support.diagnostics import UnsupportedError, error_at
 from dialects.support.dtypes import name_of
 from dialects.support.findings import Errors
 from dialects.support.shapes import element_type_of
-from dialects.support.spelling import option
+from dialects.support.spelling import advice, option
 from passes.kernels.target import Target, TargetPass
 
 
@@ -86,9 +86,9 @@ def remedy(op: OnnxOp, target: Target) -> str:
     for opset in older:
         former = replace(target, opset=opset)
         if former.lacks_kernel(op) is None:
-            return f"{option('opset', opset)} has one"
+            return advice("opset", "has one", opset)
         if former.expands(op) and not target.expands(op):
-            return f"{option('opset', opset)} does without"
+            return advice("opset", "does without", opset)
     if target.name == "portable" and replace(target, name="cpu").lacks_kernel(op) is None:
-        return f"{option('target', 'cpu')} writes it, for onnxruntime alone"
+        return advice("target", "writes it, for onnxruntime alone", "cpu")
     return ""

@@ -5,16 +5,24 @@
     option("shapes")        shapes                        --shape          shapes
     limit("ops", 9)         limits=gradc.Limits(ops=9)    --limit ops=9    --limit ops=9
 
-Messages name options with these, so that their remedy can be typed as it stands.
+Messages name options with these, so that their remedy can be typed as it stands. No function or command takes
+every option: `advice` is silent about those that the one of the moment does not take.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from enum import Enum
+from functools import wraps
+from inspect import signature
+from typing import ParamSpec, TypeVar
 
 from dialects.support.during import during
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 Place = Enum("Place", ("PYTHON", "COMMAND_LINE", "PASSES"))
 
@@ -22,6 +30,7 @@ ONE_BY_ONE = {"shapes": "shape", "sizes": "size", "static_shapes": "static-shape
 """Options that Python takes as a mapping and a command line one by one, under another name."""
 
 _place: ContextVar[Place] = ContextVar("place", default=Place.PYTHON)
+_offered: ContextVar[frozenset[str] | None] = ContextVar("offered", default=None)
 
 
 def current() -> Place:
@@ -32,6 +41,37 @@ def current() -> Place:
 def using(place: Place) -> AbstractContextManager[None]:
     """Options are given there for as long as the context lasts."""
     return during(_place, place)
+
+
+def offering(names: Iterable[str]) -> AbstractContextManager[None]:
+    """Only these options, by the names of the place, can be given for as long as the context lasts; within
+    another such context, those of the outer one."""
+    outer = _offered.get()
+    return during(_offered, frozenset(names) if outer is None else outer)
+
+
+def offers_its_arguments(function: Callable[P, R]) -> Callable[P, R]:
+    """The options that can be given while the function runs are its arguments."""
+    names = frozenset(signature(function).parameters)
+
+    @wraps(function)
+    def call(*args: P.args, **given: P.kwargs) -> R:
+        with offering(names):
+            return function(*args, **given)
+
+    return call
+
+
+def is_offered(name: str) -> bool:
+    """Whether the option of a Python name can be given here; True where nobody says which can."""
+    names = _offered.get()
+    in_words = ONE_BY_ONE.get(name, name) if current() is Place.COMMAND_LINE else name
+    return names is None or in_words in names
+
+
+def advice(name: str, does: str, value: object = None) -> str:
+    """An option and what it does, as part of a hint; nothing where the option cannot be given."""
+    return f"{option(name, value)} {does}" if is_offered(name) else ""
 
 
 def option(name: str, value: object = None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from io import StringIO
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from dialects.support import spelling
 from gradc.cli.completion import offering
 from gradc.cli.errors import ReaderGone
 from gradc.cli.interrupts import EXIT_INTERRUPTED
@@ -51,12 +52,18 @@ class Command(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         _keep_what_is_read(ctx.params)
-        return super().invoke(ctx)
+        with spelling.offering(_python_names(self.params)):
+            return super().invoke(ctx)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         if self.example:
             with formatter.section("Example"):
                 formatter.write_text(self.example)
+
+
+def _python_names(params: Iterable[click.Parameter]) -> Iterator[str]:
+    """`strict_ieee` of --strict-ieee, of whatever name its value goes by."""
+    return (word.lstrip("-").replace("-", "_") for param in params for word in param.opts)
 
 
 def _keep_what_is_read(given: Mapping[str, Any]) -> None:

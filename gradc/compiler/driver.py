@@ -24,7 +24,7 @@ from dialects.support.diagnostics import (
 from dialects.support.findings import together
 from dialects.support.interfaces import collect_remarks
 from dialects.support.limits import Limits, using
-from dialects.support.spelling import option
+from dialects.support.spelling import offers_its_arguments, option
 from gradc.base import arguments
 from gradc.base.collector import rare_collections
 from gradc.compiler.compiled import Compiled
@@ -73,6 +73,7 @@ Observer = Callable[[Stage], None]
 
 
 @quoting_errors()
+@offers_its_arguments
 def compile(
     source: Any,
     target: str = "cpu",

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from dialects.support import entry
 from dialects.support.diagnostics import Diagnostic
 from dialects.support.limits import Limits, using
-from dialects.support.spelling import option
+from dialects.support.spelling import advice, offers_its_arguments
 from gradc.base import arguments
 from gradc.checking.gradients import MOST_WORK, Claim, TooMuchWork, check_compiled, check_gradient
 from gradc.compiler.compiled import Compiled
@@ -28,6 +28,7 @@ from passes.vjp.forward import Rule
 
 
 @quoting_errors()
+@offers_its_arguments
 def grad(
     model: Any,
     *,
@@ -110,6 +111,7 @@ def vjp(model: Any, **given: Any) -> Compiled:
 
 
 @quoting_errors()
+@offers_its_arguments
 def hvp(
     model: Any,
     *,
@@ -233,9 +235,9 @@ def _checked(claims: Sequence[Claim], compiled: Compiled, asked: GradientRequest
     try:
         remarks = [remark for claim in claims for remark in check_gradient(claim, asked.rules, most)]
     except TooMuchWork:
-        more = f"{option('check', True)} checks it all the same"
-        text = f"the gradient is not checked, which takes more than {MOST_WORK:,} operations; {more}"
-        return [Diagnostic("remark", text)]
+        more = advice("check", "checks it all the same", True)
+        text = f"the gradient is not checked, which takes more than {MOST_WORK:,} operations"
+        return [Diagnostic("remark", "; ".join(filter(None, (text, more))))]
     return [*remarks, *check_compiled(claims[-1], compiled.inputs, compiled.run)]
 
 

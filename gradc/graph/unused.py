@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from dialects.support import entry
 from dialects.support.diagnostics import Diagnostic, position_of, several
-from dialects.support.spelling import option
+from dialects.support.spelling import advice
 
 
 def unused_inputs(module: ModuleOp) -> tuple[str, ...]:
@@ -37,8 +37,8 @@ def unused_remarks(module: ModuleOp) -> Iterator[Diagnostic]:
     if not names:
         return
     what, them = ("input", "it") if len(names) == 1 else ("inputs", "them")
-    message = (
-        f"the model reads nothing of the {what} {several(names)}, and must be fed {them} all the same; "
-        f"{option('drop_unused_inputs', True)} leaves {them} out"
+    message = f"the model reads nothing of the {what} {several(names)}, and must be fed {them} all the same"
+    hint = advice("drop_unused_inputs", f"leaves {them} out", True)
+    yield Diagnostic(
+        "remark", "; ".join(filter(None, (message, hint))), position=position_of(entry.entry_function(module))
     )
-    yield Diagnostic("remark", message, position=position_of(entry.entry_function(module)))

@@ -11,7 +11,7 @@ from dialects.onnx.base import OnnxOp
 from dialects.onnx.node import NodeOp
 from dialects.onnx.ops import ConstantOp
 from dialects.support.diagnostics import name_of, position_of
-from dialects.support.spelling import option
+from dialects.support.spelling import advice
 from gradc.importers.onnx.bodies import is_written
 from gradc.terminal.tables import BAD, PLAIN, POOR, Look, table
 from passes.kernels import TARGETS
@@ -59,7 +59,7 @@ def _of(op: OnnxOp | NodeOp, target: Target) -> Iterator[UnsupportedNode]:
 def _instead(op: OnnxOp, target: Target) -> str:
     """Another opset, else another target, that has it."""
     others = (name for name in TARGETS if replace(target, name=name).lacks_form(op) is None)
-    found = remedy(op, target) or next((option("target", name) + " has one" for name in others), "")
+    found = remedy(op, target) or next((advice("target", "has one", name) for name in others), "")
     return found or "write it with other ops"
 
 

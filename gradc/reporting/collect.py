@@ -16,6 +16,7 @@ from dialects.onnx.ops import ConstantOp
 from dialects.support.diagnostics import GradcError, UsageError, kind_of
 from dialects.support.documented_op import DocumentedOp
 from dialects.support.limits import Limits, using
+from dialects.support.spelling import offers_its_arguments
 from gradc.base.installed import installed_version
 from gradc.base.machine import this_machine
 from gradc.base.version import __version__
@@ -40,6 +41,7 @@ CHECK_FAILED = 1
 
 
 @quoting_errors()
+@offers_its_arguments
 def report(
     source: Any,
     target: str = "cpu",

@@ -24,7 +24,7 @@ from dialects.support.diagnostics import (
 from dialects.support.documented_op import CHOICE
 from dialects.support.limits import Limits
 from dialects.support.memo import Memo, the_same
-from dialects.support.spelling import option
+from dialects.support.spelling import advice, option
 from dialects.support.state import call_state
 from passes.cost import exceeds, price_written, problem_key
 from passes.cost.graph import Constants, live
@@ -362,5 +362,5 @@ def _older(op: Operation, target: Target) -> str:
     """The newest opset before the target's at which one applies, where there is one."""
     for opset in range(target.opset - 1, OLDEST - 1, -1):
         if ranking(op, replace(target, opset=opset)).cheapest(op) is not None:
-            return f"{option('opset', opset)} has one"
+            return advice("opset", "has one", opset)
     return ""

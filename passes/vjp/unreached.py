@@ -18,7 +18,7 @@ from dialects.support.diagnostics import (
     sentence,
     several,
 )
-from dialects.support.spelling import option
+from dialects.support.spelling import advice
 from passes.vjp.listed import reason_to_stop
 from passes.vjp.quantize import QUANTIZING
 from passes.vjp.zeros import zeros_beside, zeros_between
@@ -33,13 +33,14 @@ def no_gradient(
     """Why there is no gradient: nothing depends on the value, or only by what has none."""
     targets = " and ".join(of)
     cuts = zeros_between(value, of.values(), ops)
-    hint = f"{option('allow_unused', True)} gives zeros"
+    hint = advice("allow_unused", "gives zeros", True)
     if cuts is None:
         return UsageError(Diagnostic("error", sentence(f"{targets} does not depend on {name}", hint=hint)))
     what = f"the gradient of {targets} by {name} is zero by rule"
     what = f"{what}: {_with_reasons(cuts)}" if cuts else what
     if any(isinstance(op, (*QUANTIZING, *_ON_CODES)) for op in cuts):
-        hint = f"{option('straight_through', True)} passes it on as if nothing were rounded, {hint}"
+        past = advice("straight_through", "passes it on as if nothing were rounded", True)
+        hint = ", ".join(filter(None, (past, hint)))
     return UnsupportedError(Diagnostic("error", sentence(what, hint=hint)))
 
 

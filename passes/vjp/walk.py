@@ -22,7 +22,7 @@ from dialects.support.diagnostics import Diagnostic, UnsupportedError, UsageErro
 from dialects.support.documented_op import DocumentedOp, documented_attributes
 from dialects.support.findings import Finding, places
 from dialects.support.shapes import shape_of
-from dialects.support.spelling import Place, current, option
+from dialects.support.spelling import Place, advice, current
 from passes.emit.expressions import Expr, Operators
 from passes.vjp.flows import depending_on, is_float, read_by
 from passes.vjp.forward import ZERO, Body, Forward, Gradient, Rule, Zero, refusal
@@ -210,7 +210,7 @@ def _without_rule(op: Operation) -> UnsupportedError:
         hint = "a value_info in the model, of what other domains give, would tell it"
         return refusal(f"{NO_TYPE} the {op.title} reads", hint=hint)
     if not isinstance(op, OnnxOp):
-        hint = f"{option('rules')} takes one" if current() is Place.PYTHON else ""
+        hint = advice("rules", "takes one") if current() is Place.PYTHON else ""
         if isinstance(op, NodeOp) and op.domain.data == FOR_ONE_MACHINE:
             hint = "onnxruntime wrote the model for one machine; what it writes with ENABLE_EXTENDED has one"
         title = op.title if isinstance(op, NodeOp) else op.name

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
+from collections.abc import Callable
 from pathlib import Path
 
+import click
+import onnx
+import onnx.parser
 import pytest
 from support.cli import run_gradc, run_opt
 from support.documents import CONV, text_of
@@ -14,6 +19,7 @@ from xdsl.dialects.builtin import ModuleOp
 import gradc
 from dialects.support import limits, spelling
 from dialects.support.spelling import Place
+from gradc.cli.main import cli
 from gradc.insight.explain import as_text, explain
 
 ROOT = Path(__file__).parents[2]
@@ -67,6 +73,96 @@ def test_spellings(place, options, limit):
         assert tuple(spelling.option(*one) for one in given) == options
         assert spelling.limit("file-bytes", 9) == limit
     assert spelling.current() is Place.PYTHON
+
+
+PUBLIC = (gradc.compile, gradc.grad, gradc.hvp, gradc.report)
+
+
+def options_of(command: click.Command) -> set[str]:
+    return {word for param in command.params for word in (*param.opts, *param.secondary_opts)}
+
+
+def arguments_of(function: Callable[..., object]) -> set[str]:
+    return set(inspect.signature(function).parameters)
+
+
+def named_options() -> set[tuple[str, str]]:
+    """The option and the file of each `option("name")` and `advice("name", ...)` of the sources."""
+    files = [path for room in ROOMS for path in sorted((ROOT / room).rglob("*.py"))]
+    calls = [(path, node) for path in files for node in ast.walk(ast.parse(path.read_text("utf-8")))]
+    return {
+        (str(node.args[0].value), path.relative_to(ROOT).as_posix())
+        for path, node in calls
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args
+        if node.func.id in ("option", "advice") and isinstance(node.args[0], ast.Constant)
+    }
+
+
+def test_what_messages_name_is_an_option_of_something():
+    known = {name for function in PUBLIC for name in arguments_of(function)}
+    words = {word for command in cli.commands.values() for word in options_of(command)}
+    known |= {word.lstrip("-").replace("-", "_") for word in words}
+    known |= {name for name, word in spelling.ONE_BY_ONE.items() if word.replace("-", "_") in known}
+    assert {(name, file) for name, file in named_options() if name not in known} == set()
+
+
+SINE = "(float[3] x, float[3] z) => (float[3] y) { y = Sin(x) }"
+QUANTIZED = """(float[3] x, float[3] z) => (float[3] y)
+<float s = {0.5}, uint8 p = {3}> { q = QuantizeLinear(x, s, p)  y = DequantizeLinear(q, s, p) }"""
+TAKEN = "(float[3] x, float[1] grad_x) => (float[1] y) { t = Mul(x, x)  y = ReduceSum(t) }"
+UNKNOWN = "(float[3] x) => (float[3] y) { y = com.example.Ramp(x) }"
+
+
+def asked_for(function: Callable[..., object]) -> list[tuple[str, dict[str, object]]]:
+    """Requests that are refused, or remarked on, with a remedy."""
+    cotangents = {} if function is gradc.hvp else {"cotangents": True}
+    whole = cotangents or {"reduce": "sum"}
+    return [
+        (SINE, {"wrt": "x"}),
+        (SINE, {"wrt": "z", **whole}),
+        (QUANTIZED, {"wrt": "x", **whole}),
+        (TAKEN, {"wrt": "x", **whole}),
+        (UNKNOWN, {"wrt": "x", **whole}),
+    ]
+
+
+def model_of(graph: str) -> onnx.ModelProto:
+    header = '<ir_version: 10, opset_import: ["": 21, "com.example": 1]> g '
+    return onnx.parser.parse_model(header + graph)
+
+
+@pytest.mark.parametrize("function", [gradc.grad, gradc.hvp], ids=["grad", "hvp"])
+def test_a_function_is_advised_to_take_its_own_arguments(function: Callable[..., gradc.Compiled]):
+    known = {name for name, _ in named_options()}
+    for graph, given in asked_for(function):
+        try:
+            said = [remark.message for remark in function(model_of(graph), **given).remarks]
+        except gradc.GradcError as error:
+            said = [diagnostic.message for diagnostic in error.diagnostics]
+        words = {word for text in said for word in re.findall(r"\w+(?=[= ])", text)}
+        foreign = (words & known) - arguments_of(function)
+        assert not {word for word in foreign if "_" in word or word == "cotangents"}, said
+
+
+@pytest.mark.parametrize("name", ["explain", "grad", "report", "verify"])
+@pytest.mark.parametrize(
+    "graph", [SINE, QUANTIZED, TAKEN, UNKNOWN], ids=["sin", "rounded", "taken", "unknown"]
+)
+def test_a_command_is_advised_to_take_its_own_options(name: str, graph: str, tmp_path: Path):
+    path = tmp_path / "model.onnx"
+    onnx.save(model_of(graph), path)
+    output = {"grad": ["-o", tmp_path / "g.onnx"], "report": ["-o", tmp_path / "r.html"]}.get(name, [])
+    for wrt in ("x", "z"):
+        said = re.sub(r"gradc \w+ --\S+", "", run_gradc(name, path, "--wrt", wrt, *output).err)
+        assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", said)) <= options_of(cli.commands[name]), said
+
+
+def test_an_argument_that_hvp_does_not_take_is_no_remedy_for_it():
+    with pytest.raises(
+        gradc.UsageError, match="reduce says sum or mean, or name one element, such as y"
+    ) as caught:
+        gradc.hvp(model_of(SINE), wrt="x")
+    assert "cotangents" not in str(caught.value)
 
 
 @pytest.fixture
