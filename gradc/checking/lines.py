@@ -107,16 +107,15 @@ def line(primal: ModuleOp, of: Sequence[str], wrt: Sequence[str], *, straight_th
 
 
 def _displaced(function: FuncOp, values: Sequence[SSAValue]) -> dict[SSAValue, SSAValue]:
-    """Each value -> its sum with a new argument, which all that read it read."""
+    """Each value -> its sum with a new argument for each name of it, which all that read it read."""
     block, found = function.body.block, dict[SSAValue, SSAValue]()
     for value in values:
         displacement = block.insert_arg(value.type, len(block.args))
-        if value in found:
-            continue
-        users = list(value.uses)
-        add = onnx.AddOp(value, displacement, result_types=[value.type])
-        first = block.first_op if isinstance(value, BlockArgument) else None
-        place = InsertPoint.before(first) if first is not None else InsertPoint.after(_owner(value))
+        before = found.get(value, value)
+        users = list(before.uses)
+        add = onnx.AddOp(before, displacement, result_types=[value.type])
+        first = block.first_op if isinstance(before, BlockArgument) else None
+        place = InsertPoint.before(first) if first is not None else InsertPoint.after(_owner(before))
         Rewriter.insert_op(add, place)
         for use in users:
             set_operand(use.operation, use.index, add.results[0])

@@ -14,8 +14,11 @@ import gradc
 from dialects.onnx import ops as onnx_ops
 from dialects.support.diagnostics import UsageError
 from gradc.checking import gradients
+from gradc.checking.lines import line
 from gradc.checking.roundings import rounding
 from gradc.checking.slopes import slope
+from gradc.compiler.differentiated import in_onnx
+from gradc.compiler.driver import load
 from passes.emit.expressions import Expr
 from passes.vjp.table import RULES
 
@@ -451,3 +454,13 @@ def test_values_of_no_known_rank_are_in_float64_too():
             else_branch = whole () => (float[n,3,h] b) { b = Identity(e) }>
         again = Reshape(chosen, sizes) y = Mul(again, x) }""")
     assert not gradc.vjp(model, check=True).remarks
+
+
+def test_each_name_of_a_value_displaces_it():
+    """A node and its result are two names of one value."""
+    source = model("g (float[2] x) => (float[2] y) { [first] a = Add (x, x)  y = Mul (a, a) }")
+    module = in_onnx(load(source))
+    path = line(module, ["y"], ["x", "a", "first"])
+    moved = {"x": np.full(2, 0.25), "a": np.full(2, 0.5), "first": np.full(2, 3.0)}
+    found = path.run({"x": np.array([1.0, 2.0])}, moved)
+    np.testing.assert_array_equal(found["y"], np.array([6.0, 8.0]) ** 2)
