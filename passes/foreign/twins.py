@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import i64
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
+from dialects.onnx.dims import TO_THE_END
 from dialects.onnx.values import constant_of
 from passes.emit.expressions import Operators
 from passes.foreign.activations import applied
@@ -20,6 +21,10 @@ from passes.vjp.places import counted
 from passes.vjp.slices import size_of, vector
 
 _OF_WINDOWS = ("auto_pad", "dilations", "kernel_shape", "pads", "strides")
+
+_OF_OTHER_PROVIDERS = (
+    *("input_channel_offset", "input_channels", "state_length", "state_update_capacity", "state_window"),
+)
 
 
 def twin(op: type[OnnxOp], *attributes: str) -> Body:
@@ -121,6 +126,50 @@ def nhwc_conv(f: Forward, e: Operators) -> Results:
     return [applied(f.value("activation", ""), y, f.value("activation_params", []))]
 
 
+def linear_attention(f: Forward, e: Operators) -> Results:
+    if f.value("state_window", 0):
+        raise refusal("state_window", given=f.value("state_window"), expected=0)
+    if f.value("q_num_heads") < f.value("kv_num_heads"):
+        raise refusal("q_num_heads", given=f.value("q_num_heads"), expected="no fewer than kv_num_heads")
+    names = ("chunk_size", "kv_num_heads", "q_num_heads", "scale", "update_rule")
+    operands = [None if x is None else x.value for x in (*f.operands, *[None] * 6)][:6]
+    q, k, v, *others = operands
+    assert q is not None
+    assert k is not None
+    assert v is not None
+    return list(map(e, e.emit.all(onnx.LinearAttentionOp(q, k, v, *others, **_given(f, *names)))))
+
+
+def causal_conv(f: Forward, e: Operators) -> Results:
+    """Of each channel with what came before it, which is the state; channels perhaps last."""
+    for name in _OF_OTHER_PROVIDERS:
+        if f.value(name, 0):
+            raise refusal(name, given=f.value(name), expected=0)
+    last, apart, weights, past = (
+        f.value("channels_last", 0),
+        f.value("dilation", 1),
+        f.operand(1),
+        f.operand(3),
+    )
+    assert weights is not None
+    channels, taps = weights.shape[0], weights.shape[2]
+    if f.value("ndim", 1) != 1 or f.x.rank != 3 or not isinstance(channels, int) or not isinstance(taps, int):
+        raise refusal("CausalConvWithState", expected="one axis beside batch and channels, of known weights")
+    x, length = to_front(f.x) if last else f.x, (taps - 1) * apart
+    if past is None:
+        whole = x.apply(onnx.PadOp, e.ints([0, 0, length, 0, 0, 0]))
+    else:
+        past = to_front(past) if last else past
+        whole = e(e.emit(onnx.ConcatOp([past.value, x.value], axis=2)))
+    y = whole.apply(onnx.ConvOp, weights, f.operand(2), group=channels, dilations=[apart]).assumed(x.shape)
+    if f.value("activation", "none") != "none":
+        y = y * y.sigmoid()
+    if not length:
+        return [to_back(y) if last else y, None]
+    state = whole.apply(onnx.SliceOp, e.ints([-length]), e.ints([TO_THE_END]), e.ints([2]))
+    return [to_back(part) if last else part for part in (y, state)]
+
+
 def cdist(f: Forward, e: Operators) -> Results:
     """Of each row of A from each row of B, (M, N)."""
     b, metric = f.operand(1), f.value("metric", "sqeuclidean")
@@ -162,11 +211,13 @@ def crop_and_resize(f: Forward, e: Operators) -> Results:
 BODIES: Mapping[str, Body] = MappingProxyType(
     {
         "CDist": cdist,
+        "CausalConvWithState": causal_conv,
         "ConvTransposeWithDynamicPads": conv_transpose_with_dynamic_pads,
         "CropAndResize": crop_and_resize,
         "ExpandDims": expand_dims,
         "GatherND": twin(onnx.GatherNDOp),
         "GridSample": grid_sample,
+        "LinearAttention": linear_attention,
         "NhwcConv": nhwc_conv,
         "NhwcFusedConv": nhwc_conv,
         "NhwcMaxPool": nhwc_max_pool,

@@ -63,7 +63,25 @@ OF_OTHER_DOMAINS: Mapping[str, str] = MappingProxyType(
             ),
             STEPS,
         ),
-        **dict.fromkeys(("ai.onnx.ml.LabelEncoder", "ai.onnx.ml.OneHotEncoder"), PLACES),
+        **dict.fromkeys(
+            (
+                *("ai.onnx.ml.LabelEncoder", "ai.onnx.ml.OneHotEncoder", "com.microsoft.BeamSearch"),
+                *("com.microsoft.BifurcationDetector", "com.microsoft.DynamicTimeWarping"),
+                *("com.microsoft.GreedySearch", "com.microsoft.Sampling"),
+                "com.microsoft.WhisperBeamSearch",
+            ),
+            PLACES,
+        ),
+        **dict.fromkeys(
+            (
+                *("com.microsoft.GatherBlockQuantized", "com.microsoft.GatherPacked"),
+                *("com.microsoft.MatMulInteger16", "com.microsoft.NGramHashMapping"),
+                "com.microsoft.VarlenNGramHashMapping",
+            ),
+            INTEGERS,
+        ),
+        "com.microsoft.MurmurHash3": BITS,
+        "com.microsoft.Tokenizer": TEXT,
     }
 )
 """Op of another domain -> why its derivative is 0 wherever it has one."""

@@ -24,6 +24,7 @@ from dialects.support.findings import Finding, places
 from dialects.support.shapes import shape_of
 from dialects.support.spelling import Place, advice, current
 from passes.emit.expressions import Expr, Operators
+from passes.vjp import contributed
 from passes.vjp.flows import depending_on, is_float, read_by
 from passes.vjp.forward import ZERO, Body, Forward, Gradient, Rule, Zero, refusal
 from passes.vjp.listed import NO_TYPE, REFUSED, title_of
@@ -187,6 +188,8 @@ def _rule(op: Operation) -> tuple[Rule, Sequence[SSAValue | None], Mapping[str, 
             op.operands,
             {name: op.value(name) for name in documented_attributes(type(op))},
         )
+    if isinstance(op, NodeOp) and op.title in contributed.RULES:
+        return contributed.RULES[op.title], op.onnx_inputs(), op.onnx_attributes()
     if not isinstance(op, OnnxOp):
         raise _without_rule(op)
     rule, body = RULES.get(op.onnx_name()), BODIES.get(op.onnx_name())
@@ -217,6 +220,8 @@ def _without_rule(op: Operation) -> UnsupportedError:
         why = op.attributes.get(WHY)
         if isinstance(why, StringAttr):
             return refusal(f"{title} has none in this form: {why.data}", hint=hint)
+        if title in contributed.REFUSED:
+            return refusal(f"{title} has none: {contributed.REFUSED[title]}", hint=hint)
         return refusal(f"{title} has none, no ops of ONNX are known to stand for it", hint=hint)
     return refusal(REFUSED.get(op.onnx_name(), "gradc has no derivative of it yet"))
 

@@ -13,6 +13,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import gradc
+from dialects.support.diagnostics import UnsupportedError
 
 RNG = np.random.default_rng(0)
 
@@ -21,11 +22,15 @@ def normal(*shape: int) -> np.ndarray:
     return np.asarray(RNG.normal(size=shape), np.float32)
 
 
+MORE = {"CausalConvWithState": ["state"], "LinearAttention": ["state"], "Unique": ["i", "n"]}
+"""Results that onnxruntime insists on."""
+
+
 def model_of(op: str, dims: Any, others: tuple[Any, ...], **attributes: Any) -> onnx.ModelProto:
     """Of x, of which a "b" is a size that only run time knows, and of constants; None for one left out."""
     names = ["" if other is None else f"w{i}" for i, other in enumerate(others)]
     read = attributes.pop("read", 0)
-    results = [*(f"unread{i}" for i in range(read)), "y", *(["i", "n"] if op == "Unique" else [])]
+    results = [*(f"unread{i}" for i in range(read)), "y", *MORE.get(op, [])]
     node = helper.make_node(op, ["x", *names], results, domain="com.microsoft", **attributes)
     floats = TensorProto.FLOAT
     graph = helper.make_graph(
@@ -42,6 +47,7 @@ def model_of(op: str, dims: Any, others: tuple[Any, ...], **attributes: Any) -> 
 GRID = np.asarray(RNG.uniform(-1.1, 1.1, (2, 3, 3, 2)), np.float32)
 REGIONS = np.array([[0, 0, 1, 1], [0.1, 0.3, 0.8, 0.9], [-0.2, 0.2, 0.7, 1.3]], np.float32)
 CROPS = (REGIONS, np.array([0, 1, 1], np.int32))
+HEADS = {"q_num_heads": 4, "kv_num_heads": 2}
 PLACES = RNG.integers(0, 9, (3, 2, 4))
 TABLES = normal(9, 6), normal(9, 6)
 SCALES = normal(2, 5), normal(2, 5), normal(2, 5)
@@ -54,6 +60,9 @@ CASES: tuple[tuple[str, Any, tuple[Any, ...], dict[str, Any]], ...] = (
     ("CDist", ("b", 5), (normal(4, 5),), {"metric": "euclidean"}),
     ("ConvTransposeWithDynamicPads", ("b", 2, 4, 5), (normal(2, 3, 3, 3), np.array([1, 0, 1, 1])),
      {"strides": [2, 1]}),
+    ("CausalConvWithState", ("b", 4, 7), (normal(4, 1, 3), normal(4)), {"activation": "silu"}),
+    ("CausalConvWithState", (2, 4, 7), (normal(4, 1, 3), None, normal(2, 4, 4)), {"dilation": 2}),
+    ("CausalConvWithState", (2, 7, 4), (normal(4, 1, 3), normal(4), normal(2, 2, 4)), {"channels_last": 1}),
     ("CropAndResize", (2, 3, 6, 5), (*CROPS, np.array([3, 4], np.int32)), {}),
     ("CropAndResize", (2, 3, 6, 5), (*CROPS, np.array([1, 4], np.int32)), {}),
     ("EngramGate", (2, 3, 2, 5), (normal(2, 3, 2, 5), normal(2, 3, 5), *SCALES[:2]), {}),
@@ -72,6 +81,12 @@ CASES: tuple[tuple[str, Any, tuple[Any, ...], dict[str, Any]], ...] = (
      {"num_branches": 4}),
     ("HyperConnectionPreMix", (2, 3, 4, 5), (normal(2, 3, 4),), {"reduction_scale": 0.5}),
     ("HyperConnectionPreMix", (2, 3, 20), (normal(2, 3, 20),), {"num_branches": 4}),
+    ("LinearAttention", (2, 3, 24), (normal(2, 3, 12), normal(2, 3, 8)), {**HEADS, "update_rule": "linear"}),
+    ("LinearAttention", (2, 3, 24), (normal(2, 3, 12), normal(2, 3, 8), None, -abs(normal(2, 3, 12))),
+     {**HEADS, "update_rule": "gated"}),
+    ("LinearAttention", (2, 3, 24),
+     (normal(2, 3, 12) / 3, normal(2, 3, 8), normal(2, 2, 6, 4), -abs(normal(2, 3, 2)),
+      abs(normal(2, 3, 2)) / 2), HEADS),
     ("LinearAttentionGate", ("b", 3, 4), (normal(4), normal(4)), {}),
     ("MRotaryEmbedding", (2, 4, 24), (PLACES, *TABLES), {"mrope_section": [2, 3, 1], "num_heads": 2}),
     ("MRotaryEmbedding", (2, 3, 4, 14), (PLACES, *TABLES),
@@ -168,3 +183,45 @@ def test_ops_without_a_kernel_of_the_cpu(name: str):
     want = function(x.astype(np.float64))
     got = found.run({"x": x, "cotangent_y": normal(*want.shape)})
     np.testing.assert_allclose(got["y"], want, rtol=1e-4, atol=1e-5)
+
+
+def test_an_inverse_stays_and_has_its_gradient():
+    """By its own result: the file needs onnxruntime, as the model does."""
+    model = model_of("Inverse", ("b", 3, 3), ())
+    found = gradc.value_and_grad(model, wrt="x", of="y", cotangents=True)
+    assert [node.op_type for node in found.model.graph.node].count("Inverse") == 1
+    x, cotangent = normal(2, 3, 3), normal(2, 3, 3)
+    got = found.run({"x": x, "cotangent_y": cotangent})
+    turned = np.linalg.inv(x).swapaxes(1, 2)
+    np.testing.assert_allclose(got["grad_x"], -turned @ cotangent @ turned, rtol=1e-3, atol=1e-3)
+    second = gradc.hvp(model, wrt="x", of="y", reduce="sum").run({"x": x, "tangent_x": cotangent})
+    ends = [-_sum_of_inverse(x + s * cotangent) for s in (1e-5, -1e-5)]
+    np.testing.assert_allclose(second["hvp_x"], (ends[0] - ends[1]) / 2e-5, rtol=1e-2, atol=1e-2)
+
+
+def _sum_of_inverse(x: np.ndarray) -> np.ndarray:
+    turned = np.linalg.inv(x.astype(np.float64)).swapaxes(1, 2)
+    return turned @ np.ones_like(turned) @ turned
+
+
+def test_every_op_that_onnxruntime_has_on_a_cpu_has_a_gradient_or_a_reason():
+    from onnxruntime.capi import onnxruntime_pybind11_state as native
+
+    from passes.foreign.table import titles
+    from passes.vjp import contributed, listed
+
+    known = {*titles(), *contributed.RULES, *contributed.REFUSED, *listed.OF_OTHER_DOMAINS}
+    kernels = {
+        (one.domain, one.op_name)
+        for one in native.get_all_opkernel_def()
+        if one.provider == "CPUExecutionProvider"
+    }
+    named = {f"{domain}.{name}" for domain, name in kernels if domain == "com.microsoft"}
+    assert len(named) > 80
+    assert not named - known
+
+
+def test_an_op_without_one_says_why():
+    source = model_of("MoE", (2, 3), (normal(2, 4), normal(4, 5, 3), None, normal(4, 3, 5)))
+    with pytest.raises(UnsupportedError, match=r"MoE has none: which experts see a row only run time knows"):
+        gradc.vjp(source, wrt="x", of="y")

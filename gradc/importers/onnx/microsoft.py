@@ -17,14 +17,14 @@ SHAPE, RANK, NOTHING = "shape", "rank", "nothing"
 """What the first result shares with the first operand."""
 
 _POINTWISE = (
-    "BiasAdd", "BiasDropout", "BiasGelu", "BiasSoftmax", "FastGelu", "Gelu", "GroupNorm", "QLinearLeakyRelu",
+    "BiasAdd", "BiasDropout", "BiasGelu", "BiasSoftmax", "FastGelu", "Gelu", "GroupNorm", "Inverse", "QLinearLeakyRelu",
     "QLinearSigmoid", "QLinearSoftmax", "QuickGelu", "RotaryEmbedding", "SkipGroupNorm",
     "SkipLayerNormalization", "SkipSimplifiedLayerNormalization",
 )  # fmt: skip
 
 _OF_ONE_RANK = (
-    "Attention", "FusedConv", "FusedGemm", "GroupQueryAttention", "MatMulBnb4", "MatMulNBits", "NhwcConv",
-    "NhwcFusedConv", "NhwcMaxPool", "QLinearAveragePool", "QLinearGlobalAveragePool",
+    "Attention", "FusedConv", "FusedGemm", "GroupQueryAttention", "MatMulBnb4", "MatMulNBits", "MoE", "NhwcConv",
+    "NhwcFusedConv", "NhwcMaxPool", "QLinearAveragePool", "QLinearGlobalAveragePool", "QMoE",
 )  # fmt: skip
 
 _OF_ONE_DTYPE = (
@@ -37,6 +37,7 @@ RESULTS: Mapping[str, tuple[int, str]] = {
     **dict.fromkeys(_OF_ONE_RANK, (0, RANK)),
     **dict.fromkeys(_OF_ONE_DTYPE, (0, NOTHING)),
     "DequantizeLinear": (1, SHAPE),
+    "GatherBlockQuantized": (2, NOTHING),
     "MatMulIntegerToFloat": (2, NOTHING),
     "QAttention": (2, RANK),
     "QLinearConcat": (1, NOTHING),
@@ -49,10 +50,11 @@ RESULTS: Mapping[str, tuple[int, str]] = {
 def completed(
     op_type: str, declared: Sequence[Attribute | None], operands: Sequence[Attribute | None]
 ) -> list[Attribute | None]:
-    """The types that are declared, and for a first result without one that which the op gives."""
-    if not declared or declared[0] is not None or op_type not in RESULTS:
+    """The types that are declared, and for a first result without one, or of which no rank is, that which the
+    op gives."""
+    if not declared or op_type not in RESULTS or isinstance(declared[0], TensorType):
         return list(declared)
-    return [_type(op_type, operands), *declared[1:]]
+    return [_type(op_type, operands) or declared[0], *declared[1:]]
 
 
 def _type(op_type: str, operands: Sequence[Attribute | None]) -> Attribute | None:
