@@ -20,6 +20,7 @@ from dialects.support.diagnostics import kind_of, name_of
 from dialects.support.dtypes import of_mlir
 from gradc.checking.straight_through import move_straight
 from passes.emit.operands import set_operand
+from passes.emit.rewriting import fold
 from passes.foreign.codes import compute_with_floats
 from passes.vjp.flows import FLOATS
 from passes.vjp.quantize import mark_pairs
@@ -82,11 +83,11 @@ def _not_computed(op: Operation, args: Sequence[Any]) -> str:
 
 
 def line(primal: ModuleOp, of: Sequence[str], wrt: Sequence[str], *, straight_through: bool = False) -> Line:
-    """Of a module of ONNX's ops, which stays as it is."""
+    """Of a module of ONNX's ops, which stays as it is. What depends on nothing is rounded to its own type, as
+    in the gradient."""
+    module = primal.clone()
     if straight_through:
-        primal = primal.clone()
-        compute_with_floats(primal)
-    module = widened(primal)
+        compute_with_floats(module)
     function = entry.entry_function(module)
     inputs, values = entry.input_names(function), named_values(function)
     values |= add_parts(function, of, values)
@@ -103,7 +104,8 @@ def line(primal: ModuleOp, of: Sequence[str], wrt: Sequence[str], *, straight_th
     entry.update_function_type(function)
     names = [*of, *(f"value {name}" for name in wrt)]
     entry.set_new_names(function, [*inputs, *(f"displacement {name}" for name in wrt)], names)
-    return Line(module, of, wrt)
+    fold(module, ())
+    return Line(widened(module), of, wrt)
 
 
 def _displaced(function: FuncOp, values: Sequence[SSAValue]) -> dict[SSAValue, SSAValue]:

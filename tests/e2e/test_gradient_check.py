@@ -241,6 +241,15 @@ def test_a_sum_of_probabilities_has_a_gradient_of_nothing_but_roundings(
     assert np.abs(got).max() < 1e-4
 
 
+def test_a_number_that_the_model_rounds_is_rounded_where_it_is_moved():
+    head, nodes = (
+        "g (float16[3] x) => (float16[3] y) <float c = {0.35}>",
+        "r = Sqrt (c) h = Cast <to = 10> (r)",
+    )
+    body = f"{head} {{ {nodes} y = Mul (x, h) }}"
+    assert undecided(gradc.grad(model(body), reduce="sum", check=True)) == []
+
+
 CALLED = """<ir_version: 8, opset_import: ["": 17, "own": 1, "com.example": 1]>
 g (float[3] x) => (float[3] y) { y = own.F (x) }
 <domain: "own", opset_import: ["": 17, "com.example": 1]>
