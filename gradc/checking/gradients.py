@@ -51,7 +51,7 @@ DIRECTIONS_ALONE = 3
 
 
 class CheckError(GradcError):
-    """A gradient that a check found to be wrong."""
+    """A gradient that a check found to be wrong; a command ends with 1."""
 
     exit_code = 1
 

@@ -50,6 +50,7 @@ from passes.select_strategy import AUTO, SelectStrategyPass, find_strategy, unus
 from passes.size_checks.writer import write_checks
 
 if TYPE_CHECKING:
+    from gradc.compiler.gradient_request import GradientRequest
     from gradc.tuning.tuner import Tuner
 
 
@@ -155,10 +156,7 @@ def load(
 
         return import_file(arguments.path("source", source), auto_pad_rule, for_gradients=for_gradients)
     if isinstance(source, Source) and source.gradient is not None:
-        from gradc.compiler.differentiated import differentiated
-
-        module = load(replace(source, gradient=None), auto_pad_rule, for_gradients=())
-        return differentiated(module, source.gradient)
+        return load_gradient(replace(source, gradient=None), source.gradient, auto_pad_rule)
     if isinstance(source, Source):
         return renamed(load(source.given, auto_pad_rule, for_gradients=for_gradients), source.names)
     if isinstance(source, list | tuple):
@@ -184,6 +182,15 @@ def load(
     module = source.clone() if isinstance(source, ModuleOp) else source.unverified_module()
     check_graph(module, auto_pad_rule)
     return module
+
+
+def load_gradient(source: Any, asked: GradientRequest | None, auto_pad_rule: str | None = None) -> ModuleOp:
+    """The module of the gradient of a source, or of the source itself where none is asked for."""
+    if asked is None:
+        return load(source, auto_pad_rule)
+    from gradc.compiler.differentiated import differentiated
+
+    return differentiated(load(source, auto_pad_rule, for_gradients=()), asked)
 
 
 def _paths(source: Sequence[Any]) -> Sequence[Any]:

@@ -76,8 +76,8 @@ def grad(
     for numpy.
     target, opset, threads, strict_ieee, limits: as for `compile`.
 
-    Raises GradcError: an UnsupportedError for ops on the way that have no derivative, which it names all; one
-    with the `exit_code` 1 for a gradient that the check finds to be wrong, with the op to blame.
+    Raises GradcError: an UnsupportedError for ops on the way that have no derivative, which it names all; a
+    CheckError for a gradient that the check finds to be wrong, with the op to blame.
     """
     options = Options(target, opset, threads=threads, limits=limits, strict_ieee=strict_ieee)
     asked = GradientRequest(

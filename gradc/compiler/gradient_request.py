@@ -134,6 +134,16 @@ class GradientRequest:
         return module
 
 
+def looked_at(wrt: Names, of: Names, straight_through: bool = False) -> GradientRequest | None:
+    """The gradient that is shown or measured where `wrt` or `of` is given, with an input for each cotangent;
+    None where neither is."""
+    if wrt is not None or of is not None:
+        return GradientRequest(wrt, of, cotangents=True, straight_through=straight_through)
+    if arguments.flag("straight_through", straight_through):
+        raise arguments.refused("straight_through", True, f"{option('wrt')} or {option('of')} beside it")
+    return None
+
+
 def _check_title(title: str, own: Collection[str]) -> None:
     """Raise UsageError unless rules may be of an op; `own` are those of the model."""
     if title in REGION_RULES:

@@ -21,7 +21,8 @@ from gradc.base.installed import installed_version
 from gradc.base.machine import this_machine
 from gradc.base.version import __version__
 from gradc.compiler.compiled import Compiled
-from gradc.compiler.driver import AUTO, compile_module, constants_of, load
+from gradc.compiler.driver import AUTO, compile_module, constants_of, load_gradient
+from gradc.compiler.gradient_request import Names, looked_at
 from gradc.compiler.options import Options
 from gradc.graph.constants import bind_constants
 from gradc.insight.explain import Explanation, explain
@@ -64,6 +65,9 @@ def report(
     rtol: float | None = None,
     run: bool = True,
     measure_peak: bool = False,
+    wrt: Names = None,
+    of: Names = None,
+    straight_through: bool = False,
 ) -> Report:
     """What gradc does with a graph: `report(graph).save("report.html")`, or as it is in a notebook.
 
@@ -71,6 +75,8 @@ def report(
     inputs: name -> array, or the path of an .npz; random ones of the seed otherwise.
     ep: where it runs, `cpu` or `cuda`. rtol: replaces the bound of every output. run: False runs nothing.
     measure_peak: measure what this machine can do, if that is not known.
+    wrt, of, straight_through: with a name of either, the graph is the gradient of the source that `gradc.vjp`
+    makes.
 
     A graph that does not compile has a report, too: `failure` says why. Raises GradcError for a source
     that cannot be read, and UsageError for an argument that makes no sense.
@@ -78,7 +84,8 @@ def report(
     tuning = TuningRequest(tune, tuning_file, tune_budget, {} if shapes is None else shapes)
     threads = tuning.threads(threads)
     options = Options(target, opset, strategy, auto_pad_rule, strict, threads, limits, strict_ieee)
-    asked = Request(source, options, tuning, constants, inputs, seed, ep, rtol, run, measure_peak)
+    gradient = looked_at(wrt, of, straight_through)
+    asked = Request(source, options, tuning, constants, inputs, seed, ep, rtol, run, measure_peak, gradient)
     with using(limits):
         return collect(asked)
 
@@ -111,7 +118,7 @@ def collect(request: Request, progress: Progress = no_progress) -> Report:
 def _loaded(request: Request) -> ModuleOp:
     """The source with its constants. A file of inputs that cannot be read is told before anything is made."""
     _ = request.arrays
-    module = load(request.source, request.options.auto_pad_rule)
+    module = load_gradient(request.source, request.gradient, request.options.auto_pad_rule)
     if request.constants is not None:
         bind_constants(module, constants_of(request.constants))
     return module

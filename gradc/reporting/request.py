@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from gradc.base import arguments
+from gradc.compiler.gradient_request import GradientRequest
 from gradc.compiler.options import Options
 from gradc.compiler.source import Source
 from gradc.files.npz import read_npz
@@ -21,13 +22,17 @@ from gradc.tuning.request import BUDGET, TuningRequest
 FLAGS = ("target", "opset", "strategy", "auto_pad_rule", "strict", "threads", "strict_ieee")
 """The options of a compilation that every command takes."""
 
+NOT_OF_GRADIENTS = ("strategy", "auto_pad_rule", "strict")
+"""Those of them that `gradc.vjp` does not take."""
+
 
 @dataclass(frozen=True)
 class Request:
     """A source, what it is compiled with, and what it is run on: `inputs`, else random ones of a seed.
 
     `constants` and `inputs` are mappings from names to arrays, or paths of .npz files. Without `run`
-    nothing is run; `measure_peak` measures what this machine can do, if that is not known.
+    nothing is run; `measure_peak` measures what this machine can do, if that is not known. With `gradient`
+    it is of that gradient of the source.
     """
 
     source: Any
@@ -40,6 +45,7 @@ class Request:
     rtol: float | None = None
     run: bool = True
     measure_peak: bool = False
+    gradient: GradientRequest | None = None
 
     def __post_init__(self) -> None:
         """Raises UsageError for values that make no sense."""
@@ -83,15 +89,19 @@ class Request:
         return self._shell(self.files) if self.files else self._python()
 
     def _shell(self, files: Sequence[str]) -> tuple[str, ...]:
-        model = os.path.splitext(os.path.basename(files[0]))[0] + ".onnx"
         renaming = [word for pair in self._names.items() for word in ("--rename", "=".join(pair))]
-        read = [*files, *renaming]
+        read = [*files, *renaming, *_flags(self._differentiated)]
         compiling, running, tuning = map(_flags, (self._compiling, self._running, self._tuning))
         shapes = [word for name, shape in self.shapes.items() for word in _shape(name, shape)]
         measured = [*shapes, *tuning] if tuning else []
+        stem, kind = os.path.splitext(os.path.basename(files[0]))
+        model = f"{stem}_compiled.onnx" if kind == ".onnx" else f"{stem}.onnx"
+        writing = ["compile", *read, "-o", model, *compiling, *measured]
+        if self._differentiated:
+            writing = ["grad", *read, "--cotangents", "-o", f"{stem}_gradient.onnx", *compiling]
         commands = (
             ["report", *read, "-o", "report.html", *compiling, *shapes, *tuning, *running],
-            ["compile", *read, "-o", model, *compiling, *measured],
+            writing,
             ["verify", *read, "--report", *compiling, *shapes, *running],
             ["explain", *read, *compiling, *measured],
         )
@@ -104,10 +114,23 @@ class Request:
     def _python(self) -> tuple[str, ...]:
         shapes = {"shapes": dict(self.shapes)} if self.shapes else {}
         tuning = self._tuning | shapes if self._tuning else {}
+        asked, writing = self._differentiated, f"compile({_call(self._compiling | tuning)})"
+        if asked:
+            taken = {name: value for name, value in self._compiling.items() if name not in NOT_OF_GRADIENTS}
+            writing = f"vjp({_call(asked | taken)})"
+        reported = asked | self._compiling | tuning | shapes | self._running
         return (
-            f"gradc.report({_call(self._compiling | tuning | shapes | self._running)}).save('report.html')",
-            f"gradc.compile({_call(self._compiling | tuning)}).save('model.onnx')",
+            f"gradc.report({_call(reported)}).save('report.html')",
+            f"gradc.{writing}.save('model.onnx')",
         )
+
+    @property
+    def _differentiated(self) -> dict[str, Any]:
+        asked = self.source.gradient if isinstance(self.source, Source) else self.gradient
+        if asked is None:
+            return {}
+        given = {"wrt": asked.wrt, "of": asked.of, "straight_through": asked.straight_through}
+        return {name: value if value is True else list(value) for name, value in given.items() if value}
 
     @property
     def _compiling(self) -> dict[str, Any]:
@@ -143,6 +166,8 @@ def _flags(given: Mapping[str, Any]) -> list[str]:
 
 def _flag(name: str, value: Any) -> list[str]:
     flag = "--" + name.replace("_", "-")
+    if isinstance(value, list):
+        return [word for one in value for word in (flag, one)]
     return [flag] if value is True else [flag, f"{value:g}" if isinstance(value, float) else str(value)]
 
 

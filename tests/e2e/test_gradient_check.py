@@ -71,7 +71,7 @@ def wrong_relu(f, g, e):
 
 @pytest.mark.parametrize(("op", "rule"), [("Tanh", wrong_tanh), ("Relu", wrong_relu)])
 def test_a_wrong_rule_is_found_and_blamed(op: str, rule):
-    with pytest.raises(gradients.CheckError) as caught:
+    with pytest.raises(gradc.CheckError) as caught:
         gradc.grad(network(), **ASKED, rules={op: rule})
     assert caught.value.exit_code == 1
     assert f"[onnx.{op}" in str(caught.value)
@@ -99,7 +99,7 @@ def test_an_op_that_onnx_has_no_f64_form_of_is_blamed(op: str, node: str):
         assert isinstance(first, Expr)
         return [first * 1.01, *others][: len(f.operands)]
 
-    with pytest.raises(gradients.CheckError, match=f"onnx.{op} .* this op is to blame"):
+    with pytest.raises(gradc.CheckError, match=f"onnx.{op} .* this op is to blame"):
         gradc.vjp(model(text, s=np.ones(6)), wrt="x", rules={op: wrong}, check=True)
 
 
@@ -130,7 +130,7 @@ def test_a_sum_that_is_wrong_is_no_op_s_fault(monkeypatch: pytest.MonkeyPatch):
 
     monkeypatch.setattr(Walk, "_add", only_the_last)
     text = "g (float[3] x) => (float[6] y) { a = Softmax(x) b = LogSoftmax(x) y = Concat<axis = 0>(a, b) }"
-    with pytest.raises(gradients.CheckError, match="every op is right alone"):
+    with pytest.raises(gradc.CheckError, match="every op is right alone"):
         gradc.vjp(model(text))
 
 
@@ -143,7 +143,7 @@ def test_a_compiled_model_that_is_wrong_is_found(monkeypatch: pytest.MonkeyPatch
         return {name: array * np.float32(1.01) for name, array in run(self, inputs).items()}
 
     monkeypatch.setattr(Compiled, "run", off)
-    with pytest.raises(gradients.CheckError, match="grad_x of the compiled model is wrong"):
+    with pytest.raises(gradc.CheckError, match="grad_x of the compiled model is wrong"):
         gradc.grad(network(), wrt="x", reduce="sum")
 
 
@@ -424,12 +424,12 @@ class TestSecondDerivatives:
         np.testing.assert_allclose(got, 6 * x * v, rtol=1e-5)
 
     def test_a_wrong_first_derivative(self):
-        with pytest.raises(gradients.CheckError, match="the gradient of y by x is wrong"):
+        with pytest.raises(gradc.CheckError, match="the gradient of y by x is wrong"):
             gradc.hvp(cube(), wrt="x", reduce="sum", check=True, rules={"Mul": lambda f, g, e: [g[0], g[0]]})
 
     def test_a_first_derivative_that_is_right_with_a_wrong_one_of_its_own(self):
         rules = {"Mul": by_way_of_sinh, "Sinh": lambda f, g, e: [g[0]]}
-        with pytest.raises(gradients.CheckError, match="the gradient of grad_x by x is wrong"):
+        with pytest.raises(gradc.CheckError, match="the gradient of grad_x by x is wrong"):
             gradc.hvp(cube(), wrt="x", reduce="sum", check=True, rules=rules)
 
     def test_what_does_not_depend(self):

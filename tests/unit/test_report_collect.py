@@ -9,6 +9,8 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+import onnx
+import onnx.parser
 import pytest
 from support.cli import run_gradc
 from support.documents import CONV, attrs, changed, text_of
@@ -338,6 +340,56 @@ class TestRepeat:
             name, *words = shlex.split(command)
             assert name == "gradc"
             assert run_gradc(*words).code == 0, command
+
+
+SCALED = """<ir_version: 10, opset_import: ["": 18]> g (float[3] x, float[3] k) => (float[3] y, float[3] z)
+{ y = Mul (x, k)  z = Sin (y) }"""
+
+
+class TestOfGradients:
+    """`wrt` and `of` as the command has them."""
+
+    def test_the_graph_is_the_gradient(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+        monkeypatch.chdir(tmp_path)
+        onnx.save(onnx.parser.parse_model(SCALED), "m.onnx")
+        options = {"wrt": ["x", "k"], "of": "z", "strict_ieee": True, "seed": 3}
+        by_name = gradc.report("m.onnx", **options)
+        by_model = gradc.report(onnx.load("m.onnx"), **options)
+        by_command = run_gradc("report", "m.onnx", "--wrt", "x", "--wrt", "k", "--of", "z", "--json")
+        assert by_command.code == 0
+        names = ["x", "k", "cotangent_z"]
+        assert [one["name"] for one in json.loads(by_command.out)["model"]["inputs"]] == names
+        for found in (by_name, by_model):
+            assert found.ok
+            assert [info.name for info in model(found).inputs] == names
+        asked = "m.onnx --wrt x --wrt k --of z"
+        assert by_name.repeat == (
+            f"gradc report {asked} -o report.html --strict-ieee --seed 3",
+            f"gradc grad {asked} --cotangents -o m_gradient.onnx --strict-ieee",
+            f"gradc verify {asked} --report --strict-ieee --seed 3",
+            f"gradc explain {asked} --strict-ieee",
+        )
+        assert by_model.repeat == (
+            "gradc.report(graph, wrt=['x', 'k'], of=['z'], strict_ieee=True, seed=3).save('report.html')",
+            "gradc.vjp(graph, wrt=['x', 'k'], of=['z'], strict_ieee=True).save('model.onnx')",
+        )
+        for command in by_name.repeat[1:]:
+            assert run_gradc(*shlex.split(command)[1:]).code == 0, command
+
+    def test_what_is_no_gradient(self):
+        with pytest.raises(
+            gradc.UsageError, match="straight_through: given True, expected wrt or of beside it"
+        ):
+            gradc.report(CONV_MLIR, straight_through=True)
+        with pytest.raises(gradc.UsageError, match="wrt: there is no value q"):
+            gradc.report(onnx.parser.parse_model(SCALED), wrt="q", of="z")
+
+    def test_a_model_is_not_compiled_over_itself(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+        monkeypatch.chdir(tmp_path)
+        onnx.save(onnx.parser.parse_model(SCALED), "m.onnx")
+        command = gradc.report("m.onnx", run=False).repeat[1]
+        assert command == "gradc compile m.onnx -o m_compiled.onnx"
+        assert run_gradc(*shlex.split(command)[1:]).code == 0
 
 
 class TestJson:
