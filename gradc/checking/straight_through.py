@@ -46,7 +46,7 @@ def move_straight(function: FuncOp, displaced: Mapping[SSAValue, SSAValue]) -> M
         still[moved.value] = still[op.results[0]]
         new[op.results[0]] = moved.value
         op.results[0].replace_all_uses_with(moved.value)
-        op.detach()
+        Rewriter.erase_op(op)
     return new
 
 

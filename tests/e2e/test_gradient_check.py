@@ -13,7 +13,6 @@ from support.cli import run_gradc
 import gradc
 from dialects.onnx import ops as onnx_ops
 from dialects.support.diagnostics import UsageError
-from gradc.checking import gradients
 from gradc.checking.lines import line
 from gradc.checking.roundings import rounding
 from gradc.checking.slopes import slope

@@ -17,14 +17,14 @@ SHAPE, RANK, NOTHING = "shape", "rank", "nothing"
 """What the first result shares with the first operand."""
 
 _POINTWISE = (
-    "BiasAdd", "BiasDropout", "BiasGelu", "BiasSoftmax", "FastGelu", "Gelu", "GroupNorm", "Inverse", "QLinearLeakyRelu",
-    "QLinearSigmoid", "QLinearSoftmax", "QuickGelu", "RotaryEmbedding", "SkipGroupNorm",
+    "BiasAdd", "BiasDropout", "BiasGelu", "BiasSoftmax", "FastGelu", "Gelu", "GroupNorm", "Inverse",
+    "QLinearLeakyRelu", "QLinearSigmoid", "QLinearSoftmax", "QuickGelu", "RotaryEmbedding", "SkipGroupNorm",
     "SkipLayerNormalization", "SkipSimplifiedLayerNormalization",
 )  # fmt: skip
 
 _OF_ONE_RANK = (
-    "Attention", "FusedConv", "FusedGemm", "GroupQueryAttention", "MatMulBnb4", "MatMulNBits", "MoE", "NhwcConv",
-    "NhwcFusedConv", "NhwcMaxPool", "QLinearAveragePool", "QLinearGlobalAveragePool", "QMoE",
+    "Attention", "FusedConv", "FusedGemm", "GroupQueryAttention", "MatMulBnb4", "MatMulNBits", "MoE",
+    "NhwcConv", "NhwcFusedConv", "NhwcMaxPool", "QLinearAveragePool", "QLinearGlobalAveragePool", "QMoE",
 )  # fmt: skip
 
 _OF_ONE_DTYPE = (
