@@ -36,7 +36,7 @@ REFUSED: Mapping[str, str] = MappingProxyType(
             "MoEGroupRouter": "which groups it chooses from only run time knows",
             "NGramRepeatBlock": "which words it forbids only the op knows",
             "QMoE": "which experts see a row only run time knows; they would all have to see each",
-            "SparseAttention": "tables of run time say which blocks a query sees; GroupQueryAttention has one",
+            "SparseAttention": "run-time tables say which blocks a query sees; GroupQueryAttention has one",
             "SparseToDenseMatMul": "a sparse tensor has no gradient here; MatMul has one",
             "VarlenCausalConvWithState": "run time knows which rows are one sequence",
             "WordConvEmbedding": "how long a word is only run time knows",
