@@ -21,6 +21,7 @@ from dialects.support.dtypes import by_name
 from dialects.support.dtypes import name_of as dtype_name
 from gradc.base.arguments import is_path
 from gradc.insight.arithmetic import Arithmetic, arithmetic
+from gradc.insight.memory import peak_bytes
 from gradc.terminal.numbers import amount, size
 from gradc.terminal.tables import PLAIN, Look, table
 
@@ -52,7 +53,8 @@ class Weights:
 
 @dataclass(frozen=True)
 class Contents:
-    """`uncounted` are kinds whose arithmetic, or some of it, is not in the sums."""
+    """`uncounted` are kinds whose arithmetic, or some of it, is not in the sums. `memory` is the most bytes
+    that values of what is compiled hold at once, open dims 1; None where the sizes are not told."""
 
     opsets: Mapping[str, int]
     kinds: Mapping[str, Kind]
@@ -61,6 +63,7 @@ class Contents:
     macs: int | str
     flops: int | str
     uncounted: Sequence[str]
+    memory: int | None
 
 
 def contents(module: ModuleOp, lowered: ModuleOp, model: Any) -> Contents:
@@ -79,6 +82,7 @@ def contents(module: ModuleOp, lowered: ModuleOp, model: Any) -> Contents:
         macs=_plain(total.macs) or 0,
         flops=_plain(total.flops) or 0,
         uncounted=[kind for kind, each in found.items() if any(one.flops is None for one in each)],
+        memory=peak_bytes(lowered, _open_dims(module)),
     )
 
 
@@ -157,6 +161,9 @@ def lines(found: Contents, look: Look = PLAIN) -> Iterator[str]:
     split = ", ".join(f"{name} {' '.join(size(count))}" for name, count in weights.by_dtype.items())
     told = f"weights {weights.count:,} of {' '.join(size(weights.bytes))}"
     yield f"{told} ({split}), {weights.parameters:,} parameters" if split else told
+    if found.memory is not None:
+        dims = ", ".join(f"{dim} = 1" for dim in found.dims)
+        yield f"memory  {' '.join(size(found.memory))} of values at once{f', where {dims}' if dims else ''}"
     yield ""
     rows = [
         (kind, f"{one.count:,}", f"{one.compiled:,}", _shown(one.macs), _shown(one.flops))

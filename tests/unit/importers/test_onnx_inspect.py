@@ -59,6 +59,39 @@ def test_contents(tmp_path: Path):
     assert found["macs"] == f"{conv + product}*N"
     assert found["flops"] == f"{2 * (conv + product) + 64 + 144}*N"
     assert not found["uncounted"]
+    assert found["memory"] == 2 * 4 * 64, "the result of Conv, and that of Relu"
+
+
+MEMORY = {
+    """g (float[10] x) => (float[10] y) {
+        a = Neg(x)
+        b = Exp(a)
+        c = Mul(a, b)
+        y = Abs(c)
+    }""": 3 * 40,
+    """g (float[2,5] x) => (float[1,10] y) {
+        a = Neg(x)
+        b = Flatten<axis = 0>(a)
+        c = Flatten(x)
+        d = ReduceSum<keepdims = 0>(c)
+        e = Add(b, d)
+        y = Neg(e)
+    }""": 40 + 4 + 40,
+    """g (float[10] x, bool c) => (float[10] y) {
+        a = Exp(x)
+        y = If (c) <
+            then_branch = t () => (float[10] z) { p = Neg(a) q = Exp(p) z = Mul(p, q) },
+            else_branch = e () => (float[10] w) { w = Identity(a) }
+        >
+    }""": 2 * 40 + 3 * 40,
+    """g (float[N,M] x) => (float[N,M] y) { y = Exp(x) }""": 4,
+    "g (float[N] x, bool[N] c) => (float[K] y) { y = Compress(x, c) }": None,
+}
+
+
+@pytest.mark.parametrize("text", MEMORY)
+def test_memory_of_values_at_once(text: str, tmp_path: Path):
+    assert inspected(model_of(text, opset=18), tmp_path)["contents"]["memory"] == MEMORY[text]
 
 
 PRODUCTS = {

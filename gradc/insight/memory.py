@@ -1,0 +1,97 @@
+"""How much memory the values of a model take while its nodes run in their order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+from xdsl.dialects.builtin import ModuleOp, TensorType, UnrankedTensorType
+from xdsl.ir import Block, Operation, SSAValue
+
+from dialects.onnx import traits
+from dialects.onnx.base import OnnxOp
+from dialects.onnx.ops import ConstantOp
+from dialects.onnx.types import UnknownType
+from dialects.support import entry, shapes
+from dialects.support.dtypes import of_mlir
+from dialects.support.shapes import Shape
+
+
+class _Unknown(Exception):
+    """No type tells the size of a value."""
+
+
+def peak_bytes(module: ModuleOp, dims: Sequence[str] = ()) -> int | None:
+    """The most bytes that values between inputs and constants hold at once, results among them, where each
+    node has its result beside its operands; `dims` are 1. None where the types do not tell a size.
+
+    What only looks at a tensor (Reshape) takes none. Runtimes may order nodes otherwise, and write over
+    operands.
+    """
+    try:
+        return _Run(dict.fromkeys(dims, 1)).peak(entry.entry_function(module).body.block)
+    except _Unknown:
+        return None
+
+
+class _Run:
+    def __init__(self, sizes: Mapping[str, int]) -> None:
+        self.sizes = sizes
+
+    def peak(self, block: Block) -> int:
+        held, ends = _lives(block)
+        alive = most = 0
+        for place, op in enumerate(block.ops):
+            new = () if isinstance(op, ConstantOp) else op.results
+            alive += sum(self._bytes(value) for value in new if held[value] is value)
+            within = (self.peak(inner) for region in op.regions for inner in region.blocks)
+            most = max(most, alive + max(within, default=0))
+            alive -= sum(map(self._bytes, ends.get(place, ())))
+        return most
+
+    def _bytes(self, value: SSAValue) -> int:
+        """Of a tensor: what sequences and optionals hold was made by others."""
+        if isinstance(value.type, UnrankedTensorType | UnknownType):
+            raise _Unknown
+        if not isinstance(value.type, TensorType):
+            return 0
+        dtype = of_mlir(value.type.element_type)
+        return math.prod(self._known(shapes.shape_of(value))) * (1 if dtype is None else dtype.numpy.itemsize)
+
+    def _known(self, shape: Shape) -> Sequence[int]:
+        found = shapes.static(shapes.with_sizes(shape, self.sizes))
+        if found is None:
+            raise _Unknown
+        return found
+
+
+def _lives(block: Block) -> tuple[dict[SSAValue, SSAValue], dict[int, list[SSAValue]]]:
+    """For each value the one whose memory it shows; and those of which an op, by its place, is the last
+    reader."""
+    held: dict[SSAValue, SSAValue] = {value: value for value in block.args}
+    last: dict[SSAValue, int] = {}
+    for place, op in enumerate(block.ops):
+        for value in _read(op):
+            holder = held.get(value, value)
+            if holder in last:
+                last[holder] = place
+        for value in op.results:
+            held[value] = held.get(op.operands[0], op.operands[0]) if _is_view(op) else value
+            if held[value] is value and not isinstance(op, ConstantOp):
+                last[value] = place
+    ends: dict[int, list[SSAValue]] = {}
+    for value, place in last.items():
+        ends.setdefault(place, []).append(value)
+    return held, ends
+
+
+def _is_view(op: Operation) -> bool:
+    return isinstance(op, OnnxOp) and op.onnx_name() in traits.VIEWS
+
+
+def _read(op: Operation) -> Iterator[SSAValue]:
+    """The operands, and what regions read from around."""
+    yield from op.operands
+    for region in op.regions:
+        for inner in region.walk():
+            yield from inner.operands
