@@ -54,17 +54,24 @@ def attention(f: Forward, e: Operators) -> Results:
 def multi_head_attention(f: Forward, e: Operators) -> Results:
     """Of queries, keys and values, perhaps in one tensor; keys and values perhaps by heads already."""
     q, k, v, bias = f.x, f.operand(1), f.operand(2), f.operand(3)
-    for index, name in ((8, "past_sequence_length"), (9, "cache_indirection")):
-        if f.operand(index) is not None:
-            raise refusal(name, expected="none")
+    if f.operand(9) is not None:
+        raise refusal("cache_indirection", expected="none")
     q, k, v = _unpacked(q, k, v)
     heads = f.value("num_heads")
     if bias is not None:
         q, k, v = _biased(q, k, v, bias)
     q, k, v = (x if x.rank == 4 else by_heads(x, heads) for x in (q, k, v))
-    k, v = _after(f.operand(6), k), _after(f.operand(7), v)
-    y, scores = _mixed(f, (q, k, v), mask=f.operand(4), bias=f.operand(5), past=f.operand(6))
-    return [y, k, v, scores]
+    pasts, length = (f.operand(6), f.operand(7)), f.operand(8)
+    if length is not None:  # buffers that are longer than what they hold
+        pasts = tuple(None if past is None else _first_rows(past, length) for past in pasts)
+    k, v = (_after(past, x) for past, x in zip(pasts, (k, v), strict=True))
+    y, scores = _mixed(f, (q, k, v), mask=f.operand(4), bias=f.operand(5), past=pasts[0])
+    return [y, *((k, v) if length is None else (None, None)), scores]
+
+
+def _first_rows(past: Expr, length: Expr) -> Expr:
+    count = length.as_int64().apply(onnx.ReshapeOp, past.e.ints([1]))
+    return past.apply(onnx.SliceOp, past.e.ints([0]), count, past.e.ints([2]))
 
 
 def _unpacked(q: Expr, k: Expr | None, v: Expr | None) -> tuple[Expr, Expr, Expr]:

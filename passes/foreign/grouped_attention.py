@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from dialects.onnx import ops as onnx
 from passes.emit.expressions import Expr, Operators
 from passes.foreign.body import Results
@@ -11,40 +13,79 @@ from passes.vjp.forward import Forward, refusal
 from passes.vjp.places import counted
 from passes.vjp.slices import size_of, vector
 
-_REFUSED_ATTRIBUTES = ("kv_cache_bit_width", "qk_output", "sliding_window_cache")
-_REFUSED_OPERANDS = {
-    12: "k_scale",
-    13: "v_scale",
-    14: "q_norm_weight",
-    15: "k_norm_weight",
-    16: "query_seqlens",
-}
+BEFORE_SOFTMAX = 1
+"""Of `qk_output`: what the softmax is of, 0 for keys that are not seen. 2 are the weights that it gives."""
 
 
 def group_query_attention(f: Forward, e: Operators) -> Results:
-    """softmax(Q K^T scale + bias) V, where a query sees the keys up to its own place."""
+    """softmax(Q K^T scale + bias) V, where a query sees the keys up to its own place. What a past has in 8
+    bits is rounded before it is seen."""
     _check(f)
     q, k, v = _by_heads(f)
     places, total = _places(f, q)
+    if f.operand(14) is not None:
+        q, k = _normed(f, q, "q", 14), _normed(f, k, "k", 15)
     if f.value("do_rotary", 0):
         q, k = (_turned(f, x, places) for x in (q, k))
-    new = (k, v)
-    if (past := (f.operand(3), f.operand(4)))[0] is not None:
+    new, past = (k, v), (f.operand(3), f.operand(4))
+    if f.value("kv_cache_bit_width", 0) and past[0] is not None:
+        k, v = (_rounded(f, x, kind, place) for x, kind, place in ((k, "k", 12), (v, "v", 13)))
+        past = tuple(_cached(f, x, kind, place) for x, kind, place in zip(past, "kv", (12, 13), strict=True))
+    if past[0] is not None:
         first = places.apply(onnx.SliceOp, e.ints([0]), e.ints([1]), e.ints([1]))
-        k, v = (_joined(old, x, first, total) for old, x in zip(past, new, strict=True))
+        k, v = (_joined(old, x, first, total) for old, x in zip(past, (k, v), strict=True))
     kept = [None, None] if past[0] is not None else list(new)
-    return [_mixed(f, (q, k, v), places), *kept, None]
+    y, read = _mixed(f, (q, k, v), places)
+    return [y, *kept, read]
 
 
 def _check(f: Forward) -> None:
-    for name in _REFUSED_ATTRIBUTES:
-        if f.value(name, 0):
-            raise refusal(name, given=f.value(name), expected=0)
-    if not f.value("causal", 1):
-        raise refusal("causal", given=0, expected=1)
-    for index, name in _REFUSED_OPERANDS.items():
-        if f.operand(index) is not None:
-            raise refusal(name, expected="none")
+    for name, expected in (("sliding_window_cache", 0), ("kv_cache_bit_width", 8)):
+        if f.value(name, 0) not in (0, expected):
+            raise refusal(name, given=f.value(name), expected=expected)
+    if f.operand(16) is not None:
+        raise refusal("query_seqlens", expected="none")
+
+
+def _normed(f: Forward, x: Expr, which: str, place: int) -> Expr:
+    """Each head by the root of the mean of its squares."""
+    weights = f.operand(place)
+    if weights is None:
+        raise refusal("q_norm_weight and k_norm_weight", expected="both")
+    epsilon = f.value(f"{which}_norm_epsilon", f.value("qk_norm_epsilon", 1e-6))
+    return x.apply(onnx.RMSNormalizationOp, weights, axis=-1, epsilon=epsilon)
+
+
+def _scale_of(f: Forward, which: str, place: int) -> Expr:
+    """One number, or (1, heads, 1, size)."""
+    scale, kind = f.operand(place), f.value(f"{which}_quant_type", "NONE")
+    if scale is None or kind not in ("PER_TENSOR", "PER_CHANNEL"):
+        raise refusal(f"{which}_quant_type", given=kind, expected="PER_TENSOR or PER_CHANNEL, with a scale")
+    if kind == "PER_TENSOR":
+        return scale.apply(onnx.ReshapeOp, scale.e.ints([])) if scale.rank else scale
+    return scale.apply(onnx.ReshapeOp, scale.e.ints([1, f.value("kv_num_heads"), 1, -1]))
+
+
+def _cached(f: Forward, past: Expr | None, which: str, place: int) -> Expr:
+    """Floats that a past of codes stands for."""
+    assert past is not None
+    scale = _scale_of(f, which, place)
+    return (past.cast(scale.dtype) * scale).cast(f.x.dtype)
+
+
+def _rounded(f: Forward, x: Expr, which: str, place: int) -> Expr:
+    """New keys or values as the past will have them, (B, heads, length, size)."""
+    e, scale = x.e, _scale_of(f, which, place)
+    zero, rows = e(e.emit.constant(np.zeros((), np.int8))), x
+    if scale.rank:
+        scale = scale.apply(onnx.ReshapeOp, e.ints([-1]))
+        zero = zero.apply(onnx.ExpandOp, vector(scale, [size_of(scale, 0)]))
+        by_token = x.apply(onnx.TransposeOp, perm=[0, 2, 1, 3])
+        rows = by_token.apply(onnx.ReshapeOp, e.ints([0, 0, -1]))
+    own = {"axis": 2} if scale.rank else {}
+    codes = rows.apply(onnx.QuantizeLinearOp, scale.cast(x.dtype), zero, **own)
+    found = codes.apply(onnx.DequantizeLinearOp, scale.cast(x.dtype), zero, **own)
+    return by_heads(found, f.value("kv_num_heads")) if scale.rank else found
 
 
 def _by_heads(f: Forward) -> tuple[Expr, Expr, Expr]:
@@ -99,8 +140,8 @@ def _joined(past: Expr | None, x: Expr, first: Expr, total: Expr) -> Expr:
     return found.apply(onnx.TransposeOp, perm=[0, 2, 1, 3])
 
 
-def _mixed(f: Forward, qkv: tuple[Expr, Expr, Expr], places: Expr) -> Expr:
-    """A group of heads of queries is an axis of its own."""
+def _mixed(f: Forward, qkv: tuple[Expr, Expr, Expr], places: Expr) -> tuple[Expr, Expr | None]:
+    """The result, and what `qk_output` asks for. A group of heads of queries is an axis of its own."""
     q, k, v = qkv
     e, heads, shared = q.e, f.value("num_heads"), f.value("kv_num_heads")
     batch, length, size = (size_of(q, axis) for axis in (0, 2, 3))
@@ -113,12 +154,16 @@ def _mixed(f: Forward, qkv: tuple[Expr, Expr, Expr], places: Expr) -> Expr:
     if (bias := f.operand(10)) is not None:
         scores = scores + _of_groups(bias, heads, shared)
     seen = _seen(f, places, size_of(k, 3), scores)
-    rows = _softmax(f, seen.where(scores, LOWEST)).apply(onnx.MatMulOp, v)
+    weights = _softmax(f, seen.where(scores, LOWEST))
+    rows, read = weights.apply(onnx.MatMulOp, v), None
+    if kind := f.value("qk_output", 0):
+        read = seen.where(scores, 0.0) if kind == BEFORE_SOFTMAX else weights
+        read = read.apply(onnx.ReshapeOp, vector(q, [batch, heads, length, size_of(k, 3)]), allowzero=1)
     by_head = vector(q, [batch, heads, length, size_of(v, 4)])
     rows = rows.apply(onnx.ReshapeOp, by_head, allowzero=1).apply(onnx.TransposeOp, perm=[0, 2, 1, 3])
     width = size_of(v, 4)
     width = width * heads if isinstance(width, int) else width * e.ints([heads])
-    return rows.apply(onnx.ReshapeOp, vector(q, [batch, length, width]), allowzero=1)
+    return rows.apply(onnx.ReshapeOp, vector(q, [batch, length, width]), allowzero=1), read
 
 
 def _of_groups(bias: Expr, heads: int, shared: int) -> Expr:
@@ -130,8 +175,13 @@ def _of_groups(bias: Expr, heads: int, shared: int) -> Expr:
 
 
 def _seen(f: Forward, places: Expr, count: int | Expr, scores: Expr) -> Expr:
-    """Which keys a query sees: those up to its place, or the last few of these."""
-    e = scores.e
+    """Which keys a query sees: those up to its place, or the last few of these; all of its sequence where
+    what comes later may be seen, too."""
+    e, lengths = scores.e, f.operand(5)
+    assert lengths is not None
+    if not f.value("causal", 1):
+        ends = lengths.as_int64().apply(onnx.ReshapeOp, e.ints([-1, 1, 1, 1, 1]))
+        return counted(count, scores) <= ends
     own = places.apply(onnx.UnsqueezeOp, e.ints([1, 2, 4]))
     keys, window = counted(count, scores), f.value("local_window_size", -1)
     seen = keys <= own

@@ -86,6 +86,12 @@ def _grouped(shape: tuple[int, ...], *others: Any, **attributes: Any) -> Any:
 _GROUPED = (
     _grouped(QUERIES, *NEW, None, None, *WHOLE),
     _grouped((2, 4, 128), None, None, None, None, *WHOLE),
+    _grouped(QUERIES, *NEW, None, None, *WHOLE, causal=0),
+    _grouped(QUERIES, *NEW, None, None, ints(1, 3), ints(4), causal=0),
+    *(
+        ("GroupQueryAttention", QUERIES, (*NEW, None, None, *WHOLE), {**GROUPED, **own}, 3)
+        for own in ({"qk_output": 1, "softcap": 1.5}, {"qk_output": 2, "smooth_softmax": 1})
+    ),
     _grouped(QUERIES, *NEW, None, None, *WHOLE, scale=0.3, softcap=1.5),
     _grouped(QUERIES, *NEW, None, None, *WHOLE, local_window_size=2),
     _grouped(QUERIES, *NEW, None, None, *WHOLE, smooth_softmax=1),
@@ -425,8 +431,8 @@ def test_an_op_that_others_stand_for_reads_nothing_any_more():
             "do_rotary: given 1, expected 0; onnxruntime's",
         ),
         (
-            "GroupQueryAttention <num_heads = 2, kv_num_heads = 1, qk_output = 1> (x, , , , , p, p)",
-            "qk_output: given 1",
+            "GroupQueryAttention <num_heads = 2, kv_num_heads = 1, kv_cache_bit_width = 4> (x, , , , , p, p)",
+            "kv_cache_bit_width: given 4",
         ),
         ("FusedConv (t, k)", "no type is known of what it reads; a value_info in the model"),
         ("Sampling (x)", "Sampling has none, no ops of ONNX are known to stand for it"),
