@@ -1,5 +1,8 @@
 """numpy semantics of Resize, from exact coordinates: each position of an axis is a sum over a few others.
 
+The nearest position by a scale that the model gives is the exception: 2 / 3 of an axis, as an f32 number, is
+not 2 / 3, so that exact coordinates would lie beside the positions that runtimes, in f32, find them at.
+
 A part of the positions is computed at a time, since there may be millions of them.
 """
 
@@ -29,6 +32,9 @@ once in float64; others are Python's."""
 
 HALF = Fraction(1, 2)
 
+TIE = 1e-6
+"""A coordinate in f32 that is nearer to the middle between two positions is there."""
+
 Region = tuple[float, float]
 """The part of an axis that a crop takes, from 0 to 1."""
 
@@ -52,7 +58,8 @@ def resize(call: Call) -> list[np.ndarray]:
         size = data.shape[axis]
         wanted = resize_shape(call)[0][axis]
         resized = wanted if isinstance(wanted, int) else math.floor(size * (region[1] - region[0]) * scale)
-        changes.append((axis, ResizedAxis(call.attributes, size, resized, scale, region)))
+        given = call.optional(3) is None
+        changes.append((axis, ResizedAxis(call.attributes, size, resized, scale, region, given)))
     # those that shrink first: nothing between is larger than the operand or the result
     for axis, positions in sorted(changes, key=lambda change: change[1].resized - change[1].size):
         data = positions.of(data, axis)
@@ -106,13 +113,17 @@ def resize_matrix(axis: ResizedAxis) -> np.ndarray:
 
 @dataclass(frozen=True)
 class ResizedAxis:
-    """From `size` to `resized` positions, by the attributes of a Resize."""
+    """From `size` to `resized` positions, by the attributes of a Resize.
+
+    `given` tells that the model has the scale, as a number in f32; else the sizes say it.
+    """
 
     attributes: Mapping[str, Any]
     size: int
     resized: int
     scale: Fraction
     region: Region = WHOLE
+    given: bool = False
 
     @property
     def mode(self) -> str:
@@ -225,10 +236,11 @@ class ResizedAxis:
 
     def taps(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(taps, rows): the positions that some of the result are sums over, and their weights, float64."""
-        t, unit = self._coordinates(rows)
         if self.mode == "nearest":
-            places = np.clip(self._nearest(t, unit), 0, self.size - 1)
+            found = self._nearest_in_f32(rows) if self.given else self._nearest(*self._coordinates(rows))
+            places = np.clip(found, 0, self.size - 1)
             return places[None].astype(np.int64), np.ones((1, len(rows)))
+        t, unit = self._coordinates(rows)
         reach = int(self.reach * unit)
         first, last = -((reach - t) // unit), (t + reach) // unit
         places = first + np.arange(self.taps_each).astype(t.dtype)[:, None]
@@ -258,6 +270,37 @@ class ResizedAxis:
                 return -(-t // unit)
             case _:
                 raise violation("nearest_mode", given=mode)
+
+    def _nearest_in_f32(self, rows: np.ndarray) -> np.ndarray:
+        place = self._coordinates_in_f32(rows)
+        mode = self.attributes.get("nearest_mode", "round_prefer_floor")
+        match mode:
+            case "round_prefer_floor":
+                return np.ceil(place - (0.5 + TIE))
+            case "round_prefer_ceil":
+                return np.floor(place + (0.5 + TIE))
+            case "floor":
+                return np.floor(place)
+            case "ceil":
+                return np.ceil(place)
+            case _:
+                raise violation("nearest_mode", given=mode)
+
+    def _coordinates_in_f32(self, rows: np.ndarray) -> np.ndarray:
+        """Where positions of the result lie, float64: what f32 makes of the quotients."""
+        scale, f32 = float(self.scale), np.float32
+        match self.attributes.get("coordinate_transformation_mode", "half_pixel"):
+            case "asymmetric":
+                return (rows / scale).astype(f32).astype(np.float64)
+            case "half_pixel_symmetric":
+                adjustment = f32(self.resized) / f32(f32(scale) * f32(self.size))
+                start = float(f32(1) - adjustment) * self.size / 2
+                return (start + (rows + 0.5) / scale - 0.5).astype(f32).astype(np.float64)
+            case "half_pixel" | "pytorch_half_pixel" if self.coordinate[0]:
+                return ((rows + 0.5) / scale).astype(f32).astype(np.float64) - 0.5
+            case _:
+                step, start = self.coordinate
+                return (rows * float(step) + float(start)).astype(f32).astype(np.float64)
 
 
 def keys(t: np.ndarray, a: float) -> np.ndarray:

@@ -14,6 +14,7 @@ from dialects.geometry import bounds
 from dialects.grad.sampling import AxisSampling, ResizeRule, scale_step
 from dialects.onnx import ops as onnx
 from dialects.onnx.call import axes_of
+from dialects.onnx.infer_spatial import MOST_PARTS
 from dialects.onnx.kernels_resize import ResizedAxis, resize_matrix
 from dialects.onnx.values import constant_of
 from dialects.support import limits
@@ -82,7 +83,7 @@ def _crops(f: Forward) -> bool:
 
 def _scales(f: Forward, g: Expr, axes: Sequence[int]) -> Sequence[Scale]:
     given = f.operand(2)
-    if given is not None and given.shape != (0,):
+    if given is not None and _has_scales(f):
         return [_entry(given, i) for i in range(len(axes))]
     policy = f.value("keep_aspect_ratio_policy", "stretch")
     if policy == "stretch":
@@ -98,6 +99,12 @@ def _scales(f: Forward, g: Expr, axes: Sequence[int]) -> Sequence[Scale]:
     quotients = wanted.cast(f64) / given
     reduced = quotients.apply(onnx.ReduceMinOp if smaller else onnx.ReduceMaxOp, keepdims=0)
     return [reduced] * len(axes)
+
+
+def _has_scales(f: Forward) -> bool:
+    """Whether the model gives scales, not sizes."""
+    given = f.operand(2)
+    return given is not None and given.shape != (0,)
 
 
 def _entry(vector: Expr, index: int) -> float | Expr:
@@ -147,9 +154,17 @@ def _rule(f: Forward, y: Dim, scale: float | None) -> ResizeRule | None:
         f.value("antialias", 0)
         or interpolation is None
         or coordinates not in ("align_corners", "asymmetric", "half_pixel")
+        or (mode == "nearest" and coordinates != "align_corners" and not _is_exact_in_f32(scale))
     ):
         return None
     return ResizeRule(interpolation, coordinates)
+
+
+def _is_exact_in_f32(scale: float | None) -> bool:
+    """Whether quotients by a scale that the model gives, if it does, lie in f32 where they lie exactly: the
+    middle between two positions is a number of f32 then, and all else is far from it."""
+    ratio = Fraction(1 if scale is None else scale)
+    return max(ratio.numerator, ratio.denominator) <= MOST_PARTS
 
 
 def _is_more_than_one(y: Dim, scale: float | None) -> bool:
@@ -174,7 +189,8 @@ def _by_matrix(
     sizes = size_of(f.x, axis), size_of(g, axis)
     if scale is None:
         scale = _quotient(sizes[1], sizes[0], e)
-    matrix = run_time_matrix(f.attributes, RunTimeAxis(*sizes, scale, region), e).cast(g.dtype)
+    sampled = RunTimeAxis(*sizes, scale, region, _has_scales(f))
+    matrix = run_time_matrix(f.attributes, sampled, e).cast(g.dtype)
     return e(contract(e.emit, value.value, axis, matrix.value, literal_zeros=True))
 
 
@@ -187,7 +203,7 @@ def _known_matrix(
     if isinstance(start, Expr) or isinstance(end, Expr):
         return None
     ratio = Fraction(y, max(x, 1)) if scale is None else Fraction(scale)
-    return resize_matrix(ResizedAxis(f.attributes, x, y, ratio, (start, end)))
+    return resize_matrix(ResizedAxis(f.attributes, x, y, ratio, (start, end), _has_scales(f)))
 
 
 def _quotient(y: int | Expr, x: int | Expr, e: Operators) -> Expr:

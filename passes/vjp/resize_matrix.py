@@ -1,7 +1,8 @@
 """The matrix of an axis of a Resize, of any mode, made at run time of sizes and scales.
 
-Coordinates are computed in f64. Weights are a kernel of the distance between a coordinate and each position
-of the axis; what the kernel gives beyond the ends belongs to the elements at the ends.
+Coordinates are computed in f64, but quotients by a scale that the model gives are rounded to f32 where the
+nearest position is taken, as runtimes do. Weights are a kernel of the distance between a coordinate and each
+position of the axis; what the kernel gives beyond the ends belongs to the elements at the ends.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from xdsl.dialects.builtin import f64, i64
+from xdsl.dialects.builtin import f32, f64, i64
 
 from dialects.onnx import ops as onnx
+from dialects.onnx.kernels_resize import TIE
 from passes.emit.expressions import Expr, Operators
 from passes.vjp.forward import refusal
 from passes.vjp.places import counted
@@ -26,12 +28,20 @@ Size: TypeAlias = int | Expr
 
 @dataclass(frozen=True)
 class RunTimeAxis:
-    """From X to Y positions. `scale` and the ends of the region that a crop takes are numbers in f64."""
+    """From X to Y positions. `scale` and the ends of the region that a crop takes are numbers in f64.
+
+    `given` tells that the model has the scale, as a number in f32; else the sizes say it.
+    """
 
     x: Size
     y: Size
     scale: Number
     region: tuple[Number, Number] | None
+    given: bool = False
+
+    def is_in_f32(self, attributes: Mapping[str, Any]) -> bool:
+        """Whether quotients by the scale are rounded to f32."""
+        return self.given and attributes.get("mode", "nearest") == "nearest"
 
 
 def as_number(size: Size) -> Number:
@@ -47,7 +57,8 @@ def run_time_matrix(attributes: Mapping[str, Any], axis: RunTimeAxis, e: Operato
     column = _unsqueezed(place, 1)
     columns = _unsqueezed(counted(axis.x, like).cast(f64), 0)
     if attributes.get("mode", "nearest") == "nearest":
-        index = _rounded(column, attributes.get("nearest_mode", "round_prefer_floor"))
+        half = 0.5 + (TIE if axis.given else 0)
+        index = _rounded(column, attributes.get("nearest_mode", "round_prefer_floor"), half)
         matrix = index.at_least(0).at_most(x - 1).equals(columns).cast(f64)
     else:
         matrix = _weights(attributes, axis, column, columns, e)
@@ -60,17 +71,23 @@ def _unsqueezed(x: Expr, axis: int) -> Expr:
 
 def _coordinate(attributes: Mapping[str, Any], axis: RunTimeAxis, y: Expr, e: Operators) -> Expr:
     x_size, y_size, scale = as_number(axis.x), as_number(axis.y), axis.scale
+    in_f32 = axis.is_in_f32(attributes)
+
+    def rounded(x: Expr) -> Expr:
+        return x.cast(f32).cast(f64) if in_f32 else x
+
     match attributes.get("coordinate_transformation_mode", "half_pixel"):
         case "half_pixel":
-            return (y + 0.5) / scale - 0.5
+            return rounded((y + 0.5) / scale) - 0.5
         case "half_pixel_symmetric":
-            return (y + 0.5) / scale - 0.5 + (1 - y_size / (scale * x_size)) * (x_size * 0.5)
+            start = (1 - _adjustment(axis, in_f32)) * (x_size * 0.5)
+            return rounded((y + 0.5) / scale - 0.5 + start)
         case "pytorch_half_pixel":
-            return ((y + 0.5) / scale - 0.5) * _is_several(y_size)
+            return (rounded((y + 0.5) / scale) - 0.5) * _is_several(y_size)
         case "align_corners":
             return y * (x_size - 1) / _at_least_one(y_size - 1)
         case "asymmetric":
-            return y / scale
+            return rounded(y / scale)
         case "tf_crop_and_resize":
             assert axis.region is not None
             start, end = axis.region
@@ -79,6 +96,17 @@ def _coordinate(attributes: Mapping[str, Any], axis: RunTimeAxis, y: Expr, e: Op
             return (part * (end - start) + start) * (x_size - 1)
         case other:
             raise refusal("coordinate_transformation_mode", given=other)
+
+
+def _adjustment(axis: RunTimeAxis, in_f32: bool) -> Number:
+    """The size over what it would be if it were not rounded down."""
+
+    def rounded(x: Number) -> Number:
+        if not in_f32:
+            return x
+        return x.cast(f32).cast(f64) if isinstance(x, Expr) else float(np.float32(x))
+
+    return rounded(as_number(axis.y) / rounded(axis.scale * as_number(axis.x)))
 
 
 def _is_several(size: Number) -> Number:
@@ -90,12 +118,12 @@ def _at_least_one(size: Number) -> Number:
     return size.at_least(1) if isinstance(size, Expr) else max(size, 1)
 
 
-def _rounded(place: Expr, mode: str) -> Expr:
+def _rounded(place: Expr, mode: str, half: float) -> Expr:
     match mode:
         case "round_prefer_floor":
-            return (place - 0.5).apply(onnx.CeilOp)
+            return (place - half).apply(onnx.CeilOp)
         case "round_prefer_ceil":
-            return (place + 0.5).apply(onnx.FloorOp)
+            return (place + half).apply(onnx.FloorOp)
         case "floor":
             return place.apply(onnx.FloorOp)
         case "ceil":
