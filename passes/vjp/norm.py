@@ -14,6 +14,7 @@ from types import MappingProxyType
 
 import numpy as np
 from xdsl.dialects.builtin import f32, i64
+from xdsl.ir import SSAValue
 
 from dialects.onnx import ops as onnx
 from dialects.support.dtypes import HALVES, name_of
@@ -35,9 +36,22 @@ CHANNEL_AXIS = "channel_axis"
 
 
 def softmax(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    y, cotangent = wide(f.y), wide(g[0])
+    y, cotangent = wide(_without_nan(f.y)), wide(g[0])
     share = summed(cotangent * y, [f.value("axis", -1)], keepdims=1)
     return ((y * (cotangent - share)).cast(g[0].dtype),)
+
+
+def _without_nan(y: Expr) -> Expr:
+    """What takes the place of a result that is NaN, as exporters write for rows of attention in which all is
+    masked: no cotangent comes from there, and 0 times NaN is not 0."""
+    users = (use.operation for use in y.value.uses if use.index == 2)
+    wheres = (op for op in users if isinstance(op, onnx.WhereOp) and _is_nan_of(op.operands[0], y.value))
+    found = next((op for op in wheres if op.parent is y.value.owner.parent), None)
+    return y if found is None else y.e(found.results[0])
+
+
+def _is_nan_of(condition: SSAValue, value: SSAValue) -> bool:
+    return isinstance(condition.owner, onnx.IsNaNOp) and condition.owner.operands[0] is value
 
 
 def log_softmax(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:

@@ -245,3 +245,21 @@ def test_a_resize_of_the_only_axis(mode: str):
     found = gradc.vjp(onnx.parser.parse_model(text), check=True)
     got = found.run({"x": np.zeros(5, np.float32), "cotangent_y": np.ones(7, np.float32)})["grad_x"]
     assert abs(got.sum() - 7) < 1e-5
+
+
+def test_rows_of_attention_in_which_all_is_masked():
+    """As PyTorch's exporter writes them: a softmax of nothing but -inf is NaN, and 0 takes its place."""
+    text = """<ir_version: 8, opset_import: ["": 18]>
+        g (float[2, 3] x, bool[2, 3] m, float[3, 2] v) => (float[2, 2] y) <float one = {1}, float zero = {0}> {
+        inf = Div (one, zero) low = Neg (inf) a = Where (m, x, low)
+        s = Softmax (a) n = IsNaN (s) p = Where (n, zero, s) y = MatMul (p, v) }"""
+    source = onnx.parser.parse_model(text)
+    x, v = np.array([[0.3, -1, 2], [1, 2, 3]], np.float32), np.array([[1, 2], [3, 5], [-1, 5]], np.float32)
+    mask = np.array([[True, False, True], [False, False, False]])
+    given = {"x": x, "m": mask, "v": v, "cotangent_y": np.array([[1, 1], [2, 3]], np.float32)}
+    got = gradc.vjp(source, wrt="x", check=True).run(given)["grad_x"]
+    first = 1 / (1 + np.exp(1.7))  # of the two that are seen; the sums of their rows of v are 3 and 4
+    slope = first * (1 - first) * (3 - 4)
+    np.testing.assert_allclose(got, [[slope, 0, -slope], [0, 0, 0]], rtol=1e-5)
+    tangent = {"x": x, "m": mask, "v": v, "tangent_x": np.ones_like(x)}
+    assert np.isfinite(gradc.hvp(source, wrt="x", reduce="sum").run(tangent)["hvp_x"]).all()
