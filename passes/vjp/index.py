@@ -88,11 +88,9 @@ def tensor_scatter(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Grad
     update, starts = f.operand(1), f.operand(2)
     assert update is not None
     axis = axis_of(f.value("axis", -2), f.x.rank)
-    places = counted(size_of(update, axis), update)
-    if starts is not None:
+    places = counted(size_of(update, axis), update).apply(onnx.UnsqueezeOp, e.ints([0]))
+    if starts is not None:  # ONNX's inference takes a sum with a vector for one of two lists of sizes
         places = starts.as_int64().apply(onnx.UnsqueezeOp, e.ints([1])) + places
-    else:
-        places = places.apply(onnx.UnsqueezeOp, e.ints([0]))
     if f.value("mode", "linear") == "circular":
         places = places.apply(onnx.ModOp, vector(f.x, [size_of(f.x, axis)]))
     ones = [i for i in range(1, f.x.rank) if i != axis]

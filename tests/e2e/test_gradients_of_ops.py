@@ -250,7 +250,8 @@ def test_a_resize_of_the_only_axis(mode: str):
 def test_rows_of_attention_in_which_all_is_masked():
     """As PyTorch's exporter writes them: a softmax of nothing but -inf is NaN, and 0 takes its place."""
     text = """<ir_version: 8, opset_import: ["": 18]>
-        g (float[2, 3] x, bool[2, 3] m, float[3, 2] v) => (float[2, 2] y) <float one = {1}, float zero = {0}> {
+        g (float[2, 3] x, bool[2, 3] m, float[3, 2] v) => (float[2, 2] y) <float one = {1}, float zero = {0}>
+        {
         inf = Div (one, zero) low = Neg (inf) a = Where (m, x, low)
         s = Softmax (a) n = IsNaN (s) p = Where (n, zero, s) y = MatMul (p, v) }"""
     source = onnx.parser.parse_model(text)
@@ -263,3 +264,15 @@ def test_rows_of_attention_in_which_all_is_masked():
     np.testing.assert_allclose(got, [[slope, 0, -slope], [0, 0, 0]], rtol=1e-5)
     tangent = {"x": x, "m": mask, "v": v, "tangent_x": np.ones_like(x)}
     assert np.isfinite(gradc.hvp(source, wrt="x", reduce="sum").run(tangent)["hvp_x"]).all()
+
+
+def test_as_many_starts_as_there_are_no_rows_of_an_update():
+    """3 sequences, of which 2 rows each are written: their places are no sum of two lists of sizes."""
+    head = '<ir_version: 11, opset_import: ["": 24]>'
+    text = f"{head} g (float[3, 4, 1] x, float[3, 2, 1] u, int64[3] s) => (float[3, 4, 1] y)"
+    source = onnx.parser.parse_model(f"{text} {{ y = TensorScatter (x, u, s) }}")
+    cotangent = np.arange(12, dtype=np.float32).reshape(3, 4, 1)
+    given = {"x": 0 * cotangent, "u": np.zeros((3, 2, 1), np.float32), "s": np.array([2, 0, 1])}
+    got = gradc.vjp(source, wrt=["x", "u"], check=True).run({**given, "cotangent_y": cotangent})
+    assert got["grad_u"].reshape(3, 2).tolist() == [[2, 3], [4, 5], [9, 10]]
+    assert got["grad_x"].reshape(3, 4).tolist() == [[0, 1, 0, 0], [0, 0, 6, 7], [8, 0, 0, 11]]

@@ -212,6 +212,7 @@ INDEX = (
     P("TensorScatter", (2, 4, 3), (2, 2, 3), C(1, 2)),
     P("TensorScatter", (2, 3, 4), (2, 3, 2), C(3, 1), axis=-1, mode="circular"),
     P("TensorScatter", (1, 3, 2, 2), (1, 2, 2, 2), axis=1),
+    P("TensorScatter", (3, 4, 5), (3, 2, 5), B([1, 2, 0])),
     P("TopK", (3, 5), C(2)),
     P("TopK", (4, 3), C(2), axis=0, largest=0),
     P("Compress", (4, 3), B([True, False, True]), axis=0),
