@@ -143,7 +143,7 @@ def _decided(claim: Claim, path: Line, rules: Mapping[str, Any] | None, most: fl
             why = ", as they are what roundings leave of terms that cancel"
             continue
         if wrong and point.writes_twice():
-            why = ", as integers were drawn by which a Scatter writes one place twice"
+            why = ", as integers were drawn by which one place is written twice"
             continue
         if wrong:
             raise _wrong(point, max(wrong, key=lambda name: found[name].error), rules, seed)
@@ -184,7 +184,7 @@ class _Point:
         yield from ((name, self.slope([name])) for name in first)
 
     def writes_twice(self) -> bool:
-        """Whether a Scatter that adds nothing up writes a place twice: which one stays, ONNX does not say."""
+        """Whether a place is written twice, and nothing is added up: which one stays, ONNX does not say."""
         found: list[bool] = []
         self.path.run(self.inputs, {}, lambda op, args, _: found.append(_writes_twice(op, args)))
         return any(found)
@@ -218,6 +218,8 @@ class _Point:
 
 
 def _writes_twice(op: Operation, args: Sequence[Any]) -> bool:
+    if isinstance(op, onnx.MaxUnpoolOp):
+        return len(np.unique(args[1])) < np.size(args[1])
     if not isinstance(op, onnx.ScatterElementsOp | onnx.ScatterNDOp):
         return False
     attributes: Any = op.onnx_attributes()
@@ -396,7 +398,7 @@ def _rows(
         return rows
     exact, in_f64 = widened(claim.gradient), [in_float64(array) for array in fed]
     wide = evaluated(exact, in_f64)
-    points = (list(nudged(dict(enumerate(fed)), seed).values()) for seed in range(NUDGES))
+    points = (list(nudged(dict(enumerate(fed)), seed, own=True).values()) for seed in range(NUDGES))
     others = [evaluated(exact, point) for point in points]
     if (other := rounded_otherwise(claim.gradient)) is not None:
         others.append(evaluated(other, in_f64))

@@ -21,16 +21,19 @@ NUDGES = 4
 """Points that are tried, as roundings may be the same by chance."""
 
 
-def nudged(inputs: Mapping[Name, Any], seed: int) -> dict[Name, Any]:
-    """Inputs in float64 that differ from these by a few roundings."""
+def nudged(inputs: Mapping[Name, Any], seed: int, *, own: bool = False) -> dict[Name, Any]:
+    """Inputs in float64 that differ from these by a few roundings of float64, or of their own type if that is
+    f32: a result may differ as much that is computed in it."""
     rng = np.random.default_rng(seed)
-    return {name: _nudged(in_float64(array), rng) for name, array in inputs.items()}
+    return {name: _nudged(array, rng, own) for name, array in inputs.items()}
 
 
-def _nudged(array: Any, rng: np.random.Generator) -> Any:
-    if not isinstance(array, np.ndarray) or array.dtype != np.float64:
-        return array
-    return array * (1 + np.finfo(np.float64).eps * rng.integers(-4, 5, array.shape))
+def _nudged(array: Any, rng: np.random.Generator, own: bool) -> Any:
+    wide = in_float64(array)
+    if not isinstance(wide, np.ndarray) or wide.dtype != np.float64:
+        return wide
+    type_ = np.float32 if own and array.dtype == np.float32 else np.float64
+    return wide * (1 + np.finfo(type_).eps * rng.integers(-4, 5, wide.shape))
 
 
 def is_of_roundings(before: np.ndarray, after: np.ndarray) -> bool:
