@@ -240,7 +240,7 @@ def _writes_twice(op: Operation, args: Sequence[Any]) -> bool:
 def _point(claim: Claim, path: Line, gradient: ModuleOp, seed: int, most: float, guess: Guess) -> _Point:
     inputs = drawn_inputs(claim.primal, seed, guess)
     found = path.run(inputs, {}, Work(most))
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng([seed, 2])  # neither a cotangent nor a direction is what an input is
     cotangents = {name: _cotangent(claim, found[name], rng) for name in claim.of}
     values = {name: found[f"value {name}"] for name in claim.gradients}
     results = {name: found[name] for name in claim.of}

@@ -220,6 +220,13 @@ def test_cotangents_that_are_not_what_an_input_is():
     assert gradc.vjp(source, check=True).remarks == ()
 
 
+def test_cotangents_of_a_gradient_that_are_not_what_its_operand_is():
+    """x * grad_x of a function that no factor of x changes is nothing but roundings, and an epsilon."""
+    text = '<ir_version: 10, opset_import: ["": 23]> g (float[3, 4] x, float[3, 4] w) => (float[3, 4] y)'
+    source = onnx.parser.parse_model(f"{text} {{ y = RMSNormalization <axis = 0> (x, w) }}")
+    assert undecided(gradc.hvp(source, reduce="sum", check=True)) == []
+
+
 def test_what_is_nothing_but_roundings_is_off_by_its_size():
     assert rounding(np.full(2, 1e-8, np.float32), np.zeros(2), [np.zeros(2)]) == 1
     assert rounding(np.full(2, 1e-18), np.full(2, 1e-18), [np.zeros(2)]) == 1
