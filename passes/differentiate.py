@@ -49,6 +49,7 @@ from passes.emit.sequences import unpack_sequences
 from passes.emit.size_names import name_sizes
 from passes.emit.type_inference import infer_types
 from passes.foreign.codes import compute_with_floats
+from passes.vjp.branch_ranks import settle_branches
 from passes.vjp.flows import is_float, may_carry
 from passes.vjp.forward import Rule
 from passes.vjp.listed import mark_ruled, unmark_ruled
@@ -154,6 +155,8 @@ class _Differentiation:
             infer_types(self.module)
         if request.straight_through:
             compute_with_floats(self.module)
+        if settle_branches(self.module, self._asked(function)):
+            infer_types(self.module)
         inputs, outputs = input_names(function), output_names(function)
         values = named_values(function)
         of_names = request.of or _default_of(function, outputs)
@@ -197,6 +200,12 @@ class _Differentiation:
         set_defaults(function, weights)
         update_function_type(function)
         return Gradients(gradients, cotangents, list(of), remarks)
+
+    def _asked(self, function: FuncOp) -> set[SSAValue]:
+        """The values within the function that the request names."""
+        request, values = self.request, named_values(function)
+        names = (base_of(name) if name not in values else name for name in (*request.of, *request.keep))
+        return {values[name] for name in (*names, *request.wrt) if name in values}
 
     def _simplify(self, function: FuncOp, kept: Sequence[SSAValue], wrt: Iterable[SSAValue]) -> None:
         """Simplify what `kept` is made of; only fold if a value within is asked for, since a reader of it may
@@ -251,10 +260,15 @@ class _Differentiation:
 
     def _seed(self, name: str, value: Expr) -> Expr:
         """Ones, or for the mean one over their number."""
-        known = static(value.shape)
+        known = static(value.shape) if has_rank(value.value) else None
         one = known is not None and all(size == 1 for size in known)
         match self.request.reduce:
             case None if not one:
+                if not has_rank(value.value):
+                    hint = _for_one_number("make the model give one")
+                    raise _usage(
+                        option("of"), given=f"{name} of no known rank", expected="one element", hint=hint
+                    )
                 given = f"{name} of shape {show(shape_of(value.value))}"
                 whole = base_of(name)
                 places = (
@@ -316,10 +330,15 @@ def _is_narrower(declared: Dim, found: Dim) -> bool:
 
 def _check_floats(what: str, values: Mapping[str, SSAValue]) -> None:
     for name, value in values.items():
-        if not is_float(value):
+        if not is_float(value) and not (what == "of" and _may_have_ranks(value)):
             hint = _next_float(value) if what == "wrt" else ""
             expected = "a tensor of floats of known rank" if _is_open(value) else "a tensor of floats"
             raise _usage(f"{option(what)} {name}", given=value.type, expected=expected, hint=hint)
+
+
+def _may_have_ranks(value: SSAValue) -> bool:
+    """Whether it is a result of an If whose branches give it different ranks."""
+    return isinstance(value.owner, onnx.IfOp) and _is_open(value) and may_carry(value)
 
 
 def _is_open(value: SSAValue) -> bool:

@@ -78,13 +78,14 @@ class Operators:
 
     def shape(self, like: Expr) -> Expr:
         """The sizes of a value, a constant where all are known."""
-        known = static_shape(like.value)
+        known = static_shape(like.value) if has_rank(like.value) else None
         return like.apply(onnx.ShapeOp) if known is None else self.ints(known)
 
     def filled(self, value: float, like: Expr) -> Expr:
         """A tensor of one number, with an expression's shape and dtype."""
         scalar = self.scalar(value, like)
-        return scalar.apply(onnx.ExpandOp, self.shape(like)) if shape_of(like.value) else scalar
+        is_scalar = has_rank(like.value) and not shape_of(like.value)
+        return scalar if is_scalar else scalar.apply(onnx.ExpandOp, self.shape(like))
 
     def keep(self, value: Expr, condition: Expr) -> Expr:
         """The value where a condition of its shape holds, else 0."""

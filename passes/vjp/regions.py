@@ -35,6 +35,7 @@ from passes.emit.captured import uses_by
 from passes.emit.expressions import Expr, Operators
 from passes.emit.walking import ops_within
 from passes.vjp.forward import refusal
+from passes.vjp.run_time_axes import reshaped
 
 Gradients: TypeAlias = Mapping[SSAValue, Expr]
 Seeds: TypeAlias = Iterable[tuple[SSAValue, Expr]]
@@ -125,6 +126,8 @@ class Writer:
         if not has_rank(value):
             return cotangent
         given = cotangent.value
+        if has_rank(given) and len(shape_of(given)) != len(shape_of(value)):
+            return reshaped(cotangent, self.e(value)).assumed(shape_of(value))
         if has_rank(given) and merge(shape_of(value), shape_of(given)) == shape_of(given):
             return cotangent
         return cotangent.apply(onnx.IdentityOp).assumed(shape_of(value))

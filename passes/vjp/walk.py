@@ -16,6 +16,7 @@ from xdsl.ir import Operation, SSAValue
 from dialects.onnx import known_op, traits
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.node import WHY, NodeOp
+from dialects.onnx.ops import IfOp
 from dialects.onnx.types import word_of
 from dialects.support import shapes
 from dialects.support.diagnostics import Diagnostic, UnsupportedError, UsageError, sentence
@@ -166,7 +167,8 @@ class Walk:
         rule = REGION_RULES.get(op.onnx_name()) if isinstance(op, OnnxOp) else None
         if rule is None or not isinstance(op, OnnxOp):
             raise _without_rule(op)
-        _check_types([value for value in (*read_by(op), *op.results) if value in self._flows])
+        flowing = [value for value in (*read_by(op), *op.results) if value in self._flows]
+        _check_types(value for value in flowing if not _has_own_ranks(op, value))
         around = RegionForward(op, self._flows, self._within)
         around.check_is_repeatable()
         for value, gradient in rule(around, totals, self.e):
@@ -251,6 +253,11 @@ def _check_types(values: Iterable[SSAValue]) -> None:
     if isinstance(unknown.type, UnrankedTensorType):
         raise refusal("rank of a value", given="unknown", expected="known")
     raise refusal("type of a value", given=word_of(unknown.type), expected="a tensor of floats")
+
+
+def _has_own_ranks(op: Operation, value: SSAValue) -> bool:
+    """Whether it is a result of an If without a rank: each branch knows its own."""
+    return isinstance(op, IfOp) and value.owner is op and isinstance(value.type, UnrankedTensorType)
 
 
 def _refusal(why: str, ops: Sequence[Operation]) -> Diagnostic:

@@ -1,0 +1,240 @@
+"""Ifs whose branches give a value different ranks, as exporters write a Squeeze of an axis of unknown size.
+
+What is computed of such a value has no rank that a derivative could be written for, while within a branch it
+has: the ops that read it move into the branches. Where these ops refuse the rank of one branch, a run that
+takes it fails, and the other branch is what there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, NoneType
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.traits import IsTerminator
+
+from dialects.onnx.control import YieldOp
+from dialects.onnx.declared_types import DECLARED
+from dialects.onnx.ops import IfOp
+from dialects.support.diagnostics import GradcError
+from dialects.support.interfaces import InfersTypes, refine_results, set_type
+from dialects.support.shapes import element_type_of, has_rank, shape_of, tensor_type
+from passes.emit.captured import stem, uses_by
+from passes.emit.rewriting import functions
+
+MOST = 20_000
+"""Ops that all branches may have together: each If doubles what follows it."""
+
+
+def settle_branches(module: ModuleOp, kept: Collection[SSAValue] = ()) -> bool:
+    """Move what reads a value of two ranks into the branches that give it; whether there is such.
+
+    What is read elsewhere, and `kept`, are results of the If then; those within a branch have no name.
+    """
+    changed = False
+    for function in functions(module):
+        waiting, room = [function.body.block], MOST
+        while waiting:
+            block = waiting.pop()
+            while (found := _next(block, room)) is not None:
+                found.write(kept)
+                room -= found.size
+                changed = True
+            waiting += [inner for op in block.ops for region in op.regions for inner in region.blocks]
+        for op in function.body.block.ops if changed else ():
+            _refine(op)
+    return changed
+
+
+def _next(block: Block, room: int) -> _Moved | None:
+    """The first If of a block that can be settled, with at most so many ops."""
+    for op in block.ops:
+        if not isinstance(op, IfOp) or not _has_two_ranks(op):
+            continue
+        dependents = _dependents(op)
+        readers = _readers(op, dependents)
+        if not readers or 2 * len(readers) > room:
+            continue
+        branches = [_branch(region, op, readers) for region in op.regions]
+        possible = [branch for branch in branches if branch is not None]
+        if possible:
+            return _Moved(op, readers, [one for one in dependents if one not in set(readers)], possible)
+    return None
+
+
+def _has_two_ranks(op: IfOp) -> bool:
+    yielded = [_last(region).operands for region in op.regions]
+    return any(
+        not has_rank(result) and all(map(has_rank, made))
+        for result, *made in zip(op.results, *yielded, strict=True)
+    )
+
+
+def _last(region: Region) -> YieldOp:
+    last = region.block.last_op
+    assert isinstance(last, YieldOp)
+    return last
+
+
+def _dependents(found: IfOp) -> list[Operation]:
+    """The ops of its block that read it, or what these make, in order."""
+    made, dependents = set[SSAValue](found.results), list[Operation]()
+    op = found.next_op
+    while op is not None:
+        if not op.has_trait(IsTerminator) and _reads(op, made):
+            dependents.append(op)
+            made.update(op.results)
+        op = op.next_op
+    return dependents
+
+
+def _readers(found: IfOp, dependents: Sequence[Operation]) -> list[Operation]:
+    """Those of them that read what has no rank, and those that make what these read."""
+    open_ = {result for op in (found, *dependents) for result in op.results if not has_rank(result)}
+    wanted, readers = set[SSAValue](), list[Operation]()
+    for op in reversed(dependents):
+        if _reads(op, open_) or not wanted.isdisjoint(op.results):
+            readers.append(op)
+            wanted.update(use.operation.operands[use.index] for use in uses_by(op))
+    return readers[::-1]
+
+
+def _reads(op: Operation, values: Collection[SSAValue]) -> bool:
+    return any(use.operation.operands[use.index] in values for use in uses_by(op))
+
+
+@dataclass
+class _Branch:
+    block: Block
+    values: Mapping[SSAValue, SSAValue]
+    copies: Sequence[Operation]
+
+
+def _branch(region: Region, found: IfOp, readers: Sequence[Operation]) -> _Branch | None:
+    """A branch that goes on with the readers; None where these refuse what it gives."""
+    block, values = Block(), dict[SSAValue, SSAValue]()
+    block.add_ops(op.clone(values) for op in region.block.ops if not isinstance(op, YieldOp))
+    made = [values.get(value, value) for value in _last(region).operands]
+    values |= dict(zip(found.results, made, strict=True))
+    copies: list[Operation] = []
+    try:
+        for op in readers:
+            block.add_op(copy := op.clone(values))
+            copies.append(copy)
+            _refine(copy)
+    except GradcError:
+        for op in block.ops:
+            op.drop_all_references()
+        return None
+    return _Branch(block, values, copies)
+
+
+def _refine(op: Operation) -> None:
+    """Types from the operands, those within first."""
+    found, waiting = list[Operation](), [op]
+    while waiting:
+        found.append(one := waiting.pop())
+        waiting += [inner for region in one.regions for inner in region.block.ops]
+    for one in reversed(found):
+        if isinstance(one, IfOp):
+            _join_types(one)
+        elif isinstance(one, InfersTypes):
+            refine_results(one)
+
+
+def _join_types(op: IfOp) -> None:
+    """What both branches say of results whose ranks are not known."""
+    for result, *made in zip(op.results, *(_last(region).operands for region in op.regions), strict=True):
+        if has_rank(result) or not all(map(has_rank, made)):
+            continue
+        one, other = map(shape_of, made)
+        if len(one) == len(other):
+            dims = [dim if dim == also else None for dim, also in zip(one, other, strict=True)]
+            set_type(result, tensor_type(element_type_of(result), dims))
+
+
+@dataclass
+class _Moved:
+    """An If, what moves into its branches, what else of its block needs it, and the branches that result."""
+
+    op: IfOp
+    readers: Sequence[Operation]
+    others: Sequence[Operation]
+    branches: Sequence[_Branch]
+
+    @property
+    def size(self) -> int:
+        return sum(len(branch.block.ops) for branch in self.branches)
+
+    def write(self, kept: Collection[SSAValue]) -> None:
+        """The branches in place of the If and what reads it; of one branch its ops."""
+        moved, block = {self.op, *self.readers}, self.op.parent
+        assert block is not None
+        results = [
+            result
+            for op in (self.op, *self.readers)
+            for result in op.results
+            if result in kept or any(stem(use.operation, block) not in moved for use in result.uses)
+        ]
+        place = self.readers[-1]
+        _move_behind(place, self.others)
+        if len(self.branches) == 1:
+            new = _inlined(place, self.branches[0], results)
+        else:
+            new = _joined(self.op, place, self.branches, results)
+        for old, value in zip(results, new, strict=True):
+            value.name_hint = old.name_hint or value.name_hint
+            old.replace_all_uses_with(value)
+        for op in (*reversed(self.readers), self.op):
+            Rewriter.erase_op(op)
+
+
+def _move_behind(last: Operation, ops: Sequence[Operation]) -> None:
+    """ops that stand before the op `last` of their block, which does not need them, behind it."""
+    before, op = set[Operation](), last.prev_op
+    while op is not None:
+        before.add(op)
+        op = op.prev_op
+    place = last
+    for one in ops:
+        if one in before:
+            one.detach()
+            Rewriter.insert_op(one, InsertPoint.after(place))
+            place = one
+
+
+def _inlined(place: Operation, branch: _Branch, results: Sequence[SSAValue]) -> Sequence[SSAValue]:
+    ops = list(branch.block.ops)
+    for op in ops:
+        op.detach()
+    Rewriter.insert_op(ops, InsertPoint.after(place))
+    return [branch.values[result] for result in results]
+
+
+def _joined(
+    found: IfOp, place: Operation, branches: Sequence[_Branch], results: Sequence[SSAValue]
+) -> Sequence[SSAValue]:
+    for branch in branches:
+        for op in (inner for copy in branch.copies for inner in copy.walk()):
+            op.attributes.pop(DECLARED, None)  # the model says it of one branch
+        branch.block.add_op(YieldOp(*(branch.values[result] for result in results)))
+    regions = [Region(branch.block) for branch in branches]
+    types = [result.type for result in results]
+    new = IfOp(found.cond, then_branch=regions[0], else_branch=regions[1], result_types=types)
+    new.attributes |= {name: value for name, value in found.attributes.items() if name != DECLARED}
+    new.attributes[DECLARED] = ArrayAttr([_declared(result) for result in results])
+    new.location = found.location
+    Rewriter.insert_op(new, InsertPoint.after(place))
+    _join_types(new)
+    return new.results
+
+
+def _declared(result: SSAValue) -> Attribute:
+    """What the model says of a result without a rank."""
+    assert isinstance(result.owner, Operation)
+    said = result.owner.attributes.get(DECLARED)
+    if not isinstance(said, ArrayAttr):
+        return NoneType()
+    return said.data[result.owner.results.index(result)]

@@ -1,0 +1,124 @@
+"""Gradients of models whose Ifs give a value different ranks, as torch's TorchScript exporter writes
+`x.squeeze(1)` of an axis of unknown size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import onnx
+import onnx.parser
+import pytest
+
+import gradc
+
+
+def squeezed(name: str, source: str, axis: int) -> str:
+    """`name` is `source` without the axis if that has one element, and `source` otherwise."""
+    return f"""
+    {name}_axis = Constant <value_ints = [{axis}]> ()
+    {name}_sizes = Shape ({source})
+    {name}_size = Gather <axis = 0> ({name}_sizes, {name}_axis)
+    {name}_one = Constant <value_ints = [1]> ()
+    {name}_is_one = Equal ({name}_size, {name}_one)
+    {name} = If ({name}_is_one) <
+        then_branch = then_{name} () => (float[a] t_{name}) {{ t_{name} = Squeeze ({source}, {name}_axis) }},
+        else_branch = else_{name} () => (float[a] e_{name}) {{ e_{name} = Identity ({source}) }}
+    >"""
+
+
+def model(body: str, declared: str = "") -> onnx.ModelProto:
+    """Of x (N, C, 4); `declared` is what is said of the shape of y, which torch's exporter traces."""
+    head = '<ir_version: 8, opset_import: ["": 17]>'
+    found = onnx.parser.parse_model(f"{head} g (float[N, C, 4] x) => (float{declared} y) {{ {body} }}")
+    pending = [found.graph]
+    while pending:
+        graph = pending.pop()
+        for node in graph.node:
+            pending += [attribute.g for attribute in node.attribute if attribute.HasField("g")]
+        if graph is not found.graph:
+            for output in graph.output:
+                output.type.tensor_type.ClearField("shape")
+    if not declared:
+        found.graph.output[0].type.tensor_type.ClearField("shape")
+    return found
+
+
+SQUEEZE = squeezed("v", "x", 1)
+
+BOTH = {
+    "an elementwise op": (f"{SQUEEZE} y = Sin (v)", "[N, 4]"),
+    "nothing": (f"s = Sin (x) {squeezed('y', 's', 1)}", "[N, 4]"),
+    "a softmax": (f"{SQUEEZE} y = Softmax <axis = -1> (v)", "[N, 4]"),
+    "a sum": (f"{SQUEEZE} s = Mul (v, v) y = ReduceSum <keepdims = 0> (s)", ""),
+    "no declared shape": (f"{SQUEEZE} y = Sin (v)", ""),
+    "its sizes": (
+        f"""{SQUEEZE} s = Shape (v) z = Constant <value_ints = [0]> () m = Gather <axis = 0> (s, z)
+        last = Constant <value_ints = [-1]> () t = Concat <axis = 0> (m, last) r = Reshape (v, t)
+        q = Sin (r) y = ReduceSum <keepdims = 0> (q)""",
+        "",
+    ),
+    "two in one": (f"w = Sin (x) {SQUEEZE} {squeezed('u', 'w', 1)} a = Mul (v, u) y = Tanh (a)", "[N, 4]"),
+    "one after the other": (f"{SQUEEZE} s = Cos (v) {squeezed('u', 's', 0)} y = Mul (u, u)", ""),
+}  # fmt: skip
+"""What both ranks can be given to; of runs with one channel and with three."""
+
+ONE = {
+    "a Gemm": ("w = Constant <value_floats = [0.25, 0.5, 0.75, 1.0]> () c = Constant <value_ints = [4, 1]> ()"
+               f" k = Reshape (w, c) {SQUEEZE} g = Gemm (v, k) y = Sin (g)", "[N, 1]"),
+    "a Transpose": (f"{SQUEEZE} s = Sin (v) y = Transpose <perm = [1, 0]> (s)", "[4, N]"),
+}  # fmt: skip
+"""What only the first rank can be given to."""
+
+
+def differences(compiled: gradc.Compiled, x: np.ndarray) -> np.ndarray:
+    """The gradient of the sum of y, by central differences of numpy's values in float32."""
+    found = np.zeros(x.shape)
+    for place in np.ndindex(x.shape):
+        step = np.zeros_like(x)
+        step[place] = 2.0**-6
+        high, low = (compiled.reference({"x": x + way * step})["y"].astype(float).sum() for way in (1, -1))
+        found[place] = (high - low) * 2**5
+    return found
+
+
+def check(source: onnx.ModelProto, shapes: Sequence[tuple[int, ...]]) -> None:
+    primal, gradient = gradc.compile(source), gradc.grad(source, wrt="x", reduce="sum", check=False)
+    for shape in shapes:
+        x = np.random.default_rng(1).uniform(-1, 1, shape).astype(np.float32)
+        np.testing.assert_allclose(gradient.run({"x": x})["grad_x"], differences(primal, x), atol=2e-3)
+
+
+@pytest.mark.parametrize(("body", "declared"), BOTH.values(), ids=BOTH.keys())
+def test_each_branch_has_its_own_gradient(body: str, declared: str):
+    check(model(body, declared), [(2, 1, 4), (2, 3, 4), (1, 1, 4), (1, 3, 4)])
+
+
+@pytest.mark.parametrize(("body", "declared"), ONE.values(), ids=ONE.keys())
+def test_a_branch_that_the_model_cannot_take(body: str, declared: str):
+    check(model(body, declared), [(2, 1, 4), (1, 1, 4)])
+
+
+@pytest.mark.parametrize("body", [f"{SQUEEZE} y = Sin (v)", f"s = Sin (x) {squeezed('y', 's', 1)}"])
+def test_cotangents_and_second_derivatives(body: str):
+    source, x = model(body, "[N, 4]"), np.linspace(-1, 1, 8, dtype=np.float32).reshape(2, 1, 4)
+    weight = np.arange(8, dtype=np.float32).reshape(2, 4)
+    first = gradc.vjp(source, wrt="x").run({"x": x, "cotangent_y": weight})
+    np.testing.assert_allclose(first["grad_x"][:, 0], weight * np.cos(x[:, 0]), atol=1e-5)
+    second = gradc.hvp(source, wrt="x", reduce="sum").run({"x": x, "tangent_x": x})
+    np.testing.assert_allclose(second["hvp_x"], -np.sin(x) * x, atol=1e-5)
+
+
+def test_a_value_behind_it_can_be_kept_and_asked_for():
+    source = model(f"{SQUEEZE} s = Sin (v) m = ReduceMean <axes = [-1], keepdims = 0> (s) y = Mul (m, m)")
+    x = np.linspace(-1, 1, 24, dtype=np.float32).reshape(2, 3, 4)
+    found = gradc.grad(source, wrt="x", of="m", reduce="sum", keep_outputs="s").run({"x": x})
+    np.testing.assert_allclose(found["s"], np.sin(x), atol=1e-6)
+    np.testing.assert_allclose(found["grad_x"], np.cos(x) / 4, atol=1e-6)
+
+
+def test_what_has_no_rank_is_no_one_element():
+    with pytest.raises(
+        gradc.UsageError, match="of: given y of no known rank, expected one element; reduce says"
+    ):
+        gradc.grad(model(f"{SQUEEZE} y = Sin (v)"), wrt="x")
