@@ -18,6 +18,7 @@ from dialects.support.dtypes import UI8
 from passes.emit.expressions import Expr, Operators
 from passes.foreign.body import Body, Results
 from passes.vjp.forward import Forward, refusal
+from passes.vjp.slices import size_of, vector
 
 BITS = (2, 4, 8)
 
@@ -136,5 +137,46 @@ def _repeated(x: Expr, times: int, count: int) -> Expr:
     return _first(wide.apply(onnx.ReshapeOp, e.ints([1, blocks * times])), count)
 
 
-BODIES: Mapping[str, Body] = MappingProxyType({"MatMulBnb4": matmul_bnb4, "MatMulNBits": matmul_n_bits})
+def gather_block_quantized(f: Forward, e: Operators) -> Results:
+    """The rows that indices choose of a table of codes, (codes - zero points) scales by blocks of a row."""
+    indices, scales, zeros = f.operand(1), f.operand(2), f.operand(3)
+    assert indices is not None
+    assert scales is not None
+    bits, block, count = (
+        f.value("bits", 4),
+        f.value("block_size", 128),
+        f.x.shape[1] if f.x.rank == 2 else None,
+    )
+    axes = f.value("gather_axis", 0) % f.x.rank, f.value("quantize_axis", 1) % f.x.rank
+    if f.x.dtype != UI8 or axes != (0, 1) or not isinstance(count, int) or bits not in BITS:
+        raise refusal("GatherBlockQuantized", expected="rows of a known size, of a table of u8")
+    width = count * 8 // bits
+    blocks = -(-width // block)
+    flat = indices.apply(onnx.ReshapeOp, e.ints([-1]))
+    codes, by = (x.apply(onnx.GatherOp, flat, axis=0) for x in (f.x, scales))
+    numbers = unpacked(codes, [-1, count], bits).cast(scales.dtype)
+    apart = e.scalar(2 ** (bits - 1), by)
+    if zeros is not None:
+        packed = zeros.apply(onnx.GatherOp, flat, axis=0)
+        found = unpacked(packed, [-1, -(-blocks * bits // 8)], bits)
+        apart = _spread(_first(found, blocks).cast(scales.dtype), block, blocks, width)
+    rows = (numbers - apart) * _spread(by, block, blocks, width)
+    sizes = [*(size_of(indices, axis) for axis in range(indices.rank)), width]
+    return [rows.apply(onnx.ReshapeOp, vector(rows, sizes), allowzero=1)]
+
+
+def _spread(x: Expr, times: int, blocks: int, count: int) -> Expr:
+    """Each number of each row so many times."""
+    e = x.e
+    wide = x.apply(onnx.UnsqueezeOp, e.ints([2])).apply(onnx.ExpandOp, e.ints([1, 1, times]))
+    return _first(wide.apply(onnx.ReshapeOp, e.ints([-1, blocks * times])), count)
+
+
+BODIES: Mapping[str, Body] = MappingProxyType(
+    {
+        "GatherBlockQuantized": gather_block_quantized,
+        "MatMulBnb4": matmul_bnb4,
+        "MatMulNBits": matmul_n_bits,
+    }
+)
 """Op of com.microsoft -> ops of ONNX that make the same."""

@@ -74,9 +74,8 @@ OF_OTHER_DOMAINS: Mapping[str, str] = MappingProxyType(
         ),
         **dict.fromkeys(
             (
-                *("com.microsoft.GatherBlockQuantized", "com.microsoft.GatherPacked"),
-                *("com.microsoft.MatMulInteger16", "com.microsoft.NGramHashMapping"),
-                "com.microsoft.VarlenNGramHashMapping",
+                *("com.microsoft.GatherPacked", "com.microsoft.MatMulInteger16"),
+                *("com.microsoft.NGramHashMapping", "com.microsoft.VarlenNGramHashMapping"),
             ),
             INTEGERS,
         ),

@@ -106,6 +106,35 @@ def test_the_file_holds_weights_as_they_were_packed():
     assert len(found.model.SerializeToString()) < 1.1 * len(model.SerializeToString())
 
 
+@pytest.mark.parametrize("bits", [2, 4, 8])
+@pytest.mark.parametrize("zeros", [False, True])
+def test_rows_of_a_table_of_codes(bits: int, zeros: bool):
+    """Nothing flows to the codes; to the scales it does."""
+    rng, blocks = np.random.default_rng(bits), 3
+    table = rng.integers(0, 256, (7, 48 * bits // 8), dtype=np.uint8)
+    scales = (rng.random((7, blocks)) * 0.1 + 0.02).astype(F32)
+    points = rng.integers(0, 256, (7, -(-blocks * bits // 8)), dtype=np.uint8)
+    names = ["table", "ids", "scales", *(["points"] if zeros else [])]
+    own: dict[str, Any] = {"bits": bits, "block_size": 16, "gather_axis": 0, "quantize_axis": 1}
+    node = helper.make_node("GatherBlockQuantized", names, ["y"], domain="com.microsoft", **own)
+    arrays = {"table": table, "scales": scales, **({"points": points} if zeros else {})}
+    weights = [numpy_helper.from_array(array, name) for name, array in arrays.items()]
+    ids = helper.make_tensor_value_info("ids", TensorProto.INT64, ["B", 2])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["B", 2, 48])
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    model = helper.make_model(
+        helper.make_graph([node], "g", [ids], [y], weights), opset_imports=opsets, ir_version=8
+    )
+    found = gradc.value_and_grad(model, wrt="scales", of="y", cotangents=True, check=True)
+    assert not found.remarks
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    for batch in (3, 1):
+        feeds = {"ids": rng.integers(0, 7, (batch, 2))}
+        want = np.asarray(session.run(["y"], feeds)[0])
+        got = found.run({**feeds, "cotangent_y": np.ones_like(want)})
+        np.testing.assert_allclose(got["y"], want, rtol=1e-5)
+
+
 def test_the_gradient_by_scales():
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 256, (5, 2, 8), dtype=np.uint8)

@@ -288,6 +288,40 @@ MOVED = """
 """
 
 
+OF_CODES = """
+    <ir_version: 8, opset_import: ["": 17, "com.microsoft": 1]>
+    g (float[b,4,6,3] x) => (float[m,n,o,p] y)
+    <float s = {0.02}, uint8 z = {100}, float t = {0.01}, uint8 u = {120}> {
+      codes = QuantizeLinear (x, s, z)
+      made = com.microsoft.%s
+      y = DequantizeLinear (made, %s)
+    }
+"""
+POOLED = "NhwcMaxPool <kernel_shape = [2,2], strides = [2,2]> (codes)", "s, z"
+MEAN = "QLinearReduceMean <axes = [1,2], keepdims = 1> (codes, s, z, t, u)", "t, u"
+
+
+@pytest.mark.parametrize("op", [POOLED, MEAN], ids=["NhwcMaxPool", "QLinearReduceMean"])
+def test_ops_on_codes_of_images(op: tuple[str, str]):
+    """onnxruntime's CPU has no QLinearReduceMean."""
+    model = parser.parse_model(OF_CODES % op)
+    found = gradc.value_and_grad(model, wrt="x", of="y", cotangents=True, straight_through=True)
+    assert not {node.domain for node in found.model.graph.node} - {""}
+    x = np.clip(RNG.standard_normal((2, 4, 6, 3)), -1.9, 2.5).astype(np.float32)
+    rounded = (np.rint(x / np.float32(0.02)) * 0.02).astype(np.float32)
+    if op is MEAN:
+        want = rounded.mean((1, 2), keepdims=True)
+        grad = np.broadcast_to(np.float32(1 / 24), x.shape)
+    else:
+        want = np.asarray(session_of(model).run(["y"], {"x": x})[0])
+        blocks = rounded.reshape(2, 2, 2, 3, 2, 3).transpose(0, 1, 3, 5, 2, 4).reshape(2, 2, 3, 3, 4)
+        first = np.eye(4, dtype=np.float32)[blocks.argmax(-1)].reshape(2, 2, 3, 3, 2, 2)
+        grad = first.transpose(0, 1, 4, 2, 5, 3).reshape(x.shape)
+    got = found.run({"x": x, "cotangent_y": np.ones_like(want)})
+    np.testing.assert_allclose(got["y"], want, atol=0.0101 if op is MEAN else 1e-6)
+    np.testing.assert_allclose(got["grad_x"], grad, atol=1e-6)
+
+
 def test_codes_that_are_moved_before_they_are_floats():
     """The gradient is that of the moves of floats, at what is rounded, within the bounds of the codes."""
     model = parser.parse_model(MOVED)
