@@ -44,7 +44,7 @@ from dialects.support.names import name_of_value
 from dialects.support.shapes import Dim, has_rank, shape_of, show, static
 from dialects.support.spelling import advice, option
 from passes.emit.expressions import Expr, Operators
-from passes.emit.rewriting import fold, simplify
+from passes.emit.rewriting import drop_unread_nodes, fold, simplify
 from passes.emit.sequences import unpack_sequences
 from passes.emit.size_names import name_sizes
 from passes.emit.type_inference import infer_types
@@ -192,6 +192,7 @@ class _Differentiation:
         results = [self._result(value, found) for value in wrt.values()]
         remarks = [*partly_zero(found, of, ops), *_narrower(declared, of)]
         _return(function, self.e, [*kept, *results])
+        drop_unread_nodes(function)
         unmark_pairs(self.module)
         unmark_ruled(self.module)
         if not request.weights_as_inputs:

@@ -14,14 +14,13 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from dialects.evaluate import Watch, evaluate
 from dialects.onnx import ops as onnx
-from dialects.onnx.node import NodeOp
 from dialects.onnx.types import OptionalType, SequenceType
 from dialects.support import dense, entry, shapes
 from dialects.support.diagnostics import kind_of, name_of
 from dialects.support.dtypes import of_mlir
 from gradc.checking.straight_through import move_straight
 from passes.emit.operands import set_operand
-from passes.emit.rewriting import fold
+from passes.emit.rewriting import drop_unread_nodes, fold
 from passes.foreign.codes import compute_with_floats
 from passes.vjp.flows import FLOATS
 from passes.vjp.quantize import mark_pairs
@@ -102,19 +101,12 @@ def line(primal: ModuleOp, of: Sequence[str], wrt: Sequence[str], *, straight_th
     last = entry.return_op(function)
     Rewriter.insert_op(ReturnOp(*results), InsertPoint.before(last))
     Rewriter.erase_op(last)
-    _drop_unread_nodes(function)
+    drop_unread_nodes(function)
     entry.update_function_type(function)
     names = [*of, *(f"value {name}" for name in wrt)]
     entry.set_new_names(function, [*inputs, *(f"displacement {name}" for name in wrt)], names)
     fold(module, ())
     return Line(widened(module), of, wrt)
-
-
-def _drop_unread_nodes(function: FuncOp) -> None:
-    """Of other domains: what nobody reads need not be computed, which numpy cannot."""
-    for op in reversed(list(function.body.block.ops)):
-        if isinstance(op, NodeOp) and not any(result.first_use for result in op.results):
-            Rewriter.erase_op(op)
 
 
 def _displaced(function: FuncOp, values: Sequence[SSAValue]) -> dict[SSAValue, SSAValue]:

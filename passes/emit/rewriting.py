@@ -21,6 +21,7 @@ from dialects.geometry.forms import Size
 from dialects.onnx.base import OnnxConstant, OnnxOp
 from dialects.onnx.canonicalize import KnownBranch
 from dialects.onnx.declared_types import adopt_declared
+from dialects.onnx.node import NodeOp
 from dialects.onnx.ops import ConstantOp, IfOp
 from dialects.onnx.opset_range import telling_attributes
 from dialects.onnx.values import constant_of, dims_of
@@ -320,6 +321,13 @@ def functions(module: ModuleOp) -> list[FuncOp]:
 def refresh_function_types(module: ModuleOp) -> None:
     for function in functions(module):
         update_function_type(function)
+
+
+def drop_unread_nodes(function: FuncOp) -> None:
+    """Those of other domains: what nobody reads need not be computed, which only their runtime can."""
+    for op in reversed(list(function.body.block.ops)):
+        if isinstance(op, NodeOp) and not any(result.first_use for result in op.results):
+            Rewriter.erase_op(op)
 
 
 def replace(op: Operation, rewriter: PatternRewriter, emit: Emitter, values: Sequence[SSAValue]) -> None:
