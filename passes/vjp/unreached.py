@@ -38,9 +38,7 @@ def no_gradient(
         return UsageError(Diagnostic("error", sentence(f"{targets} does not depend on {name}", hint=hint)))
     what = f"the gradient of {targets} by {name} is zero by rule"
     what = f"{what}: {_with_reasons(cuts)}" if cuts else what
-    if any(isinstance(op, (*QUANTIZING, *_ON_CODES)) for op in cuts):
-        past = advice("straight_through", "passes it on as if nothing were rounded", True)
-        hint = ", ".join(filter(None, (past, hint)))
+    hint = ", ".join(filter(None, (_remedy(cuts), hint)))
     return UnsupportedError(Diagnostic("error", sentence(what, hint=hint)))
 
 
@@ -52,7 +50,14 @@ def partly_zero(
     if not cuts:
         return []
     what = f"part of the gradient of {' and '.join(of)} is zero by rule: {_with_reasons(cuts)}"
-    return [Diagnostic("remark", what, position=position_of(cuts[0]))]
+    return [Diagnostic("remark", sentence(what, hint=_remedy(cuts)), position=position_of(cuts[0]))]
+
+
+def _remedy(cuts: Iterable[Operation]) -> str:
+    """Of what is rounded."""
+    if not any(isinstance(op, (*QUANTIZING, *_ON_CODES)) for op in cuts):
+        return ""
+    return advice("straight_through", "passes it on as if nothing were rounded", True)
 
 
 def _with_reasons(ops: Sequence[Operation]) -> str:
