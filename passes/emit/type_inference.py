@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.builtin import ModuleOp, TensorType, UnrankedTensorType
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from dialects.geometry.forms import Size
+from dialects.onnx.ops import IfOp
 from dialects.support import shapes
+from dialects.support.diagnostics import GradcError
 from dialects.support.findings import Errors
 from dialects.support.interfaces import (
     HasReadings,
@@ -19,7 +22,7 @@ from dialects.support.interfaces import (
     refine_results,
     set_type,
 )
-from dialects.support.shapes import Shape, element_type_of, shape_of, tensor_type
+from dialects.support.shapes import Shape, element_type_of, has_rank, shape_of, tensor_type
 from passes.emit.rewriting import functions, refresh_function_types
 
 
@@ -74,8 +77,42 @@ def _refine(function: FuncOp) -> bool:
             if isinstance(op, InfersTypes):
                 refine_results(op)
             again |= isinstance(op, KnowsOperands) and refine_operands(op)
+            again |= isinstance(op, IfOp) and _of_branches(op)
     errors.check()
     return again
+
+
+def refine_with_regions(op: Operation) -> None:
+    """Give the results of an op, and before of those within it, what their operands and regions say; what
+    contradicts stays."""
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in block.ops:
+                refine_with_regions(inner)
+    with suppress(GradcError):
+        if isinstance(op, InfersTypes):
+            refine_results(op)
+        if isinstance(op, IfOp):
+            _of_branches(op)
+
+
+def _of_branches(op: IfOp) -> bool:
+    """Give results of unknown rank the shapes that both branches agree on; whether that is news."""
+    ends = [region.block.last_op for region in op.regions]
+    news = False
+    for index, result in enumerate(op.results):
+        made = [end.operands[index] for end in ends if end is not None]
+        if not isinstance(result.type, UnrankedTensorType) or not all(map(has_rank, made)):
+            continue
+        first, *others = map(shape_of, made)
+        if any(len(other) != len(first) for other in others):
+            continue
+        dims = [
+            dim if all(other[axis] == dim for other in others) else None for axis, dim in enumerate(first)
+        ]
+        set_type(result, tensor_type(element_type_of(result), dims))
+        news = True
+    return news
 
 
 def _spread(values: Sequence[SSAValue], declared: Sequence[Shape]) -> bool:

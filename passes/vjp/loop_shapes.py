@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import count
 
@@ -13,9 +12,9 @@ from xdsl.ir import Attribute, Block, BlockArgument, SSAValue
 from dialects.geometry.forms import Fresh, Size, fresh
 from dialects.onnx.control import YieldOp
 from dialects.onnx.ops import LoopOp
-from dialects.support.diagnostics import GradcError
-from dialects.support.interfaces import InfersTypes, refine_results, set_type
+from dialects.support.interfaces import set_type
 from dialects.support.shapes import Dim, Shape, element_type_of, has_rank, shape_of, show, tensor_type
+from passes.emit.type_inference import refine_with_regions
 
 _FIRST = 10**8
 """Beyond the numbers of the symbols that a module has."""
@@ -90,9 +89,10 @@ def _after(
             continue
         new = op.clone(values)
         trial.add_op(new)
-        with suppress(GradcError):  # the shape of this step only: the next one may have another
-            if isinstance(new, InfersTypes):
-                refine_results(new)
+        for inner in new.walk():  # the shapes of this step only: the next one may have others
+            if isinstance(inner, LoopOp):
+                _settle(inner)
+        refine_with_regions(new)
     made = [values.get(value, value) for value in following]
     found = [shape_of(value) if has_rank(value) else None for value in made]
     trial.drop_all_references()
@@ -158,8 +158,7 @@ def _settle(op: LoopOp) -> bool:
                 if isinstance(value.type, UnrankedTensorType):
                     set_type(value, one.type)
     for inner in block.ops:
-        if isinstance(inner, InfersTypes):
-            refine_results(inner)
+        refine_with_regions(inner)
     for value, result in zip(made[states:], op.results[states:], strict=True):
         if has_rank(value) and isinstance(result.type, UnrankedTensorType):
             set_type(result, tensor_type(element_type_of(value), (None, *shape_of(value))))
