@@ -276,3 +276,18 @@ def test_as_many_starts_as_there_are_no_rows_of_an_update():
     got = gradc.vjp(source, wrt=["x", "u"], check=True).run({**given, "cotangent_y": cotangent})
     assert got["grad_u"].reshape(3, 2).tolist() == [[2, 3], [4, 5], [9, 10]]
     assert got["grad_x"].reshape(3, 4).tolist() == [[0, 1, 0, 0], [0, 0, 6, 7], [8, 0, 0, 11]]
+
+
+def test_weights_of_a_half_type_too_large_to_be_folded():
+    """A 1x1 convolution as a product: its weights are a constant, cast to f32, in another shape."""
+    inputs = "float16[1, 1024, 2, 2] x, float16[512, 1024, 1, 1] w"
+    text = f"g ({inputs}) => (float16[1, 512, 2, 2] y) {{ y = Conv (x, w) }}"
+    source = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 17]> {text}')
+    source.graph.input.pop()
+    weights = np.zeros((512, 1024, 1, 1), np.float16)
+    weights[3, 5] = 2
+    source.graph.initializer.append(numpy_helper.from_array(weights, "w"))
+    found = gradc.vjp(source, wrt="x", check=False)
+    cotangent = np.ones((1, 512, 2, 2), np.float16)
+    got = found.run({"x": np.zeros((1, 1024, 2, 2), np.float16), "cotangent_y": cotangent})["grad_x"]
+    assert got.sum() == got[0, 5].sum() == 8
