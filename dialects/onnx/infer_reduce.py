@@ -77,9 +77,17 @@ def dropout(call: Call) -> list[Shape | None]:
     return [call.operand(0).shape] * 2
 
 
+def check_labels(call: Call) -> None:
+    """Raise where the labels of a loss have not the shape of its scores without the classes."""
+    scores, labels = (call.operand(i).shape for i in (0, 1))
+    expected = (*scores[:1], *scores[2:])
+    if len(labels) != len(expected) or not all(map(same_dim, labels, expected)):
+        raise violation(f"labels of {call.name}", given=show(labels), expected=show(expected))
+
+
 def _loss(call: Call) -> Shape:
-    labels = call.operand(1).shape
-    return labels if call.attribute("reduction", "mean") == "none" else ()
+    check_labels(call)
+    return call.operand(1).shape if call.attribute("reduction", "mean") == "none" else ()
 
 
 def negative_log_likelihood(call: Call) -> list[Shape | None]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from dialects.onnx.call import Call, axes_of, axis_of
+from dialects.onnx.infer_reduce import check_labels
 from dialects.onnx.operands import optional, scalar, sizes, value
 from dialects.support.diagnostics import UnsupportedError, violation
 
@@ -251,6 +252,7 @@ def softmax_cross_entropy(call: Call) -> list[np.ndarray]:
 
 
 def _loss(call: Call, logarithms: np.ndarray) -> np.ndarray:
+    check_labels(call)
     labels, weights = value(call, 1).astype(np.int64), optional(call, 2)
     ignored = call.attribute("ignore_index")
     counted = np.ones(labels.shape) if ignored is None else (labels != ignored).astype(np.float64)

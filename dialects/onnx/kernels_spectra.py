@@ -8,6 +8,7 @@ import numpy as np
 
 from dialects.onnx.call import Call, axis_of
 from dialects.onnx.operands import optional, scalar, value
+from dialects.support.diagnostics import violation
 
 Kernel = Callable[[Call], Sequence[np.ndarray]]
 
@@ -24,6 +25,8 @@ def dft(call: Call) -> list[np.ndarray]:
 
 
 def _complex(data: np.ndarray) -> np.ndarray:
+    if data.shape[-1] not in (1, 2):
+        raise violation("parts of a number", given=data.shape[-1], expected="1 or 2")
     return data[..., 0] + (1j * data[..., 1] if data.shape[-1] == 2 else 0j)
 
 

@@ -275,6 +275,19 @@ def test_rules_of_functions_are_refused():
         gradc.grad(onnx.parser.parse_model(CALLED), rules={"own.F": lambda f, g, e: [g[0]]})
 
 
+@pytest.mark.parametrize(
+    ("inputs", "node"),
+    [
+        ("float[N, C, L] x, int64[M, K] t", "NegativeLogLikelihoodLoss (x, t)"),
+        ("float[2, N, K] x", "STFT (x, two, , four)"),
+    ],
+)
+def test_operands_of_other_shapes_than_an_op_takes_tell_nothing(inputs: str, node: str):
+    """Such shapes are drawn where sizes have names of their own."""
+    values, total = "<int64 two = {2}, int64 four = {4}>", "z = ReduceSum <keepdims = 0> (y)"
+    gradc.grad(model(f"g ({inputs}) => (float z) {values} {{ y = {node} {total} }}"), wrt="x", check=True)
+
+
 FAR = "s = Constant<value_ints = [20]>() e = Constant<value_ints = [1000]>() a = Constant<value_ints = [1]>()"
 
 
