@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -71,9 +70,12 @@ def import_documents(documents: Sequence[Mapping[str, Any]], auto_pad_rule: str 
     refusals = [refusal for refusal in map(kinds_refused, documents) if refusal is not None]
     if not refusals:
         return _module_of(documents, auto_pad_rule)
-    refusal = refusals[0]
-    with suppress(GradcError):
-        refusal.graph = _module_of(documents, auto_pad_rule)
+    try:
+        graph = _module_of(documents, auto_pad_rule)
+    except GradcError as error:
+        graph, refusals = error.graph, [*refusals, error]
+    refusal = together(refusals)
+    refusal.graph = graph
     raise refusal
 
 

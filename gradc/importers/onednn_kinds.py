@@ -69,13 +69,13 @@ def refusal(found: Sequence[Finding], total: int) -> GradcError | None:
     """
     compiled = set(source_kinds())
     known = {*compiled, *PUBLIC_KINDS}
-    if unknown := [f for f in found if f.kind not in known]:
-        return together([_unknown(finding) for finding in first_of_each_kind(unknown)])
-    left = [f for f in found if f.kind not in compiled and f.kind != END]
-    if not left:
-        return None
-    message = f"gradc does not compile {by_kind(left, total)}; {ELSEWHERE}"
-    return UnsupportedError(Diagnostic("error", message, left[0].subject, left[0].position))
+    unknown = [f for f in found if f.kind not in known]
+    errors = [_unknown(finding) for finding in first_of_each_kind(unknown)]
+    left = [f for f in found if f.kind in known and f.kind not in compiled and f.kind != END]
+    if left:
+        message = f"gradc does not compile {by_kind(left, total)}; {ELSEWHERE}"
+        errors.append(UnsupportedError(Diagnostic("error", message, left[0].subject, left[0].position)))
+    return together(errors) if errors else None
 
 
 def _unknown(finding: Finding) -> GradcError:

@@ -6,6 +6,7 @@ import os
 import random
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.documents import (
@@ -38,7 +39,7 @@ from dialects.support.diagnostics import GradcError, UnsupportedError, position_
 from dialects.support.documented_op import DocumentedOp
 from dialects.support.entry import entry_function, input_names, output_names
 from gradc.importers.mlir_text import import_mlir
-from gradc.importers.onednn_json import import_document, import_json
+from gradc.importers.onednn_json import import_document, import_documents, import_json
 from gradc.importers.onednn_kinds import PUBLIC_KINDS
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -406,3 +407,28 @@ def test_half_a_character_is_no_name(name: str):
     assert str(caught.value).startswith("x.json:8:12: error: name of element 0 of graph: ")
     with pytest.raises(GradcError, match="UTF-8"):
         import_document(doc)
+
+
+def test_what_is_wrong_besides_kinds_is_told_with_them():
+    """Words that are no kinds, kinds that are not compiled, and attributes, of several parts of a graph."""
+
+    def part(*kinds: str, first: int) -> dict[str, Any]:
+        tensors = [{"id": i, "dtype": "f32", "shape": [2, 2]} for i in range(first, first + len(kinds) + 1)]
+        ops = [
+            {"id": first + i, "name": kind, "kind": kind, "attrs": {}, "inputs": [x], "outputs": [y]}
+            for i, (kind, x, y) in enumerate(zip(kinds, tensors, tensors[1:], strict=False))
+        ]
+        return {"version": "3.13.0", "graph": ops}
+
+    one, two = part("Reluu", "Wildcard", "LeakyReLU", first=0), part("reLU", first=10)
+    one["graph"][2]["attrs"] = {"alpha": {"type": "f32", "value": "x"}}
+    with pytest.raises(GradcError) as caught:
+        import_documents([one, two])
+    told = [diagnostic.message for diagnostic in caught.value.diagnostics]
+    assert caught.value.exit_code == 4
+    assert [re.split("[,;]", text)[0] for text in told] == [
+        "kind: given Reluu",
+        "gradc does not compile 1 of 3 ops: 1 Wildcard (id 1)",
+        "kind: given reLU",
+        "attribute alpha: given 'x'",
+    ]
