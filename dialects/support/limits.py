@@ -77,8 +77,12 @@ class Limits:
             object.__setattr__(self, field_name, int(value))  # pyright: ignore[reportUnknownArgumentType]
 
     def of(self, name: str) -> int:
-        """The limit of a name as the command line spells it."""
-        return getattr(self, name.replace("-", "_"))
+        """The limit of a name in the spelling of either place. Raises UsageError for another one."""
+        spelled = name.replace("_", "-") if isinstance(name, str) else name  # pyright: ignore
+        if spelled not in names():
+            hint = nearest(spelled, names()) if isinstance(spelled, str) else ""  # pyright: ignore
+            raise _usage("limit", repr(name), f"one of {', '.join(names())}", hint)
+        return getattr(self, spelled.replace("-", "_"))
 
 
 def names() -> tuple[str, ...]:

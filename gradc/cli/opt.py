@@ -139,6 +139,8 @@ class GradcOpt(xDSLOptMain):
         arg_parser.epilog = f"-p takes the named pipelines {', '.join(PIPELINES)} as well"
         # one line; argparse would print the whole usage
         arg_parser.error = lambda message: usage(message + _nearest(arg_parser, message))
+        # argparse would be silent about a stdout that cannot be written
+        arg_parser.print_help = lambda file=None: print(arg_parser.format_help(), end="", file=file)
 
     def _check_arguments(self) -> None:
         """Refuse what would otherwise be ignored."""

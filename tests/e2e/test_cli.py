@@ -621,6 +621,25 @@ class TestProcess:
         assert done.stderr == b"error: No space left on device\n"
         assert done.returncode == 4
 
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+    @pytest.mark.parametrize(
+        ("program", "option"),
+        [(name, f"--{what}") for name in ("main", "opt") for what in ("help", "version")]
+        + [("opt", "--list-passes")],
+    )
+    def test_a_full_disk_behind_what_is_told_of_the_program(self, program: str, option: str):
+        script = f"from gradc.cli.{program} import main"
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run(
+                [sys.executable, "-c", f"import sys; {script}; sys.exit(main(['{option}']))"],
+                cwd=ROOT,
+                stdout=full,
+                stderr=subprocess.PIPE,
+                check=False,
+            )
+        assert done.stderr == b"error: No space left on device\n"
+        assert done.returncode == 4
+
 
 class TestJson:
     def test_every_json_is_json(self, conv):

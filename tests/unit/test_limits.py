@@ -84,6 +84,22 @@ class TestTheLimits:
         with pytest.raises(UsageError, match="limit ops: given"):
             Limits(ops=value)
 
+    @pytest.mark.parametrize(
+        ("name", "said"),
+        [
+            (5, "given 5, expected one of file-bytes, "),
+            ("opps", "did you mean ops"),
+            (None, "given None"),
+            ([], "given"),
+        ],
+    )
+    def test_no_limit(self, name, said: str):
+        with pytest.raises(UsageError, match=f"limit: .*{said}"):
+            Limits().of(name)
+
+    def test_names_in_both_spellings(self):
+        assert Limits(file_bytes=3).of("file-bytes") == Limits(file_bytes=3).of("file_bytes") == 3
+
     def test_the_documents_are_fresh(self):
         text = (ROOT / "docs/limits.md").read_text(encoding="utf-8")
         assert Part("limits").read(text) == limits_table.table()
