@@ -34,13 +34,12 @@ from passes.emit.rewriting import Emitter, functions, replace
 from passes.kernels.target import TargetPass
 from passes.layout.blocked_forms import (
     ABSORBED,
-    JOINS,
-    NATIVE,
     Form,
     blocked_shape,
     form_of,
     kernel_of,
     scaled,
+    stays,
 )
 
 ENTER = 2.0
@@ -133,10 +132,9 @@ class Crossings:
         """What onnxruntime keeps in blocks as it is written."""
         found: set[Operation] = set()
         for op in group:
-            native = isinstance(op, (*NATIVE, *JOINS)) and self.forms[op].extra == 0
             fused = isinstance(op, onnx.ClipOp) and op.input.has_one_use() and op.input.owner in self.fixed
             inside = all(self._is_inside(value, found) for value in self.forms[op].operands)
-            if (native or fused) and inside:
+            if (fused or stays(op, self.forms[op])) and inside:
                 found.add(op)
         return found
 

@@ -43,7 +43,10 @@ DIRECT, BLOCKED, DEPTHWISE, POINTWISE, POOL = (
 REORDER_INPUT, REORDER_INPUT_LAST = "ReorderInput", "ReorderInputLast"
 REORDER_OUTPUT, REORDER_OUTPUT_LAST = "ReorderOutput", "ReorderOutputLast"
 
-JOINS = ("Concat", "Add", "Sum", "Mul")
+ELEMENTWISE = ("Add", "Sum", "Mul")
+"""Ops that stay blocked if all that they read is, of the shape of the result."""
+
+JOINS = ("Concat", *ELEMENTWISE)
 """Ops that stay blocked if all that they read is."""
 
 

@@ -13,10 +13,11 @@ from xdsl.dialects.builtin import f32
 from xdsl.ir import Operation, SSAValue
 
 from dialects.onnx import ops as onnx
+from dialects.onnx.base import OnnxOp
 from dialects.onnx.values import constant_of
 from dialects.support.shapes import element_type_of, has_rank, static_shape
 from passes.cost.graph import Constants, step_of
-from passes.cost.rewrites import ALIGNED, BLOCK, blocked_kind
+from passes.cost.rewrites import ALIGNED, BLOCK, ELEMENTWISE, blocked_kind
 from passes.emit.expressions import MASK, SUM
 from passes.emit.rewriting import Emitter
 from passes.emit.steep_lines import Line, line_from, squared_step
@@ -32,7 +33,6 @@ WRITTEN, REPEATED = 0.5, 0.7
 """Passes over a result more than for the op itself: by a convolution of 1 x 1, by an upsampling."""
 
 NATIVE = (onnx.ReluOp, onnx.SigmoidOp, onnx.TanhOp, onnx.HardSigmoidOp)
-JOINS = (onnx.AddOp, onnx.MulOp, onnx.SumOp)
 ABSORBED = (onnx.EqualOp, onnx.AbsOp)
 """What a form may stand for beside its op, where nothing else reads that."""
 
@@ -100,6 +100,19 @@ def form_of(op: Operation) -> Form | None:
 def _has_many_readers(value: SSAValue) -> bool:
     readers = islice(value.uses, MOST_READERS + 1)
     return constant_of(value) is None and len(list(readers)) > MOST_READERS
+
+
+def stays(op: Operation, form: Form) -> bool:
+    """Whether onnxruntime keeps an op in blocks as it is written, if the operands of its form are: by a
+    kernel, or a product with a number for each channel as a convolution of its own."""
+    is_native = isinstance(op, NATIVE) or (isinstance(op, OnnxOp) and op.onnx_name() in ELEMENTWISE)
+    return is_native and (form.extra == 0 or (isinstance(op, onnx.MulOp) and _is_scaling(op)))
+
+
+def _is_scaling(op: onnx.MulOp) -> bool:
+    shape = blocked_shape(op.results[0])
+    known = [constant_of(value) for value in op.operands if shape and _per_channel(value, shape) is not None]
+    return any(value is not None and value.size > 1 for value in known)
 
 
 def _native(op: Operation) -> Form | None:

@@ -207,6 +207,14 @@ def test_what_saves_nothing_stays():
     assert kinds.count("Neg") == 1
 
 
+def test_a_product_with_channels_is_in_blocks_as_it_is(tmp_path: Path):
+    """onnxruntime makes a convolution of it."""
+    source = model("factors", 32)
+    found = gradc.compile(source).model
+    assert [n.op_type for n in found.graph.node].count("Mul") == 1
+    assert reorders(found, tmp_path) == reorders(source, tmp_path) == 3
+
+
 BOUNDS = [(0.0, 6.0), (-1.0, 1.0), (-3.0, 0.0), (0.5, 2.0), (-0.3, 0.7), (-8.0, -1 / 3)]
 
 
