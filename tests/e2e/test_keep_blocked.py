@@ -171,6 +171,20 @@ def test_the_numbers_stay(name: str, channels: int):
         np.testing.assert_allclose(found[result], wanted, atol=2e-5 * max(1.0, float(np.abs(wanted).max())))
 
 
+@pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("name", BODIES)
+def test_nan_and_inf_stay(name: str, special: float):
+    """No bound of a convolution hides a NaN, and no factor makes one of an inf."""
+    source = model(name, 32, batch=2)
+    x = np.random.default_rng(1).standard_normal((2, 32, SIDE, SIDE)).astype(np.float32)
+    x[0, :, 0, 0] = special
+    with np.errstate(invalid="ignore"):
+        found, wanted = gradc.compile(source).run({"x": x}), numbers(source, x)
+    for result, exact in zip(("y0", "y1"), wanted, strict=True):
+        assert not np.isfinite(exact[0]).all()
+        np.testing.assert_allclose(found[result], exact, atol=1e-4)
+
+
 @pytest.mark.parametrize("name", [name for name in BODIES if name not in STAY])
 def test_there_are_fewer_reorders(name: str, tmp_path: Path):
     source = model(name, 32)
