@@ -19,7 +19,7 @@ from dialects.support import dense, entry, shapes
 from dialects.support.diagnostics import kind_of, name_of
 from dialects.support.dtypes import of_mlir
 from gradc.checking.straight_through import move_straight
-from passes.emit.operands import set_operand
+from passes.emit.operands import replace_uses, set_operand
 from passes.emit.rewriting import drop_unread_nodes, fold
 from passes.foreign.codes import compute_with_floats
 from passes.vjp.flows import FLOATS
@@ -88,6 +88,8 @@ def line(primal: ModuleOp, of: Sequence[str], wrt: Sequence[str], *, straight_th
     module = primal.clone()
     if straight_through:
         compute_with_floats(module)
+    _fold_constants(module, of, wrt)
+    module = widened(module)
     function = entry.entry_function(module)
     inputs, values = entry.input_names(function), named_values(function)
     values |= add_parts(function, of, values)
@@ -105,8 +107,24 @@ def line(primal: ModuleOp, of: Sequence[str], wrt: Sequence[str], *, straight_th
     entry.update_function_type(function)
     names = [*of, *(f"value {name}" for name in wrt)]
     entry.set_new_names(function, [*inputs, *(f"displacement {name}" for name in wrt)], names)
-    fold(module, ())
-    return Line(widened(module), of, wrt)
+    return Line(module, of, wrt)
+
+
+def _fold_constants(module: ModuleOp, of: Sequence[str], wrt: Sequence[str]) -> None:
+    """Make one of what is made of constants alone; what is made of those that are displaced is computed."""
+    function = entry.entry_function(module)
+    values = named_values(function)
+    asked = [values[name] for name in dict.fromkeys((*of, *wrt)) if name in values]
+    block = function.body.block
+    moved = [value for value in asked if isinstance(value.owner, onnx.ConstantOp)]
+    instead = [block.insert_arg(value.type, len(block.args)) for value in moved]
+    for value, argument in zip(moved, instead, strict=True):
+        replace_uses(value, argument)
+    fold(module, asked)
+    for value, argument in zip(moved, instead, strict=True):
+        replace_uses(argument, value)
+        block.erase_arg(argument)
+    entry.update_function_type(function)
 
 
 def _displaced(function: FuncOp, values: Sequence[SSAValue]) -> dict[SSAValue, SSAValue]:
