@@ -386,7 +386,7 @@ def _rows(
     guess: Guess,
 ) -> list[OutputError]:
     inputs = drawn_inputs(claim.primal, seed, guess)
-    path = line(claim.primal, claim.of, ())
+    path = line(claim.primal, claim.of, (), straight_through=claim.straight_through)
     rng = np.random.default_rng([seed, 1])  # no cotangent is what an input is: such gradients are often zero
     for name, value in path.run(inputs, {}).items() if claim.cotangents else ():
         info = next(info for info in infos if info.name == claim.cotangents[name])

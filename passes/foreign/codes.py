@@ -8,12 +8,14 @@ quantised.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, TensorType, UnrankedTensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
+from xdsl.rewriter import Rewriter
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
@@ -35,7 +37,17 @@ _CODES: Mapping[str, tuple[int, ...]] = MappingProxyType(
         **dict.fromkeys(
             (
                 *("DepthToSpace", "Expand", "Flatten", "Gather", "GatherElements", "GatherND", "Identity"),
-                *("MaxPool", "Reshape", "ReverseSequence", "Slice", "SpaceToDepth", "Split", "Squeeze"),
+                *(
+                    "MaxPool",
+                    "ReduceMax",
+                    "ReduceMin",
+                    "Reshape",
+                    "ReverseSequence",
+                    "Slice",
+                    "SpaceToDepth",
+                    "Split",
+                    "Squeeze",
+                ),
                 *("Tile", "Transpose", "Unsqueeze"),
             ),
             (0,),
@@ -49,11 +61,19 @@ _CODES: Mapping[str, tuple[int, ...]] = MappingProxyType(
 """Op that moves codes or chooses between them -> its operands that are codes; of Concat all are."""
 
 
+_IN_ORDER = (onnx.ClipOp, onnx.MaxOp, onnx.MaxPoolOp, onnx.MinOp, onnx.ReduceMaxOp, onnx.ReduceMinOp)
+"""Ops that choose by size: the order of codes is that of floats where their scale is positive."""
+
+
 def compute_with_floats(module: ModuleOp) -> None:
     """In place; values that others read, and what the function gives, stay."""
     rewrite(module, [ComputedWithFloats()], tuple(_BODIES))
     rewrite(module, [ProductsOfFloats()], (onnx.CastOp,))
-    rewrite(module, [BeforeMoves()], (onnx.DequantizeLinearOp,))
+    before = BeforeMoves()
+    rewrite(module, [before], (onnx.DequantizeLinearOp,))
+    for move in before.moved:
+        if move.parent is not None and not any(result.first_use for result in move.results):
+            Rewriter.erase_op(move)
 
 
 class ComputedWithFloats(RewritePattern):
@@ -102,7 +122,11 @@ def _centred(codes: Expr | None, zero: Expr | None, index: int, is_conv: bool) -
     return quantized.dequantized(codes, one, zero, axis)
 
 
+@dataclass
 class BeforeMoves(RewritePattern):
+    moved: list[Operation] = field(default_factory=list[Operation])
+    """The moves of codes, from the last to the first, which may be unread then."""
+
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         assert isinstance(op, onnx.DequantizeLinearOp)
         move = op.x.owner
@@ -112,7 +136,7 @@ class BeforeMoves(RewritePattern):
         places = _codes_of(move)
         if not places or not has_rank(op.x_scale) or shape_of(op.x_scale) not in ((), (1,)):
             return
-        if isinstance(move, onnx.MaxPoolOp) and not _is_positive(op.x_scale):
+        if isinstance(move, _IN_ORDER) and not _is_positive(op.x_scale):
             return
         e, codes, operands = Operators(), element_type_of(op.x), list[SSAValue](move.operands)
         for place in places:
@@ -123,7 +147,12 @@ class BeforeMoves(RewritePattern):
             properties=move.properties,
         )
         e.emit(new)
-        replace(op, rewriter, e.emit, [new.results[index]])
+        y: SSAValue = new.results[index]
+        if isinstance(move, onnx.ResizeOp) and move.onnx_attributes().get("mode", "nearest") != "nearest":
+            rounded = e.emit(onnx.QuantizeLinearOp(y, op.x_scale, op.x_zero_point))
+            y = e.emit(onnx.DequantizeLinearOp(rounded, op.x_scale, op.x_zero_point))
+        self.moved.append(move)
+        replace(op, rewriter, e.emit, [y])
 
 
 def _codes_of(move: OnnxOp) -> Sequence[int]:
@@ -136,6 +165,10 @@ def _codes_of(move: OnnxOp) -> Sequence[int]:
         return () if is_filled and move.constant_value is None else (0, 2) if is_filled else (0,)
     if attributes.get("reduction", "none") != "none":
         return ()
+    if isinstance(move, onnx.ResizeOp):
+        return () if attributes.get("coordinate_transformation_mode") == "tf_crop_and_resize" else (0,)
+    if isinstance(move, onnx.MaxOp | onnx.MinOp | onnx.ClipOp):
+        return range(len(move.operands))
     return _CODES.get(name, ())
 
 

@@ -275,13 +275,16 @@ MOVED = """
     <ir_version: 8, opset_import: ["": 17]>
     g (float[b,4,6,6] x) => (float[m,n] y)
     <float s = {0.02}, uint8 z = {100}, int64[2] flat = {0,-1}, int64[8] pads = {0,0,0,1,0,0,1,0},
-     int64 first = {1}, int64[1] one = {1}, int64[1] three = {3}> {
+     float[4] grown = {1,1.6,1,1}, int64[1] none = {0}, int64[1] one = {1}, int64[1] three = {3}> {
       codes = QuantizeLinear (x, s, z)
       padded = Pad (codes, pads, z)
       most = MaxPool <kernel_shape = [2,2], strides = [2,2]> (padded)
       turned = Transpose <perm = [0,2,3,1]> (most)
       part = Slice (turned, one, three, one)
-      pair = Concat <axis = 1> (part, turned)
+      wide = Resize <mode = "nearest"> (part, , grown)
+      low = Slice (wide, none, one, one)
+      capped = Clip (low, z)
+      pair = Concat <axis = 1> (part, turned, capped)
       row = Reshape (pair, flat)
       y = DequantizeLinear (row, s, z)
     }
@@ -299,6 +302,24 @@ OF_CODES = """
 """
 POOLED = "NhwcMaxPool <kernel_shape = [2,2], strides = [2,2]> (codes)", "s, z"
 MEAN = "QLinearReduceMean <axes = [1,2], keepdims = 1> (codes, s, z, t, u)", "t, u"
+
+
+def test_codes_between_which_a_resize_interpolates():
+    """What lies between two codes is rounded to one, as onnxruntime's kernel cuts it off to one."""
+    model = parser.parse_model("""
+    <ir_version: 8, opset_import: ["": 17]> g (float[b,2,4,4] x) => (float[b,2,7,6] y)
+    <float s = {0.02}, uint8 z = {100}, float[4] grown = {1,1,1.8,1.6}> {
+      codes = QuantizeLinear (x, s, z)
+      wide = Resize <mode = "linear"> (codes, , grown)
+      y = DequantizeLinear (wide, s, z)
+    }""")
+    found = gradc.value_and_grad(model, wrt="x", of="y", cotangents=True, straight_through=True, check=True)
+    assert not found.remarks
+    x = np.clip(RNG.standard_normal((2, 2, 4, 4)), -1.9, 2.5).astype(np.float32)
+    want = np.asarray(session_of(model).run(["y"], {"x": x})[0])
+    got = found.run({"x": x, "cotangent_y": np.ones_like(want)})
+    np.testing.assert_allclose(got["y"], want, atol=0.0201)
+    np.testing.assert_allclose(got["grad_x"].sum(), want.size, rtol=1e-4)
 
 
 @pytest.mark.parametrize("op", [POOLED, MEAN], ids=["NhwcMaxPool", "QLinearReduceMean"])
@@ -327,6 +348,7 @@ def test_codes_that_are_moved_before_they_are_floats():
     model = parser.parse_model(MOVED)
     found = gradc.value_and_grad(model, wrt="x", of="y", cotangents=True, straight_through=True, check=True)
     rounded = MOVED.replace("QuantizeLinear (x, s, z)", "Identity (x)").replace("pads, z", "pads")
+    rounded = rounded.replace("Clip (low, z)", "Relu (low)")
     of_floats = gradc.vjp(
         parser.parse_model(rounded.replace("DequantizeLinear (row, s, z)", "Identity (row)"))
     )
@@ -374,3 +396,14 @@ def test_the_sum_of_embeddings_of_codes():
         got = gradc.value_and_grad(model, wrt=wrt, of="y", cotangents=True, check=True)
         assert not got.remarks
         np.testing.assert_allclose(got.run({"x": x, "cotangent_y": want})["y"], want, rtol=1e-4, atol=1e-5)
+
+
+def test_a_type_of_none_that_onnxruntime_writes():
+    text = """<ir_version: 10, opset_import: ["": 21]> g (float[3] x) => (float[3] y)
+    <float s = {0.02}, uint8 z = {100}> {
+      codes = QuantizeLinear <output_dtype = 0, block_size = 0> (x, s, z)
+      y = DequantizeLinear (codes, s, z)
+    }"""
+    found = gradc.vjp(parser.parse_model(text), wrt="x", straight_through=True)
+    got = found.run({"x": np.ones(3, np.float32), "cotangent_y": np.ones(3, np.float32)})
+    np.testing.assert_array_equal(got["grad_x"], 1)

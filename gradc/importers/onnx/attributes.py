@@ -68,11 +68,23 @@ def fitted(name: str, given: Mapping[str, Attribute], signature: Signature) -> d
         if kind is None:
             hint = nearest(key, signature.kinds)
             raise violation(f"{name} has no attribute {key}", hint=hint)
+        if (name, key) in _NO_TYPE and isinstance(value, IntegerAttr) and not value.value.data:
+            continue
         found[key] = _fitted(key, kind, value)
     required = [a.name for a in signature.attributes if a.required and a.name in signature.kinds]
     if missing := [key for key in required if key not in found]:
         raise violation(f"{name} needs the attribute {missing[0]}")
     return found
+
+
+_NO_TYPE = (
+    *(
+        ("QuantizeLinear", "output_dtype"),
+        ("QuantizeLinear", "precision"),
+        ("DequantizeLinear", "output_dtype"),
+    ),
+)
+"""Op and attribute whose default is 0, of no type: onnxruntime writes it where it is not given."""
 
 
 def _fitted(name: str, kind: str, value: Attribute) -> Attribute:
