@@ -97,22 +97,29 @@ def refine_with_regions(op: Operation) -> None:
 
 
 def _of_branches(op: IfOp) -> bool:
-    """Give results of unknown rank the shapes that both branches agree on; whether that is news."""
+    """Give results what is not known of their shapes and both branches agree on; whether that is news."""
     ends = [region.block.last_op for region in op.regions]
     news = False
     for index, result in enumerate(op.results):
         made = [end.operands[index] for end in ends if end is not None]
-        if not isinstance(result.type, UnrankedTensorType) or not all(map(has_rank, made)):
+        if not all(map(has_rank, made)):
             continue
-        first, *others = map(shape_of, made)
-        if any(len(other) != len(first) for other in others):
+        agreed = _agreed([shape_of(value) for value in made])
+        known = shape_of(result) if has_rank(result) else agreed and (None,) * len(agreed)
+        if agreed is None or known is None or len(agreed) != len(known):
             continue
-        dims = [
-            dim if all(other[axis] == dim for other in others) else None for axis, dim in enumerate(first)
-        ]
-        set_type(result, tensor_type(element_type_of(result), dims))
-        news = True
+        dims = tuple(dim if dim is not None else other for dim, other in zip(known, agreed, strict=True))
+        if isinstance(result.type, UnrankedTensorType) or dims != known:
+            set_type(result, tensor_type(element_type_of(result), dims))
+            news = True
     return news
+
+
+def _agreed(found: Sequence[Shape]) -> Shape | None:
+    """What shapes have in common; None for different ranks."""
+    if len(set(map(len, found))) != 1:
+        return None
+    return tuple(dims[0] if len(set(dims)) == 1 else None for dims in zip(*found, strict=True))
 
 
 def _spread(values: Sequence[SSAValue], declared: Sequence[Shape]) -> bool:

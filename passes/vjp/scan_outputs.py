@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, UnrankedTensorType
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.control import YieldOp
+from dialects.support.interfaces import set_type
 from dialects.support.shapes import Shape, element_type_of, has_rank, shape_of, tensor_type
+from passes.emit.operands import replace_uses, set_operand
 from passes.emit.rewriting import Emitter
 from passes.emit.type_inference import infer_types
 from passes.vjp.loop_shapes import shapes_in_each_step, without_symbols
@@ -24,12 +26,49 @@ from passes.vjp.loop_shapes import shapes_in_each_step, without_symbols
 
 def to_scan_outputs(module: ModuleOp) -> bool:
     """Whether there was such a loop. All that reads a value reads what stands in its place."""
+    for op in [op for op in module.walk() if isinstance(op, onnx.IfOp)]:
+        _append_behind(op)
     loops = [op for op in module.walk() if isinstance(op, onnx.LoopOp)]
     changed = [_stack(op) for op in loops]
     if not any(changed):
         return False
     infer_types(module)
     return True
+
+
+def _append_behind(op: onnx.IfOp) -> None:
+    """Where both branches append something to one sequence, the If gives that, which is appended behind it."""
+    ends = [region.block.last_op for region in op.regions]
+    for index, result in enumerate(op.results):
+        adding = [end.operands[index].owner for end in ends if end is not None]
+        appends = [one for one in adding if isinstance(one, onnx.SequenceInsertOp) and len(one.operands) == 2]
+        sequences = {one.operands[0] for one in appends}
+        if len(appends) != len(ends) or len(sequences) != 1 or not all(map(_is_only_given, appends)):
+            continue
+        (sequence,), type_ = sequences, result.type
+        if any(_block_of(sequence) is region.block for region in op.regions):
+            continue
+        added = [one.operands[1] for one in appends]
+        for end, value in zip(ends, added, strict=True):
+            assert end is not None
+            set_operand(end, index, value)
+        for one in appends:
+            Rewriter.erase_op(one)
+        alike = len({value.type for value in added}) == 1
+        set_type(result, added[0].type if alike else UnrankedTensorType(element_type_of(added[0])))
+        append = onnx.SequenceInsertOp(sequence, result, result_types=[type_])
+        append.location = op.location
+        replace_uses(result, append.results[0], but_of=append)
+        Rewriter.insert_op(append, InsertPoint.after(op))
+
+
+def _is_only_given(op: Operation) -> bool:
+    """Whether nothing but the end of a branch reads the result."""
+    return op.results[0].has_one_use()
+
+
+def _block_of(value: SSAValue) -> Block | None:
+    return value.owner if isinstance(value.owner, Block) else value.owner.parent
 
 
 @dataclass(frozen=True)

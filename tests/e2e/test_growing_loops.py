@@ -139,3 +139,31 @@ def test_by_a_value_beside_positions_that_have_to_be_computed(wrt: str):
     wanted = np.zeros((4, 2), np.float32)
     wanted[2] = a if wrt == "w" else a * np.cos(x[2] ** 2)
     np.testing.assert_allclose(found[f"grad_{wrt}"], a if wrt == "a" else wanted, rtol=1e-4, atol=1e-6)
+
+
+BRANCHES = """<ir_version: 8, opset_import: ["": 17]>
+agraph (float[n,2] x, int64 steps) => (float[m,n,2] y) {
+    yes = Constant <value = bool {1}> ()
+    one = Constant <value = int64 {1}> ()
+    start = SequenceEmpty <dtype = 1> ()
+    last, parts = Loop <body = step (int64 i, bool going, float[n,2] h, seq(float[n,2]) ys)
+        => (still, next, more) {
+        still = Identity(going)
+        next = Mul(h, x)
+        early = Less(i, one)
+        more = If (early) <
+            then_branch = low () => (seq(float[n,2]) a) { s = Sin(next) a = SequenceInsert(ys, s) },
+            else_branch = high () => (seq(float[n,2]) b) { b = SequenceInsert(ys, next) }>
+    }> (steps, yes, x, start)
+    y = ConcatFromSequence <axis = 0, new_axis = 1> (parts)
+}"""
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+def test_what_both_branches_of_an_if_append(steps: int):
+    x = np.array([[0.3, -0.8], [1.1, 0.5]], np.float32)
+    parts = [(k + 2) * x ** (k + 1) * (np.cos(x**2) if k == 0 else 1) for k in range(steps)]
+    cotangent = np.random.default_rng(0).standard_normal((steps, 2, 2)).astype(np.float32)
+    compiled = gradc.vjp(onnx.parser.parse_model(BRANCHES), wrt="x", check=True)
+    found = compiled.run({"x": x, "steps": np.array(steps), "cotangent_y": cotangent})["grad_x"]
+    np.testing.assert_allclose(found, (np.stack(parts) * cotangent).sum(0), rtol=1e-5)
