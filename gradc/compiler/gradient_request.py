@@ -129,7 +129,8 @@ class GradientRequest:
             errors.attempt(_check_shape, name, shape, known)
         errors.check()
         given = {name: tuple(shape) for name, shape in self.static_shapes.items()}
-        module = specialised(module, given, {})
+        specialised(module, given, {})  # it is a legal graph
+        module = specialised(module, given, {}, regions=True)
         entry.forget_declared_types(entry.entry_function(module))
         return module
 

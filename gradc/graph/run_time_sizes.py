@@ -16,8 +16,9 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
 from dialects.onnx.base import OnnxConstant, OnnxOp
+from dialects.onnx.canonicalize import KnownBranch
 from dialects.onnx.node import NodeOp
-from dialects.onnx.ops import ConstantOp, GRUOp, LSTMOp
+from dialects.onnx.ops import ConstantOp, GRUOp, IfOp, LSTMOp
 from dialects.support import entry, shapes
 from dialects.support.constants import constant_value
 from dialects.support.diagnostics import GradcError, error_at, kind_of
@@ -28,6 +29,7 @@ from dialects.support.state import MOST_SIZES
 from gradc.graph.checks import verify
 from gradc.graph.constants import bind_constants
 from gradc.graph.tensors import TensorInfo, check_names, checked_inputs, tensor_info
+from passes.emit.rewriting import rewrite
 
 MOST_CHECKED = 2**10
 """Sets of sizes that are kept before all are dropped."""
@@ -116,12 +118,17 @@ class RunTimeSizes:
 
 
 def specialised(
-    source: ModuleOp, given: Mapping[str, tuple[int, ...]], sizes: Mapping[str, np.ndarray]
+    source: ModuleOp,
+    given: Mapping[str, tuple[int, ...]],
+    sizes: Mapping[str, np.ndarray],
+    *,
+    regions: bool = False,
 ) -> ModuleOp:
-    """The source with the given shapes of inputs, and the inputs of `sizes` as constants, verified.
+    """The source with the given shapes of inputs, and the inputs of `sizes` as constants.
 
-    Regions are left out: what a branch that is not taken cannot do with these sizes is no error.
-    Raises GradcError where that is no legal graph.
+    Without `regions` it is one to look at: verified, and they are left out, since what a branch that is not
+    taken cannot do with these sizes is no error; with them, a branch that sizes choose takes the place of its
+    If. Raises GradcError where that is no legal graph.
     """
     module = source.clone()
     function = entry.entry_function(module)
@@ -132,10 +139,14 @@ def specialised(
         known |= {d: n for d, n in zip(named, shape, strict=True) if isinstance(d, str)}
         set_type(arguments[name], tensor_type(element_type_of(arguments[name]), shape))
     bind_constants(module, sizes)
-    for op in list(function.body.block.ops):
-        _refine(_without_regions(op), known)
+    is_new = True
+    while is_new:
+        for op in list(function.body.block.ops):
+            _refine(op if regions else _without_regions(op), known)
+        is_new = regions and rewrite(module, (KnownBranch(),), (IfOp,))
     entry.update_function_type(function)
-    verify(module)
+    if not regions:
+        verify(module)
     return module
 
 

@@ -322,3 +322,18 @@ def test_an_element_of_a_value_of_no_known_rank():
     source.graph.output[0].type.tensor_type.ClearField("shape")
     with pytest.raises(gradc.UsageError, match=r"of y\[0,1\]: given a value of unknown rank"):
         gradc.grad(source, of="y[0,1]", wrt="x")
+
+
+@pytest.mark.parametrize("rows", [1, 4])
+def test_branches_and_steps_where_sizes_are_said(rows: int):
+    """The first branch has a meaning for one row only."""
+    body = "b (int64 i, bool c, float[3] v) => (bool d, float[3] w) { d = Identity (c) w = Mul (v, f) }"
+    text = f"""<ir_version: 8, opset_import: ["": 18]> g (float[N, 3] x) => (float y)
+        <int64[1] ax = {{0}}, int64 one = {{1}}, int64 two = {{2}}, float f = {{3}}, bool yes = {{1}}> {{
+        s = Shape (x) n = Gather (s, ax) c = Equal (n, one)
+        t = If (c) <then_branch = a () => (float[3] p) {{ p = Squeeze (x, ax) }},
+                    else_branch = b () => (float[3] q) {{ q = ReduceSum <keepdims = 0> (x, ax) }}>
+        u = Loop (two, yes, t) <body = {body}> y = ReduceSum <keepdims = 0> (u) }}"""
+    found = gradc.grad(onnx.parser.parse_model(text), wrt="x", static_shapes={"x": (rows, 3)}, check=True)
+    got = found.run({"x": np.zeros((rows, 3), np.float32)})["grad_x"]
+    np.testing.assert_array_equal(got, np.full((rows, 3), 9, np.float32))
