@@ -188,10 +188,8 @@ def causal_conv(call: Call) -> list[Shape | None]:
 
 def recurrent(call: Call) -> list[Shape | None]:
     """X (length, batch, features), W (directions, ...), R (directions, ..., hidden)."""
-    x, weights, recurrence = (call.operand(index).shape for index in range(3))
-    for what, shape in (("input", x), ("weights", weights), ("recurrent weights", recurrence)):
-        if len(shape) != 3:
-            raise violation(f"{what} of {call.name}", given=show(shape), expected="rank 3")
+    names = ("input", "weights", "recurrent weights")
+    x, _, recurrence = (_of_rank_3(call, index, what) for index, what in enumerate(names))
     hidden: Dim = call.attribute("hidden_size", recurrence[-1])
     directions: Dim = 2 if call.attribute("direction", "forward") == "bidirectional" else 1
     if call.attribute("layout", 0):
@@ -200,6 +198,16 @@ def recurrent(call: Call) -> list[Shape | None]:
         whole, last = (x[0], directions, x[1], hidden), (directions, x[1], hidden)
     found: list[Shape | None] = [whole, last, last]
     return found[: call.results]
+
+
+def _of_rank_3(call: Call, index: int, what: str) -> Shape:
+    """The shape of an operand; of no known sizes where its rank is not known."""
+    shape: Shape = (None, None, None)
+    with suppress(UnknownRank):
+        shape = call.operand(index).shape
+    if len(shape) != 3:
+        raise violation(f"{what} of {call.name}", given=show(shape), expected="rank 3")
+    return shape
 
 
 # Quantisation

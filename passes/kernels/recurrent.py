@@ -1,4 +1,5 @@
-"""LSTM, GRU and RNN as a Scan over the steps, for types of which a runtime has no kernel."""
+"""LSTM, GRU and RNN as a Scan over the steps, for types of which a runtime has no kernel, and for a size of
+what is hidden that only the weights of a run tell."""
 
 from __future__ import annotations
 
@@ -39,9 +40,11 @@ def recurrent(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     operands += [None] * (8 - len(operands))
     attributes = op.onnx_attributes()
     r = operands[2]
-    hidden = attributes.get("hidden_size", r.shape[2] if r is not None else None)
-    if attributes.get("layout", 0) or not isinstance(hidden, int):
+    if attributes.get("layout", 0) or r is None:
         return None
+    hidden = attributes.get("hidden_size", r.shape[2])
+    if not isinstance(hidden, int):
+        hidden = r.apply(onnx.ShapeOp).apply(onnx.GatherOp, e.ints([2]), axis=0)
     passes = [
         _pass(_Pass(op.onnx_name(), e, operands, attributes, index, direction, hidden))
         for index, direction in enumerate(directions_of(op.onnx_name(), attributes))
@@ -66,7 +69,19 @@ class _Pass:
     attributes: Mapping[str, Any]
     index: int
     direction: Direction
-    hidden: int
+    hidden: int | Expr
+
+    def widths(self, e: Operators, counts: Sequence[int]) -> Expr:
+        """So many times the size of what is hidden each."""
+        if isinstance(self.hidden, int):
+            return e.ints([count * self.hidden for count in counts])
+        return e(self.hidden.value) * e.ints(counts)
+
+    def parts(self, x: Expr, counts: Sequence[int]) -> list[Expr]:
+        """Along the last axis, each of so many times the size of what is hidden."""
+        sizes = self.widths(x.e, counts)
+        split = onnx.SplitOp(x.value, sizes.value, axis=x.rank - 1, results=len(counts))
+        return list(map(x.e, x.e.emit.all(split)))
 
     def own(self, place: int) -> Expr | None:
         """What an operand, whose first axis is that of directions, has for this one."""
@@ -85,18 +100,18 @@ class _Pass:
     def first(self, place: int, like: Expr) -> Expr:
         """A state before the first step, of shape (batch, hidden)."""
         given = self.own(place)
-        shape: list[Dim] = [like.shape[1], self.hidden]
+        shape: list[Dim] = [like.shape[1], self.hidden if isinstance(self.hidden, int) else None]
         if given is not None:
             return given.assumed(shape)
         e = self.e
         batch = like.apply(onnx.ShapeOp).apply(onnx.GatherOp, e.ints([1]), axis=0)
-        sizes = e(e.emit(onnx.ConcatOp([batch.value, e.ints([self.hidden]).value], axis=0)))
+        sizes = e(e.emit(onnx.ConcatOp([batch.value, self.widths(e, [1]).value], axis=0)))
         return e.scalar(0, like).apply(onnx.ExpandOp, sizes).assumed(shape)
 
     def biases(self) -> Sequence[Expr | None]:
         """Those of the input, and of the hidden state."""
         given = self.own(3)
-        return (None, None) if given is None else _parts(given, [GATES[self.name] * self.hidden] * 2)
+        return (None, None) if given is None else self.parts(given, [GATES[self.name]] * 2)
 
     def apply(self, which: int, x: Expr, *, clipped: bool = True) -> Expr:
         one, bound = self.direction.activations[which], self.attributes.get("clip")
@@ -165,24 +180,23 @@ def _rnn(p: _Pass, w: _Weights, x: Expr, h: Expr) -> list[Expr]:
 
 
 def _gru(p: _Pass, w: _Weights, x: Expr, h: Expr) -> list[Expr]:
-    size = p.hidden
-    x_z, x_r, x_n = _parts(x, [size] * 3)
+    x_z, x_r, x_n = p.parts(x, [1] * 3)
     if p.attributes.get("linear_before_reset", 0):
-        h_z, h_r, h_n = _parts(w.product(h), [size] * 3)
+        h_z, h_r, h_n = p.parts(w.product(h), [1] * 3)
         z, r = p.apply(0, x_z + h_z), p.apply(0, x_r + h_r)
         new = p.apply(1, x_n + r * h_n)
     else:
-        gates, of_new = _parts(w.r, [2 * size, size])
-        biases = (None, None) if w.bias is None else _parts(w.bias, [2 * size, size])
-        h_z, h_r = _parts(_Weights(gates, biases[0], None).product(h), [size] * 2)
+        gates, of_new = p.parts(w.r, [2, 1])
+        biases = (None, None) if w.bias is None else p.parts(w.bias, [2, 1])
+        h_z, h_r = p.parts(_Weights(gates, biases[0], None).product(h), [1] * 2)
         z, r = p.apply(0, x_z + h_z), p.apply(0, x_r + h_r)
         new = p.apply(1, x_n + _Weights(of_new, biases[1], None).product(r * h))
     return [(1 - z) * new + z * h]
 
 
 def _lstm(p: _Pass, w: _Weights, x: Expr, h: Expr, c: Expr) -> list[Expr]:
-    i, o, f, new = _parts(x + w.product(h), [p.hidden] * 4)
-    p_i, p_o, p_f = (None,) * 3 if w.peepholes is None else _parts(w.peepholes, [p.hidden] * 3)
+    i, o, f, new = p.parts(x + w.product(h), [1] * 4)
+    p_i, p_o, p_f = (None,) * 3 if w.peepholes is None else p.parts(w.peepholes, [1] * 3)
     i = p.apply(0, _seen(i, p_i, c))
     f = 1 - i if p.attributes.get("input_forget", 0) else p.apply(0, _seen(f, p_f, c))
     c = f * c + i * p.apply(1, new)
@@ -191,12 +205,6 @@ def _lstm(p: _Pass, w: _Weights, x: Expr, h: Expr, c: Expr) -> list[Expr]:
 
 def _seen(gate: Expr, peephole: Expr | None, c: Expr) -> Expr:
     return gate if peephole is None else gate + peephole * c
-
-
-def _parts(x: Expr, sizes: Sequence[int]) -> list[Expr]:
-    """Along the last axis."""
-    split = onnx.SplitOp(x.value, x.e.ints(sizes).value, axis=x.rank - 1, results=len(sizes))
-    return list(map(x.e, x.e.emit.all(split)))
 
 
 STEPS: Mapping[str, Callable[..., list[Expr]]] = {"GRU": _gru, "LSTM": _lstm, "RNN": _rnn}

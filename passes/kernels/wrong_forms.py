@@ -18,9 +18,17 @@ class WrongForm:
     holds: Callable[[OnnxOp], bool]
 
 
+def _has_no_hidden_size(op: OnnxOp) -> bool:
+    return "hidden_size" not in op.onnx_attributes()
+
+
+NO_HIDDEN_SIZE = WrongForm("no hidden_size", _has_no_hidden_size)
+"""ONNX may leave it to the weights; `simplify` gives it where these have sizes that are known."""
+
 WRONG_FORMS: Mapping[str, Mapping[type[OnnxOp], WrongForm]] = {
     "cpu": {
         onnx.AffineGridOp: WrongForm("the corners of an axis of one place", affine_grid.is_of_one_place),
+        **dict.fromkeys((onnx.GRUOp, onnx.LSTMOp, onnx.RNNOp), NO_HIDDEN_SIZE),
         onnx.HardSwishOp: WrongForm("f64, with a factor in f32", pointwise.is_in_f64),
         onnx.LRNOp: WrongForm("an even size, or no image", local_response.is_no_image),
     }

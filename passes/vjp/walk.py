@@ -22,7 +22,7 @@ from dialects.support import shapes
 from dialects.support.diagnostics import Diagnostic, UnsupportedError, UsageError, sentence
 from dialects.support.documented_op import DocumentedOp, documented_attributes
 from dialects.support.findings import Finding, places
-from dialects.support.shapes import shape_of
+from dialects.support.shapes import UnknownRank, shape_of
 from dialects.support.spelling import Place, advice, current
 from passes.emit.expressions import Expr, Operators
 from passes.vjp import contributed
@@ -101,8 +101,9 @@ class Walk:
         totals = {i: self._total(op.results[i]) for i in read}
         try:
             (self._apply_region_rule if op.regions else self._apply_rule)(op, totals)
-        except UnsupportedError as error:
-            self.refused.setdefault((op.name, error.diagnostic.message), []).append(op)
+        except (UnknownRank, UnsupportedError) as error:
+            why = _NO_RANK if isinstance(error, UnknownRank) else error
+            self.refused.setdefault((op.name, why.diagnostic.message), []).append(op)
             for value in filter(self._flows.__contains__, read_by(op)):
                 self._add(value, self.e(value))  # anything of its type: the walk goes on to find other ops
         for new in self.e.emit.ops[first:]:
@@ -246,12 +247,15 @@ def through(body: Body) -> Rule:
     return rule
 
 
+_NO_RANK = refusal("rank of a value", given="unknown", expected="known")
+
+
 def _check_types(values: Iterable[SSAValue]) -> None:
     unknown = next((value for value in values if not is_float(value)), None)
     if unknown is None:
         return
     if isinstance(unknown.type, UnrankedTensorType):
-        raise refusal("rank of a value", given="unknown", expected="known")
+        raise _NO_RANK
     raise refusal("type of a value", given=word_of(unknown.type), expected="a tensor of floats")
 
 

@@ -182,3 +182,72 @@ def test_an_empty_batch_is_refused_before_onnxruntime_ends_the_process(op: str):
         given = {info.name: feeds[info.name] for info in compiled.inputs}
         with pytest.raises(gradc.GradcError, match="empty batch"):
             compiled.run(given)
+
+
+def weights_of_any_size(op: str, both: bool, attributes: dict[str, Any], *, known: bool, optional: bool):
+    """Weights as inputs: of known sizes, or of sizes that only a run tells and without `hidden_size`."""
+    directions, rows = 1 + both, GATES[op] * HIDDEN
+    shapes = {
+        "x": ("T", "N", FEATURES),
+        "w": (directions, rows, FEATURES),
+        "r": (directions, rows, HIDDEN),
+        "b": (directions, 2 * rows),
+        "lengths": ("N",),
+        "h": (directions, "N", HIDDEN),
+        "c": (directions, "N", HIDDEN),
+        "p": (directions, 3 * HIDDEN),
+    }
+    names = list(shapes)[: {"LSTM": 8}.get(op, 6)] if optional else ["x", "w", "r"]
+    attributes = {**attributes, "direction": "bidirectional" if both else "forward"}
+    node = helper.make_node(op, names, ["y"], **attributes, **({"hidden_size": HIDDEN} if known else {}))
+    inputs = [
+        helper.make_tensor_value_info(
+            name,
+            TensorProto.INT32 if name == "lengths" else TensorProto.FLOAT,
+            shapes[name] if known or name == "x" else [None] * len(shapes[name]),
+        )
+        for name in names
+    ]
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    graph = helper.make_graph([node], "g", inputs, [y])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), shapes
+
+
+@pytest.mark.parametrize("optional", [True, False])
+@pytest.mark.parametrize("both", [True, False])
+@pytest.mark.parametrize(
+    ("op", "attributes"),
+    [("LSTM", {}), ("LSTM", {"clip": 1.5}), ("GRU", {}), ("GRU", {"linear_before_reset": 1}), ("RNN", {})],
+    ids=str,
+)
+def test_a_size_of_what_is_hidden_that_only_the_weights_of_a_run_tell(
+    op: str, attributes: dict[str, Any], both: bool, optional: bool
+):
+    """onnxruntime does not load such a model either."""
+    open_, shapes = weights_of_any_size(op, both, attributes, known=False, optional=optional)
+    model, _ = weights_of_any_size(op, both, attributes, known=True, optional=optional)
+    rng, sizes = np.random.default_rng(3), {"T": 4, "N": 2}
+    feeds = {
+        value.name: rng.normal(size=[sizes.get(d, d) for d in shapes[value.name]]).astype(np.float32)
+        for value in model.graph.input
+    }
+    if optional:
+        feeds["lengths"] = np.array([4, 2], np.int32)
+    for make in (gradc.compile, lambda one: gradc.grad(one, reduce="sum", check=False)):
+        want = make(model).run(feeds)
+        for name, array in make(open_).run(feeds).items():
+            np.testing.assert_allclose(array, want[name], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("op", sorted(GATES))
+def test_weights_of_no_known_rank_are_refused(op: str):
+    model, _ = weights_of_any_size(op, False, {}, known=True, optional=False)
+    model.graph.input[2].type.tensor_type.ClearField("shape")
+    with pytest.raises(gradc.UnsupportedError, match=f"onnx.{op} .* rank of a value: given unknown"):
+        gradc.grad(model, wrt="x", reduce="sum")
+    x = np.ones((4, 2, FEATURES), np.float32)
+    rng, rows = np.random.default_rng(0), GATES[op] * HIDDEN
+    feeds = {"x": x, "w": rng.normal(size=(1, rows, FEATURES)), "r": rng.normal(size=(1, rows, HIDDEN))}
+    feeds = {name: array.astype(np.float32) for name, array in feeds.items()}
+    compiled = gradc.compile(model)
+    np.testing.assert_allclose(compiled.run(feeds)["y"], compiled.reference(feeds)["y"], atol=1e-5)
