@@ -37,7 +37,7 @@ def to_scan_outputs(module: ModuleOp) -> bool:
 
 
 def _append_behind(op: onnx.IfOp) -> None:
-    """Where both branches append to one sequence, the If gives what they append, and that is done behind it."""
+    """Where both branches append to one sequence, the If gives what they append; that is done behind it."""
     ends = [region.block.last_op for region in op.regions]
     for index, result in enumerate(op.results):
         adding = [end.operands[index].owner for end in ends if end is not None]
