@@ -30,6 +30,7 @@ from gradc.checking.roundings import NUDGES, ROUNDINGS, is_of_roundings, nudged,
 from gradc.checking.samples import Guess
 from gradc.checking.single import alone, inputs_of
 from gradc.checking.slopes import NEAR, Slope, slope
+from gradc.checking.straight_through import off_codes
 from gradc.checking.verify import OutputError, compare_outputs, in_order, reference
 from gradc.graph.tensors import TensorInfo
 from passes.differentiate import Request, differentiate
@@ -103,13 +104,12 @@ def check_gradient(claim: Claim, rules: Mapping[str, Any] | None, most: float) -
     if most < np.inf:
         _check_weights(claim.primal, most)  # before there is a copy of them in float64
     try:
-        path = line(
-            claim.primal,
-            claim.of,
-            list(claim.gradients),
-            straight_through=claim.straight_through,
-        )
-        return _decided(claim, path, rules, most)
+        try:
+            return _decided(claim, rules, most)
+        except CheckError:
+            if not claim.straight_through:
+                raise
+            return _decided(claim, rules, most, beside=True)  # many codes are 0, where functions have kinks
     except UnsupportedError as error:
         return [_remark(f"the gradient could not be checked: {error.diagnostic.message}")]
 
@@ -120,9 +120,15 @@ def _check_weights(module: ModuleOp, most: float) -> None:
         raise TooMuchWork
 
 
-def _decided(claim: Claim, path: Line, rules: Mapping[str, Any] | None, most: float) -> list[Diagnostic]:
+def _decided(
+    claim: Claim, rules: Mapping[str, Any] | None, most: float, *, beside: bool = False
+) -> list[Diagnostic]:
+    straight, wrt = claim.straight_through, list(claim.gradients)
+    path = line(claim.primal, claim.of, wrt, straight_through=straight, beside=beside)
     undecided, why = list(claim.gradients), ""
     gradient, guesses = widened(claim.gradient), list(GUESSES)
+    if path.is_beside:
+        off_codes(gradient)
     arguments = entry.entry_function(claim.primal).args
     is_open = not all(has_rank(value) and static_shape(value) is not None for value in arguments)
     for seed in range(SEEDS):

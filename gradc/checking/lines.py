@@ -18,7 +18,7 @@ from dialects.onnx.types import OptionalType, SequenceType
 from dialects.support import dense, entry, shapes
 from dialects.support.diagnostics import kind_of, name_of
 from dialects.support.dtypes import of_mlir
-from gradc.checking.straight_through import move_straight
+from gradc.checking.straight_through import has_scales_among, move_straight, off_codes
 from passes.emit.operands import replace_uses, set_operand
 from passes.emit.rewriting import drop_unread_nodes, fold
 from passes.foreign.codes import compute_with_floats
@@ -40,6 +40,8 @@ class Line:
     module: ModuleOp
     of: Sequence[str]
     wrt: Sequence[str]
+    is_beside: bool = False
+    """Whether what is dequantised lies a little beside its codes."""
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -82,9 +84,17 @@ def _not_computed(op: Operation, args: Sequence[Any]) -> str:
     return f"{title} has no value of operands of the shapes {', '.join(shown)}, to which drawn sizes led"
 
 
-def line(primal: ModuleOp, of: Sequence[str], wrt: Sequence[str], *, straight_through: bool = False) -> Line:
+def line(
+    primal: ModuleOp,
+    of: Sequence[str],
+    wrt: Sequence[str],
+    *,
+    straight_through: bool = False,
+    beside: bool = False,
+) -> Line:
     """Of a module of ONNX's ops, which stays as it is. What depends on nothing is rounded to its own type, as
-    in the gradient."""
+    in the gradient. `beside` moves what is dequantised a little off its codes, unless by a scale that is
+    displaced."""
     module = primal.clone()
     if straight_through:
         compute_with_floats(module)
@@ -94,6 +104,9 @@ def line(primal: ModuleOp, of: Sequence[str], wrt: Sequence[str], *, straight_th
     inputs, values = entry.input_names(function), named_values(function)
     values |= add_parts(function, of, values)
     ends, starts = [values[name] for name in of], [values[name] for name in wrt]
+    is_beside = beside and not has_scales_among(module, starts)
+    if is_beside:
+        off_codes(module)
     moved = _displaced(function, starts)
     new: Mapping[SSAValue, SSAValue] = {}
     if straight_through:
@@ -107,7 +120,7 @@ def line(primal: ModuleOp, of: Sequence[str], wrt: Sequence[str], *, straight_th
     entry.update_function_type(function)
     names = [*of, *(f"value {name}" for name in wrt)]
     entry.set_new_names(function, [*inputs, *(f"displacement {name}" for name in wrt)], names)
-    return Line(module, of, wrt)
+    return Line(module, of, wrt, is_beside)
 
 
 def _fold_constants(module: ModuleOp, of: Sequence[str], wrt: Sequence[str]) -> None:

@@ -8,19 +8,25 @@ there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
+from dialects.onnx.values import constant_of
 from dialects.support.diagnostics import Diagnostic, UnsupportedError
 from dialects.support.dtypes import limits_of, of_mlir
 from dialects.support.shapes import element_type_of
 from passes.emit.expressions import Expr, Operators
-from passes.vjp.quantize import STILL, quantizing, scale_of, spread, zero_of
+from passes.emit.operands import set_operand
+from passes.vjp.quantize import QUANTIZING, STILL, quantizing, scale_of, spread, zero_of
+
+BESIDE = 0.01
+"""Of a code."""
 
 
 def move_straight(function: FuncOp, displaced: Mapping[SSAValue, SSAValue]) -> Mapping[SSAValue, SSAValue]:
@@ -48,6 +54,28 @@ def move_straight(function: FuncOp, displaced: Mapping[SSAValue, SSAValue]) -> M
         op.results[0].replace_all_uses_with(moved.value)
         Rewriter.erase_op(op)
     return new
+
+
+def off_codes(module: ModuleOp) -> None:
+    """Let what is dequantised by a constant scale lie a little beside the codes: many of these are 0, where
+    functions have kinks. A gradient and its function have to be looked at alike."""
+    for op in list(module.walk()):
+        if not isinstance(op, onnx.DequantizeLinearOp) or not isinstance(op.x.owner, QUANTIZING):
+            continue
+        scale = constant_of(op.x_scale)
+        if scale is None:
+            continue
+        e, users = Operators(), list(op.y.uses)
+        total = e(op.y) + spread(e(e.emit.constant(scale * BESIDE)), e(op.y), op.onnx_attributes())
+        Rewriter.insert_op(e.emit.ops, InsertPoint.after(op))
+        for use in users:
+            set_operand(use.operation, use.index, total.value)
+
+
+def has_scales_among(module: ModuleOp, values: Collection[SSAValue]) -> bool:
+    """Whether something is quantised or dequantised by one of the values."""
+    kinds = (onnx.QuantizeLinearOp, onnx.DequantizeLinearOp)
+    return any(op.operands[1] in values for op in module.walk() if isinstance(op, kinds))
 
 
 def _standing_still(function: FuncOp, displaced: Mapping[SSAValue, SSAValue]) -> dict[SSAValue, SSAValue]:
