@@ -54,17 +54,19 @@ def _concat(op: OnnxOp, args: Values) -> Any:
 
 
 def _split(op: OnnxOp, args: Values) -> Any:
-    """Into parts of one size, the last one smaller, or of the sizes that are given; one each if none are."""
+    """Into parts of one size, the last one smaller, or of the sizes that are given; one each if none are.
+
+    `keepdims` is heeded where the one size is 1, as onnxruntime does.
+    """
     attributes: Any = op.onnx_attributes()
     (data, *split), axis = args, attributes.get("axis", 0)
-    size = data.shape[axis]
-    if not split:
-        parts = np.split(data, size, axis)
-        return parts if attributes.get("keepdims", 1) else [np.squeeze(part, axis) for part in parts]
-    (sizes,) = split
-    if np.ndim(sizes) == 0:
-        return np.split(data, range(_index(sizes), size, _index(sizes)), axis)
-    return np.split(data, np.cumsum(sizes)[:-1], axis)
+    size, sizes = data.shape[axis], split[0] if split else np.array(1)
+    if np.ndim(sizes):
+        return np.split(data, np.cumsum(sizes)[:-1], axis)
+    step = _index(sizes)
+    parts = np.split(data, range(step, size, step), axis)
+    keeps = attributes.get("keepdims", 1) or step != 1
+    return parts if keeps else [np.squeeze(part, axis) for part in parts]
 
 
 def _optional(op: OnnxOp, args: Values) -> Any:

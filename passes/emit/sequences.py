@@ -1,4 +1,5 @@
-"""Tensors in place of the sequences and optionals whose elements are known one by one."""
+"""Tensors in place of the sequences and optionals whose elements are known one by one, and of those that are
+parts of an axis, equally long, of which only run time knows how many there are."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp, UnknownLoc
+from xdsl.dialects.builtin import ModuleOp, UnknownLoc, i64
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.transforms.dead_code_elimination import is_trivially_dead
@@ -36,10 +37,49 @@ def unpack_sequences(module: ModuleOp) -> bool:
     return True
 
 
+@dataclass(frozen=True)
+class _Parts:
+    """Of `step` positions along an axis of the data each, the last one of what is left; without the axis if
+    they are `single`."""
+
+    data: SSAValue
+    axis: int
+    step: int
+    single: bool
+
+    def count(self, emit: Emitter) -> SSAValue:
+        size = emit(onnx.GatherOp(emit(onnx.ShapeOp(self.data)), _number(emit, self.axis), axis=0))
+        if self.step == 1:
+            return size
+        last = emit(onnx.AddOp(size, _number(emit, self.step - 1)))
+        return emit(onnx.DivOp(last, _number(emit, self.step)))
+
+    def at(self, place: SSAValue, emit: Emitter) -> SSAValue:
+        """The one at a place, a scalar, that may be counted from the end."""
+        if self.single:
+            return emit(onnx.GatherOp(self.data, place, axis=self.axis))
+        if self.step == 1:
+            return emit(
+                onnx.GatherOp(self.data, emit(onnx.UnsqueezeOp(place, emit.ints([0]))), axis=self.axis)
+            )
+        place = emit(onnx.CastOp(place, to=i64))
+        from_end = emit(onnx.LessOp(place, _number(emit, 0)))
+        place = emit(onnx.WhereOp(from_end, emit(onnx.AddOp(place, self.count(emit))), place))
+        start = emit(onnx.UnsqueezeOp(emit(onnx.MulOp(place, _number(emit, self.step))), emit.ints([0])))
+        end = emit(onnx.AddOp(start, emit.ints([self.step])))
+        return emit(onnx.SliceOp(self.data, start, end, emit.ints([self.axis])))
+
+
+def _number(emit: Emitter, value: int) -> SSAValue:
+    return emit.constant(np.array(value, np.int64))
+
+
 @dataclass
 class _Unpacking:
     sequences: dict[SSAValue, Sequence[SSAValue]] = field(default_factory=dict)
     """A sequence -> its elements."""
+    parts: dict[SSAValue, _Parts] = field(default_factory=dict)
+    """A sequence of which only run time knows how long it is -> what its elements are parts of."""
     optionals: dict[SSAValue, SSAValue | None] = field(default_factory=dict)
     """An optional -> what it holds."""
     unpacked: list[Operation] = field(default_factory=list)
@@ -124,6 +164,9 @@ def _erase(of: _Unpacking, op: OnnxOp, emit: Emitter) -> Mapping[int, SSAValue] 
 
 
 def _at(of: _Unpacking, op: OnnxOp, emit: Emitter) -> Mapping[int, SSAValue] | None:
+    parts = of.parts.get(op.operands[0])
+    if parts is not None:
+        return {0: parts.at(op.operands[1], emit)}
     found = of.elements(op.operands[0])
     place = None if found is None else _place(op.operands[1:], found, 0)
     if found is None or place is None or not 0 <= place < len(found):
@@ -132,6 +175,9 @@ def _at(of: _Unpacking, op: OnnxOp, emit: Emitter) -> Mapping[int, SSAValue] | N
 
 
 def _length(of: _Unpacking, op: OnnxOp, emit: Emitter) -> Mapping[int, SSAValue] | None:
+    parts = of.parts.get(op.operands[0])
+    if parts is not None:
+        return {0: parts.count(emit)}
     found = of.elements(op.operands[0])
     return None if found is None else {0: emit.constant(np.array(len(found), np.int64))}
 
@@ -157,12 +203,18 @@ def _split(of: _Unpacking, op: OnnxOp, emit: Emitter) -> Mapping[int, SSAValue] 
     assert isinstance(axis, int)
     if not has_rank(data) or not -len(shape_of(data)) <= axis < len(shape_of(data)):
         return None
-    sizes = _sizes(shape_of(data)[axis], constant_of(given[0]) if given else np.array(1), bool(given))
+    split = constant_of(given[0]) if given else np.array(1)
+    sizes = _sizes(shape_of(data)[axis], split, bool(given))
+    # onnxruntime heeds `keepdims` where `split` is the scalar 1, too, as PyTorch's exporter expects
+    single = not attributes.get("keepdims", 1) and split is not None and split.ndim == 0 and int(split) == 1
+    if sizes is None and split is not None and split.ndim == 0 and int(split) >= 1:
+        of.parts[op.results[0]] = _Parts(data, axis % len(shape_of(data)), int(split), single)
+        return {}
     if not sizes:
         return None
     check("ops", len(sizes), "parts of a sequence")
     parts: Sequence[SSAValue] = emit.all(onnx.SplitOp(data, emit.ints(sizes), axis=axis, results=len(sizes)))
-    if not given and not attributes.get("keepdims", 1):
+    if single:
         axes = emit.ints([axis])
         parts = [emit(onnx.SqueezeOp(part, axes)) for part in parts]
     of.sequences[op.results[0]] = tuple(parts)
@@ -207,7 +259,7 @@ def _has(of: _Unpacking, op: OnnxOp, emit: Emitter) -> Mapping[int, SSAValue] | 
 
 def _same(of: _Unpacking, op: OnnxOp, emit: Emitter) -> Mapping[int, SSAValue] | None:
     (given,) = op.operands
-    if given not in of.sequences and given not in of.optionals:
+    if given not in of.sequences and given not in of.optionals and given not in of.parts:
         return None
     return {0: given}
 

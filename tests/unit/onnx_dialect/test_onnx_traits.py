@@ -34,6 +34,7 @@ UNPRICED = {
     "ReduceMax": "the same, and rules of what has sizes at run time",
     "ReduceMean": "the same",
     "Scan": "rules of ops that go step by step write it, of which there is no other form",
+    "SequenceInsert": "one of each branch of the source is written once, behind the If",
 }
 """Ops that passes write and of which no price is asked -> why."""
 

@@ -1,0 +1,62 @@
+"""Sequences of the parts of an axis of which only run time knows how long it is, read in a loop."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx.parser
+import onnxruntime as ort
+import pytest
+
+import gradc
+
+MODEL = """<ir_version: 8, opset_import: ["": 17]>
+agraph (float[n,t,2] x) => (float[n,{kept}2] y) {{
+    yes = Constant <value = bool {{1}}> ()
+    {split}
+    count = SequenceLength(parts)
+    zero = Constant <value = int64 {{0}}> ()
+    first = SequenceAt(parts, zero)
+    y = Loop <body = step (int64 i, bool going, float[n,{kept}2] h) => (still, next) {{
+        still = Identity(going)
+        one = Constant <value = int64 {{1}}> ()
+        back = Sub(zero, i)
+        place = Sub(back, one)
+        part = SequenceAt(parts, place)
+        s = {of}(part)
+        next = Mul(h, s)
+    }}> (count, yes, first)
+}}"""
+SPLITS = {
+    "each": ("parts = SplitToSequence <axis = 1, keepdims = 0> (x)", "", "Sin"),
+    "one": ("k = Constant <value = int64 {1}> () parts = SplitToSequence <axis = -2> (x, k)", "1,", "Sin"),
+    "one, single": (
+        "k = Constant <value = int64 {1}> () parts = SplitToSequence <axis = 1, keepdims = 0> (x, k)",
+        "",
+        "Sin",
+    ),
+    "two": (
+        "k = Constant <value = int64 {2}> () all = SplitToSequence <axis = 1> (x, k) parts = Identity(all)",
+        "2,",
+        "Cos",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", SPLITS)
+def test_parts_are_read_by_their_places(kind: str):
+    split, kept, of = SPLITS[kind]
+    model = onnx.parser.parse_model(MODEL.format(split=split, kept=kept, of=of))
+    session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    rng = np.random.default_rng(0)
+    x, way = rng.uniform(0.5, 1.5, (3, 4, 2)).astype(np.float32), rng.standard_normal((3, 4, 2))
+
+    def along(step: float) -> np.ndarray:
+        return np.asarray(session.run(None, {"x": (x + step * way).astype(np.float32)})[0], np.float64)
+
+    cotangent = rng.standard_normal(along(0.0).shape).astype(np.float32)
+    compiled = gradc.vjp(model, wrt="x", check=True)
+    assert not [remark for remark in compiled.remarks if "gradient" in remark.message]
+    found = compiled.run({"x": x, "cotangent_y": cotangent})["grad_x"]
+    slope = np.vdot(along(1e-2) - along(-1e-2), cotangent) / 2e-2
+    assert np.vdot(found, way) == pytest.approx(slope, rel=1e-2, abs=1e-3)
+    np.testing.assert_allclose(gradc.compile(model).reference({"x": x})["y"], along(0.0), rtol=1e-5)
