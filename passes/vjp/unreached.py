@@ -35,7 +35,8 @@ def no_gradient(
     cuts = zeros_between(value, of.values(), ops)
     hint = advice("allow_unused", "gives zeros", True)
     if cuts is None:
-        return UsageError(Diagnostic("error", sentence(f"{targets} does not depend on {name}", hint=hint)))
+        verb = "does not depend" if len(of) == 1 else "do not depend"
+        return UsageError(Diagnostic("error", sentence(f"{targets} {verb} on {name}", hint=hint)))
     what = f"the gradient of {targets} by {name} is zero by rule"
     what = f"{what}: {_with_reasons(cuts)}" if cuts else what
     hint = ", ".join(filter(None, (_remedy(cuts), hint)))

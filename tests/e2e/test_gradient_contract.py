@@ -154,6 +154,8 @@ def test_a_weight_that_nothing_reads():
     source = onnx.parser.parse_model(f"{HEAD} {UNREAD}")
     with pytest.raises(gradc.UsageError, match="y does not depend on b_w; allow_unused=True gives zeros"):
         gradc.vjp(source, wrt="b_w")
+    with pytest.raises(gradc.UsageError, match="y and x do not depend on b_w"):
+        gradc.vjp(source, of=["y", "x"], wrt="b_w")
     found = gradc.vjp(source, wrt="b_w", allow_unused=True)
     fed = {name: np.ones(2, np.float32) for name in ("x", "cotangent_y")}
     np.testing.assert_array_equal(found.run(fed)["grad_b_w"], [0, 0, 0])
