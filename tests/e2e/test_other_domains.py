@@ -462,3 +462,15 @@ def test_the_op_by_which_types_are_unknown_is_told_first():
     assert "ENABLE_EXTENDED" in first
     assert others
     assert all("no type is known of what" in one for one in others)
+
+
+def test_a_domain_that_onnxruntime_knows_needs_no_import():
+    """As tf2onnx writes com.microsoft's ops."""
+    node = onnx.helper.make_node("Gelu", ["x"], ["y"], domain="com.microsoft")
+    x, y = (onnx.helper.make_tensor_value_info(name, 1, ["N", 2]) for name in "xy")
+    opsets = [onnx.helper.make_opsetid("", 18)]
+    source = onnx.helper.make_model(onnx.helper.make_graph([node], "g", [x], [y]), opset_imports=opsets)
+    source.ir_version = 8
+    assert [one.domain for one in gradc.compile(source).model.opset_import] == ["", "com.microsoft"]
+    got = gradc.grad(source, reduce="sum", check=True).run({"x": np.zeros((1, 2), np.float32)})["grad_x"]
+    assert got.tolist() == [[0.5, 0.5]]

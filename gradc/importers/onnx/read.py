@@ -165,6 +165,10 @@ def _versions(imports: Sequence[onnx.OperatorSetIdProto], ir_version: int = 0) -
     return found
 
 
+BUILT_IN = {"com.microsoft": 1}
+"""Versions of the domains that onnxruntime knows without an import: tf2onnx writes none."""
+
+
 @dataclass(frozen=True)
 class Form:
     """What a node says besides its operands; `version` is its domain's, `declared` the results' types."""
@@ -272,7 +276,7 @@ class _Reader:
         operands: list[SSAValue | None],
         protos: Mapping[str, AttributeProto],
     ) -> Sequence[SSAValue | None]:
-        version = scope.versions.get(domain)
+        version = scope.versions.get(domain, BUILT_IN.get(domain))
         if version is None:
             expected = several_domains(scope.versions)
             raise violation(f'the model imports no opset of the domain "{domain}"', expected=expected)
