@@ -190,12 +190,12 @@ def test_an_inverse_stays_and_has_its_gradient():
     model = model_of("Inverse", ("b", 3, 3), ())
     found = gradc.value_and_grad(model, wrt="x", of="y", cotangents=True)
     assert [node.op_type for node in found.model.graph.node].count("Inverse") == 1
-    x, cotangent = normal(2, 3, 3), normal(2, 3, 3)
+    x, cotangent = normal(2, 3, 3) + 4 * np.eye(3, dtype=np.float32), normal(2, 3, 3)
     got = found.run({"x": x, "cotangent_y": cotangent})
     turned = np.linalg.inv(x).swapaxes(1, 2)
     np.testing.assert_allclose(got["grad_x"], -turned @ cotangent @ turned, rtol=1e-3, atol=1e-3)
     second = gradc.hvp(model, wrt="x", of="y", reduce="sum").run({"x": x, "tangent_x": cotangent})
-    ends = [-_sum_of_inverse(x + s * cotangent) for s in (1e-5, -1e-5)]
+    ends = [-_sum_of_inverse(x + np.float64(s) * cotangent) for s in (1e-5, -1e-5)]
     np.testing.assert_allclose(second["hvp_x"], (ends[0] - ends[1]) / 2e-5, rtol=1e-2, atol=1e-2)
 
 
