@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dialects.support.limits import Limits
     from gradc.base.version import __version__
     from gradc.builder.graph import Graph
-    from gradc.checking.gradients import CheckError
+    from gradc.checking.claims import CheckError
     from gradc.compiler.compiled import Compiled
     from gradc.compiler.driver import compile
     from gradc.compiler.gradient import grad, hvp, value_and_grad, vjp
@@ -53,7 +53,7 @@ __all__ = [
 
 _HOMES = {
     "__version__": "gradc.base.version",
-    "CheckError": "gradc.checking.gradients",
+    "CheckError": "gradc.checking.claims",
     "Compiled": "gradc.compiler.compiled",
     "Diagnostic": "dialects.support.diagnostics",
     "GradcError": "dialects.support.diagnostics",

@@ -1,10 +1,9 @@
-"""The proof of a gradient: slopes by differences of its primal in float64, by numpy and by no rule; and the
-compiled model beside the gradient as it is meant."""
+"""The proof of a gradient: slopes by differences of its primal in float64, by numpy and by no rule."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
@@ -17,22 +16,19 @@ from dialects.support import dense, entry
 from dialects.support.constants import constant_attribute
 from dialects.support.diagnostics import (
     Diagnostic,
-    GradcError,
     UnsupportedError,
     diagnostic_at,
     several,
 )
-from dialects.support.dtypes import by_name
 from dialects.support.shapes import has_rank, static_shape
+from gradc.checking.claims import CheckError, Claim, remark
 from gradc.checking.drawn import GUESSES, SEEDS, drawn_inputs, in_words
-from gradc.checking.lines import Arrays, Line, evaluated, in_float64, line, rounded_otherwise, widened
-from gradc.checking.roundings import NUDGES, ROUNDINGS, is_of_roundings, nudged, rounding
+from gradc.checking.lines import Arrays, Line, evaluated, in_float64, line, widened
+from gradc.checking.roundings import NUDGES, ROUNDINGS, is_of_roundings, nudged
 from gradc.checking.samples import Guess
 from gradc.checking.single import alone, inputs_of
 from gradc.checking.slopes import NEAR, Slope, slope
 from gradc.checking.straight_through import off_codes
-from gradc.checking.verify import OutputError, compare_outputs, in_order, reference
-from gradc.graph.tensors import TensorInfo
 from passes.differentiate import Request, differentiate
 from passes.vjp.flows import is_float
 
@@ -51,27 +47,8 @@ DIRECTIONS_ALONE = 3
 """Directions along which an op is looked at alone: along one its slope may be small by cancellation."""
 
 
-class CheckError(GradcError):
-    """A gradient that a check found to be wrong; a command ends with 1."""
-
-    exit_code = 1
-
-
 class TooMuchWork(Exception):
     """The primal is larger than what is checked without being asked for."""
-
-
-@dataclass(frozen=True)
-class Claim:
-    """That `gradient`, a module, gives the gradients of a primal's `of`, under names of its results."""
-
-    primal: ModuleOp
-    gradient: ModuleOp
-    of: Sequence[str]
-    gradients: Mapping[str, str]
-    cotangents: Mapping[str, str]
-    reduce: str | None = None
-    straight_through: bool = False
 
 
 @dataclass
@@ -111,7 +88,7 @@ def check_gradient(claim: Claim, rules: Mapping[str, Any] | None, most: float) -
                 raise
             return _decided(claim, rules, most, beside=True)  # many codes are 0, where functions have kinks
     except UnsupportedError as error:
-        return [_remark(f"the gradient could not be checked: {error.diagnostic.message}")]
+        return [remark(f"the gradient could not be checked: {error.diagnostic.message}")]
 
 
 def _check_weights(module: ModuleOp, most: float) -> None:
@@ -157,11 +134,7 @@ def _decided(
         if not undecided:
             return []
     what = f"the gradient by {several(undecided)} could not be decided by differences"
-    return [_remark(f"{what}{why or ', which agree at none of the points that were tried'}")]
-
-
-def _remark(text: str) -> Diagnostic:
-    return Diagnostic("remark", text)
+    return [remark(f"{what}{why or ', which agree at none of the points that were tried'}")]
 
 
 @dataclass
@@ -347,77 +320,3 @@ def _alone(op: Operation, args: Sequence[Any], rules: Mapping[str, Any] | None) 
     except Exception:  # an op with regions, or without a meaning alone
         return None
     return max(slopes, key=lambda one: (one.verdict == "wrong", one.error))
-
-
-def check_compiled(
-    claim: Claim, infos: Sequence[TensorInfo], run: Callable[[Arrays], Arrays]
-) -> list[Diagnostic]:
-    """The compiled model beside the gradient executed by numpy. Raises CheckError where they differ by more
-    than roundings at two points."""
-    rows: list[OutputError] = []
-    guesses = list(GUESSES)
-    for seed in range(2):
-        try:
-            rows = _rows_of_some_guess(claim, infos, run, seed, guesses)
-        except Exception as error:
-            return [_remark(f"the compiled model could not be checked: {in_words(error)}")]
-        if all(row.ok for row in rows):
-            return []
-    worst = max(rows, key=lambda row: row.worst / row.rtol)
-    text = f"{worst.name} of the compiled model is wrong: it is off by {worst.worst:.3g} of its size"
-    raise CheckError(Diagnostic("error", f"{text}, where {worst.rtol:.3g} is within roundings"))
-
-
-def _rows_of_some_guess(
-    claim: Claim,
-    infos: Sequence[TensorInfo],
-    run: Callable[[Arrays], Arrays],
-    seed: int,
-    guesses: list[Guess],
-) -> list[OutputError]:
-    """Of the first guess that the model can have; those before it leave the list. Raises as the last does."""
-    while guesses[1:]:
-        try:
-            return _rows(claim, infos, run, seed, guesses[0])
-        except Exception:
-            guesses.pop(0)
-    return _rows(claim, infos, run, seed, guesses[0])
-
-
-def _rows(
-    claim: Claim,
-    infos: Sequence[TensorInfo],
-    run: Callable[[Arrays], Arrays],
-    seed: int,
-    guess: Guess,
-) -> list[OutputError]:
-    inputs = drawn_inputs(claim.primal, seed, guess)
-    path = line(claim.primal, claim.of, (), straight_through=claim.straight_through)
-    rng = np.random.default_rng([seed, 1])  # no cotangent is what an input is: such gradients are often zero
-    for name, value in path.run(inputs, {}).items() if claim.cotangents else ():
-        info = next(info for info in infos if info.name == claim.cotangents[name])
-        inputs[info.name] = rng.standard_normal(value.shape).astype(_numpy(info))
-    fed = in_order(claim.gradient, infos, inputs)
-    expected = reference(claim.gradient, fed)
-    rows = compare_outputs(claim.gradient, fed, run(inputs), expected)
-    if all(row.ok for row in rows):
-        return rows
-    exact, in_f64 = widened(claim.gradient), [in_float64(array) for array in fed]
-    wide = evaluated(exact, in_f64)
-    points = (list(nudged(dict(enumerate(fed)), seed, own=True).values()) for seed in range(NUDGES))
-    others = [evaluated(exact, point) for point in points]
-    if (other := rounded_otherwise(claim.gradient)) is not None:
-        others.append(evaluated(other, in_f64))
-    noises = map(rounding, expected, wide, zip(*others, strict=True))
-    return [_judged(row, noise) for row, noise in zip(rows, noises, strict=True)]
-
-
-def _numpy(info: TensorInfo) -> Any:
-    dtype = by_name(info.dtype)
-    assert dtype is not None
-    return dtype.numpy
-
-
-def _judged(row: OutputError, noise: float) -> OutputError:
-    """The row where its bound is no less than some roundings of the gradient itself."""
-    return replace(row, rtol=max(row.rtol, ROUNDINGS * noise))

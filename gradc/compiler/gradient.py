@@ -14,7 +14,9 @@ from dialects.support.diagnostics import Diagnostic
 from dialects.support.limits import Limits, using
 from dialects.support.spelling import advice, offers_its_arguments
 from gradc.base import arguments
-from gradc.checking.gradients import MOST_WORK, Claim, TooMuchWork, check_compiled, check_gradient
+from gradc.checking.claims import Claim
+from gradc.checking.compiled import check_compiled
+from gradc.checking.gradients import MOST_WORK, TooMuchWork, check_gradient
 from gradc.compiler.compiled import Compiled
 from gradc.compiler.differentiated import in_onnx
 from gradc.compiler.driver import compile_module, constants_of, load

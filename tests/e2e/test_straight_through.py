@@ -15,7 +15,7 @@ from support.cli import run_gradc
 
 import gradc
 from dialects.support.diagnostics import UnsupportedError
-from gradc.checking.gradients import CheckError
+from gradc.checking.claims import CheckError
 from passes.vjp import quantize
 
 SHAPE = (2, 6, 5)

@@ -20,7 +20,7 @@ from fuzz.mutate import octets, protos
 from fuzz.oracle import Finding, check_line
 from fuzz.originals import NotRun, runner
 from fuzz.targets.base import Target, is_small
-from gradc.checking.gradients import CheckError
+from gradc.checking.claims import CheckError
 from gradc.checking.samples import random_inputs
 from gradc.compiler.compiled import Compiled
 from gradc.compiler.driver import compile_module, load
