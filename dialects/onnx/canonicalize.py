@@ -26,6 +26,7 @@ from dialects.onnx.identities import IDENTITIES, perm_of
 from dialects.onnx.values import constant_of
 from dialects.support import shapes
 from dialects.support.dtypes import name_of
+from dialects.support.interfaces import set_type
 
 # Ops that do nothing
 
@@ -72,6 +73,21 @@ class DropoutOfNothing(RewritePattern):
         if trains or is_read or op.data.type != op.results[0].type:
             return
         rewriter.replace(op, [], [op.data, *[None] * (len(op.results) - 1)])
+
+
+class ResizeWithout(RewritePattern):
+    """Without the operands of no elements that stand for absent ones: in the graph of a Loop ONNX's inference
+    takes both scales and sizes for given."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: ops.ResizeOp, rewriter: PatternRewriter, /) -> None:
+        given = (op.roi, op.scales, op.sizes)
+        left = [None if value is None or shapes.static_shape(value) == (0,) else value for value in given]
+        if all(one is other for one, other in zip(left, given, strict=True)):
+            return
+        new = ops.ResizeOp(op.X, *left, **op.onnx_attributes())
+        set_type(new.results[0], op.results[0].type)
+        rewriter.replace(op, [new])
 
 
 # Pairs
@@ -277,6 +293,7 @@ _PAIRS: dict[str, RewritePattern] = {
     "onnx.Mul": OfExpanded(),
     "onnx.RNN": StepsFirst(),
     "onnx.Reshape": ReshapeOnce(),
+    "onnx.Resize": ResizeWithout(),
     "onnx.ScatterND": ScatterOfBox(),
     "onnx.Shape": ShapeOfMoved(),
     "onnx.Slice": SliceOfGather(),

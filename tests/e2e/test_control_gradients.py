@@ -179,3 +179,19 @@ def test_a_check_of_a_written_gradient_of_a_loop_draws_no_lengths_that_contradic
     found = second.run(fed)[second.gradients["w"]]
     t = np.tanh(0.5)
     np.testing.assert_allclose(found, np.full(4, (1 - t**2) * (1 - t)), rtol=1e-5)  # of w (1 - tanh(w x)^2)
+
+
+def test_a_resize_within_a_loop_whose_scales_are_empty():
+    """As TensorFlow's exporter writes crop_and_resize: the empty operand is one of the outer graph."""
+    body = """b (int64 i, bool c) => (bool d, float[1, 1, 2, 2] e) { d = Identity (c)
+        r = Resize <mode = "nearest", coordinate_transformation_mode = "asymmetric"> (x, none, none, z)
+        f = Cast <to = 1> (i) e = Mul (r, f) }"""
+    text = f"""<ir_version: 8, opset_import: ["": 18]>
+        g (float[1, 1, 4, 4] x, int64 n) => (float[K, 1, 1, 2, 2] y)
+        <bool yes = {{1}}, float[0] none = {{}}, int64[4] z = {{1, 1, 2, 2}}> {{
+        y = Loop (n, yes) <body = {body}> }}"""
+    found = gradc.vjp(onnx.parser.parse_model(text), wrt="x", check=False)
+    given = {"x": np.zeros((1, 1, 4, 4), np.float32), "n": np.array(3)}
+    cotangent = np.ones((3, 1, 1, 2, 2), np.float32)
+    got = found.run({**given, "cotangent_y": cotangent})["grad_x"]
+    assert got[0, 0].tolist() == [[3, 0, 3, 0], [0] * 4, [3, 0, 3, 0], [0] * 4]
