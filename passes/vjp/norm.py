@@ -14,11 +14,11 @@ from types import MappingProxyType
 
 import numpy as np
 from xdsl.dialects.builtin import f32, i64
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue, Use
 
 from dialects.onnx import ops as onnx
 from dialects.support.dtypes import HALVES, name_of
-from dialects.support.shapes import shape_of
+from dialects.support.shapes import has_rank, shape_of
 from passes.emit.expressions import Expr, Operators
 from passes.emit.long_sums import is_long, long_mean, long_sum
 from passes.emit.shape_math import ShapeMath
@@ -36,22 +36,42 @@ CHANNEL_AXIS = "channel_axis"
 
 
 def softmax(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    y, cotangent = wide(_without_nan(f.y)), wide(g[0])
-    share = summed(cotangent * y, [f.value("axis", -1)], keepdims=1)
+    axis = f.value("axis", -1)
+    y, cotangent = wide(_without_nan(f.y, axis)), wide(g[0])
+    share = summed(cotangent * y, [axis], keepdims=1)
     return ((y * (cotangent - share)).cast(g[0].dtype),)
 
 
-def _without_nan(y: Expr) -> Expr:
+def _without_nan(y: Expr, axis: int) -> Expr:
     """What takes the place of a result that is NaN, as exporters write for rows of attention in which all is
     masked: no cotangent comes from there, and 0 times NaN is not 0."""
-    users = (use.operation for use in y.value.uses if use.index == 2)
-    wheres = (op for op in users if isinstance(op, onnx.WhereOp) and _is_nan_of(op.operands[0], y.value))
-    found = next((op for op in wheres if op.parent is y.value.owner.parent), None)
-    return y if found is None else y.e(found.results[0])
+    users = [use.operation for use in y.value.uses if not _reads_type(use)]
+    wheres = (op for op in users if isinstance(op, onnx.WhereOp) and op.operands[0] is not y.value)
+    for op in wheres:
+        condition, is_alone = op.operands[0], len(users) == 1
+        is_masked = _is_nan_of(condition, y.value) or (is_alone and _is_of_rows(condition, y, axis))
+        if is_masked and op.parent is y.value.owner.parent:
+            return y.e(op.results[0])
+    return y
+
+
+def _reads_type(use: Use) -> bool:
+    """Or the shape, not the elements."""
+    return isinstance(use.operation, onnx.ShapeOp | onnx.CastLikeOp) and (
+        use.index == len(use.operation.operands) - 1
+    )
 
 
 def _is_nan_of(condition: SSAValue, value: SSAValue) -> bool:
     return isinstance(condition.owner, onnx.IsNaNOp) and condition.owner.operands[0] is value
+
+
+def _is_of_rows(condition: SSAValue, y: Expr, axis: int) -> bool:
+    """Whether there is one for each row of a softmax."""
+    if not has_rank(condition):
+        return False
+    shape, behind = shape_of(condition), y.rank - axis % y.rank
+    return len(shape) < behind or shape[-behind] == 1
 
 
 def log_softmax(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:

@@ -247,8 +247,16 @@ def test_a_resize_of_the_only_axis(mode: str):
     assert abs(got.sum() - 7) < 1e-5
 
 
-def test_rows_of_attention_in_which_all_is_masked():
-    """As PyTorch's exporter writes them: a softmax of nothing but -inf is NaN, and 0 takes its place."""
+@pytest.mark.parametrize(
+    "masked",
+    [
+        "n = IsNaN (s)",
+        "f = CastLike (m, x) r = ReduceMax <keepdims = 1> (f, last) n = Equal (r, zero)",
+    ],
+    ids=["as PyTorch exports", "as ONNX defines Attention"],
+)
+def test_rows_of_attention_in_which_all_is_masked(masked: str):
+    """A softmax of nothing but -inf is NaN, and 0 takes its place."""
     text = """<ir_version: 8, opset_import: ["": 18]>
         g (float[2, 3] x, bool[2, 3] m, float[3, 2] v) => (float[2, 2] y) <float one = {1}, float zero = {0}>
         {
