@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 import numpy as np
 from xdsl.dialects.builtin import f32, i64
-from xdsl.ir import Operation, SSAValue, Use
+from xdsl.ir import SSAValue, Use
 
 from dialects.onnx import ops as onnx
 from dialects.support.dtypes import HALVES, name_of
