@@ -16,6 +16,7 @@ import gradc
 from dialects.support.diagnostics import UnsupportedError
 
 RNG = np.random.default_rng(0)
+START = RNG.bit_generator.state
 
 
 def normal(*shape: int) -> np.ndarray:
@@ -102,6 +103,12 @@ CASES: tuple[tuple[str, Any, tuple[Any, ...], dict[str, Any]], ...] = (
     ("UnfoldTensor", (2, "b", 3), (), {"dim": 1, "size": 1, "step": 1}),
     ("Unique", (6,), (), {}),
 )  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _the_same_numbers():
+    """Whatever tests ran before."""
+    RNG.bit_generator.state = START
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c[0]}-{c[1]}-{c[3]}"[:70])

@@ -97,6 +97,16 @@ BOUNDED |= {
 }
 
 BOUNDED |= {
+    (file, name): "graphs in graphs, at most `scope.DEEPEST`"
+    for file, names in {
+        "gradc/insight/memory.py": ("_Run.peak",),
+        "passes/emit/type_inference.py": ("refine_with_regions",),
+        "passes/vjp/loop_shapes.py": ("_after", "_by_induction", "_settle", "kept_types"),
+    }.items()
+    for name in names
+}
+
+BOUNDED |= {
     ("gradc/importers/onnx/bodies.py", name): "bodies in bodies, at most `DEEPEST`"
     for name in ("_is_legal", "_legal_body", "_replace")
 }

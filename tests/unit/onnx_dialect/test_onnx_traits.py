@@ -26,14 +26,18 @@ FOLDER = Path(passes.__file__).parent
 UNPRICED = {
     "Constant": "no node: a weight",
     "DequantizeLinear": "a Cast of integers of four bits on CUDA, of which there is no other form",
+    "DynamicQuantizeLinear": "an op of com.microsoft is it and others, of which there is no other form",
     "Einsum": "a rule of its own derivative writes it, of which there is no other form",
     "GlobalAveragePool": "what stays in blocks is chosen by what crosses their border",
     "If": "a rule of its own derivative writes it, of which there is no other form",
     "Loop": "a Loop of the source is written once more, with other results",
+    "LinearAttention": "an op of com.microsoft is the same",
     "LayerNormalization": "the conversion of one op writes it, of which there is no other form",
+    "QuantizeLinear": "ops on codes are ops on floats between it and DequantizeLinear",
     "ReduceMax": "the same, and rules of what has sizes at run time",
     "ReduceMean": "the same",
     "Scan": "rules of ops that go step by step write it, of which there is no other form",
+    "Unique": "an op of com.microsoft is the same",
     "SequenceInsert": "one of each branch of the source is written once, behind the If",
 }
 """Ops that passes write and of which no price is asked -> why."""
