@@ -32,7 +32,9 @@ MOST_POOLED = 2**14
 WRITTEN, REPEATED = 0.5, 0.7
 """Passes over a result more than for the op itself: by a convolution of 1 x 1, by an upsampling."""
 
-NATIVE = (onnx.ReluOp, onnx.SigmoidOp, onnx.TanhOp, onnx.HardSigmoidOp)
+NATIVE = (onnx.ReluOp, onnx.SigmoidOp, onnx.TanhOp, onnx.HardSigmoidOp, onnx.HardSwishOp)
+"""The runtime writes HardSwish as a HardSigmoid and a product, before it looks for blocks."""
+
 ABSORBED = (onnx.EqualOp, onnx.AbsOp)
 """What a form may stand for beside its op, where nothing else reads that."""
 

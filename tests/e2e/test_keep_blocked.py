@@ -95,6 +95,10 @@ BODIES: dict[str, Callable[[int], Body]] = {
         ],
         {},
     ),
+    "hard-swish": lambda c: (
+        [node("HardSwish", ["a"], ["s"]), node("Sub", ["a", "k"], ["t"]), node("Mul", ["s", "t"], ["r"])],
+        {"k": scalar(0.3)},
+    ),
     "hard-swish slope": lambda c: (
         [
             node("HardSigmoid", ["a"], ["s"], alpha=1 / 6, beta=0.5),
