@@ -75,8 +75,7 @@ def report(
     inputs: name -> array, or the path of an .npz; random ones of the seed otherwise.
     ep: where it runs, `cpu` or `cuda`. rtol: replaces the bound of every output. run: False runs nothing.
     measure_peak: measure what this machine can do, if that is not known.
-    wrt, of, straight_through: with a name of either, the graph is the gradient of the source that `gradc.vjp`
-    makes.
+    wrt, of, straight_through: where `wrt` or `of` is given, the graph is the gradient that `gradc.vjp` makes.
 
     A graph that does not compile has a report, too: `failure` says why. Raises GradcError for a source
     that cannot be read, and UsageError for an argument that makes no sense.
