@@ -72,10 +72,13 @@ def report(
     """What gradc does with a graph: `report(graph).save("report.html")`, or as it is in a notebook.
 
     The arguments are those of `gradc.compile`; `shapes` are also those that unknown sizes are run with.
+
     inputs: name -> array, or the path of an .npz; random ones of the seed otherwise.
     ep: where it runs, `cpu` or `cuda`. rtol: replaces the bound of every output. run: False runs nothing.
     measure_peak: measure what this machine can do, if that is not known.
-    wrt, of, straight_through: where `wrt` or `of` is given, the graph is the gradient that `gradc.vjp` makes.
+    wrt: where it or `of` is given, the graph is the gradient that `gradc.vjp` makes of these.
+    of: as for `gradc.vjp`.
+    straight_through: as for `gradc.vjp`.
 
     A graph that does not compile has a report, too: `failure` says why. Raises GradcError for a source
     that cannot be read, and UsageError for an argument that makes no sense.
