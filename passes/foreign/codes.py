@@ -32,26 +32,15 @@ _BODIES: Mapping[type[OnnxOp], Body] = MappingProxyType(
     {onnx.QLinearConvOp: quantized.qlinear_conv, onnx.QLinearMatMulOp: quantized.qlinear_matmul}
 )
 
+_MOVES = (
+    "DepthToSpace", "Expand", "Flatten", "Gather", "GatherElements", "GatherND", "Identity", "MaxPool",
+    "ReduceMax", "ReduceMin", "Reshape", "ReverseSequence", "Slice", "SpaceToDepth", "Split", "Squeeze",
+    "Tile", "Transpose", "Unsqueeze",
+)  # fmt: skip
+
 _CODES: Mapping[str, tuple[int, ...]] = MappingProxyType(
     {
-        **dict.fromkeys(
-            (
-                *("DepthToSpace", "Expand", "Flatten", "Gather", "GatherElements", "GatherND", "Identity"),
-                *(
-                    "MaxPool",
-                    "ReduceMax",
-                    "ReduceMin",
-                    "Reshape",
-                    "ReverseSequence",
-                    "Slice",
-                    "SpaceToDepth",
-                    "Split",
-                    "Squeeze",
-                ),
-                *("Tile", "Transpose", "Unsqueeze"),
-            ),
-            (0,),
-        ),
+        **dict.fromkeys(_MOVES, (0,)),
         "Pad": (0, 2),
         "ScatterElements": (0, 2),
         "ScatterND": (0, 2),
@@ -84,6 +73,7 @@ class ComputedWithFloats(RewritePattern):
         try:
             results = _BODIES[type(op)](Forward(e, operands, op.onnx_attributes()), e)
         except UnknownRank:  # it stays, and stops gradients
+            e.emit.discard()
             return
         values = [result.value for result in results if result is not None]
         replace(op, rewriter, e.emit, values)
@@ -104,6 +94,7 @@ class ProductsOfFloats(RewritePattern):
                 _centred(inputs[i], inputs[i + 2], i, isinstance(product, onnx.ConvIntegerOp)) for i in (0, 1)
             )
         except UnknownRank:
+            e.emit.discard()
             return
         kind = onnx.MatMulOp if isinstance(product, onnx.MatMulIntegerOp) else onnx.ConvOp
         y = x.apply(kind, w, **product.onnx_attributes())
