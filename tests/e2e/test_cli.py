@@ -610,16 +610,9 @@ class TestProcess:
     )
     def test_a_full_disk_behind_stdout(self, args):
         command, *options = args
-        with open("/dev/full", "wb") as full:
-            done = subprocess.run(
-                [sys.executable, "-m", "gradc.cli.main", command, EXAMPLES / "resize_dynamic.mlir", *options],
-                cwd=ROOT,
-                stdout=full,
-                stderr=subprocess.PIPE,
-                check=False,
-            )
-        assert done.stderr == b"error: No space left on device\n"
-        assert done.returncode == 4
+        assert_tells_of_a_full_disk(
+            "-m", "gradc.cli.main", command, EXAMPLES / "resize_dynamic.mlir", *options
+        )
 
     @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
     @pytest.mark.parametrize(
@@ -629,16 +622,17 @@ class TestProcess:
     )
     def test_a_full_disk_behind_what_is_told_of_the_program(self, program: str, option: str):
         script = f"from gradc.cli.{program} import main"
-        with open("/dev/full", "wb") as full:
-            done = subprocess.run(
-                [sys.executable, "-c", f"import sys; {script}; sys.exit(main(['{option}']))"],
-                cwd=ROOT,
-                stdout=full,
-                stderr=subprocess.PIPE,
-                check=False,
-            )
-        assert done.stderr == b"error: No space left on device\n"
-        assert done.returncode == 4
+        assert_tells_of_a_full_disk("-c", f"import sys; {script}; sys.exit(main(['{option}']))")
+
+
+def assert_tells_of_a_full_disk(*args: str | Path) -> None:
+    """Of Python with these arguments, whose stdout cannot be written."""
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, *args], cwd=ROOT, stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    assert done.stderr == b"error: No space left on device\n"
+    assert done.returncode == 4
 
 
 class TestJson:
