@@ -125,11 +125,12 @@ def hard_sigmoid(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradie
 
 def hard_swish(f: Forward) -> Expr:
     """The factor is outside the mask, where a convolution may take it and the sum."""
-    return _hard_swish_gate(f.x) + f.e.keep(f.x, f.x.abs() < 3) * (1 / 6)
+    return hard_swish_gate(f) + f.e.keep(f.x, f.x.abs() < 3) * (1 / 6)
 
 
-def _hard_swish_gate(x: Expr) -> Expr:
+def hard_swish_gate(f: Forward) -> Expr:
     """The attributes of HardSigmoid are numbers of f32."""
+    x = f.x
     if x.dtype == f64:
         return (x * (1 / 6) + 0.5).apply(onnx.HardSigmoidOp, alpha=1.0, beta=0.0)
     return x.apply(onnx.HardSigmoidOp, alpha=1 / 6, beta=0.5)
@@ -173,10 +174,9 @@ def gelu_gate(f: Forward) -> Expr:
 
 
 GATES: Mapping[type[Operation], Callable[[Forward], Expr]] = MappingProxyType(
-    {onnx.GeluOp: gelu_gate, onnx.MishOp: mish_gate}
+    {onnx.GeluOp: gelu_gate, onnx.HardSwishOp: hard_swish_gate, onnx.MishOp: mish_gate}
 )
-"""What x is multiplied by to give the result, and the derivative needs, too. What is cheap is computed
-once more: nothing has to keep them until then."""
+"""What x is multiplied by to give the result, and the derivative needs, too."""
 
 
 def swish(f: Forward) -> Expr:
