@@ -10,6 +10,7 @@ PASS_NAMES = (
     "infer-types",
     "name-sizes",
     "unpack-sequences",
+    "fold-affine",
     "differentiate",
     "resolve-auto-pad",
     "canonicalize-layout",

@@ -7,7 +7,7 @@ else 1 for an `of` of one element, and for others what `reduce` says, the sum or
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import cast
 
@@ -48,6 +48,7 @@ from passes.emit.rewriting import drop_unread_nodes, fold, simplify
 from passes.emit.sequences import unpack_sequences
 from passes.emit.size_names import name_sizes
 from passes.emit.type_inference import infer_types
+from passes.fold_affine import fold_affine
 from passes.foreign.codes import compute_with_floats
 from passes.vjp.branch_ranks import settle_branches
 from passes.vjp.flows import is_float, may_carry
@@ -208,7 +209,7 @@ class _Differentiation:
         names = (base_of(name) if name not in values else name for name in (*request.of, *request.keep))
         return {values[name] for name in (*names, *request.wrt) if name in values}
 
-    def _simplify(self, function: FuncOp, kept: Sequence[SSAValue], wrt: Iterable[SSAValue]) -> None:
+    def _simplify(self, function: FuncOp, kept: Sequence[SSAValue], wrt: Collection[SSAValue]) -> None:
         """Simplify what `kept` is made of; only fold if a value within is asked for, since a reader of it may
         then read what it is made of."""
         _return(function, Operators(), kept)
@@ -217,11 +218,12 @@ class _Differentiation:
         inner = [value for value in wrt if not isinstance(value, BlockArgument)]
         if inner:
             fold(self.module, inner)
-            name_sizes(self.module)
-            return
-        simplify(Context(), self.module)
-        if unpack_sequences(self.module):  # by positions that were not constants before
+        else:
             simplify(Context(), self.module)
+            if unpack_sequences(self.module):  # by positions that were not constants before
+                simplify(Context(), self.module)
+        if not self.e.strict_ieee:
+            fold_affine(self.module, inner, wrt)
         name_sizes(self.module)
 
     def _as_tensors(self, function: FuncOp, wrt: Mapping[str, SSAValue]) -> dict[str, SSAValue]:

@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import f32, i64
 from xdsl.ir import SSAValue, Use
 
 from dialects.onnx import ops as onnx
+from dialects.onnx.values import constant_of
 from dialects.support.dtypes import HALVES, name_of
 from dialects.support.shapes import has_rank, shape_of
 from passes.emit.expressions import Expr, Operators
@@ -138,8 +139,14 @@ def normalized(x: Expr, axes: Sequence[int], epsilon: float) -> Normalized:
 
 
 def _scale(f: Forward, like: Expr) -> Expr | None:
+    """None for ones."""
     scale = f.operand(1)
-    return None if scale is None else scale.cast(like.dtype)
+    return None if scale is None or _is_one(scale) else scale.cast(like.dtype)
+
+
+def _is_one(scale: Expr) -> bool:
+    known = constant_of(scale.value)
+    return known is not None and bool((known == 1).all())
 
 
 def _last_axes(f: Forward) -> range:
@@ -153,8 +160,7 @@ def _last_axes(f: Forward) -> range:
 def layer_normalization(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
     """By the op's own statistics where they are there; each has a cotangent of its own."""
     x, cotangent, axes = wide(f.x), wide(g[0]), _last_axes(f)
-    n = _layer(f, x, axes)
-    scale = _scale(f, x)
+    n, scale = _layer(f, x, axes), _scale(f, x)
     dx = n.gradient(cotangent if scale is None else cotangent * scale)
     if len(g) > 1 and f.is_read(1):
         dx = dx + g[1].cast(x.dtype) / count(x, axes)
@@ -165,6 +171,9 @@ def layer_normalization(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence
 
 def _layer(f: Forward, x: Expr, axes: Sequence[int]) -> Normalized:
     mean, r = f.given(1), f.given(2)
+    is_plain = _scale(f, x) is None and f.operand(2) is None and f.has_result
+    if is_plain and r is not None and r.dtype == x.dtype:
+        return Normalized(wide(f.y), r, axes)
     if mean is None or r is None or mean.dtype != x.dtype or r.dtype != x.dtype:
         return normalized(x, axes, f.value("epsilon", EPSILON))
     return Normalized((x - mean) * r, r, axes)

@@ -1,0 +1,72 @@
+// RUN: gradc-opt %s -p fold-affine,simplify | filecheck %s
+
+func.func @batch_norm(%x: tensor<1x2x4x4xf32>) -> tensor<1x3x4x4xf32> {
+  %w = onnx.Constant dense<1.0> : tensor<3x2x1x1xf32>
+  %scale = onnx.Constant dense<[2.0, 3.0, 4.0]> : tensor<3xf32>
+  %bias = onnx.Constant dense<[1.0, 2.0, 3.0]> : tensor<3xf32>
+  %mean = onnx.Constant dense<[0.5, 0.0, 1.0]> : tensor<3xf32>
+  %var = onnx.Constant dense<1.0> : tensor<3xf32>
+  %c = onnx.Conv %x, %w : (tensor<1x2x4x4xf32>, tensor<3x2x1x1xf32>) -> tensor<1x3x4x4xf32>
+  %y, %m, %v = onnx.BatchNormalization %c, %scale, %bias, %mean, %var {epsilon = 0.0 : f32} : (tensor<1x3x4x4xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) -> (tensor<1x3x4x4xf32>, tensor<3xf32>, tensor<3xf32>)
+  func.return %y : tensor<1x3x4x4xf32>
+}
+// CHECK-LABEL: func.func @batch_norm(
+// CHECK-NEXT: %0 = onnx.Constant dense<{{\[\[}}{{\[\[}}2.000000e+00]], {{\[\[}}2.000000e+00]]], {{\[\[}}[3.000000e+00]], {{\[\[}}3.000000e+00]]], {{\[\[}}[4.000000e+00]], {{\[\[}}4.000000e+00]]]]> : tensor<3x2x1x1xf32>
+// CHECK-NEXT: %1 = onnx.Constant dense<[0.000000e+00, 2.000000e+00, -1.000000e+00]> : tensor<3xf32>
+// CHECK-NEXT: %y = onnx.Conv %x, %0, %1 : (tensor<1x2x4x4xf32>, tensor<3x2x1x1xf32>, tensor<3xf32>) -> tensor<1x3x4x4xf32>
+// CHECK-NEXT: func.return %y : tensor<1x3x4x4xf32>
+
+func.func @layer_norm(%x: tensor<2x3xf32>) -> tensor<2x2xf32> {
+  %w = onnx.Constant dense<[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]> : tensor<3x2xf32>
+  %b = onnx.Constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %scale = onnx.Constant dense<[2.0, 3.0, 4.0]> : tensor<3xf32>
+  %bias = onnx.Constant dense<[1.0, 0.0, -1.0]> : tensor<3xf32>
+  %n, %m, %d = onnx.LayerNormalization %x, %scale, %bias : (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>) -> (tensor<2x3xf32>, tensor<2x1xf32>, tensor<2x1xf32>)
+  %h = onnx.MatMul %n, %w : (tensor<2x3xf32>, tensor<3x2xf32>) -> tensor<2x2xf32>
+  %y = onnx.Add %h, %b : (tensor<2x2xf32>, tensor<2xf32>) -> tensor<2x2xf32>
+  func.return %y : tensor<2x2xf32>
+}
+// CHECK-LABEL: func.func @layer_norm(
+// CHECK-NEXT: %0 = onnx.Constant dense<1.000000e+00> : tensor<3xf32>
+// CHECK-NEXT: %n, %m, %d = onnx.LayerNormalization %x, %0 : (tensor<2x3xf32>, tensor<3xf32>) -> (tensor<2x3xf32>, tensor<2x1xf32>, tensor<2x1xf32>)
+// CHECK-NEXT: %1 = onnx.Constant dense<{{\[\[}}2.000000e+00, 4.000000e+00], [9.000000e+00, 1.200000e+01], [2.000000e+01, 2.400000e+01]]> : tensor<3x2xf32>
+// CHECK-NEXT: %h = onnx.MatMul %n, %1 : (tensor<2x3xf32>, tensor<3x2xf32>) -> tensor<2x2xf32>
+// CHECK-NEXT: %2 = onnx.Constant dense<[-3.000000e+00, -2.000000e+00]> : tensor<2xf32>
+// CHECK-NEXT: %y = onnx.Add %h, %2 : (tensor<2x2xf32>, tensor<2xf32>) -> tensor<2x2xf32>
+// CHECK-NEXT: func.return %y : tensor<2x2xf32>
+
+func.func @gelu(%x: tensor<2x1xf32>) -> tensor<2x1xf32> {
+  %w1 = onnx.Constant dense<1.0> : tensor<1x1xf32>
+  %w2 = onnx.Constant dense<2.0> : tensor<1x1xf32>
+  %quarter = onnx.Constant dense<0.25> : tensor<f32>
+  %half = onnx.Constant dense<0.5> : tensor<f32>
+  %h = onnx.MatMul %x, %w1 : (tensor<2x1xf32>, tensor<1x1xf32>) -> tensor<2x1xf32>
+  %s = onnx.Mul %h, %quarter : (tensor<2x1xf32>, tensor<f32>) -> tensor<2x1xf32>
+  %e = onnx.Erf %s : (tensor<2x1xf32>) -> tensor<2x1xf32>
+  %g = onnx.Mul %h, %e : (tensor<2x1xf32>, tensor<2x1xf32>) -> tensor<2x1xf32>
+  %a = onnx.Mul %g, %half : (tensor<2x1xf32>, tensor<f32>) -> tensor<2x1xf32>
+  %y = onnx.MatMul %a, %w2 : (tensor<2x1xf32>, tensor<1x1xf32>) -> tensor<2x1xf32>
+  func.return %y : tensor<2x1xf32>
+}
+// CHECK-LABEL: func.func @gelu(
+// CHECK-NEXT: %0 = onnx.Constant dense<2.500000e-01> : tensor<1x1xf32>
+// CHECK-NEXT: %s = onnx.MatMul %x, %0 : (tensor<2x1xf32>, tensor<1x1xf32>) -> tensor<2x1xf32>
+// CHECK-NEXT: %e = onnx.Erf %s : (tensor<2x1xf32>) -> tensor<2x1xf32>
+// CHECK-NEXT: %g = onnx.Mul %s, %e : (tensor<2x1xf32>, tensor<2x1xf32>) -> tensor<2x1xf32>
+// CHECK-NEXT: %1 = onnx.Constant dense<4.000000e+00> : tensor<1x1xf32>
+// CHECK-NEXT: %y = onnx.MatMul %g, %1 : (tensor<2x1xf32>, tensor<1x1xf32>) -> tensor<2x1xf32>
+// CHECK-NEXT: func.return %y : tensor<2x1xf32>
+
+func.func @read_twice(%x: tensor<2x1xf32>) -> (tensor<2x1xf32>, tensor<2x1xf32>) {
+  %w = onnx.Constant dense<1.0> : tensor<1x1xf32>
+  %half = onnx.Constant dense<0.5> : tensor<f32>
+  %h = onnx.MatMul %x, %w : (tensor<2x1xf32>, tensor<1x1xf32>) -> tensor<2x1xf32>
+  %y = onnx.Mul %h, %half : (tensor<2x1xf32>, tensor<f32>) -> tensor<2x1xf32>
+  func.return %h, %y : tensor<2x1xf32>, tensor<2x1xf32>
+}
+// CHECK-LABEL: func.func @read_twice(
+// CHECK-NEXT: %w = onnx.Constant dense<1.000000e+00> : tensor<1x1xf32>
+// CHECK-NEXT: %half = onnx.Constant dense<5.000000e-01> : tensor<f32>
+// CHECK-NEXT: %h = onnx.MatMul %x, %w : (tensor<2x1xf32>, tensor<1x1xf32>) -> tensor<2x1xf32>
+// CHECK-NEXT: %y = onnx.Mul %h, %half : (tensor<2x1xf32>, tensor<f32>) -> tensor<2x1xf32>
+// CHECK-NEXT: func.return %h, %y : tensor<2x1xf32>, tensor<2x1xf32>
