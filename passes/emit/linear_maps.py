@@ -16,6 +16,7 @@ from dialects.onnx.base import OnnxOp
 from dialects.onnx.values import constant_of
 from dialects.support.shapes import element_type_of, has_rank, shape_of
 from passes.emit.channel_axes import attributes_of
+from passes.emit.operands import replace_uses
 
 Array = np.ndarray
 
@@ -194,11 +195,9 @@ class LinearMap:
             return
         product = self.op.results[0]
         total = onnx.AddOp(product, self._constant(bias, self.op))
-        total.location, total.C.name_hint = self.op.location, product.name_hint
-        readers = list(product.uses)
+        total.location = self.op.location
         Rewriter.insert_op(total, InsertPoint.after(self.op))
-        for use in readers:
-            use.operation.operands[use.index] = total.C
+        replace_uses(product, total.C, but_of=total)
 
     def _put_third(self, bias: SSAValue) -> None:
         if len(self.op.operands) > 2:

@@ -74,6 +74,11 @@ FOLDED = {
         "t = LayerNormalization(x, s4, b4) h = MatMul(t, m) a = Add(h, b6) y = Tanh(a)",
         {"ReduceMean": 2, "Sub": 3},
     ),
+    "layer_norm_without_bias": (
+        ROWS,
+        "t = LayerNormalization(x, s4, b4) h = MatMul(t, m) y = Tanh(h)",
+        {"ReduceMean": 2, "Sub": 3, "Add": 1},
+    ),
     "layer_norm_of_windows": (
         ROWS,
         "t = LayerNormalization(x, s4, b4) r = Transpose <perm = [1, 0, 2]> (t) "
