@@ -55,6 +55,7 @@ from passes.vjp.flows import is_float, may_carry
 from passes.vjp.forward import Rule
 from passes.vjp.listed import mark_ruled, unmark_ruled
 from passes.vjp.loop_shapes import settle_loops
+from passes.vjp.norm import unmark_centred
 from passes.vjp.quantize import mark_pairs, unmark_pairs
 from passes.vjp.scan_outputs import to_scan_outputs
 from passes.vjp.unreached import no_gradient, partly_zero
@@ -196,6 +197,7 @@ class _Differentiation:
         drop_unread_nodes(function)
         unmark_pairs(self.module)
         unmark_ruled(self.module)
+        unmark_centred(self.module)
         if not request.weights_as_inputs:
             held.release(function)
         set_new_names(function, [*inputs, *weights, *cotangents.values()], [*keep, *gradients.values()])

@@ -6,18 +6,21 @@ onnxruntime folds some of that itself. A gradient multiplies by each factor once
 and that no runtime can fold: the weights are there twice by then. So it is done before a graph is
 differentiated; what is wanted (`kept`) stays as it is.
 
+A LayerNormalization without scale and shift gives rows of mean 0. Weights that read only these lose nothing
+when their own mean is taken away, and the cotangents of the rows have mean 0 then: `CENTRED` tells the rule.
+
 Weights that something else reads, or that are not constants, stay. The numbers are rounded once more.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, f64
+from xdsl.dialects.builtin import ModuleOp, UnitAttr, f64
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -25,7 +28,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from dialects.onnx import ops as onnx
 from dialects.onnx.values import constant_of
 from dialects.support.shapes import element_type_of, has_rank
-from passes.emit.affine_ops import AFFINE, NONE, ONE, Affine, affine_of, data_of
+from passes.emit.affine_ops import AFFINE, CENTRED, NONE, ONE, Affine, affine_of, data_of, is_one
 from passes.emit.channel_axes import moved_axis, only_moves
 from passes.emit.linear_maps import CHANNELS, LinearMap, linear_map
 from passes.emit.operands import replace_uses
@@ -177,23 +180,16 @@ class _Folding:
         """Fold what an op does to each channel into all the products that read it."""
         value = op.results[0]
         found = None if op.parent is not self.block or not has_rank(value) else AFFINE[type(op)](op)
-        if found is None:
+        if found is None or not found[1].is_safe:
             return
         axis, affine = found
-        if affine.is_identity or not affine.is_safe:
+        products = self._products_behind(value, None if affine.is_uniform and axis is None else axis)
+        if not products:
             return
-        products = self._products_behind(value, None if affine.is_uniform else axis)
-        added = sum(not product.takes_bias for product in products)
-        if not products or (affine.offset.any() and added > MOST_ADDED):
-            return
-        offsets = [product.offset_of(_of(affine.offset, product.inputs)) for product in products]
-        if affine.offset.any() and any(offset is None for offset in offsets):
-            return
-        for product, offset in zip(products, offsets, strict=True):
-            product.scale_inputs(_of(affine.factor, product.inputs))
-            if affine.offset.any() and offset is not None:
-                product.add_bias(offset)
-        _strip(op)
+        if not affine.is_identity and _put_ahead(products, affine):
+            _strip(op)
+        if isinstance(op, onnx.LayerNormalizationOp) and all(product.is_of_rows for product in products):
+            _centre(op, products)
 
     def _products_behind(self, value: SSAValue, axis: int | None) -> list[LinearMap]:
         """All that reads a value, where that is products along its channels only, and what moves elements
@@ -250,6 +246,30 @@ class _Folding:
 
     def _keeps(self, *values: SSAValue) -> bool:
         return not self.kept.isdisjoint(values)
+
+
+def _put_ahead(products: Sequence[LinearMap], affine: Affine) -> bool:
+    """Whether it could be folded into what reads it."""
+    offsets: list[np.ndarray | None] = [None] * len(products)
+    if affine.offset.any():
+        offsets = [product.offset_of(_of(affine.offset, product.inputs)) for product in products]
+        added = sum(not product.takes_bias for product in products)
+        if added > MOST_ADDED or any(offset is None for offset in offsets):
+            return False
+    for product, offset in zip(products, offsets, strict=True):
+        product.scale_inputs(_of(affine.factor, product.inputs))
+        if offset is not None:
+            product.add_bias(offset)
+    return True
+
+
+def _centre(op: onnx.LayerNormalizationOp, products: Sequence[LinearMap]) -> None:
+    """Of rows of mean 0, which plain ones are: then the cotangents have this mean, too."""
+    if len(op.operands) > 2 or not is_one(op.operands[1]):
+        return
+    for product in products:
+        product.centre_inputs()
+    op.attributes[CENTRED] = UnitAttr()
 
 
 def _of(vector: np.ndarray, channels: int) -> np.ndarray:

@@ -43,6 +43,9 @@ class Affine:
         return bool((self.factor == 1).all() and not self.offset.any())
 
 
+CENTRED = "gradc.centred"
+"""Marks a LayerNormalization whose cotangents have mean 0 along the axis, while it is differentiated."""
+
 NONE, ONE = np.zeros(1), np.ones(1)
 
 
@@ -52,6 +55,12 @@ def data_of(op: Operation) -> SSAValue | None:
         return op.operands[0]
     found = [value for value in op.operands if constant_of(value) is None]
     return found[0] if len(found) == 1 else None
+
+
+def is_one(value: SSAValue) -> bool:
+    """Whether a value is a constant of ones."""
+    known = constant_of(value)
+    return known is not None and bool((known == 1).all())
 
 
 def affine_of(op: Operation, value: SSAValue, axis: int | None, channels: int) -> Affine | None:

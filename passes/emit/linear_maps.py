@@ -149,6 +149,10 @@ class LinearMap:
         """That of the channels in what goes in or comes out."""
         return self.channels.axis % len(shape_of(value))
 
+    @property
+    def is_of_rows(self) -> bool:
+        return self.channels.axis == -1
+
     def takes_factors(self) -> bool:
         """Of what goes in: a Gemm may read that turned."""
         return not attributes_of(self.op).get("transA", 0)
@@ -165,6 +169,12 @@ class LinearMap:
         self._put_weights(self.channels.outputs(self.op, self.weights, _like(factors, self.weights)))
         if bias is not None:
             self._put_bias(bias * factors)
+
+    def centre_inputs(self) -> None:
+        """Make the weights of each channel that comes out add up to 0, which rows of mean 0 do not notice."""
+        axis = 1 if _is_turned(self.op) else 0
+        means = self.weights.mean(axis, dtype=np.float64, keepdims=True)
+        self._put_weights(self.weights - _like(means, self.weights))
 
     def add_bias(self, vector: Array) -> None:
         bias = self._bias()

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
-from xdsl.dialects.builtin import f32, i64
-from xdsl.ir import SSAValue, Use
+from xdsl.dialects.builtin import ModuleOp, f32, i64
+from xdsl.ir import Operation, SSAValue, Use
 
 from dialects.onnx import ops as onnx
-from dialects.onnx.values import constant_of
 from dialects.support.dtypes import HALVES, name_of
 from dialects.support.shapes import has_rank, shape_of
+from passes.emit.affine_ops import CENTRED, is_one
 from passes.emit.expressions import Expr, Operators
 from passes.emit.long_sums import is_long, long_mean, long_sum
 from passes.emit.shape_math import ShapeMath
@@ -118,17 +118,18 @@ def count(x: Expr, axes: Sequence[int]) -> Expr | float:
 
 @dataclass(frozen=True)
 class Normalized:
-    """A centred or plain operand times r; `axes` are those over which it was normalised together."""
+    """A centred or plain operand times r; `axes` are those over which it was normalised together.
+    `less_mean`: whether the operand's mean was taken away, and the cotangent's has to be."""
 
     value: Expr
     r: Expr
     axes: Sequence[int]
-    centred: bool = True
+    less_mean: bool = True
 
     def gradient(self, cotangent: Expr) -> Expr:
         """With respect to the operand."""
         along = mean_of(cotangent * self.value, self.axes)
-        rest = cotangent - mean_of(cotangent, self.axes) if self.centred else cotangent
+        rest = cotangent - mean_of(cotangent, self.axes) if self.less_mean else cotangent
         return self.r * (rest - self.value * along)
 
 
@@ -141,12 +142,7 @@ def normalized(x: Expr, axes: Sequence[int], epsilon: float) -> Normalized:
 def _scale(f: Forward, like: Expr) -> Expr | None:
     """None for ones."""
     scale = f.operand(1)
-    return None if scale is None or _is_one(scale) else scale.cast(like.dtype)
-
-
-def _is_one(scale: Expr) -> bool:
-    known = constant_of(scale.value)
-    return known is not None and bool((known == 1).all())
+    return None if scale is None or is_one(scale.value) else scale.cast(like.dtype)
 
 
 def _last_axes(f: Forward) -> range:
@@ -173,16 +169,27 @@ def _layer(f: Forward, x: Expr, axes: Sequence[int]) -> Normalized:
     mean, r = f.given(1), f.given(2)
     is_plain = _scale(f, x) is None and f.operand(2) is None and f.has_result
     if is_plain and r is not None and r.dtype == x.dtype:
-        return Normalized(wide(f.y), r, axes)
+        return Normalized(wide(f.y), r, axes, less_mean=not _is_centred(f))
     if mean is None or r is None or mean.dtype != x.dtype or r.dtype != x.dtype:
         return normalized(x, axes, f.value("epsilon", EPSILON))
     return Normalized((x - mean) * r, r, axes)
 
 
+def _is_centred(f: Forward) -> bool:
+    made = f.y.value.owner
+    return isinstance(made, Operation) and CENTRED in made.attributes
+
+
+def unmark_centred(module: ModuleOp) -> None:
+    """What is differentiated once more has other readers."""
+    for op in module.walk():
+        op.attributes.pop(CENTRED, None)
+
+
 def rms_normalization(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
     x, cotangent, axes = wide(f.x), wide(g[0]), _last_axes(f)
     r = inverse_deviation(mean_of(x.square(), axes), f.value("epsilon", EPSILON))
-    n = Normalized(x * r, r, axes, centred=False)
+    n = Normalized(x * r, r, axes, less_mean=False)
     scale = _scale(f, x)
     dx = n.gradient(cotangent if scale is None else cotangent * scale)
     return (dx.cast(f.x.dtype), *_affine(f, cotangent * n.value))

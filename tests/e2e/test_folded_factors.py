@@ -72,19 +72,19 @@ FOLDED = {
     "layer_norm": (
         ROWS,
         "t = LayerNormalization(x, s4, b4) h = MatMul(t, m) a = Add(h, b6) y = Tanh(a)",
-        {"ReduceMean": 2, "Sub": 3},
+        {"ReduceMean": 1, "Sub": 2},
     ),
     "layer_norm_without_bias": (
         ROWS,
         "t = LayerNormalization(x, s4, b4) h = MatMul(t, m) y = Tanh(h)",
-        {"ReduceMean": 2, "Sub": 3, "Add": 1},
+        {"ReduceMean": 1, "Sub": 2, "Add": 1},
     ),
     "layer_norm_of_windows": (
         ROWS,
         "t = LayerNormalization(x, s4, b4) r = Transpose <perm = [1, 0, 2]> (t) "
         "e, f = Split <axis = 0> (r, halves) o = Concat <axis = 0> (f, e) z = Reshape(o, rows) "
         "q = Gemm(z, m, b6) y = Tanh(q)",
-        {},
+        {"ReduceMean": 1, "Sub": 2},
     ),
     "two_readers": (
         ROWS,
@@ -162,6 +162,10 @@ def model(given: str, nodes: str) -> onnx.ModelProto:
     return built
 
 
+def shape_of(built: onnx.ModelProto) -> list[int]:
+    return [dim.dim_value or 2 for dim in built.graph.input[0].type.tensor_type.shape.dim]
+
+
 def results(compiled: gradc.Compiled, feeds: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {name: np.asarray(value) for name, value in compiled.run(feeds).items()}
 
@@ -171,9 +175,8 @@ def compare(built: onnx.ModelProto, counts: dict[str, int], **given) -> None:
     folded = gradc.value_and_grad(built, cotangents=True, check=True, **given)
     plain = gradc.value_and_grad(built, cotangents=True, check=False, strict_ieee=True, **given)
     assert not folded.remarks
-    rng, dims = np.random.default_rng(1), built.graph.input[0].type.tensor_type.shape.dim
-    shape = [dim.dim_value or 2 for dim in dims]
-    x = rng.normal(size=shape).astype(np.float32)
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=shape_of(built)).astype(np.float32)
     y = gradc.compile(built).run({"x": x})["y"]
     feeds = {"x": x, "cotangent_y": rng.normal(size=y.shape).astype(np.float32)}
     got, expected = results(folded, feeds), results(plain, feeds)
@@ -187,6 +190,26 @@ def compare(built: onnx.ModelProto, counts: dict[str, int], **given) -> None:
 def test_factors_and_offsets_become_part_of_the_weights(name: str):
     given, nodes, counts = FOLDED[name]
     compare(model(given, nodes), counts)
+
+
+@pytest.mark.parametrize("name", FOLDED)
+def test_second_derivatives_are_those_of_the_model(name: str):
+    given, nodes, _ = FOLDED[name]
+    built = model(given, nodes)
+    folded = gradc.hvp(built, reduce="sum", check=True)
+    plain = gradc.hvp(built, reduce="sum", check=False, strict_ieee=True)
+    assert not folded.remarks
+    rng, shape = np.random.default_rng(1), shape_of(built)
+    feeds = {name: rng.normal(size=shape).astype(np.float32) for name in ("x", "tangent_x")}
+    got, expected = results(folded, feeds)["hvp_x"], results(plain, feeds)["hvp_x"]
+    np.testing.assert_allclose(got, expected, rtol=1e-4, atol=2e-5 * abs(expected).max())
+
+
+def test_a_written_gradient_of_centred_rows_is_differentiated_right():
+    """Others read the rows then: their cotangents have other means."""
+    given, nodes, _ = FOLDED["layer_norm"]
+    first = gradc.grad(model(given, nodes), reduce="sum").model
+    gradc.grad(first, reduce="sum", check=True)
 
 
 @pytest.mark.parametrize("name", KEPT)
