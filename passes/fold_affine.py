@@ -188,7 +188,9 @@ class _Folding:
             return
         if not affine.is_identity and _put_ahead(products, affine):
             _strip(op)
-        if isinstance(op, onnx.LayerNormalizationOp) and all(product.is_of_rows for product in products):
+        if isinstance(op, onnx.LayerNormalizationOp) and all(
+            product.reads_all_channels for product in products
+        ):
             _centre(op, products)
 
     def _products_behind(self, value: SSAValue, axis: int | None) -> list[LinearMap]:
@@ -265,7 +267,8 @@ def _put_ahead(products: Sequence[LinearMap], affine: Affine) -> bool:
 
 def _centre(op: onnx.LayerNormalizationOp, products: Sequence[LinearMap]) -> None:
     """Of rows of mean 0, which plain ones are: then the cotangents have this mean, too."""
-    if len(op.operands) > 2 or not is_one(op.operands[1]):
+    is_plain = len(op.operands) == 2 and is_one(op.operands[1])
+    if not is_plain or not all(product.reads_all_channels for product in products):
         return
     for product in products:
         product.centre_inputs()

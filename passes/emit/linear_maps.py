@@ -150,8 +150,9 @@ class LinearMap:
         return self.channels.axis % len(shape_of(value))
 
     @property
-    def is_of_rows(self) -> bool:
-        return self.channels.axis == -1
+    def reads_all_channels(self) -> bool:
+        """Each channel that comes out, of all that go in; of a pad of zeros the mean is 0, too."""
+        return _groups(self.op) == 1
 
     def takes_factors(self) -> bool:
         """Of what goes in: a Gemm may read that turned."""
@@ -172,7 +173,7 @@ class LinearMap:
 
     def centre_inputs(self) -> None:
         """Make the weights of each channel that comes out add up to 0, which rows of mean 0 do not notice."""
-        axis = 1 if _is_turned(self.op) else 0
+        axis = 1 if isinstance(self.op, onnx.ConvOp) or _is_turned(self.op) else 0
         means = self.weights.mean(axis, dtype=np.float64, keepdims=True)
         self._put_weights(self.weights - _like(means, self.weights))
 

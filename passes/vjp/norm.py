@@ -14,6 +14,7 @@ from types import MappingProxyType
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, f32, i64
+from xdsl.dialects.func import ReturnOp
 from xdsl.ir import Operation, SSAValue, Use
 
 from dialects.onnx import ops as onnx
@@ -39,8 +40,34 @@ CHANNEL_AXIS = "channel_axis"
 def softmax(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
     axis = f.value("axis", -1)
     y, cotangent = wide(_without_nan(f.y, axis)), wide(g[0])
-    share = summed(cotangent * y, [axis], keepdims=1)
+    product = _product_of(f.y, g[0]) if axis % f.y.rank == f.y.rank - 1 and y is f.y else None
+    share = summed(cotangent * y if product is None else product, [axis], keepdims=1)
     return ((y * (cotangent - share)).cast(g[0].dtype),)
+
+
+def _product_of(y: Expr, cotangent: Expr) -> Expr | None:
+    """That of o = y v and its cotangent c, whose sums along the rows are those of y times c v^T, where o has
+    fewer columns and is read, as in attention: 0.95 to 0.98 of the time. None for other uses of y."""
+    made = cotangent.value.owner
+    turned = made.operands[1].owner if isinstance(made, onnx.MatMulOp) else None
+    if not isinstance(made, onnx.MatMulOp) or not isinstance(turned, onnx.TransposeOp):
+        return None
+    for use in y.value.uses:
+        op = use.operation
+        if not isinstance(op, onnx.MatMulOp) or use.index or op.operands[1] is not turned.operands[0]:
+            continue
+        c, o = made.operands[0], op.results[0]
+        rank = len(shape_of(o))
+        is_last_two = turned.onnx_attributes().get("perm") == [*range(rank - 2), rank - 1, rank - 2]
+        is_read = any(not isinstance(other.operation, ReturnOp) for other in o.uses)
+        if is_read and c.type == o.type and is_last_two and _is_narrower(o, y.value):
+            return y.e(c) * y.e(o)
+    return None
+
+
+def _is_narrower(value: SSAValue, other: SSAValue) -> bool:
+    columns, others = shape_of(value)[-1], shape_of(other)[-1]
+    return isinstance(columns, int) and (not isinstance(others, int) or columns < others)
 
 
 def _without_nan(y: Expr, axis: int) -> Expr:

@@ -86,6 +86,18 @@ FOLDED = {
         "q = Gemm(z, m, b6) y = Tanh(q)",
         {"ReduceMean": 1, "Sub": 2},
     ),
+    "layer_norm_of_images": (
+        "float[N, 7, 7, 4] x",
+        "t = LayerNormalization(x, s4) r = Transpose <perm = [0, 3, 1, 2]> (t) "
+        "h = Conv <pads = [1, 1, 1, 1]> (r, w) y = Tanh(h)",
+        {"ReduceMean": 1},
+    ),
+    "layer_norm_before_conv_transpose": (
+        "float[N, 5, 5, 4] x",
+        "t = LayerNormalization(x, s4) r = Transpose <perm = [0, 3, 1, 2]> (t) "
+        "h = ConvTranspose <strides = [2, 2], pads = [1, 1, 1, 1]> (r, u) y = Tanh(h)",
+        {"ReduceMean": 1},
+    ),
     "two_readers": (
         ROWS,
         "t = Tanh(x) s = Div(t, s4) h = MatMul(s, m) q = Add(h, b6) "
@@ -134,6 +146,12 @@ KEPT = {
         ROWS,
         "t = LayerNormalization(x, s4, b4) h = MatMul(t, m) i = MatMul(t, m2) y = Mul(h, i)",
         {},
+    ),
+    "layer_norm_of_groups": (
+        "float[N, 7, 7, 4] x",
+        "t = LayerNormalization(x, s4) r = Transpose <perm = [0, 3, 1, 2]> (t) "
+        "h = Conv <group = 2> (r, g) y = Tanh(h)",
+        {"ReduceMean": 2},
     ),
     "training": (
         IMAGE,
