@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp, NoneType
+from xdsl.context import Context
+from xdsl.dialects.builtin import AnyFloat, ArrayAttr, ModuleOp, NoneType, TensorType, UnrankedTensorType
+from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import IsTerminator
@@ -22,7 +24,7 @@ from dialects.support.diagnostics import GradcError
 from dialects.support.interfaces import InfersTypes, refine_results, set_type
 from dialects.support.shapes import element_type_of, has_rank, shape_of, tensor_type
 from passes.emit.captured import stem, uses_by
-from passes.emit.rewriting import functions
+from passes.emit.rewriting import functions, simplify
 
 MOST = 20_000
 """Ops that all branches may have together: each If doubles what follows it."""
@@ -124,11 +126,60 @@ def _branch(region: Region, found: IfOp, readers: Sequence[Operation]) -> _Branc
             block.add_op(copy := op.clone(values))
             copies.append(copy)
             _refine(copy)
+        if any(op.regions for op in copies):
+            _try_decided(block, copies)
     except GradcError:
         for op in block.ops:
             op.drop_all_references()
         return None
     return _Branch(block, values, copies)
+
+
+def _try_decided(block: Block, copies: Sequence[Operation]) -> None:
+    """Raises GradcError if an op refuses its operands once the Ifs of the block are decided, such as by the
+    rank of what a branch gives. The block stays as it is."""
+    trial, values = Block(), dict[SSAValue, SSAValue]()
+    for value in _read_from_around(block):
+        _bring(value, trial, values)
+    trial.add_ops(op.clone(values) for op in block.ops)
+    results = [values[result] for op in copies for result in op.results]
+    trial.add_op(ReturnOp(*results))
+    types = ([one.type for one in trial.args], [one.type for one in results])
+    module = ModuleOp([FuncOp("branch", types, Region(trial))])
+    try:
+        simplify(Context(), module)
+    except GradcError:
+        for op in trial.ops:
+            if isinstance(op, InfersTypes):
+                refine_results(op)
+
+
+def _bring(value: SSAValue, trial: Block, values: dict[SSAValue, SSAValue]) -> None:
+    """A value from around into the trial: what it is computed of where it is no float, as conditions are."""
+    waiting = [value]
+    while waiting:
+        one, owner = waiting[-1], waiting[-1].owner
+        if one in values:
+            waiting.pop()
+        elif not isinstance(owner, Operation) or owner.regions or not _tells(one):
+            values[waiting.pop()] = trial.insert_arg(one.type, len(trial.args))
+        elif missing := [operand for operand in owner.operands if operand not in values]:
+            waiting += missing
+        else:
+            trial.add_op(owner.clone(values))
+
+
+def _tells(value: SSAValue) -> bool:
+    """Whether a condition may be computed of it."""
+    is_tensor = isinstance(value.type, TensorType | UnrankedTensorType)
+    return is_tensor and not isinstance(element_type_of(value), AnyFloat)
+
+
+def _read_from_around(block: Block) -> Sequence[SSAValue]:
+    """What the ops of a block read that it does not make, each once."""
+    made = {result for op in block.ops for result in op.results}
+    read = (use.operation.operands[use.index] for op in block.ops for use in uses_by(op))
+    return list(dict.fromkeys(value for value in read if value not in made))
 
 
 def _refine(op: Operation) -> None:

@@ -63,9 +63,32 @@ BOTH = {
 }  # fmt: skip
 """What both ranks can be given to; of runs with one channel and with three."""
 
+BATCHED = """v_sizes_all = Shape (v) rank = Size (v_sizes_all) two = Constant <value_int = 2> ()
+    flat = Equal (rank, two) more = Not (flat) first = Constant <value_ints = [0]> ()
+    u = If (more) <
+        then_branch = then_u () => (float[a] t_u) { t_u = Unsqueeze (v, first) },
+        else_branch = else_u () => (float[a] e_u) { e_u = Identity (v) }
+    >
+    w = Unsqueeze (u, first) s = Sin (w)"""
+"""An If by the rank of what another gives, as torch.nn.LSTMCell asks whether there is a batch."""
+
 ONE = {
     "a Gemm": ("w = Constant <value_floats = [0.25, 0.5, 0.75, 1.0]> () c = Constant <value_ints = [4, 1]> ()"
                f" k = Reshape (w, c) {SQUEEZE} g = Gemm (v, k) y = Sin (g)", "[N, 1]"),
+    "a Transpose behind an If by the rank": (
+        f"{SQUEEZE} {BATCHED} y = Transpose <perm = [1, 2, 0]> (s)",
+        "[N, 4, 1]",
+    ),
+    "both in an If by a size": (
+        f"""{SQUEEZE} x_sizes = Shape (x) third = Constant <value_int = 2> () k = Gather (x_sizes, third)
+        any = Cast <to = 9> (k) y = If (any) <
+            then_branch = then_y () => (float[a] t_y) {{
+                {BATCHED} t_y = Transpose <perm = [1, 2, 0]> (s)
+            }},
+            else_branch = else_y () => (float[a] e_y) {{ e_y = Identity (v) }}
+        >""",
+        "",
+    ),
     "a Transpose": (f"{SQUEEZE} s = Sin (v) y = Transpose <perm = [1, 0]> (s)", "[4, N]"),
 }  # fmt: skip
 """What only the first rank can be given to."""
