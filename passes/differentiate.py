@@ -51,6 +51,7 @@ from passes.emit.type_inference import infer_types
 from passes.fold_affine import fold_affine
 from passes.foreign.codes import compute_with_floats
 from passes.vjp.branch_ranks import settle_branches
+from passes.vjp.estimators import mark_estimates, unmark_estimates
 from passes.vjp.flows import is_float, may_carry
 from passes.vjp.forward import Rule
 from passes.vjp.listed import mark_ruled, unmark_ruled
@@ -188,6 +189,7 @@ class _Differentiation:
         if request.straight_through:
             mark_pairs(self.module)
         mark_ruled(self.module, self.rules)
+        mark_estimates(self.module, straight_through=request.straight_through)
         found = Walk(self.e, ops, set(wrt.values()), self.rules).gradients(self._seeds(function, of))
         if not request.allow_unused:
             _check_reached({name: value for name, value in wrt.items() if value not in found}, of, ops)
@@ -196,6 +198,7 @@ class _Differentiation:
         _return(function, self.e, [*kept, *results])
         drop_unread_nodes(function)
         unmark_pairs(self.module)
+        unmark_estimates(self.module)
         unmark_ruled(self.module)
         unmark_centred(self.module)
         if not request.weights_as_inputs:

@@ -22,6 +22,7 @@ from gradc.checking.straight_through import has_scales_among, move_straight, off
 from passes.emit.operands import replace_uses, set_operand
 from passes.emit.rewriting import drop_unread_nodes, fold
 from passes.foreign.codes import compute_with_floats
+from passes.vjp.estimators import mark_estimates
 from passes.vjp.flows import FLOATS
 from passes.vjp.quantize import mark_pairs
 from passes.vjp.values import add_parts, named_values
@@ -111,6 +112,7 @@ def line(
     new: Mapping[SSAValue, SSAValue] = {}
     if straight_through:
         mark_pairs(module)
+        mark_estimates(module, straight_through=True)
         new = move_straight(function, moved)
     results = [new.get(value, value) for value in (*(moved.get(value, value) for value in ends), *starts)]
     last = entry.return_op(function)

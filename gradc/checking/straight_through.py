@@ -1,9 +1,9 @@
 """What stands for rounding where a gradient passes straight through it, so that differences can be taken.
 
 Of y = DequantizeLinear(QuantizeLinear(x)) a small step of x moves y by as much, within the bounds of the
-type, and what y is before the step stays as it is rounded. So the function is computed twice: once where
-nothing is displaced, which gives what is rounded, and once with the displacements, where y moves with x from
-there.
+type, and what y is before the step stays as it is rounded. Of an estimate y = z + (q - z) a step of z moves
+y, and q - z stays. So the function is computed twice: once where nothing is displaced, which gives what is
+rounded, and once with the displacements, where y moves with x from there.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from dialects.onnx import ops as onnx
@@ -23,6 +23,7 @@ from dialects.support.dtypes import limits_of, of_mlir
 from dialects.support.shapes import element_type_of
 from passes.emit.expressions import Expr, Operators
 from passes.emit.operands import set_operand
+from passes.vjp.estimates import taking_cotangent
 from passes.vjp.quantize import QUANTIZING, STILL, quantizing, scale_of, spread, zero_of
 
 BESIDE = 0.01
@@ -30,28 +31,29 @@ BESIDE = 0.01
 
 
 def move_straight(function: FuncOp, displaced: Mapping[SSAValue, SSAValue]) -> Mapping[SSAValue, SSAValue]:
-    """Let what marked pairs give move with what they quantise: each such value -> what stands for it now.
+    """Let what marked ops give move with what is rounded: each such value -> what stands for it now.
 
     `displaced` are the sums of values and their displacements.
     """
     pairs = [(op, made) for op in function.walk() if (made := quantizing(op)) is not None]
-    if not pairs:
+    estimates = [(op, z) for op in function.walk() if (z := taking_cotangent(op)) is not None]
+    if not pairs and not estimates:
         return {}
-    if any(op.parent_block() is not function.body.block for op, _ in pairs):
+    if any(op.parent_block() is not function.body.block for op, _ in (*pairs, *estimates)):
         raise UnsupportedError(Diagnostic("error", "it passes straight through rounding in a region"))
     new: dict[SSAValue, SSAValue] = {}
     still = _standing_still(function, displaced)
     for made in {made: None for _, made in pairs if STILL in made.attributes}:
         for measured in made.results[1:]:
             measured.replace_all_uses_with(still[measured])
-    for op, made in pairs:
-        assert isinstance(op, OnnxOp)
+    moved: dict[Operation, SSAValue] = {}
+    for op, beside in (*pairs, *estimates):
         e = Operators()
-        moved = _moved(op, made, still, e)
+        moved[op] = _moved(op, beside, still, e).value
         Rewriter.insert_op(e.emit.ops, InsertPoint.before(op))
-        still[moved.value] = still[op.results[0]]
-        new[op.results[0]] = moved.value
-        op.results[0].replace_all_uses_with(moved.value)
+    for op, value in moved.items():
+        new[op.results[0]] = value
+        op.results[0].replace_all_uses_with(value)
         Rewriter.erase_op(op)
     return new
 
@@ -96,7 +98,17 @@ def _standing_still(function: FuncOp, displaced: Mapping[SSAValue, SSAValue]) ->
     return found
 
 
-def _moved(op: OnnxOp, made: OnnxOp, still: Mapping[SSAValue, SSAValue], e: Operators) -> Expr:
+def _moved(
+    op: Operation, beside: OnnxOp | SSAValue, still: Mapping[SSAValue, SSAValue], e: Operators
+) -> Expr:
+    """What a marked op gives where nothing is displaced, and the way of what is rounded from there."""
+    if isinstance(beside, SSAValue):
+        return e(still[op.results[0]]) + (e(beside) - e(still.get(beside, beside)))
+    assert isinstance(op, OnnxOp)
+    return _dequantized(op, beside, still, e)
+
+
+def _dequantized(op: OnnxOp, made: OnnxOp, still: Mapping[SSAValue, SSAValue], e: Operators) -> Expr:
     """What is rounded where nothing is displaced, by the scale that may be, and the way of x from there."""
     codes = [still.get(value, value) if i != 1 else value for i, value in enumerate(op.operands)]
     base = e(e.emit(op.clone(dict(zip(op.operands, codes, strict=True)))))

@@ -67,7 +67,7 @@ def grad(
     given another one; False leaves it a constant.
     allow_unused: zeros for a `wrt` that `of` does not depend on, which is an error otherwise.
     straight_through: let gradients pass DequantizeLinear(QuantizeLinear(x)) as if nothing were rounded, and 0
-    where x is out of the range of the type.
+    where x is out of the range of the type; and pass z + (q - z) where q is z rounded or looked up.
     constants: input name -> array, or the path of an .npz: these inputs become constants first.
     static_shapes: input name -> sizes, for inputs whose sizes would be known at run time only.
     name_template: how results and inputs that are new are called: `{what}` is grad or cotangent, `{name}`

@@ -14,6 +14,7 @@ from dialects.support import shapes
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import element_type_of
 from passes.emit.captured import uses_by
+from passes.vjp.estimates import taking_cotangent
 from passes.vjp.listed import zero_reason
 from passes.vjp.quantize import quantizing
 
@@ -43,6 +44,8 @@ def may_carry(value: SSAValue) -> bool:
 def read_by(op: Operation) -> Iterable[SSAValue]:
     """The values that go into an op, also those that its regions read."""
     if not op.regions:
+        if (estimated := taking_cotangent(op)) is not None:
+            return [estimated]
         made = quantizing(op)
         return op.operands if made is None else (*op.operands, made.operands[0])
     return [use.operation.operands[use.index] for use in uses_by(op)]

@@ -22,6 +22,7 @@ from dialects.onnx.values import constant_of
 from dialects.support.shapes import element_type_of, has_rank, shape_of
 from passes.emit.expressions import Expr, Operators
 from passes.vjp import pointwise
+from passes.vjp.estimates import ESTIMATE
 from passes.vjp.forward import Forward, Zero
 
 MOST_OPS = 16
@@ -158,6 +159,8 @@ class Sources:
     def _carrying(self, op: Operation) -> list[SSAValue]:
         """The operands that depend on `wrt`; none if the op is no such op, or repeats one of them."""
         if not isinstance(op, OnnxOp) or op.onnx_name() not in self._names or not has_rank(op.results[0]):
+            return []
+        if ESTIMATE in op.attributes:
             return []
         found = list(dict.fromkeys(value for value in op.operands if value in self._flows))
         type_ = op.results[0].type

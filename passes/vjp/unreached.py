@@ -19,6 +19,7 @@ from dialects.support.diagnostics import (
     several,
 )
 from dialects.support.spelling import advice
+from passes.vjp.estimators import make_estimates
 from passes.vjp.listed import reason_to_stop
 from passes.vjp.quantize import QUANTIZING
 from passes.vjp.zeros import zeros_beside, zeros_between
@@ -39,7 +40,7 @@ def no_gradient(
         return UsageError(Diagnostic("error", sentence(f"{targets} {verb} on {name}", hint=hint)))
     what = f"the gradient of {targets} by {name} is zero by rule"
     what = f"{what}: {_with_reasons(cuts)}" if cuts else what
-    hint = ", ".join(filter(None, (_remedy(cuts), hint)))
+    hint = ", ".join(filter(None, (_remedy(cuts, ops), hint)))
     return UnsupportedError(Diagnostic("error", sentence(what, hint=hint)))
 
 
@@ -51,12 +52,12 @@ def partly_zero(
     if not cuts:
         return []
     what = f"part of the gradient of {' and '.join(of)} is zero by rule: {_with_reasons(cuts)}"
-    return [Diagnostic("remark", sentence(what, hint=_remedy(cuts)), position=position_of(cuts[0]))]
+    return [Diagnostic("remark", sentence(what, hint=_remedy(cuts, ops)), position=position_of(cuts[0]))]
 
 
-def _remedy(cuts: Iterable[Operation]) -> str:
+def _remedy(cuts: Sequence[Operation], ops: Sequence[Operation]) -> str:
     """Of what is rounded."""
-    if not any(isinstance(op, (*QUANTIZING, *_ON_CODES)) for op in cuts):
+    if not any(isinstance(op, (*QUANTIZING, *_ON_CODES)) for op in cuts) and not make_estimates(cuts, ops):
         return ""
     return advice("straight_through", "passes it on as if nothing were rounded", True)
 

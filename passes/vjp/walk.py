@@ -26,6 +26,7 @@ from dialects.support.shapes import UnknownRank, shape_of
 from dialects.support.spelling import Place, advice, current
 from passes.emit.expressions import Expr, Operators
 from passes.vjp import contributed
+from passes.vjp.estimates import taking_cotangent
 from passes.vjp.flows import depending_on, is_float, read_by
 from passes.vjp.forward import ZERO, Body, Forward, Gradient, Rule, Zero, refusal
 from passes.vjp.listed import NO_TYPE, REFUSED, title_of
@@ -111,6 +112,9 @@ class Walk:
                 new.location = op.location
 
     def _apply_rule(self, op: Operation, totals: Mapping[int, Expr]) -> None:
+        if (estimated := taking_cotangent(op)) is not None:
+            self._add(estimated, fitted(totals[0], self.e(estimated), 0, op, self.e))
+            return
         subgraph = self._sources.subgraph_ending_at(op) if self._sources is not None else None
         if subgraph is not None:
             derivative = subgraph.derivative(self.e)

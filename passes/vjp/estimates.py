@@ -1,0 +1,51 @@
+"""Sums z + (q - z) that are marked as straight-through estimates, and where their cotangents go."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Operation, SSAValue
+
+from dialects.onnx import ops as onnx
+
+ESTIMATE = "gradc.estimate"
+"""Marks such a sum: which of the two takes its cotangent, `ROUNDED` for q or `PASSED` for z."""
+
+ROUNDED, PASSED = StringAttr("rounded"), StringAttr("passed")
+
+
+def taking_cotangent(op: Operation) -> SSAValue | None:
+    """The value to which the whole cotangent of a marked op goes; None of any other op."""
+    if ESTIMATE not in op.attributes:
+        return None
+    found = rounded_and_passed(op)
+    assert found is not None
+    return found[op.attributes[ESTIMATE] == PASSED]
+
+
+def rounded_and_passed(op: Operation) -> tuple[SSAValue, SSAValue] | None:
+    """The q and z by which an op is z + (q - z), z - (z - q) or (q + z) - z."""
+    if isinstance(op, onnx.AddOp):
+        left, right = map(_repeated, op.operands)
+        return _of_sum(left, right) or _of_sum(right, left)
+    if not isinstance(op, onnx.SubOp):
+        return None
+    left, right = map(_repeated, op.operands)
+    if isinstance(right.owner, onnx.SubOp) and _repeated(right.owner.operands[0]) is left:
+        return _repeated(right.owner.operands[1]), left
+    if not isinstance(left.owner, onnx.AddOp):
+        return None
+    terms = [_repeated(value) for value in left.owner.operands]
+    return (terms[terms[0] is right], right) if right in terms else None
+
+
+def _of_sum(z: SSAValue, other: SSAValue) -> tuple[SSAValue, SSAValue] | None:
+    if not isinstance(other.owner, onnx.SubOp) or _repeated(other.owner.operands[1]) is not z:
+        return None
+    return _repeated(other.owner.operands[0]), z
+
+
+def _repeated(value: SSAValue) -> SSAValue:
+    """What an Identity repeats."""
+    while isinstance(value.owner, onnx.IdentityOp):
+        value = value.owner.operands[0]
+    return value
