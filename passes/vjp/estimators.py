@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from passes.emit.captured import uses_by
 from passes.vjp.estimates import ESTIMATE, PASSED, ROUNDED, rounded_and_passed
 from passes.vjp.flows import has_no_gradient, is_size, may_carry
+from passes.vjp.listed import PLACES, STEPS, zero_reason
 
 
 def mark_estimates(module: ModuleOp, *, straight_through: bool) -> None:
@@ -40,13 +41,20 @@ def make_estimates(cuts: Iterable[Operation], ops: Sequence[Operation]) -> bool:
 
 
 def _is_rounded(q: SSAValue, z: SSAValue) -> bool:
-    """Whether q comes from z, or from what z comes from, and only by ops that have no derivative."""
+    """Whether q comes from z, or from what z comes from, by ops that have no derivative: in part, where they
+    round or tell places, as by a step that is measured; else only."""
     if q is z or not (shapes.has_rank(q) and shapes.has_rank(z)):
         return False
     if not shapes.compatible(shapes.shape_of(q), shapes.shape_of(z)):
         return False
-    sources = _behind(z, _carrying)
-    return sources.isdisjoint(_behind(q, _carrying)) and not sources.isdisjoint(_behind(q, _read))
+    sources, made = _behind(z, _carrying), _behind(q, _read)
+    if sources.isdisjoint(made) or sources.isdisjoint(_behind(q, _carrying)):
+        return not sources.isdisjoint(made)
+    return any(_rounds(value.owner) and not sources.isdisjoint(_behind(value, _read)) for value in made)
+
+
+def _rounds(made: Operation | Block) -> bool:
+    return isinstance(made, Operation) and zero_reason(made) in (STEPS, PLACES)
 
 
 def _behind(end: SSAValue, read: Callable[[Operation], Iterable[SSAValue]]) -> set[SSAValue]:

@@ -31,12 +31,22 @@ ROUNDED: dict[str, list[tuple[str, list[str], list[str]]]] = {
     "Sign of what z is made of": [("Sign", ["x"], ["n"]), ("MatMul", ["n", "W"], ["q"])],
     "ArgMax": [("ArgMax", ["z"], ["k"]), ("Gather", ["codes", "k"], ["q"])],
 }
+BY_THE_LARGEST = [
+    ("Abs", ["z"], ["a"]),
+    ("ReduceMax", ["a"], ["step"]),
+    ("Div", ["z", "step"], ["t"]),
+    ("Round", ["t"], ["r"]),
+    ("Mul", ["r", "step"], ["q"]),
+]
+"""As the layers of BitNet round what they read: the step has a derivative."""
+
 PER_ROW: dict[str, dict[str, Any]] = {"ArgMax": {"axis": 1, "keepdims": 0}}
 
 
 def model(rounded: str = "Round", summed: str = "z + (q - z)", more: Sequence[str] = ()) -> onnx.ModelProto:
     """y = 2 s, where s estimates q in the place of z = x W; then ops of y and z, in their places."""
-    listed = [("MatMul", ["x", "W"], ["z"]), *ROUNDED[rounded], *SUMS[summed], ("Add", ["s", "s"], ["y"])]
+    q = ROUNDED.get(rounded, BY_THE_LARGEST)
+    listed = [("MatMul", ["x", "W"], ["z"]), *q, *SUMS[summed], ("Add", ["s", "s"], ["y"])]
     nodes = [helper.make_node(*one, name="".join(one[2]), **PER_ROW.get(one[0], {})) for one in listed]
     nodes += [helper.make_node("Add", ["y", name], [f"y_{name}"]) for name in more]
     out = f"y_{more[-1]}" if more else "y"
@@ -52,7 +62,7 @@ def model(rounded: str = "Round", summed: str = "z + (q - z)", more: Sequence[st
 
 
 @pytest.mark.parametrize("summed", SUMS)
-@pytest.mark.parametrize("rounded", ROUNDED)
+@pytest.mark.parametrize("rounded", [*ROUNDED, "by the largest"])
 def test_a_gradient_passes_an_estimate_on_request(rounded: str, summed: str) -> None:
     gradient = gradc.vjp(model(rounded, summed), wrt="x", straight_through=True, check=True)
     assert not [remark for remark in gradient.remarks if "reads nothing of" not in remark.message]
@@ -75,6 +85,18 @@ def test_what_cancels_is_told_beside_another_way() -> None:
     assert "straight_through=True passes it on" in told
     found = gradient.run({"x": X, "cotangent_y_z": G})["grad_x"]
     np.testing.assert_allclose(found, G @ W.T, rtol=1e-5, atol=1e-5)
+
+
+def test_a_step_that_is_measured_carries_the_rest() -> None:
+    gradient = gradc.vjp(model("by the largest"), wrt="x", check=True)
+    told = next(remark.message for remark in gradient.remarks if "zero by rule" in remark.message)
+    assert "straight_through=True passes it on" in told
+    z = X @ W
+    at = np.unravel_index(np.abs(z).argmax(), z.shape)
+    by_step = np.zeros_like(z)
+    by_step[at] = (2 * G * np.rint(z / np.abs(z).max())).sum() * np.sign(z[at])
+    found = gradient.run({"x": X, "cotangent_y": G})["grad_x"]
+    np.testing.assert_allclose(found, by_step @ W.T, rtol=1e-4, atol=1e-5)
 
 
 def test_codes_that_are_looked_up_take_the_cotangent_or_none() -> None:
