@@ -102,14 +102,14 @@ def simplify(ctx: Context, module: ModuleOp) -> None:
     refresh_function_types(module)
 
 
-def fold(module: ModuleOp, kept: Iterable[SSAValue]) -> None:
+def fold(module: ModuleOp, kept: Iterable[SSAValue], *, adopting: bool = True) -> None:
     """Fold constants, and give values the types that follow: what reads a value reads it afterwards, too, and
-    what is `kept` stays."""
+    what is `kept` stays. Without `adopting` nothing has a rank because the model declares it alone."""
     patterns = (FoldBut(frozenset(kept)), RefineTypes())
     walker = Walker(lambda cls: patterns if _is_folded(cls) else ())
     changed = True
     while changed:
-        changed = walker.walk(module) or adopt_declared(module.walk())
+        changed = walker.walk(module) or (adopting and adopt_declared(module.walk()))
     refresh_function_types(module)
 
 

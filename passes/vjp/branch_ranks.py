@@ -24,7 +24,7 @@ from dialects.support.diagnostics import GradcError
 from dialects.support.interfaces import InfersTypes, refine_results, set_type
 from dialects.support.shapes import element_type_of, has_rank, shape_of, tensor_type
 from passes.emit.captured import stem, uses_by
-from passes.emit.rewriting import functions, simplify
+from passes.emit.rewriting import fold, functions, simplify
 
 MOST = 20_000
 """Ops that all branches may have together: each If doubles what follows it."""
@@ -34,7 +34,11 @@ def settle_branches(module: ModuleOp, kept: Collection[SSAValue] = ()) -> bool:
     """Move what reads a value of two ranks into the branches that give it; whether there is such.
 
     What is read elsewhere, and `kept`, are results of the If then; those within a branch have no name.
+    Conditions that are known, as of a rank, choose a branch before: the other may be none that any run can take.
     """
+    if not any(isinstance(op, IfOp) and _has_two_ranks(op) for op in module.walk()):
+        return False
+    fold(module, kept, adopting=False)
     changed = False
     for function in functions(module):
         waiting, room = [function.body.block], MOST

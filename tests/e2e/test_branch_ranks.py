@@ -145,3 +145,38 @@ def test_what_has_no_rank_is_no_one_element():
         gradc.UsageError, match="of: given y of no known rank, expected one element; reduce says"
     ):
         gradc.grad(model(f"{SQUEEZE} y = Sin (v)"), wrt="x")
+
+
+def scattered(name: str, source: str) -> str:
+    """`name` is the maximum of 3 x 4 numbers and of `source` at their places, by numbers of rank 1 if theirs is
+    0, as torch's TorchScript exporter writes `scatter_reduce`."""
+    flat = ", ".join(f"float[a{i}] t{i}_{name}" for i in range(2))
+    kept = ", ".join(f"float[b{i}] e{i}_{name}" for i in range(2))
+    return f"""
+    {name}_sizes = Shape ({source}) {name}_rank = Size ({name}_sizes)
+    {name}_zero = Constant <value_int = 0> () {name}_is_number = Equal ({name}_rank, {name}_zero)
+    {name}_to, {name}_from, {name}_at = If ({name}_is_number) <
+        then_branch = then_{name} () => ({flat}, int64[a2] t2_{name}) {{
+            {name}_all = Constant <value_ints = [-1]> () t0_{name} = Reshape ({source}, {name}_all)
+            t1_{name} = Reshape (x, {name}_all) t2_{name} = Reshape (places, {name}_all)
+        }},
+        else_branch = else_{name} () => ({kept}, int64[b2] e2_{name}) {{
+            e0_{name} = Identity ({source}) e1_{name} = Identity (x) e2_{name} = Identity (places)
+        }}
+    >
+    {name} = ScatterElements <axis = 0, reduction = "max"> ({name}_to, {name}_at, {name}_from)"""
+
+
+def test_a_condition_on_a_rank_is_known_before_a_value_within_is_differentiated():
+    start = "places = Constant <value = int64[3, 4] {0, 2, 1, 0, 1, 0, 2, 2, 2, 1, 0, 1}> ()"
+    body = f"{start} s = Sin (x) {scattered('u', 's')} {scattered('v', 'u')} r = Relu (v) y = Sin (r)"
+    source = model(body, "[N, 4]")
+    source.graph.input[0].type.tensor_type.shape.dim.pop(1)
+    gradient = gradc.vjp(source, wrt="r", check=True)
+    x = np.random.default_rng(1).uniform(-1, 1, (3, 4)).astype(np.float32)
+    weight = np.arange(12, dtype=np.float32).reshape(3, 4)
+    largest = np.sin(x)
+    places = np.array([[0, 2, 1, 0], [1, 0, 2, 2], [2, 1, 0, 1]])
+    largest[places, range(4)] = np.maximum(largest[places, range(4)], x)
+    wanted = weight * np.cos(np.maximum(largest, 0))
+    np.testing.assert_allclose(gradient.run({"x": x, "cotangent_y": weight})["grad_r"], wanted, atol=1e-5)
