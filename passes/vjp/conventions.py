@@ -35,6 +35,8 @@ KINKS: Mapping[str, str] = MappingProxyType(
         "ReduceMin": _SHARE.replace("operands", "elements"),
         "ReduceProd": "right where factors are 0",
         "Relu": "0 at 0",
+        "ScatterElements": "`mul`: right where factors are 0; `max`, `min`: equal ones share the cotangent",
+        "ScatterND": "as ScatterElements",
         "Selu": "alpha gamma at 0",
         "Shrink": "0 at both ends of the gap",
         "Sqrt": "inf at 0",
@@ -62,8 +64,6 @@ FORMS_REFUSED: Mapping[str, str] = MappingProxyType(
         "Einsum": "a label twice in the result",
         "MaxUnpool": "`output_shape`: its places have two readings",
         "Resize": "by scales and by a region",
-        "ScatterElements": "`reduction = mul`",
-        "ScatterND": "`reduction = mul`",
     }
 )
 """ONNX op -> forms of it that have no derivative here, though others have."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from dialects.onnx import ops as onnx
@@ -10,6 +11,7 @@ from dialects.onnx.call import axis_of
 from passes.emit.expressions import Expr, Operators
 from passes.vjp.forward import ZERO, Forward, Gradient, Rule, refusal
 from passes.vjp.places import counted, put_together, with_batch
+from passes.vjp.scattered_products import others_along, others_of_tuples
 from passes.vjp.shape import reshaped
 from passes.vjp.slices import size_of, vector
 
@@ -46,7 +48,10 @@ def scatter_elements(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gr
     def put(x: Expr, indices: Expr, updates: Expr, how: str) -> Expr:
         return x.apply(onnx.ScatterElementsOp, indices, updates, axis=axis, reduction=how)
 
-    return _scattered(f, g[0], taken, put)
+    def others(updates: Expr, indices: Expr) -> Expr:
+        return others_along(updates, indices, axis_of(axis, f.x.rank), f.x)
+
+    return _scattered(f, g[0], _Scatter(taken, put, others))
 
 
 def scatter_nd(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
@@ -56,31 +61,48 @@ def scatter_nd(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient
     def put(x: Expr, indices: Expr, updates: Expr, how: str) -> Expr:
         return x.apply(onnx.ScatterNDOp, indices, updates, reduction=how)
 
-    return _scattered(f, g[0], taken, put)
+    def others(updates: Expr, indices: Expr) -> Expr:
+        return others_of_tuples(updates, indices, f.x)
+
+    return _scattered(f, g[0], _Scatter(taken, put, others))
 
 
-Taken = Callable[[Expr, Expr], Expr]
-Put = Callable[[Expr, Expr, Expr, str], Expr]
+@dataclass(frozen=True)
+class _Scatter:
+    """One of the two ways to say where updates go.
+
+    `taken(x, indices)` reads there, `put(x, indices, updates, how)` writes there, `others(updates, indices)`
+    is for each update the product of the others that go to its place.
+    """
+
+    taken: Callable[[Expr, Expr], Expr]
+    put: Callable[[Expr, Expr, Expr, str], Expr]
+    others: Callable[[Expr, Expr], Expr]
 
 
-def _scattered(f: Forward, g: Expr, taken: Taken, put: Put) -> Sequence[Gradient]:
-    """Updates are added, put in, of which two at one place are undefined, or compared, where equal ones
-    share the cotangent."""
+def _scattered(f: Forward, g: Expr, scatter: _Scatter) -> Sequence[Gradient]:
+    """Updates are added, multiplied, put in, of which two at one place are undefined, or compared, where
+    equal ones share the cotangent."""
     e, indices, updates, how = f.e, _indices(f), f.operand(2), f.value("reduction", "none")
     assert updates is not None
+    taken, put = scatter.taken, scatter.put
     match how:
         case "add":
             return (g, ZERO, taken(g, indices).assumed(updates.shape))
         case "none":
             cleared = put(g, indices, e.filled(0, updates), "none")
             return (cleared, ZERO, taken(g, indices).assumed(updates.shape))
+        case "mul":
+            factors = put(e.filled(1, f.x), indices, updates, "mul")
+            reached = taken(g * f.x, indices).assumed(updates.shape)
+            return (g * factors, ZERO, reached * scatter.others(updates, indices) if f.wants(2) else ZERO)
         case "max" | "min":
             kept = f.x.equals(f.y).cast(g.dtype)
             won = updates.equals(taken(f.y, indices).assumed(updates.shape)).cast(g.dtype)
             share = g / put(kept, indices, won, "add")
             return (share * kept, ZERO, taken(share, indices).assumed(updates.shape) * won)
         case _:
-            raise refusal("reduction", given=how, expected="none, add, max or min")
+            raise refusal("reduction", given=how, expected="none, add, mul, max or min")
 
 
 def tensor_scatter(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:

@@ -27,8 +27,6 @@ REFUSED = {
     "Det": "inverse of a matrix",
     "MaxUnpool": "output_shape",
     "Resize": "the region",
-    "ScatterElements": "given mul",
-    "ScatterND": "given mul",
 }
 """Op -> what some of its cases are refused for."""
 AS_THEY_ARE = {"Resize": (1, 2)}

@@ -16,6 +16,15 @@ from passes.vjp.table import BODIES, REGION_RULES, RULES
 
 NUMBER = np.float64
 
+_PLACES, _ROWS = np.array([-3, 0, 1, 0]), np.array([[-3], [0], [2], [0]])
+_WHOLE, _FACTORS = np.array([2.0, 1, 5]), np.array([0.0, 3, 2, 1])
+SCATTERED = (
+    (P("ScatterElements", (3,), _PLACES, _FACTORS, reduction="mul"), (0, 2, 1), (0, 2, 1)),
+    (P("ScatterElements", _WHOLE, _PLACES, (4,), reduction="mul"), (0, 3, 0, 4), (24, 0, 1, 0)),
+    (P("ScatterND", (3,), _ROWS, _FACTORS, reduction="mul"), (0, 2, 1), (0, 1, 2)),
+    (P("ScatterND", _WHOLE, _ROWS, (4,), reduction="mul"), (0, 3, 0, 4), (24, 0, 5, 0)),
+)
+
 CASES: list[tuple[Problem, Sequence[float], Sequence[float]]] = [
     (P("Relu", (3,)), (-1, 0, 1), (0, 0, 1)),
     (P("Abs", (3,)), (-1, 0, 1), (-1, 0, 1)),
@@ -48,6 +57,7 @@ CASES: list[tuple[Problem, Sequence[float], Sequence[float]]] = [
     (P("Mod", (2,), np.array(2.0), fmod=1), (2, 3), (1, 1)),
     (P("PRelu", (3,), np.array([0.3])), (-1, 0, 1), (0.3, 0.3, 1)),
     (P("Pow", (2,), np.array(0.5)), (0, 4), (np.inf, 0.25)),
+    *SCATTERED,
     (P("Selu", (3,), alpha=0.5, gamma=2.0), (-1000, 0, 1), (0, 1, 2)),
     (P("Shrink", (3,), lambd=0.5), (-0.5, 0.5, 1), (0, 0, 1)),
     (P("Sqrt", (2,)), (0, 4), (np.inf, 0.25)),
@@ -76,6 +86,8 @@ def test_the_page_speaks_of_ops_that_have_a_derivative():
 SECOND: list[tuple[Problem, Sequence[float], Sequence[float]]] = [
     (P("ReduceProd", (3,)), (0, 2, 3), (5, 3, 2)),
     (P("ReduceSumSquare", (2,)), (0, 1), (2, 2)),
+    (SCATTERED[1][0], (0, 3, 5, 4), (14, 8, 0, 6)),
+    (SCATTERED[3][0], (0, 3, 5, 4), (14, 8, 0, 6)),
     (P("ReduceL2", (2,)), (0, 0), (1, 1)),
     (P("Softplus", (2,)), (0, -1000), (0.25, 0)),
     (P("Relu", (2,)), (0, 1), (0, 0)),
