@@ -238,6 +238,8 @@ class _Differentiation:
         count = len(results)
         _return(function, Operators(), [*results, *wrt.values()])
         unpacked = unpack_sequences(self.module)  # by positions that were not constants before
+        if settle_loops(self.module):  # by branches that were not known before
+            infer_types(self.module)
         changed = to_scan_outputs(self.module) or unpacked
         now = return_op(function).arguments
         found = dict(zip(wrt, now[count:], strict=True))

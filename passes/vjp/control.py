@@ -16,6 +16,7 @@ from dialects.support.shapes import compatible, element_type_of, has_rank, merge
 from passes.emit.expressions import Expr, Operators
 from passes.vjp.forward import refusal
 from passes.vjp.loop_shapes import kept_types
+from passes.vjp.loop_tape import changing, reverse_by_sequences
 from passes.vjp.regions import Gradients, RegionForward, RegionRule, Writer, region_of
 from passes.vjp.steps import Carried, Stacked, Steps, reverse
 
@@ -138,6 +139,11 @@ def _loop(f: RegionForward, g: Mapping[int, Expr], e: Operators) -> Pairs:
         scanned[index] = Stacked(f.keep(index, (), count))
     stacked = [(made[i], Stacked(one.value)) for i, one in g.items() if i >= states]
     steps = Steps(f, count, carried, scanned, stacked, {going: True})
+    if changing(steps):
+        if index not in scanned:
+            scanned[index] = Stacked(f.keep(index, (), count))
+        found = reverse_by_sequences(steps, e(scanned[index].value), e)
+        return [*((one.initial, gradient) for one, gradient in found.carried), *found.others]
     if at_least_once:
         found = reverse(steps, e)
         return [*((one.initial, gradient) for one, gradient in found.carried), *found.others]

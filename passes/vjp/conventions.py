@@ -54,7 +54,7 @@ KNOWN: Mapping[str, str] = MappingProxyType(
         "Conv": _WEIGHTS,
         "ConvTranspose": f"{_WEIGHTS}; that of the data, where `output_shape` is given",
         "DeformConv": "the sizes of the kernel",
-        "Loop": "nothing, but what is carried keeps its shape, or only grows at its end",
+        "Loop": "nothing, but what is carried keeps its rank; twice its shape, or only grows at its end",
     }
 )
 """ONNX op -> what has to be known when the gradient is written, besides the ranks of all values."""

@@ -11,13 +11,16 @@ from xdsl.ir import Attribute, Block, BlockArgument, SSAValue
 
 from dialects.geometry.forms import Fresh, Size, fresh
 from dialects.onnx.control import YieldOp
-from dialects.onnx.ops import LoopOp
+from dialects.onnx.ops import IfOp, LoopOp
 from dialects.support.interfaces import set_type
 from dialects.support.shapes import Dim, Shape, element_type_of, has_rank, shape_of, show, tensor_type
 from passes.emit.type_inference import refine_with_regions
 
 _FIRST = 10**8
 """Beyond the numbers of the symbols that a module has."""
+
+_BRANCHES = 2 * _FIRST
+"""The first symbol of those of sizes that differ in the branches of an If."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,7 @@ def _after(
     types = [kept[argument].type if argument in kept else argument.type for argument in block.args]
     trial = Block(arg_types=types)
     values: dict[SSAValue, SSAValue] = dict(zip(block.args, trial.args, strict=True))
+    numbers = count(_BRANCHES)
     for op in block.ops:
         if isinstance(op, YieldOp):
             continue
@@ -93,31 +97,49 @@ def _after(
             if isinstance(inner, LoopOp):
                 _settle(inner)
         refine_with_regions(new)
+        for inner in reversed(list(new.walk())):
+            if isinstance(inner, IfOp):
+                _join_branches(inner, numbers)
     made = [values.get(value, value) for value in following]
     found = [shape_of(value) if has_rank(value) else None for value in made]
     trial.drop_all_references()
     return found
 
 
+def _join_branches(op: IfOp, numbers: Iterator[int]) -> None:
+    """Give the results the sizes that the branches make: one that differs is none that has a name before."""
+    ends = [region.block.last_op for region in op.regions]
+    for index, result in enumerate(op.results):
+        made = [end.operands[index] for end in ends if end is not None]
+        shapes = [shape_of(value) for value in made if has_rank(value)]
+        if len(shapes) == 2 and len(shapes[0]) == len(shapes[1]):
+            dims = [_joined(a, b, numbers) for a, b in zip(*shapes, strict=True)]
+            set_type(result, tensor_type(element_type_of(result), dims))
+
+
+def _joined(a: Dim, b: Dim, numbers: Iterator[int]) -> Dim:
+    if a == b or a is None or b is None:
+        return a if a == b else None
+    return fresh(next(numbers))
+
+
 def _agreed(before: Kept, argument: BlockArgument, after: Shape | None) -> Kept:
     """What holds of a value before and after a step."""
-    if not isinstance(before.type, TensorType) or before.changes:
+    if not isinstance(before.type, TensorType):
         return before
     shape = shape_of(before.type)
-    if after is None:
-        return Kept(argument.type, f"from {show(shape)} to an unknown rank")
-    if len(shape) != len(after) or any(map(_differ, shape, after)):
-        return Kept(argument.type, f"from {show(shape)} to {show(after)}")
+    changes = before.changes or f"from {show(shape)} to {'an unknown rank' if after is None else show(after)}"
+    if after is None or len(shape) != len(after):
+        return Kept(UnrankedTensorType(before.type.element_type), changes)
     known = [dim if dim == other else None for dim, other in zip(shape, after, strict=True)]
-    return Kept(tensor_type(before.type.element_type, known))
+    does = before.changes or any(map(_differ, shape, after))
+    return Kept(tensor_type(before.type.element_type, known), changes if does else "")
 
 
 def _differ(a: Dim, b: Dim) -> bool:
-    """Whether two sizes differ whatever the symbols stand for."""
-    if a is None or b is None:
-        return False
-    difference = b - a if isinstance(b, Size) else -(a - b)
-    return isinstance(difference, int) and difference != 0
+    """Whether two sizes differ for some values of the symbols. What is nothing but a name may be one that a
+    model declares for the same size."""
+    return a is not None and b is not None and a != b and (isinstance(b, int) or b.name is None)
 
 
 def _named(value: SSAValue, numbers: Iterator[int]) -> TensorType:

@@ -136,14 +136,6 @@ def looping(body: str) -> ModuleOp:
     return Parser(dialects.context(), text.replace("T", "tensor<?xf32>")).parse_module()
 
 
-def test_a_shape_that_changes_from_step_to_step_is_refused():
-    body = """
-        %c = onnx.Concat %a, %x {axis = 0} : (T, tensor<2xf32>) -> T
-        %b = onnx.Sin %c : (T) -> T"""
-    with pytest.raises(UnsupportedError, match=r"onnx.Loop.*given from \[2\] to \[4\]"):
-        differentiate(looping(body), Request(cotangents=True))
-
-
 def test_a_shape_that_changes_as_only_run_time_knows_is_no_silent_error():
     body = """
         %axes = onnx.Constant dense<0> : tensor<1xi64>

@@ -1,0 +1,69 @@
+"""Gradients of loops that carry values whose sizes change from step to step, and that read them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx.parser
+import pytest
+
+import gradc
+
+torch: Any = pytest.importorskip("torch")
+
+READ = """<ir_version: 8, opset_import: ["": 17]>
+agraph (float[b,t,2] x, float[2,2] w, int64 n) => (float y) {
+    yes = Constant <value = bool {1}> ()
+    all = Loop <body = step (int64 i, bool going, float[p,q,2] h) => (still, more) {
+        still = Identity(going)
+        BODY
+    }> (n, yes, x)
+    squares = Mul(all, all)
+    y = ReduceSum <keepdims = 0> (squares)
+}"""
+GROWING = """
+    mean = ReduceMean <axes = [1], keepdims = 1> (h) product = MatMul(mean, w) last = Tanh(product)"""
+CHANGES = {
+    "grows": GROWING + "more = Concat <axis = 1> (h, last)",
+    "doubles": "product = MatMul(h, w) last = Tanh(product) more = Concat <axis = 1> (h, last)",
+    "shrinks": """
+        one = Constant <value_ints = [1]> () zero = Constant <value_ints = [0]> ()
+        minus = Constant <value_ints = [-1]> () far = Constant <value_ints = [9223372036854775807]> ()
+        first = Slice(h, zero, minus, one) last = Slice(h, one, far, one) product = MatMul(first, w)
+        more = Mul(product, last)""",
+    "grows, maybe": GROWING
+    + """
+        two = Constant <value = int64 {2}> () odd = Mod(i, two) is = Cast <to = 9> (odd)
+        more = If (is) <
+            then_branch = longer () => (float[e,f,2] c) { c = Concat <axis = 1> (h, last) },
+            else_branch = turned () => (float[k,l,2] d) { d = Sin(h) }>""",
+}
+
+
+def _by_torch(kind: str, x: Any, w: Any, steps: int) -> Any:
+    for i in range(steps):
+        last = torch.tanh((x if kind == "doubles" else x.mean(1, keepdim=True)) @ w)
+        if kind == "shrinks":
+            x = (x[:, :-1] @ w) * x[:, 1:]
+        elif kind == "grows, maybe" and i % 2 == 0:
+            x = x.sin()
+        else:
+            x = torch.cat([x, last], 1)
+    return x.square().sum()
+
+
+@pytest.mark.parametrize("target", ["cpu", "portable"])
+@pytest.mark.parametrize("kind", CHANGES)
+def test_what_changes_its_size_and_is_read_in_the_loop(kind: str, target: str):
+    model = onnx.parser.parse_model(READ.replace("BODY", CHANGES[kind]))
+    compiled = gradc.grad(model, wrt=["x", "w"], target=target, check=True)
+    rng = np.random.default_rng(0)
+    for steps, length in ((0, 1), (1, 5), (3, 6)):
+        x, w = rng.normal(size=(3, length, 2)), rng.normal(size=(2, 2))
+        operands = [torch.tensor(array, requires_grad=True) for array in (x, w)]
+        wanted = torch.autograd.grad(_by_torch(kind, *operands, steps), operands, materialize_grads=True)
+        fed = {"x": x.astype(np.float32), "w": w.astype(np.float32), "n": np.array(steps)}
+        found = compiled.run(fed)
+        for name, want in zip("xw", wanted, strict=True):
+            np.testing.assert_allclose(found[f"grad_{name}"], want.numpy(), rtol=1e-4, atol=1e-4)
