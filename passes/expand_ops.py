@@ -38,7 +38,7 @@ class ExpandOpsPass(TargetPass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         rewrite(op, [KeepBounds()], (onnx.QuantizeLinearOp,))
         if self.env.opset < LEFT_OUT:
-            rewrite(op, [WithoutCeilMode(self.env.opset)], POOLS)
+            rewrite(op, [WithoutCeilMode()], POOLS)
         changed = False
         while rewrite(op, [Expand(self.env)], (*EXPANSIONS, *OLDER_FORMS)):
             changed = True  # and once more for graphs within what was written

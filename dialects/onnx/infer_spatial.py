@@ -149,7 +149,8 @@ def average_pool(call: Call) -> list[Shape]:
 
 def ends_of_whole_windows(call: Call) -> list[int] | None:
     """The padding behind known sizes with which a pool has the same windows without `ceil_mode`, where that
-    leaves out a window which starts in the padding; else None."""
+    leaves out a window which starts in the padding; else None. It is negative where the last elements are in
+    no window."""
     data = call.operand(0).shape
     view, sizes = window(call, call.attribute("kernel_shape")), static(data[2:])
     if sizes is None or not call.attribute("ceil_mode", 0) or view.auto_pad.startswith("SAME"):
@@ -161,7 +162,7 @@ def ends_of_whole_windows(call: Call) -> list[int] | None:
         assert isinstance(extent, int)
         assert isinstance(count, int)
         is_left_out |= count <= -(-(size + view.pads(i) - extent) // view.strides[i])
-        ends.append(max(0, (count - 1) * view.strides[i] + extent - size - view.begin[i]))
+        ends.append((count - 1) * view.strides[i] + extent - size - view.begin[i])
     return ends if is_left_out else None
 
 

@@ -10,15 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.call import Call
 from dialects.onnx.infer_spatial import ends_of_whole_windows
-from dialects.support.diagnostics import UnsupportedError, error_at
 from dialects.support.shapes import has_rank
-from dialects.support.spelling import option
 from passes.emit.rewriting import Emitter, replace
 
 LEFT_OUT = 22
@@ -29,9 +27,8 @@ POOLS = (onnx.AveragePoolOp, onnx.MaxPoolOp)
 
 @dataclass
 class WithoutCeilMode(RewritePattern):
-    """The same windows by less padding behind the data."""
-
-    opset: int
+    """The same windows by less padding behind the data. Where a mean would count padding that is none of the
+    model's, `ceil_mode` stays for the axes along which windows reach further."""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         if not isinstance(op, POOLS) or not has_rank(op.operands[0]):
@@ -40,18 +37,28 @@ class WithoutCeilMode(RewritePattern):
         ends = ends_of_whole_windows(call)
         if ends is None:
             return
-        pads = call.attribute("pads", [0] * 2 * len(ends))
-        if _reach_further(call, pads, ends):
-            what = "ceil_mode with count_include_pad, and a window that would start in the padding"
-            given, expected = option("opset", self.opset), f"{option('opset')} {LEFT_OUT} or newer"
-            raise error_at(op, what, given=given, expected=expected, kind=UnsupportedError)
-        attributes: dict[str, Any] = {**call.attributes, "pads": [*pads[: len(ends)], *ends], "ceil_mode": 0}
-        emit = Emitter()
-        values = emit.all(type(op)(op.operands[0], **attributes))
+        begin, given = _pads(call, len(ends))
+        data, emit = op.operands[0], Emitter()
+        behind = [max(0, end) for end in ends]
+        attributes: dict[str, Any] = {**call.attributes, "pads": [*begin, *behind], "ceil_mode": 0}
+        if call.attribute("count_include_pad", 0) and any(map(int.__gt__, behind, given)):
+            less = [min(pair) for pair in zip(behind, given, strict=True)]
+            attributes |= {"pads": [*begin, *less], "ceil_mode": 1}
+            data = _without_the_rest(data, ends, emit)
+        values = emit.all(type(op)(data, **attributes))
         replace(op, rewriter, emit, values)
 
 
-def _reach_further(call: Call, pads: Sequence[int], ends: Sequence[int]) -> bool:
-    """Whether a mean would count padding that is none of the model's."""
-    further = any(end > given for end, given in zip(ends, pads[len(ends) :], strict=True))
-    return further and bool(call.attribute("count_include_pad", 0))
+def _pads(call: Call, count: int) -> tuple[Sequence[int], Sequence[int]]:
+    """In front of and behind each spatial axis."""
+    pads = call.attribute("pads", [0] * 2 * count)
+    return pads[:count], pads[count:]
+
+
+def _without_the_rest(data: SSAValue, ends: Sequence[int], emit: Emitter) -> SSAValue:
+    """Without the last elements that are in no window, which `ceil_mode` would make one of."""
+    axes = {axis: end for axis, end in enumerate(ends, 2) if end < 0}
+    if not axes:
+        return data
+    zeros, last, along = (emit.ints(values) for values in ([0] * len(axes), [*axes.values()], [*axes]))
+    return emit(onnx.SliceOp(data, zeros, last, along))

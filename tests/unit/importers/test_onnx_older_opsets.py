@@ -132,13 +132,20 @@ def test_a_last_window_that_would_start_in_the_padding(op: str, opset: int):
     assert all(map(is_same, run(found, {"x": x}), run(model, {"x": x})))
 
 
-def test_a_mean_that_would_count_other_padding_is_refused():
-    attributes = "kernel_shape = [2, 2], strides = [2, 2], pads = [0, 0, 1, 0], ceil_mode = 1"
-    node = f"y = AveragePool <count_include_pad = 1, {attributes}> (x)"
-    text = f"g (float[1,1,4,5] x) => (float[1,1,2,3] y) {{ {node} }}"
-    model = model_of(text, opset=22)
-    assert gradc.compile(model).outputs[0].shape == (1, 1, 2, 3)
-    with pytest.raises(
-        UnsupportedError, match=r"count_include_pad.*: given opset=18, expected opset 22 or newer"
-    ):
-        gradc.compile(model, opset=18)
+@pytest.mark.parametrize("opset", [13, 18, 21])
+@pytest.mark.parametrize(
+    ("attributes", "sizes"),
+    [
+        ("kernel_shape = [2, 2], strides = [2, 2], pads = [0, 0, 1, 0]", (4, 5)),
+        ("kernel_shape = [3, 1], strides = [2, 3]", (6, 6)),
+        ("kernel_shape = [3, 2], strides = [2, 4], pads = [0, 1, 0, 1]", (6, 7)),
+    ],
+)
+def test_a_mean_does_not_count_padding_that_is_none_of_the_model(
+    attributes: str, sizes: tuple[int, int], opset: int
+):
+    node = f"y = AveragePool <count_include_pad = 1, ceil_mode = 1, {attributes}> (x)"
+    model = model_of(f"g (float[1,1,{sizes[0]},{sizes[1]}] x) => (float[1,1,p,q] y) {{ {node} }}", opset=22)
+    found = gradc.compile(model, opset=opset).model
+    x = np.arange(np.prod(sizes), dtype=np.float32).reshape(1, 1, *sizes)
+    assert all(map(is_same, run(found, {"x": x}), run(model, {"x": x})))
