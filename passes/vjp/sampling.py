@@ -125,7 +125,7 @@ class _Border:
         low, high = self.mirrors if mode == "cubic" else (0, self.last)
         if self.how == "reflection":
             place = self._reflected(place)
-        edges = (place <= low).where(place.e.scalar(0, place), self.last)
+        edges = (place <= low).where(place.e.scalar(low, place), high)
         return ((place > low) & (place < high)).where(place, edges)
 
     def of_tap(self, tap: Expr) -> Expr:
