@@ -21,6 +21,7 @@ from dialects.onnx.canonicalize_boxes import GatherOfBox, ScatterOfBox
 from dialects.onnx.canonicalize_casts import MoveUndoneBehindCasts
 from dialects.onnx.canonicalize_recurrent import StepsFirst
 from dialects.onnx.canonicalize_reshape import ReshapeOnce, replace_typed
+from dialects.onnx.canonicalize_signs import EvenPowerOfAbs, ProductOfAbs
 from dialects.onnx.dims import ints
 from dialects.onnx.identities import IDENTITIES, perm_of
 from dialects.onnx.values import constant_of
@@ -304,6 +305,8 @@ _PAIRS: dict[str, RewritePattern] = {
 }
 
 
+_SIGNS: dict[str, RewritePattern] = {"onnx.Mul": ProductOfAbs(), "onnx.Pow": EvenPowerOfAbs()}
+
 _MOVES = frozenset(("onnx.Reshape", "onnx.Squeeze", "onnx.Transpose", "onnx.Unsqueeze"))
 
 
@@ -324,4 +327,5 @@ def patterns_of(name: str) -> tuple[RewritePattern, ...]:
     pair = (_PAIRS[name],) if name in _PAIRS else ()
     undone = (MoveUndoneBehindCasts(),) if name in _MOVES else ()
     neutral = (NeutralOperand(),) if name in NEUTRAL else ()
-    return tuple(map(WhereRanksAreKnown, (*forward, *neutral, *pair, *undone)))
+    signs = (_SIGNS[name],) if name in _SIGNS else ()
+    return tuple(map(WhereRanksAreKnown, (*forward, *neutral, *signs, *pair, *undone)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import onnx.parser
 import pytest
 from support.vjp_problems import P, Problem, module_of
 
@@ -115,3 +116,34 @@ def test_the_second_derivative_of_a_product_of_unknown_length_at_a_zero(tmp_path
     product = gradc.hvp(path, wrt="x", reduce="sum")
     fed = {"x": np.array([[0.0, 2, 3]]), "tangent_x": np.array([[1.0, 0, 0]])}
     np.testing.assert_array_equal(product.run(fed)["hvp_x"], [[0, 3, 2]])
+
+
+@pytest.mark.parametrize("strict", [False, True], ids=["masks", "strict"])
+def test_the_second_derivative_by_a_slope_at_zero_is_symmetric(strict: bool):
+    text = """<ir_version: 8, opset_import: ["": 18]>
+    agraph (float[3] x, float[3] slope) => (float[3] y) { y = PRelu (x, slope) }"""
+    product = gradc.hvp(onnx.parser.parse_model(text), reduce="sum", check=False, strict_ieee=strict)
+    fed = {"x": np.array([-1, 0, 1], np.float32), "slope": np.full(3, 0.25, np.float32)}
+    ones, zeros = np.ones(3, np.float32), np.zeros(3, np.float32)
+    by_slope = product.run({**fed, "tangent_x": zeros, "tangent_slope": ones})["hvp_x"]
+    by_x = product.run({**fed, "tangent_x": ones, "tangent_slope": zeros})["hvp_slope"]
+    np.testing.assert_array_equal(by_slope, [1, 1, 0])
+    np.testing.assert_array_equal(by_x, by_slope)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "y = Mul (a, a)",
+        "two = Constant <value_float: float = 2.0> () y = Pow (a, two)",
+        "c = Constant <value_float: float = 1.0> () s = Mul (a, c) y = Mul (s, a)",
+        "c = Constant <value: tensor = float[2, 1] {1.0, 1.0}> () s = Mul (c, a) y = Mul (a, s)",
+    ],
+)
+def test_the_square_of_an_absolute_value_has_a_second_derivative_at_zero(body: str):
+    """As exporters write Huber's loss."""
+    text = f"""<ir_version: 8, opset_import: ["": 18]>
+    agraph (float[2,3] x) => (float[2,3] y) {{ a = Abs (x) {body} }}"""
+    product = gradc.hvp(onnx.parser.parse_model(text), reduce="sum", check=False)
+    fed = {"x": np.array([[0, -1, 2]] * 2, np.float32), "tangent_x": np.ones((2, 3), np.float32)}
+    np.testing.assert_array_equal(product.run(fed)["hvp_x"], np.full((2, 3), 2))
