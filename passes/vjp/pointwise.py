@@ -292,13 +292,13 @@ def where(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
 
 
 def prelu(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """g where x > 0, else g slope; g x where x is not positive."""
+    """g where x > 0, else g slope; g x where x is not positive, which a Clip says at 0, too."""
     x, slope = _two(f)
     if e.strict_ieee:
         positive = x > 0
         return (positive.where(g[0], g[0] * slope), positive.apply(onnx.NotOp).where(g[0] * x, 0))
     positive = (x > 0).cast(x.dtype)
-    return (g[0] * (positive + slope * (1 - positive)), g[0] * x.at_most(0))
+    return (g[0] * (positive + slope * (1 - positive)), g[0] * x.apply(onnx.ClipOp, None, 0))
 
 
 def _two(f: Forward) -> tuple[Expr, Expr]:
