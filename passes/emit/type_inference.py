@@ -23,6 +23,7 @@ from dialects.support.interfaces import (
     set_type,
 )
 from dialects.support.shapes import Shape, element_type_of, has_rank, shape_of, tensor_type
+from passes.emit.conditions import refine_condition
 from passes.emit.rewriting import functions, refresh_function_types
 
 
@@ -77,7 +78,7 @@ def _refine(function: FuncOp) -> bool:
             if isinstance(op, InfersTypes):
                 refine_results(op)
             again |= isinstance(op, KnowsOperands) and refine_operands(op)
-            again |= isinstance(op, IfOp) and _of_branches(op)
+            again |= isinstance(op, IfOp) and (refine_condition(op) | _of_branches(op))
     errors.check()
     return again
 
@@ -85,6 +86,8 @@ def _refine(function: FuncOp) -> bool:
 def refine_with_regions(op: Operation) -> None:
     """Give the results of an op, and before of those within it, what their operands and regions say; what
     contradicts stays."""
+    if isinstance(op, IfOp):
+        refine_condition(op)
     for region in op.regions:
         for block in region.blocks:
             for inner in block.ops:

@@ -167,3 +167,47 @@ def test_what_both_branches_of_an_if_append(steps: int):
     compiled = gradc.vjp(onnx.parser.parse_model(BRANCHES), wrt="x", check=True)
     found = compiled.run({"x": x, "steps": np.array(steps), "cotangent_y": cotangent})["grad_x"]
     np.testing.assert_allclose(found, (np.stack(parts) * cotangent).sum(0), rtol=1e-5)
+
+
+BAGS = """<ir_version: 8, opset_import: ["": 18]>
+agraph (float[n,2] x, int64[m] starts) => (float[bags,2] y) {
+    minus = Constant <value_ints = [-1]> ()
+    first = Constant <value_ints = [0]> ()
+    zero = Constant <value_int = 0> ()
+    one = Constant <value_int = 1> ()
+    two = Constant <value_int = 2> ()
+    yes = Constant <value = bool {1}> ()
+    size = Shape <end: int = 1> (x)
+    places = Concat <axis = 0> (starts, size)
+    bags = Size(starts)
+    empty = SequenceEmpty()
+    last, rows = Loop <body = step (int64 i, bool going, place, made) => (still, next, more) {
+        k = Reshape(place, minus)
+        k1 = Add(k, one)
+        k2 = Add(k, two)
+        start = Slice(places, k, k1)
+        end = Slice(places, k1, k2)
+        none = Equal(start, end)
+        row = If(none) <
+            then_branch = nothing () => (zeros) { zeros = Constant <value = float[1,2] {0, 0}> () },
+            else_branch = some () => (total) {
+                part = Slice(x, start, end)
+                total = ReduceSum(part, first)
+            }
+        >
+        more = SequenceInsert(made, row)
+        next = Add(place, one)
+        still = Less(next, bags)
+    }> ("", yes, zero, empty)
+    y = ConcatFromSequence <axis = 0> (rows)
+}"""
+
+
+def test_bags_of_rows_whose_bounds_a_condition_compares():
+    """As torch writes EmbeddingBag: only what the If reads tells that the bounds are one number each, so that
+    the rows are cut along their first axis only."""
+    x = np.arange(10, dtype=np.float32).reshape(5, 2)
+    cotangent = np.array([[1, 2], [3, 4], [5, 6]], np.float32)
+    product = gradc.vjp(onnx.parser.parse_model(BAGS), wrt="x", check=False)
+    found = product.run({"x": x, "starts": np.array([0, 2, 2]), "cotangent_y": cotangent})["grad_x"]
+    np.testing.assert_array_equal(found, cotangent[[0, 0, 2, 2, 2]])
