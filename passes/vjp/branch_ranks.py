@@ -34,7 +34,7 @@ def settle_branches(module: ModuleOp, kept: Collection[SSAValue] = ()) -> bool:
     """Move what reads a value of two ranks into the branches that give it; whether there is such.
 
     What is read elsewhere, and `kept`, are results of the If then; those within a branch have no name.
-    Conditions that are known, as of a rank, choose a branch before: the other may be none that a run can take.
+    Conditions that are known, as of a rank, choose a branch before: no run may be able to take the other.
     """
     if not any(isinstance(op, IfOp) and _has_two_ranks(op) for op in module.walk()):
         return False

@@ -81,24 +81,59 @@ class ElementwiseSubgraph:
 
 
 def _tangent(op: Operation, known: Mapping[SSAValue, Tangent], e: Operators) -> Tangent:
-    assert isinstance(op, OnnxOp)
-    operands = op.onnx_inputs()
     total: Tangent | None = None
     for moved in dict.fromkeys(value for value in op.operands if value in known):
-        wanted = [i for i, value in enumerate(operands) if value is moved]
-        forward = Forward(
-            e,
-            operands=[None if value is None else e(value) for value in operands],
-            attributes=op.onnx_attributes(),
-            results=[e(op.results[0])],
-            wanted=wanted,
-        )
-        rule = pointwise.RULES[op.onnx_name()]
-        found = rule(forward, [known[moved]], e)  # pyright: ignore[reportArgumentType]
-        for part in (found[i] for i in wanted):
-            if not isinstance(part, Zero):
-                total = part if total is None else _sum(total, part)
+        for part in _parts(op, moved, known[moved], e):
+            total = part if total is None else _sum(total, part)
     return Number.of(0, element_type_of(op.results[0])) if total is None else total
+
+
+def _parts(op: Operation, moved: SSAValue, tangent: Tangent, e: Operators) -> list[Tangent]:
+    """What one operand, at each of its places, adds to the derivative of the result."""
+    by_result = _by_result(op, moved, tangent, e)
+    if by_result is not None:
+        return [by_result]
+    assert isinstance(op, OnnxOp)
+    operands = op.onnx_inputs()
+    wanted = [i for i, value in enumerate(operands) if value is moved]
+    forward = Forward(
+        e,
+        operands=[None if value is None else e(value) for value in operands],
+        attributes=op.onnx_attributes(),
+        results=[e(op.results[0])],
+        wanted=wanted,
+    )
+    rule = pointwise.RULES[op.onnx_name()]
+    found = rule(forward, [tangent], e)  # pyright: ignore[reportArgumentType]
+    return [part for part in (found[i] for i in wanted) if not isinstance(part, Zero)]
+
+
+def _by_result(op: Operation, moved: SSAValue, tangent: Tangent, e: Operators) -> Expr | None:
+    """Of y = a s, where the derivative of s is s r, as that of a sigmoid is: y r, less work than a (s r)."""
+    if not isinstance(op, onnx.MulOp) or op.A is op.B or not isinstance(tangent, Expr):
+        return None
+    rest = _rest(tangent, moved)
+    if rest is not None:
+        return e(op.C) * rest
+    product, number = _fresh_factors(tangent)
+    rest = None if product is None or number is None or _number(number) is None else _rest(product, moved)
+    return None if rest is None or number is None else e(op.C) * rest * number
+
+
+def _rest(product: Expr, factor: SSAValue) -> Expr | None:
+    """The other factor."""
+    one, other = _fresh_factors(product)
+    if one is None or other is None or factor not in (one.value, other.value):
+        return None
+    return other if one.value is factor else one
+
+
+def _fresh_factors(value: Expr) -> tuple[Expr, Expr] | tuple[None, None]:
+    """Of a product that is in no block yet."""
+    made = value.value.owner
+    if not isinstance(made, onnx.MulOp) or made.parent is not None:
+        return None, None
+    return value.e(made.A), value.e(made.B)
 
 
 def _sum(a: Tangent, b: Tangent) -> Tangent:

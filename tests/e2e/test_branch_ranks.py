@@ -148,8 +148,8 @@ def test_what_has_no_rank_is_no_one_element():
 
 
 def scattered(name: str, source: str) -> str:
-    """`name` is the maximum of x and of `source` at its places, by numbers of rank 1 if theirs is 0, as torch's
-    TorchScript exporter writes `scatter_reduce`."""
+    """`name` is the maximum of x and of `source` at its places, by numbers of rank 1 if theirs is 0, as
+    torch's TorchScript exporter writes `scatter_reduce`."""
     flat = ", ".join(f"float[a{i}] t{i}_{name}" for i in range(2))
     kept = ", ".join(f"float[b{i}] e{i}_{name}" for i in range(2))
     return f"""

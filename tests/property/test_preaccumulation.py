@@ -104,3 +104,11 @@ def test_the_cotangent_is_multiplied_with_once(name: str, most: int):
     simplify(Context(), module)
     new = len(ops_of(module)) - len(own)
     assert new <= most, ops_of(module)
+
+
+@pytest.mark.parametrize(("name", "products"), [("silu", 3), ("quick gelu", 5)])
+def test_the_result_stands_for_the_product_with_a_sigmoid(name: str, products: int):
+    """x s (1 - s) is y (1 - s)."""
+    module = _gradient(name, strict=False)
+    simplify(Context(), module)
+    assert ops_of(module).count("onnx.Mul") == products
