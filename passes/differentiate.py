@@ -153,6 +153,7 @@ class _Differentiation:
 
     def write(self) -> Gradients:
         function, request = entry_function(self.module), self.request
+        unmark_centred(self.module)
         unpack_sequences(self.module)
         if settle_loops(self.module):
             infer_types(self.module)

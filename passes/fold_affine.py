@@ -28,7 +28,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from dialects.onnx import ops as onnx
 from dialects.onnx.values import constant_of
 from dialects.support.shapes import element_type_of, has_rank
-from passes.emit.affine_ops import AFFINE, CENTRED, NONE, ONE, Affine, affine_of, data_of, is_one
+from passes.emit.affine_ops import AFFINE, CENTRED, NONE, ONE, Affine, affine_of, data_of, is_one, upper_bound
 from passes.emit.channel_axes import moved_axis, only_moves
 from passes.emit.linear_maps import CHANNELS, LinearMap, linear_map
 from passes.emit.operands import replace_uses
@@ -39,6 +39,9 @@ MOST_MOVES = 64
 
 MOST_ADDED = 1
 """Additions that the offset of one value may cost, where products have none yet."""
+
+
+POOLS = (onnx.AveragePoolOp, onnx.GlobalAveragePoolOp, onnx.GlobalMaxPoolOp, onnx.ReduceMeanOp)
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,7 @@ class _Folding:
             return
         self._write_gelus()
         for op in products:
-            while self._fold_behind(op) or self._fold_gate(op):
+            while self._fold_behind(op) or self._fold_gate(op) or self._fold_bound(op):
                 pass
         for op in reversed([op for op in self.block.ops if type(op) in AFFINE]):
             self._fold_ahead(op)
@@ -157,6 +160,28 @@ class _Folding:
             return _Gate(product, (inner, outer), factor, behind)
         return None
 
+    def _fold_bound(self, op: Operation) -> bool:
+        """Make bounds of 0 and c, as ReLU6 has, 0 and 1: that a runtime may have a kernel for."""
+        found = linear_map(op)
+        clip = None if found is None else self._reader(found.result)
+        bound = upper_bound(clip) if isinstance(clip, onnx.ClipOp) else None
+        if found is None or clip is None or bound in (None, 1.0):
+            return False
+        factor, value = np.array([bound]), clip.results[0]
+        products = (
+            [] if self._keeps(*found.values, value) else self._products_behind(value, None, is_factor=True)
+        )
+        if not products or not Affine(factor, NONE).is_safe:
+            return False
+        found.scale_outputs(_of(1 / factor, found.outputs))
+        for product in products:
+            product.scale_inputs(_of(factor, product.inputs))
+        one = onnx.ConstantOp(np.ones_like(constant_of(clip.operands[2])))
+        one.location = clip.location
+        Rewriter.insert_op(one, InsertPoint.before(clip))
+        clip.operands[2] = one.output
+        return True
+
     def _multiply(self, value: SSAValue, affine: Affine) -> bool:
         """Fold a factor of what is not there into what reads a value: another factor, or products."""
         reader = self._reader(value)
@@ -193,9 +218,12 @@ class _Folding:
         ):
             _centre(op, products)
 
-    def _products_behind(self, value: SSAValue, axis: int | None) -> list[LinearMap]:
+    def _products_behind(
+        self, value: SSAValue, axis: int | None, *, is_factor: bool = False
+    ) -> list[LinearMap]:
         """All that reads a value, where that is products along its channels only, and what moves elements
-        on the way to them; empty where anything else does. Without an axis the channels may be any."""
+        on the way to them; empty where anything else does. Without an axis the channels may be any. On the
+        way of a positive factor for all alike there may be pools."""
         axes: dict[SSAValue, int | None] = {value: axis}
         waiting, products = [value], list[LinearMap]()
         joined = list[Operation]()
@@ -213,7 +241,8 @@ class _Folding:
                     products.append(product)
                     continue
                 after = None if place is None else moved_axis(op, place)
-                is_moved = only_moves(op) and (use.index == 0 or isinstance(op, onnx.ConcatOp))
+                is_moved = only_moves(op) or (is_factor and isinstance(op, POOLS))
+                is_moved = is_moved and (use.index == 0 or isinstance(op, onnx.ConcatOp))
                 if op.parent is not self.block or not is_moved or (place is not None and after is None):
                     return []
                 joined.append(op)

@@ -41,6 +41,7 @@ from passes.layout.blocked_forms import (
     scaled,
     stays,
 )
+from passes.layout.shifted_bounds import shift_bounds
 
 ENTER = 2.0
 """Passes over a tensor that enters: a reorder and a convolution with ones. A crossing is one."""
@@ -76,6 +77,7 @@ def keep_blocked(block: Block) -> None:
         chosen = crossings.improved(group)
         if chosen:
             _write(block, {op: forms[op] for op in chosen}, fixed)
+    shift_bounds(block)
 
 
 def _groups(forms: Mapping[Operation, Form]) -> list[list[Operation]]:

@@ -63,6 +63,15 @@ def is_one(value: SSAValue) -> bool:
     return known is not None and bool((known == 1).all())
 
 
+def upper_bound(op: onnx.ClipOp) -> float | None:
+    """Of a Clip between 0 and a positive number."""
+    low, high = (None if v is None else constant_of(v) for v in (op.min, op.max))
+    if low is None or high is None or low.size != 1 or high.size != 1 or low.any():
+        return None
+    bound = float(high.reshape(()))
+    return bound if bound > 0 else None
+
+
 def affine_of(op: Operation, value: SSAValue, axis: int | None, channels: int) -> Affine | None:
     """What an op does to each channel of a value, which are along an axis; with none, to all alike."""
     if type(op) not in AFFINE or not has_rank(value) or data_of(op) is not value:

@@ -223,6 +223,8 @@ def _clip(op: Operation) -> Form | None:
     shape = blocked_shape(op.input)
     if shape is None or _bounds(op) is None:
         return None
+    if _bounds(op) == (0, 1):
+        return Form((op.input,), lambda emit, v: emit(onnx.HardSigmoidOp(v[0], alpha=1.0, beta=0.0)))
 
     def write(emit: Emitter, given: list[SSAValue]) -> SSAValue:
         data = scaled(emit, given[0], np.ones(shape[1]), None)

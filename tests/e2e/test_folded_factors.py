@@ -30,7 +30,7 @@ SHAPES |= {
     "col": (3, 1),
 }
 SHAPES |= dict.fromkeys(("s6", "b6", "a6", "v6"), (6,)) | dict.fromkeys(("s4", "b4", "a4", "v4"), (4,))
-NUMBERS = {"root": 1.4142135, "half": 0.5, "unit": 1.0}
+NUMBERS = {"root": 1.4142135, "half": 0.5, "unit": 1.0, "zero": 0.0, "six": 6.0}
 SIZES = {"halves": [1, 2], "rows": [-1, 4]}
 
 IMAGE, ROWS = "float[N, 4, 7, 7] x", "float[N, 3, 4] x"
@@ -120,6 +120,12 @@ FOLDED = {
         {"Div": 0, "Mul": 4},
     ),
     "gelu_op": (ROWS, f"{WIDE} p = Gelu(a) {NARROW}", {"Gelu": 0, "Mul": 4, "Clip": 0}),
+    "relu6": (
+        IMAGE,
+        "h = Conv(x, w, b6) p = Clip(h, zero, six) r = GlobalAveragePool(p) q = Flatten(r) "
+        "z = Gemm(q, n) y = Tanh(z)",
+        {"Clip": 1},
+    ),
     "quick_gelu": (ROWS, f"{WIDE} i = Mul(a, root) e = Sigmoid(i) p = Mul(a, e) {NARROW}", {"Sigmoid": 1}),
 }
 """The input, the nodes, and how many there are of some ops in the model of value and gradient."""

@@ -50,6 +50,10 @@ BODIES: dict[str, Callable[[int], Body]] = {
         [node("Clip", ["a", "low", "high"], ["y"]), node("Mul", ["y", "a"], ["r"])],
         {"low": scalar(-0.5), "high": scalar(0.7)},
     ),
+    "bounded by 0 and 1": lambda c: (
+        [node("Clip", ["a", "low", "high"], ["y"]), node("Mul", ["y", "a"], ["r"])],
+        {"low": scalar(0), "high": scalar(1)},
+    ),
     "mask of a bound": lambda c: (
         [
             node("Clip", ["a", "low", "high"], ["y"]),
@@ -236,6 +240,50 @@ def test_a_product_with_channels_is_in_blocks_as_it_is(tmp_path: Path):
 BOUNDS = [(0.0, 6.0), (-1.0, 1.0), (-3.0, 0.0), (0.5, 2.0), (-0.3, 0.7), (-8.0, -1 / 3)]
 
 
+def clipped(low: float, high: float, bias: float | None = None) -> onnx.ModelProto:
+    """A Clip between convolutions that change nothing; with a bias the last one doubles, with weights of its
+    own, into which a factor may be folded."""
+    eye = np.zeros((32, 32, 3, 3), np.float32)
+    eye[:, :, 1, 1] = np.eye(32)
+    held = {"w": eye, "low": scalar(low), "high": scalar(high)}
+    if bias is not None:
+        held |= {"v": 2 * eye, "bias": np.full(32, bias, np.float32)}
+    nodes = [
+        node("Conv", ["x", "w"] if bias is None else ["x", "w", "bias"], ["a"], pads=[1] * 4),
+        node("Clip", ["a", "low", "high"], ["b"]),
+        node("Conv", ["b", "w" if bias is None else "v"], ["y"], pads=[1] * 4),
+    ]
+    shape = (1, 32, 14, 14)
+    x_info, y_info = (helper.make_tensor_value_info(n, TensorProto.FLOAT, shape) for n in "xy")
+    initial = [numpy_helper.from_array(value, key) for key, value in held.items()]
+    graph = helper.make_graph(nodes, "g", [x_info], [y_info], initial)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+
+
+@pytest.mark.parametrize("high", [1.0, 4.0, 6.0])
+def test_around_zero_both_bounds_are_one(high: float):
+    """ReLU6 behind a bias: one step for the mask, of a square, and both bounds belong to it."""
+    points = [0, high, *np.linspace(-1, high + 1, 90), -1e-4, 1e-4, high - 1e-4, high + 1e-4, 1e20, -1e20]
+    x = np.resize(np.array(points, np.float32), (1, 32, 14, 14))
+    source = clipped(0, high, bias=0.0)
+    compiled = gradc.value_and_grad(source, wrt="x", cotangents=True, check=False)
+    kinds = [n.op_type for n in compiled.model.graph.node]
+    assert kinds.count("HardSigmoid") == 2
+    assert not {"Clip", "Equal"} & set(kinds)
+    cotangent = np.random.default_rng(0).standard_normal(x.shape).astype(np.float32)
+    found = compiled.run({"x": x, "cotangent_y": cotangent})
+    np.testing.assert_allclose(found["y"], 2 * x.clip(0, high), atol=2e-6 * high)
+    np.testing.assert_allclose(found["grad_x"], np.where((x >= 0) & (x <= high), 2 * cotangent, 0), rtol=1e-6)
+
+
+def test_bounds_of_what_others_read_are_not_moved():
+    source = clipped(0, 6, bias=0.0)
+    source.graph.node.append(node("Tanh", ["a"], ["z"]))
+    source.graph.output.append(helper.make_tensor_value_info("z", TensorProto.FLOAT, (1, 32, 14, 14)))
+    compiled = gradc.value_and_grad(source, wrt="x", of=["y", "z"], cotangents=True, check=True)
+    assert not compiled.remarks
+
+
 @pytest.mark.parametrize(("low", "high"), BOUNDS)
 def test_masks_are_exact_at_their_bounds(low: float, high: float):
     """The derivative of a Clip, between convolutions that change nothing."""
@@ -245,19 +293,7 @@ def test_masks_are_exact_at_their_bounds(low: float, high: float):
         near += [bound, *(np.nextafter(bound, np.float32(side), dtype=np.float32) for side in (-9e9, 9e9))]
     points = np.array([p for p in near if p == 0 or abs(p) >= tiny], np.float32)
     x = np.resize(points, (1, 32, 14, 14))
-    eye = np.zeros((32, 32, 3, 3), np.float32)
-    eye[:, :, 1, 1] = np.eye(32)
-    held = {"w": eye, "low": scalar(low), "high": scalar(high)}
-    nodes = [
-        node("Conv", ["x", "w"], ["a"], pads=[1] * 4),
-        node("Clip", ["a", "low", "high"], ["b"]),
-        node("Conv", ["b", "w"], ["y"], pads=[1] * 4),
-    ]
-    x_info, y_info = (helper.make_tensor_value_info(n, TensorProto.FLOAT, x.shape) for n in "xy")
-    initial = [numpy_helper.from_array(value, key) for key, value in held.items()]
-    graph = helper.make_graph(nodes, "g", [x_info], [y_info], initial)
-    source = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
-    compiled = gradc.vjp(source, wrt="x", check=False)
+    compiled = gradc.vjp(clipped(low, high), wrt="x", check=False)
     kinds = [n.op_type for n in compiled.model.graph.node]
     assert kinds.count("HardSigmoid") == 2
     assert "Equal" not in kinds
