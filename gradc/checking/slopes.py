@@ -6,7 +6,7 @@ where roundings are all that is left of a difference.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -62,4 +62,13 @@ def slope(value: Callable[[float], tuple[float, float]], said: float, size: floa
         return Slope(said, found, "undecided")
     bound = RTOL * scale + 2 * noise
     error = abs(found - said)
+    if error > bound and error <= abs(right - left) and _at_kink(at, noise):
+        return Slope(said, found, "undecided")
     return Slope(said, found, "wrong" if error > bound else "right", error / max(scale, 1e-300))
+
+
+def _at_kink(at: Mapping[float, float], noise: float) -> bool:
+    """Whether the slopes of the two sides differ by as much at both steps, where by curvature they would by
+    their ratio: a few of many terms may have a kink at the point."""
+    near, far = (abs(at[t] - 2 * at[0.0] + at[-t]) / t for t in (NEAR, STEP))
+    return near > 2 * noise and 2 * near > far

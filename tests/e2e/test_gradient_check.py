@@ -181,6 +181,17 @@ def test_a_kink_everywhere_is_undecided():
     assert "by z could not be decided" in found[0]
 
 
+def test_a_kink_of_one_term_among_others_is_undecided():
+    """As of a clip to a least number that what it clips has: differences give the mean of both sides."""
+    text = """
+    g (float[3] x) => (float[3] y) <float[3] z, float least, float[3] k>
+    { s = Sin(z) m = Mul(s, k) c = Clip(z, least) a = Add(m, c) y = Mul(a, x) }"""
+    arrays = {"z": np.array([0.5, 2, 3]), "least": np.array(0.5), "k": np.array([300, 400, 500])}
+    found = undecided(gradc.grad(model(text, **arrays), wrt="z", reduce="sum"))
+    assert len(found) == 1
+    assert "by z could not be decided" in found[0]
+
+
 def test_an_op_that_numpy_has_no_meaning_of_is_named():
     text = "g (float[3] x) => (float[3] y) { a = com.example.Ramp(x) b = Tanh(x) y = Add(a, b) }"
     source = model(text)
@@ -386,6 +397,8 @@ class TestSlopes:
     def test_a_kink(self):
         assert slope(lambda t: (abs(t), 1.0), 0.0, 1.0).verdict == "undecided"
         assert slope(lambda t: (abs(t - 4e-6), 1.0), 0.0, 1.0).verdict == "undecided"
+        assert slope(lambda t: (999 * t + max(t, 0), 1.0), 1000.0, 1.0).verdict == "undecided"
+        assert slope(lambda t: (999 * t + max(t, 0), 1.0), 1010.0, 1.0).verdict == "wrong"
 
     def test_what_is_not_finite(self):
         with np.errstate(invalid="ignore"):
