@@ -2,7 +2,8 @@
 
 `ys = Concat(ys, y)` and `ys = SequenceInsert(ys, y)` carry a value whose shape changes, which no gradient can
 be handed backwards through. Where nothing else in the body reads `ys`, and `y` has one shape in all steps,
-the loop gives all `y` stacked, and what was carried is made of that behind it.
+the loop gives all `y` stacked, and what was carried is made of that behind it. Of a size that is not known,
+joining tells that it is the same in all steps, but along the axis that is joined.
 """
 
 from __future__ import annotations
@@ -87,15 +88,30 @@ def _stack(op: onnx.LoopOp) -> bool:
     found = [one for index in range(len(op.v_initial)) if (one := _accumulator(op, last, index)) is not None]
     made = last.operands[1 : 1 + len(op.v_initial)]
     shapes = shapes_in_each_step(block, block.args[2:], op.v_initial, made, [one.adds for one in found])
-    rows = [(one, shape) for one, shape in zip(found, shapes, strict=True) if _is_steady(shape)]
+    rows = [(one, shape) for one, shape in zip(found, shapes, strict=True) if _is_steady(op, one, shape)]
     if not rows:
         return False
     _rewrite(op, block, last, [one for one, _ in rows], [shape for _, shape in rows if shape is not None])
     return True
 
 
-def _is_steady(shape: Shape | None) -> bool:
-    return shape is not None and None not in shape
+def _is_steady(op: onnx.LoopOp, one: _Accumulator, shape: Shape | None) -> bool:
+    """Whether what is added has one shape in all steps; what is joined to others has theirs."""
+    if shape is None:
+        return False
+    axes = map(_axis_that_grows, [one.op, *(use.operation for use in op.results[one.index].uses)])
+    return all(axis is None or shape[axis % len(shape)] is not None for axis in axes)
+
+
+def _axis_that_grows(join: Operation) -> int | None:
+    """Along which what is joined may have several sizes."""
+    if isinstance(join, onnx.ConcatOp):
+        return join.axis.value.data
+    if not isinstance(join, onnx.ConcatFromSequenceOp) or (
+        join.new_axis is not None and join.new_axis.value.data
+    ):
+        return None
+    return join.axis.value.data
 
 
 def _accumulator(op: onnx.LoopOp, last: YieldOp, index: int) -> _Accumulator | None:

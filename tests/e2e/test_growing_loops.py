@@ -211,3 +211,41 @@ def test_bags_of_rows_whose_bounds_a_condition_compares():
     product = gradc.vjp(onnx.parser.parse_model(BAGS), wrt="x", check=False)
     found = product.run({"x": x, "starts": np.array([0, 2, 2]), "cotangent_y": cotangent})["grad_x"]
     np.testing.assert_array_equal(found, cotangent[[0, 0, 2, 2, 2]])
+
+
+SUMS = """<ir_version: 8, opset_import: ["": 17]>
+agraph (float[v,3] w, int64[ends] offsets) => (float y)
+<int64[1] one = {{1}}, int64 first = {{0}}, int64[1] whole = {{-1}}, int64[1] axis = {{0}}> {{
+    yes = Constant <value = bool {{1}}> ()
+    sizes = Shape(offsets)
+    last = Sub(sizes, one)
+    bags = Squeeze(last)
+    start = SequenceEmpty <dtype = 1> ()
+    at, sums = Loop <body = step (int64 i, bool going, int64 k, seq(float[a,b]) ys) => (still, next, more) {{
+        still = Identity(going)
+        next = Add(k, one)
+        here = Reshape(i, whole)
+        there = Add(here, one)
+        begin = Slice(offsets, here, there)
+        behind = Add(there, one)
+        end = Slice(offsets, there, behind)
+        rows = Slice(w, begin, end)
+        bag = ReduceSum(rows, axis)
+        more = SequenceInsert(ys, bag)
+    }}> (bags, yes, first, start)
+    y = ConcatFromSequence <axis = {axis}, new_axis = {new}> (sums)
+}}"""
+
+
+@pytest.mark.parametrize("new", [0, 1])
+def test_sizes_that_joining_tells_to_be_alike(new: int) -> None:
+    """As torch's exporter writes EmbeddingBag: how many axes a Slice by run-time bounds is of, no type tells."""
+    text = SUMS.format(axis=0, new=new)
+    model = onnx.parser.parse_model(text)
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    gradient = gradc.vjp(model, wrt="w", check=False)
+    w = np.linspace(-1, 1, 15, dtype=np.float32).reshape(5, 3)
+    weights = np.arange(9, dtype=np.float32).reshape((3, 1, 3) if new else (3, 3))
+    offsets = np.array([0, 2, 3, 5])
+    found = gradient.run({"w": w, "offsets": offsets, "cotangent_y": weights})["grad_w"]
+    np.testing.assert_array_equal(found, weights.reshape(3, 3)[[0, 0, 1, 2, 2]])
