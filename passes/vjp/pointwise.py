@@ -282,6 +282,8 @@ def extremum(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
     for share in shares[1:]:
         count = count + share
     part = g[0] / count
+    if e.strict_ieee:
+        return tuple(e.keep(part, operand.equals(f.y)) for operand in operands)
     return tuple(part * share for share in shares)
 
 

@@ -173,12 +173,14 @@ class Sources:
         flows: Collection[SSAValue],
         wrt: Collection[SSAValue],
         names: Collection[str] = NAMES,
+        unbounded: Collection[Operation] = (),
     ):
         self._before: dict[SSAValue, tuple[SSAValue, ...]] = {}
         self._order = {op: i for i, op in enumerate(ops)}
         self._flows = flows
         self._wrt = wrt
         self._names = names
+        self._unbounded = unbounded
         for op in ops:
             if op.results:
                 self._before[op.results[0]] = self._of(op)
@@ -192,7 +194,12 @@ class Sources:
         return tuple(common[:MOST_OPS])
 
     def _carrying(self, op: Operation) -> list[SSAValue]:
-        """The operands that depend on `wrt`; none if the op is no such op, or repeats one of them."""
+        """The operands that depend on `wrt`; none if the op is no such op, or repeats one of them.
+
+        A product with the derivative of an op of `unbounded` could be 0 times an inf.
+        """
+        if op in self._unbounded:
+            return []
         if not isinstance(op, OnnxOp) or op.onnx_name() not in self._names or not has_rank(op.results[0]):
             return []
         if ESTIMATE in op.attributes:

@@ -35,6 +35,7 @@ from passes.vjp.quantize import passed_straight, quantizing
 from passes.vjp.regions import Gradients, RegionForward, Seeds
 from passes.vjp.table import BODIES, GRADIENT_RULES, REGION_RULES, RULES, is_repeated
 from passes.vjp.tiles import side_by_side
+from passes.vjp.unbounded import unbounded_masks
 from passes.vjp.unbroadcast import unbroadcast
 
 
@@ -50,6 +51,7 @@ class Walk:
     cotangents: dict[SSAValue, list[Expr]] = field(default_factory=dict)
     _flows: set[SSAValue] = field(default_factory=set)
     _sources: Sources | None = None
+    _unbounded: set[Operation] = field(default_factory=set)
     refused: dict[tuple[str, str], list[Operation]] = field(default_factory=dict)
     """A kind of op and why it is refused -> the ops."""
 
@@ -65,7 +67,9 @@ class Walk:
     def _collect(self, seeds: Iterable[tuple[SSAValue, Expr]]) -> dict[SSAValue, Expr]:
         self._flows = depending_on(self.ops, self.wrt)
         if not self.e.strict_ieee:  # a product with a derivative of 0 would not hide an inf
-            self._sources = Sources(self.ops, self._flows, self.wrt, NAMES.difference(self.rules))
+            self._unbounded = unbounded_masks(self.ops)
+            names = NAMES.difference(self.rules)
+            self._sources = Sources(self.ops, self._flows, self.wrt, names, self._unbounded)
         for value, seed in seeds:
             self._add(value, seed)
         for op in reversed(self.ops):
@@ -131,7 +135,8 @@ class Walk:
             wanted=[i for i, value in enumerate(operands) if value in self._flows],
             read=list(totals),
         )
-        gradients = rule(forward, Cotangents(self.e, op, totals), self.e)
+        e = Operators(self.e.emit, strict_ieee=True) if op in self._unbounded else self.e
+        gradients = rule(forward, Cotangents(self.e, op, totals), e)
         self._check_count(op, gradients, len(operands))
         for index in forward.wanted or ():
             value, gradient = operands[index], gradients[index] if index < len(gradients) else ZERO

@@ -1,0 +1,71 @@
+"""Where a mask meets a cotangent that may be infinite: at Acos(Clip(x, -1, 1)) or Sqrt(Relu(x)), say.
+
+What Relu or Clip gives at a bound may be where the derivative of what reads it is infinite. A product with
+the mask would make NaN of it, so these masks choose instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import Operation, SSAValue
+
+from dialects.onnx.base import OnnxOp
+from dialects.onnx.values import constant_of
+
+MASKED = frozenset({"Clip", "HardSigmoid", "Max", "Min", "Relu", "Shrink", "ThresholdedRelu", "Where"})
+"""The ops whose gradients are masked, which give numbers of a kind where they mask."""
+
+_UNBOUNDED = {
+    "Acos": 0,
+    "Acosh": 0,
+    "Asin": 0,
+    "Atanh": 0,
+    "Div": 1,
+    "Log": 0,
+    "Pow": 0,
+    "Reciprocal": 0,
+    "ReduceLogSum": 0,
+    "Sqrt": 0,
+}
+"""Ops with a derivative that is infinite at the edge of what they are defined for, and by which operand."""
+
+_PASSING = MASKED | {
+    "Add", "Cast", "Concat", "Div", "Expand", "Flatten", "Gather", "GatherElements", "GatherND", "Identity",
+    "Mean", "Mul", "Neg", "Pow", "ReduceMean", "ReduceSum", "ReduceSumSquare", "Reshape", "Slice", "Split",
+    "Squeeze", "Sub", "Sum", "Tile", "Transpose", "Unsqueeze",
+}  # fmt: skip
+"""Ops by which a number of the edge may come to such an op: 1 - c c is 0 at c = 1."""
+
+
+def unbounded_masks(ops: Sequence[Operation]) -> set[Operation]:
+    """The ops of `MASKED` whose cotangents may be infinite, as far as ops of the same block tell."""
+    reached, found = set[SSAValue](), set[Operation]()
+    for op in reversed(ops):
+        if not isinstance(op, OnnxOp):
+            continue
+        name = op.onnx_name()
+        passes = name in _PASSING and not reached.isdisjoint(op.results) and not _is_kept_away(op)
+        if name in MASKED and not reached.isdisjoint(op.results):
+            found.add(op)
+        if passes:
+            reached.update(op.operands)
+        elif _is_unbounded(op):
+            reached.add(op.operands[_UNBOUNDED[name]])
+    return found
+
+
+def _is_unbounded(op: OnnxOp) -> bool:
+    """Whether its own derivative is: that of a power is not where the exponent is 0, or 1 and more."""
+    if op.onnx_name() != "Pow":
+        return op.onnx_name() in _UNBOUNDED
+    exponent = constant_of(op.operands[1])
+    return exponent is None or bool(((exponent != 0) & (exponent < 1)).any())
+
+
+def _is_kept_away(op: OnnxOp) -> bool:
+    """Whether a positive number is added, as to a variance before its root is taken."""
+    if op.onnx_name() != "Add":
+        return False
+    known = (constant_of(value) for value in op.operands)
+    return any(value is not None and value.size > 0 and bool((value > 0).all()) for value in known)
