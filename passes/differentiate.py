@@ -396,7 +396,7 @@ def _floats(values: Sequence[SSAValue], names: Sequence[str]) -> list[str]:
 
 
 def _default_of(function: FuncOp, names: Sequence[str]) -> list[str]:
-    found = _floats(return_op(function).arguments, names)
+    found = list(dict.fromkeys(_floats(return_op(function).arguments, names)))
     if len(found) > 1:
         raise _usage(
             option("of"), given=f"{len(found)} results of floats", expected=f"one of {several(found)}"

@@ -339,3 +339,11 @@ def test_branches_and_steps_where_sizes_are_said(rows: int):
     found = gradc.grad(onnx.parser.parse_model(text), wrt="x", static_shapes={"x": (rows, 3)}, check=True)
     got = found.run({"x": np.zeros((rows, 3), np.float32)})["grad_x"]
     np.testing.assert_array_equal(got, np.full((rows, 3), 9, np.float32))
+
+
+def test_a_result_that_a_model_gives_twice_is_one():
+    """jax2onnx's exports of recurrent cells give their state, which is their result, too."""
+    source = onnx.parser.parse_model(f"{HEAD} g (float[N] x) => (float[N] y, float[N] y) {{ y = Sin (x) }}")
+    found = gradc.value_and_grad(source, reduce="sum").run({"x": floats(0, 1)})
+    np.testing.assert_allclose(found["y"], np.sin([0, 1]), rtol=1e-6)
+    np.testing.assert_allclose(found["grad_x"], np.cos([0, 1]), rtol=1e-6)
