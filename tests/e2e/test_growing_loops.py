@@ -239,7 +239,7 @@ agraph (float[v,3] w, int64[ends] offsets) => (float y)
 
 @pytest.mark.parametrize("new", [0, 1])
 def test_sizes_that_joining_tells_to_be_alike(new: int) -> None:
-    """As torch's exporter writes EmbeddingBag: how many axes a Slice by run-time bounds is of, no type tells."""
+    """As torch writes EmbeddingBag: how many axes a Slice by run-time bounds is of, no type tells."""
     text = SUMS.format(axis=0, new=new)
     model = onnx.parser.parse_model(text)
     model.graph.output[0].type.tensor_type.ClearField("shape")
