@@ -211,14 +211,13 @@ def conv_transpose(call: Call) -> list[Shape]:
 
 
 def _spread(view: Window, i: int, size: Dim, extra: int) -> Dim:
-    """s (X-1) + Ke - pads + output_padding."""
+    """s (X-1) + Ke - pads + output_padding; for SAME s X, or less where only negative pads would reach it: so
+    onnx infers it and onnxruntime has it, onnx's reference pads with zeros."""
     stride, extent = view.strides[i], view.extent(i)
-    if view.auto_pad.startswith("SAME"):
-        # onnxruntime gives less than the specification where the stride is wider than the window
-        is_clear = isinstance(size, int) or (extent is not None and extent >= stride)
-        return multiply(size, stride) if is_clear else None
     if extent is None:
         return None
+    if view.auto_pad.startswith("SAME"):
+        return add(multiply(size, stride), min(0, extent + extra - stride))
     result = add(multiply(size, stride), extent - view.pads(i) + extra - stride)
     if isinstance(result, int) and result < 1:
         raise violation(f"size of the result on spatial axis {i}", given=result, expected="1 or more")

@@ -199,11 +199,9 @@ def _leaving(f: Forward, axes: Sequence[ConvAxis], beyond: Sequence[int]) -> lis
 
 
 def _same_spread(axis: ConvAxis, added: int, word: str) -> ConvAxis:
-    """The pads with which X positions become s X."""
+    """The pads with which X positions become s X, or less if only negative ones would do."""
     window = axis.window
-    if window.extent + added < window.stride:
-        raise refusal(f"auto_pad {word}", given=f"a kernel extent {window.extent} below the stride")
-    return ConvAxis(window, *_halves(window.extent + added - window.stride, word))
+    return ConvAxis(window, *_halves(max(0, window.extent + added - window.stride), word))
 
 
 def _halves(total: int, word: str) -> tuple[int, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import onnx
+import onnxruntime as ort
 import pytest
 from onnx import numpy_helper
 from support.vjp_problems import Problem, module_of, problems
@@ -299,3 +300,21 @@ def test_weights_of_a_half_type_too_large_to_be_folded():
     cotangent = np.ones((1, 512, 2, 2), np.float16)
     got = found.run({"x": np.zeros((1, 1024, 2, 2), np.float16), "cotangent_y": cotangent})["grad_x"]
     assert got.sum() == got[0, 5].sum() == 8
+
+
+@pytest.mark.parametrize("size", ["5", "n"])
+@pytest.mark.parametrize("word", ["SAME_UPPER", "SAME_LOWER"])
+def test_a_stride_beyond_the_kernel_of_a_transposed_convolution(word: str, size: str):
+    """onnxruntime gives s (X - 1) + Ke elements, as onnx infers it, rather than s X."""
+    attributes = f'auto_pad = "{word}", strides = [3]'
+    source = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["": 18]>
+        g (float[1,2,{size}] x, float[2,2,1] w) => (float[1,2,q] y, int64[3] sizes)
+        {{ y = ConvTranspose <{attributes}> (x, w) sizes = Shape(y) }}""")
+    rng = np.random.default_rng(0)
+    x, w, g = (rng.normal(size=shape).astype(np.float32) for shape in ((1, 2, 5), (2, 2, 1), (1, 2, 13)))
+    y, sizes = ort.InferenceSession(source.SerializeToString()).run(None, {"x": x, "w": w})
+    compiled = gradc.vjp(source, wrt=["x", "w"], of=["y"], keep_outputs=["sizes"])
+    found = compiled.run({"x": x, "w": w, "cotangent_y": g})
+    np.testing.assert_array_equal(found["sizes"], sizes)
+    for name, v in (("x", x), ("w", w)):  # linear in each
+        np.testing.assert_allclose((found[f"grad_{name}"] * v).sum(), (g * np.asarray(y)).sum(), rtol=1e-4)

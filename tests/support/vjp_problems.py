@@ -330,6 +330,16 @@ _SAME = (
     P("Conv", (1, 4, 5, 6), _W, group=2, strides=[2, 3], auto_pad="SAME_UPPER"),
     P("Conv", (2, 4, 6, 5), _W, group=2, strides=[3, 2], dilations=[1, 2], auto_pad="SAME_LOWER"),
     P("ConvTranspose", (1, 4, 3, 2), _W, group=2, strides=[2, 2], auto_pad="SAME_LOWER"),
+    P("ConvTranspose", (1, 4, 3, 2), _W, group=2, strides=[5, 3], auto_pad="SAME_UPPER"),
+    P(
+        "ConvTranspose",
+        (1, 4, 3, 2),
+        _W,
+        group=2,
+        strides=[5, 3],
+        auto_pad="SAME_LOWER",
+        output_padding=[1, 2],
+    ),
 )
 _SHAPED = P("ConvTranspose", (1, 4, 3, 2), (4, 2, 3, 2), None, group=2, strides=[2, 3], output_shape=[6, 4])
 

@@ -38,7 +38,9 @@ UNPRICED = {
     "ReduceMean": "the same",
     "Scan": "rules of ops that go step by step write it, of which there is no other form",
     "Unique": "an op of com.microsoft is the same",
-    "SequenceInsert": "one of each branch of the source is written once, behind the If",
+    "SequenceAt": "a gradient of a Loop reads what is kept of a step, of which there is no other form",
+    "SequenceEmpty": "the same, before the first step",
+    "SequenceInsert": "the same, of each step; and what both branches of an If append, behind it",
 }
 """Ops that passes write and of which no price is asked -> why."""
 
