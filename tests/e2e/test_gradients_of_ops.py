@@ -318,3 +318,23 @@ def test_a_stride_beyond_the_kernel_of_a_transposed_convolution(word: str, size:
     np.testing.assert_array_equal(found["sizes"], sizes)
     for name, v in (("x", x), ("w", w)):  # linear in each
         np.testing.assert_allclose((found[f"grad_{name}"] * v).sum(), (g * np.asarray(y)).sum(), rtol=1e-4)
+
+
+@pytest.mark.parametrize("channels", [4, 6])
+def test_a_scale_of_groups_of_as_many_channels_as_run_time_knows(channels: int):
+    """GroupNormalization of opset 18: the same as that of opset 21 with a scale of each channel."""
+    text = "g (float[2,c,3] x, float[{0}] s, float[{0}] b) => (float[2,c,3] y)"
+    node = "{ y = GroupNormalization <num_groups = 2> (x, s, b) }"
+    old, new = (
+        onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": {v}]> {text.format(size)} {node}')
+        for v, size in ((18, "2"), (21, "c"))
+    )
+    rng = np.random.default_rng(0)
+    x, g, s, b = (rng.normal(size=n).astype(np.float32) for n in 2 * [(2, channels, 3)] + [2, 2])
+    fed = {"x": x, "s": s, "b": b, "cotangent_y": g}
+    each = {name: np.repeat(fed[name], channels // 2) for name in "sb"}
+    found, wanted = gradc.vjp(old).run(fed), gradc.vjp(new).run({**fed, **each})
+    np.testing.assert_allclose(found["grad_x"], wanted["grad_x"], rtol=1e-4, atol=1e-5)
+    for name in ("grad_s", "grad_b"):
+        total = wanted[name].reshape(2, -1).sum(1)
+        np.testing.assert_allclose(found[name], total, rtol=1e-4, atol=1e-5)

@@ -232,14 +232,18 @@ def _group_norm(node: Source) -> None:
     data = node.operand(0)
     channels = shapes.shape_of(data)[1] if isinstance(data.type, TensorType) else None
     groups: Any = to_python(node.attributes["num_groups"]) if "num_groups" in node.attributes else 0
-    if not isinstance(channels, int) or groups < 1 or channels % groups:
-        raise changes.refused(
-            "GroupNormalization of opset 18 with unknown channels", "its scale is that of a group"
-        )
+    if groups < 1 or (isinstance(channels, int) and channels % groups):
+        what = f"GroupNormalization of opset 18 with num_groups {groups} and {channels} channels"
+        raise changes.refused(what, "its scale is that of a group")
+    if isinstance(channels, int):
+        sizes = node.ints(groups, channels // groups)
+    else:
+        of_each = node.emit(ops.DivOp(node.emit(ops.ShapeOp(data, start=1, end=2)), node.ints(groups)))
+        sizes = node.emit(ops.ConcatOp([node.ints(groups), of_each], axis=0))
     for index in (1, 2):
         column = node.emit(ops.UnsqueezeOp(node.operand(index), node.ints(1)))
-        spread = node.emit(ops.ExpandOp(column, node.ints(groups, channels // groups)))
-        node.operands[index] = node.emit(ops.ReshapeOp(spread, node.ints(channels)))
+        spread = node.emit(ops.ExpandOp(column, sizes))
+        node.operands[index] = node.emit(ops.ReshapeOp(spread, node.ints(-1)))
 
 
 def _scatter(node: Source) -> None:
