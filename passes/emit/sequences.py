@@ -79,7 +79,7 @@ class _Unpacking:
     sequences: dict[SSAValue, Sequence[SSAValue]] = field(default_factory=dict)
     """A sequence -> its elements."""
     parts: dict[SSAValue, _Parts] = field(default_factory=dict)
-    """A sequence of which only run time knows how long it is -> what its elements are parts of."""
+    """A sequence of equal parts of an axis, whether or not its length is known -> what they are parts of."""
     optionals: dict[SSAValue, SSAValue | None] = field(default_factory=dict)
     """An optional -> what it holds."""
     unpacked: list[Operation] = field(default_factory=list)
@@ -164,22 +164,36 @@ def _erase(of: _Unpacking, op: OnnxOp, emit: Emitter) -> Mapping[int, SSAValue] 
 
 
 def _at(of: _Unpacking, op: OnnxOp, emit: Emitter) -> Mapping[int, SSAValue] | None:
-    parts = of.parts.get(op.operands[0])
+    sequence, position = op.operands
+    parts, found = of.parts.get(sequence), of.elements(sequence)
+    place = None if found is None else _place([position], found, 0)
+    if found is not None and place is not None:
+        return _identity(emit, found[place], op.results[0]) if 0 <= place < len(found) else None
     if parts is not None:
-        return {0: parts.at(op.operands[1], emit)}
-    found = of.elements(op.operands[0])
-    place = None if found is None else _place(op.operands[1:], found, 0)
-    if found is None or place is None or not 0 <= place < len(found):
-        return None
-    return _identity(emit, found[place], op.results[0])
+        return {0: parts.at(position, emit)}
+    return None if not found or not _are_alike(found) else {0: _chosen(found, position, emit)}
+
+
+def _are_alike(values: Sequence[SSAValue]) -> bool:
+    """Whether they have one shape, as far as names of sizes tell it."""
+    if not all(map(has_rank, values)):
+        return False
+    shape, *others = map(shape_of, values)
+    return None not in shape and all(shape == other for other in others)
+
+
+def _chosen(values: Sequence[SSAValue], place: SSAValue, emit: Emitter) -> SSAValue:
+    """The one at a place that only run time knows, of values of one shape."""
+    axes = emit.ints([0])
+    stack = emit(onnx.ConcatOp([emit(onnx.UnsqueezeOp(value, axes)) for value in values], axis=0))
+    return emit(onnx.GatherOp(stack, place, axis=0))
 
 
 def _length(of: _Unpacking, op: OnnxOp, emit: Emitter) -> Mapping[int, SSAValue] | None:
-    parts = of.parts.get(op.operands[0])
-    if parts is not None:
-        return {0: parts.count(emit)}
-    found = of.elements(op.operands[0])
-    return None if found is None else {0: emit.constant(np.array(len(found), np.int64))}
+    parts, found = of.parts.get(op.operands[0]), of.elements(op.operands[0])
+    if found is not None:
+        return {0: emit.constant(np.array(len(found), np.int64))}
+    return None if parts is None else {0: parts.count(emit)}
 
 
 def _concat(of: _Unpacking, op: OnnxOp, emit: Emitter) -> Mapping[int, SSAValue] | None:
@@ -207,11 +221,10 @@ def _split(of: _Unpacking, op: OnnxOp, emit: Emitter) -> Mapping[int, SSAValue] 
     sizes = _sizes(shape_of(data)[axis], split, bool(given))
     # onnxruntime heeds `keepdims` where `split` is the scalar 1, too, as PyTorch's exporter expects
     single = not attributes.get("keepdims", 1) and split is not None and split.ndim == 0 and int(split) == 1
-    if sizes is None and split is not None and split.ndim == 0 and int(split) >= 1:
+    if split is not None and split.ndim == 0 and int(split) >= 1:
         of.parts[op.results[0]] = _Parts(data, axis % len(shape_of(data)), int(split), single)
-        return {}
     if not sizes:
-        return None
+        return {} if sizes is None and op.results[0] in of.parts else None
     check("ops", len(sizes), "parts of a sequence")
     parts: Sequence[SSAValue] = emit.all(onnx.SplitOp(data, emit.ints(sizes), axis=axis, results=len(sizes)))
     if single:

@@ -249,3 +249,34 @@ def test_sizes_that_joining_tells_to_be_alike(new: int) -> None:
     offsets = np.array([0, 2, 3, 5])
     found = gradient.run({"w": w, "offsets": offsets, "cotangent_y": weights})["grad_w"]
     np.testing.assert_array_equal(found, weights.reshape(3, 3)[[0, 0, 1, 2, 2]])
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "one = Constant <value = int64 {1}> () parts = SplitToSequence <keepdims = 0> (x, one)",
+        "two = Constant <value = int64 {2}> () pairs = SplitToSequence (x, two) parts = Identity(pairs)",
+        "s = Sin(x) c = Cos(x) parts = SequenceConstruct(x, s, c)",
+    ],
+)
+def test_elements_of_known_number_at_a_place_that_run_time_knows(made: str):
+    """Each step of a loop reads another one."""
+    model = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["": 17]>
+        agraph (float[6,2] x) => (float y) {{
+            {made}
+            yes = Constant <value = bool {{1}}> () zero = Constant <value = float {{0}}> ()
+            length = SequenceLength(parts)
+            y = Loop (length, yes, zero) <
+            body = step (int64 i, bool going, float h) => (bool still, float next) {{
+                still = Identity(going)
+                part = SequenceAt(parts, i)
+                square = ReduceSumSquare <keepdims = 0> (part)
+                f = Cast <to = 1> (i)
+                weighted = Mul(square, f)
+                next = Add(h, weighted)
+            }}>
+        }}""")
+    x = np.random.default_rng(0).normal(size=(6, 2)).astype(np.float32)
+    weights = {"one": np.arange(6)[:, None] * 2 * x, "two": np.repeat([0, 1, 2], 2)[:, None] * 2 * x}
+    wanted = weights.get(made[:3], np.sin(2 * x) - 2 * np.sin(2 * x))
+    np.testing.assert_allclose(gradc.grad(model).run({"x": x})["grad_x"], wanted, rtol=1e-4, atol=1e-5)
