@@ -18,6 +18,7 @@ from dialects.onnx.base import OnnxOp
 from dialects.onnx.control import YieldOp
 from dialects.onnx.types import OptionalType, SequenceType
 from dialects.onnx.values import constant_of
+from dialects.support.diagnostics import GradcError
 from dialects.support.interfaces import InfersTypes, refine_results, set_type
 from dialects.support.limits import check
 from dialects.support.shapes import element_type_of, has_rank, merge, shape_of, tensor_type
@@ -95,7 +96,11 @@ class _Unpacking:
             if rule is None or not isinstance(op, OnnxOp):
                 continue
             emit = Emitter()
-            results = rule(self, op, emit)
+            try:
+                results = rule(self, op, emit)
+            except GradcError:  # in a branch that these shapes never take
+                emit.discard()
+                continue
             if results is None:
                 continue
             self.unpacked.append(op)

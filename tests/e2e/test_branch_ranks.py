@@ -180,3 +180,35 @@ def test_a_condition_on_a_rank_is_known_before_a_value_within_is_differentiated(
     largest[places, range(4)] = np.maximum(largest[places, range(4)], x)
     wanted = weight * np.cos(np.maximum(largest, 0))
     np.testing.assert_allclose(gradient.run({"x": x, "cotangent_y": weight})["grad_r"], wanted, atol=1e-5)
+
+
+STACKED = """<ir_version: 8, opset_import: ["": 18]>
+agraph (float[{sizes}] a, float[{sizes}] b) => (y) {{
+    parts = SequenceConstruct(a, b)
+    zero = Constant <value_int = 0> ()
+    one = Constant <value_int = 1> ()
+    first = SequenceAt(parts, zero)
+    sizes = Shape(first)
+    rank = Size(sizes)
+    flat = Equal(rank, one)
+    joined = If(flat) <
+        then_branch = along_0 () => (x) {{ x = ConcatFromSequence <axis = 0> (parts) }},
+        else_branch = along_1 () => (z) {{ z = ConcatFromSequence <axis = 1> (parts) }}
+    >
+    y = Mul(joined, joined)
+}}"""
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 3), (2, 3, 2)], ids=str)
+def test_a_branch_that_joins_along_an_axis_that_there_is_not(shape: tuple[int, ...]):
+    """As torch's TorchScript exporter writes hstack."""
+    text = STACKED.format(sizes=",".join(map(str, shape))).replace("=> (y)", "=> (float y)")
+    model = onnx.parser.parse_model(text)
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal(shape).astype(np.float32) for _ in range(2))
+    axis = 0 if len(shape) == 1 else 1
+    cotangent = rng.standard_normal(np.concatenate([a, b], axis).shape).astype(np.float32)
+    found = gradc.vjp(model, wrt=["a", "b"]).run({"a": a, "b": b, "cotangent_y": cotangent})
+    for name, value, part in zip("ab", (a, b), np.split(cotangent, 2, axis), strict=True):
+        np.testing.assert_allclose(found[f"grad_{name}"], 2 * value * part, rtol=1e-5)
