@@ -12,6 +12,7 @@ from dialects.geometry.forms import Extreme, Form, Size, TooComplex
 from dialects.onnx.call import Tensor
 from dialects.support import demands
 from dialects.support.diagnostics import violation
+from dialects.support.memo import Memo
 from dialects.support.shapes import Dim, Shape, show
 
 TO_THE_END = 2**31 - 1
@@ -92,6 +93,15 @@ def _of(function: Callable[..., Form | None], *dims: Dim) -> Dim:
     known = [dim for dim in dims if dim is not None]
     if len(known) < len(dims):
         return None
+    if any(isinstance(dim, Size) for dim in known):
+        return _made.get((function, *known), lambda: _made_of(function, known))
+    return _made_of(function, known)
+
+
+_made = Memo(2**14)
+
+
+def _made_of(function: Callable[..., Form | None], known: Sequence[Form]) -> Dim:
     try:
         return function(*known)
     except (TooComplex, ZeroDivisionError):
