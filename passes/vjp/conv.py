@@ -20,6 +20,7 @@ from dialects.support.shapes import static
 from passes.conv.run_time_pads import Sides, padded, same_sides
 from passes.emit.expressions import Expr, Operators
 from passes.emit.shape_math import ShapeMath
+from passes.vjp import open_channels
 from passes.vjp.forward import ZERO, Forward, Gradient, Rule, refusal
 
 MakesGradient = Callable[[Sequence[ConvAxis], Sequence[int]], Expr]
@@ -39,9 +40,11 @@ class Convolution:
 
     def applied(self, image: Expr, weights: Expr) -> Expr:
         """The convolution itself."""
+        known = static(weights.shape[2:]) is not None
         return self._padded(image).apply(
             onnx.ConvOp,
             weights,
+            kernel_shape=None if known else [a.window.kernel for a in self.axes],
             group=self.groups,
             strides=[a.window.stride for a in self.axes],
             dilations=[a.window.dilation for a in self.axes],
@@ -56,6 +59,8 @@ class Convolution:
         """The gradient with respect to the image, which has the sizes of another tensor."""
 
         def made(axes: Sequence[ConvAxis], residue: Sequence[int]) -> Expr:
+            if static(weights.shape) is None:
+                return open_channels.by_image(values, weights, axes, residue, self.groups)
             op = conv_backward_data(values.value, weights.value, axes, residue, self.groups, "NCX")
             return values.e(values.e.emit(op))
 
@@ -92,8 +97,10 @@ class Convolution:
 
     def by_weights(self, image: Expr, values: Expr, weights: Expr) -> Expr:
         """The gradient with respect to the weights, which say how many channels there are."""
-        channels = shapes.static(weights.shape)
-        assert channels is not None
+        channels = static(weights.shape)
+        if channels is None:
+            seen = self._padded(image)
+            return open_channels.by_weights(seen, values, weights, self.axes, self.groups)
         seen = self._padded(_of_channels(image, channels[1] * self.groups))
         values = _of_channels(values, channels[0])
         made = conv_backward_weights(seen.value, values.value, self.axes, self.groups, "NCX")
@@ -141,10 +148,11 @@ def _weights(f: Forward) -> Expr:
 
 
 def _kernel(f: Forward) -> tuple[int, ...]:
-    known = shapes.static(_weights(f).shape)
+    shape = _weights(f).shape
+    known = static(shape[2:]) or f.value("kernel_shape")
     if known is None:
-        raise refusal("shape of the weights", given=shapes.show(_weights(f).shape), expected="known sizes")
-    return known[2:]
+        raise refusal("shape of the weights", given=shapes.show(shape), expected="a kernel of known sizes")
+    return tuple(known)
 
 
 def _convolution(f: Forward) -> Convolution:

@@ -46,14 +46,14 @@ KINKS: Mapping[str, str] = MappingProxyType(
 )
 """ONNX op -> its derivative at kinks, ties and bounds."""
 
-_WEIGHTS = "the shape of the weights"
+_KERNEL = "the sizes of the kernel"
 
 KNOWN: Mapping[str, str] = MappingProxyType(
     {
-        "CausalConvWithState": _WEIGHTS,
-        "Conv": _WEIGHTS,
-        "ConvTranspose": f"{_WEIGHTS}; that of the data, where `output_shape` is given",
-        "DeformConv": "the sizes of the kernel",
+        "CausalConvWithState": "the shape of the weights",
+        "Conv": _KERNEL,
+        "ConvTranspose": f"{_KERNEL}; the shape of the data, where `output_shape` is given",
+        "DeformConv": _KERNEL,
         "Loop": "nothing, but what is carried keeps its rank; twice its shape, or only grows at its end",
     }
 )

@@ -1,0 +1,76 @@
+"""Gradients of convolutions of which only run time knows how many channels the weights have."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx.parser
+import pytest
+from onnx import ModelProto
+
+import gradc
+
+MODEL = """<ir_version: 8, opset_import: ["": 18]>
+agraph (float[{data}] x, float[{weights}] w, float[{bias}] b) => (float[N,M,P,Q] y) {{
+    y = {op} <{attributes}> (x, w, b)
+}}"""
+
+CASES = [
+    ("Conv", "", (2, 4, 6, 7), (5, 4, 3, 2)),
+    ("Conv", "strides = [2, 3], pads = [1, 0, 2, 1], dilations = [2, 1]", (2, 4, 9, 8), (5, 4, 3, 2)),
+    ("Conv", "strides = [2, 2], group = 2", (3, 4, 8, 8), (6, 2, 3, 3)),
+    ("Conv", 'group = 4, auto_pad = "SAME_UPPER", strides = [2, 1]', (2, 4, 7, 5), (4, 1, 3, 2)),
+    ("Conv", "strides = [2, 2]", (0, 4, 6, 6), (5, 4, 3, 3)),
+    ("ConvTranspose", "strides = [2, 1], pads = [1, 0, 0, 1]", (2, 4, 5, 4), (4, 3, 3, 2)),
+    ("ConvTranspose", "strides = [3, 2], group = 2, output_padding = [2, 1]", (2, 4, 4, 3), (4, 3, 3, 2)),
+]
+
+OPEN = ["O,{1},{2},{3}", "{0},I,{2},{3}", "O,I,{2},{3}", "O,I,h,w"]
+"""Weights of which some sizes are names; of the last the attribute tells the kernel."""
+
+
+def _model(op: str, attributes: str, data: str, weights: str, kernel: tuple[int, ...]) -> ModelProto:
+    told = f"kernel_shape = {list(kernel)}"
+    text = ", ".join(filter(None, (attributes, told)))
+    return onnx.parser.parse_model(MODEL.format(op=op, attributes=text, data=data, weights=weights, bias="B"))
+
+
+def _vjp(model: ModelProto) -> gradc.Compiled:
+    return gradc.vjp(model, check=False)
+
+
+def _hvp(model: ModelProto) -> gradc.Compiled:
+    return gradc.hvp(model, reduce="sum", check=False)
+
+
+@pytest.mark.parametrize("names", OPEN)
+@pytest.mark.parametrize("data", ["{0},{1},{2},{3}", "N,C,H,W"])
+@pytest.mark.parametrize(("op", "attributes", "x_shape", "w_shape"), CASES, ids=str)
+def test_as_with_weights_of_known_sizes(
+    op: str,
+    attributes: str,
+    x_shape: tuple[int, ...],
+    w_shape: tuple[int, ...],
+    data: str,
+    names: str,
+):
+    kernel = w_shape[2:]
+    known = ",".join(map(str, w_shape))
+    sizes = ",".join(map(str, x_shape))
+    closed = _model(op, attributes, sizes, known, kernel)
+    opened = _model(op, attributes, data.format(*x_shape), names.format(*w_shape), kernel)
+    rng = np.random.default_rng(0)
+    group = 2 if "group = 2" in attributes else 1
+    channels = w_shape[0] if op == "Conv" else w_shape[1] * group
+    shapes = {"x": x_shape, "w": w_shape, "b": (channels,)}
+    feeds = {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+    ways = {f"tangent_{name}": rng.standard_normal(shape) for name, shape in shapes.items()}
+    feeds |= {name: way.astype(np.float32) for name, way in ways.items()}
+    inputs = [name for name in feeds if not name.startswith("tangent_")]
+    y = gradc.compile(closed).run({name: feeds[name] for name in inputs})["y"]
+    feeds["cotangent_y"] = rng.standard_normal(y.shape).astype(np.float32)
+    for made in (_vjp, _hvp):
+        want, found = made(closed), made(opened)
+        fed = {info.name: feeds[info.name] for info in found.inputs}
+        told = want.run({info.name: feeds[info.name] for info in want.inputs})
+        for name, value in found.run(fed).items():
+            np.testing.assert_allclose(value, told[name], rtol=1e-4, atol=1e-4, err_msg=name)
