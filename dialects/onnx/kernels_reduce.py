@@ -68,7 +68,7 @@ def log_sum_exp(x: np.ndarray, axes: _Axes) -> np.ndarray:
         return np.log(add(x, axes))
     top = np.max(x, axis=axes, keepdims=True)
     top = np.where(np.isfinite(top), top, 0)
-    terms = x - top
+    terms = np.asarray(x - top)
     return np.log(add(np.exp(terms, out=terms), axes)) + top
 
 

@@ -508,3 +508,9 @@ def test_each_name_of_a_value_displaces_it():
     moved = {"x": np.full(2, 0.25), "a": np.full(2, 0.5), "first": np.full(2, 3.0)}
     found = path.run({"x": np.array([1.0, 2.0])}, moved)
     np.testing.assert_array_equal(found["y"], np.array([6.0, 8.0]) ** 2)
+
+
+def test_a_log_of_a_sum_of_one_number_is_checked():
+    scalar = model("agraph (float x) => (float y) { y = ReduceLogSumExp <keepdims = 0> (x) }")
+    compiled = gradc.grad(scalar, check=True)
+    assert compiled.run({"x": np.array(0.5, np.float32)})["grad_x"] == 1
