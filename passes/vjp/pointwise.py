@@ -34,6 +34,32 @@ def by_slope(slope: Callable[[Forward], Expr]) -> Rule:
 # One operand
 
 
+def exponential(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    product = _product_by_result(f, g[0], e)
+    return (g[0] * f.y if product is None else product,)
+
+
+def sigmoid(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    product, rest = _product_by_result(f, g[0], e), 1 - f.y
+    return (g[0] * (f.y * rest) if product is None else product * rest,)
+
+
+def _product_by_result(f: Forward, cotangent: Expr, e: Operators) -> Expr | None:
+    """y times a cotangent c a, as y has where the only thing made of it is a y: c times that, a product less.
+    None for other cotangents."""
+    given = cotangent.value.owner if isinstance(cotangent, Expr) else None  # pyright: ignore[reportUnnecessaryIsInstance]
+    if e.strict_ieee or not isinstance(given, onnx.MulOp) or given.parent is not None:
+        return None
+    y = f.y.value
+    for factor, other in (given.operands, reversed(given.operands)):
+        for product in (use.operation for use in y.uses):
+            is_theirs = isinstance(product, onnx.MulOp) and set(product.operands) == {y, factor}
+            is_here = isinstance(y.owner, Operation) and product.parent is y.owner.parent
+            if is_theirs and is_here and product.results[0].type == y.type:
+                return e(product.results[0]) * e(other)
+    return None
+
+
 def relu(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
     """Result and operand are positive together."""
     value = f.y if f.has_result or not f.has_operand else f.x
@@ -329,7 +355,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "Div": divide,
         "Elu": by_slope(elu),
         "Erf": by_slope(erf),
-        "Exp": by_slope(lambda f: f.y),
+        "Exp": exponential,
         "Gelu": by_slope(gelu),
         "HardSigmoid": hard_sigmoid,
         "HardSwish": by_slope(hard_swish),
@@ -349,7 +375,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "Relu": relu,
         "Selu": by_slope(selu),
         "Shrink": shrink,
-        "Sigmoid": by_slope(lambda f: f.y * (1 - f.y)),
+        "Sigmoid": sigmoid,
         "Sin": by_slope(lambda f: f.x.apply(onnx.CosOp)),
         "Sinh": by_slope(lambda f: f.x.apply(onnx.CoshOp)),
         "Softplus": by_slope(lambda f: f.x.sigmoid()),
