@@ -137,9 +137,11 @@ def _agreed(before: Kept, argument: BlockArgument, after: Shape | None) -> Kept:
 
 
 def _differ(a: Dim, b: Dim) -> bool:
-    """Whether two sizes differ for some values of the symbols. What is nothing but a name may be one that a
-    model declares for the same size."""
-    return a is not None and b is not None and a != b and (isinstance(b, int) or b.name is None)
+    """Whether two sizes differ for some values of the symbols. What is nothing but a name may be what a model
+    declares for the same size, a number what that is broadcast with."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a != b
+    return a is not None and a != b and isinstance(b, Size) and b.name is None
 
 
 def _named(value: SSAValue, numbers: Iterator[int]) -> TensorType:
@@ -175,7 +177,7 @@ def _settle(op: LoopOp) -> bool:
         return False
     kept = kept_types(block, arguments, op.v_initial, made[:states])
     for argument, result, one in zip(arguments, op.results, kept, strict=False):
-        if not one.changes and isinstance(one.type, TensorType):
+        if isinstance(one.type, TensorType):
             for value in (argument, result):
                 if isinstance(value.type, UnrankedTensorType):
                     set_type(value, one.type)

@@ -60,3 +60,21 @@ def test_what_a_branch_gives_has_a_shape(body: str, steps: int):
     slope = np.vdot(along(1e-2) - along(-1e-2), cotangent) / 2e-2
     assert np.vdot(found, way) == pytest.approx(slope, rel=1e-2, abs=1e-3)
     assert not [remark for remark in compiled.remarks if "gradient" in remark.message]
+
+
+def test_a_size_that_is_broadcast_with_a_number():
+    """The body declares no rank, and h * w has 3 elements where h has n: one is the other, or 1."""
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["": 17]>
+        g (float[n,2] x, int64 m) => (float y) <float[3,2] w = {1,2,3,4,5,6}> {
+            s = Sin(x)
+            l = Loop (m, , s) <body = b (int64 i, bool c, float h) => (bool d, float k) {
+                d = Identity(c) p = Mul(h, w) k = Sin(p) }>
+            y = ReduceSum <keepdims = 0> (l)
+        }""")
+    body = model.graph.node[1].attribute[0].g
+    for value in (body.input[2], body.output[1]):
+        value.type.tensor_type.ClearField("shape")
+    x = np.random.default_rng(0).normal(size=(3, 2)).astype(np.float32)
+    w = np.arange(1.0, 7).reshape(3, 2)
+    found = gradc.grad(model, wrt="x").run({"x": x, "m": np.array(1)})["grad_x"]
+    np.testing.assert_allclose(found, np.cos(np.sin(x) * w) * w * np.cos(x), rtol=1e-4, atol=1e-5)
