@@ -171,14 +171,18 @@ def _softmax(node: Source) -> None:
 # Pools, normalizations and resizes
 
 
+_OF_TRAINING = 5
+
+
 def _batch_norm(node: Source) -> None:
-    """Of inference alone: training was told by other means."""
+    """Five results told of training; the last two of them were for a gradient of the runtime's own."""
     spatial = node.attributes.pop("spatial", None)
     if spatial is not None and not to_python(spatial):
         raise changes.refused("BatchNormalization with spatial = 0", "no newer form computes it")
     node.attributes.pop("is_test", None)
-    node.declared[1:] = []
-    node.attributes["training_mode"] = int_attribute(0)
+    trains = len(node.declared) == _OF_TRAINING
+    node.declared[3 if trains else 1 :] = []
+    node.attributes["training_mode"] = int_attribute(int(trains))
 
 
 def _upsample(node: Source) -> None:

@@ -24,6 +24,17 @@ RUN: dict[str, tuple[int, str]] = {
         f"{EDGE} <float[2] s = {{1, 2}}, float[2] b = {{0, 1}}, float[2] m = {{1, 1}}, float[2] v = {{2, 3}}>"
         " { y = BatchNormalization <epsilon = 0.1> (x, s, b, m, v) }",
     ),
+    "BatchNormalization that trains": (
+        13,
+        "g (float[1,2,3,4] x) => (float[A,B,C,D] y, float[E] n, float[F] w)"
+        " <float[2] s = {1, 2}, float[2] b = {0, 1}, float[2] m = {1, 1}, float[2] v = {2, 3}>"
+        " { y, n, w, saved_mean, saved_var = BatchNormalization <momentum = 0.8> (x, s, b, m, v) }",
+    ),
+    "BatchNormalization that trains, of which nobody reads statistics": (
+        7,
+        f"{EDGE} <float[2] s = {{1, 2}}, float[2] b = {{0, 1}}, float[2] m = {{1, 1}}, float[2] v = {{2, 3}}>"
+        " { y, n, w, saved_mean, saved_var = BatchNormalization (x, s, b, m, v) }",
+    ),
     "Clip": (7, f"{EDGE} {{ y = Clip <min = -1.0, max = 3.0> (x) }}"),
     "Clip without an end": (7, f"{EDGE} {{ y = Clip <max = 3.0> (x) }}"),
     "Clip by vectors of one element": (
