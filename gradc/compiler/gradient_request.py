@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from string import Formatter
 from typing import Any, cast
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, UnrankedTensorType
 from xdsl.ir import SSAValue
 
 from dialects.onnx.ops import ConstantOp, op_names
@@ -22,7 +22,7 @@ from gradc.base import arguments
 from gradc.graph.run_time_sizes import specialised
 from passes.differentiate import NAME_TEMPLATE, REDUCTIONS, Request
 from passes.foreign.table import titles
-from passes.vjp.flows import is_float
+from passes.vjp.flows import is_float, may_carry
 from passes.vjp.forward import Rule
 from passes.vjp.listed import title_of
 from passes.vjp.table import REGION_RULES
@@ -104,7 +104,7 @@ class GradientRequest:
             case ("all",):
                 return outputs
             case ("of",):
-                asked = _given(self.of) or [name for name in outputs if is_float(values[name])]
+                asked = _given(self.of) or _float_outputs(values, outputs)
                 return list(dict.fromkeys(name if name in values else base_of(name) for name in asked))
             case names:
                 listed = [[name] if name in values else name.split(",") for name in names]
@@ -133,6 +133,12 @@ class GradientRequest:
         module = specialised(module, given, {}, regions=True)
         entry.forget_declared_types(entry.entry_function(module))
         return module
+
+
+def _float_outputs(values: Mapping[str, SSAValue], outputs: Sequence[str]) -> Sequence[str]:
+    """The outputs of floats; where none has a known rank yet, as behind a sequence, those that may be."""
+    open_ = [name for name in outputs if isinstance(values[name].type, UnrankedTensorType)]
+    return [name for name in outputs if is_float(values[name])] or [n for n in open_ if may_carry(values[n])]
 
 
 def looked_at(wrt: Names, of: Names, straight_through: bool = False) -> GradientRequest | None:

@@ -60,3 +60,18 @@ def test_parts_are_read_by_their_places(kind: str):
     slope = np.vdot(along(1e-2) - along(-1e-2), cotangent) / 2e-2
     assert np.vdot(found, way) == pytest.approx(slope, rel=1e-2, abs=1e-3)
     np.testing.assert_allclose(gradc.compile(model).reference({"x": x})["y"], along(0.0), rtol=1e-5)
+
+
+def test_the_value_comes_with_the_gradient_by_default():
+    """The result has no rank before the sequence is unpacked."""
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["": 17]>
+        agraph (float[n,t,2] x) => (float[n,1,2] y) {
+            parts = SplitToSequence <axis = 1> (x)
+            zero = Constant <value = int64 {0}> ()
+            first = SequenceAt (parts, zero)
+            y = Sin (first)
+        }""")
+    x = np.random.default_rng(0).standard_normal((3, 5, 2)).astype(np.float32)
+    found = gradc.value_and_grad(model, reduce="sum").run({"x": x})
+    assert list(found) == ["y", "grad_x"]
+    np.testing.assert_allclose(found["y"], np.sin(x[:, :1]), rtol=1e-6)
