@@ -70,6 +70,17 @@ class _Parts:
         end = emit(onnx.AddOp(start, emit.ints([self.step])))
         return emit(onnx.SliceOp(self.data, start, end, emit.ints([self.axis])))
 
+    def joined(self, axis: int, is_new: bool, emit: Emitter) -> SSAValue | None:
+        """All of them along an axis, a new one or not; None where that is more than to move an axis."""
+        rank = len(shape_of(self.data))
+        axis %= rank
+        if is_new != self.single or not (self.single or axis == self.axis):
+            return None
+        if axis == self.axis:
+            return emit(onnx.IdentityOp(self.data))
+        order = [i for i in range(rank) if i != self.axis]
+        return emit(onnx.TransposeOp(self.data, perm=[*order[:axis], self.axis, *order[axis:]]))
+
 
 def _number(emit: Emitter, value: int) -> SSAValue:
     return emit.constant(np.array(value, np.int64))
@@ -202,12 +213,16 @@ def _length(of: _Unpacking, op: OnnxOp, emit: Emitter) -> Mapping[int, SSAValue]
 
 
 def _concat(of: _Unpacking, op: OnnxOp, emit: Emitter) -> Mapping[int, SSAValue] | None:
-    found = of.elements(op.operands[0])
-    if not found or not all(map(has_rank, found)):
-        return None
     attributes = op.onnx_attributes()
     axis = attributes["axis"]
     assert isinstance(axis, int)
+    run_time = of.parts.get(op.operands[0])
+    if run_time is not None:
+        joined = run_time.joined(axis, bool(attributes.get("new_axis", 0)), emit)
+        return None if joined is None else {0: joined}
+    found = of.elements(op.operands[0])
+    if not found or not all(map(has_rank, found)):
+        return None
     parts = found
     if attributes.get("new_axis", 0):
         axes = emit.ints([axis])

@@ -75,3 +75,31 @@ def test_the_value_comes_with_the_gradient_by_default():
     found = gradc.value_and_grad(model, reduce="sum").run({"x": x})
     assert list(found) == ["y", "grad_x"]
     np.testing.assert_allclose(found["y"], np.sin(x[:, :1]), rtol=1e-6)
+
+
+JOINED = {
+    "parts": ("(x)", "<axis = 1>", "float[n,t,2] y", (0, 1, 2)),
+    "parts of two": ("(x, two)", "<axis = -2>", "float[n,t,2] y", (0, 1, 2)),
+    "elements": ("<keepdims = 0> (x)", "<axis = 1, new_axis = 1>", "float[n,t,2] y", (0, 1, 2)),
+    "elements, first": ("<keepdims = 0> (x)", "<axis = 0, new_axis = 1>", "float[t,n,2] y", (1, 0, 2)),
+    "elements, last": ("<keepdims = 0> (x)", "<axis = -1, new_axis = 1>", "float[n,2,t] y", (0, 2, 1)),
+}
+
+
+@pytest.mark.parametrize("kind", JOINED)
+def test_parts_are_put_together_again(kind: str):
+    split, concat, result, order = JOINED[kind]
+    split = f"SplitToSequence <axis = 1{', ' + split[1:] if split[0] == '<' else '> ' + split}"
+    model = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["": 17]>
+        agraph (float[n,t,2] x) => ({result}) {{
+            two = Constant <value = int64 {{2}}> ()
+            parts = {split}
+            all = ConcatFromSequence {concat} (parts)
+            y = Sin (all)
+        }}""")
+    session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    x = np.random.default_rng(0).standard_normal((3, 5, 2)).astype(np.float32)
+    found = gradc.value_and_grad(model, reduce="sum").run({"x": x})
+    np.testing.assert_allclose(found["y"], np.asarray(session.run(None, {"x": x})[0]), rtol=1e-6)
+    np.testing.assert_allclose(found["y"], np.sin(x).transpose(order), rtol=1e-6)
+    np.testing.assert_allclose(found["grad_x"], np.cos(x), rtol=1e-5)
