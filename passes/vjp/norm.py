@@ -77,8 +77,9 @@ def _without_nan(y: Expr, axis: int) -> Expr:
     wheres = (op for op in users if isinstance(op, onnx.WhereOp) and op.operands[0] is not y.value)
     for op in wheres:
         condition, is_alone = op.operands[0], len(users) == 1
-        is_masked = _is_nan_of(condition, y.value) or (is_alone and _is_of_rows(condition, y, axis))
-        if is_masked and op.parent is y.value.owner.parent:
+        is_nan = _is_nan_of(condition, y.value) and op.operands[2] is y.value
+        is_masked = is_nan or (is_alone and _is_of_rows(condition, y, axis))
+        if is_masked and op.parent is y.value.owner.parent and _has_shape_of(op, y.value):
             return y.e(op.results[0])
     return y
 
@@ -92,6 +93,12 @@ def _reads_type(use: Use) -> bool:
 
 def _is_nan_of(condition: SSAValue, value: SSAValue) -> bool:
     return isinstance(condition.owner, onnx.IsNaNOp) and condition.owner.operands[0] is value
+
+
+def _has_shape_of(op: Operation, y: SSAValue) -> bool:
+    """Whether what takes the place of y has its shape."""
+    shapes = [shape_of(value) for value in (op.results[0], y) if has_rank(value)]
+    return len(shapes) == 2 and shapes[0] == shapes[1] and None not in shapes[0]
 
 
 def _is_of_rows(condition: SSAValue, y: Expr, axis: int) -> bool:

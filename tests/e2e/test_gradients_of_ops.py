@@ -275,6 +275,23 @@ def test_rows_of_attention_in_which_all_is_masked(masked: str):
     assert np.isfinite(gradc.hvp(source, wrt="x", reduce="sum").run(tangent)["hvp_x"]).all()
 
 
+@pytest.mark.parametrize(
+    ("o", "body"),
+    [
+        ("2, 3", "n = IsNaN (s) k = Sin (s) y = Where (n, s, k)"),  # as PyTorch exports torch.special.entr
+        ("4, 2, 3", "n = IsNaN (s) y = Where (n, o, s)"),
+        ("4, 2, 1", "m = Greater (o, o) y = Where (m, o, s)"),
+    ],
+)
+def test_what_is_no_replacement_of_a_softmax(o: str, body: str):
+    text = f"""<ir_version: 8, opset_import: ["": 18]> g (float[2, 3] x, float[{o}] o) => (float y)
+        {{ s = Softmax (x) {body} }}"""
+    source = onnx.parser.parse_model(text)
+    source.graph.output[0].type.tensor_type.ClearField("shape")
+    remarks = gradc.vjp(source, wrt="x", check=True).remarks
+    assert not [remark for remark in remarks if "gradient" in remark.message]
+
+
 def test_as_many_starts_as_there_are_no_rows_of_an_update():
     """3 sequences, of which 2 rows each are written: their places are no sum of two lists of sizes."""
     head = '<ir_version: 11, opset_import: ["": 24]>'
