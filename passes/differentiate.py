@@ -59,6 +59,7 @@ from passes.vjp.loop_shapes import settle_loops
 from passes.vjp.norm import unmark_centred
 from passes.vjp.quantize import mark_pairs, unmark_pairs
 from passes.vjp.scan_outputs import to_scan_outputs
+from passes.vjp.shared_weights import shared_statistics
 from passes.vjp.unreached import no_gradient, partly_zero
 from passes.vjp.values import Held, add_parts, base_of, named_values
 from passes.vjp.walk import Walk
@@ -195,7 +196,7 @@ class _Differentiation:
         if not request.allow_unused:
             _check_reached({name: value for name, value in wrt.items() if value not in found}, of, ops)
         results = [self._result(value, found) for value in wrt.values()]
-        remarks = [*partly_zero(found, of, ops), *_narrower(declared, of)]
+        remarks = [*partly_zero(found, of, ops), *_narrower(declared, of), *shared_statistics(wrt, ops)]
         _return(function, self.e, [*kept, *results])
         drop_unread_nodes(function)
         unmark_pairs(self.module)

@@ -347,3 +347,19 @@ def test_a_result_that_a_model_gives_twice_is_one():
     found = gradc.value_and_grad(source, reduce="sum").run({"x": floats(0, 1)})
     np.testing.assert_allclose(found["y"], np.sin([0, 1]), rtol=1e-6)
     np.testing.assert_allclose(found["grad_x"], np.cos([0, 1]), rtol=1e-6)
+
+
+@pytest.mark.parametrize("alike", [True, False])
+def test_a_weight_that_is_a_statistic_as_well_is_told_of(alike: bool):
+    """As exporters write a BatchNormalization that was never trained."""
+    mean = "Identity(bias)" if alike else "Neg(bias)"
+    text = f"""<ir_version: 8, opset_import: ["": 17]>
+    g (float[n,2] x) => (float[n,2] y) <float[2] bias = {{0, 0}}, float[2] scale = {{1, 2}}> {{
+        mean = {mean}
+        y = BatchNormalization(x, scale, bias, mean, scale)
+    }}"""
+    remarks = gradc.vjp(onnx.parser.parse_model(text), wrt=["bias", "scale"], check=False).remarks
+    told = [remark.message for remark in remarks if "its gradient is by both" in remark.message]
+    assert [message.split(" of ")[0] for message in told] == ["scale is the scale and the variance"] + (
+        ["bias is the bias and the mean"] if alike else []
+    )
