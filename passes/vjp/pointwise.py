@@ -12,8 +12,9 @@ from functools import reduce
 from operator import mul
 from types import MappingProxyType
 
+import numpy as np
 from xdsl.dialects.builtin import f64
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.values import constant_of
@@ -224,6 +225,34 @@ def cast(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
     return (g[0].cast(f.x.dtype),)
 
 
+def logarithm(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    """Of 0, where what reads the result replaces -inf by a bound, the cotangent is 0: so is the gradient."""
+    x = f.x
+    if f.has_result and _is_bounded_below(f.y.value):
+        x = x.equals(0).where(e.filled(1, x), x)
+    return (g[0] / x,)
+
+
+def _is_bounded_below(value: SSAValue) -> bool:
+    """Whether all of the function that reads it takes a finite constant in the place of what is below."""
+    readers = [use.operation for use in value.uses if use.operation.parent is not None]
+    return bool(readers) and all(_bounds_below(reader, value) for reader in readers)
+
+
+def _bounds_below(op: Operation, value: SSAValue) -> bool:
+    """What compares passes no gradient on: a file that is itself a gradient has such readers."""
+    match op:
+        case onnx.EqualOp() | onnx.GreaterOp() | onnx.LessOp():
+            return True
+        case onnx.MaxOp():
+            bounds = [constant_of(other) for other in op.operands if other is not value]
+        case onnx.ClipOp() if op.input is value and op.min is not None:
+            bounds = [constant_of(op.min)]
+        case _:
+            return False
+    return any(bound is not None and bool(np.isfinite(bound).all()) for bound in bounds)
+
+
 # Several operands
 
 
@@ -361,7 +390,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "HardSwish": by_slope(hard_swish),
         "Identity": lambda f, g, e: (g[0],),
         "LeakyRelu": by_slope(leaky_relu),
-        "Log": lambda f, g, e: (g[0] / f.x,),
+        "Log": logarithm,
         "Max": extremum,
         "Mean": mean,
         "Min": extremum,

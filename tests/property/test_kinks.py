@@ -147,3 +147,36 @@ def test_the_square_of_an_absolute_value_has_a_second_derivative_at_zero(body: s
     product = gradc.hvp(onnx.parser.parse_model(text), reduce="sum", check=False)
     fed = {"x": np.array([[0, -1, 2]] * 2, np.float32), "tangent_x": np.ones((2, 3), np.float32)}
     np.testing.assert_array_equal(product.run(fed)["hvp_x"], np.full((2, 3), 2))
+
+
+@pytest.mark.parametrize("strict", [False, True], ids=["masks", "strict"])
+@pytest.mark.parametrize("bounded", ["Max (l, c)", "Max (c, l)", "Clip (l, c)"])
+def test_a_bounded_logarithm_at_zero(bounded: str, strict: bool):
+    """As torch.export writes BCELoss: also twice differentiated, at once and of the written file."""
+    text = f"""<ir_version: 8, opset_import: ["": 18]>
+    agraph (float[3] x) => (float[3] y) {{
+        c = Constant <value_float: float = -100.0> ()
+        l = Log (x)
+        y = {bounded}
+    }}"""
+    model = onnx.parser.parse_model(text)
+    x, ones = np.array([0, 0.5, 2], np.float32), np.ones(3, np.float32)
+    first = gradc.grad(model, reduce="sum", check=False, strict_ieee=strict)
+    np.testing.assert_array_equal(first.run({"x": x})["grad_x"], [0, 2, 0.5])
+    product = gradc.hvp(model, reduce="sum", check=False, strict_ieee=strict)
+    np.testing.assert_array_equal(product.run({"x": x, "tangent_x": ones})["hvp_x"], [0, -4, -0.25])
+    again = gradc.vjp(first.model, wrt="x", of="grad_x", check=False, strict_ieee=strict)
+    fed = {"x": x, "cotangent_grad_x": ones}
+    np.testing.assert_array_equal(again.run(fed)["grad_x"], [0, -4, -0.25])
+
+
+def test_a_logarithm_that_is_read_otherwise_is_as_ieee_says():
+    text = """<ir_version: 8, opset_import: ["": 18]>
+    agraph (float[2] x) => (float[2] y) {
+        c = Constant <value_float: float = -100.0> ()
+        l = Log (x)
+        m = Max (l, c)
+        y = Add (l, m)
+    }"""
+    gradient = gradc.grad(onnx.parser.parse_model(text), reduce="sum", check=False)
+    np.testing.assert_array_equal(gradient.run({"x": np.array([0, 2], np.float32)})["grad_x"], [np.inf, 1])
