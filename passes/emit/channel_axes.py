@@ -43,11 +43,11 @@ def _of_transpose(op: OnnxOp, axis: int) -> int | None:
 def _of_reshape(op: OnnxOp, axis: int) -> int | None:
     """Behind equal sizes, or before them."""
     before, after = shape_of(op.operands[0]), shape_of(op.results[0])
-    if before[: axis + 1] == after[: axis + 1]:
+    if None not in before[: axis + 1] and before[: axis + 1] == after[: axis + 1]:
         return axis
     behind = len(before) - axis
     is_last = len(after) >= behind and before[axis:] == after[len(after) - behind :]
-    return len(after) - behind if is_last and all(isinstance(size, int) for size in before[axis:]) else None
+    return len(after) - behind if is_last and None not in before[axis:] else None
 
 
 def _of_other_axes(op: OnnxOp, axis: int) -> int | None:

@@ -142,8 +142,10 @@ class LinearMap:
 
     @property
     def takes_bias(self) -> bool:
-        """Without another op."""
-        return self.addition is not None or not isinstance(self.op, onnx.MatMulOp)
+        """Without another op, and as it is."""
+        if isinstance(self.op, onnx.MatMulOp):
+            return self.addition is not None
+        return attributes_of(self.op).get("beta", 1.0) == 1
 
     def axis_of(self, value: SSAValue) -> int:
         """That of the channels in what goes in or comes out."""

@@ -164,6 +164,16 @@ KEPT = {
         "h = Conv(x, w) p, i, j = BatchNormalization <training_mode = 1> (h, s6, b6, a6, v6) y = Tanh(p)",
         {"BatchNormalization": 1},
     ),
+    "bias_times_beta": (
+        "float[N, 4] x",
+        "h = Gemm <transB = 1, beta = 0.5> (x, k, b6) r = Add(h, a6) p = Mul(r, s6) y = Tanh(p)",
+        {},
+    ),
+    "offset_before_alpha": (
+        "float[N, 4] x",
+        "t = Tanh(x) r = Add(t, s4) h = Gemm <transB = 1, alpha = 0.5> (r, k, b6) y = Tanh(h)",
+        {},
+    ),
     "too_small": (ROWS, "h = MatMul(x, m) p = Mul(h, tiny) y = Tanh(p)", {}),
 }
 
