@@ -260,7 +260,8 @@ class _Differentiation:
         errors.check()
         chosen = {name: values[name] for name in names}
         if not chosen:
-            raise _usage(f"no {what} is given", expected="a tensor of floats", hint="the function has none")
+            hint = "the function has none" + (_within(values) if what == "wrt" else "")
+            raise _usage(f"no {what} is given", expected="a tensor of floats", hint=hint)
         _check_floats(what, {name: value for name, value in chosen.items() if not _is_open(value)})
         return chosen
 
@@ -374,11 +375,28 @@ def _other_name(name: str, values: Mapping[str, SSAValue]) -> str:
 
 
 def _next_float(value: SSAValue) -> str:
+    found = _next_floats(value)
+    return f"the next floats behind it are {several(found)}" if found else ""
+
+
+def _within(values: Mapping[str, SSAValue]) -> str:
+    """What can be named where no input is a tensor of floats."""
+    inputs = [value for value in values.values() if isinstance(value, BlockArgument)]
+    found = list(dict.fromkeys(name for value in inputs for name in _next_floats(value)))
+    return f" among its inputs; the next floats behind them are {several(found)}" if found else ""
+
+
+_SIZES = (onnx.ShapeOp, onnx.SizeOp)
+"""Ops that read no number of a tensor."""
+
+
+def _next_floats(value: SSAValue) -> list[str]:
     """Which tensors of floats come first behind a value that is none."""
     waiting, seen = [value], {value}
     found: list[str] = []
     for one in waiting:
-        for result in (result for use in one.uses for result in use.operation.results):
+        readers = (use.operation for use in one.uses if not isinstance(use.operation, _SIZES))
+        for result in (result for reader in readers for result in reader.results):
             if result in seen:
                 continue
             seen.add(result)
@@ -387,7 +405,7 @@ def _next_float(value: SSAValue) -> str:
                 found.append(name)
             elif not is_float(result):
                 waiting.append(result)
-    return f"the next floats behind it are {several(found)}" if found else ""
+    return found
 
 
 def _floats(values: Sequence[SSAValue], names: Sequence[str]) -> list[str]:

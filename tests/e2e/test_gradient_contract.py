@@ -363,3 +363,12 @@ def test_a_weight_that_is_a_statistic_as_well_is_told_of(alike: bool):
     assert [message.split(" of ")[0] for message in told] == ["scale is the scale and the variance"] + (
         ["bias is the bias and the mean"] if alike else []
     )
+
+
+def test_a_model_of_words_names_what_can_be_differentiated_by():
+    source = onnx.parser.parse_model(f"""{HEAD}
+        g (int64[N] words) => (float[N, 2] y) <float[3, 2] table = {{0.5, 1.0, 1.5, 2.0, 2.5, 3.0}}>
+        {{ rows = Gather (table, words) y = Sin (rows) }}""")
+    said = "no wrt is given: .* none among its inputs; the next floats behind them are rows"
+    with pytest.raises(gradc.UsageError, match=said):
+        gradc.grad(source, reduce="sum")
