@@ -11,7 +11,7 @@ import numpy as np
 from dialects.support.diagnostics import Diagnostic
 from dialects.support.dtypes import by_name
 from gradc.checking.claims import CheckError, Claim, remark
-from gradc.checking.drawn import GUESSES, drawn_inputs, in_words
+from gradc.checking.drawn import drawn_inputs, guesses_of, in_words
 from gradc.checking.lines import Arrays, evaluated, in_float64, line, rounded_otherwise, widened
 from gradc.checking.roundings import NUDGES, ROUNDINGS, nudged, rounding
 from gradc.checking.samples import Guess
@@ -25,7 +25,7 @@ def check_compiled(
     """The compiled model beside the gradient executed by numpy. Raises CheckError where they differ by more
     than roundings at two points."""
     rows: list[OutputError] = []
-    guesses = list(GUESSES)
+    guesses = guesses_of(claim.primal)
     for seed in range(2):
         try:
             rows = _rows_of_some_guess(claim, infos, run, seed, guesses)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
 
 from dialects.support.diagnostics import GradcError
+from dialects.support.entry import entry_function
+from dialects.support.shapes import has_rank, shape_of
 from gradc.checking.lines import Arrays, NotComputed
 from gradc.checking.samples import ANY_SIZES, Guess, random_inputs
 
@@ -16,6 +20,28 @@ SEEDS = 3
 
 GUESSES = (ANY_SIZES, Guess(size=40), Guess(60, 60))
 """Sizes that run time would tell: others after those at which an op has no value, or no result a number."""
+
+
+LONG = Guess(size=576)
+"""That of signals, whose windows are longer than the others and whose inputs are small all the same."""
+
+MOST_OF_LONG = 2**18
+"""Elements that all inputs may have together at that size."""
+
+
+def guesses_of(primal: ModuleOp) -> list[Guess]:
+    arguments = entry_function(primal).args
+    is_small = sum(_elements_if_long(value) for value in arguments) <= MOST_OF_LONG
+    return [*GUESSES, LONG] if is_small else list(GUESSES)
+
+
+def _elements_if_long(value: SSAValue) -> int:
+    if not has_rank(value):
+        return 0
+    sizes = (LONG.size if axis else LONG.batch for axis in range(len(shape_of(value))))
+    return prod(
+        dim if isinstance(dim, int) else size for dim, size in zip(shape_of(value), sizes, strict=True)
+    )
 
 
 def drawn_inputs(primal: ModuleOp, seed: int, guess: Guess) -> Arrays:

@@ -22,7 +22,7 @@ from dialects.support.diagnostics import (
 )
 from dialects.support.shapes import has_rank, static_shape
 from gradc.checking.claims import CheckError, Claim, remark
-from gradc.checking.drawn import GUESSES, SEEDS, drawn_inputs, in_words
+from gradc.checking.drawn import SEEDS, drawn_inputs, guesses_of, in_words
 from gradc.checking.lines import Arrays, Line, evaluated, in_float64, line, widened
 from gradc.checking.roundings import NUDGES, ROUNDINGS, is_of_roundings, nudged
 from gradc.checking.samples import Guess
@@ -103,12 +103,16 @@ def _decided(
     straight, wrt = claim.straight_through, list(claim.gradients)
     path = line(claim.primal, claim.of, wrt, straight_through=straight, beside=beside)
     undecided, why = list(claim.gradients), ""
-    gradient, guesses = widened(claim.gradient), list(GUESSES)
+    gradient, guesses = widened(claim.gradient), guesses_of(claim.primal)
+    given = len(guesses)
     if path.is_beside:
         off_codes(gradient)
     arguments = entry.entry_function(claim.primal).args
     is_open = not all(has_rank(value) and static_shape(value) is not None for value in arguments)
-    for seed in range(SEEDS):
+    for turn in range(SEEDS + given - 1):
+        seed = turn - (given - len(guesses))  # the next guess is tried at the same point
+        if seed == SEEDS:
+            break
         try:
             point = _point(claim, path, gradient, seed, most, guesses[0])
             found = dict(point.slopes(undecided))

@@ -318,6 +318,15 @@ def test_sizes_at_which_a_crop_is_empty_are_drawn_anew(node: str):
     assert undecided(gradc.vjp(model(text), wrt="x", check=True)) == []
 
 
+def test_signals_are_drawn_as_long_as_their_windows():
+    """A window of 256, as spectra have, is longer than the sizes that are drawn first."""
+    text = """g (float[N, T] x) => (float[N, C, S] y) <float[2, 1, 256] w> {
+        one = Constant<value_ints = [1]>() u = Unsqueeze(x, one) c = Conv<strides = [128]>(u, w) y = Tanh(c)
+    }"""
+    window = np.random.default_rng(0).standard_normal((2, 1, 256)) / 16
+    assert undecided(gradc.vjp(model(text, w=window), wrt="x", check=True)) == []
+
+
 @pytest.mark.parametrize(
     ("node", "said"),
     [
