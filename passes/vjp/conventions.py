@@ -27,7 +27,7 @@ KINKS: Mapping[str, str] = MappingProxyType(
         "Min": _SHARE,
         "Mod": "that between jumps",
         "PRelu": "the slope at 0",
-        "Pow": "0 at 0 where the exponent is 0; inf at 0 where it is below 1",
+        "Pow": "0 at 0 where the exponent is 0; inf at 0 where it is below 1, as for Sqrt",
         "ReduceL1": "0 at 0",
         "ReduceL2": _NORM,
         "ReduceLogSumExp": "0 where all elements are -inf",
@@ -39,7 +39,7 @@ KINKS: Mapping[str, str] = MappingProxyType(
         "ScatterND": "as ScatterElements",
         "Selu": "alpha gamma at 0",
         "Shrink": "0 at both ends of the gap",
-        "Sqrt": "inf at 0",
+        "Sqrt": "inf at 0, but 0 of a sum of squares",
         "ThresholdedRelu": "0 at alpha",
         "TopK": "what was chosen takes all",
     }

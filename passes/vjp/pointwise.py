@@ -19,6 +19,7 @@ from xdsl.ir import Operation, SSAValue
 from dialects.onnx import ops as onnx
 from dialects.onnx.values import constant_of
 from passes.emit.expressions import Expr, Operators
+from passes.vjp.flat_zeros import guarded, is_flat_at_zero, or_zero
 from passes.vjp.forward import ZERO, Forward, Gradient, Rule
 
 SATURATION = 30.0
@@ -286,6 +287,13 @@ def modulo(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
     return (g[0], g[0] * (f.y - a) / b)
 
 
+def square_root(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    """1 / (2 y); 0 at 0 of a norm."""
+    if not f.has_operand or not is_flat_at_zero(f.x.value):
+        return (g[0] * 0.5 / f.y,)
+    return (g[0] * or_zero(0.5 / guarded(f.y), f.y),)
+
+
 def power(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
     """x^p: p x^(p - 1), 0 for p = 0; y log x, 0 at x = 0."""
     x, p = _two(f)
@@ -303,6 +311,8 @@ def _slope_of_power(f: Forward, x: Expr, p: Expr) -> Expr:
     """
     known = constant_of(p.value)
     exponent = float(known.reshape(())) if known is not None and known.size == 1 else None
+    if exponent is not None and 0 < exponent < 1 and is_flat_at_zero(x.value):
+        return or_zero(exponent * guarded(f.y) / guarded(x), f.y)
     if exponent == 0.5:
         return 0.5 / f.y
     if exponent == -0.5:
@@ -314,8 +324,7 @@ def _slope_of_power(f: Forward, x: Expr, p: Expr) -> Expr:
     if exponent is not None and (lower := _small_power(x, exponent - 1)) is not None:
         return lower * exponent
     given = p.cast(x.dtype)
-    guarded = given.equals(0).where(f.e.filled(1, given), given)
-    return given * x.apply(onnx.PowOp, guarded - 1)
+    return given * x.apply(onnx.PowOp, guarded(given) - 1)
 
 
 def _small_power(x: Expr, exponent: float) -> Expr | None:
@@ -409,7 +418,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "Sinh": by_slope(lambda f: f.x.apply(onnx.CoshOp)),
         "Softplus": by_slope(lambda f: f.x.sigmoid()),
         "Softsign": by_slope(softsign),
-        "Sqrt": lambda f, g, e: (g[0] * 0.5 / f.y,),
+        "Sqrt": square_root,
         "Sub": subtract,
         "Sum": add,
         "Swish": by_slope(swish),

@@ -1,0 +1,79 @@
+"""Roots of sums of squares, which are norms: standard deviations and distances, as exporters write them.
+
+Where such a sum is 0 it is flat, and the slope of its root infinite; frameworks have 0 for both together.
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation, SSAValue
+
+from dialects.onnx import ops as onnx
+from dialects.onnx.values import constant_of
+from dialects.support.shapes import has_rank, shape_of
+from passes.emit.expressions import Expr
+
+_VIEWS = (
+    *(onnx.CastOp, onnx.ExpandOp, onnx.IdentityOp, onnx.ReshapeOp, onnx.SqueezeOp, onnx.TransposeOp),
+    onnx.UnsqueezeOp,
+)
+
+DEEPEST = 8
+"""How many scalings and views stand between a root and a sum."""
+
+
+def is_flat_at_zero(value: SSAValue, left: int = DEEPEST) -> bool:
+    """Whether the derivative of a value is 0 wherever the value is."""
+    op = value.owner
+    if not isinstance(op, Operation) or not left:
+        return False
+    match op:
+        case onnx.ReduceSumSquareOp():
+            return True
+        case onnx.ReduceSumOp() | onnx.ReduceMeanOp():
+            return _is_square(op.operands[0])
+        case onnx.MaxOp() if len(op.operands) == 2:
+            return any(map(_is_zero, op.operands)) and any(map(_is_product, op.operands))
+        case onnx.MulOp() | onnx.DivOp():
+            one, other = op.operands
+            if _is_number(other):
+                return is_flat_at_zero(one, left - 1)
+            return isinstance(op, onnx.MulOp) and _is_number(one) and is_flat_at_zero(other, left - 1)
+        case _:
+            return isinstance(op, _VIEWS) and is_flat_at_zero(op.operands[0], left - 1)
+
+
+def or_zero(slope: Expr, root: Expr) -> Expr:
+    """A slope that is made of `guarded`, and is 0 where the root is."""
+    return root.e.keep(slope, root > 0)
+
+
+def guarded(value: Expr) -> Expr:
+    """The value, and 1 where that is 0."""
+    return value.equals(0).where(value.e.filled(1, value), value)
+
+
+def _is_square(value: SSAValue) -> bool:
+    op = value.owner
+    if isinstance(op, onnx.MulOp):
+        return op.operands[0] is op.operands[1]
+    return isinstance(op, onnx.PowOp) and _is(op.operands[1], 2)
+
+
+def _is_product(value: SSAValue) -> bool:
+    """Whether it may be |a|^2 - 2ab + |b|^2, as the TorchScript exporter writes cdist: one product."""
+    while isinstance(value.owner, _VIEWS):
+        value = value.owner.operands[0]
+    return isinstance(value.owner, onnx.MatMulOp)
+
+
+def _is_zero(value: SSAValue) -> bool:
+    return _is(value, 0)
+
+
+def _is(value: SSAValue, number: float) -> bool:
+    known = constant_of(value)
+    return known is not None and known.size == 1 and float(known.reshape(())) == number
+
+
+def _is_number(value: SSAValue) -> bool:
+    return has_rank(value) and all(dim == 1 for dim in shape_of(value))
