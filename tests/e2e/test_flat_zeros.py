@@ -14,7 +14,8 @@ VARIANCE = "m = ReduceMean <axes = [0]> (x) d = Sub (x, m) q = Mul (d, d) v = Re
 BODIES = {
     "std": f"{VARIANCE} y = Sqrt (v)",
     "unbiased std": f"""{VARIANCE} s = Shape (x) z = Constant <value_ints = [0]> () n = Gather (s, z)
-        c = Cast <to = 1> (n) o = Constant <value_floats = [1.0]> () k = Sub (c, o) p = Mul (v, c) u = Div (p, k) w = Identity (u)
+        c = Cast <to = 1> (n) o = Constant <value_floats = [1.0]> () k = Sub (c, o)
+        p = Mul (v, c) u = Div (p, k) w = Identity (u)
         y = Sqrt (w)""",
     "norm": "two = Constant <value_float = 2.0> () q = Pow (x, two) v = ReduceSum (q) y = Sqrt (v)",
     "norm by a power": """two = Constant <value_float = 2.0> () h = Constant <value_float = 0.5> ()
