@@ -15,6 +15,8 @@ compute that once more.
 
 A factor of exp(-q) that a derivative computes is in its argument, which is a difference then.
 
+The smaller of x and 0 is a Min; a derivative writes it by a Relu, whose own derivative at 0 is 0.
+
 The sizes of some axes are one Shape, from opset 15, and not entries of another one.
 """
 
@@ -66,6 +68,7 @@ class FastFormsPass(TargetPass):
         rewrite(op, [SumOfRows()], (onnx.ReduceSumOp,))
         rewrite(op, [ByGate()], tuple(GATES))
         rewrite(op, [FactorOfExp()], (onnx.MulOp,))
+        rewrite(op, [NegativePart()], (onnx.NegOp,))
         if self.env.lacks(onnx.HardSigmoidOp, "f32") is None:
             rewrite(op, [MaskAsStep()], (onnx.CastOp,))
 
@@ -134,6 +137,24 @@ class FactorOfExp(RewritePattern):
             rewriter.erase(value.owner)
             rewriter.erase(negated)
             return
+
+
+class NegativePart(RewritePattern):
+    """-relu(-x) as min(x, 0), where nothing else reads what is between."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: onnx.NegOp, rewriter: PatternRewriter, /) -> None:
+        relu = op.X.owner
+        if not isinstance(relu, onnx.ReluOp) or not op.X.has_one_use():
+            return
+        inner = relu.X.owner
+        if not isinstance(inner, onnx.NegOp) or not relu.X.has_one_use():
+            return
+        e = Operators()
+        least = e(inner.X).at_most(0)
+        replace(op, rewriter, e.emit, [least.value])
+        for unread in (relu, inner):
+            rewriter.erase(unread)
 
 
 def _negated_argument(value: SSAValue) -> onnx.NegOp | None:

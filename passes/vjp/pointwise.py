@@ -122,9 +122,9 @@ def _elu(f: Forward, alpha: float, above: float) -> Expr:
     """`above` for positive operands, y + alpha for others. Factors below 0 give the result other signs."""
     by_operand = not f.has_result or alpha < 0 or above < 0
     if f.has_operand and by_operand:
-        below, positive = f.x.at_most(0).exp() * alpha, f.x > 0
+        below, positive = _negative_part(f.x).exp() * alpha, f.x > 0
     else:
-        below, positive = f.y.at_most(0) + alpha, f.y > 0
+        below, positive = _negative_part(f.y) + alpha, f.y > 0
     if alpha == above:
         return below
     mask = positive.cast(below.dtype)
@@ -134,7 +134,12 @@ def _elu(f: Forward, alpha: float, above: float) -> Expr:
 
 
 def celu(f: Forward) -> Expr:
-    return (f.x.at_most(0) * (1 / f.value("alpha", 1.0))).exp()
+    return (_negative_part(f.x) * (1 / f.value("alpha", 1.0))).exp()
+
+
+def _negative_part(x: Expr) -> Expr:
+    """The smaller of x and 0, whose derivative at 0 is 0, where Min would share it."""
+    return -(-x).apply(onnx.ReluOp)
 
 
 def thresholded_relu(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:

@@ -92,6 +92,10 @@ SECOND: list[tuple[Problem, Sequence[float], Sequence[float]]] = [
     (P("ReduceL2", (2,)), (0, 0), (1, 1)),
     (P("Softplus", (2,)), (0, -1000), (0.25, 0)),
     (P("Relu", (2,)), (0, 1), (0, 0)),
+    (P("Elu", (2,)), (0, 1), (0, 0)),
+    (P("Elu", (2,), alpha=0.5), (0, 1), (0, 0)),
+    (P("Selu", (2,)), (0, 1), (0, 0)),
+    (P("Celu", (2,), alpha=2.0), (0, 1), (0, 0)),
 ]
 
 

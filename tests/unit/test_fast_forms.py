@@ -231,3 +231,15 @@ def test_hard_swish_in_f64_has_the_numbers_of_f64():
     inside = (np.abs(x) < 3) * x / 6
     np.testing.assert_allclose(both["y"], x * np.clip(x / 6 + 0.5, 0, 1), rtol=1e-15)
     np.testing.assert_allclose(both["grad_x"], np.clip(x / 6 + 0.5, 0, 1) + inside, atol=1e-15)
+
+
+def test_the_gradient_of_elu_has_the_smaller_of_y_and_0():
+    graph = helper.make_graph(
+        [helper.make_node("Elu", ["x"], ["y"])],
+        "g",
+        [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["N"])],
+        [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["N"])],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+    written = gradc.vjp(model, wrt="x").model.graph.node
+    assert [node.op_type for node in written] == ["Elu", "Min", "Add", "Mul"]
