@@ -27,6 +27,7 @@ from dialects.support.shapes import UnknownRank, element_type_of
 from passes.emit.rewriting import Emitter, replace, rewrite, simplify
 from passes.kernels.expansions import EXPANSIONS
 from passes.kernels.left_out_windows import LEFT_OUT, POOLS, WithoutCeilMode
+from passes.kernels.matrix_vector import VectorAsColumn
 from passes.kernels.older_forms import OLDER_FORMS, OlderForm
 from passes.kernels.target import Target, TargetPass
 
@@ -39,7 +40,7 @@ class ExpandOpsPass(TargetPass):
         rewrite(op, [KeepBounds()], (onnx.QuantizeLinearOp,))
         if self.env.opset < LEFT_OUT:
             rewrite(op, [WithoutCeilMode()], POOLS)
-        changed = False
+        changed = rewrite(op, [VectorAsColumn()], (onnx.MatMulOp,))
         while rewrite(op, [Expand(self.env)], (*EXPANSIONS, *OLDER_FORMS)):
             changed = True  # and once more for graphs within what was written
         if changed:

@@ -25,7 +25,6 @@ from passes.emit.shape_math import ShapeMath
 from passes.kernels import pointwise
 from passes.kernels.affine_grid import AFFINE_GRID, affine_grid
 from passes.kernels.local_response import LRN, lrn
-from passes.kernels.matrix_vector import matrix_vector
 from passes.kernels.pointwise import scalar
 from passes.kernels.recurrent import RECURRENT, recurrent
 
@@ -322,7 +321,6 @@ EXPANSIONS: Mapping[type[OnnxOp], Expansion] = {
         _layer_normalization,
     ),
     onnx.LeakyReluOp: Expansion("T", pointwise.BY_CASES, pointwise.leaky_relu),
-    onnx.MatMulOp: Expansion("T", (onnx.UnsqueezeOp, onnx.SqueezeOp), matrix_vector),
     onnx.MaxPoolOp: Expansion("T", (onnx.ConcatOp, onnx.ExpandOp, onnx.SliceOp, onnx.MaxOp), _max_pool),
     onnx.PadOp: Expansion("T", (onnx.ConcatOp, onnx.ExpandOp, onnx.SliceOp), _pad),
     onnx.QuantizeLinearOp: Expansion("T1", pointwise.QUANTIZE, pointwise.quantize_linear),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
-from passes.kernels import affine_grid, local_response, matrix_vector, pointwise
+from passes.kernels import affine_grid, local_response, pointwise
 
 
 @dataclass(frozen=True)
@@ -25,17 +25,13 @@ def _has_no_hidden_size(op: OnnxOp) -> bool:
 NO_HIDDEN_SIZE = WrongForm("no hidden_size", _has_no_hidden_size)
 """ONNX may leave it to the weights; `simplify` gives it where these have sizes that are known."""
 
-BY_A_VECTOR = WrongForm("a transposed matrix by a vector", matrix_vector.is_by_a_vector)
-
 WRONG_FORMS: Mapping[str, Mapping[type[OnnxOp], WrongForm]] = {
     "cpu": {
         onnx.AffineGridOp: WrongForm("the corners of an axis of one place", affine_grid.is_of_one_place),
         **dict.fromkeys((onnx.GRUOp, onnx.LSTMOp, onnx.RNNOp), NO_HIDDEN_SIZE),
         onnx.HardSwishOp: WrongForm("f64, with a factor in f32", pointwise.is_in_f64),
         onnx.LRNOp: WrongForm("an even size, or no image", local_response.is_no_image),
-        onnx.MatMulOp: BY_A_VECTOR,
-    },
-    "cuda": {onnx.MatMulOp: BY_A_VECTOR},
+    }
 }
 """Execution provider -> op -> the form at which its kernel is wrong or fails."""
 
