@@ -104,7 +104,7 @@ def simplify(ctx: Context, module: ModuleOp) -> None:
 
 def fold(module: ModuleOp, kept: Iterable[SSAValue], *, adopting: bool = True) -> None:
     """Fold constants, and give values the types that follow: what reads a value reads it afterwards, too, and
-    what is `kept` stays. Without `adopting` nothing has a rank because the model declares it alone."""
+    what is `kept` stays, and is read as before. Without `adopting` nothing has a rank because the model declares it alone."""
     patterns = (FoldBut(frozenset(kept)), RefineTypes())
     walker = Walker(lambda cls: patterns if _is_folded(cls) else ())
     changed = True
@@ -191,12 +191,12 @@ class Fold(RewritePattern):
 
 @dataclass(frozen=True)
 class FoldBut(RewritePattern):
-    """`Fold` and `KnownBranch` for all ops but those that give the values of `kept`."""
+    """`Fold` and `KnownBranch` for all ops but those that give or read the values of `kept`."""
 
     kept: frozenset[SSAValue]
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        if self.kept.isdisjoint(op.results):
+        if self.kept.isdisjoint(op.results) and self.kept.isdisjoint(op.operands):
             pattern = KnownBranch() if isinstance(op, IfOp) else Fold()
             pattern.match_and_rewrite(op, rewriter)
 

@@ -212,3 +212,13 @@ def test_a_branch_that_joins_along_an_axis_that_there_is_not(shape: tuple[int, .
     found = gradc.vjp(model, wrt=["a", "b"]).run({"a": a, "b": b, "cotangent_y": cotangent})
     for name, value, part in zip("ab", (a, b), np.split(cotangent, 2, axis), strict=True):
         np.testing.assert_allclose(found[f"grad_{name}"], 2 * value * part, rtol=1e-5)
+
+
+def test_a_weight_behind_a_slice_is_read_beside_two_ranks():
+    cut = "w = Constant <value_floats = [1.0, 2.0, 3.0, 4.0, 5.0]> () zero = Constant <value_ints = [0]> ()"
+    cut += " four = Constant <value_ints = [4]> () c = Slice (w, zero, four)"
+    source = model(f"{cut} {SQUEEZE} y = Mul (v, c)", "[N, 4]")
+    x = np.linspace(-1, 1, 8, dtype=np.float32).reshape(2, 1, 4)
+    weight = np.arange(8, dtype=np.float32).reshape(2, 4)
+    found = gradc.vjp(source, wrt="w", check=True).run({"x": x, "cotangent_y": weight})["grad_w"]
+    np.testing.assert_allclose(found, [*(x[:, 0] * weight).sum(0), 0], atol=1e-6)
