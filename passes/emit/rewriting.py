@@ -104,7 +104,8 @@ def simplify(ctx: Context, module: ModuleOp) -> None:
 
 def fold(module: ModuleOp, kept: Iterable[SSAValue], *, adopting: bool = True) -> None:
     """Fold constants, and give values the types that follow: what reads a value reads it afterwards, too, and
-    what is `kept` stays, and is read as before. Without `adopting` nothing has a rank because the model declares it alone."""
+    what is `kept` stays, and is read as before. Without `adopting` nothing has a rank because the model
+    declares it alone."""
     patterns = (FoldBut(frozenset(kept)), RefineTypes())
     walker = Walker(lambda cls: patterns if _is_folded(cls) else ())
     changed = True
