@@ -25,6 +25,7 @@ from dialects.onnx.base import OnnxOp
 from dialects.support.dtypes import name_of, of_mlir
 from dialects.support.shapes import UnknownRank, element_type_of
 from passes.emit.rewriting import Emitter, replace, rewrite, simplify
+from passes.kernels.empty_expand import EmptyExpand
 from passes.kernels.expansions import EXPANSIONS
 from passes.kernels.left_out_windows import LEFT_OUT, POOLS, WithoutCeilMode
 from passes.kernels.matrix_vector import VectorAsColumn
@@ -40,7 +41,7 @@ class ExpandOpsPass(TargetPass):
         rewrite(op, [KeepBounds()], (onnx.QuantizeLinearOp,))
         if self.env.opset < LEFT_OUT:
             rewrite(op, [WithoutCeilMode()], POOLS)
-        changed = rewrite(op, [VectorAsColumn()], (onnx.MatMulOp,))
+        changed = rewrite(op, [VectorAsColumn(), EmptyExpand()], (onnx.MatMulOp, onnx.ExpandOp))
         while rewrite(op, [Expand(self.env)], (*EXPANSIONS, *OLDER_FORMS)):
             changed = True  # and once more for graphs within what was written
         if changed:
