@@ -65,15 +65,17 @@ func.func @stays(%x: tensor<?x3xf32>, %i: tensor<i64>) -> (tensor<?x3xf32>, tens
   %0 = onnx.SequenceConstruct %x, %x : (tensor<?x3xf32>, tensor<?x3xf32>) -> !onnx.seq<tensor<?x3xf32>>
   %1 = onnx.SequenceAt %0, %i : (!onnx.seq<tensor<?x3xf32>>, tensor<i64>) -> tensor<?x3xf32>
   %2 = onnx.SplitToSequence %x {axis = 0} : (tensor<?x3xf32>) -> !onnx.seq<tensor<*xf32>>
-  %3 = onnx.SequenceAt %2, %i : (!onnx.seq<tensor<*xf32>>, tensor<i64>) -> tensor<*xf32>
-  func.return %1, %3 : tensor<?x3xf32>, tensor<*xf32>
+  %3 = onnx.SequenceErase %2, %i : (!onnx.seq<tensor<*xf32>>, tensor<i64>) -> !onnx.seq<tensor<*xf32>>
+  %4 = onnx.ConcatFromSequence %3 {axis = 0} : (!onnx.seq<tensor<*xf32>>) -> tensor<*xf32>
+  func.return %1, %4 : tensor<?x3xf32>, tensor<*xf32>
 }
 // CHECK-LABEL: func.func @stays(
 // CHECK-NEXT: %0 = onnx.SequenceConstruct %x, %x : (tensor<?x3xf32>, tensor<?x3xf32>) -> !onnx.seq<tensor<?x3xf32>>
 // CHECK-NEXT: %1 = onnx.SequenceAt %0, %i : (!onnx.seq<tensor<?x3xf32>>, tensor<i64>) -> tensor<?x3xf32>
 // CHECK-NEXT: %2 = onnx.SplitToSequence %x {axis = 0} : (tensor<?x3xf32>) -> !onnx.seq<tensor<*xf32>>
-// CHECK-NEXT: %3 = onnx.SequenceAt %2, %i : (!onnx.seq<tensor<*xf32>>, tensor<i64>) -> tensor<*xf32>
-// CHECK-NEXT: func.return %1, %3 : tensor<?x3xf32>, tensor<*xf32>
+// CHECK-NEXT: %3 = onnx.SequenceErase %2, %i : (!onnx.seq<tensor<*xf32>>, tensor<i64>) -> !onnx.seq<tensor<*xf32>>
+// CHECK-NEXT: %4 = onnx.ConcatFromSequence %3 {axis = 0} : (!onnx.seq<tensor<*xf32>>) -> tensor<*xf32>
+// CHECK-NEXT: func.return %1, %4 : tensor<?x3xf32>, tensor<*xf32>
 
 // All parts together are the data.
 func.func @together(%x: tensor<?x3xf32>) -> tensor<*xf32> {
