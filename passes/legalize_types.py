@@ -116,6 +116,7 @@ class Widen(RewritePattern):
                 set_operand(op, index, self._widened(operand, op, rewriter))
         for result in op.results:
             if is_half(result):
+                _declare_wide(op, shapes.element_type_of(result))
                 self._narrow(result, rewriter)
         rewriter.notify_op_modified(op)
 
@@ -148,6 +149,13 @@ class Widen(RewritePattern):
         replace_uses(result, narrow, but_of=cast)
         narrow.name_hint, result.name_hint = result.name_hint, None
         self.wide[narrow] = result
+
+
+def _declare_wide(op: Operation, half: Attribute) -> None:
+    """Where an attribute says that results are of a half type, it says f32."""
+    if isinstance(op, OnnxOp):
+        for name in [name for name, value in op.properties.items() if value == half]:
+            op.properties[name] = f32
 
 
 def unrounded(value: SSAValue) -> SSAValue | None:

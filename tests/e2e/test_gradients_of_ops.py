@@ -355,3 +355,12 @@ def test_a_scale_of_groups_of_as_many_channels_as_run_time_knows(channels: int):
     for name in ("grad_s", "grad_b"):
         total = wanted[name].reshape(2, -1).sum(1)
         np.testing.assert_allclose(found[name], total, rtol=1e-4, atol=1e-5)
+
+
+def test_an_identity_of_a_half_type():
+    """Its attribute says so, too: computed in f32 it says f32."""
+    source = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["": 18]>
+        g (float16[n,n] x) => (float16 y)
+        { e = EyeLike <dtype = 10, k = 1> (x) p = Mul(e, x) y = ReduceSum <keepdims = 0> (p) }""")
+    found = gradc.grad(source, check=False).run({"x": np.ones((3, 3), np.float16)})
+    np.testing.assert_array_equal(found["grad_x"], np.eye(3, k=1))
