@@ -43,12 +43,12 @@ from dialects.support.findings import Errors
 from dialects.support.names import name_of_value
 from dialects.support.shapes import Dim, has_rank, shape_of, show, static
 from dialects.support.spelling import advice, option
+from passes.emit.affine_folding import fold_affine
 from passes.emit.expressions import Expr, Operators
 from passes.emit.rewriting import drop_unread_nodes, fold, simplify
 from passes.emit.sequences import unpack_sequences
 from passes.emit.size_names import name_sizes
 from passes.emit.type_inference import infer_types
-from passes.fold_affine import fold_affine
 from passes.foreign.codes import compute_with_floats
 from passes.vjp.branch_ranks import settle_branches
 from passes.vjp.estimators import mark_estimates, unmark_estimates
