@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import onnx
 from onnx import ModelProto, ValueInfoProto
 from xdsl.dialects.builtin import ModuleOp, TensorType
@@ -15,6 +17,11 @@ CHECKED_BYTES = 2**26
 
 LONGEST_VECTOR = 2**16
 """Longer ones say no sizes. onnx follows floats, too."""
+
+
+OUTER = re.compile(r"Invalid rank for \w+ broadcasting: ")
+"""What onnx says where it follows the elements of a row and a column that are added or multiplied, as if they
+were sizes. Whether their shapes go together it says otherwise."""
 
 
 class InvalidModelError(AssertionError):
@@ -35,9 +42,18 @@ def check(model: ModelProto | ModelParts, limit: int = CHECKED_BYTES, *, element
     try:
         if all(map(_has_rank, (*checked.graph.input, *checked.graph.output))):
             onnx.checker.check_model(checked)  # wants a rank at the edge, which runtimes do without
-        onnx.shape_inference.infer_shapes(checked, check_type=True, strict_mode=True, data_prop=elements)
+        _infer(checked, elements)
     except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
         raise InvalidModelError(f"the exported model is not valid: {error}") from error
+
+
+def _infer(model: ModelProto, elements: bool) -> None:
+    try:
+        onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=elements)
+    except onnx.shape_inference.InferenceError as error:
+        if not elements or not OUTER.search(str(error)):
+            raise
+        _infer(model, elements=False)
 
 
 def has_long_vector(module: ModuleOp) -> bool:
