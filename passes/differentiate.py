@@ -24,7 +24,6 @@ from dialects.onnx.node import NodeOp
 from dialects.support.diagnostics import (
     Diagnostic,
     UsageError,
-    name_of,
     nearest,
     sentence,
     several,
@@ -52,6 +51,7 @@ from passes.emit.type_inference import infer_types
 from passes.foreign.codes import compute_with_floats
 from passes.vjp.branch_ranks import settle_branches
 from passes.vjp.estimators import mark_estimates, unmark_estimates
+from passes.vjp.float_names import floats_behind_inputs, next_floats
 from passes.vjp.flows import is_float, may_carry
 from passes.vjp.forward import Rule
 from passes.vjp.listed import mark_ruled, unmark_ruled
@@ -260,7 +260,7 @@ class _Differentiation:
         errors.check()
         chosen = {name: values[name] for name in names}
         if not chosen:
-            hint = "the function has none" + (_within(values) if what == "wrt" else "")
+            hint = "the function has none" + (floats_behind_inputs(values) if what == "wrt" else "")
             raise _usage(f"no {what} is given", expected="a tensor of floats", hint=hint)
         _check_floats(what, {name: value for name, value in chosen.items() if not _is_open(value)})
         return chosen
@@ -344,7 +344,7 @@ def _is_narrower(declared: Dim, found: Dim) -> bool:
 def _check_floats(what: str, values: Mapping[str, SSAValue]) -> None:
     for name, value in values.items():
         if not is_float(value) and not (what == "of" and _may_have_ranks(value)):
-            hint = _next_float(value) if what == "wrt" else ""
+            hint = next_floats(value) if what == "wrt" else ""
             expected = "a tensor of floats of known rank" if _is_open(value) else "a tensor of floats"
             raise _usage(f"{option(what)} {name}", given=value.type, expected=expected, hint=hint)
 
@@ -372,40 +372,6 @@ def _other_name(name: str, values: Mapping[str, SSAValue]) -> str:
         rank = len(shape_of(whole))
         return f"an element of {base_of(name)} is {rank} numbers in brackets, or : for all along an axis"
     return nearest(name, values) or "gradc inspect --values lists what there is"
-
-
-def _next_float(value: SSAValue) -> str:
-    found = _next_floats(value)
-    return f"the next floats behind it are {several(found)}" if found else ""
-
-
-def _within(values: Mapping[str, SSAValue]) -> str:
-    """What can be named where no input is a tensor of floats."""
-    inputs = [value for value in values.values() if isinstance(value, BlockArgument)]
-    found = list(dict.fromkeys(name for value in inputs for name in _next_floats(value)))
-    return f" among its inputs; the next floats behind them are {several(found)}" if found else ""
-
-
-_SIZES = (onnx.ShapeOp, onnx.SizeOp)
-"""Ops that read no number of a tensor."""
-
-
-def _next_floats(value: SSAValue) -> list[str]:
-    """Which tensors of floats come first behind a value that is none."""
-    waiting, seen = [value], {value}
-    found: list[str] = []
-    for one in waiting:
-        readers = (use.operation for use in one.uses if not isinstance(use.operation, _SIZES))
-        for result in (result for reader in readers for result in reader.results):
-            if result in seen:
-                continue
-            seen.add(result)
-            name = name_of_value(result) or name_of(result.op)
-            if is_float(result) and name:
-                found.append(name)
-            elif not is_float(result):
-                waiting.append(result)
-    return found
 
 
 def _floats(values: Sequence[SSAValue], names: Sequence[str]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
 import onnx
 from onnx import ModelProto, ValueInfoProto
@@ -48,12 +49,13 @@ def check(model: ModelProto | ModelParts, limit: int = CHECKED_BYTES, *, element
 
 
 def _infer(model: ModelProto, elements: bool) -> None:
+    infer = partial(onnx.shape_inference.infer_shapes, model, check_type=True, strict_mode=True)
     try:
-        onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=elements)
+        infer(data_prop=elements)
     except onnx.shape_inference.InferenceError as error:
         if not elements or not OUTER.search(str(error)):
             raise
-        _infer(model, elements=False)
+        infer(data_prop=False)
 
 
 def has_long_vector(module: ModuleOp) -> bool:
