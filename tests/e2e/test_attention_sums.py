@@ -9,32 +9,32 @@ from support.onnx_models import model_of
 
 import gradc
 
-HEADS = "float[B, 2, 5, 3] q, float[B, 2, 3, 6] k, "
+HEADS = "float[2, 2, 5, 3] q, float[2, 2, 3, 6] k, "
 NODES = "s = MatMul(q, k) p = Softmax(s) o = MatMul(p, v) y = Tanh(o)"
 
 CASES = {
-    "narrow": (HEADS + "float[B, 2, 6, 2] v", NODES, True),
+    "narrow": (HEADS + "float[2, 2, 6, 2] v", NODES, True),
     "narrow, of unknown length": (
-        "float[B, 2, T, 3] q, float[B, 2, 3, S] k, float[B, 2, S, 2] v",
+        "float[2, 2, T, 3] q, float[2, 2, 3, S] k, float[2, 2, S, 2] v",
         NODES,
-        True,
+        False,
     ),
-    "wide": (HEADS + "float[B, 2, 6, 7] v", NODES, False),
-    "heads share values": (HEADS + "float[B, 1, 6, 2] v", NODES, True),
-    "values of more heads": ("float[B, 1, 5, 3] q, float[B, 1, 3, 6] k, float[B, 2, 6, 2] v", NODES, False),
-    "along columns": (HEADS + "float[B, 2, 6, 2] v", NODES.replace("Softmax", "Softmax <axis = 2>"), False),
+    "wide": (HEADS + "float[2, 2, 6, 7] v", NODES, False),
+    "heads share values": (HEADS + "float[2, 1, 6, 2] v", NODES, True),
+    "values of more heads": ("float[2, 1, 5, 3] q, float[2, 1, 3, 6] k, float[2, 2, 6, 2] v", NODES, False),
+    "along columns": (HEADS + "float[2, 2, 6, 2] v", NODES.replace("Softmax", "Softmax <axis = 2>"), False),
     "read twice": (
-        HEADS + "float[B, 2, 6, 2] v",
+        HEADS + "float[2, 2, 6, 2] v",
         NODES.replace("y = Tanh(o)", "t = ReduceSum <keepdims = 1> (p) y = Add(o, t)"),
         False,
     ),
     "two products": (
-        HEADS + "float[B, 2, 6, 2] v",
+        HEADS + "float[2, 2, 6, 2] v",
         NODES.replace("y = Tanh(o)", "w = Tanh(v) r = MatMul(p, w) y = Mul(o, r)"),
         False,
     ),
     "not read": (
-        HEADS + "float[B, 2, 6, 2] v",
+        HEADS + "float[2, 2, 6, 2] v",
         NODES.replace("o = MatMul(p, v) y = Tanh(o)", "y = MatMul(p, v)"),
         False,
     ),
