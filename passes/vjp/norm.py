@@ -66,7 +66,7 @@ def _product_of(y: Expr, cotangent: Expr) -> Expr | None:
 
 
 def _is_narrower(value: SSAValue, other: SSAValue) -> bool:
-    """Of sizes that are known and not 0: onnxruntime 1.31 leaves sums of nothing as many columns as they had."""
+    """Of sizes that are known and not 0: onnxruntime 1.31 gives sums of nothing as many columns as before."""
     columns, sizes = shape_of(value)[-1], static_shape(other)
     return isinstance(columns, int) and sizes is not None and 0 not in sizes and columns < sizes[-1]
 
