@@ -215,6 +215,8 @@ class _Folding:
                 is_moved = is_moved and (use.index == 0 or isinstance(op, onnx.ConcatOp))
                 if op.parent is not self.block or not is_moved or (place is not None and after is None):
                     return []
+                if any(axes.get(result, after) != after for result in op.results):
+                    return []
                 joined.append(op)
                 waiting += [result for result in op.results if result not in axes]
                 axes |= dict.fromkeys(op.results, after)
@@ -229,11 +231,11 @@ class _Folding:
         reached = _reached(self.block, self.wrt)
         for op in gelus:
             is_plain = op.onnx_attributes().get("approximate", "none") == "none"
-            product = self._product_of(op.X)
-            if is_plain and op.Y in reached and product and self._products_behind(op.Y, None):
+            is_plain = is_plain and self._is_product(op.X)
+            if is_plain and op.Y in reached and self._products_behind(op.Y, None):
                 _write_gelu(op)
 
-    def _product_of(self, value: SSAValue) -> bool:
+    def _is_product(self, value: SSAValue) -> bool:
         made = value.owner
         if isinstance(made, onnx.AddOp):
             made = next((v.owner for v in made.operands if isinstance(v.owner, onnx.MatMulOp)), made)

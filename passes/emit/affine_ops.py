@@ -16,6 +16,7 @@ from dialects.support.shapes import has_rank, shape_of
 from passes.emit.channel_axes import attributes_of
 
 EPSILON = 1e-5
+"""What ONNX's normalisations add to a variance where they do not say it."""
 
 LEAST, MOST = 2.0**-40, 2.0**40
 """Factors beyond could take weights out of the range of f32."""

@@ -20,13 +20,12 @@ from xdsl.ir import Operation, SSAValue, Use
 from dialects.onnx import ops as onnx
 from dialects.support.dtypes import HALVES, name_of
 from dialects.support.shapes import has_rank, shape_of, static_shape
-from passes.emit.affine_ops import CENTRED, is_one
+from passes.emit.affine_ops import CENTRED, EPSILON, is_one
 from passes.emit.expressions import Expr, Operators
 from passes.emit.long_sums import is_long, long_mean, long_sum
 from passes.emit.shape_math import ShapeMath
 from passes.vjp.forward import ZERO, Forward, Gradient, Rule
 
-EPSILON = 1e-5
 MOST_TERMS = 2**20
 """Statistics of more terms are in stages: what images have is right in one."""
 

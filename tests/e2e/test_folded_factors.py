@@ -174,6 +174,12 @@ KEPT = {
         "t = Tanh(x) r = Add(t, s4) h = Gemm <transB = 1, alpha = 0.5> (r, k, b6) y = Tanh(h)",
         {},
     ),
+    "joined_with_its_transpose": (
+        "float[N, 4, 4] x",
+        "t = Tanh(x) s = Mul(t, s4) r = Transpose <perm = [0, 2, 1]> (s) c = Concat <axis = 0> (s, r) "
+        "h = MatMul(c, m) y = Tanh(h)",
+        {},
+    ),
     "too_small": (ROWS, "h = MatMul(x, m) p = Mul(h, tiny) y = Tanh(p)", {}),
 }
 
