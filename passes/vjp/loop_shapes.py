@@ -15,6 +15,7 @@ from dialects.onnx.ops import IfOp, LoopOp
 from dialects.support.interfaces import set_type
 from dialects.support.shapes import Dim, Shape, element_type_of, has_rank, shape_of, show, tensor_type
 from passes.emit.type_inference import refine_with_regions
+from passes.vjp.last_values import shape_of_last
 
 _FIRST = 10**8
 """Beyond the numbers of the symbols that a module has."""
@@ -183,6 +184,9 @@ def _settle(op: LoopOp) -> bool:
                     set_type(value, one.type)
     for inner in block.ops:
         refine_with_regions(inner)
+    for index, result in enumerate(op.results[:states]):
+        if (shape := shape_of_last(op, index)) is not None:
+            set_type(result, tensor_type(element_type_of(result), shape))
     for value, result in zip(made[states:], op.results[states:], strict=True):
         if has_rank(value) and isinstance(result.type, UnrankedTensorType):
             set_type(result, tensor_type(element_type_of(value), (None, *shape_of(value))))

@@ -25,7 +25,7 @@ from passes.vjp.steps import Carried, Reversed, Stacked, Steps
 
 def changing(steps: Steps) -> bool:
     """Whether a value through which a gradient may flow has no size that is the same in each step."""
-    return any(one.changes for one in steps.varied())
+    return any(one.changes for one in steps.varied() if one.is_read)
 
 
 def reverse_by_sequences(steps: Steps, indices: Expr, e: Operators) -> Reversed:

@@ -54,6 +54,15 @@ class Carried:
     final: Expr | None
     changes: str = ""
 
+    @property
+    def is_read(self) -> bool:
+        """Whether a step reads it. If not, it is what the last step made, of whatever shape it was before."""
+        return bool(self.argument.uses)
+
+    @property
+    def cotangent_type(self) -> Attribute:
+        return self.type if self.is_read else self.following.type
+
     def shape(self) -> Shape:
         """Raises UnsupportedError for one that is not the same in each step."""
         if self.changes:
@@ -93,7 +102,8 @@ class Steps:
             after = depending_on(ops, wrt)
             reached = {one.argument for one in self.carried if one.following in after} - wrt
             wrt |= reached
-        return [one for one in self.carried if one.argument in wrt and may_carry(one.argument)]
+        carrying = [one for one in self.carried if one.argument in wrt and may_carry(one.argument)]
+        return [one for one in carrying if one.is_read or one.final is not None]
 
 
 Pair = tuple[SSAValue, Expr]
@@ -118,15 +128,16 @@ class _Reverse:
         self.writer = Writer(steps.f, Operators(strict_ieee=e.strict_ieee))
         self.varied = steps.varied()
         for one in self.varied:
-            one.shape()  # which it may not have
-        cotangents = [self.writer.input(one.type) for one in self.varied]
+            if one.is_read:
+                one.shape()  # which it may not have
+        self.cotangents = [self.writer.input(one.cotangent_type) for one in self.varied]
         self.inputs: dict[SSAValue, BlockArgument] = {}
         self.inputs |= {
             argument: self.writer.input(of.type_of(argument)) for argument, of in steps.scanned.items()
         }
         self.inputs |= {one.argument: self.writer.input(one.type) for one in steps.carried}
         self.arrived = [self.writer.input(of.type_of(value)) for value, of in steps.made]
-        self.found = self._pull(cotangents)
+        self.found = self._pull(self.cotangents)
         self.around = [value for value in steps.f.captured() if value in self.found]
         self.scanned = [
             (argument, of)
@@ -158,6 +169,8 @@ class _Reverse:
         states += [(value, None) for value in self.around]
         operands = [self.e.filled(0, self.e(value)) if g is None else g for value, g in states]
         made = [of for _, of in self.scanned]
+        types = [*(one.initial.type if one.is_read else one.following.type for one in self.varied)]
+        types += [*(value.type for value in self.around), *(of.value.type for of in made)]
         new = onnx.ScanOp(
             [*(operand.value for operand in operands), *(of.value for of in slices)],
             num_scan_inputs=len(slices),
@@ -166,19 +179,26 @@ class _Reverse:
             scan_output_axes=[of.axis for of in made] or None,
             scan_output_directions=[1 - of.direction for of in made] or None,
             body=region,
-            result_types=[value.type for value in (*(v for v, _ in states), *(of.value for of in made))],
+            result_types=types,
         )
         results = list(map(self.e, self.e.emit.all(new)))
         count = len(self.varied)
         others = [*self.around, *(of.value for of in made)]
+        carried = [
+            result if one.is_read else self.e.filled(0, self.e(one.initial))
+            for one, result in zip(self.varied, results, strict=False)
+        ]
         return Reversed(
-            list(zip(self.varied, results, strict=False)), list(zip(others, results[count:], strict=True))
+            list(zip(self.varied, carried, strict=True)), list(zip(others, results[count:], strict=True))
         )
 
     def _region(self) -> Region:
         """Cotangents and sums, then what each step gives for its slices."""
         e, count = self.writer.e, len(self.varied)
-        before = [self.inputs[one.argument] for one in self.varied]
+        before = [
+            self.inputs[one.argument] if one.is_read else cotangent
+            for one, cotangent in zip(self.varied, self.cotangents, strict=True)
+        ]
         block = self.writer.block
         sums = [block.insert_arg(value.type, count + i) for i, value in enumerate(self.around)]
         return self.writer.region(

@@ -177,7 +177,8 @@ class Walk:
         rule = REGION_RULES.get(op.onnx_name()) if isinstance(op, OnnxOp) else None
         if rule is None or not isinstance(op, OnnxOp):
             raise _without_rule(op)
-        flowing = [value for value in (*read_by(op), *op.results) if value in self._flows]
+        reached = [op.results[index] for index in totals]
+        flowing = [value for value in (*read_by(op), *reached) if value in self._flows]
         _check_types(value for value in flowing if not _has_own_ranks(op, value))
         around = RegionForward(op, self._flows, self._within)
         around.check_is_repeatable()
