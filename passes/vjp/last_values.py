@@ -23,7 +23,7 @@ MOST = 20
 
 
 def shape_of_last(op: LoopOp, index: int) -> Shape | None:
-    """The shape of the result of this index, of which sizes may be unknown, if only a step can have made it."""
+    """The shape of the result of this index, if only a step can have made it; its sizes may be unknown."""
     last = op.body.block.last_op
     assert last is not None
     argument, made = op.body.block.args[2 + index], last.operands[1 + index]

@@ -139,9 +139,9 @@ def _agreed(before: Kept, argument: BlockArgument, after: Shape | None) -> Kept:
 
 def _differ(a: Dim, b: Dim) -> bool:
     """Whether two sizes differ for some values of the symbols. What is nothing but a name may be what a model
-    declares for the same size, a number what that is broadcast with."""
-    if isinstance(a, int) and isinstance(b, int):
-        return a != b
+    declares for the same size, but not where 1 is before a step, which is broadcast with it."""
+    if isinstance(a, int) and (isinstance(b, int) or a == 1):
+        return b is not None and a != b
     return a is not None and a != b and isinstance(b, Size) and b.name is None
 
 

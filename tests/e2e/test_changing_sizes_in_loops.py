@@ -67,3 +67,32 @@ def test_what_changes_its_size_and_is_read_in_the_loop(kind: str, target: str):
         found = compiled.run(fed)
         for name, want in zip("xw", wanted, strict=True):
             np.testing.assert_allclose(found[f"grad_{name}"], want.numpy(), rtol=1e-4, atol=1e-4)
+
+
+BROADCAST = """<ir_version: 8, opset_import: ["": 17]>
+agraph (float[b,2] x, float[1,2] first, int64 n) => (float y) {
+    yes = Constant <value = bool {1}> ()
+    all = Loop <body = step (int64 i, bool going, float[p,2] h) => (still, more) {
+        still = Identity(going)
+        product = Mul(h, x)
+        more = Tanh(product)
+    }> (n, yes, first)
+    y = ReduceSum <keepdims = 0> (all)
+}"""
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+def test_an_initial_state_for_the_whole_batch(batch: int):
+    compiled = gradc.grad(onnx.parser.parse_model(BROADCAST), wrt=["x", "first"])
+    rng = np.random.default_rng(5)
+    x, first = (torch.tensor(rng.standard_normal((rows, 2)), requires_grad=True) for rows in (batch, 1))
+    h = first
+    for _ in range(3):
+        h = torch.tanh(h * x)
+    h.sum().backward()
+    feed = {
+        name: value.detach().numpy().astype(np.float32) for name, value in {"x": x, "first": first}.items()
+    }
+    found = compiled.run({**feed, "n": np.array(3)})
+    for name, value in {"x": x, "first": first}.items():
+        np.testing.assert_allclose(found[f"grad_{name}"], value.grad, rtol=1e-4, atol=1e-6)

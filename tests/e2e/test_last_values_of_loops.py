@@ -1,4 +1,4 @@
-"""Values that a Loop carries and no step reads: what stands there before the first step may have any shape."""
+"""Values that a Loop carries and no step reads: before the first step they may have any shape."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ MODEL = """<ir_version: 8, opset_import: ["": 14]>
 agraph (float[b,2] x, float[2,2] w, int64 n) => (float[c,d] y) {
     yes = Constant <value = bool {1}> ()
     none = INITIAL
-    states, last = Loop <body = step (int64 i, bool going, float[p,2] h, float[q,2] before) => (still, more, new) {
-        still = Identity(going)
+    states, last = Loop <body = step (int64 i, bool on, float[p,2] h, float[q,2] old) => (still, more, new) {
+        still = Identity(on)
         product = MatMul(h, w)
         more = Tanh(product)
         new = Mul(more, product)
@@ -64,7 +64,8 @@ def test_of_no_step_the_cotangent_goes_to_the_initial_value():
     model = onnx.parser.parse_model(MODEL.replace("INITIAL", INITIAL["the same shape"]))
     compiled = gradc.grad(model, wrt=["x"], cotangents=True)
     x, cotangent = np.array([[0.3, -0.2]], np.float32), np.array([[1, 0]], np.float32)
-    found = compiled.run({"x": x, "w": np.eye(2, dtype=np.float32), "n": np.array(0), "cotangent_y": cotangent})
+    feed = {"x": x, "w": np.eye(2, dtype=np.float32), "n": np.array(0), "cotangent_y": cotangent}
+    found = compiled.run(feed)
     y = np.exp(np.sin(x)) / np.exp(np.sin(x)).sum()
     expected = y * (cotangent - (y * cotangent).sum()) * np.cos(x)
     np.testing.assert_allclose(found["grad_x"], expected, rtol=1e-5)
@@ -76,8 +77,8 @@ def test_a_value_that_nothing_reads_needs_no_rank(steps: int):
 agraph (float[b,2] x, int64 n) => (float[b,2] y) {
     yes = Constant <value = bool {1}> ()
     none = Constant <value = float {0}> ()
-    y, unread = Loop <body = step (int64 i, bool going, float[p,2] h, float[q,2] before) => (still, more, new) {
-        still = Identity(going)
+    y, unread = Loop <body = step (int64 i, bool on, float[p,2] h, float[q,2] old) => (still, more, new) {
+        still = Identity(on)
         more = Sin(h)
         new = Cos(h)
     }> (n, yes, x, none)
