@@ -13,6 +13,7 @@ import numpy as np
 from dialects.onnx.call import Call, Tensor, axis_of
 from dialects.onnx.infer_nn import pool as pool_shape
 from dialects.onnx.infer_spatial import window, with_explicit_pads
+from dialects.onnx.kernels_reduce import mean_of
 from dialects.onnx.kernels_spatial import conv
 from dialects.onnx.operands import optional, sizes, value
 from dialects.support.diagnostics import UnsupportedError, violation
@@ -249,7 +250,7 @@ KERNELS: dict[str, Kernel] = {
     "DequantizeLinear": dequantize,
     "DynamicQuantizeLinear": dynamic_quantize,
     "Gemm": gemm,
-    "GlobalAveragePool": global_pool(lambda call, data: data.mean(2)),
+    "GlobalAveragePool": global_pool(lambda call, data: mean_of(data, (2,))[..., 0]),
     "GlobalLpPool": global_pool(_lp),
     "GlobalMaxPool": global_pool(lambda call, data: data.max(2)),
     "LpPool": lp_pool,

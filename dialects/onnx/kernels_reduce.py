@@ -56,9 +56,19 @@ def _extreme(function: Callable[..., np.ndarray], last: float) -> Callable[[np.n
     return kernel
 
 
+def mean_of(x: np.ndarray, axes: _Axes) -> np.ndarray:
+    """In float64, NaN of no elements, where numpy's own mean writes a warning."""
+    total = np.sum(x, axis=axes, dtype=np.float64, keepdims=True)
+    return np.asarray(total / np.float64(x.size // total.size if total.size else 1))
+
+
+def variance_of(x: np.ndarray, axes: _Axes) -> np.ndarray:
+    return mean_of(np.square(x - mean_of(x, axes)), axes)
+
+
 def mean(x: np.ndarray, axes: _Axes) -> np.ndarray:
     """A mean of integers is truncated."""
-    found = np.mean(x, axis=axes, dtype=np.float64, keepdims=True)
+    found = mean_of(x, axes)
     return np.asarray(np.trunc(found) if x.dtype.kind in "iu" else found)
 
 
@@ -152,8 +162,8 @@ def _standardized(
     data: np.ndarray, axes: tuple[int, ...], epsilon: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(x - mean) / sqrt(variance + epsilon), the mean, and one over the root."""
-    middle = np.mean(data, axis=axes, keepdims=True)
-    scale = 1 / np.sqrt(np.var(data, axis=axes, keepdims=True) + epsilon)
+    middle = mean_of(data, axes)
+    scale = 1 / np.sqrt(variance_of(data, axes) + epsilon)
     return (data - middle) * scale, middle, scale
 
 
@@ -170,7 +180,7 @@ def rms_normalization(call: Call) -> list[np.ndarray]:
     data = value(call, 0)
     axis = axis_of(call.attribute("axis", -1), data.ndim)
     over = tuple(range(axis, data.ndim))
-    square = np.mean(np.square(data), axis=over, keepdims=True)
+    square = mean_of(np.square(data), over)
     return [data / np.sqrt(square + call.attribute("epsilon", 1e-5)) * value(call, 1)]
 
 
@@ -200,7 +210,7 @@ def batch_normalization(call: Call) -> list[np.ndarray]:
     if call.attribute("training_mode", 0):
         over = tuple(i for i in range(data.ndim) if i != 1)
         keep = call.attribute("momentum", 0.9)
-        middle, variance = data.mean(over), data.var(over)
+        middle, variance = (found(data, over).reshape(-1) for found in (mean_of, variance_of))
         pairs = zip(running, (middle, variance), strict=True)
         running = [old * keep + new * (1 - keep) for old, new in pairs]
     scale, bias, middle, variance = (_per_channel(v, data.ndim) for v in (scale, bias, middle, variance))
@@ -211,8 +221,8 @@ def batch_normalization(call: Call) -> list[np.ndarray]:
 def mean_variance_normalization(call: Call) -> list[np.ndarray]:
     data = value(call, 0)
     axes = tuple(axes_of(call.attribute("axes", [0, 2, 3]), data.ndim))
-    middle = np.mean(data, axis=axes, keepdims=True)
-    deviation = np.sqrt(np.mean(np.square(data), axis=axes, keepdims=True) - np.square(middle))
+    middle = mean_of(data, axes)
+    deviation = np.sqrt(mean_of(np.square(data), axes) - np.square(middle))
     return [(data - middle) / (deviation + 1e-9)]
 
 
