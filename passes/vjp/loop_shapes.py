@@ -16,6 +16,7 @@ from dialects.support.interfaces import set_type
 from dialects.support.shapes import Dim, Shape, element_type_of, has_rank, shape_of, show, tensor_type
 from passes.emit.type_inference import refine_with_regions
 from passes.vjp.last_values import shape_of_last
+from passes.vjp.raised_ranks import raise_ranks
 
 _FIRST = 10**8
 """Beyond the numbers of the symbols that a module has."""
@@ -165,8 +166,10 @@ def _is_ours(dim: Dim) -> bool:
 
 def settle_loops(module: ModuleOp) -> bool:
     """Give what Loops carry the ranks that it keeps, where bodies declare none; whether there is such."""
-    settled = [_settle(op) for op in module.walk() if isinstance(op, LoopOp)]
-    return any(settled)
+    loops = [op for op in module.walk() if isinstance(op, LoopOp)]
+    raised = [raise_ranks(op) for op in loops]
+    settled = [_settle(op) for op in loops]
+    return any(raised) or any(settled)
 
 
 def _settle(op: LoopOp) -> bool:

@@ -1,0 +1,86 @@
+"""Loops that begin with a number, or a tensor of few axes, to which a step adds one of more axes.
+
+`total = 0`, then `total = total + x` in each step: as exporters write it the total has more axes from the
+first step on. With axes of one element before it, it has as many in each step, and what reads it element by
+element computes the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import ArrayAttr, TensorType, UnrankedTensorType
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from dialects.onnx import ops as onnx
+from dialects.onnx import traits
+from dialects.onnx.base import OnnxOp
+from dialects.onnx.declared_types import DECLARED
+from dialects.support.interfaces import InfersTypes, refine_results, set_type
+from dialects.support.shapes import element_type_of, has_rank, shape_of, tensor_type
+from passes.emit.operands import set_operand
+from passes.emit.rewriting import Emitter
+
+
+def raise_ranks(op: onnx.LoopOp) -> bool:
+    """Whether a carried value got axes: where the model says that the result has as many, also of no step."""
+    raised = [_raise(op, index) for index in range(len(op.v_initial))]
+    return any(raised)
+
+
+def _raise(op: onnx.LoopOp, index: int) -> bool:
+    last = op.body.block.last_op
+    assert last is not None
+    argument, initial, made = op.body.block.args[2 + index], op.v_initial[index], last.operands[1 + index]
+    if not has_rank(initial) or not has_rank(made) or not argument.uses:
+        return False
+    rank, missing = len(shape_of(made)), len(shape_of(made)) - len(shape_of(initial))
+    if missing <= 0 or _declared_rank(op, index) != rank:
+        return False
+    changed = _with_more_axes(op.body.block, argument, rank)
+    if changed is None:
+        return False
+    emit = Emitter()
+    longer = emit(onnx.UnsqueezeOp(initial, emit.ints(range(missing))))
+    for new in emit.ops:
+        new.location = op.location
+    Rewriter.insert_op(emit.ops, InsertPoint.before(op))
+    set_operand(op, len(op.operands) - len(op.v_initial) + index, longer)
+    element = element_type_of(initial)
+    set_type(argument, tensor_type(element, [None] * rank))
+    set_type(op.results[index], tensor_type(element, [None] * rank))
+    for one in changed:
+        set_type(one.results[0], UnrankedTensorType(element_type_of(one.results[0])))
+        if isinstance(one, InfersTypes):
+            refine_results(one)
+    return True
+
+
+def _declared_rank(op: onnx.LoopOp, index: int) -> int | None:
+    """That of a result as the model has it."""
+    result, said = op.results[index], op.attributes.get(DECLARED)
+    if has_rank(result):
+        return len(shape_of(result))
+    type_ = said.data[index] if isinstance(said, ArrayAttr) else None
+    return len(type_.get_shape()) if isinstance(type_, TensorType) else None
+
+
+def _with_more_axes(block: Block, argument: SSAValue, rank: int) -> Sequence[Operation] | None:
+    """The ops whose results have more axes where the argument has so many; None where one of them, or the
+    end of a step, would read that otherwise than element by element."""
+    wider, changed = {argument}, list[Operation]()
+    for op in block.ops:
+        if wider.isdisjoint(op.operands):
+            if any(value in wider for inner in op.walk() for value in inner.operands):
+                return None
+            continue
+        if not isinstance(op, OnnxOp) or op.onnx_name() not in traits.POINTWISE or len(op.results) != 1:
+            return None
+        others = [value for value in op.operands if value not in wider]
+        if not all(map(has_rank, others)):
+            return None
+        if all(len(shape_of(value)) < rank for value in others):
+            wider.add(op.results[0])
+            changed.append(op)
+    return changed
