@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, SSAValue
 
 from dialects.geometry.forms import Fresh, Size, fresh
 from dialects.onnx.control import YieldOp
-from dialects.onnx.ops import IfOp, LoopOp
+from dialects.onnx.ops import IfOp, LoopOp, SliceOp
 from dialects.support.interfaces import set_type
 from dialects.support.shapes import Dim, Shape, element_type_of, has_rank, shape_of, show, tensor_type
 from passes.emit.type_inference import refine_with_regions
@@ -102,6 +102,8 @@ def _after(
         for inner in reversed(list(new.walk())):
             if isinstance(inner, IfOp):
                 _join_branches(inner, numbers)
+            elif isinstance(inner, SliceOp) and has_rank(inner.results[0]):
+                set_type(inner.results[0], _named(inner.results[0], numbers))
     made = [values.get(value, value) for value in following]
     found = [shape_of(value) if has_rank(value) else None for value in made]
     trial.drop_all_references()

@@ -32,6 +32,12 @@ CHANGES = {
         minus = Constant <value_ints = [-1]> () far = Constant <value_ints = [9223372036854775807]> ()
         first = Slice(h, zero, minus, one) last = Slice(h, one, far, one) product = MatMul(first, w)
         more = Mul(product, last)""",
+    "grows by a slice": """
+        one = Constant <value_ints = [1]> () axis = Constant <value_ints = [1]> ()
+        begin = Reshape(i, one) end = Add(begin, one) row = Slice(x, begin, end, axis) asked = MatMul(row, w)
+        turned = Transpose <perm = [0, 2, 1]> (h) alike = MatMul(asked, turned)
+        weights = Softmax <axis = -1> (alike) read = MatMul(weights, h) last = Tanh(read)
+        more = Concat <axis = 1> (h, last)""",
     "grows, maybe": GROWING
     + """
         two = Constant <value = int64 {2}> () odd = Mod(i, two) is = Cast <to = 9> (odd)
@@ -42,10 +48,14 @@ CHANGES = {
 
 
 def _by_torch(kind: str, x: Any, w: Any, steps: int) -> Any:
+    rows = x
     for i in range(steps):
         last = torch.tanh((x if kind == "doubles" else x.mean(1, keepdim=True)) @ w)
         if kind == "shrinks":
             x = (x[:, :-1] @ w) * x[:, 1:]
+        elif kind == "grows by a slice":
+            weights = torch.softmax(rows[:, i : i + 1] @ w @ x.transpose(1, 2), -1)
+            x = torch.cat([x, torch.tanh(weights @ x)], 1)
         elif kind == "grows, maybe" and i % 2 == 0:
             x = x.sin()
         else:
