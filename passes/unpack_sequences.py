@@ -2,7 +2,7 @@
 
 A sequence that is constructed, inserted into and erased from at constant positions is a list of tensors at
 compile time: what reads it reads them. A SplitToSequence is a Split where the number of its parts is known;
-where it is not, and they are equally long, what reads one by its place reads these elements of the data.
+where it is not, or their sizes are not, what reads one by its place reads these elements of the data.
 A SequenceMap over such sequences is its body, once for each element. What only run time knows stays.
 """
 

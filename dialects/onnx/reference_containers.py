@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dialects.onnx.base import OnnxOp
+from dialects.support.diagnostics import violation
 
 Values = tuple[Any, ...]
 
@@ -62,8 +63,12 @@ def _split(op: OnnxOp, args: Values) -> Any:
     (data, *split), axis = args, attributes.get("axis", 0)
     size, sizes = data.shape[axis], split[0] if split else np.array(1)
     if np.ndim(sizes):
+        if np.min(sizes, initial=0) < 0 or np.sum(sizes) != size:
+            raise violation("sizes of SplitToSequence", given=sizes.tolist(), expected=f"parts of {size}")
         return np.split(data, np.cumsum(sizes)[:-1], axis)
     step = _index(sizes)
+    if step < 1:
+        raise violation("size of the parts of SplitToSequence", given=step, expected="at least 1")
     parts = np.split(data, range(step, size, step), axis)
     keeps = attributes.get("keepdims", 1) or step != 1
     return parts if keeps else [np.squeeze(part, axis) for part in parts]

@@ -1,5 +1,5 @@
 """Tensors in place of the sequences and optionals whose elements are known one by one, and of those that are
-parts of an axis, equally long, of which only run time knows how many there are."""
+parts of an axis, of which only run time knows how many there are, or how long."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp, UnknownLoc, i64
+from xdsl.dialects.builtin import ModuleOp, UnknownLoc
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.transforms.dead_code_elimination import is_trivially_dead
@@ -22,6 +22,7 @@ from dialects.support.diagnostics import GradcError
 from dialects.support.interfaces import InfersTypes, refine_results, set_type
 from dialects.support.limits import check
 from dialects.support.shapes import element_type_of, has_rank, merge, shape_of, tensor_type
+from passes.emit.axis_parts import EqualParts, ListedParts, parts_of
 from passes.emit.rewriting import Emitter, functions
 from passes.emit.type_inference import infer_types
 from passes.emit.walking import ops_within
@@ -38,60 +39,12 @@ def unpack_sequences(module: ModuleOp) -> bool:
     return True
 
 
-@dataclass(frozen=True)
-class _Parts:
-    """Of `step` positions along an axis of the data each, the last one of what is left; without the axis if
-    they are `single`."""
-
-    data: SSAValue
-    axis: int
-    step: int
-    single: bool
-
-    def count(self, emit: Emitter) -> SSAValue:
-        size = emit(onnx.GatherOp(emit(onnx.ShapeOp(self.data)), _number(emit, self.axis), axis=0))
-        if self.step == 1:
-            return size
-        last = emit(onnx.AddOp(size, _number(emit, self.step - 1)))
-        return emit(onnx.DivOp(last, _number(emit, self.step)))
-
-    def at(self, place: SSAValue, emit: Emitter) -> SSAValue:
-        """The one at a place, a scalar, that may be counted from the end."""
-        if self.single:
-            return emit(onnx.GatherOp(self.data, place, axis=self.axis))
-        if self.step == 1:
-            return emit(
-                onnx.GatherOp(self.data, emit(onnx.UnsqueezeOp(place, emit.ints([0]))), axis=self.axis)
-            )
-        place = emit(onnx.CastOp(place, to=i64))
-        from_end = emit(onnx.LessOp(place, _number(emit, 0)))
-        place = emit(onnx.WhereOp(from_end, emit(onnx.AddOp(place, self.count(emit))), place))
-        start = emit(onnx.UnsqueezeOp(emit(onnx.MulOp(place, _number(emit, self.step))), emit.ints([0])))
-        end = emit(onnx.AddOp(start, emit.ints([self.step])))
-        return emit(onnx.SliceOp(self.data, start, end, emit.ints([self.axis])))
-
-    def joined(self, axis: int, is_new: bool, emit: Emitter) -> SSAValue | None:
-        """All of them along an axis, a new one or not; None where that is more than to move an axis."""
-        rank = len(shape_of(self.data))
-        axis %= rank
-        if is_new != self.single or not (self.single or axis == self.axis):
-            return None
-        if axis == self.axis:
-            return emit(onnx.IdentityOp(self.data))
-        order = [i for i in range(rank) if i != self.axis]
-        return emit(onnx.TransposeOp(self.data, perm=[*order[:axis], self.axis, *order[axis:]]))
-
-
-def _number(emit: Emitter, value: int) -> SSAValue:
-    return emit.constant(np.array(value, np.int64))
-
-
 @dataclass
 class _Unpacking:
     sequences: dict[SSAValue, Sequence[SSAValue]] = field(default_factory=dict)
     """A sequence -> its elements."""
-    parts: dict[SSAValue, _Parts] = field(default_factory=dict)
-    """A sequence of equal parts of an axis, whether or not its length is known -> what they are parts of."""
+    parts: dict[SSAValue, EqualParts | ListedParts] = field(default_factory=dict)
+    """A sequence of parts of an axis, whether or not its length is known -> what they are parts of."""
     optionals: dict[SSAValue, SSAValue | None] = field(default_factory=dict)
     """An optional -> what it holds."""
     unpacked: list[Operation] = field(default_factory=list)
@@ -186,8 +139,17 @@ def _at(of: _Unpacking, op: OnnxOp, emit: Emitter) -> Mapping[int, SSAValue] | N
     if found is not None and place is not None:
         return _identity(emit, found[place], op.results[0]) if 0 <= place < len(found) else None
     if parts is not None:
-        return {0: parts.at(position, emit)}
-    return None if not found or not _are_alike(found) else {0: _chosen(found, position, emit)}
+        return {0: parts.at(_scalar(position, emit), emit)}
+    if not found or not _are_alike(found):
+        return None
+    return {0: _chosen(found, _scalar(position, emit), emit)}
+
+
+def _scalar(position: SSAValue, emit: Emitter) -> SSAValue:
+    """Exporters write vectors of one number, too."""
+    if has_rank(position) and not shape_of(position):
+        return position
+    return emit(onnx.ReshapeOp(position, emit.ints([])))
 
 
 def _are_alike(values: Sequence[SSAValue]) -> bool:
@@ -241,8 +203,14 @@ def _split(of: _Unpacking, op: OnnxOp, emit: Emitter) -> Mapping[int, SSAValue] 
     sizes = _sizes(shape_of(data)[axis], split, bool(given))
     # onnxruntime heeds `keepdims` where `split` is the scalar 1, too, as PyTorch's exporter expects
     single = not attributes.get("keepdims", 1) and split is not None and split.ndim == 0 and int(split) == 1
-    if split is not None and split.ndim == 0 and int(split) >= 1:
-        of.parts[op.results[0]] = _Parts(data, axis % len(shape_of(data)), int(split), single)
+    axis %= len(shape_of(data))
+    found = None
+    if split is None and has_rank(given[0]):
+        found = parts_of(data, axis, given[0], not attributes.get("keepdims", 1))
+    elif split is not None and split.ndim == 0 and int(split) >= 1:
+        found = EqualParts(data, axis, int(split), single)
+    if found is not None:
+        of.parts[op.results[0]] = found
     if not sizes:
         return {} if sizes is None and op.results[0] in of.parts else None
     check("ops", len(sizes), "parts of a sequence")

@@ -86,3 +86,52 @@ func.func @together(%x: tensor<?x3xf32>) -> tensor<*xf32> {
 // CHECK-LABEL: func.func @together(
 // CHECK-NEXT: %0 = onnx.Identity %x : (tensor<?x3xf32>) -> tensor<?x3xf32>
 // CHECK-NEXT: func.return %0 : tensor<?x3xf32>
+
+// Of sizes that only run time knows, at a position that is a vector.
+func.func @listed(%x: tensor<?x3xf32>, %sizes: tensor<?xi32>) -> tensor<*xf32> {
+  %0 = onnx.SplitToSequence %x, %sizes {axis = 0} : (tensor<?x3xf32>, tensor<?xi32>) -> !onnx.seq<tensor<*xf32>>
+  %1 = onnx.Constant dense<-1> : tensor<1xi64>
+  %2 = onnx.SequenceAt %0, %1 : (!onnx.seq<tensor<*xf32>>, tensor<1xi64>) -> tensor<*xf32>
+  func.return %2 : tensor<*xf32>
+}
+// CHECK-LABEL: func.func @listed(
+// CHECK-NEXT: %0 = onnx.Constant dense<-1> : tensor<1xi64>
+// CHECK-NEXT: %1 = onnx.Constant dense<> : tensor<0xi64>
+// CHECK-NEXT: %2 = onnx.Reshape %0, %1 : (tensor<1xi64>, tensor<0xi64>) -> tensor<i64>
+// CHECK-NEXT: %3 = onnx.Constant dense<0> : tensor<1xi64>
+// CHECK-NEXT: %4 = onnx.Unsqueeze %2, %3 : (tensor<i64>, tensor<1xi64>) -> tensor<1xi64>
+// CHECK-NEXT: %5 = onnx.Cast %sizes {to = i64} : (tensor<?xi32>) -> tensor<?xi64>
+// CHECK-NEXT: %6 = onnx.Constant dense<0> : tensor<i64>
+// CHECK-NEXT: %7 = onnx.CumSum %5, %6 : (tensor<?xi64>, tensor<i64>) -> tensor<?xi64>
+// CHECK-NEXT: %8 = onnx.Gather %7, %4 {axis = 0} : (tensor<?xi64>, tensor<1xi64>) -> tensor<1xi64>
+// CHECK-NEXT: %9 = onnx.Gather %5, %4 {axis = 0} : (tensor<?xi64>, tensor<1xi64>) -> tensor<1xi64>
+// CHECK-NEXT: %10 = onnx.Sub %8, %9 : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
+// CHECK-NEXT: %11 = onnx.Slice %x, %10, %8, %3 : (tensor<?x3xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<?x3xf32>
+// CHECK-NEXT: func.return %11 : tensor<?x3xf32>
+
+func.func @of_a_size(%x: tensor<?x3xf32>, %size: tensor<i64>, %i: tensor<i64>) -> tensor<*xf32> {
+  %0 = onnx.SplitToSequence %x, %size {axis = 0} : (tensor<?x3xf32>, tensor<i64>) -> !onnx.seq<tensor<*xf32>>
+  %1 = onnx.SequenceAt %0, %i : (!onnx.seq<tensor<*xf32>>, tensor<i64>) -> tensor<*xf32>
+  func.return %1 : tensor<*xf32>
+}
+// CHECK-LABEL: func.func @of_a_size(
+// CHECK-NEXT: %0 = onnx.Cast %i {to = i64} : (tensor<i64>) -> tensor<i64>
+// CHECK-NEXT: %1 = onnx.Cast %size {to = i64} : (tensor<i64>) -> tensor<i64>
+// CHECK-NEXT: %2 = onnx.Constant dense<0> : tensor<i64>
+// CHECK-NEXT: %3 = onnx.Less %0, %2 : (tensor<i64>, tensor<i64>) -> tensor<i1>
+// CHECK-NEXT: %4 = onnx.Shape %x : (tensor<?x3xf32>) -> tensor<2xi64>
+// CHECK-NEXT: %5 = onnx.Constant dense<0> : tensor<i64>
+// CHECK-NEXT: %6 = onnx.Gather %4, %5 {axis = 0} : (tensor<2xi64>, tensor<i64>) -> tensor<i64>
+// CHECK-NEXT: %7 = onnx.Cast %size {to = i64} : (tensor<i64>) -> tensor<i64>
+// CHECK-NEXT: %8 = onnx.Add %6, %7 : (tensor<i64>, tensor<i64>) -> tensor<i64>
+// CHECK-NEXT: %9 = onnx.Constant dense<1> : tensor<i64>
+// CHECK-NEXT: %10 = onnx.Sub %8, %9 : (tensor<i64>, tensor<i64>) -> tensor<i64>
+// CHECK-NEXT: %11 = onnx.Div %10, %7 : (tensor<i64>, tensor<i64>) -> tensor<i64>
+// CHECK-NEXT: %12 = onnx.Add %0, %11 : (tensor<i64>, tensor<i64>) -> tensor<i64>
+// CHECK-NEXT: %13 = onnx.Where %3, %12, %0 : (tensor<i1>, tensor<i64>, tensor<i64>) -> tensor<i64>
+// CHECK-NEXT: %14 = onnx.Mul %13, %1 : (tensor<i64>, tensor<i64>) -> tensor<i64>
+// CHECK-NEXT: %15 = onnx.Constant dense<0> : tensor<1xi64>
+// CHECK-NEXT: %16 = onnx.Unsqueeze %14, %15 : (tensor<i64>, tensor<1xi64>) -> tensor<1xi64>
+// CHECK-NEXT: %17 = onnx.Add %16, %1 : (tensor<1xi64>, tensor<i64>) -> tensor<1xi64>
+// CHECK-NEXT: %18 = onnx.Slice %x, %16, %17, %15 : (tensor<?x3xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<?x3xf32>
+// CHECK-NEXT: func.return %18 : tensor<?x3xf32>

@@ -1,0 +1,107 @@
+"""Sequences of the parts of an axis, of which only run time knows how many there are, or how long they are:
+what reads one by its place reads these elements of the data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.dialects.builtin import i64
+from xdsl.ir import SSAValue
+
+from dialects.onnx import ops as onnx
+from dialects.support.shapes import shape_of
+from passes.emit.rewriting import Emitter
+
+
+@dataclass(frozen=True)
+class EqualParts:
+    """Of `step` positions along an axis of the data each, the last one of what is left; without the axis if
+    they are `single`. A step that only run time knows is a scalar."""
+
+    data: SSAValue
+    axis: int
+    step: int | SSAValue
+    single: bool
+
+    def count(self, emit: Emitter) -> SSAValue:
+        size = emit(onnx.GatherOp(emit(onnx.ShapeOp(self.data)), _number(emit, self.axis), axis=0))
+        if self.step == 1:
+            return size
+        step = self._step(emit)
+        last = emit(onnx.SubOp(emit(onnx.AddOp(size, step)), _number(emit, 1)))
+        return emit(onnx.DivOp(last, step))
+
+    def at(self, place: SSAValue, emit: Emitter) -> SSAValue:
+        """The one at a place, a scalar, that may be counted from the end."""
+        if self.single:
+            return emit(onnx.GatherOp(self.data, place, axis=self.axis))
+        if self.step == 1:
+            return emit(onnx.GatherOp(self.data, _row(place, emit), axis=self.axis))
+        place, step = emit(onnx.CastOp(place, to=i64)), self._step(emit)
+        from_end = emit(onnx.LessOp(place, _number(emit, 0)))
+        place = emit(onnx.WhereOp(from_end, emit(onnx.AddOp(place, self.count(emit))), place))
+        start = _row(emit(onnx.MulOp(place, step)), emit)
+        return _slice(self.data, self.axis, start, emit(onnx.AddOp(start, step)), emit)
+
+    def joined(self, axis: int, is_new: bool, emit: Emitter) -> SSAValue | None:
+        """All of them along an axis, a new one or not; None where that is more than to move an axis."""
+        rank = len(shape_of(self.data))
+        axis %= rank
+        if is_new != self.single or not (self.single or axis == self.axis):
+            return None
+        if axis == self.axis:
+            return emit(onnx.IdentityOp(self.data))
+        order = [i for i in range(rank) if i != self.axis]
+        return emit(onnx.TransposeOp(self.data, perm=[*order[:axis], self.axis, *order[axis:]]))
+
+    def _step(self, emit: Emitter) -> SSAValue:
+        if isinstance(self.step, int):
+            return _number(emit, self.step)
+        return emit(onnx.CastOp(self.step, to=i64))
+
+
+@dataclass(frozen=True)
+class ListedParts:
+    """Of as many positions along an axis of the data each as a vector of run time lists."""
+
+    data: SSAValue
+    axis: int
+    sizes: SSAValue
+
+    def count(self, emit: Emitter) -> SSAValue:
+        return emit(onnx.SizeOp(self.sizes))
+
+    def at(self, place: SSAValue, emit: Emitter) -> SSAValue:
+        """The one at a place, a scalar, that may be counted from the end."""
+        place, sizes = _row(place, emit), emit(onnx.CastOp(self.sizes, to=i64))
+        end = emit(onnx.GatherOp(emit(onnx.CumSumOp(sizes, _number(emit, 0))), place, axis=0))
+        start = emit(onnx.SubOp(end, emit(onnx.GatherOp(sizes, place, axis=0))))
+        return _slice(self.data, self.axis, start, end, emit)
+
+    def joined(self, axis: int, is_new: bool, emit: Emitter) -> SSAValue | None:
+        """All of them along an axis, a new one or not; None where that is not the data."""
+        if is_new or axis % len(shape_of(self.data)) != self.axis:
+            return None
+        return emit(onnx.IdentityOp(self.data))
+
+
+def parts_of(data: SSAValue, axis: int, split: SSAValue, single: bool) -> EqualParts | ListedParts | None:
+    """By a `split` that only run time knows: a number, or a vector of the sizes of all parts. None for a
+    number of parts that may lose the axis, which they do if it is 1."""
+    rank = len(shape_of(split))
+    if rank == 0:
+        return None if single else EqualParts(data, axis, split, single)
+    return ListedParts(data, axis, split) if rank == 1 else None
+
+
+def _number(emit: Emitter, value: int) -> SSAValue:
+    return emit.constant(np.array(value, np.int64))
+
+
+def _row(number: SSAValue, emit: Emitter) -> SSAValue:
+    return emit(onnx.UnsqueezeOp(number, emit.ints([0])))
+
+
+def _slice(data: SSAValue, axis: int, start: SSAValue, end: SSAValue, emit: Emitter) -> SSAValue:
+    return emit(onnx.SliceOp(data, start, end, emit.ints([axis])))
