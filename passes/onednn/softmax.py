@@ -10,7 +10,7 @@ from dialects.onednn.softmax import LogSoftmaxFamilyOp, SoftmaxFamilyBackwardOp,
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import element_type_of
 from passes.emit.expressions import Expr, Operators
-from passes.vjp import norm
+from passes.vjp import softmaxes
 from passes.vjp.forward import Forward
 
 
@@ -35,7 +35,7 @@ def _backward(of: str) -> Callable[[SoftmaxFamilyBackwardOp, Operators], Sequenc
     def convert(op: SoftmaxFamilyBackwardOp, e: Operators) -> Sequence[Expr]:
         attributes = {"axis": op.checked_axis(op.dst)}
         forward = Forward(e, operands=(None,), attributes=attributes, results=[e(op.dst)])
-        (gradient,) = norm.RULES[of](forward, [e(op.diff_dst)], e)
+        (gradient,) = softmaxes.RULES[of](forward, [e(op.diff_dst)], e)
         assert isinstance(gradient, Expr)
         return [gradient.cast(element_type_of(op.diff_src))]
 

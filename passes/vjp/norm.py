@@ -1,4 +1,4 @@
-"""The derivatives of normalisations, and of softmaxes.
+"""The derivatives of normalisations.
 
 With c the cotangent times the scale, n = (x - mean) r the normalised operand and r = 1 / sqrt(variance +
 epsilon), the gradient of what is brought to mean 0 and variance 1 is r (c - mean(c) - n mean(c n)): the means
@@ -14,12 +14,11 @@ from types import MappingProxyType
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, f32, i64
-from xdsl.dialects.func import ReturnOp
-from xdsl.ir import Operation, SSAValue, Use
+from xdsl.ir import Operation
 
 from dialects.onnx import ops as onnx
 from dialects.support.dtypes import HALVES, name_of
-from dialects.support.shapes import has_rank, shape_of, static_shape
+from dialects.support.shapes import shape_of
 from passes.emit.affine_ops import CENTRED, EPSILON, is_one
 from passes.emit.expressions import Expr, Operators
 from passes.emit.long_sums import is_long, long_mean, long_sum
@@ -31,88 +30,6 @@ MOST_TERMS = 2**20
 
 CHANNEL_AXIS = "channel_axis"
 """An attribute that no ONNX op has: where the channels lie, for a source whose data are NXC. ONNX has 1."""
-
-
-# Softmax
-
-
-def softmax(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    axis = f.value("axis", -1)
-    y, cotangent = wide(_without_nan(f.y, axis)), wide(g[0])
-    product = _product_of(f.y, g[0]) if axis % f.y.rank == f.y.rank - 1 and y is f.y else None
-    share = summed(cotangent * y if product is None else product, [axis], keepdims=1)
-    return ((y * (cotangent - share)).cast(g[0].dtype),)
-
-
-def _product_of(y: Expr, cotangent: Expr) -> Expr | None:
-    """That of o = y v and its cotangent c, whose sums along the rows are those of y times c v^T, where o has
-    fewer columns and is read, as in attention: 0.95 to 0.98 of the time. None for other uses of y."""
-    made = cotangent.value.owner
-    turned = made.operands[1].owner if isinstance(made, onnx.MatMulOp) else None
-    if not isinstance(made, onnx.MatMulOp) or not isinstance(turned, onnx.TransposeOp):
-        return None
-    for use in y.value.uses:
-        op = use.operation
-        if not isinstance(op, onnx.MatMulOp) or use.index or op.operands[1] is not turned.operands[0]:
-            continue
-        c, o = made.operands[0], op.results[0]
-        rank = len(shape_of(o))
-        is_last_two = turned.onnx_attributes().get("perm") == [*range(rank - 2), rank - 1, rank - 2]
-        is_read = any(not isinstance(other.operation, ReturnOp) for other in o.uses)
-        if is_read and c.type == o.type and is_last_two and _is_narrower(o, y.value):
-            return y.e(c) * y.e(o)
-    return None
-
-
-def _is_narrower(value: SSAValue, other: SSAValue) -> bool:
-    """Of sizes that are known and not 0: onnxruntime 1.31 gives sums of nothing as many columns as before."""
-    columns, sizes = shape_of(value)[-1], static_shape(other)
-    return isinstance(columns, int) and sizes is not None and 0 not in sizes and columns < sizes[-1]
-
-
-def _without_nan(y: Expr, axis: int) -> Expr:
-    """What takes the place of a result that is NaN, as exporters write for rows of attention in which all is
-    masked: no cotangent comes from there, and 0 times NaN is not 0."""
-    users = [use.operation for use in y.value.uses if not _reads_type(use)]
-    wheres = (op for op in users if isinstance(op, onnx.WhereOp) and op.operands[0] is not y.value)
-    for op in wheres:
-        condition, is_alone = op.operands[0], len(users) == 1
-        is_nan = _is_nan_of(condition, y.value) and op.operands[2] is y.value
-        is_masked = is_nan or (is_alone and _is_of_rows(condition, y, axis))
-        if is_masked and op.parent is y.value.owner.parent and _has_shape_of(op, y.value):
-            return y.e(op.results[0])
-    return y
-
-
-def _reads_type(use: Use) -> bool:
-    """Or the shape, not the elements."""
-    return isinstance(use.operation, onnx.ShapeOp | onnx.CastLikeOp) and (
-        use.index == len(use.operation.operands) - 1
-    )
-
-
-def _is_nan_of(condition: SSAValue, value: SSAValue) -> bool:
-    return isinstance(condition.owner, onnx.IsNaNOp) and condition.owner.operands[0] is value
-
-
-def _has_shape_of(op: Operation, y: SSAValue) -> bool:
-    """Whether what takes the place of y has its shape."""
-    shapes = [shape_of(value) for value in (op.results[0], y) if has_rank(value)]
-    return len(shapes) == 2 and shapes[0] == shapes[1] and None not in shapes[0]
-
-
-def _is_of_rows(condition: SSAValue, y: Expr, axis: int) -> bool:
-    """Whether there is one for each row of a softmax."""
-    if not has_rank(condition):
-        return False
-    shape, behind = shape_of(condition), y.rank - axis % y.rank
-    return len(shape) < behind or shape[-behind] == 1
-
-
-def log_softmax(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    y, cotangent = wide(f.y), wide(g[0])
-    total = summed(cotangent, [f.value("axis", -1)], keepdims=1)
-    return ((cotangent - y.exp() * total).cast(g[0].dtype),)
 
 
 # What all normalisations share
@@ -379,9 +296,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "GroupNormalization": group_normalization,
         "InstanceNormalization": instance_normalization,
         "LayerNormalization": layer_normalization,
-        "LogSoftmax": log_softmax,
         "RMSNormalization": rms_normalization,
-        "Softmax": softmax,
     }
 )
 """ONNX op -> its rule. Those of scale and shift over the last axes are not summed up: who asks does."""

@@ -26,6 +26,7 @@ from passes.vjp import (
     sampled_ops,
     sampling,
     shape,
+    softmaxes,
     spectra,
 )
 from passes.vjp.forward import Body, Rule
@@ -47,6 +48,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         **resize.RULES,
         **sampling.RULES,
         **shape.RULES,
+        **softmaxes.RULES,
         **spectra.RULES,
     }
 )

@@ -256,13 +256,15 @@ def test_a_resize_of_the_only_axis(mode: str):
     ],
     ids=["as PyTorch exports", "as ONNX defines Attention"],
 )
-def test_rows_of_attention_in_which_all_is_masked(masked: str):
-    """A softmax of nothing but -inf is NaN, and 0 takes its place."""
-    text = """<ir_version: 8, opset_import: ["": 18]>
-        g (float[2, 3] x, bool[2, 3] m, float[3, 2] v) => (float[2, 2] y) <float one = {1}, float zero = {0}>
-        {
+@pytest.mark.parametrize("sizes", ["2, 3", "a, b"])
+def test_rows_of_attention_in_which_all_is_masked(masked: str, sizes: str):
+    """A softmax of nothing but -inf is NaN, and 0 takes its place. Of a mask of other sizes, none of which is
+    known, that may have another shape."""
+    text = f"""<ir_version: 8, opset_import: ["": 18]>
+        g (float[{sizes}] x, bool[{"c, d" if "a" in sizes else sizes}] m, float[3, 2] v) => (float[q, 2] y)
+        <float one = {{1}}, float zero = {{0}}, int64[1] last = {{-1}}> {{
         inf = Div (one, zero) low = Neg (inf) a = Where (m, x, low)
-        s = Softmax (a) n = IsNaN (s) p = Where (n, zero, s) y = MatMul (p, v) }"""
+        s = Softmax (a) {masked} p = Where (n, zero, s) y = MatMul (p, v) }}"""
     source = onnx.parser.parse_model(text)
     x, v = np.array([[0.3, -1, 2], [1, 2, 3]], np.float32), np.array([[1, 2], [3, 5], [-1, 5]], np.float32)
     mask = np.array([[True, False, True], [False, False, False]])
@@ -273,6 +275,31 @@ def test_rows_of_attention_in_which_all_is_masked(masked: str):
     np.testing.assert_allclose(got, [[slope, 0, -slope], [0, 0, 0]], rtol=1e-5)
     tangent = {"x": x, "m": mask, "v": v, "tangent_x": np.ones_like(x)}
     assert np.isfinite(gradc.hvp(source, wrt="x", reduce="sum").run(tangent)["hvp_x"]).all()
+
+
+@pytest.mark.parametrize(
+    "masked",
+    [
+        "h = Cast <to = 10> (s) n = IsNaN (h) p = Where (n, zero, h)",
+        "h = Cast <to = 10> (s) r = ReduceMax <keepdims = 1> (a, last) n = Equal (r, low) p = Where (n, zero, h)",
+        "n = IsNaN (s) k = Not (n) w = CastLike (zero, s) q = Where (k, s, w) p = Cast <to = 10> (q)",
+    ],
+    ids=["behind a cast", "as ONNX defines Attention", "by what is a number"],
+)
+def test_rows_of_attention_of_a_half_type_in_which_all_is_masked(masked: str):
+    """Its softmax is in f32."""
+    source = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["": 18]>
+        g (float16[2, 3] x, bool[2, 3] m, float16[3, 2] v) => (float16[2, 2] y)
+        <float16 one = {{1}}, float16 zero = {{0}}, int64[1] last = {{-1}}> {{
+        inf = Div (one, zero) low = Neg (inf) a = Where (m, x, low) c = Cast <to = 1> (a)
+        s = Softmax (c) {masked} y = MatMul (p, v) }}""")
+    x, v = np.array([[0.3, -1, 2], [1, 2, 3]], np.float16), np.array([[1, 2], [3, 5], [-1, 5]], np.float16)
+    mask = np.array([[True, False, True], [False, False, False]])
+    given = {"x": x, "m": mask, "v": v, "cotangent_y": np.ones((2, 2), np.float16)}
+    got = gradc.vjp(source, wrt="x").run(given)["grad_x"]
+    first = 1 / (1 + np.exp(1.7))
+    slope = first * (1 - first) * (3 - 4)
+    np.testing.assert_allclose(got, [[slope, 0, -slope], [0, 0, 0]], rtol=2e-3)
 
 
 @pytest.mark.parametrize(
