@@ -281,7 +281,7 @@ def test_rows_of_attention_in_which_all_is_masked(masked: str, sizes: str):
     "masked",
     [
         "h = Cast <to = 10> (s) n = IsNaN (h) p = Where (n, zero, h)",
-        "h = Cast <to = 10> (s) r = ReduceMax <keepdims = 1> (a, last) n = Equal (r, low) p = Where (n, zero, h)",
+        "r = ReduceMax (a, last) n = Equal (r, low) h = Cast <to = 10> (s) p = Where (n, zero, h)",
         "n = IsNaN (s) k = Not (n) w = CastLike (zero, s) q = Where (k, s, w) p = Cast <to = 10> (q)",
     ],
     ids=["behind a cast", "as ONNX defines Attention", "by what is a number"],
