@@ -172,8 +172,17 @@ class OnnxOp(
         ports = self.SIGNATURE.results
         if not any(port.option == OPTIONAL for port in ports) or self._is_training():
             return []
-        pairs = zip(ports, self.results, strict=True)
-        return [result for port, result in pairs if port.option == OPTIONAL and not result.uses]
+        wanted = self._presents()
+        return [
+            result
+            for port, result in zip(ports, self.results, strict=True)
+            if port.option == OPTIONAL and not result.uses and port.name not in wanted
+        ]
+
+    def _presents(self) -> set[str]:
+        """The results without which onnxruntime does not take a past, as of an Attention."""
+        pasts = (name for name, value in self._operands_by_name().items() if value is not None)
+        return {name.replace("past_", "present_") for name in pasts if name.startswith("past_")}
 
     def _is_training(self) -> bool:
         """Of a BatchNormalization, all of whose results a model then has to name."""

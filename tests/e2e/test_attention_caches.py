@@ -1,11 +1,11 @@
-"""Attentions of com.microsoft whose past holds codes, or buffers that are longer than what they hold."""
+"""Attentions with a past, of com.microsoft also codes, or buffers that are longer than what they hold."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-import onnx
+import onnx.parser
 import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
@@ -155,3 +155,18 @@ def test_a_present_that_the_model_gives_does_not_keep_a_gradient_from_being_chec
     found = gradc.value_and_grad(model, wrt="inner", of="y", cotangents=True, check=True)
     assert not found.remarks
     assert not {node.domain for node in found.model.graph.node} - {""}
+
+
+@pytest.mark.parametrize("of", ["y", "keys", "scores"])
+def test_a_past_comes_with_its_present(of: str):
+    """Without which onnxruntime has no Attention of a past: also where nobody asks for it."""
+    size = "float[1, 1, 2, 8]"
+    model = onnx.parser.parse_model(f"""<ir_version: 11, opset_import: ["": 23]>
+        g ({size} q, {size} k, {size} v, {size} past_k, {size} past_v)
+        => ({size} y, float[1, 1, 4, 8] keys, float[1, 1, 4, 8] values, float[1, 1, 2, 4] scores) {{
+        y, keys, values, scores = Attention (q, k, v, , past_k, past_v) }}""")
+    given = {name.name: RNG.standard_normal((1, 1, 2, 8)).astype(np.float32) for name in model.graph.input}
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    (expected,) = session.run([of], given)
+    found = gradc.value_and_grad(model, of=of, wrt="k", reduce="sum").run(given)
+    np.testing.assert_allclose(found[of], np.asarray(expected), rtol=1e-5)
