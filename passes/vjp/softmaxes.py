@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 
+import numpy as np
 from xdsl.dialects.func import ReturnOp
 from xdsl.ir import Operation, SSAValue, Use
 
 from dialects.onnx import ops as onnx
+from dialects.onnx.values import constant_of
 from dialects.support.shapes import has_rank, shape_of, static_shape
 from passes.emit.expressions import Expr, Operators
 from passes.vjp.forward import Forward, Gradient, Rule
@@ -17,7 +19,7 @@ from passes.vjp.norm import summed, wide
 
 def softmax(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
     axis = f.value("axis", -1)
-    y, cotangent = wide(_without_nan(f.y, g[0], axis)), wide(g[0])
+    y, cotangent = wide(_without_nan(f, g[0])), wide(g[0])
     product = _product_of(f.y, g[0]) if axis % f.y.rank == f.y.rank - 1 and y is f.y else None
     share = summed(cotangent * y if product is None else product, [axis], keepdims=1)
     return ((y * (cotangent - share)).cast(g[0].dtype),)
@@ -49,9 +51,10 @@ def _is_narrower(value: SSAValue, other: SSAValue) -> bool:
     return isinstance(columns, int) and sizes is not None and 0 not in sizes and columns < sizes[-1]
 
 
-def _without_nan(y: Expr, cotangent: Expr, axis: int) -> Expr:
+def _without_nan(f: Forward, cotangent: Expr) -> Expr:
     """What takes the place of a result that is NaN, as exporters write for rows of attention in which all is
     masked: no cotangent comes from there, and 0 times NaN is not 0. Where that is not of its type, 0."""
+    y = f.y
     copies = _copies(y.value)
     reads = (use for value in copies for use in value.uses if not _reads_type(use))
     users = [use.operation for use in reads if not isinstance(use.operation, onnx.CastOp)]
@@ -59,7 +62,7 @@ def _without_nan(y: Expr, cotangent: Expr, axis: int) -> Expr:
     for op in users:
         if not isinstance(op, onnx.WhereOp) or op.parent is not y.value.owner.parent:
             continue
-        is_masked = len(users) == 1 and op.operands[0] not in copies and _is_of_rows(op.operands[0], y, axis)
+        is_masked = len(users) == 1 and op.operands[0] not in copies and _hides(op, f, copies)
         if not is_masked and not _is_for_nan(op, copies):
             continue
         if _has_shape_of(op, y.value) and y.value in op.operands:
@@ -101,6 +104,29 @@ def _has_shape_of(op: Operation, y: SSAValue) -> bool:
     return len(shapes) == 2 and shapes[0] == shapes[1] and None not in shapes[0]
 
 
+def _hides(op: onnx.WhereOp, f: Forward, copies: Collection[SSAValue]) -> bool:
+    """Whether whole rows are left out, or the elements that -inf made 0, or NaN in a row of them alone."""
+    condition, yes, no = op.operands
+    if _is_of_rows(condition, f.y, f.value("axis", -1)):
+        return True
+    x = f.operand(0)
+    masked = None if x is None else _uncast(x.value).owner
+    if not isinstance(masked, onnx.WhereOp) or masked.operands[0] is not condition:
+        return False
+    pairs = (masked.operands[1], yes), (masked.operands[2], no)
+    hidden, kept = pairs if yes not in copies else reversed(pairs)
+    return kept[1] in copies and _is_all(hidden[0], -np.inf) and _is_all(hidden[1], 0)
+
+
+def _uncast(value: SSAValue) -> SSAValue:
+    return value.owner.operands[0] if isinstance(value.owner, onnx.CastOp) else value
+
+
+def _is_all(value: SSAValue, number: float) -> bool:
+    known = constant_of(value)
+    return known is not None and bool((known == number).all())
+
+
 def _is_of_rows(condition: SSAValue, y: Expr, axis: int) -> bool:
     """Whether there is one for each row of a softmax."""
     if not has_rank(condition):
@@ -110,7 +136,7 @@ def _is_of_rows(condition: SSAValue, y: Expr, axis: int) -> bool:
 
 
 def log_softmax(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    y, cotangent = wide(f.y), wide(g[0])
+    y, cotangent = wide(_without_nan(f, g[0])), wide(g[0])
     total = summed(cotangent, [f.value("axis", -1)], keepdims=1)
     return ((cotangent - y.exp() * total).cast(g[0].dtype),)
 

@@ -302,6 +302,27 @@ def test_rows_of_attention_of_a_half_type_in_which_all_is_masked(masked: str):
     np.testing.assert_allclose(got, [[slope, 0, -slope], [0, 0, 0]], rtol=2e-3)
 
 
+@pytest.mark.parametrize("op", ["Softmax", "LogSoftmax"])
+@pytest.mark.parametrize("masked", ["x, low", "low, x"])
+@pytest.mark.parametrize("sizes", ["2, 3", "a, b"])
+def test_elements_that_are_masked_before_a_softmax_and_behind_it(op: str, masked: str, sizes: str):
+    """By `masked_fill`, of which PyTorch has 0, not NaN, in a row in which all is masked."""
+    taken = masked.replace("x", "s").replace("low", "zero")
+    source = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["": 18]>
+        g (float[{sizes}] x, bool[{sizes}] m) => (float[{sizes}] y) <float one = {{1}}, float zero = {{0}}> {{
+        inf = Div (one, zero) low = Neg (inf) a = Where (m, {masked}) s = {op} (a)
+        y = Where (m, {taken}) }}""")
+    x, cotangent = np.array([[0.3, -1, 2], [1, 2, 3]], np.float32), np.array([[3, 1, 2]] * 2, np.float32)
+    mask = np.array([[True, False, True], [False, False, False]])
+    given = {"x": x, "m": mask if masked[0] == "x" else ~mask, "cotangent_y": cotangent}
+    got = gradc.vjp(source, wrt="x", check=True).run(given)["grad_x"]
+    first = 1 / (1 + np.exp(1.7))
+    slope = first * (1 - first) * (3 - 2) if op == "Softmax" else 3 - 5 * first
+    np.testing.assert_allclose(got, [[slope, 0, -slope], [0, 0, 0]], rtol=1e-5)
+    tangent = {"x": x, "m": given["m"], "tangent_x": np.ones_like(x)}
+    assert np.isfinite(gradc.hvp(source, wrt="x", reduce="sum").run(tangent)["hvp_x"]).all()
+
+
 @pytest.mark.parametrize(
     ("o", "body"),
     [
