@@ -79,14 +79,15 @@ def is_passed_over(op: Operation) -> bool:
 
 
 def dequantize(f: Forward, e: Operators) -> Sequence[Expr]:
-    """(x - zero point) * scale; the integers of half types are numbers of f32 until they are scaled."""
+    """(x - zero point) * scale; the integers of half types are numbers of f32 until they are scaled. All is
+    brought to one type first: little else is there for integers of four bits."""
     scale, zero = f.operand(1), f.operand(2)
     assert scale is not None
     dtype = wide(scale.dtype)
     codes = f.x.cast(dtype)
     if zero is not None:
-        codes = codes - spread(zero, f.x, f.attributes).cast(dtype)
-    return [(codes * spread(scale, f.x, f.attributes).cast(dtype)).cast(f.y.dtype)]
+        codes = codes - spread(zero.cast(dtype), f.x, f.attributes)
+    return [(codes * spread(scale.cast(dtype), f.x, f.attributes)).cast(f.y.dtype)]
 
 
 def dynamic_quantize(f: Forward, e: Operators) -> Sequence[Expr]:
