@@ -25,6 +25,7 @@ FOLDER = Path(passes.__file__).parent
 
 UNPRICED = {
     "Constant": "no node: a weight",
+    "CumSum": "where a part of an axis begins, of sizes that only run time knows",
     "DequantizeLinear": "a Cast of integers of four bits on CUDA, of which there is no other form",
     "DynamicQuantizeLinear": "an op of com.microsoft is it and others, of which there is no other form",
     "Einsum": "a rule of its own derivative writes it, of which there is no other form",
