@@ -25,7 +25,7 @@ class EqualParts:
     single: bool
 
     def count(self, emit: Emitter) -> SSAValue:
-        size = emit(onnx.GatherOp(emit(onnx.ShapeOp(self.data)), _number(emit, self.axis), axis=0))
+        size = _size(self.data, self.axis, emit)
         if self.step == 1:
             return size
         step = self._step(emit)
@@ -70,7 +70,7 @@ class ListedParts:
     sizes: SSAValue
 
     def count(self, emit: Emitter) -> SSAValue:
-        return emit(onnx.SizeOp(self.sizes))
+        return _size(self.sizes, 0, emit)
 
     def at(self, place: SSAValue, emit: Emitter) -> SSAValue:
         """The one at a place, a scalar, that may be counted from the end."""
@@ -97,6 +97,10 @@ def parts_of(data: SSAValue, axis: int, split: SSAValue, single: bool) -> EqualP
 
 def _number(emit: Emitter, value: int) -> SSAValue:
     return emit.constant(np.array(value, np.int64))
+
+
+def _size(value: SSAValue, axis: int, emit: Emitter) -> SSAValue:
+    return emit(onnx.GatherOp(emit(onnx.ShapeOp(value)), _number(emit, axis), axis=0))
 
 
 def _row(number: SSAValue, emit: Emitter) -> SSAValue:

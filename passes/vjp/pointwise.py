@@ -21,6 +21,7 @@ from dialects.onnx.values import constant_of
 from passes.emit.expressions import Expr, Operators
 from passes.vjp.flat_zeros import guarded, is_flat_at_zero, or_zero
 from passes.vjp.forward import ZERO, Forward, Gradient, Rule
+from passes.vjp.replaced_nan import beside_nan
 
 SATURATION = 30.0
 """Beyond this, tanh and erf of an argument are 1 in every dtype, and their derivatives 0."""
@@ -382,10 +383,10 @@ def _two(f: Forward) -> tuple[Expr, Expr]:
 RULES: Mapping[str, Rule] = MappingProxyType(
     {
         "Abs": by_slope(lambda f: f.x.sign()),
-        "Acos": by_slope(lambda f: -(1 / (1 - f.x.square()).sqrt())),
-        "Acosh": by_slope(lambda f: 1 / ((f.x - 1).sqrt() * (f.x + 1).sqrt())),
+        "Acos": beside_nan(by_slope(lambda f: -(1 / (1 - f.x.square()).sqrt())), 0),
+        "Acosh": beside_nan(by_slope(lambda f: 1 / ((f.x - 1).sqrt() * (f.x + 1).sqrt())), 2),
         "Add": add,
-        "Asin": by_slope(lambda f: 1 / (1 - f.x.square()).sqrt()),
+        "Asin": beside_nan(by_slope(lambda f: 1 / (1 - f.x.square()).sqrt()), 0),
         "Asinh": by_slope(lambda f: 1 / (f.x.square() + 1).sqrt()),
         "Atan": by_slope(lambda f: 1 / (f.x.square() + 1)),
         "Atanh": by_slope(lambda f: 1 / (1 - f.x.square())),
@@ -413,7 +414,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "Mul": multiply,
         "Neg": lambda f, g, e: (-g[0],),
         "PRelu": prelu,
-        "Pow": power,
+        "Pow": beside_nan(power, 1),
         "Reciprocal": by_slope(lambda f: -f.y.square()),
         "Relu": relu,
         "Selu": by_slope(selu),
@@ -423,7 +424,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "Sinh": by_slope(lambda f: f.x.apply(onnx.CoshOp)),
         "Softplus": by_slope(lambda f: f.x.sigmoid()),
         "Softsign": by_slope(softsign),
-        "Sqrt": square_root,
+        "Sqrt": beside_nan(square_root, 1),
         "Sub": subtract,
         "Sum": add,
         "Swish": by_slope(swish),
