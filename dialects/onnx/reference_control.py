@@ -36,13 +36,20 @@ def _loop(interpreter: Interpreter, op: OnnxOp, args: Values) -> Values:
         for index in count():
             if not going or (most is not None and index >= int(np.reshape(most, ()))):
                 break
-            inputs = (np.array(index, np.int64), np.array(going), *carried)
+            counters = (np.array(index, np.int64), np.array(going))
+            inputs = (*map(_as_declared, counters, op.regions[0].block.args[:2]), *carried)
             condition, *found = interpreter.run_ssacfg_region(op.regions[0], inputs, op.name)
             going = bool(np.all(condition))
             carried, made = tuple(found[: len(carried)]), tuple(found[len(carried) :])
             steps.append(keep(made))
     kept = op.results[len(carried) :]
     return (*carried, *(_stacked([step[i] for step in steps], value) for i, value in enumerate(kept)))
+
+
+def _as_declared(number: np.ndarray, argument: SSAValue) -> np.ndarray:
+    """A number, or a vector of it: onnxruntime gives what the body declares."""
+    is_vector = shapes.has_rank(argument) and len(shapes.shape_of(argument)) == 1
+    return number.reshape(1) if is_vector else number
 
 
 def _stacked(parts: Sequence[np.ndarray], result: SSAValue, axis: int = 0) -> np.ndarray:

@@ -41,11 +41,18 @@ def schema_of(op_type: str, version: int) -> onnx.defs.OpSchema:
     try:
         schema = onnx.defs.get_schema(op_type, max_inclusive_version=version)
     except onnx.defs.SchemaError:
-        hint = nearest(op_type, SIGNATURES)
-        raise violation(f"{op_type} is no op of opset {version}", hint=hint) from None
+        what = f"{op_type} is no op of opset {version}"
+        if op_type in SIGNATURES:
+            raise violation(f"{what}: it came with {_first(op_type)}") from None
+        raise violation(what, hint=nearest(op_type, SIGNATURES)) from None
     if schema.deprecated and not has_newer_form(op_type, schema.since_version):
         raise violation(f"{op_type} is no op of opset {version}: it left in {schema.since_version}")
     return schema
+
+
+def _first(op_type: str) -> int:
+    schemas = onnx.defs.get_all_schemas_with_history()
+    return min(schema.since_version for schema in schemas if schema.name == op_type and not schema.domain)
 
 
 def check_counts(node: NodeProto, schema: onnx.defs.OpSchema) -> None:

@@ -55,6 +55,10 @@ def _op(model: onnx.ModelProto) -> None:
     model.graph.node[0].op_type = "Upsample"
 
 
+def _younger_op(model: onnx.ModelProto) -> None:
+    model.graph.node[0].op_type = "Gelu"
+
+
 def _inputs(model: onnx.ModelProto) -> None:
     model.graph.node[0].input.append("x")
 
@@ -153,6 +157,7 @@ WRONG: list[tuple[Callable[[onnx.ModelProto], None], str]] = [
     (_attribute_twice, '[Softmax "y", node 1] attribute axis is given twice'),
     (_axis, '[Softmax "y", node 1]'),
     (_op, '[Upsample "t", node 0] Upsample is no op of opset 18: it left in 10'),
+    (_younger_op, '[Gelu "t", node 0] Gelu is no op of opset 18: it came with 20'),
     (_inputs, '[Exp "t", node 0] inputs of Exp: given 2, expected at most 1'),
     (_outputs, '[Exp "t", node 0] outputs of Exp: given 2, expected at most 1'),
     (_domain, '[Exp "t", node 0] the model imports no opset of the domain "nobody"'),
