@@ -98,10 +98,13 @@ def _flat(packed: Expr, index: int) -> Expr:
 
 
 def _biased(q: Expr, k: Expr, v: Expr, bias: Expr) -> tuple[Expr, Expr, Expr]:
+    """Keys and values that are by heads already have theirs."""
     widths = [x.shape[-1] for x in (q, k, v)]
     known = [width for width in widths if isinstance(width, int)]
+    if k.rank == 4 and v.rank == 4:
+        return q + bias.apply(onnx.SliceOp, bias.e.ints([0]), vector(q, [size_of(q, 2)])), k, v
     if len(known) < 3 or 4 in (k.rank, v.rank):
-        raise refusal("bias of keys whose width is unknown, or that are by heads", expected="none")
+        raise refusal("bias of keys whose width is unknown", expected="none")
     b = parts_of(bias, known)
     return q + b[0], k + b[1], v + b[2]
 
@@ -150,14 +153,20 @@ def _seen(mask: Expr, scores: Expr) -> Expr:
         return (mask > 0).apply(onnx.UnsqueezeOp, e.ints([1, 2] if mask.rank == 2 else [1]))
     if mask.rank != 1:
         raise refusal("mask", given=f"{mask.rank}D", expected="1D to 3D")
-    batch = size_of(scores, 0)
-    zeros = e.ints([0]).apply(onnx.ExpandOp, vector(scores, [batch]))
-    both = e(e.emit(onnx.ConcatOp([mask.as_int64().value, zeros.value], axis=0)))
-    first, second = vector(scores, [batch]), vector(scores, [batch]) * 2
-    ends, starts = both.apply(onnx.SliceOp, e.ints([0]), first), both.apply(onnx.SliceOp, first, second)
-    ends, starts = (x.apply(onnx.ReshapeOp, e.ints([-1, 1, 1, 1])) for x in (ends, starts))
+    first = vector(scores, [size_of(scores, 0)])
+    ends = mask.as_int64().apply(onnx.SliceOp, e.ints([0]), first)
+    ends = ends.apply(onnx.ReshapeOp, e.ints([-1, 1, 1, 1]))
     places = counted(size_of(scores, 3), scores)
-    return (places < ends) & (places >= starts)
+    return (places < ends) & (places >= _starts(mask.as_int64(), first))
+
+
+def _starts(mask: Expr, first: Expr) -> Expr:
+    """Behind the ends; where 3 B + 2 numbers are given, sums of lengths stand there, and all begins at 0."""
+    e, count = mask.e, vector(mask, [size_of(mask, 0)])
+    zeros = e.ints([0]).apply(onnx.ExpandOp, first)
+    both = e(e.emit(onnx.ConcatOp([mask.value, zeros.value], axis=0)))
+    starts = count.equals(first * 2).where(both.apply(onnx.SliceOp, first, first * 2), zeros)
+    return starts.apply(onnx.ReshapeOp, e.ints([-1, 1, 1, 1]))
 
 
 def embed_layer_normalization(f: Forward, e: Operators) -> Results:
