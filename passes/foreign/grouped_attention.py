@@ -119,12 +119,25 @@ def _places(f: Forward, q: Expr) -> tuple[Expr, Expr]:
 
 
 def _turned(f: Forward, x: Expr, places: Expr) -> Expr:
-    cos, sin, given = f.operand(7), f.operand(8), f.operand(9)
+    cos, sin = f.operand(7), f.operand(8)
     if cos is None or sin is None or not isinstance(cos.shape[1], int):
         raise refusal("cos_cache and sin_cache", given="absent, or of unknown width", expected="given")
     own = {"interleaved": f.value("rotary_interleaved", 0), "rotary_embedding_dim": 2 * cos.shape[1]}
-    (found,) = turned(Forward(x.e, [x, cos, sin, places if given is None else given], own), x.e)
+    (found,) = turned(Forward(x.e, [x, cos, sin, _turns(f, x, places)], own), x.e)
     return found
+
+
+def _turns(f: Forward, x: Expr, places: Expr) -> Expr:
+    """By how many steps each row is turned. Of the places that are given for a first prompt the kernel reads
+    the first one alone, for all sequences."""
+    e, given, total = x.e, f.operand(9), f.operand(6)
+    if given is None:
+        return places
+    assert total is not None
+    length = size_of(x, 2)
+    is_first = total.as_int64().apply(onnx.ReshapeOp, e.ints([1])).equals(vector(x, [length]))
+    start = given.apply(onnx.ReshapeOp, e.ints([-1])).apply(onnx.SliceOp, e.ints([0]), e.ints([1]))
+    return is_first.where(counted(length, x) + start, given)
 
 
 def _joined(past: Expr | None, x: Expr, first: Expr, total: Expr) -> Expr:
