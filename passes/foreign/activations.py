@@ -18,6 +18,7 @@ _FUNCTIONS: Mapping[str, Callable[..., Expr]] = MappingProxyType(
         "Clip": lambda x, low, high: x.clipped(low, high),
         "Elu": lambda x, alpha=1.0: x.apply(onnx.EluOp, alpha=alpha),
         "HardSigmoid": lambda x, alpha, beta: x.apply(onnx.HardSigmoidOp, alpha=alpha, beta=beta),
+        "HardSwish": lambda x: x.apply(onnx.HardSwishOp),
         "LeakyRelu": lambda x, alpha=0.01: x.apply(onnx.LeakyReluOp, alpha=alpha),
         "Relu": lambda x: x.apply(onnx.ReluOp),
         "Selu": lambda x, alpha, gamma: x.apply(onnx.SeluOp, alpha=alpha, gamma=gamma),
