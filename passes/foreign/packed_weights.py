@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 import numpy as np
 from xdsl.dialects.builtin import UnitAttr, f32, i32
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import PACKED
@@ -18,6 +18,7 @@ from dialects.support.dtypes import UI8
 from passes.emit.expressions import Expr, Operators
 from passes.foreign.body import Body, Results
 from passes.vjp.forward import Forward, refusal
+from passes.vjp.quantize import spread
 from passes.vjp.slices import size_of, vector
 
 BITS = (2, 4, 8)
@@ -138,38 +139,57 @@ def _repeated(x: Expr, times: int, count: int) -> Expr:
 
 
 def gather_block_quantized(f: Forward, e: Operators) -> Results:
-    """The rows that indices choose of a table of codes, (codes - zero points) scales by blocks of a row."""
-    indices, scales, zeros = f.operand(1), f.operand(2), f.operand(3)
+    """What indices choose of a table of codes, (codes - zero points) scales by blocks along an axis."""
+    indices, scales, zeros, bits = f.operand(1), f.operand(2), f.operand(3), f.value("bits", 4)
     assert indices is not None
     assert scales is not None
-    bits, block, count = (
-        f.value("bits", 4),
-        f.value("block_size", 128),
-        f.x.shape[1] if f.x.rank == 2 else None,
-    )
-    axes = f.value("gather_axis", 0) % f.x.rank, f.value("quantize_axis", 1) % f.x.rank
-    if f.x.dtype != UI8 or axes != (0, 1) or not isinstance(count, int) or bits not in BITS:
-        raise refusal("GatherBlockQuantized", expected="rows of a known size, of a table of u8")
-    width = count * 8 // bits
-    blocks = -(-width // block)
-    flat = indices.apply(onnx.ReshapeOp, e.ints([-1]))
-    codes, by = (x.apply(onnx.GatherOp, flat, axis=0) for x in (f.x, scales))
-    numbers = unpacked(codes, [-1, count], bits).cast(scales.dtype)
-    apart = e.scalar(2 ** (bits - 1), by)
+    among, along = (f.value(name, i) % f.x.rank for i, name in enumerate(("gather_axis", "quantize_axis")))
+    if f.x.dtype == UI8 and (along != f.x.rank - 1 or not isinstance(f.x.shape[-1], int) or bits not in BITS):
+        raise refusal("a table of u8", expected="bytes along the last axis, of a known number")
+    if scales.shape[among] != f.x.shape[among] and among != along:
+        raise refusal("scales", given="one for several rows", expected="one row for each of the table's")
+
+    def chosen(x: Expr) -> Expr:
+        wide = x if x.dtype in (UI8, scales.dtype) else marked_as_packed(x.cast(scales.dtype))
+        return wide.apply(onnx.GatherOp, indices, axis=among)
+
+    own = {"axis": along, "block_size": f.value("block_size", 128)}
+    if among == along:
+        table = f.x if f.x.dtype == UI8 else marked_as_packed(f.x.cast(scales.dtype))
+        return [chosen(_scaled(table, scales, zeros, bits, own))]
+    own["axis"] += indices.rank - 1 if along > among else 0
+    apart = None if zeros is None else chosen(zeros)
+    return [_scaled(chosen(f.x), chosen(scales), apart, bits, own)]
+
+
+def _scaled(codes: Expr, by: Expr, zeros: Expr | None, bits: int, own: dict[str, int]) -> Expr:
+    """Codes of u8 lie in bytes along the last axis and are half of what they may be apart."""
+    numbers = _numbers(codes, bits, by.dtype)
     if zeros is not None:
-        packed = zeros.apply(onnx.GatherOp, flat, axis=0)
-        found = unpacked(packed, [-1, -(-blocks * bits // 8)], bits)
-        apart = _spread(_first(found, blocks).cast(scales.dtype), block, blocks, width)
-    rows = (numbers - apart) * _spread(by, block, blocks, width)
-    sizes = [*(size_of(indices, axis) for axis in range(indices.rank)), width]
-    return [rows.apply(onnx.ReshapeOp, vector(rows, sizes), allowzero=1)]
+        apart = _first_of(_numbers(zeros, bits, by.dtype), by, own["axis"])
+        numbers = numbers - spread(apart, numbers, own)
+    elif codes.dtype == UI8:
+        numbers = numbers - 2 ** (bits - 1)
+    return numbers * spread(by, numbers, own)
 
 
-def _spread(x: Expr, times: int, blocks: int, count: int) -> Expr:
-    """Each number of each row so many times."""
-    e = x.e
-    wide = x.apply(onnx.UnsqueezeOp, e.ints([2])).apply(onnx.ExpandOp, e.ints([1, 1, times]))
-    return _first(wide.apply(onnx.ReshapeOp, e.ints([-1, blocks * times])), count)
+def _numbers(x: Expr, bits: int, dtype: Attribute) -> Expr:
+    """Floats, also of what bytes along the last axis hold."""
+    if x.dtype != UI8:
+        return x.cast(dtype)
+    count = x.shape[-1]
+    assert isinstance(count, int)
+    found = unpacked(x, [-1, count], bits).cast(dtype)
+    sizes = [*(size_of(x, axis) for axis in range(x.rank - 1)), count * 8 // bits]
+    return found.apply(onnx.ReshapeOp, vector(x, sizes), allowzero=1)
+
+
+def _first_of(x: Expr, like: Expr, axis: int) -> Expr:
+    """As many along an axis as another value has, without what fills the last byte."""
+    if x.shape[axis] == like.shape[axis]:
+        return x
+    count = vector(like, [size_of(like, axis)])
+    return x.apply(onnx.SliceOp, x.e.ints([0]), count, x.e.ints([axis])).assumed(like.shape)
 
 
 BODIES: Mapping[str, Body] = MappingProxyType(
