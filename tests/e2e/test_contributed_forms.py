@@ -91,6 +91,7 @@ TABLE = RNG.integers(0, 16, (7, 40)).astype(ml_dtypes.uint4)
 POINTS = RNG.integers(0, 16, (7, 3)).astype(ml_dtypes.uint4)
 CHOSEN = np.array([[2, 0, -1], [1, 1, 3]])
 ROWS = {"gather_axis": 0, "quantize_axis": 1, "block_size": 16}
+COLUMNS = {**ROWS, "gather_axis": 1, "quantize_axis": 0}
 SIGNED = RNG.integers(-8, 8, (2, 9, 32)).astype(ml_dtypes.int4)
 
 CASES: tuple[Case, ...] = (
@@ -106,9 +107,9 @@ CASES: tuple[Case, ...] = (
     ("FusedConv", [normal(1, 2, 5, 5), normal(4, 2, 3, 3)], {"activation": "HardSwish"}),
     ("GatherBlockQuantized", [TABLE, CHOSEN, BLOCKS], ROWS),
     ("GatherBlockQuantized", [TABLE, CHOSEN, BLOCKS, POINTS], ROWS),
-    ("GatherBlockQuantized", [TABLE.T, np.array(3), BLOCKS.T], {**ROWS, "gather_axis": 1, "quantize_axis": 0}),
-    ("GatherBlockQuantized", [SIGNED, CHOSEN, normal(2, 9, 2)], {**ROWS, "gather_axis": 1, "quantize_axis": 2}),
-    ("GatherBlockQuantized", [SIGNED, CHOSEN, normal(2, 1, 32)], {**ROWS, "gather_axis": 1}),
+    ("GatherBlockQuantized", [TABLE.T, np.array(3), BLOCKS.T], COLUMNS),
+    ("GatherBlockQuantized", [SIGNED, CHOSEN, normal(2, 9, 2)], {**COLUMNS, "quantize_axis": 2}),
+    ("GatherBlockQuantized", [SIGNED, CHOSEN, normal(2, 1, 32)], {**COLUMNS, "quantize_axis": 1}),
     (
         "GatherBlockQuantized",
         [
