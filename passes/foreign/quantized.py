@@ -132,8 +132,40 @@ def q_gemm(f: Forward, e: Operators) -> Results:
 
 def dynamic_quantize_matmul(f: Forward, e: Operators) -> Results:
     """A is rounded by its own range."""
-    codes, scale, zero = map(e, e.emit.all(onnx.DynamicQuantizeLinearOp(f.x.value)))
-    return [_with_bias(_product(f, dequantized(codes, scale, zero, 0), (1, 2, 3)), f.operand(4))]
+    return [_with_bias(_product(f, _by_own_range(f.x), (1, 2, 3)), f.operand(4))]
+
+
+def dynamic_quantize_lstm(f: Forward, e: Operators) -> Results:
+    """An LSTM of floats of the weights. What it reads and where it begins are rounded by their own ranges; that
+    the kernel rounds the hidden state in each step is not followed."""
+    first = f.operand(5)
+    x, h = (None if x is None else _by_own_range(x) for x in (f.x, first))
+    assert x is not None
+    w, r = (_of_gates(f, codes, scale) for codes, scale in ((1, 8), (2, 10)))
+    others = [f.operand(3), f.operand(4), h, f.operand(6), f.operand(7)]
+    given = [None if operand is None else operand.value for operand in others]
+    return list(map(e, e.emit.all(onnx.LSTMOp(x.value, w.value, r.value, *given, **f.attributes))))
+
+
+def _by_own_range(x: Expr) -> Expr:
+    codes, scale, zero = map(x.e, x.e.emit.all(onnx.DynamicQuantizeLinearOp(x.value)))
+    return dequantized(codes, scale, zero, 0)
+
+
+def _of_gates(f: Forward, index: int, scale: int) -> Expr:
+    """Weights of (directions, size, 4 hidden), scaled by direction or by column, as an LSTM has them."""
+    codes, by, apart = (f.operand(i) for i in (index, scale, scale + 1))
+    assert codes is not None
+    assert by is not None
+    numbers = codes.cast(by.dtype)
+    numbers = marked_as_packed(numbers) if _is_large_weight(codes) else numbers
+    if apart is not None:
+        numbers = numbers - _of_columns(apart.cast(by.dtype))
+    return (numbers * _of_columns(by)).apply(onnx.TransposeOp, perm=[0, 2, 1])
+
+
+def _of_columns(x: Expr) -> Expr:
+    return x.apply(onnx.UnsqueezeOp, x.e.ints([1, 2] if x.rank == 1 else [1]))
 
 
 def matmul_integer_to_float(f: Forward, e: Operators) -> Results:
@@ -256,6 +288,7 @@ def q_embed_layer_normalization(f: Forward, e: Operators) -> Results:
 
 BODIES: Mapping[str, Body] = MappingProxyType(
     {
+        "DynamicQuantizeLSTM": dynamic_quantize_lstm,
         "DynamicQuantizeMatMul": dynamic_quantize_matmul,
         "MatMulIntegerToFloat": matmul_integer_to_float,
         "QAttention": q_attention,

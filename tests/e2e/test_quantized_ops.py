@@ -414,3 +414,70 @@ def test_a_type_of_none_that_onnxruntime_writes():
     found = gradc.vjp(parser.parse_model(text), wrt="x", straight_through=True)
     got = found.run({"x": np.ones(3, np.float32), "cotangent_y": np.ones(3, np.float32)})
     np.testing.assert_array_equal(got["grad_x"], 1)
+
+
+def rounded(x: np.ndarray) -> np.ndarray:
+    """By its own range, as DynamicQuantizeLinear does."""
+    scale = (max(x.max(), 0) - min(x.min(), 0)) / 255
+    zero = np.rint(-min(x.min(), 0) / scale)
+    return np.asarray((np.clip(np.rint(x / scale) + zero, 0, 255) - zero) * scale, np.float32)
+
+
+STEPS: dict[str, dict[str, Any]] = {
+    "of one scale": {},
+    "of columns": {"sizes": (1, 12), "clip": 0.5},
+    "both ways": {"sizes": (2,), "direction": "bidirectional"},
+    "without a bias": {"sizes": (1,), "bias": False, "direction": "reverse", "input_forget": 1},
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+@pytest.mark.parametrize("result", [0, 1, 2])
+def test_an_lstm_of_codes_is_that_of_its_weights(name: str, result: int):
+    """At what is rounded of x and of the first state; the kernel rounds the hidden state in each step, too."""
+    own = dict(STEPS[name])
+    sizes, bias = own.pop("sizes", (1,)), own.pop("bias", True)
+    ways, hidden, zero = sizes[0], 3, S8(0 if len(sizes) > 1 else 3)
+    codes = [weights(ways, n, 12) for n in (4, 3)]
+    by = [scales(*sizes) for _ in codes]
+    wide = [x.reshape(ways, 1, -1) for x in by]
+    floats = [
+        ((c.astype(np.float32) - zero) * s).transpose(0, 2, 1).copy()
+        for c, s in zip(codes, wide, strict=True)
+    ]
+    feeds = {
+        "x": RNG.normal(size=(5, 2, 4)).astype(np.float32),
+        **({"b": RNG.normal(size=(ways, 24)).astype(np.float32) / 2} if bias else {}),
+        **{n: RNG.normal(size=(ways, 2, 3)).astype(np.float32) for n in ("h", "c")},
+    }
+    names = ["x", "w", "r", "b" if bias else "", "", "h", "c"]
+    given = dict(zip(("s", "t"), by, strict=True)) | {"z": np.full(sizes, zero)}
+
+    def model(op: str, domain: str, more: list[str], arrays: dict[str, np.ndarray]) -> onnx.ModelProto:
+        outputs = ["" if i != result else "y" for i in range(3)]
+        node = helper.make_node(op, names + more, outputs, domain=domain, hidden_size=hidden, **own)
+        graph = helper.make_graph(
+            [node],
+            "g",
+            [helper.make_tensor_value_info(n, TensorProto.FLOAT, x.shape) for n, x in feeds.items()],
+            [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+            [numpy_helper.from_array(array, n) for n, array in arrays.items()],
+        )
+        opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+        return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+
+    more = ["", "s", "z", "t", "z"]
+    of_codes = model(
+        "DynamicQuantizeLSTM", "com.microsoft", more, dict(zip("wr", codes, strict=True)) | given
+    )
+    of_floats = model("LSTM", "", [], dict(zip("wr", floats, strict=True)))
+    kernel = np.asarray(session_of(of_codes).run(["y"], feeds)[0])
+    feeds["cotangent_y"] = RNG.normal(size=kernel.shape).astype(np.float32)
+    found = gradc.value_and_grad(of_codes, wrt=[*feeds][:-1], of="y", cotangents=True, straight_through=True)
+    assert not {node.domain for node in found.model.graph.node} - {""}
+    want = gradc.value_and_grad(of_floats, wrt=[*feeds][:-1], of="y", cotangents=True)
+    got = found.run(feeds)
+    at = {**feeds, "x": rounded(feeds["x"]), "h": rounded(feeds["h"])}
+    for key, array in want.run(at).items():
+        np.testing.assert_allclose(got[key], array, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(got["y"], kernel, atol=5e-3)

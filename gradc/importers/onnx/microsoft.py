@@ -28,8 +28,8 @@ _OF_ONE_RANK = (
 )  # fmt: skip
 
 _OF_ONE_DTYPE = (
-    "DynamicQuantizeMatMul", "FusedMatMul", "FusedMatMulActivation", "MultiHeadAttention", "QLinearAdd",
-    "QLinearMul", "QLinearReduceMean", "TransposeMatMul",
+    "DynamicQuantizeLSTM", "DynamicQuantizeMatMul", "FusedMatMul", "FusedMatMulActivation",
+    "MultiHeadAttention", "QLinearAdd", "QLinearMul", "QLinearReduceMean", "TransposeMatMul",
 )  # fmt: skip
 
 RESULTS: Mapping[str, tuple[int, str]] = {
