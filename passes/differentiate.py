@@ -62,7 +62,7 @@ from passes.vjp.scan_outputs import to_scan_outputs
 from passes.vjp.shared_weights import shared_statistics
 from passes.vjp.unreached import no_gradient, partly_zero
 from passes.vjp.values import Held, add_parts, base_of, named_values
-from passes.vjp.walk import Walk
+from passes.vjp.walk import Walk, why_unknown
 
 REDUCTIONS = ("sum", "mean")
 
@@ -344,7 +344,7 @@ def _is_narrower(declared: Dim, found: Dim) -> bool:
 def _check_floats(what: str, values: Mapping[str, SSAValue]) -> None:
     for name, value in values.items():
         if not is_float(value) and not (what == "of" and _may_have_ranks(value)):
-            hint = next_floats(value) if what == "wrt" else ""
+            hint = next_floats(value) if what == "wrt" else why_unknown(value)
             expected = "a tensor of floats of known rank" if _is_open(value) else "a tensor of floats"
             raise _usage(f"{option(what)} {name}", given=value.type, expected=expected, hint=hint)
 

@@ -136,8 +136,8 @@ def dynamic_quantize_matmul(f: Forward, e: Operators) -> Results:
 
 
 def dynamic_quantize_lstm(f: Forward, e: Operators) -> Results:
-    """An LSTM of floats of the weights. What it reads and where it begins are rounded by their own ranges; that
-    the kernel rounds the hidden state in each step is not followed."""
+    """An LSTM of floats of the weights. What it reads and the first state are rounded by their own ranges;
+    the rounding of the hidden state in each step is not followed."""
     first = f.operand(5)
     x, h = (None if x is None else _by_own_range(x) for x in (f.x, first))
     assert x is not None

@@ -239,6 +239,13 @@ def _without_rule(op: Operation) -> UnsupportedError:
     return refusal(REFUSED.get(op.onnx_name(), "gradc has no derivative of it yet"))
 
 
+def why_unknown(value: SSAValue) -> str:
+    """Of a result of no known rank of an op for which no ops of ONNX stand, why they do not."""
+    made = value.owner
+    is_open = isinstance(made, NodeOp) and isinstance(value.type, UnrankedTensorType)
+    return _without_rule(made).diagnostic.message if is_open else ""
+
+
 def through(body: Body) -> Rule:
     """The rule of an op that other ops stand for: the walk goes through these.
 

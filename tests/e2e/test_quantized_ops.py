@@ -434,7 +434,7 @@ STEPS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", STEPS)
 @pytest.mark.parametrize("result", [0, 1, 2])
 def test_an_lstm_of_codes_is_that_of_its_weights(name: str, result: int):
-    """At what is rounded of x and of the first state; the kernel rounds the hidden state in each step, too."""
+    """At what is rounded of x and of the first state; the kernel rounds the state in each step, too."""
     own = dict(STEPS[name])
     sizes, bias = own.pop("sizes", (1,)), own.pop("bias", True)
     ways, hidden, zero = sizes[0], 3, S8(0 if len(sizes) > 1 else 3)
