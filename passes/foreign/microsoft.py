@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from dialects.onnx import ops as onnx
 from passes.emit.expressions import Expr, Operators
-from passes.foreign import attention, gates, packed_weights, quantized, twins
+from passes.foreign import attention, experts, gates, packed_weights, quantized, twins
 from passes.foreign.activations import applied, numbers_of
 from passes.foreign.body import Body, Results
 from passes.vjp.forward import Forward
@@ -119,6 +119,7 @@ def dequantize(f: Forward, e: Operators) -> Results:
 BODIES: Mapping[str, Body] = MappingProxyType(
     {
         **attention.BODIES,
+        **experts.BODIES,
         **packed_weights.BODIES,
         **quantized.BODIES,
         **gates.BODIES,

@@ -60,14 +60,14 @@ def agree(
     kernel: Callable[[dict[str, np.ndarray]], np.ndarray],
     step: float = 3e-3,
 ) -> None:
-    found = gradc.value_and_grad(model, wrt=list(feeds), of="y", cotangents=True)
+    found = gradc.value_and_grad(model, wrt=list(feeds), of="y", cotangents=True, allow_unused=True)
     assert not {node.domain for node in found.model.graph.node} - {""}
     y, rng = kernel(feeds), np.random.default_rng(1)
     cotangent = rng.normal(size=y.shape).astype(y.dtype)
     got = found.run({**feeds, "cotangent_y": cotangent})
     np.testing.assert_allclose(got["y"], y, rtol=3e-5, atol=3e-5)
     for name, x in feeds.items():
-        direction = rng.normal(size=x.shape)
+        direction = rng.normal(size=x.shape) * np.abs(x).mean()
         ends = [
             kernel({**feeds, name: (x + s * step * direction).astype(x.dtype)}).astype(np.float64)
             for s in (1, -1)
@@ -127,3 +127,129 @@ CASES: tuple[Case, ...] = (
 def test_what_stands_for_an_op_is_the_op(case: Case):
     model, feeds = model_of(case, 3 if case[0] == "GroupQueryAttention" else 1)
     agree(model, feeds, kernel_of(model), 3e-4 if case[0] == "FusedConv" else 3e-3)
+
+
+ROUTED, EXPERTS = normal(6, 8), 4
+ROUTER = 2 * normal(6, EXPERTS)
+
+
+def layers(rows: int, width: int, count: int = 1) -> list[np.ndarray]:
+    """Weights and biases of two layers; the first has `count` rows for each column of the second."""
+    sizes = (EXPERTS, count * rows, width), (EXPERTS, count * rows), (EXPERTS, width, rows), (EXPERTS, width)
+    return [normal(*size) / 2 for size in sizes]
+
+
+def of_bits(bits: int, rows: int, width: int, block: int, zeros: bool) -> list[Any]:
+    """Codes, scales and zero points of one layer."""
+    blocks = width // block if block else 1
+    packed = -(-(blocks if block else rows) * bits // 8)
+    codes = RNG.integers(0, 256, (EXPERTS, rows, width * bits // 8)).astype(np.uint8)
+    points = RNG.integers(0, 256, (EXPERTS, *([rows] if block else []), packed)).astype(np.uint8)
+    scales = np.asarray(RNG.random((EXPERTS, rows, blocks)) / 2**bits + 0.02, np.float32)
+    return [codes, scales if block else scales[..., 0], points if zeros else None]
+
+
+def mixture_of_codes(bits: int, block: int, zeros: bool, shares: bool = False) -> Case:
+    first, second = of_bits(bits, 32, 32, block, zeros), of_bits(bits, 32, 16, block, zeros)
+    operands = [
+        normal(6, 32),
+        ROUTER,
+        *first[:2],
+        normal(4, 32),
+        *second[:2],
+        normal(4, 32),
+        None,
+        None,
+        None,
+    ]
+    operands += [first[2], second[2], None, np.abs(normal(6, EXPERTS)) + 1 if shares else None]
+    own = {**SWIGLU, "expert_weight_bits": bits, **({"block_size": block} if block else {})}
+    return "QMoE", operands, own
+
+
+SWIGLU = {
+    "activation_alpha": 1.702,
+    "activation_beta": 1.0,
+    "activation_type": "swiglu",
+    "k": 2,
+    "normalize_routing_weights": 1,
+    "swiglu_fusion": 1,
+    "swiglu_limit": 2.0,
+}
+MIXTURES: tuple[Case, ...] = (
+    ("MoE", [ROUTED, ROUTER, *layers(5, 8)], {"k": 1}),
+    ("MoE", [ROUTED.reshape(2, 3, 8), ROUTER, *layers(5, 8)], {"k": 2, "activation_type": "silu"}),
+    ("MoE", [ROUTED, ROUTER, *layers(5, 8)], {"k": 4, "activation_type": "gelu"}),
+    ("MoE", [ROUTED, ROUTER, *layers(5, 8, 2)], SWIGLU),
+    *(
+        mixture_of_codes(bits, block, zeros)
+        for bits in (2, 4)
+        for block in (0, 16)
+        for zeros in (False, True)
+    ),
+    mixture_of_codes(8, 0, True),
+    mixture_of_codes(4, 16, True, shares=True),
+)
+
+
+@pytest.mark.parametrize("case", MIXTURES, ids=lambda c: f"{c[0]}-{c[2]}"[:90])
+def test_a_mixture_of_experts_is_the_op(case: Case):
+    model, feeds = model_of(case)
+    agree(model, feeds, kernel_of(model), 3e-4 if case[0] == "MoE" else 1e-3)
+
+
+def mixture(x: np.ndarray, router: np.ndarray, *given: np.ndarray, function: Any) -> np.ndarray:
+    """Of the two experts that the router likes most, whose first layer is in two parts."""
+    w, b, v, c, u, d = (array.astype(np.float64) for array in given)
+    chosen = np.argsort(-router, 1)[:, :2]
+    shares = np.exp(router.astype(np.float64)) / np.exp(router.astype(np.float64)).sum(1, keepdims=True)
+    y = np.zeros(x.shape)
+    for row, experts in enumerate(chosen):
+        for e in experts:
+            inner = function(w[e] @ x[row] + b[e], u[e] @ x[row] + d[e])
+            y[row] += shares[row, e] * (v[e] @ inner + c[e])
+    return y
+
+
+def swiglu(gate: np.ndarray, other: np.ndarray) -> np.ndarray:
+    return gate / (1 + np.exp(-gate)) * other
+
+
+def late(gate: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Bounded behind the activation."""
+    return np.minimum(gate / (1 + np.exp(-gate)), 0.5) * np.clip(other, -0.5, 0.5)
+
+
+APART: dict[str, tuple[dict[str, Any], Any]] = {
+    "silu of three layers": ({"activation_type": "silu"}, swiglu),
+    "swiglu of three layers": ({"activation_type": "swiglu"}, swiglu),
+    "halves": ({"activation_type": "swiglu", "swiglu_fusion": 2}, swiglu),
+    "bounded late": (
+        {"activation_type": "swiglu", "swiglu_limit": 0.5, "swiglu_limit_after_activation": 1}, late,
+    ),
+    "relu2": ({"activation_type": "relu2"}, lambda g, o: np.maximum(g, 0) ** 2 * o),
+    "geglu": (
+        {"activation_type": "geglu", "swiglu_fusion": 2},
+        lambda g, o: 0.5 * g * (1 + np.tanh(np.sqrt(2 / np.pi) * (g + 0.044715 * g**3))) * o,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", APART)
+def test_a_mixture_that_only_other_providers_know(name: str):
+    """By its definition."""
+    own, function = APART[name]
+    w, b, v, c = layers(5, 8)
+    u, d, *_ = layers(5, 8)
+    halves = own.get("swiglu_fusion")
+    given = [np.concatenate([w, u], 1), np.concatenate([b, d], 1), v, c] if halves else [w, b, v, c, u, d]
+    model, feeds = model_of(("MoE", [ROUTED, ROUTER, *given], {**own, "k": 2}))
+
+    def kernel(at: dict[str, np.ndarray]) -> np.ndarray:
+        x, router, first, bias, *others = at.values()
+        parts = [first, bias, *others]
+        if halves:
+            parts = [first[:, :5], bias[:, :5], *others, first[:, 5:], bias[:, 5:]]
+        return mixture(x, router, *parts, function=function).astype(np.float32)
+
+    agree(model, feeds, kernel, 3e-4)

@@ -442,7 +442,8 @@ def test_an_op_that_others_stand_for_reads_nothing_any_more():
             "kv_cache_bit_width: given 4",
         ),
         ("FusedConv (t, k)", "no type is known of what it reads; a value_info in the model"),
-        ("MoE (x)", "which experts see a row only run time knows"),
+        ("MoEGroupRouter (x)", "which groups it chooses from only run time knows"),
+        ("MoE <use_sparse_mixer = 1> (x, c, k)", "use_sparse_mixer: given 1, expected 0"),
     ],
 )
 def test_a_form_that_is_refused_says_why(node: str, why: str):
