@@ -14,7 +14,7 @@ from dialects.onnx.types import UnknownType
 from dialects.support.diagnostics import GradcError
 from dialects.support.shapes import UnknownRank
 from passes.emit.expressions import Operators
-from passes.foreign import learning, microsoft
+from passes.foreign import blocked, learning, microsoft
 from passes.foreign.body import Body
 from passes.vjp.forward import Forward
 from passes.vjp.listed import NO_TYPE
@@ -24,6 +24,7 @@ BODIES: Mapping[str, Mapping[str, Body]] = MappingProxyType(
         "": {"SimplifiedLayerNormalization": microsoft.simplified},  # onnxruntime's, of no domain of its own
         "ai.onnx.ml": learning.BODIES,
         "com.microsoft": microsoft.BODIES,
+        blocked.DOMAIN: blocked.BODIES,
     }
 )
 """Domain -> op -> what stands for it."""
@@ -38,9 +39,12 @@ _NO_TYPE = f"{NO_TYPE} it reads; a value_info in the model would tell it"
 _NOT_MADE = "what stands for it does not make this result"
 
 
-def replaced(node: NodeOp) -> tuple[Sequence[Operation], Sequence[SSAValue | None]] | None:
+def replaced(
+    node: NodeOp, of_model: Mapping[str, object]
+) -> tuple[Sequence[Operation], Sequence[SSAValue | None]] | None:
     """New ops in place of a node and their values for its results, None for one that the node alone makes;
-    None for a node for which nothing stands. A node that stays so in this form only says why."""
+    None for a node for which nothing stands. A node that stays so in this form only says why. `of_model` is
+    what bodies are told besides attributes."""
     body = BODIES.get(node.domain.data, {}).get(node.op_type.data)
     if body is None:
         return None
@@ -48,7 +52,7 @@ def replaced(node: NodeOp) -> tuple[Sequence[Operation], Sequence[SSAValue | Non
         return _refused(node, _NO_TYPE)
     e = Operators()
     operands = [None if value is None else e(value) for value in node.onnx_inputs()]
-    forward = Forward(e, operands, python_values(node.given.data), [None] * len(node.results))
+    forward = Forward(e, operands, {**python_values(node.given.data), **of_model}, [None] * len(node.results))
     try:
         results = body(forward, e)
     except UnknownRank:

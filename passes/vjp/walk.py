@@ -242,8 +242,9 @@ def _without_rule(op: Operation) -> UnsupportedError:
 def why_unknown(value: SSAValue) -> str:
     """Of a result of no known rank of an op for which no ops of ONNX stand, why they do not."""
     made = value.owner
-    is_open = isinstance(made, NodeOp) and isinstance(value.type, UnrankedTensorType)
-    return _without_rule(made).diagnostic.message if is_open else ""
+    if not isinstance(made, NodeOp) or not isinstance(value.type, UnrankedTensorType):
+        return ""
+    return _without_rule(made).diagnostic.message
 
 
 def through(body: Body) -> Rule:

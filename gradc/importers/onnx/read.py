@@ -28,6 +28,7 @@ from dialects.support.findings import Errors
 from dialects.support.spelling import option
 from gradc.importers.onnx import control, machine_learning, microsoft
 from gradc.importers.onnx.attributes import attributes_of, graphs_of, values_of
+from gradc.importers.onnx.blocks import channels_of_block
 from gradc.importers.onnx.gradient import results_of_gradient
 from gradc.importers.onnx.machine_learning import ML
 from gradc.importers.onnx.places import at
@@ -38,6 +39,7 @@ from gradc.importers.onnx.types import check_text, type_of
 from gradc.importers.onnx.upgrade import check_form, upgrade
 from gradc.model.foreign import TensorData
 from gradc.model.order import ordered, title
+from passes.foreign.blocked import BLOCK
 from passes.foreign.table import replaced
 from passes.vjp import preview
 
@@ -59,6 +61,7 @@ def module_of(
     block = Block()
     scope = Scope(block, versions, data)
     reader = _Reader({(f.domain, f.name, f.overload): f for f in model.functions}, for_gradients)
+    reader.of_model = {BLOCK: channels_of_block(model)}
     scope.add_weights(graph.initializer, graph.sparse_initializer)
     inputs = [value for value in graph.input if value.name not in scope.weights]
     for value in inputs:
@@ -192,6 +195,7 @@ class _Reader:
         self.errors = Errors()
         self.count = 0
         self.docs: dict[str, Attribute] = {}
+        self.of_model: Mapping[str, object] = {}
 
     def fill(self, scope: Scope, graph: GraphProto | FunctionProto) -> None:
         """Write the ops of a graph's nodes into the scope's block. A node that is wrong is told later, and
@@ -317,7 +321,7 @@ class _Reader:
         ]
         op = NodeOp(form.domain, node.op_type, operands, types, form.attributes, regions, form.version)
         stays = self.for_gradients is None or op.title in self.for_gradients
-        found = None if stays else replaced(op)
+        found = None if stays else replaced(op, self.of_model)
         if found is None:
             return _placed(scope, op, form.place).results
         new, values = found

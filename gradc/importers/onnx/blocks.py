@@ -1,0 +1,60 @@
+"""How many channels a block has in a model that onnxruntime wrote for one machine: no file says so."""
+
+from __future__ import annotations
+
+import platform
+
+from onnx import ModelProto, NodeProto, helper
+
+from gradc.base.machine import cpu_features
+from passes.foreign.blocked import DOMAIN
+
+SHORT, LONG = 8, 16
+"""Channels of a block: of processors with AVX, and of those with AVX-512 and of Arm's."""
+
+
+def channels_of_block(model: ModelProto) -> int | None:
+    """By what is filled up, or else by this machine; None where there are none, or nothing tells."""
+    if not any(node.domain == DOMAIN for node in model.graph.node):
+        return None
+    return _told(model) or _of_machine()
+
+
+def _of_machine() -> int | None:
+    if platform.machine().lower() in ("aarch64", "arm64"):
+        return LONG
+    features = cpu_features()
+    return None if features is None else LONG if "avx512f" in features else SHORT
+
+
+def _told(model: ModelProto) -> int | None:
+    """What weights of a convolution, or what is filled up of a result, are too many or too few for."""
+    sizes = {array.name: list(array.dims) for array in model.graph.initializer}
+    blocked: dict[str, int | None] = {}
+    for node in model.graph.node:
+        filters = sizes.get(node.input[1], []) if node.op_type == "Conv" and node.domain == DOMAIN else []
+        reads = [name for name in node.input if name in blocked]
+        known = _of_conv(node, filters, node.input[0] in blocked) if filters else None
+        if node.op_type == "ReorderOutput" and reads:
+            known = _of_end(node, blocked[reads[0]])
+        if known is not None:
+            return known
+        if node.op_type != "ReorderOutput" and (reads or node.domain == DOMAIN):
+            blocked |= dict.fromkeys(node.output, filters[0] if filters else None)
+    return None
+
+
+def _of_conv(node: NodeProto, sizes: list[int], reads_blocks: bool) -> int | None:
+    if sizes[0] % LONG:
+        return SHORT
+    if not reads_blocks:
+        return LONG if sizes[1] >= SHORT and _number(node, "group", 1) == 1 else None
+    return SHORT if sizes[1] > 1 and sizes[1] % LONG else None
+
+
+def _of_end(node: NodeProto, filled: int | None) -> int | None:
+    return LONG if filled is not None and filled - _number(node, "channels", filled) >= SHORT else None
+
+
+def _number(node: NodeProto, name: str, default: int) -> int:
+    return next((int(helper.get_attribute_value(a)) for a in node.attribute if a.name == name), default)
