@@ -12,7 +12,7 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.dims import TO_THE_END
 from dialects.onnx.values import constant_of
-from passes.emit.expressions import Operators
+from passes.emit.expressions import Expr, Operators
 from passes.foreign.activations import applied
 from passes.foreign.body import Body, Results
 from passes.foreign.quantized import to_back, to_front
@@ -187,9 +187,9 @@ def crop_and_resize(f: Forward, e: Operators) -> Results:
     assert regions is not None
     assert images is not None
     assert size is not None
-    known = constant_of(size.value)
-    if known is None or f.value("mode", "bilinear") != "bilinear" or f.value("extrapolation_value", 0.0):
-        raise refusal("CropAndResize", expected="bilinear, of a constant crop_size, with 0 outside")
+    known, is_nearest = constant_of(size.value), f.value("mode", "bilinear") == "nearest"
+    if known is None:
+        raise refusal("crop_size", given="known at run time", expected="a constant")
     ends = e.emit.all(onnx.SplitOp(regions.value, e.ints([1] * 4).value, axis=1, results=4))
     top, left, bottom, right = map(e, ends)
     ways = [np.linspace(0, 1, int(n), dtype=np.float32) for n in known]
@@ -200,12 +200,20 @@ def crop_and_resize(f: Forward, e: Operators) -> Results:
     shape = vector(f.x, [size_of(regions, 0), *map(len, ways), 1])
     row = rows.apply(onnx.UnsqueezeOp, e.ints([2, 3])).apply(onnx.ExpandOp, shape)
     column = columns.apply(onnx.UnsqueezeOp, e.ints([1, 3])).apply(onnx.ExpandOp, shape)
-    grid = e(e.emit(onnx.ConcatOp([column.value, row.value], axis=3)))
+    row, column = (x * 0 if f.x.shape[axis] == 1 else x for x, axis in ((row, 2), (column, 3)))
+    places = [_nearest(x, size_of(f.x, axis)) if is_nearest else x for x, axis in ((column, 3), (row, 2))]
+    grid = e(e.emit(onnx.ConcatOp([x.value for x in places], axis=3)))
     chosen = f.x.apply(onnx.GatherOp, images.cast(i64), axis=0)
     found = chosen.apply(onnx.GridSampleOp, grid, align_corners=1, mode="linear", padding_mode="zeros")
     inside = [(x <= 1.0) & (x >= -1.0) for x in (row, column)]
     seen = (inside[0] & inside[1]).apply(onnx.TransposeOp, perm=[0, 3, 1, 2])
-    return [seen.where(found, 0.0)]
+    return [seen.where(found, f.value("extrapolation_value", 0.0))]
+
+
+def _nearest(x: Expr, size: int | Expr) -> Expr:
+    """The place of a pixel that is nearest, halves away from 0, where -1 and 1 are the first and the last."""
+    steps = max(size - 1, 1) / 2 if isinstance(size, int) else (size - 1).cast(x.dtype).at_least(1) / 2
+    return ((x + 1) * steps + 0.5).apply(onnx.FloorOp) / steps - 1
 
 
 BODIES: Mapping[str, Body] = MappingProxyType(
