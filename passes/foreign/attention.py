@@ -9,6 +9,7 @@ import numpy as np
 from xdsl.dialects.builtin import i32
 
 from dialects.onnx import ops as onnx
+from dialects.onnx.values import constant_of
 from passes.emit.expressions import Expr, Operators
 from passes.foreign.body import Body, Results
 from passes.foreign.grouped_attention import group_query_attention
@@ -67,6 +68,26 @@ def multi_head_attention(f: Forward, e: Operators) -> Results:
     k, v = (_after(past, x) for past, x in zip(pasts, (k, v), strict=True))
     y, scores = _mixed(f, (q, k, v), mask=f.operand(4), bias=f.operand(5), past=pasts[0])
     return [y, *((k, v) if length is None else (None, None)), scores]
+
+
+def decoder_masked_multi_head_attention(f: Forward, e: Operators) -> Results:
+    """Of one query for each sequence; what it hands on is in buffers of its own."""
+    beams = f.operand(8)
+    known = None if beams is None else constant_of(beams.value)
+    if f.operand(9) is not None and (known is None or known.reshape(-1)[0] != 1):
+        raise refusal(
+            "beam_width", given="unknown" if known is None else int(known.reshape(-1)[0]), expected=1
+        )
+    q, k, v, past = f.x, f.operand(1), f.operand(2), f.operand(5)
+    if k is None or v is None:
+        width = q.shape[2]
+        if not isinstance(width, int) or width % 3:
+            raise refusal("the width of the packed query", given=width, expected="three equal parts")
+        q, k, v = parts_of(q, [width // 3] * 3)
+    length = f.operand(7) if f.value("past_present_share_buffer", 0) else None
+    others = [f.operand(10), f.operand(3), f.operand(4), past, f.operand(6), length]
+    y, *_ = multi_head_attention(Forward(e, [q, k, v, *others], f.attributes), e)
+    return [y]
 
 
 def _first_rows(past: Expr, length: Expr) -> Expr:
@@ -231,6 +252,7 @@ def rotary_embedding(f: Forward, e: Operators) -> Results:
 BODIES: Mapping[str, Body] = MappingProxyType(
     {
         "Attention": attention,
+        "DecoderMaskedMultiHeadAttention": decoder_masked_multi_head_attention,
         "EmbedLayerNormalization": embed_layer_normalization,
         "GroupQueryAttention": group_query_attention,
         "MultiHeadAttention": multi_head_attention,

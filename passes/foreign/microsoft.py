@@ -63,6 +63,11 @@ def gelu(approximate: str) -> Body:
     return body
 
 
+def gemm_fast_gelu(f: Forward, e: Operators) -> Results:
+    bias, y = f.operand(2), f.x.apply(onnx.MatMulOp, f.operand(1))
+    return [(y if bias is None else y + bias).apply(onnx.GeluOp, approximate="tanh")]
+
+
 def quick_gelu(f: Forward, e: Operators) -> Results:
     alpha = f.value("alpha", 1.702)
     return [f.x * (f.x if alpha == 1 else f.x * alpha).sigmoid()]
@@ -132,6 +137,7 @@ BODIES: Mapping[str, Body] = MappingProxyType(
         "FusedMatMul": fused_matmul,
         "FusedMatMulActivation": fused_matmul,
         "Gelu": gelu("none"),
+        "GemmFastGelu": gemm_fast_gelu,
         "LayerNormalization": layer_normalization,
         "QuantizeLinear": quantize,
         "QuickGelu": quick_gelu,

@@ -27,7 +27,6 @@ REFUSED: Mapping[str, str] = MappingProxyType(
         f"{DOMAIN}.{name}": why
         for name, why in {
             "AttnLSTM": "its steps attend to a memory; an LSTM and an Attention apart have one",
-            "DecoderMaskedMultiHeadAttention": "it writes into its past; MultiHeadAttention has one",
             "GatedDeltaNet": "run time knows which rows are one sequence; LinearAttention has one",
             "MatMulFpQ4": "its weights lie as onnxruntime's kernel likes them; MatMulNBits has one",
             "MaxpoolWithMask": "onnxruntime says that it is for internal use",
