@@ -138,6 +138,9 @@ def _decided(
         if wrong and point.writes_twice():
             why = ", as integers were drawn by which one place is written twice"
             continue
+        if wrong and point.is_masked():
+            why = ", as masks were drawn that leave a Softmax nothing to see"
+            continue
         if wrong:
             raise _wrong(point, max(wrong, key=lambda name: found[name].error), rules, seed)
         undecided = [name for name in undecided if name not in found or found[name].verdict != "right"]
@@ -178,6 +181,12 @@ class _Point:
         self.path.run(self.inputs, {}, lambda op, args, _: found.append(_writes_twice(op, args)))
         return any(found)
 
+    def is_masked(self) -> bool:
+        """Whether a Softmax sees no number that a step can move: a mask that was added swallows all."""
+        found: list[bool] = []
+        self.path.run(self.inputs, {}, lambda op, args, _: found.append(_is_masked(op, args)))
+        return any(found)
+
     def slope(self, names: Sequence[str]) -> Slope:
         directions = {name: self._direction(self.values[name]) for name in names}
         if any(self.gradients[name].shape != self.values[name].shape for name in names):
@@ -204,6 +213,15 @@ class _Point:
             return float(terms.sum()), float(np.abs(terms).sum())
 
         return value
+
+
+def _is_masked(op: Operation, args: Sequence[Any]) -> bool:
+    if not isinstance(op, onnx.SoftmaxOp | onnx.LogSoftmaxOp) or not np.size(args[0]):
+        return False
+    axis = op.onnx_attributes().get("axis", -1)
+    assert isinstance(axis, int)
+    highest = np.max(args[0], axis=axis)
+    return bool((np.isfinite(highest) & (np.spacing(np.abs(highest)) > NEAR)).any())
 
 
 def _writes_twice(op: Operation, args: Sequence[Any]) -> bool:

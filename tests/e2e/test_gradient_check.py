@@ -525,3 +525,33 @@ def test_a_log_of_a_sum_of_one_number_is_executed():
     feeds = {"x": np.array(0.5, np.float32)}
     assert gradc.compile(scalar).reference(feeds)["y"] == np.float32(0.5)
     assert gradc.grad(scalar, check=True).run(feeds)["grad_x"] == 1
+
+
+ADDED_MASK = """
+    <ir_version: 8, opset_import: ["": 17]>
+    g (float[8,2,3] x, int64[8,1,3] mask) => (float[8,2,3] y)
+    <float one = {1}, float lowest = {-3.4028235e38}> {
+      seen = Cast <to = 1> (mask)
+      hidden = Sub (one, seen)
+      bias = Mul (hidden, lowest)
+      scores = Add (x, bias)
+      p = Softmax (scores)
+      y = Tanh (p)
+    }
+"""
+
+
+def test_a_mask_that_leaves_a_softmax_nothing_to_see():
+    """What is added to -3e38 is lost, also in float64: differences are 0 there, and the gradient is not. Most
+    language models that are exported with their masks add them."""
+    source = onnx.parser.parse_model(ADDED_MASK)
+    found = gradc.value_and_grad(source, wrt="x", cotangents=True, check=True)
+    assert all("nothing to see" in str(one) for one in found.remarks)
+
+
+def test_a_wrong_gradient_behind_a_mask_is_found():
+    """Where masks are drawn that leave something to see."""
+    source = onnx.parser.parse_model(ADDED_MASK.replace("[8,", "[1,"))
+    rules = {"Tanh": lambda f, g, e: [g[0] * 2.0]}
+    with pytest.raises(gradc.CheckError, match="is wrong"):
+        gradc.value_and_grad(source, wrt="x", cotangents=True, check=True, rules=rules)
