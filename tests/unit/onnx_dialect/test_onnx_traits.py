@@ -38,6 +38,8 @@ UNPRICED = {
     "ReduceMax": "the same, and rules of what has sizes at run time",
     "ReduceMean": "the same",
     "Scan": "rules of ops that go step by step write it, of which there is no other form",
+    "TopK": "an op of com.microsoft that chooses experts writes it, of which there is no other form",
+    "LSTM": "it stands for one of codes, of which there is no other form",
     "Unique": "an op of com.microsoft is the same",
     "SequenceAt": "a gradient of a Loop reads what is kept of a step, of which there is no other form",
     "SequenceEmpty": "the same, before the first step",
