@@ -62,7 +62,6 @@ KNOWN: Mapping[str, str] = MappingProxyType(
 FORMS_REFUSED: Mapping[str, str] = MappingProxyType(
     {
         "Einsum": "a label twice in the result",
-        "MaxUnpool": "`output_shape`: its places have two readings",
         "Resize": "by scales and by a region",
     }
 )

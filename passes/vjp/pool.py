@@ -11,12 +11,14 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 import numpy as np
+from xdsl.dialects.builtin import f32
 
 from dialects.grad.avg_pool import avg_pool_backward
 from dialects.grad.conv import take_window
 from dialects.grad.geometry import ConvAxis, Window
 from dialects.grad.max_pool import max_pool_backward
 from dialects.onnx import ops as onnx
+from dialects.onnx.dims import TO_THE_END
 from dialects.support import layouts
 from dialects.support.shapes import static
 from passes.conv.run_time_pads import Sides, padded
@@ -25,7 +27,7 @@ from passes.emit.expressions import Expr, Operators
 from passes.emit.shape_math import ShapeMath
 from passes.pool.places import Neighbourhood, gathered, places_of, zeros_of
 from passes.vjp.conv import Convolution, in_any_layout, placed
-from passes.vjp.forward import ZERO, Forward, Gradient, Rule, refusal
+from passes.vjp.forward import ZERO, Forward, Gradient, Rule
 from passes.vjp.places import numpy_of
 
 
@@ -144,14 +146,46 @@ def _over_norm(f: Forward, g: Expr) -> Expr:
 
 
 def max_unpool(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """To each element what is at its place, which counts through the whole result."""
-    places, given = f.operand(1), f.operand(2)
+    """To each element what is at its place, which counts through the whole result.
+
+    With `output_shape` places count through what pads and strides give (ONNX's reference) or through the
+    result (onnxruntime): the op itself is asked."""
+    places = f.operand(1)
     assert places is not None
-    if given is not None:
-        readings = "none: places count in the tensor of that size, or in the one that pads and strides give"
-        raise refusal("output_shape", given="an operand", expected=readings)
+    if f.operand(2) is not None:
+        return (_from_where_it_went(f, g[0], e), ZERO, ZERO)
     line = g[0].apply(onnx.ReshapeOp, e.ints([-1]))
     return (line.apply(onnx.GatherOp, places, axis=0).assumed(f.x.shape), ZERO)
+
+
+_DIGIT = 2**23
+"""f32 is exact up to twice as far."""
+
+
+def _from_where_it_went(f: Forward, g: Expr, e: Operators) -> Expr:
+    """Of the numbers of the elements, from 1, the op makes the number of what is at each place, 0 for none.
+    They are handed over as digits that f32 holds."""
+    line, one = e.ints([-1]), e.ints([1])
+    zero, unit = (e(e.emit.constant(np.array(value, np.int64))) for value in (0, 1))
+    count = f.x.apply(onnx.SizeOp)
+    numbers = zero.apply(onnx.RangeOp, count, unit) + 1
+    known = static(f.x.shape)
+    if known is not None and math.prod(known) < _DIGIT:
+        source = _unpooled(f, numbers)
+    else:
+        tens = numbers / _DIGIT
+        source = _unpooled(f, numbers - tens * _DIGIT) + _unpooled(f, tens) * _DIGIT
+    size = count.apply(onnx.ReshapeOp, one) + 1
+    into = (value.apply(onnx.ReshapeOp, line) for value in (source, g))
+    sums = zeros_of(size, g, e).apply(onnx.ScatterElementsOp, *into, axis=0, reduction="add")
+    own = sums.apply(onnx.SliceOp, one, e.ints([TO_THE_END]), e.ints([0]))
+    return own.apply(onnx.ReshapeOp, e.shape(f.x), allowzero=None if known else 1).assumed(f.x.shape)
+
+
+def _unpooled(f: Forward, numbers: Expr) -> Expr:
+    """The op on other numbers than its data, below 2^24."""
+    shaped = numbers.cast(f32).apply(onnx.ReshapeOp, f.e.shape(f.x), allowzero=1).assumed(f.x.shape)
+    return shaped.apply(onnx.MaxUnpoolOp, f.operand(1), f.operand(2), **f.attributes).as_int64()
 
 
 def _fitting(f: Forward, g: Expr, axes: Sequence[ConvAxis]) -> list[ConvAxis]:

@@ -25,7 +25,6 @@ from passes.vjp.listed import REASONS
 STEP, MOST = 1e-5, 20_000
 REFUSED = {
     "Det": "inverse of a matrix",
-    "MaxUnpool": "output_shape",
     "Resize": "the region",
 }
 """Op -> what some of its cases are refused for."""

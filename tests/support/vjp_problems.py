@@ -364,6 +364,7 @@ POOL = (
     P("LpPool", (1, 2, 7), kernel_shape=[3], strides=[2], auto_pad="SAME_LOWER"),
     *(P("GlobalLpPool", (2, 3, 2, 3), p=p) for p in (1, 2, 3)),
     P("MaxUnpool", (1, 2, 2), B([[[1, 2], [5, 6]]]), kernel_shape=[2], strides=[2]),
+    P("MaxUnpool", (1, 2, 2), B([[[1, 2], [5, 6]]]), C(1, 2, 4), kernel_shape=[2], strides=[2]),
     P("Col2Im", (2, 8, 6), C(4, 5), C(2, 2), strides=[2, 1], pads=[1, 0, 0, 0], dilations=[1, 2]),
     P("Col2Im", (1, 6, 3), C(5), C(3)),
     P("MaxPool", (1, 2, 7), kernel_shape=[3], strides=[2], ceil_mode=1, storage_order=1),
