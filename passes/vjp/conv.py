@@ -15,13 +15,14 @@ from dialects.grad.conv_weights import conv_backward_weights
 from dialects.grad.geometry import ConvAxis, conv_axes
 from dialects.onednn.windows import known_pads, same_pads
 from dialects.onnx import ops as onnx
-from dialects.support import layouts, shapes
+from dialects.support import layouts
 from dialects.support.shapes import static
 from passes.conv.run_time_pads import Sides, padded, same_sides
 from passes.emit.expressions import Expr, Operators
 from passes.emit.shape_math import ShapeMath
-from passes.vjp import open_channels
+from passes.vjp import open_channels, open_kernels
 from passes.vjp.forward import ZERO, Forward, Gradient, Rule, refusal
+from passes.vjp.open_kernels import OpenKernel
 
 MakesGradient = Callable[[Sequence[ConvAxis], Sequence[int]], Expr]
 """The gradient with respect to an image, for the axes of the windows and the rest behind the last one."""
@@ -57,6 +58,8 @@ class Convolution:
 
     def by_image(self, values: Expr, weights: Expr, like: Expr) -> Expr:
         """The gradient with respect to the image, which has the sizes of another tensor."""
+        if 0 in weights.shape:
+            return values.e.filled(0, like)
 
         def made(axes: Sequence[ConvAxis], residue: Sequence[int]) -> Expr:
             if static(weights.shape) is None:
@@ -97,6 +100,8 @@ class Convolution:
 
     def by_weights(self, image: Expr, values: Expr, weights: Expr) -> Expr:
         """The gradient with respect to the weights, which say how many channels there are."""
+        if 0 in weights.shape:
+            return image.e.filled(0, weights)
         channels = static(weights.shape)
         if channels is None:
             seen = self._padded(image)
@@ -147,17 +152,27 @@ def _weights(f: Forward) -> Expr:
     return weights
 
 
-def _kernel(f: Forward) -> tuple[int, ...]:
-    shape = _weights(f).shape
-    known = static(shape[2:]) or f.value("kernel_shape")
-    if known is None:
-        raise refusal("shape of the weights", given=shapes.show(shape), expected="a kernel of known sizes")
-    return tuple(known)
+def _kernel(f: Forward) -> tuple[int, ...] | None:
+    """The sizes of the kernel, None where run time knows them."""
+    known = static(_weights(f).shape[2:]) or f.value("kernel_shape")
+    return None if known is None else tuple(known)
 
 
-def _convolution(f: Forward) -> Convolution:
-    axes, sides = placed(f, _kernel(f))
+def _convolution(f: Forward) -> Convolution | OpenKernel:
+    kernel = _kernel(f)
+    if kernel is None:
+        return _open(f)
+    axes, sides = placed(f, kernel)
     return Convolution(axes, f.value("group", 1), sides)
+
+
+def _open(f: Forward) -> OpenKernel:
+    strides, dilations, pads = _given(f, f.x.rank - 2)
+    word, sides = f.value("auto_pad", "NOTSET"), open_kernels.given_sides(pads, f.e)
+    if word.startswith("SAME"):
+        reach = open_kernels.extents(_weights(f), dilations)
+        sides = open_kernels.halves(open_kernels.same_total(f.x, reach, strides), word)
+    return OpenKernel(strides, dilations, f.value("group", 1), sides)
 
 
 def placed(f: Forward, kernel: Sequence[int]) -> tuple[list[ConvAxis], Sides | None]:
@@ -174,27 +189,48 @@ def placed(f: Forward, kernel: Sequence[int]) -> tuple[list[ConvAxis], Sides | N
     return axes, same_sides(f.x.value, "NCX", windows, word == "SAME_UPPER", ShapeMath(f.e.emit))
 
 
-def _transposed(f: Forward) -> Convolution:
-    axes = _axes(f, _kernel(f))
-    beyond, groups = tuple(f.value("output_padding") or (0,) * len(axes)), f.value("group", 1)
+def _transposed(f: Forward) -> Convolution | OpenKernel:
+    n, kernel, groups = f.x.rank - 2, _kernel(f), f.value("group", 1)
+    beyond, strides = tuple(f.value("output_padding") or (0,) * n), _given(f, n)[0]
     if f.value("output_shape"):
-        return Convolution(_leaving(f, axes, beyond), groups)
-    for axis, added in zip(axes, beyond, strict=True):
-        if added >= axis.window.stride:
-            raise refusal(
-                "output_padding", given=added, expected=f"less than the stride {axis.window.stride}"
-            )
+        known = None if kernel is None else _leaving(f, kernel, beyond)
+        return _open_transposed(f, kernel, beyond) if known is None else Convolution(known, groups)
+    for stride, added in zip(strides, beyond, strict=True):
+        if added >= stride:
+            raise refusal("output_padding", given=added, expected=f"less than the stride {stride}")
+    if kernel is None:
+        return _open_transposed(f, kernel, beyond)
+    axes = _axes(f, kernel)
     if f.value("auto_pad", "NOTSET").startswith("SAME"):
         word = f.value("auto_pad")
         axes = [_same_spread(axis, added, word) for axis, added in zip(axes, beyond, strict=True)]
     return Convolution(axes, groups)
 
 
-def _leaving(f: Forward, axes: Sequence[ConvAxis], beyond: Sequence[int]) -> list[ConvAxis]:
-    """With the pads that leave the sizes of `output_shape`."""
-    wanted, sizes = f.value("output_shape")[-len(axes) :], static(f.x.shape[2:])
+def _open_transposed(
+    f: Forward, kernel: Sequence[int] | None, beyond: Sequence[int]
+) -> Convolution | OpenKernel:
+    """With pads that only run time knows."""
+    strides, dilations, pads = _given(f, len(beyond))
+    word, leave, e = f.value("auto_pad", "NOTSET"), f.value("output_shape"), f.e
+    reach, sides = open_kernels.extents(_weights(f), dilations), open_kernels.given_sides(pads, e)
+    if leave:
+        left = e.ints(leave[-len(beyond) :])
+        sides = open_kernels.halves(open_kernels.spread_total(f.x, reach, strides, beyond, left), word)
+    elif word.startswith("SAME"):
+        sides = open_kernels.halves(open_kernels.at_least_0(reach + e.ints(beyond) - e.ints(strides)), word)
+    groups = f.value("group", 1)
+    if kernel is not None:
+        return Convolution(_axes(f, kernel), groups, sides)
+    return OpenKernel(strides, dilations, groups, sides)
+
+
+def _leaving(f: Forward, kernel: Sequence[int], beyond: Sequence[int]) -> list[ConvAxis] | None:
+    """With the pads that leave the sizes of `output_shape`, None where run time knows them."""
+    axes, sizes = _axes(f, kernel), static(f.x.shape[2:])
+    wanted = f.value("output_shape")[-len(axes) :]
     if sizes is None:
-        raise refusal("output_shape", given="unknown sizes of the data", expected="known ones, or pads")
+        return None
     found: list[ConvAxis] = []
     word = f.value("auto_pad", "NOTSET")
     for axis, size, added, leave in zip(axes, sizes, beyond, wanted, strict=True):
@@ -218,12 +254,17 @@ def _halves(total: int, word: str) -> tuple[int, int]:
 
 
 def _axes(f: Forward, kernel: Sequence[int]) -> list[ConvAxis]:
-    """With the pads that are given; 0 where `auto_pad` is a word."""
     n = len(kernel)
+    strides, dilations, pads = _given(f, n)
+    return list(conv_axes(kernel, strides, dilations, pads[:n], pads[n:]))
+
+
+def _given(f: Forward, n: int) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """Strides, dilations, and the pads that are given; 0 where `auto_pad` is a word."""
     ones, zeros = (1,) * n, (0,) * 2 * n
     pads = tuple(f.value("pads") or zeros) if f.value("auto_pad", "NOTSET") == "NOTSET" else zeros
     strides, dilations = (tuple(f.value(name) or ones) for name in ("strides", "dilations"))
-    return list(conv_axes(kernel, strides, dilations, pads[:n], pads[n:]))
+    return strides, dilations, pads
 
 
 # The canonical gradients
@@ -266,7 +307,9 @@ def window_taken(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradie
 
 def _canonical(f: Forward) -> Convolution:
     lists = (f.value(name) for name in ("strides", "dilations", "pads_begin", "pads_end"))
-    return Convolution(conv_axes(_kernel(f), *lists), f.value("groups"))
+    kernel = _kernel(f)
+    assert kernel is not None, "weights of a canonical gradient have a kernel of known sizes"
+    return Convolution(conv_axes(kernel, *lists), f.value("groups"))
 
 
 def in_any_layout(rule: Rule, *, laid_out: int, laid_out_result: bool) -> Rule:

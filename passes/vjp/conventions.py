@@ -51,8 +51,6 @@ _KERNEL = "the sizes of the kernel"
 KNOWN: Mapping[str, str] = MappingProxyType(
     {
         "CausalConvWithState": "the shape of the weights",
-        "Conv": _KERNEL,
-        "ConvTranspose": f"{_KERNEL}; the shape of the data, where `output_shape` is given",
         "DeformConv": _KERNEL,
         "Loop": "nothing, but what is carried keeps its rank; twice its shape, or only grows at its end",
     }

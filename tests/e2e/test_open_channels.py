@@ -1,4 +1,5 @@
-"""Gradients of convolutions of which only run time knows how many channels the weights have."""
+"""Gradients of convolutions of which only run time knows how many channels the weights have, or how large
+the kernel is."""
 
 from __future__ import annotations
 
@@ -24,13 +25,35 @@ CASES = [
     ("ConvTranspose", "strides = [3, 2], group = 2, output_padding = [2, 1]", (2, 4, 4, 3), (4, 3, 3, 2)),
 ]
 
+KERNELS = [
+    *CASES,
+    ("Conv", 'auto_pad = "SAME_LOWER", strides = [3, 2]', (2, 4, 7, 8), (5, 4, 2, 3)),
+    ("Conv", 'auto_pad = "VALID", strides = [3, 1]', (1, 2, 9, 5), (3, 2, 2, 5)),
+    ("ConvTranspose", 'auto_pad = "SAME_UPPER", strides = [2, 1]', (2, 4, 5, 4), (4, 3, 3, 4)),
+    ("ConvTranspose", 'auto_pad = "SAME_LOWER", strides = [1, 3]', (2, 4, 5, 4), (4, 3, 4, 2)),
+    ("ConvTranspose", "strides = [2, 3], output_shape = [8, 11]", (2, 4, 5, 4), (4, 3, 3, 2)),
+    (
+        "ConvTranspose",
+        "strides = [2, 2], dilations = [2, 1], output_shape = [14, 8]",
+        (2, 4, 5, 4),
+        (4, 3, 3, 2),
+    ),
+    (
+        "ConvTranspose",
+        'strides = [2, 3], output_shape = [8, 9], auto_pad = "SAME_UPPER"',
+        (2, 4, 5, 4),
+        (4, 3, 3, 2),
+    ),
+    ("ConvTranspose", "strides = [2, 2], group = 4", (0, 4, 5, 4), (4, 3, 3, 2)),
+]
+
 OPEN = ["O,{1},{2},{3}", "{0},I,{2},{3}", "O,I,{2},{3}", "O,I,h,w"]
 """Weights of which some sizes are names; of the last the attribute tells the kernel."""
 
 
-def _model(op: str, attributes: str, data: str, weights: str, kernel: tuple[int, ...]) -> ModelProto:
-    told = f"kernel_shape = {list(kernel)}"
-    text = ", ".join(filter(None, (attributes, told)))
+def _model(op: str, attributes: str, data: str, weights: str, kernel: tuple[int, ...] = ()) -> ModelProto:
+    told = f"kernel_shape = {list(kernel)}" if kernel else ""
+    text = ", ".join(filter(None, (attributes, told))) or "group = 1"
     return onnx.parser.parse_model(MODEL.format(op=op, attributes=text, data=data, weights=weights, bias="B"))
 
 
@@ -53,13 +76,39 @@ def test_as_with_weights_of_known_sizes(
     data: str,
     names: str,
 ):
-    kernel = w_shape[2:]
-    known = ",".join(map(str, w_shape))
-    sizes = ",".join(map(str, x_shape))
-    closed = _model(op, attributes, sizes, known, kernel)
-    opened = _model(op, attributes, data.format(*x_shape), names.format(*w_shape), kernel)
+    opened = _model(op, attributes, data.format(*x_shape), names.format(*w_shape), w_shape[2:])
+    _check(opened, op, attributes, x_shape, w_shape)
+
+
+@pytest.mark.parametrize(
+    ("data", "names"),
+    [
+        ("N,C,H,W", "O,I,h,w"),
+        ("{0},{1},{2},{3}", "{0},{1},h,w"),
+        ("N,{1},H,{3}", "O,I,{2},w"),
+        ("N,C,H,W", "{0},{1},{2},{3}"),
+    ],
+)
+@pytest.mark.parametrize(("op", "attributes", "x_shape", "w_shape"), KERNELS, ids=str)
+def test_as_with_a_kernel_of_known_sizes(
+    op: str,
+    attributes: str,
+    x_shape: tuple[int, ...],
+    w_shape: tuple[int, ...],
+    data: str,
+    names: str,
+):
+    opened = _model(op, attributes, data.format(*x_shape), names.format(*w_shape))
+    _check(opened, op, attributes, x_shape, w_shape)
+
+
+def _check(
+    opened: ModelProto, op: str, attributes: str, x_shape: tuple[int, ...], w_shape: tuple[int, ...]
+) -> None:
+    known, sizes = (",".join(map(str, shape)) for shape in (w_shape, x_shape))
+    closed = _model(op, attributes, sizes, known, w_shape[2:])
     rng = np.random.default_rng(0)
-    group = 2 if "group = 2" in attributes else 1
+    group = next((count for count in (2, 4) if f"group = {count}" in attributes), 1)
     channels = w_shape[0] if op == "Conv" else w_shape[1] * group
     shapes = {"x": x_shape, "w": w_shape, "b": (channels,)}
     feeds = {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
