@@ -46,6 +46,8 @@ _COORDINATES = ("align_corners", "asymmetric", "half_pixel")
 def resize(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
     """Axis by axis: the canonical op where it has this way to sample, else a product with a matrix."""
     _check(f)
+    if 0 in (*f.x.shape, *g[0].shape):
+        return (e.filled(0, f.x), ZERO, ZERO, ZERO)
     axes = axes_of(f.value("axes", range(f.x.rank)), f.x.rank)
     scales, regions = _scales(f, g[0], axes), _regions(f, len(axes))
     canonical: list[ResizeAxis] = []

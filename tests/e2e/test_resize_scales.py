@@ -55,3 +55,19 @@ def test_the_size_is_a_product_in_f32(mode: str, known: bool):
     cotangent = np.ones((1, 1, 1, 57), np.float32)
     found = gradc.vjp(model, wrt="x").run({"x": x, "cotangent_y": cotangent})["grad_x"]
     assert found.sum() == pytest.approx(57)
+
+
+@pytest.mark.parametrize("mode", ["linear", "nearest", "cubic"])
+@pytest.mark.parametrize("wanted", ["scales", "sizes"])
+@pytest.mark.parametrize("size", ["3", "0", "W"])
+def test_a_result_of_no_elements(size: str, wanted: str, mode: str):
+    given = {"scales": "float[4] z = {1, 1, 1, 0.1}", "sizes": "int64[4] z = {1, 1, 1, 0}"}[wanted]
+    operands = {"scales": "x, , z", "sizes": "x, , , z"}[wanted]
+    text = f"agraph (float[1,1,1,{size}] x) => (float[1,1,1,P] y) <{given}>"
+    text = f'<ir_version: 8, opset_import: ["": 19]> {text} {{ y = Resize <mode = "{mode}"> ({operands}) }}'
+    x = np.ones((1, 1, 1, 0 if size == "0" else 3), np.float32)
+    for made in (gradc.grad, gradc.hvp):
+        compiled = made(onnx.parser.parse_model(text), reduce="sum")
+        fed = {info.name: x for info in compiled.inputs}
+        (found,) = compiled.run(fed).values()
+        np.testing.assert_array_equal(found, np.zeros_like(x))
