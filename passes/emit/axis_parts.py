@@ -12,6 +12,7 @@ from xdsl.ir import SSAValue
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import shape_of
 from passes.emit.rewriting import Emitter
+from passes.emit.shape_math import ShapeMath
 
 
 @dataclass(frozen=True)
@@ -45,15 +46,18 @@ class EqualParts:
         return _slice(self.data, self.axis, start, emit(onnx.AddOp(start, step)), emit)
 
     def joined(self, axis: int, is_new: bool, emit: Emitter) -> SSAValue | None:
-        """All of them along an axis, a new one or not; None where that is more than to move an axis."""
-        rank = len(shape_of(self.data))
+        """All of them along an axis, a new one or not; None of longer parts along another axis."""
+        rank = len(shape_of(self.data)) - self.single + is_new
         axis %= rank
-        if is_new != self.single or not (self.single or axis == self.axis):
-            return None
-        if axis == self.axis:
+        if not (is_new or self.single) and axis == self.axis:
             return emit(onnx.IdentityOp(self.data))
-        order = [i for i in range(rank) if i != self.axis]
-        return emit(onnx.TransposeOp(self.data, perm=[*order[:axis], self.axis, *order[axis:]]))
+        if self.step != 1:
+            return None
+        value = self.data
+        if not self.single:
+            value = emit(onnx.UnsqueezeOp(value, emit.ints([self.axis + 1])))
+        value = _moved(value, self.axis, axis, emit)
+        return value if is_new else _merged(value, axis, emit)
 
     def _step(self, emit: Emitter) -> SSAValue:
         if isinstance(self.step, int):
@@ -93,6 +97,22 @@ def parts_of(data: SSAValue, axis: int, split: SSAValue, single: bool) -> EqualP
     if rank == 0:
         return None if single else EqualParts(data, axis, split, single)
     return ListedParts(data, axis, split) if rank == 1 else None
+
+
+def _moved(value: SSAValue, source: int, target: int, emit: Emitter) -> SSAValue:
+    """With an axis at another place among the others."""
+    if source == target:
+        return emit(onnx.IdentityOp(value))
+    order = [i for i in range(len(shape_of(value))) if i != source]
+    return emit(onnx.TransposeOp(value, perm=[*order[:target], source, *order[target:]]))
+
+
+def _merged(value: SSAValue, axis: int, emit: Emitter) -> SSAValue:
+    """With an axis and the next one made one."""
+    math, rank = ShapeMath(emit), len(shape_of(value))
+    sizes = [math.sizes(value, [i]) for i in range(rank)]
+    sizes[axis : axis + 2] = [math.mul(*sizes[axis : axis + 2])]
+    return emit(onnx.ReshapeOp(value, math.concat(sizes), allowzero=1))
 
 
 def _number(emit: Emitter, value: int) -> SSAValue:

@@ -23,6 +23,7 @@ from dialects.support.interfaces import InfersTypes, refine_results, set_type
 from dialects.support.limits import check
 from dialects.support.shapes import element_type_of, has_rank, merge, shape_of, tensor_type
 from passes.emit.axis_parts import EqualParts, ListedParts, parts_of
+from passes.emit.mapped_parts import mapped
 from passes.emit.rewriting import Emitter, functions
 from passes.emit.type_inference import infer_types
 from passes.emit.walking import ops_within
@@ -268,6 +269,8 @@ def _same(of: _Unpacking, op: OnnxOp, emit: Emitter) -> Mapping[int, SSAValue] |
 def _map(of: _Unpacking, op: OnnxOp, emit: Emitter) -> Mapping[int, SSAValue] | None:
     """The body for each element of the first operand; what is no sequence beside it is the same for all."""
     first, *_ = op.operands
+    if first in of.parts and of.elements(first) is None:
+        return _map_parts(of, op, emit)
     columns = [of.elements(value) if isinstance(value.type, SequenceType) else None for value in op.operands]
     count = len(columns[0] or ())
     unknown = [
@@ -284,6 +287,21 @@ def _map(of: _Unpacking, op: OnnxOp, emit: Emitter) -> Mapping[int, SSAValue] | 
     made = [_copied(op.regions[0].block, row, emit) for row in rows]
     for index, result in enumerate(op.results):
         of.sequences[result] = [row[index] for row in made]
+    return {}
+
+
+def _map_parts(of: _Unpacking, op: OnnxOp, emit: Emitter) -> Mapping[int, SSAValue] | None:
+    """As `_map`, for as many elements as there are at run time."""
+    columns = [
+        of.parts.get(value) if isinstance(value.type, SequenceType) else value for value in op.operands
+    ]
+    known = [column for column in columns if column is not None]
+    if len(known) < len(columns):
+        return None
+    made = mapped(known, lambda row, inner: _copied(op.regions[0].block, row, inner), emit)
+    if made is None:
+        return None
+    of.parts |= zip(op.results, made, strict=True)
     return {}
 
 
