@@ -27,6 +27,7 @@ from passes.kernels.affine_grid import AFFINE_GRID, affine_grid
 from passes.kernels.local_response import LRN, lrn
 from passes.kernels.pointwise import scalar
 from passes.kernels.recurrent import RECURRENT, recurrent
+from passes.kernels.scatter_matrix import OF_PLACES, SCATTER, scatter_nd
 
 
 @dataclass(frozen=True)
@@ -331,6 +332,7 @@ EXPANSIONS: Mapping[type[OnnxOp], Expansion] = {
         "T", (onnx.ReduceMeanOp, onnx.MulOp, onnx.AddOp, onnx.SqrtOp, onnx.DivOp), _rms_normalization
     ),
     onnx.RoundOp: Expansion("T", pointwise.ROUND, pointwise.round_),
+    onnx.ScatterNDOp: Expansion("T", SCATTER, scatter_nd, OF_PLACES),
     onnx.SoftplusOp: Expansion("T", pointwise.SOFTPLUS, pointwise.softplus),
     onnx.SoftsignOp: Expansion("T", (onnx.AbsOp, onnx.AddOp, onnx.DivOp), pointwise.softsign),
     onnx.SwishOp: Expansion("T", (onnx.MulOp, onnx.SigmoidOp), pointwise.swish),

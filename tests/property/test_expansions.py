@@ -38,10 +38,15 @@ def module_of(make, *types) -> ModuleOp:
     return module
 
 
-def check(module: ModuleOp, inputs: list[np.ndarray], passes: str = EXPAND) -> None:
+def check(
+    module: ModuleOp,
+    inputs: list[np.ndarray],
+    passes: str = EXPAND,
+    gone: tuple[type[OnnxOp], ...] = tuple(EXPANSIONS),
+) -> None:
     want = evaluate(module, inputs)[0]
     expanded = apply(module, passes)
-    assert not [op for op in expanded.walk() if isinstance(op, tuple(EXPANSIONS))]
+    assert not [op for op in expanded.walk() if isinstance(op, gone)]
     np.testing.assert_array_equal(evaluate(expanded, inputs)[0], want)
     session = Session(export(expanded, opset=20, metadata={}), threads=1)
     got = session.run({f"x{i}": array for i, array in enumerate(inputs)})
@@ -284,3 +289,23 @@ def test_dequantize_linear(given: dict[str, int], dtype: str):
     np.testing.assert_array_equal(evaluate(expanded, [x])[0], want)
     got = Session(export(expanded, opset=23, metadata={}), threads=1).run({"x0": x})["y"]
     np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("how", ["none", "add"])
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_scatter_nd(depth: int, how: str, known: bool):
+    """Tuples of places from either end; without an addition each of another place."""
+    rng, shape = np.random.default_rng(depth), (3, 4, 2)
+    every = rng.permutation(list(np.ndindex(*shape[:depth])))
+    places = np.concatenate([every[:2], every[:2]]) if how == "add" else every[:2]
+    from_end = rng.integers(2, size=places.shape)
+    places = (places - from_end * shape[:depth]).reshape(1, -1, depth)
+    data = rng.integers(-9, 9, shape).astype(np.float32)
+    updates = rng.integers(-9, 9, (*places.shape[:2], *shape[depth:])).astype(np.float32)
+    arrays = [data, places, updates]
+    dims = [list(array.shape) if known else [None] * array.ndim for array in arrays]
+    dims[1][-1] = depth
+    types = [tensor_type(kind, one) for kind, one in zip((f32, i64, f32), dims, strict=True)]
+    module = module_of(lambda *values: [ops.ScatterNDOp(*values, reduction=how)], *types)
+    check(module, arrays, "expand-ops{target=portable opset=20}", (ops.ScatterNDOp,))

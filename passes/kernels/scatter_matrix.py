@@ -1,0 +1,72 @@
+"""ScatterND by a product with a matrix of 0 and 1, for runtimes that add up wrongly in it.
+
+The matrix has a row for each place and a column for each update, so it is for few of either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from dialects.onnx import ops as onnx
+from dialects.onnx.base import OnnxOp
+from dialects.support.shapes import has_rank, shape_of
+from passes.emit.expressions import Expr, Operators
+from passes.emit.rewriting import Emitter
+from passes.emit.shape_math import ShapeMath
+
+SCATTER = (onnx.MatMulOp, onnx.AddOp, onnx.WhereOp)
+OF_PLACES: Mapping[type[OnnxOp], str] = {
+    onnx.RangeOp: "s64",
+    onnx.EqualOp: "s64",
+    onnx.MulOp: "s64",
+    onnx.LessOp: "s64",
+}
+
+
+def scatter_nd(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+    """Sums, or what is written to each place once: of places that are written to twice ONNX says nothing."""
+    assert isinstance(op, onnx.ScatterNDOp)
+    how = op.call().attribute("reduction", "none")
+    depth = shape_of(op.indices)[-1] if has_rank(op.indices) else None
+    if how not in ("none", "add") or not isinstance(depth, int) or not has_rank(op.data):
+        return None
+    e, math = Operators(emit), ShapeMath(emit)
+    data, updates = e(op.data), e(op.updates)
+    sizes = [e(math.sizes(op.data, [axis])) for axis in range(data.rank)]
+    place = _numbered(e(op.indices), sizes[:depth])
+    count, width = _product(sizes[:depth], e), _product(sizes[depth:], e)
+    rows, written = (
+        value.apply(onnx.ReshapeOp, e(math.concat([size.value, width.value])), allowzero=1)
+        for value, size in ((data, count), (updates, place.apply(onnx.ShapeOp)))
+    )
+    hits = _line(count).apply(onnx.UnsqueezeOp, e.ints([1])).equals(place)
+    sums = hits.cast(data.dtype).apply(onnx.MatMulOp, written)
+    if how == "add":
+        found = rows + sums
+    else:
+        some = hits.cast(data.dtype).summed([1], keepdims=1) > 0
+        found = some.where(sums, rows)
+    return [found.apply(onnx.ReshapeOp, e.shape(data), allowzero=1).value]
+
+
+def _numbered(indices: Expr, sizes: Sequence[Expr]) -> Expr:
+    """Tuples of places as numbers of what their first axes have, in one line."""
+    e, total = indices.e, indices.e.ints([0])
+    for axis, size in enumerate(sizes):
+        column = indices.apply(onnx.GatherOp, e(e.emit.constant(np.array(axis, np.int64))), axis=-1)
+        counted = (column < 0).where(column + size, column)
+        total = total * size + counted
+    return total.apply(onnx.ReshapeOp, e.ints([-1]))
+
+
+def _product(sizes: Sequence[Expr], e: Operators) -> Expr:
+    return e(ShapeMath(e.emit).product([size.value for size in sizes]))
+
+
+def _line(count: Expr) -> Expr:
+    e = count.e
+    zero, one = (e(e.emit.constant(np.array(value, np.int64))) for value in (0, 1))
+    return zero.apply(onnx.RangeOp, count.apply(onnx.SqueezeOp, e.ints([0])), one)
