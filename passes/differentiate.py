@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, TensorType, UnrankedTensorType
+from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -20,12 +20,8 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from dialects.geometry.forms import Size
 from dialects.onnx import ops as onnx
-from dialects.onnx.node import NodeOp
 from dialects.support.diagnostics import (
     Diagnostic,
-    UsageError,
-    nearest,
-    sentence,
     several,
 )
 from dialects.support.entry import (
@@ -39,7 +35,6 @@ from dialects.support.entry import (
     update_function_type,
 )
 from dialects.support.findings import Errors
-from dialects.support.names import name_of_value
 from dialects.support.shapes import Dim, has_rank, shape_of, show, static
 from dialects.support.spelling import advice, option
 from passes.emit.affine_folding import fold_affine
@@ -49,10 +44,9 @@ from passes.emit.sequences import unpack_sequences
 from passes.emit.size_names import name_sizes
 from passes.emit.type_inference import infer_types
 from passes.foreign.codes import compute_with_floats
+from passes.vjp.asked import all_named, check_floats, chosen, default_of, each, floats, usage
 from passes.vjp.branch_ranks import settle_branches
 from passes.vjp.estimators import mark_estimates, unmark_estimates
-from passes.vjp.float_names import floats_behind_inputs, next_floats
-from passes.vjp.flows import is_float, may_carry
 from passes.vjp.forward import Rule
 from passes.vjp.listed import mark_ruled, unmark_ruled
 from passes.vjp.loop_shapes import settle_loops
@@ -62,7 +56,7 @@ from passes.vjp.scan_outputs import to_scan_outputs
 from passes.vjp.shared_weights import shared_statistics
 from passes.vjp.unreached import no_gradient, partly_zero
 from passes.vjp.values import Held, add_parts, base_of, named_values
-from passes.vjp.walk import Walk, why_unknown
+from passes.vjp.walk import Walk
 
 REDUCTIONS = ("sum", "mean")
 
@@ -141,10 +135,6 @@ def differentiate(
     return _Differentiation(module, request, operators, {} if rules is None else rules).write()
 
 
-def _usage(what: str, given: object = None, expected: object = None, hint: str = "") -> UsageError:
-    return UsageError(Diagnostic("error", sentence(what, given, expected, hint)))
-
-
 @dataclass
 class _Differentiation:
     module: ModuleOp
@@ -164,10 +154,11 @@ class _Differentiation:
             infer_types(self.module)
         inputs, outputs = input_names(function), output_names(function)
         values = named_values(function)
-        of_names = request.of or _default_of(function, outputs)
-        of = self._chosen("of", of_names, values | add_parts(function, of_names, values))
-        wrt = self._chosen("wrt", request.wrt or _floats(function.args, inputs), values)
-        keep = {name: _value(name, values, "keep_outputs") for name in request.keep}
+        of, wrt, keep = each(
+            lambda: self._of(function, values),
+            lambda: chosen("wrt", request.wrt or floats(function.args, inputs), values),
+            lambda: all_named("keep_outputs", request.keep, values),
+        )
         declared = dict(
             zip(outputs, declared_types(function.res_attrs, return_op(function).arguments), strict=True)
         )
@@ -184,8 +175,7 @@ class _Differentiation:
         wrt = self._as_tensors(function, wrt)
         last = return_op(function)
         of = dict(zip(of, last.arguments, strict=False))
-        for what, values in (("of", of), ("wrt", wrt)):
-            _check_floats(what, values)
+        each(lambda: check_floats("of", of), lambda: check_floats("wrt", wrt))
         kept = last.arguments[len(of) :]
         ops = [op for op in function.body.block.ops if op is not last]
         if request.straight_through:
@@ -209,6 +199,10 @@ class _Differentiation:
         set_defaults(function, weights)
         update_function_type(function)
         return Gradients(gradients, cotangents, list(of), remarks)
+
+    def _of(self, function: FuncOp, values: Mapping[str, SSAValue]) -> dict[str, SSAValue]:
+        names = self.request.of or default_of(function, output_names(function))
+        return chosen("of", names, {**values, **add_parts(function, names, values)})
 
     def _asked(self, function: FuncOp) -> set[SSAValue]:
         """The values within the function that the request names."""
@@ -250,21 +244,6 @@ class _Differentiation:
             name_sizes(self.module)
         return found
 
-    def _chosen(self, what: str, names: Sequence[str], values: Mapping[str, SSAValue]) -> dict[str, SSAValue]:
-        """The values of the names, which are floats as far as their ranks are known."""
-        if len(set(names)) < len(names):
-            raise _usage(option(what), given=several(list(names)), expected="no name twice")
-        errors = Errors()
-        for name in names:
-            errors.attempt(_value, name, values, what)
-        errors.check()
-        chosen = {name: values[name] for name in names}
-        if not chosen:
-            hint = "the function has none" + (floats_behind_inputs(values) if what == "wrt" else "")
-            raise _usage(f"no {what} is given", expected="a tensor of floats", hint=hint)
-        _check_floats(what, {name: value for name, value in chosen.items() if not _is_open(value)})
-        return chosen
-
     def _seeds(self, function: FuncOp, of: Mapping[str, SSAValue]) -> list[tuple[SSAValue, Expr]]:
         block = function.body.block
         if not self.request.cotangents:
@@ -279,7 +258,7 @@ class _Differentiation:
             case None if not one:
                 if not has_rank(value.value):
                     hint = _for_one_number("make the model give one")
-                    raise _usage(
+                    raise usage(
                         option("of"), given=f"{name} of no known rank", expected="one element", hint=hint
                     )
                 given = f"{name} of shape {show(shape_of(value.value))}"
@@ -289,14 +268,14 @@ class _Differentiation:
                 )
                 element = f"{whole}{places}"
                 hint = _for_one_number(f"name one element, such as {element}")
-                raise _usage(option("of"), given=given, expected="one element", hint=hint)
+                raise usage(option("of"), given=given, expected="one element", hint=hint)
             case "mean":
                 share = 1 / value.apply(onnx.SizeOp).cast(value.dtype)
                 return share.apply(onnx.ExpandOp, self.e.shape(value))
             case None | "sum":
                 return self.e.filled(1, value)
             case other:
-                raise _usage(option("reduce"), given=other, expected=" or ".join(REDUCTIONS))
+                raise usage(option("reduce"), given=other, expected=" or ".join(REDUCTIONS))
 
     def _result(self, value: SSAValue, found: Mapping[SSAValue, Expr]) -> SSAValue:
         return found[value].value if value in found else self.e.filled(0, self.e(value)).value
@@ -341,64 +320,10 @@ def _is_narrower(declared: Dim, found: Dim) -> bool:
     return isinstance(declared, int) and isinstance(found, Size)
 
 
-def _check_floats(what: str, values: Mapping[str, SSAValue]) -> None:
-    for name, value in values.items():
-        if not is_float(value) and not (what == "of" and _may_have_ranks(value)):
-            hint = next_floats(value) if what == "wrt" else why_unknown(value)
-            expected = "a tensor of floats of known rank" if _is_open(value) else "a tensor of floats"
-            raise _usage(f"{option(what)} {name}", given=value.type, expected=expected, hint=hint)
-
-
-def _may_have_ranks(value: SSAValue) -> bool:
-    """Whether it is a result of an If whose branches give it different ranks."""
-    return isinstance(value.owner, onnx.IfOp) and _is_open(value) and may_carry(value)
-
-
-def _is_open(value: SSAValue) -> bool:
-    """Whether a rank is not known yet, which may follow from constants."""
-    return isinstance(value.type, UnrankedTensorType)
-
-
-def _value(name: str, values: Mapping[str, SSAValue], what: str) -> SSAValue:
-    if name not in values:
-        raise _usage(f"{option(what)}: there is no value {name}", hint=_other_name(name, values))
-    return values[name]
-
-
-def _other_name(name: str, values: Mapping[str, SSAValue]) -> str:
-    """What may have been meant by a name that is none."""
-    whole = values.get(base_of(name))
-    if whole is not None and not _is_open(whole):
-        rank = len(shape_of(whole))
-        return f"an element of {base_of(name)} is {rank} numbers in brackets, or : for all along an axis"
-    return nearest(name, values) or "gradc inspect --values lists what there is"
-
-
-def _floats(values: Sequence[SSAValue], names: Sequence[str]) -> list[str]:
-    """Those of floats, also of a rank that may follow from constants."""
-    named = zip(names, values, strict=True)
-    return [name for name, value in named if is_float(value) or (_is_open(value) and may_carry(value))]
-
-
-def _default_of(function: FuncOp, names: Sequence[str]) -> list[str]:
-    found = list(dict.fromkeys(_floats(return_op(function).arguments, names)))
-    if len(found) > 1:
-        raise _usage(
-            option("of"), given=f"{len(found)} results of floats", expected=f"one of {several(found)}"
-        )
-    for name, maps in zip(names, return_op(function).arguments, strict=True):
-        made = None if found else maps.owner
-        if isinstance(made, NodeOp) and made.title == "ai.onnx.ml.ZipMap":
-            tensor = name_of_value(made.operands[0]) or "by its name"
-            hint = f"{name} is a sequence of maps; name the tensor that it is made of, {tensor}"
-            raise _usage("no of is given", expected="a tensor of floats", hint=hint)
-    return found
-
-
 def check_names(new: Sequence[str], given: Sequence[str], hint: str = "") -> None:
     """Raise UsageError for names of what is new that are taken."""
     names = [*new, *given]
     taken = sorted(name for name in set(new) if names.count(name) > 1)
     if taken:
         expected = "names that the model has not, each once"
-        raise _usage("names of the gradient", given=several(taken), expected=expected, hint=hint)
+        raise usage("names of the gradient", given=several(taken), expected=expected, hint=hint)

@@ -158,6 +158,8 @@ class NodeOp(IRDLOperation):
         """`com.microsoft.FusedMatMul`"""
         return ".".join(filter(None, (self.domain.data, self.op_type.data)))
 
+    KIND = title
+
     def unread_results(self) -> list[SSAValue]:
         """The results that the node leaves out; whether any other may be, nobody knows."""
         return [result for result in self.results if isinstance(result.type, NoneType)]

@@ -13,6 +13,7 @@ from xdsl.irdl import irdl_attr_definition
 
 from dialects.support.dtypes import StringType, by_name, name_of, of_mlir
 from dialects.support.memo import by_identity
+from dialects.support.shapes import named, shape_of, show
 
 __all__ = [
     "MapType",
@@ -22,6 +23,7 @@ __all__ = [
     "StringType",
     "UnknownType",
     "is_value_type",
+    "shown_type",
     "unranked",
     "word_of",
 ]
@@ -91,6 +93,13 @@ def word_of(type_: Attribute) -> str:
             return f"optional({word_of(type_.element)})"
         case _:
             return str(type_)
+
+
+def shown_type(type_: Attribute) -> str:
+    """`f32 [N, 4]`, in the words of messages."""
+    if isinstance(type_, TensorType):
+        return f"{word_of(type_)} {show(named(shape_of(type_)))}"
+    return f"{word_of(type_)} of unknown rank" if isinstance(type_, UnrankedTensorType) else word_of(type_)
 
 
 def unranked(word: str) -> Attribute | None:

@@ -16,6 +16,7 @@ from dialects.support.diagnostics import (
     Position,
     identifier_of,
     kind_of,
+    name_of,
     position_of,
     several,
     subject_of,
@@ -37,14 +38,17 @@ class Finding:
     subject: str
     position: Position | None
     identifier: str = ""
+    name: str = ""
 
     @classmethod
     def of(cls, op: Operation) -> Finding:
-        return cls(kind_of(op), subject_of(op), position_of(op), identifier_of(op))
+        return cls(kind_of(op), subject_of(op), position_of(op), identifier_of(op), name_of(op))
 
     def __str__(self) -> str:
+        """Its place in the source, or its name where there is none, as in an ONNX model."""
         place = f"{self.position.line}:{self.position.column}" if self.position else ""
-        return " at ".join(filter(None, (f"id {self.identifier}" if self.identifier else "", place)))
+        identifier = f"id {self.identifier}" if self.identifier else ""
+        return " at ".join(filter(None, (identifier, place))) or self.name
 
 
 def by_kind(found: Sequence[Finding], total: int | None) -> str:

@@ -66,7 +66,7 @@ def is_offered(name: str) -> bool:
     """Whether the option of a Python name can be given here; True where nobody says which can."""
     names = _offered.get()
     in_words = ONE_BY_ONE.get(name, name) if current() is Place.COMMAND_LINE else name
-    return names is None or in_words in names
+    return names is None or in_words.replace("-", "_") in names
 
 
 def advice(name: str, does: str, value: object = None) -> str:

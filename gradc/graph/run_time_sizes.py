@@ -135,8 +135,9 @@ def specialised(
     arguments = dict(zip(entry.input_names(function), function.args, strict=True))
     known: dict[str, int] = {}
     for name, shape in given.items():
-        named = shapes.named(shape_of(arguments[name]))
-        known |= {d: n for d, n in zip(named, shape, strict=True) if isinstance(d, str)}
+        if shapes.has_rank(arguments[name]):
+            named = shapes.named(shape_of(arguments[name]))
+            known |= {d: n for d, n in zip(named, shape, strict=True) if isinstance(d, str)}
         set_type(arguments[name], tensor_type(element_type_of(arguments[name]), shape))
     bind_constants(module, sizes)
     is_new = True

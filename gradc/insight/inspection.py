@@ -194,7 +194,7 @@ def _attributes(op: Operation) -> Iterator[Attribute]:
     if isinstance(op, OnnxOp):
         yield from (Attribute(name, _plain(value), True) for name, value in op.onnx_attributes().items())
     if isinstance(op, NodeOp):
-        given = {"op": op.title} | python_values(op.given.data)
+        given = python_values(op.given.data)
         yield from (Attribute(name, _plain(value), True) for name, value in given.items())
     if not isinstance(op, DocumentedOp):
         return

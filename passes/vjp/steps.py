@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Block, BlockArgument, Region, SSAValue
 
 from dialects.onnx import ops as onnx
+from dialects.onnx.types import shown_type
 from dialects.support.shapes import Dim, Shape, element_type_of, has_rank, shape_of, tensor_type
 from passes.emit.expressions import Expr, Operators
 from passes.vjp.flows import depending_on, may_carry
@@ -68,7 +69,9 @@ class Carried:
         if self.changes:
             raise refusal("shape of a carried value", given=self.changes, expected="the same in each step")
         if not isinstance(self.type, TensorType):
-            raise refusal("shape of a carried value", given=self.type, expected="a tensor of known rank")
+            raise refusal(
+                "shape of a carried value", given=shown_type(self.type), expected="a tensor of known rank"
+            )
         return shape_of(self.type)
 
 

@@ -16,10 +16,10 @@ from xdsl.ir import Operation, SSAValue
 from dialects.onnx import known_op, traits
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.node import WHY, NodeOp
-from dialects.onnx.ops import IfOp
-from dialects.onnx.types import word_of
+from dialects.onnx.ops import IfOp, op_names
+from dialects.onnx.types import shown_type, word_of
 from dialects.support import shapes
-from dialects.support.diagnostics import Diagnostic, UnsupportedError, UsageError, sentence
+from dialects.support.diagnostics import Diagnostic, UnsupportedError, UsageError, nearest, sentence
 from dialects.support.documented_op import DocumentedOp, documented_attributes
 from dialects.support.findings import Finding, places
 from dialects.support.shapes import UnknownRank, shape_of
@@ -171,7 +171,7 @@ class Walk:
         if not isinstance(gradient, Expr):
             raise _usage(what, type(gradient).__name__, "an expression, or ZERO")
         if gradient.dtype != operand.dtype or not shapes.compatible(gradient.shape, operand.shape):
-            raise _usage(what, gradient.value.type, str(operand.value.type))
+            raise _usage(what, shown_type(gradient.value.type), shown_type(operand.value.type))
 
     def _apply_region_rule(self, op: Operation, totals: Mapping[int, Expr]) -> None:
         rule = REGION_RULES.get(op.onnx_name()) if isinstance(op, OnnxOp) else None
@@ -220,13 +220,16 @@ def _usage(what: str, given: object, expected: str) -> UsageError:
 FOR_ONE_MACHINE = "com.microsoft.nchwc"
 """Where onnxruntime has its ops whose weights lie as the processor likes them."""
 
+IN_PYTHON = "gradc.grad takes one in Python, rules={...}"
+"""How an op gets a derivative from somebody who is not in Python."""
+
 
 def _without_rule(op: Operation) -> UnsupportedError:
     if isinstance(op, NodeOp) and op.is_standard and known_op(op.title) is not None:
         hint = "a value_info in the model, of what other domains give, would tell it"
         return refusal(f"{NO_TYPE} the {op.title} reads", hint=hint)
     if not isinstance(op, OnnxOp):
-        hint = advice("rules", "takes one") if current() is Place.PYTHON else ""
+        hint = advice("rules", "takes one") if current() is Place.PYTHON else IN_PYTHON
         if isinstance(op, NodeOp) and op.domain.data == FOR_ONE_MACHINE:
             hint = "onnxruntime wrote the model for one machine; what it writes with ENABLE_EXTENDED has one"
         title = op.title if isinstance(op, NodeOp) else op.name
@@ -235,6 +238,8 @@ def _without_rule(op: Operation) -> UnsupportedError:
             return refusal(f"{title} has none in this form: {why.data}", hint=hint)
         if title in contributed.REFUSED:
             return refusal(f"{title} has none: {contributed.REFUSED[title]}", hint=hint)
+        if isinstance(op, NodeOp) and op.is_standard:
+            return refusal(f"gradc knows no op {title} of ONNX", hint=nearest(title, op_names()))
         return refusal(f"{title} has none, no ops of ONNX are known to stand for it", hint=hint)
     return refusal(REFUSED.get(op.onnx_name(), "gradc has no derivative of it yet"))
 

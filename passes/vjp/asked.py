@@ -1,0 +1,129 @@
+"""The values that a request names, and what is said of names that it cannot have, all of them at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+from xdsl.dialects.builtin import UnrankedTensorType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import SSAValue
+
+from dialects.onnx import ops as onnx
+from dialects.onnx.node import NodeOp
+from dialects.onnx.types import shown_type
+from dialects.support.diagnostics import Diagnostic, UsageError, nearest, sentence, several
+from dialects.support.entry import return_op
+from dialects.support.findings import Errors
+from dialects.support.names import name_of_value
+from dialects.support.shapes import shape_of
+from dialects.support.spelling import option
+from passes.vjp.float_names import floats_behind_inputs, next_floats, what_tells_the_rank
+from passes.vjp.flows import is_float, may_carry
+from passes.vjp.values import base_of
+from passes.vjp.walk import why_unknown
+
+T = TypeVar("T")
+
+
+def usage(what: str, given: object = None, expected: object = None, hint: str = "") -> UsageError:
+    return UsageError(Diagnostic("error", sentence(what, given, expected, hint)))
+
+
+def each(*asked: Callable[[], T]) -> list[T]:
+    """What all of them give; raises the errors of all of them together."""
+    errors, found = Errors(), list[T]()
+    for ask in asked:
+        with errors.collecting():
+            found.append(ask())
+    errors.check()
+    return found
+
+
+def chosen(what: str, names: Sequence[str], values: Mapping[str, SSAValue]) -> dict[str, SSAValue]:
+    """The values of the names, which are floats as far as their ranks are known."""
+    if len(set(names)) < len(names):
+        raise usage(option(what), given=several(list(names)), expected="no name twice")
+    if not names:
+        hint = "the function has none" + (floats_behind_inputs(values) if what == "wrt" else "")
+        raise usage(f"no {what} is given", expected="a tensor of floats", hint=hint)
+    found, errors = dict[str, SSAValue](), Errors()
+    for name in names:
+        with errors.collecting():
+            value = named(what, name, values)
+            if not is_open(value):
+                check_float(what, name, value)
+            found[name] = value
+    errors.check()
+    return found
+
+
+def all_named(what: str, names: Sequence[str], values: Mapping[str, SSAValue]) -> dict[str, SSAValue]:
+    """The values of the names, of any type."""
+    errors = Errors()
+    for name in names:
+        errors.attempt(named, what, name, values)
+    errors.check()
+    return {name: values[name] for name in names}
+
+
+def named(what: str, name: str, values: Mapping[str, SSAValue]) -> SSAValue:
+    if name not in values:
+        raise usage(f"{option(what)}: there is no value {name}", hint=_other_name(name, values))
+    return values[name]
+
+
+def check_floats(what: str, values: Mapping[str, SSAValue]) -> None:
+    errors = Errors()
+    for name, value in values.items():
+        errors.attempt(check_float, what, name, value)
+    errors.check()
+
+
+def check_float(what: str, name: str, value: SSAValue) -> None:
+    if is_float(value) or (what == "of" and _may_have_ranks(value)):
+        return
+    expected = "a tensor of floats of known rank" if is_open(value) else "a tensor of floats"
+    of_rank = why_unknown(value) or what_tells_the_rank(value)
+    hint = of_rank if is_open(value) else next_floats(what, value)
+    raise usage(f"{option(what)} {name}", given=shown_type(value.type), expected=expected, hint=hint)
+
+
+def is_open(value: SSAValue) -> bool:
+    """Whether a rank is not known yet, which may follow from constants."""
+    return isinstance(value.type, UnrankedTensorType)
+
+
+def floats(values: Sequence[SSAValue], names: Sequence[str]) -> list[str]:
+    """Those of floats, also of a rank that may follow from constants."""
+    pairs = zip(names, values, strict=True)
+    return [name for name, value in pairs if is_float(value) or (is_open(value) and may_carry(value))]
+
+
+def default_of(function: FuncOp, names: Sequence[str]) -> list[str]:
+    """The one result of floats. Raises UsageError where there are several."""
+    found = list(dict.fromkeys(floats(return_op(function).arguments, names)))
+    if len(found) > 1:
+        given = f"{len(found)} results of floats"
+        raise usage(option("of"), given=given, expected=f"one of {several(found)}")
+    for name, maps in zip(names, return_op(function).arguments, strict=True):
+        made = None if found else maps.owner
+        if isinstance(made, NodeOp) and made.title == "ai.onnx.ml.ZipMap":
+            tensor = name_of_value(made.operands[0]) or "by its name"
+            hint = f"{name} is a sequence of maps; name the tensor that it is made of, {tensor}"
+            raise usage("no of is given", expected="a tensor of floats", hint=hint)
+    return found
+
+
+def _may_have_ranks(value: SSAValue) -> bool:
+    """Whether it is a result of an If whose branches give it different ranks."""
+    return isinstance(value.owner, onnx.IfOp) and is_open(value) and may_carry(value)
+
+
+def _other_name(name: str, values: Mapping[str, SSAValue]) -> str:
+    """What may have been meant by a name that is none."""
+    whole = values.get(base_of(name))
+    if whole is not None and not is_open(whole):
+        rank = len(shape_of(whole))
+        return f"an element of {base_of(name)} is {rank} numbers in brackets, or : for all along an axis"
+    return nearest(name, values) or "gradc inspect --values lists what there is"
