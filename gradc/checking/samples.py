@@ -76,9 +76,10 @@ def random_inputs(
 def random_model_inputs(
     infos: Sequence[TensorInfo], seed: int, given_shapes: Mapping[str, Sequence[int]] | None = None
 ) -> dict[str, np.ndarray]:
-    """`random_inputs` for a model of which only the inputs are known."""
-    sizes = Sizes(infos, given_shapes or {})
-    return _drawn(infos, sizes, seed)
+    """`random_inputs` for a model of which only the inputs are known. A runtime says of one that has no known
+    rank what it says of a scalar."""
+    known = [replace(info, shape=info.shape or None) for info in infos]
+    return _drawn(known, Sizes(known, given_shapes or {}), seed)
 
 
 def check_runnable(module: ModuleOp) -> None:

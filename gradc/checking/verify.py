@@ -5,18 +5,21 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import ml_dtypes
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from dialects import reference_work
 from dialects.evaluate import Watch, evaluate
+from dialects.onnx.types import OptionalType, SequenceType, word_of
 from dialects.support import dense, entry, shapes
 from dialects.support.documented_op import DocumentedOp
-from dialects.support.dtypes import HALVES, by_name, name_of, of_numpy
+from dialects.support.dtypes import HALVES, by_name, of_numpy
 from dialects.support.limits import LimitError
+from gradc.checking.alike import is_measured, is_same, kind_of
 from gradc.checking.exact import exact, magnitudes
 from gradc.checking.transforms import lost_in_transforms
 from gradc.graph.tensors import TensorInfo, checked_inputs, tensor_info
@@ -91,7 +94,8 @@ def compare_outputs(
     names, within = entry.output_names(function), may_overflow_within(source)
     given = list(zip(names, expected, limits, within, strict=True))
     rows = [compare(name, outputs[name], want, limit, inner) for name, want, limit, inner in given]
-    if rtol is None and not all(row.ok for row in rows):
+    measured = all(map(is_measured, (*fed, *expected)))
+    if rtol is None and measured and not all(row.ok for row in rows):
         lost = lost_in_transforms(source, fed)
         rows = [replace(row, rtol=max(row.rtol, lost)) if row.rtol else row for row in rows]
         with contextlib.suppress(LimitError):  # float64 throughout takes more: what was found stands
@@ -207,21 +211,31 @@ def _outputs(source: ModuleOp) -> list[tuple[str, int]]:
         before = max((depth.get(operand, 0) for operand in op.operands), default=0)
         depth.update(dict.fromkeys(op.results, before + isinstance(op, DocumentedOp)))
     values = entry.return_op(function).arguments
-    return [(name_of(shapes.element_type_of(value)), depth.get(value, 0)) for value in values]
+    return [(_dtype_of(value.type), depth.get(value, 0)) for value in values]
+
+
+def _dtype_of(type_: Attribute) -> str:
+    """The dtype of a tensor, or of those in a container."""
+    while isinstance(type_, SequenceType | OptionalType):
+        type_ = type_.element
+    return word_of(type_)
 
 
 def compare(
     name: str,
-    got: np.ndarray,
-    want: np.ndarray,
+    got: Any,
+    want: Any,
     rtol: float,
     overflows_within: bool = False,
     least_scale: np.ndarray | float = 0.0,
 ) -> OutputError:
     """How far `got` is from `want`; with `overflows_within`, where `want` is finite.
 
-    Errors are over the largest magnitude of `want`, and over no less than `least_scale`.
+    Errors are over the largest magnitude of `want`, and over no less than `least_scale`. Of a sequence it is
+    the worst of its elements; what are no numbers are the same, or not.
     """
+    if not isinstance(want, np.ndarray) or not is_measured(want):
+        return _alike(name, got, want, rtol, overflows_within)
     dtype = of_numpy(want.dtype)
     assert dtype is not None
     if got.shape != want.shape or got.dtype != want.dtype:
@@ -232,6 +246,17 @@ def compare(
         return OutputError(name, dtype.name, got.shape, np.inf, np.inf, rtol, finite)
     worst, typical = _errors(parts, _smallest_normal(want.dtype))
     return OutputError(name, dtype.name, got.shape, worst, typical, rtol, finite)
+
+
+def _alike(name: str, got: Any, want: Any, rtol: float, overflows_within: bool) -> OutputError:
+    """Of what is no tensor of numbers."""
+    if not isinstance(want, list) or not isinstance(got, list) or len(want) != len(got) or not want:
+        error = 0.0 if is_same(got, want) else np.inf
+        shape = want.shape if isinstance(want, np.ndarray) else ()
+        return OutputError(name, kind_of(want), shape, error, error, 0.0)
+    pairs = zip(cast("list[Any]", got), cast("list[Any]", want), strict=True)
+    rows = [compare(name, a, b, rtol, overflows_within) for a, b in pairs]
+    return replace(max(rows, key=lambda row: row.worst), dtype=kind_of(want), shape=())
 
 
 PART = 2**20

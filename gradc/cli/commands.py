@@ -13,6 +13,7 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from dialects.support.diagnostics import Diagnostic, UsageError, printable, sentence, violation
+from gradc.checking.alike import kind_of
 from gradc.checking.samples import ANY_SIZES, Guess, random_inputs, random_model_inputs
 from gradc.checking.verify import OutputError, check_reference
 from gradc.compiler.compiled import Compiled
@@ -236,11 +237,19 @@ def describe_placement(placement: Mapping[str, int]) -> str:
     return "placement: " + ", ".join(f"{count} nodes on {name}" for name, count in placement.items())
 
 
+def _kind(value: Any) -> str:
+    if isinstance(value, list):
+        return f"sequence of {len(value)}" + (f", the first {_kind(value[0])}" if value else "")
+    if not isinstance(value, np.ndarray):
+        return kind_of(value)
+    dtype = "string" if value.dtype.hasobject else value.dtype
+    return f"{dtype} {'x'.join(map(str, value.shape)) or 'scalar'}"
+
+
 def describe(results: Mapping[str, np.ndarray]) -> Iterator[str]:
     """A line per output: name, dtype, shape and range."""
     for name, array in results.items():
-        shape = "x".join(map(str, array.shape)) or "scalar"
-        line = printable(f"{name}: {array.dtype} {shape}")
+        line = printable(f"{name}: {_kind(array)}")
         if found := summaries.range_of(array):
             line += "".join(f", {what} {value:.6g}" for what, value in found.items())
         yield line

@@ -11,12 +11,13 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from io import BytesIO
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from dialects.support import limits
 from dialects.support.diagnostics import violation
+from dialects.support.findings import Errors
 from gradc.files.reading import opened, unreadable
 from gradc.files.writing import StrPath, is_special, whole_file, write_whole
 
@@ -126,8 +127,23 @@ def write_npz(path: StrPath, arrays: Mapping[str, np.ndarray]) -> None:
 
 
 def write_archive(file: BinaryIO, arrays: Mapping[str, np.ndarray]) -> None:
-    """The bytes of `write_npz`."""
+    """The bytes of `write_npz`. Raises GradcError for what is no array, before anything is written."""
+    errors = Errors()
+    for name, array in arrays.items():
+        errors.attempt(_check_is_array, name, array)
+    errors.check()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         for name, array in arrays.items():
             with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
+                np.lib.format.write_array(member, _storable(np.asanyarray(array)), allow_pickle=False)
+
+
+def _check_is_array(name: str, value: Any) -> None:
+    if not isinstance(value, np.ndarray | np.generic | int | float):
+        given = {"list": "a sequence", "NoneType": "nothing"}.get(type(value).__name__, type(value).__name__)
+        raise violation(f"{name} in an .npz file", given=given, expected="a tensor")
+
+
+def _storable(array: np.ndarray) -> np.ndarray:
+    """Strings, which a runtime gives as objects, as text of one width: objects are stored as pickles only."""
+    return array.astype(np.str_) if array.dtype.hasobject else array

@@ -13,9 +13,10 @@ from xdsl.ir import SSAValue
 
 from dialects.support import entry
 from dialects.support.constants import constant_attribute
-from dialects.support.diagnostics import subject_of
+from dialects.support.diagnostics import Diagnostic, UnsupportedError, subject_of
 from dialects.support.documented_op import DocumentedOp
 from dialects.support.dtypes import of_numpy
+from gradc.checking.alike import why_not_measured
 from gradc.checking.errors import MEASURES, Errors, errors
 from gradc.checking.exact import exact, magnitudes
 from gradc.checking.single import alone, inputs_of
@@ -52,6 +53,8 @@ def report(
 ) -> Report:
     """`outputs` are what the compiled graph made of `inputs`; its ops are compiled and run on `ep`."""
     function = entry.entry_function(compiled.source)
+    if why := why_not_measured([*inputs.values(), *outputs.values()]):
+        raise UnsupportedError(Diagnostic("error", why))
     fed = in_order(compiled.source, compiled.inputs, inputs)
     got = [outputs[name] for name in entry.output_names(function)]
     rows = _rows(entry.output_names(function), got, compiled.source, fed)

@@ -10,7 +10,7 @@ import numpy as np
 
 from dialects.support.diagnostics import name_of, position_of
 from dialects.support.documented_op import STRATEGY
-from dialects.support.dtypes import of_numpy
+from gradc.checking.alike import is_measured, kind_of
 from gradc.compiler.compiled import Compiled
 from gradc.graph.tensors import TensorInfo
 
@@ -60,15 +60,16 @@ def of_run(
     return {"output": output, "outputs": outputs, "placement": dict(placement)}
 
 
-def _of_array(name: str, array: np.ndarray) -> dict[str, Any]:
-    dtype = of_numpy(array.dtype)
-    found = {"name": name, "dtype": dtype.name if dtype else str(array.dtype), "shape": list(array.shape)}
+def _of_array(name: str, array: Any) -> dict[str, Any]:
+    """The shape is None of what is no tensor."""
+    shape = list(array.shape) if isinstance(array, np.ndarray) else None
+    found = {"name": name, "dtype": kind_of(array), "shape": shape}
     return found | (range_of(array) or dict.fromkeys(("min", "max", "mean")))
 
 
-def range_of(array: np.ndarray) -> dict[str, float] | None:
-    """None for an array without elements."""
-    if not array.size:
+def range_of(array: Any) -> dict[str, float] | None:
+    """None for an array without elements, and for what are no numbers."""
+    if not is_measured(array) or not array.size:
         return None
     values = array.astype(np.float64)
     return {"min": float(values.min()), "max": float(values.max()), "mean": float(values.mean())}

@@ -15,7 +15,7 @@ from xdsl.ir import SSAValue
 from dialects.onnx.ops import ConstantOp
 from dialects.support import entry
 from dialects.support.diagnostics import GradcError
-from dialects.support.dtypes import of_numpy
+from gradc.checking.alike import is_same, kind_of
 from gradc.checking.samples import ANY_SIZES, Guess
 from gradc.checking.verify import RTOL, OutputError, compare
 from gradc.compiler.compiled import Compiled
@@ -224,35 +224,10 @@ def _sizes(session: Session, inputs: Mapping[str, Any]) -> str:
 
 
 def _refused(name: str, want: Any, sizes: str, why: str) -> ModelError:
-    dtype = of_numpy(want.dtype) if isinstance(want, np.ndarray) else None
-    kind, shape = (dtype.name, want.shape) if dtype else (type(want).__name__, ())
-    return ModelError(name, kind, shape, np.inf, np.inf, 0.0, sizes=sizes, refused=why)
+    shape = want.shape if isinstance(want, np.ndarray) else ()
+    return ModelError(name, kind_of(want), shape, np.inf, np.inf, 0.0, sizes=sizes, refused=why)
 
 
 def _row(name: str, got: Any, want: Any, rtol: float | None, ops: int, sizes: str) -> ModelError:
-    dtype = of_numpy(want.dtype) if isinstance(want, np.ndarray) else None
-    if dtype is None or (dtype.numpy.kind not in "fiub" and dtype.name not in RTOL):
-        return _alike(name, got, want, dtype.name if dtype else type(want).__name__, sizes)
-    bound = RTOL.get(dtype.name, 0.0) * max(ops, 1) if rtol is None else rtol
+    bound = RTOL.get(kind_of(want), 0.0) * max(ops, 1) if rtol is None else rtol
     return ModelError(**vars(compare(name, got, want, bound)), identical=is_same(got, want), sizes=sizes)
-
-
-def _alike(name: str, got: Any, want: Any, kind: str, sizes: str) -> ModelError:
-    """Of strings and containers: the same, or not."""
-    same = is_same(got, want)
-    error = 0.0 if same else np.inf
-    shape = want.shape if isinstance(want, np.ndarray) else ()
-    return ModelError(name, kind, shape, error, error, 0.0, identical=same, sizes=sizes)
-
-
-def is_same(a: Any, b: Any) -> bool:
-    """Whether two results are the same to the last bit; a NaN is as good as another."""
-    if isinstance(a, list) and isinstance(b, list):
-        return len(a) == len(b) and all(map(is_same, a, b))
-    if not isinstance(a, np.ndarray) or not isinstance(b, np.ndarray):
-        return a == b
-    if a.shape != b.shape or a.dtype != b.dtype:
-        return False
-    if a.dtype.hasobject or a.dtype.kind in "OU":
-        return a.tolist() == b.tolist()
-    return a.tobytes() == b.tobytes() or (a.dtype.kind in "fc" and np.array_equal(a, b, equal_nan=True))

@@ -123,7 +123,9 @@ def _policy(script: str) -> str:
     return f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
 
 
-def _shape(dims: shapes.Shape) -> str:
+def _shape(dims: shapes.Shape | None) -> str:
+    if dims is None:
+        return "unknown"
     return " × ".join("?" if dim is None else str(dim) for dim in dims) or "scalar"
 
 

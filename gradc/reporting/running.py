@@ -12,6 +12,7 @@ from dialects.support import entry
 from dialects.support.attributes import documented_attributes
 from dialects.support.diagnostics import GradcError
 from dialects.support.documented_op import DocumentedOp
+from gradc.checking.alike import why_not_measured
 from gradc.checking.samples import random_inputs
 from gradc.checking.verify import check_reference, reference
 from gradc.compiler.compiled import Compiled
@@ -56,7 +57,7 @@ def _run(compiled: Compiled, request: Request, work: int) -> Run:
     outputs = compiled.run(fed, request.ep, threads)
     rows = verify(compiled, fed, outputs, request.rtol, request.ep, threads)
     said = "given" if request.inputs is not None else f"random, seed {request.seed}"
-    why = _too_much(compiled, work)
+    why = why_not_measured([*fed.values(), *outputs.values()]) or _too_much(compiled, work)
     errors = Missing(why) if why else accuracy.report(compiled, fed, outputs, request.ep, threads)
     expected = {} if why else _expected(compiled, fed)
     return Run(said, tuple(rows), errors, (*_given(compiled, fed), *_made(compiled, outputs, expected)))
