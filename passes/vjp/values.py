@@ -55,10 +55,14 @@ def part_of(name: str, whole: Expr) -> Expr | None:
     _check_places(name, places, whole.shape)
     if not places:
         return whole
-    e, axes = whole.e, whole.e.ints(list(places))
-    ends = [place + 1 if place != -1 else TO_THE_END for place in places.values()]
-    taken = whole.apply(onnx.SliceOp, e.ints(list(places.values())), e.ints(ends), axes)
-    return taken.apply(onnx.SqueezeOp, axes)
+    e, taken = whole.e, whole
+    known = {axis: n for axis, n in places.items() if n in (0, -1) or isinstance(whole.shape[axis], int)}
+    for axis in places.keys() - known.keys():  # a run ends with an error where there is no such place
+        taken = taken.apply(onnx.GatherOp, e.ints([places[axis]]), axis=axis)
+    if known:
+        ends = [place + 1 if place != -1 else TO_THE_END for place in known.values()]
+        taken = taken.apply(onnx.SliceOp, e.ints(list(known.values())), e.ints(ends), e.ints(list(known)))
+    return taken.apply(onnx.SqueezeOp, e.ints(list(places)))
 
 
 def _check_places(name: str, places: Mapping[int, int], sizes: Sequence[Dim]) -> None:

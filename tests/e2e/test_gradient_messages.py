@@ -91,3 +91,13 @@ def test_an_op_of_no_known_type_is_told_as_such():
     nodes = [helper.make_node("Own", ["x"], ["y"], domain="my.domain")]
     said = refusal(model(nodes, result=None), reduce="sum")
     assert "a value_info in the model, of what my.domain.Own gives, would tell it" in said
+
+
+@pytest.mark.parametrize(("of", "size"), [("y[5,1]", 2), ("y[-3,0]", 2), ("y[1,:]", 1)])
+def test_an_element_that_a_run_has_not_is_an_error_and_no_zeros(of: str, size: int):
+    found = gradc.grad(model([helper.make_node("Exp", ["x"], ["y"])]), of=of, cotangents=":" in of)
+    weights = dict.fromkeys(found.cotangents.values(), np.ones(4, np.float32))
+    x = np.zeros((6, 4), np.float32)
+    assert np.count_nonzero(found.run({"x": x, **weights})["grad_x"]) == (4 if ":" in of else 1)
+    with pytest.raises(gradc.GradcError, match="cannot run the model"):
+        found.run({"x": x[:size], **weights})
