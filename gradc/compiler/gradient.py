@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
+from inspect import signature
 from math import inf
-from typing import Any
+from typing import Any, ParamSpec
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -27,6 +28,8 @@ from gradc.graph.constants import bind_constants
 from gradc.terminal.notes import quoting_errors
 from passes.differentiate import NAME_TEMPLATE, Request, check_names, differentiate
 from passes.vjp.forward import Rule
+
+P = ParamSpec("P")
 
 
 @quoting_errors()
@@ -100,11 +103,30 @@ def grad(
         return gradient_of(load(model, for_gradients=tuple(rules or ())), asked, options, constants)
 
 
+def _taking_what(
+    original: Callable[P, Compiled], **defaults: Any
+) -> Callable[[Callable[..., Compiled]], Callable[P, Compiled]]:
+    """Editors, type checkers and `help` see the arguments of another function, some with other defaults."""
+    taken = signature(original)
+    parameters = [
+        parameter.replace(default=defaults.get(name, parameter.default))
+        for name, parameter in taken.parameters.items()
+    ]
+
+    def decorate(function: Callable[..., Compiled]) -> Callable[P, Compiled]:
+        setattr(function, "__signature__", taken.replace(parameters=parameters))  # noqa: B010
+        return function
+
+    return decorate
+
+
+@_taking_what(grad, keep_outputs="of")
 def value_and_grad(model: Any, **given: Any) -> Compiled:
     """`grad` that has what is differentiated as its first results; the arguments are those of `grad`."""
     return grad(model, **{"keep_outputs": "of", **given})
 
 
+@_taking_what(grad, cotangents=True)
 def vjp(model: Any, **given: Any) -> Compiled:
     """`grad` with an input `cotangent_<of>` for each `of`; the arguments are those of `grad`."""
     if not arguments.flag("cotangents", given.setdefault("cotangents", True)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from inspect import signature
 from pathlib import Path
 
 import numpy as np
@@ -372,3 +373,15 @@ def test_a_model_of_words_names_what_can_be_differentiated_by():
     said = "no wrt is given: .* none among its inputs; the next floats behind them are rows"
     with pytest.raises(gradc.UsageError, match=said):
         gradc.grad(source, reduce="sum")
+
+
+def test_editors_and_help_see_the_arguments_of_grad():
+    taken = signature(gradc.grad).parameters
+    for function, name, default in (
+        (gradc.vjp, "cotangents", True),
+        (gradc.value_and_grad, "keep_outputs", "of"),
+    ):
+        own = signature(function).parameters
+        assert list(own) == list(taken)
+        assert {key for key in own if own[key] != taken[key]} == {name}
+        assert own[name].default == default
