@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -22,6 +23,14 @@ FORMS: Mapping[str, str] = {
     "mlir": "gradc.importers.mlir_text:import_mlir",
 }
 """The suffix of a form -> its importer, imported when it is asked for."""
+
+_ONNX_AS_TEXT = re.compile(rb'\s*(ir_version\s*:|<\s*ir_version\s*:|\{\s*"ir_?[vV]ersion"\s*:)')
+
+_CONVERTERS = {
+    (".pt", ".pth", ".pt2", ".ts"): "torch.onnx.export writes a model of torch as ONNX",
+    (".tflite", ".pb", ".h5", ".keras"): "tf2onnx writes a model of TensorFlow as ONNX",
+}
+"""Suffixes of models of frameworks -> how they become sources."""
 
 Importer = Callable[[str, str, str | None], ModuleOp]
 """From a text, how diagnostics name its file, and the auto_pad_rule of every op (None: the op's own, or
@@ -62,8 +71,24 @@ def import_file(
     file = STDIN_NAME if name == STDIN else shown(name)
     if not data.strip():
         raise GradcError(Diagnostic("error", "the file is empty", position=Position(file, 1, 1)))
+    _check_is_ours(name, file, data)
     form = form_of_suffix(name) or _form_of_content(data)
     return import_text(decode(data, file), form, file, auto_pad_rule)
+
+
+def _check_is_ours(name: str, file: str, data: bytes) -> None:
+    """Raise GradcError for the models of others, with what makes a source of them."""
+    if _ONNX_AS_TEXT.match(data):
+        hint = "onnx.load reads it, and onnx.save writes it as an .onnx file"
+        raise violation(f"{file} is an ONNX model in a form of text", expected="a binary one", hint=hint)
+    if b"\0" not in data:
+        return
+    suffix = Path(name).suffix.lower()
+    of_framework = next((hint for suffixes, hint in _CONVERTERS.items() if suffix in suffixes), "")
+    hint = of_framework or "the name of an ONNX model ends with .onnx"
+    raise violation(
+        f"{file} is no text", expected="a graph as JSON or MLIR text, or an .onnx file", hint=hint
+    )
 
 
 def import_files(paths: Sequence[str | os.PathLike[str]], auto_pad_rule: str | None = None) -> ModuleOp:

@@ -5,6 +5,7 @@ import hashlib
 import os
 import stat
 import zipfile
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -349,3 +350,25 @@ def test_a_source_that_is_empty_or_a_link_to_nothing(tmp_path, form: str):
         gradc.compile(empty)
     with pytest.raises(GradcError, match=f"cannot read .*link.{form}: No such file or directory$"):
         gradc.compile(link)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "said"),
+    [
+        ("m.pt", b"PK\x03\x04\0", "m.pt is no text: expected a graph as JSON or MLIR text, or an .onnx file"),
+        ("m.pth", b"PK\x03\x04\0", "torch.onnx.export writes a model of torch as ONNX"),
+        ("m.tflite", b"\x1c\0\0\0TFL3", "tf2onnx writes a model of TensorFlow as ONNX"),
+        ("m.bin", b"\x08\x08\0", "the name of an ONNX model ends with .onnx"),
+        ("m.textproto", b"ir_version: 8\n", "m.textproto is an ONNX model in a form of text"),
+        ("m.onnxtxt", b"<\n   ir_version: 8\n>", "onnx.load reads it, and onnx.save writes it as an .onnx"),
+        ("m.json", b'{\n  "ir_version": "8", "graph": {}}', "m.json is an ONNX model in a form of text"),
+    ],
+)
+def test_models_of_others_are_told_with_what_makes_sources_of_them(
+    name: str, data: bytes, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_bytes(data)
+    with pytest.raises(GradcError) as caught:
+        gradc.compile(name)
+    assert said in str(caught.value)
