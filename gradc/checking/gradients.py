@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
@@ -23,6 +23,7 @@ from dialects.support.diagnostics import (
 from dialects.support.shapes import has_rank, static_shape
 from gradc.checking.claims import CheckError, Claim, remark
 from gradc.checking.drawn import SEEDS, drawn_inputs, guesses_of, in_words
+from gradc.checking.large_constants import has_large_constants, without_large_constants
 from gradc.checking.lines import Arrays, Line, evaluated, in_float64, line, widened
 from gradc.checking.roundings import NUDGES, ROUNDINGS, is_of_roundings, nudged
 from gradc.checking.samples import Guess
@@ -130,6 +131,7 @@ def _decided(
         if is_open and not point.tells():
             why, guesses = NOTHING_TOLD, guesses[1:] or guesses
             continue
+        found |= _right_without_large_constants(claim, path, gradient, seed, guesses[0], found)
         wrong = [name for name, one in found.items() if one.verdict == "wrong"]
         wrong = [name for name in wrong if point.slope([name]).verdict == "wrong"]  # and along another line
         if wrong and any(_is_of_roundings(claim, gradient, point, name, found[name]) for name in wrong):
@@ -253,6 +255,18 @@ def _point(claim: Claim, path: Line, gradient: ModuleOp, seed: int, most: float,
     results = {name: found[name] for name in claim.of}
     said = _said(claim, gradient, inputs, cotangents)
     return _Point(path, inputs, cotangents, said, values, rng, results)
+
+
+def _right_without_large_constants(
+    claim: Claim, path: Line, gradient: ModuleOp, seed: int, guess: Guess, found: Mapping[str, Slope]
+) -> dict[str, Slope]:
+    """The slopes that are right, among those found not to be, where both have smaller constants."""
+    off = [name for name, one in found.items() if one.verdict != "right"]
+    if not off or not has_large_constants(path.module):
+        return {}
+    path = replace(path, module=without_large_constants(path.module))
+    point = _point(claim, path, without_large_constants(gradient), seed, np.inf, guess)
+    return {name: one for name in off if (one := point.slope([name])).verdict == "right"}
 
 
 def _cotangent(claim: Claim, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:

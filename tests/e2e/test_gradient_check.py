@@ -555,3 +555,37 @@ def test_a_wrong_gradient_behind_a_mask_is_found():
     rules = {"Tanh": lambda f, g, e: [g[0] * 2.0]}
     with pytest.raises(gradc.CheckError, match="is wrong"):
         gradc.value_and_grad(source, wrt="x", cotangents=True, check=True, rules=rules)
+
+
+MASKED = """
+    g (float[N, 3] x, bool[N] mask) => (float[N, 3] y)
+    <float[1] least = {LEAST}, float[1] zero = {0}>
+    {
+        t = Transpose <perm = [1, 0]> (x)
+        s = MatMul (x, t)
+        m = Where (mask, zero, least)
+        a = Add (s, m)
+        p = Softmax (a)
+        y = MatMul (p, x)
+    }"""
+
+
+@pytest.mark.parametrize("least", ["-3.4028235e38", "-1e9"])
+@pytest.mark.parametrize("given", [{}, {"mask": np.zeros(4, bool)}])
+def test_rows_that_are_masked_wholly_are_no_fault(least: str, given: dict[str, np.ndarray]):
+    """A sum with the mask keeps nothing of a score, so by differences a masked row has no slope."""
+    sizes = {"x": (4, 3)} if given else None
+    masked = model(MASKED.replace("LEAST", least))
+    found = gradc.vjp(masked, wrt="x", check=True, constants=given or None, static_shapes=sizes)
+    assert undecided(found) == []
+
+
+def wrong_softmax(f, g, e):
+    return [f.y * g[0]]
+
+
+@pytest.mark.parametrize("least", ["-3.4028235e38", "-1e9"])
+def test_a_wrong_rule_is_found_beside_masks(least: str):
+    masked = model(MASKED.replace("LEAST", least))
+    with pytest.raises(gradc.CheckError, match="Softmax"):
+        gradc.vjp(masked, wrt="x", rules={"Softmax": wrong_softmax}, check=True)
