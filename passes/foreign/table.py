@@ -44,7 +44,7 @@ def replaced(
 ) -> tuple[Sequence[Operation], Sequence[SSAValue | None]] | None:
     """New ops in place of a node and their values for its results, None for one that the node alone makes;
     None for a node for which nothing stands. A node that stays so in this form only says why. `of_model` is
-    what bodies are told besides attributes."""
+    what bodies of ops in blocks are told besides attributes."""
     body = BODIES.get(node.domain.data, {}).get(node.op_type.data)
     if body is None:
         return None
@@ -52,7 +52,10 @@ def replaced(
         return _refused(node, _NO_TYPE)
     e = Operators()
     operands = [None if value is None else e(value) for value in node.onnx_inputs()]
-    forward = Forward(e, operands, {**python_values(node.given.data), **of_model}, [None] * len(node.results))
+    attributes = python_values(node.given.data)
+    if node.domain.data == blocked.DOMAIN:
+        attributes = {**attributes, **of_model}
+    forward = Forward(e, operands, attributes, [None] * len(node.results))
     try:
         results = body(forward, e)
     except UnknownRank:
