@@ -46,6 +46,7 @@ from passes.emit.type_inference import infer_types
 from passes.foreign.codes import compute_with_floats
 from passes.vjp.asked import all_named, check_floats, chosen, default_of, each, floats, usage
 from passes.vjp.branch_ranks import settle_branches
+from passes.vjp.element_ranks import settle_elements
 from passes.vjp.estimators import mark_estimates, unmark_estimates
 from passes.vjp.forward import Rule
 from passes.vjp.listed import mark_ruled, unmark_ruled
@@ -148,6 +149,7 @@ class _Differentiation:
         unpack_sequences(self.module)
         if settle_loops(self.module):
             infer_types(self.module)
+        settle_elements(self.module)
         if request.straight_through:
             compute_with_floats(self.module)
         if settle_branches(self.module, self._asked(function)):

@@ -7,17 +7,19 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Block, BlockArgument, Region, SSAValue
+from xdsl.dialects.builtin import TensorType, UnrankedTensorType
+from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
 from dialects.onnx import ops as onnx
+from dialects.onnx.types import SequenceType
 from dialects.onnx.values import constant_of
 from dialects.support.shapes import compatible, element_type_of, has_rank, merge, shape_of, tensor_type
-from passes.emit.expressions import Expr, Operators
+from passes.emit.expressions import SUM, Expr, Operators
 from passes.vjp.forward import refusal
 from passes.vjp.loop_shapes import kept_types
-from passes.vjp.loop_tape import changing, reverse_by_sequences
-from passes.vjp.regions import Gradients, RegionForward, RegionRule, Writer, region_of
+from passes.vjp.loop_tape import CHANGING, changing, reverse_by_sequences
+from passes.vjp.regions import Gradients, RegionForward, RegionRule, Writer, is_open, region_of
+from passes.vjp.sequences import is_sequence, zeros_like
 from passes.vjp.steps import Carried, Stacked, Steps, reverse
 
 Pairs = Sequence[tuple[SSAValue, Expr]]
@@ -53,7 +55,7 @@ class _Branch:
     def region(self, wanted: Sequence[SSAValue]) -> Region:
         e = self.writer.e
         return self.writer.region(
-            [self.found[value] if value in self.found else e.filled(0, e(value)) for value in wanted]
+            [self.found[value] if value in self.found else zeros_like(e, value) for value in wanted]
         )
 
 
@@ -131,7 +133,7 @@ def _loop(f: RegionForward, g: Mapping[int, Expr], e: Operators) -> Pairs:
     at_least_once = is_ever and (f.op.M is None or (most is not None and most > 0))
     types = kept_types(region.block, arguments, initial, made[:states])
     carried = [
-        Carried(argument, kept.type, value, made[i], g.get(i), kept.changes)
+        Carried(argument, kept.type, value, made[i], g.get(i), kept.changes or _may_change(f.op, argument))
         for i, (argument, kept, value) in enumerate(zip(arguments, types, initial, strict=True))
     ]
     scanned: dict[BlockArgument, Stacked] = {}
@@ -148,6 +150,49 @@ def _loop(f: RegionForward, g: Mapping[int, Expr], e: Operators) -> Pairs:
         found = reverse(steps, e)
         return [*((one.initial, gradient) for one, gradient in found.carried), *found.others]
     return _if_any(steps, e(scanned[index].value), e)
+
+
+def _may_change(op: Operation, argument: BlockArgument) -> str:
+    """Whether it is a cotangent of what changes its sizes from step to step."""
+    return "a cotangent of one that changes" if CHANGING in op.attributes and is_open(argument) else ""
+
+
+# SequenceMap
+
+
+def _sequence_map(f: RegionForward, g: Mapping[int, Expr], e: Operators) -> Pairs:
+    """Element by element, beside the cotangents; what all elements read has the sum of theirs."""
+    (region,), operands = f.op.regions, f.op.operands
+    if SUM in f.op.attributes:
+        return [(operand, g[0]) for operand in operands if operand in f.flows]
+    writer = Writer(f, Operators(strict_ieee=e.strict_ieee))
+    inputs: dict[SSAValue, SSAValue] = {one: writer.input(one.type) for one in region.block.args}
+    made = yielded(region)
+    arrived = [(made[i], writer.e(writer.input(made[i].type))) for i in g]
+    writer.copy(region.block, inputs)
+    own = dict(zip(inputs.values(), operands, strict=True))
+    found = writer.pull(arrived, {*(at for at, x in own.items() if x in f.flows), *f.captured()})
+    if not found:
+        return []
+    block_operands = [*operands, *(one.value for one in g.values())]
+    types = [SequenceType(UnrankedTensorType(one.dtype)) for one in found.values()]
+    new = onnx.SequenceMapOp(
+        block_operands[0],
+        block_operands[1:],
+        body=writer.region(list(found.values())),
+        result_types=types,
+    )
+    results = map(e, e.emit.all(new))
+    pairs = [(own.get(value, value), result) for value, result in zip(found, results, strict=True)]
+    return [(value, one if is_sequence(value) else _summed(one, value)) for value, one in pairs]
+
+
+def _summed(sequence: Expr, like: SSAValue) -> Expr:
+    """The sum of the elements of a sequence."""
+    e = sequence.e
+    stack = sequence.apply(onnx.ConcatFromSequenceOp, axis=0, new_axis=1)
+    stack = stack.assumed((None, *shape_of(like)))
+    return stack.apply(onnx.ReduceSumOp, e.ints([0]), keepdims=0).assumed(shape_of(like))
 
 
 def _is_true(condition: SSAValue | None) -> bool:
@@ -178,4 +223,6 @@ def _if_any(steps: Steps, indices: Expr, e: Operators) -> Pairs:
     return list(zip(values, map(e, e.emit.all(new)), strict=True))
 
 
-RULES: Mapping[str, RegionRule] = MappingProxyType({"If": _if, "Loop": _loop, "Scan": _scan})
+RULES: Mapping[str, RegionRule] = MappingProxyType(
+    {"If": _if, "Loop": _loop, "Scan": _scan, "SequenceMap": _sequence_map}
+)

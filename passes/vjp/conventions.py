@@ -52,7 +52,7 @@ KNOWN: Mapping[str, str] = MappingProxyType(
     {
         "CausalConvWithState": "the shape of the weights",
         "DeformConv": _KERNEL,
-        "Loop": "nothing, but what is carried keeps its rank; twice its shape, or only grows at its end",
+        "Loop": "nothing, but what is carried keeps its rank",
     }
 )
 """ONNX op -> what has to be known when the gradient is written, besides the ranks of all values."""

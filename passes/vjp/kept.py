@@ -15,8 +15,9 @@ _NOTHING = (
     "CumSum", "DFT", "DepthToSpace", "DequantizeLinear", "Dropout", "Expand", "Flatten", "Gather",
     "GatherElements", "GatherND", "GlobalAveragePool", "Identity", "MaxUnpool", "Mean", "Neg", "OneHot",
     "Pad", "Range", "ReduceMean", "ReduceSum", "Reshape", "Resize", "ReverseSequence", "Slice",
-    "SpaceToDepth", "Split", "Squeeze", "Sub", "Sum", "TensorScatter", "Tile", "Transpose", "Trilu",
-    "Unsqueeze", "Where",
+    "ConcatFromSequence", "SequenceAt", "SequenceConstruct", "SequenceErase", "SequenceInsert",
+    "SpaceToDepth", "Split", "SplitToSequence", "Squeeze", "Sub", "Sum", "TensorScatter", "Tile",
+    "Transpose", "Trilu", "Unsqueeze", "Where",
 )  # fmt: skip
 
 KEPT: Mapping[str, str | Mapping[str, str]] = MappingProxyType(

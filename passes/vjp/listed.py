@@ -90,11 +90,7 @@ REFUSED: Mapping[str, str] = MappingProxyType(
         "Det": "its derivative needs the inverse of a matrix, for which ONNX has no op",
         "MaxRoiPool": "its regions are rounded to places, of which the document leaves several readings",
         **dict.fromkeys(
-            (
-                *("ConcatFromSequence", "Optional", "OptionalGetElement", "SequenceAt"),
-                *("SequenceConstruct", "SequenceErase", "SequenceInsert", "SequenceMap"),
-                "SplitToSequence",
-            ),
+            (*("Optional", "OptionalGetElement"),),
             _SEQUENCES,
         ),
     }

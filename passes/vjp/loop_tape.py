@@ -7,7 +7,7 @@ Loop, too: unlike a Scan it may carry cotangents whose sizes change.
 from __future__ import annotations
 
 import numpy as np
-from xdsl.dialects.builtin import TensorType, UnrankedTensorType, i1, i64
+from xdsl.dialects.builtin import TensorType, UnitAttr, UnrankedTensorType, i1, i64
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue, SSAValues
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -19,13 +19,18 @@ from dialects.onnx.types import SequenceType
 from dialects.support.shapes import Shape, element_type_of, shape_of
 from passes.emit.expressions import Expr, Operators
 from passes.vjp.forward import refusal
-from passes.vjp.regions import RegionForward, Writer, region_of
+from passes.vjp.regions import RegionForward, Writer, drop_dead, region_of
+from passes.vjp.sequences import added, is_sequence, zeros_like
 from passes.vjp.steps import Carried, Reversed, Stacked, Steps
+
+CHANGING = "gradc.changing"
+"""Marks a Loop that carries cotangents whose sizes change."""
 
 
 def changing(steps: Steps) -> bool:
     """Whether a value through which a gradient may flow has no size that is the same in each step."""
-    return any(one.changes for one in steps.varied() if one.is_read)
+    changes = ((one.changes and one.is_read) or is_sequence(one.argument) for one in steps.varied())
+    return any(changes) or any(map(is_sequence, steps.f.captured()))
 
 
 def reverse_by_sequences(steps: Steps, indices: Expr, e: Operators) -> Reversed:
@@ -41,7 +46,8 @@ class _Reverse:
         self.count = indices.apply(onnx.SizeOp)
         self.varied = steps.varied()
         for one in self.varied:
-            _rank_of(one)
+            if not is_sequence(one.argument):
+                _rank_of(one)
         self.index, _ = self.writer.input(TensorType(i64, [])), self.writer.input(TensorType(i1, []))
         self.cotangents = [self.writer.input(one.type) for one in self.varied]
 
@@ -58,15 +64,17 @@ class _Reverse:
         found = writer.pull(seeds, {*states, *steps.f.captured()})
         around = [value for value in steps.f.captured() if value in found]
         sums = [writer.input(value.type) for value in around]
-        self._read([*read.values(), *((at, of) for _, of, at in arrived)])
         e = writer.e
         going = e(e.emit.constant(np.array(True)))
-        given = [found[state] if state in found else e.filled(0, e(state)) for state in states]
-        added = [e(total) + found[value] for total, value in zip(sums, around, strict=True)]
-        region = region_of(writer.block, e, [going, *given, *added], steps.f.op)
+        given = [found[state] if state in found else zeros_like(e, state) for state in states]
+        totals = [added(e(total), found[value]) for total, value in zip(sums, around, strict=True)]
+        outputs = [going, *given, *totals]
+        drop_dead(e, outputs)
+        self._read([*read.values(), *((at, of) for _, of, at in arrived)])
+        region = region_of(writer.block, e, outputs, steps.f.op)
         values = [*(one.initial for one in self.varied), *around]
         finals = [self._final(one) for one in self.varied]
-        zeros = [self.e.filled(0, self.e(value)) for value in around]
+        zeros = [zeros_like(self.e, value) for value in around]
         new = onnx.LoopOp(
             self.count.value,
             None,
@@ -74,6 +82,7 @@ class _Reverse:
             body=region,
             result_types=[value.type for value in values],
         )
+        new.attributes[CHANGING] = UnitAttr()
         results = list(map(self.e, self.e.emit.all(new)))
         split = len(self.varied)
         return Reversed(
@@ -106,6 +115,9 @@ class _Reverse:
         e = place.e
         if isinstance(of, Stacked):
             return e(of.value).apply(onnx.GatherOp, place, axis=0)
+        if is_sequence(of.argument):
+            what = "elements of a sequence that is carried"
+            raise refusal(what, given="read in each step", expected="read after the loop, or not carried")
         if not of.changes:
             stack = self.steps.f.keep(of.argument, of.shape(), self.steps.count)
             return e(stack).apply(onnx.GatherOp, place, axis=0)
@@ -117,7 +129,7 @@ class _Reverse:
         if one.final is not None:
             return one.final
         index = [other.argument for other in self.steps.carried].index(one.argument)
-        return self.e.filled(0, self.e(self.steps.f.op.results[index]))
+        return zeros_like(self.e, self.steps.f.op.results[index])
 
 
 def _rank_of(one: Carried) -> Shape:

@@ -140,6 +140,17 @@ class Writer:
         return region_of(self.block, self.e, outputs, self.around.op)
 
 
+def drop_dead(e: Operators, outputs: Sequence[Expr]) -> None:
+    """Leave out the ops that `e` has collected of which these need nothing."""
+    wanted, kept = {output.value for output in outputs}, list[Operation]()
+    for op in reversed(e.emit.ops):
+        if wanted.isdisjoint(op.results) and is_trivially_dead(op):
+            op.drop_all_references()
+        else:
+            kept.append(op)
+    e.emit.ops[:] = reversed(kept)
+
+
 def region_of(block: Block, e: Operators, outputs: Sequence[Expr], source: Operation) -> Region:
     """The region of a block whose ops `e` has collected, and that yields these; it comes from an op."""
     last = YieldOp(*(output.value for output in outputs))

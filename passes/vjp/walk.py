@@ -33,6 +33,7 @@ from passes.vjp.listed import NO_TYPE, REFUSED, title_of
 from passes.vjp.preaccumulation import NAMES, Number, Sources
 from passes.vjp.quantize import passed_straight, quantizing
 from passes.vjp.regions import Gradients, RegionForward, Seeds
+from passes.vjp.sequences import added, is_sequence, zeros_like
 from passes.vjp.table import BODIES, GRADIENT_RULES, REGION_RULES, RULES, is_repeated
 from passes.vjp.tiles import side_by_side
 from passes.vjp.unbounded import unbounded_masks
@@ -92,8 +93,8 @@ class Walk:
         total, *others = self.cotangents[value]
         if others and is_float(value):
             total, *others = side_by_side(self.cotangents[value])
-        for other in others if is_float(value) else ():
-            total = total + other
+        for other in others if is_float(value) or is_sequence(value) else ():
+            total = added(total, other)
         self.cotangents[value] = [total]
         return total
 
@@ -142,7 +143,8 @@ class Walk:
             value, gradient = operands[index], gradients[index] if index < len(gradients) else ZERO
             if value is not None and not isinstance(gradient, Zero):
                 self._check_own(op, gradient, self.e(value), index)
-                self._add(value, fitted(gradient, self.e(value), index, op, self.e))
+                whole = is_sequence(value)
+                self._add(value, gradient if whole else fitted(gradient, self.e(value), index, op, self.e))
         quantized = quantizing(op)
         if quantized is not None and isinstance(op, OnnxOp) and quantized.operands[0] in self._flows:
             self._add(quantized.operands[0], passed_straight(quantized, op, totals[0], self.e))
@@ -274,7 +276,7 @@ _NO_RANK = refusal("rank of a value", given="unknown", expected="known")
 
 
 def _check_types(values: Iterable[SSAValue]) -> None:
-    unknown = next((value for value in values if not is_float(value)), None)
+    unknown = next((value for value in values if not is_float(value) and not is_sequence(value)), None)
     if unknown is None:
         return
     if isinstance(unknown.type, UnrankedTensorType):
@@ -322,4 +324,4 @@ class Cotangents(Sequence[Expr]):
 
     def __getitem__(self, index: int) -> Expr:  # pyright: ignore[reportIncompatibleMethodOverride]
         found = self.known.get(index)
-        return self.e.filled(0, self.e(self.op.results[index])) if found is None else found
+        return zeros_like(self.e, self.op.results[index]) if found is None else found

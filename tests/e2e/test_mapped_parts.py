@@ -50,6 +50,18 @@ CASES = {
         "joined": 0,
         "new": 0,
     },
+    "of several shapes": {
+        "others": "minus = Constant <value = int64[1] {-1}> () h = Constant <value = float {1.0}> ()",
+        "operands": "parts",
+        "arguments": "float[n,1,2] p",
+        "of": "a",
+        "body": "m = Greater(p, h) l = Reshape(m, minus) s = Compress(p, l) r = Mul(s, s)",
+        "made": "a",
+        "axis": 1,
+        "kept": 1,
+        "joined": 0,
+        "new": 0,
+    },
     "what is around": {
         "operands": "parts",
         "arguments": "float[1,t,2] p",
@@ -99,27 +111,3 @@ def test_against_differences_of_onnxruntime(kind: str):
     made = second.run({info.name: given[info.name] for info in second.inputs})
     curve = sum(np.vdot(made[f"hvp_{name}"], ways[name]) for name in feeds if f"hvp_{name}" in made)
     assert curve == pytest.approx((gradient(1e-2) - gradient(-1e-2)) / 2e-2, rel=1e-2, abs=1e-2)
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        "i = NonZero(p) c = Cast <to = 1> (i) r = Sin(c)",
-        "m = Greater(p, p) l = Reshape(m, minus) s = Compress(p, l) r = Unsqueeze(s, minus)",
-    ],
-)
-def test_elements_of_several_shapes_are_refused(body: str):
-    text = MODEL.format(
-        others="minus = Constant <value = int64[1] {-1}> ()",
-        operands="parts",
-        arguments="float[n,1,2] p",
-        of="a,b",
-        made="a,b",
-        axis=1,
-        kept=1,
-        joined=1,
-        new=0,
-        body=body,
-    )
-    with pytest.raises(gradc.UnsupportedError, match="only run time knows"):
-        gradc.grad(onnx.parser.parse_model(text), reduce="sum", wrt="x", allow_unused=True)

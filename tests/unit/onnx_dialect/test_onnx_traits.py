@@ -40,6 +40,8 @@ UNPRICED = {
     "Scan": "rules of ops that go step by step write it, of which there is no other form",
     "TopK": "an op of com.microsoft that chooses experts writes it, of which there is no other form",
     "LSTM": "it stands for one of codes, of which there is no other form",
+    "SequenceErase": "rules of sequences write it, of which there is no other form",
+    "SequenceMap": "the same",
     "Unique": "an op of com.microsoft is the same",
     "SequenceAt": "a gradient of a Loop reads what is kept of a step, of which there is no other form",
     "SequenceEmpty": "the same, before the first step",
