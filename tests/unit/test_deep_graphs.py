@@ -39,6 +39,8 @@ BOUNDED = {
     ("passes/cost/rates.py", "seconds"): "features of two kinds",
     ("passes/conv/phases.py", "of"): "the spatial axes",
     ("passes/vjp/flat_zeros.py", "is_flat_at_zero"): "at most `DEEPEST` ops",
+    ("passes/vjp/replaced_nan.py", "_is_replaced"): "at most `DEEPEST` ops",
+    ("passes/vjp/replaced_nan.py", "_replaces"): "at most `DEEPEST` ops",
     ("gradc/bench/peers/onednn_graph.py", "_load"): "libraries that miss each other",
     ("gradc/upkeep/documents/commands.py", "_command"): "the commands of gradc",
     ("gradc/model/attribute_protos.py", "type_proto"): "a type in a type",
