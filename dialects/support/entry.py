@@ -102,9 +102,14 @@ def set_names(function: FuncOp, inputs: Sequence[str], outputs: Sequence[str]) -
 
 
 def set_new_names(function: FuncOp, inputs: Sequence[str], outputs: Sequence[str]) -> None:
-    """Name the arguments and results, of which some are new or gone: what is said of one goes by its name."""
+    """Name the arguments and results, of which some are new or gone: what is said of one goes by its name,
+    which an argument that is a result has as both."""
     function.arg_attrs = _attrs(inputs, _of_names(inputs, function.arg_attrs))
-    function.res_attrs = _attrs(outputs, _of_names(outputs, function.res_attrs))
+    results = _attrs(outputs, _of_names(outputs, function.res_attrs))
+    both = [{SHARED: UnitAttr()} if name in inputs else {} for name in outputs]
+    function.res_attrs = ArrayAttr(
+        DictionaryAttr({**said.data, **more}) for said, more in zip(results, both, strict=True)
+    )
 
 
 def defaults(function: FuncOp) -> dict[str, DenseIntOrFPElementsAttr]:

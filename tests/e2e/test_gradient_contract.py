@@ -385,3 +385,11 @@ def test_editors_and_help_see_the_arguments_of_grad():
         assert list(own) == list(taken)
         assert {key for key in own if own[key] != taken[key]} == {name}
         assert own[name].default == default
+
+
+def test_an_input_that_is_kept_has_its_name():
+    found = gradc.grad(model(), wrt="x", reduce="sum", of="logits", keep_outputs=["x", "logits"])
+    assert [info.name for info in found.outputs] == ["x", "logits", "grad_x"]
+    feeds = {"x": X, "places": np.array([0], np.int64)}
+    fed = {info.name: feeds[info.name] for info in found.inputs}
+    np.testing.assert_array_equal(found.run(fed)["x"], X)
