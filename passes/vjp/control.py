@@ -16,7 +16,7 @@ from dialects.onnx.values import constant_of
 from dialects.support.shapes import compatible, element_type_of, has_rank, merge, shape_of, tensor_type
 from passes.emit.expressions import SUM, Expr, Operators
 from passes.vjp.forward import refusal
-from passes.vjp.loop_shapes import kept_types
+from passes.vjp.loop_shapes import kept_types, shapes_in_each_step
 from passes.vjp.loop_tape import CHANGING, changing, reverse_by_sequences
 from passes.vjp.regions import Gradients, RegionForward, RegionRule, Writer, is_open, region_of
 from passes.vjp.sequences import is_sequence, zeros_like
@@ -132,9 +132,20 @@ def _loop(f: RegionForward, g: Mapping[int, Expr], e: Operators) -> Pairs:
     count = int(most.reshape(())) if most is not None and is_ever and always else None
     at_least_once = is_ever and (f.op.M is None or (most is not None and most > 0))
     types = kept_types(region.block, arguments, initial, made[:states])
+    shapes = shapes_in_each_step(region.block, arguments[:states], initial, made[:states], made[:states])
     carried = [
-        Carried(argument, kept.type, value, made[i], g.get(i), kept.changes or _may_change(f.op, argument))
-        for i, (argument, kept, value) in enumerate(zip(arguments, types, initial, strict=True))
+        Carried(
+            argument,
+            kept.type,
+            value,
+            made[i],
+            g.get(i),
+            kept.changes or _may_change(f.op, argument),
+            ends=not argument.uses and shape is not None and None not in shape,
+        )
+        for i, (argument, kept, value, shape) in enumerate(
+            zip(arguments, types, initial, shapes, strict=True)
+        )
     ]
     scanned: dict[BlockArgument, Stacked] = {}
     if index.uses or not at_least_once:

@@ -21,8 +21,8 @@ from passes.vjp.raised_ranks import raise_ranks
 _FIRST = 10**8
 """Beyond the numbers of the symbols that a module has."""
 
-_BRANCHES = 2 * _FIRST
-"""The first symbol of those of sizes that differ in the branches of an If."""
+_STEP = 2 * _FIRST
+"""The first symbol of those of one step: sizes that differ in the branches of an If, or of a Slice."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,8 @@ def shapes_in_each_step(
     if not values:
         return []
     kept = _by_induction(block, arguments, initial, following)
-    return _after(block, dict(zip(arguments, kept, strict=True)), values)
+    found = _after(block, dict(zip(arguments, kept, strict=True)), values)
+    return [None if one is None else tuple(None if _is_of_a_step(d) else d for d in one) for one in found]
 
 
 def _by_induction(
@@ -89,7 +90,7 @@ def _after(
     types = [kept[argument].type if argument in kept else argument.type for argument in block.args]
     trial = Block(arg_types=types)
     values: dict[SSAValue, SSAValue] = dict(zip(block.args, trial.args, strict=True))
-    numbers = count(_BRANCHES)
+    numbers = count(_STEP)
     for op in block.ops:
         if isinstance(op, YieldOp):
             continue
@@ -161,9 +162,14 @@ def without_symbols(type_: Attribute) -> Attribute:
     return tensor_type(type_.element_type, dims)
 
 
-def _is_ours(dim: Dim) -> bool:
+def _is_ours(dim: Dim, first: int = _FIRST) -> bool:
     leaves = dim.leaves if isinstance(dim, Size) else ()
-    return any(isinstance(leaf, Fresh) and leaf.number >= _FIRST for leaf in leaves)
+    return any(isinstance(leaf, Fresh) and leaf.number >= first for leaf in leaves)
+
+
+def _is_of_a_step(dim: Dim) -> bool:
+    """Whether each step has its own."""
+    return _is_ours(dim, _STEP)
 
 
 def settle_loops(module: ModuleOp) -> bool:

@@ -29,7 +29,7 @@ CHANGING = "gradc.changing"
 
 def changing(steps: Steps) -> bool:
     """Whether a value through which a gradient may flow has no size that is the same in each step."""
-    changes = ((one.changes and one.is_read) or is_sequence(one.argument) for one in steps.varied())
+    changes = ((one.changes and not one.ends) or is_sequence(one.argument) for one in steps.varied())
     return any(changes) or any(map(is_sequence, steps.f.captured()))
 
 

@@ -45,7 +45,8 @@ class Carried:
     """A value that is handed from step to step: an argument of the body, whose `type` holds in each step.
 
     `final` is the cotangent of what it is after the last step, if there is one. `changes` says how its shape
-    changes: then it cannot be kept.
+    changes: then it cannot be kept. One that `ends` is read by no step: it is what the last one made, and all
+    steps make it in one shape, whatever its shape was before the first.
     """
 
     argument: BlockArgument
@@ -54,15 +55,11 @@ class Carried:
     following: SSAValue
     final: Expr | None
     changes: str = ""
-
-    @property
-    def is_read(self) -> bool:
-        """Whether a step reads it. If not, it is what the last step made, of whatever shape it was before."""
-        return bool(self.argument.uses)
+    ends: bool = False
 
     @property
     def cotangent_type(self) -> Attribute:
-        return self.type if self.is_read else self.following.type
+        return self.following.type if self.ends else self.type
 
     def shape(self) -> Shape:
         """Raises UnsupportedError for one that is not the same in each step."""
@@ -106,7 +103,7 @@ class Steps:
             reached = {one.argument for one in self.carried if one.following in after} - wrt
             wrt |= reached
         carrying = [one for one in self.carried if one.argument in wrt and may_carry(one.argument)]
-        return [one for one in carrying if one.is_read or one.final is not None]
+        return [one for one in carrying if one.argument.uses or one.final is not None]
 
 
 Pair = tuple[SSAValue, Expr]
@@ -131,7 +128,7 @@ class _Reverse:
         self.writer = Writer(steps.f, Operators(strict_ieee=e.strict_ieee))
         self.varied = steps.varied()
         for one in self.varied:
-            if one.is_read:
+            if not one.ends:
                 one.shape()  # which it may not have
         self.cotangents = [self.writer.input(one.cotangent_type) for one in self.varied]
         self.inputs: dict[SSAValue, BlockArgument] = {}
@@ -172,7 +169,7 @@ class _Reverse:
         states += [(value, None) for value in self.around]
         operands = [self.e.filled(0, self.e(value)) if g is None else g for value, g in states]
         made = [of for _, of in self.scanned]
-        types = [*(one.initial.type if one.is_read else one.following.type for one in self.varied)]
+        types = [*(one.following.type if one.ends else one.initial.type for one in self.varied)]
         types += [*(value.type for value in self.around), *(of.value.type for of in made)]
         new = onnx.ScanOp(
             [*(operand.value for operand in operands), *(of.value for of in slices)],
@@ -188,7 +185,7 @@ class _Reverse:
         count = len(self.varied)
         others = [*self.around, *(of.value for of in made)]
         carried = [
-            result if one.is_read else self.e.filled(0, self.e(one.initial))
+            self.e.filled(0, self.e(one.initial)) if one.ends else result
             for one, result in zip(self.varied, results, strict=False)
         ]
         return Reversed(
@@ -199,7 +196,7 @@ class _Reverse:
         """Cotangents and sums, then what each step gives for its slices."""
         e, count = self.writer.e, len(self.varied)
         before = [
-            self.inputs[one.argument] if one.is_read else cotangent
+            cotangent if one.ends else self.inputs[one.argument]
             for one, cotangent in zip(self.varied, self.cotangents, strict=True)
         ]
         block = self.writer.block

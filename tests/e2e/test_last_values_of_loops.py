@@ -24,6 +24,11 @@ agraph (float[b,2] x, float[2,2] w, int64 n) => (float[c,d] y) {
     part = Slice(last, zero, two, one)
     y = Softmax <axis = 1> (part)
 }"""
+GROWING = """
+        mean = ReduceMean <axes = [0], keepdims = 1> (h)
+        product = MatMul(mean, w)
+        more = Concat <axis = 0> (h, product)
+        new = Tanh(more)"""
 INITIAL = {
     "another size": "Constant <value = float[1,2] {0, 0}> ()",
     "another rank": "Constant <value = float[1] {0}> ()",
@@ -90,3 +95,23 @@ agraph (float[b,2] x, int64 n) => (float[b,2] y) {
         expected, value = expected * np.cos(value), np.sin(value)
     found = compiled.run({"x": x, "n": np.array(steps)})
     np.testing.assert_allclose(found["grad_x"], expected, rtol=1e-5)
+
+
+def test_beside_what_grows():
+    text = MODEL.replace("INITIAL", INITIAL["another size"])
+    begin, end = text.index("product ="), text.index("    }> (n, yes, x")
+    model = onnx.parser.parse_model(text[:begin] + GROWING.strip() + "\n" + text[end:])
+    compiled = gradc.grad(model, wrt=["x"], cotangents=True)
+    rng = np.random.default_rng(7)
+    x, w, cotangent, line = (rng.standard_normal(shape) for shape in ((1, 2), (2, 2), (3, 2), (1, 2)))
+
+    def loss(at: np.ndarray) -> float:
+        for _ in range(2):
+            at = np.concatenate([at, at.mean(0, keepdims=True) @ w])
+        exp = np.exp(np.tanh(at))
+        return float((cotangent * exp / exp.sum(1, keepdims=True)).sum())
+
+    feed = {k: v.astype(np.float32) for k, v in {"x": x, "w": w, "cotangent_y": cotangent}.items()}
+    found = compiled.run({**feed, "n": np.array(2)})
+    slope = (loss(x + 1e-6 * line) - loss(x - 1e-6 * line)) / 2e-6
+    np.testing.assert_allclose((found["grad_x"] * line).sum(), slope, rtol=1e-4, atol=1e-6)
