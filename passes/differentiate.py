@@ -45,17 +45,17 @@ from passes.emit.size_names import name_sizes
 from passes.emit.type_inference import infer_types
 from passes.foreign.codes import compute_with_floats
 from passes.vjp.asked import all_named, check_floats, chosen, default_of, each, floats, usage
-from passes.vjp.branch_ranks import settle_branches
-from passes.vjp.element_ranks import settle_elements
-from passes.vjp.estimators import mark_estimates, unmark_estimates
-from passes.vjp.forward import Rule
-from passes.vjp.listed import mark_ruled, unmark_ruled
-from passes.vjp.loop_shapes import settle_loops
-from passes.vjp.norm import unmark_centred
-from passes.vjp.quantize import mark_pairs, unmark_pairs
-from passes.vjp.scan_outputs import to_scan_outputs
+from passes.vjp.common.forward import Rule
+from passes.vjp.control.branch_ranks import settle_branches
+from passes.vjp.control.element_ranks import settle_elements
+from passes.vjp.control.loop_shapes import settle_loops
+from passes.vjp.control.scan_outputs import to_scan_outputs
+from passes.vjp.reach.estimators import mark_estimates, unmark_estimates
+from passes.vjp.reach.listed import mark_ruled, unmark_ruled
+from passes.vjp.reach.unreached import no_gradient, partly_zero
+from passes.vjp.rules.norm import unmark_centred
+from passes.vjp.rules.quantize import mark_pairs, unmark_pairs
 from passes.vjp.shared_weights import shared_statistics
-from passes.vjp.unreached import no_gradient, partly_zero
 from passes.vjp.values import Held, add_parts, base_of, named_values
 from passes.vjp.walk import Walk
 

@@ -43,8 +43,8 @@ from passes.emit.steep_lines import Line, line_behind
 from passes.emit.tensors import reshape
 from passes.kernels.target import TargetPass
 from passes.layout.orders import reduced_axes
-from passes.vjp.forward import Forward
-from passes.vjp.pointwise import GATES
+from passes.vjp.common.forward import Forward
+from passes.vjp.rules.pointwise import GATES
 
 FEWEST = 2**12
 """Of fewer numbers a sum takes no longer than a product."""

@@ -15,7 +15,7 @@ from dialects.onednn.families import RowOp
 from dialects.onednn.row import Row
 from dialects.onnx.call import Call, Tensor
 from dialects.onnx.dims import add, product
-from dialects.onnx.infer_reshape import reshape
+from dialects.onnx.infer.reshapes import reshape
 from dialects.support import demands, dtypes, shapes
 from dialects.support.attributes import FLAG, INT, INTS
 from dialects.support.shapes import Dim, element_type_of, shape_of, tensor_type

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dialects.onnx import traits
 from dialects.onnx.call import Call, axes_of
 from dialects.onnx.dims import ints
-from dialects.onnx.infer_spatial import window, with_explicit_pads
+from dialects.onnx.infer.spatial import window, with_explicit_pads
 from dialects.onnx.recurrence import GATES
 from dialects.support.shapes import Dim, Shape, static
 from dialects.support.taps import PER_READ, PER_STACK

@@ -31,7 +31,7 @@ from gradc.checking.single import alone, inputs_of
 from gradc.checking.slopes import NEAR, Slope, slope
 from gradc.checking.straight_through import off_codes
 from passes.differentiate import Request, differentiate
-from passes.vjp.flows import is_float
+from passes.vjp.reach.flows import is_float
 
 MOST_WORK = 200_000_000
 """Multiplications of the primal beyond which nothing is checked unless it is asked for; an element that

@@ -22,9 +22,9 @@ from gradc.checking.straight_through import has_scales_among, move_straight, off
 from passes.emit.operands import replace_uses, set_operand
 from passes.emit.rewriting import drop_unread_nodes, fold
 from passes.foreign.codes import compute_with_floats
-from passes.vjp.estimators import mark_estimates
-from passes.vjp.flows import FLOATS
-from passes.vjp.quantize import mark_pairs
+from passes.vjp.reach.estimators import mark_estimates
+from passes.vjp.reach.flows import FLOATS
+from passes.vjp.rules.quantize import mark_pairs
 from passes.vjp.values import add_parts, named_values
 
 Arrays = dict[str, np.ndarray]

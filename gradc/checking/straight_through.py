@@ -23,8 +23,8 @@ from dialects.support.dtypes import limits_of, of_mlir
 from dialects.support.shapes import element_type_of
 from passes.emit.expressions import Expr, Operators
 from passes.emit.operands import set_operand
-from passes.vjp.estimates import taking_cotangent
-from passes.vjp.quantize import QUANTIZING, STILL, quantizing, scale_of, spread, zero_of
+from passes.vjp.reach.estimates import taking_cotangent
+from passes.vjp.rules.quantize import QUANTIZING, STILL, quantizing, scale_of, spread, zero_of
 
 BESIDE = 0.01
 """Of a code."""

@@ -27,7 +27,7 @@ from gradc.files.json_text import json_text
 from gradc.graph.constants import bind_constants
 from gradc.terminal.notes import quoting_errors
 from passes.differentiate import NAME_TEMPLATE, Request, check_names, differentiate
-from passes.vjp.forward import Rule
+from passes.vjp.common.forward import Rule
 
 P = ParamSpec("P")
 

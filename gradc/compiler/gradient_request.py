@@ -22,9 +22,9 @@ from gradc.base import arguments
 from gradc.graph.run_time_sizes import specialised
 from passes.differentiate import NAME_TEMPLATE, REDUCTIONS, Request
 from passes.foreign.table import titles
-from passes.vjp.flows import is_float, may_carry
-from passes.vjp.forward import Rule
-from passes.vjp.listed import title_of
+from passes.vjp.common.forward import Rule
+from passes.vjp.reach.flows import is_float, may_carry
+from passes.vjp.reach.listed import title_of
 from passes.vjp.table import REGION_RULES
 from passes.vjp.values import base_of, named_values
 

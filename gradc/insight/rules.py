@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dialects.onnx.signatures import SIGNATURES
-from passes.vjp.listed import REASONS, REFUSED
+from passes.vjp.reach.listed import REASONS, REFUSED
 from passes.vjp.table import BODIES, REGION_RULES, RULES
 
 

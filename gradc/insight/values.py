@@ -16,7 +16,7 @@ from gradc.compiler.differentiated import in_onnx
 from gradc.compiler.driver import load
 from gradc.files.json_text import json_text
 from gradc.terminal.tables import PLAIN, Look, table
-from passes.vjp.flows import is_float
+from passes.vjp.reach.flows import is_float
 from passes.vjp.values import named_values
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from dialects.onnx import ops as onnx
 from passes.emit.expressions import Expr
-from passes.vjp.forward import refusal
+from passes.vjp.common.forward import refusal
 
 _FUNCTIONS: Mapping[str, Callable[..., Expr]] = MappingProxyType(
     {

@@ -14,10 +14,10 @@ from passes.emit.expressions import Expr, Operators
 from passes.foreign.body import Body, Results
 from passes.foreign.grouped_attention import group_query_attention
 from passes.foreign.heads import LOWEST, by_heads, parts_of, root
-from passes.vjp.attention import rotary_embedding as turned
-from passes.vjp.forward import Forward, refusal
-from passes.vjp.places import counted
-from passes.vjp.slices import size_of, vector
+from passes.vjp.common.forward import Forward, refusal
+from passes.vjp.common.places import counted
+from passes.vjp.common.slices import size_of, vector
+from passes.vjp.rules.attention import rotary_embedding as turned
 
 
 def attention(f: Forward, e: Operators) -> Results:

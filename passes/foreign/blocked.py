@@ -20,7 +20,7 @@ from passes.emit.expressions import Expr, Operators
 from passes.foreign.activations import applied
 from passes.foreign.body import Body, Results
 from passes.foreign.quantized import to_back, to_front
-from passes.vjp.forward import Forward, refusal
+from passes.vjp.common.forward import Forward, refusal
 
 DOMAIN = "com.microsoft.nchwc"
 

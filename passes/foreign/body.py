@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from passes.emit.expressions import Expr, Operators
-from passes.vjp.forward import Forward
+from passes.vjp.common.forward import Forward
 
 Results: TypeAlias = Sequence[Expr | None]
 """In order; None for one that only the op itself makes."""

@@ -25,8 +25,8 @@ from passes.emit.expressions import Expr, Operators
 from passes.emit.rewriting import replace, rewrite
 from passes.foreign import quantized
 from passes.foreign.body import Body
-from passes.vjp.forward import Forward
-from passes.vjp.slices import size_of, vector
+from passes.vjp.common.forward import Forward
+from passes.vjp.common.slices import size_of, vector
 
 _BODIES: Mapping[type[OnnxOp], Body] = MappingProxyType(
     {onnx.QLinearConvOp: quantized.qlinear_conv, onnx.QLinearMatMulOp: quantized.qlinear_matmul}

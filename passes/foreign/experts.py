@@ -15,9 +15,9 @@ from dialects.support.dtypes import UI8
 from passes.emit.expressions import Expr, Operators
 from passes.foreign.body import Body, Results
 from passes.foreign.packed_weights import BITS, marked_as_packed, unpacked
-from passes.vjp.forward import Forward, refusal
-from passes.vjp.quantize import spread
-from passes.vjp.slices import size_of, vector
+from passes.vjp.common.forward import Forward, refusal
+from passes.vjp.common.slices import size_of, vector
+from passes.vjp.rules.quantize import spread
 
 INTERLEAVED = 1
 """Of `swiglu_fusion`: rows of gates and of what they let through in turns. 2: one half behind the other."""

@@ -12,9 +12,9 @@ from dialects.onnx import ops as onnx
 from passes.emit.expressions import Expr, Operators
 from passes.foreign.body import Body, Results
 from passes.foreign.quantized import to_back, to_front
-from passes.vjp.attention import rotary_embedding as turned
-from passes.vjp.forward import Forward, refusal
-from passes.vjp.slices import size_of, vector
+from passes.vjp.common.forward import Forward, refusal
+from passes.vjp.common.slices import size_of, vector
+from passes.vjp.rules.attention import rotary_embedding as turned
 
 
 def needed(f: Forward, index: int) -> Expr:

@@ -8,10 +8,10 @@ from dialects.onnx import ops as onnx
 from passes.emit.expressions import Expr, Operators
 from passes.foreign.body import Results
 from passes.foreign.heads import LOWEST, by_heads, parts_of, root
-from passes.vjp.attention import rotary_embedding as turned
-from passes.vjp.forward import Forward, refusal
-from passes.vjp.places import counted
-from passes.vjp.slices import size_of, vector
+from passes.vjp.common.forward import Forward, refusal
+from passes.vjp.common.places import counted
+from passes.vjp.common.slices import size_of, vector
+from passes.vjp.rules.attention import rotary_embedding as turned
 
 BEFORE_SOFTMAX = 1
 """Of `qk_output`: what the softmax is of, 0 for keys that are not seen. 2 are the weights that it gives."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from dialects.onnx import ops as onnx
 from passes.emit.expressions import Expr
-from passes.vjp.slices import size_of, vector
+from passes.vjp.common.slices import size_of, vector
 
 LOWEST = -3.4028234663852886e38
 

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import f32
 from dialects.onnx import ops as onnx
 from passes.emit.expressions import Expr, Operators
 from passes.foreign.body import Body, Results
-from passes.vjp.forward import Forward, refusal
+from passes.vjp.common.forward import Forward, refusal
 
 
 def scaler(f: Forward, e: Operators) -> Results:

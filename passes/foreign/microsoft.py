@@ -10,7 +10,7 @@ from passes.emit.expressions import Expr, Operators
 from passes.foreign import attention, experts, gates, packed_weights, quantized, twins
 from passes.foreign.activations import applied, numbers_of
 from passes.foreign.body import Body, Results
-from passes.vjp.forward import Forward
+from passes.vjp.common.forward import Forward
 
 
 def fused_conv(f: Forward, e: Operators) -> Results:

@@ -17,9 +17,9 @@ from dialects.onnx.base import PACKED
 from dialects.support.dtypes import UI8
 from passes.emit.expressions import Expr, Operators
 from passes.foreign.body import Body, Results
-from passes.vjp.forward import Forward, refusal
-from passes.vjp.quantize import spread
-from passes.vjp.slices import size_of, vector
+from passes.vjp.common.forward import Forward, refusal
+from passes.vjp.common.slices import size_of, vector
+from passes.vjp.rules.quantize import spread
 
 BITS = (2, 4, 8)
 

@@ -20,9 +20,9 @@ from passes.emit.expressions import Expr, Operators
 from passes.foreign.attention import attention, embedded, seen_words
 from passes.foreign.body import Body, Results
 from passes.foreign.packed_weights import marked_as_packed
-from passes.vjp.forward import Forward, refusal
-from passes.vjp.quantize import spread
-from passes.vjp.slices import size_of, vector
+from passes.vjp.common.forward import Forward, refusal
+from passes.vjp.common.slices import size_of, vector
+from passes.vjp.rules.quantize import spread
 
 LARGE = 4096
 """Of so many codes or more a file holds a weight, of fewer the floats."""

@@ -16,8 +16,8 @@ from dialects.support.shapes import UnknownRank
 from passes.emit.expressions import Operators
 from passes.foreign import blocked, learning, microsoft
 from passes.foreign.body import Body
-from passes.vjp.forward import Forward
-from passes.vjp.listed import NO_TYPE
+from passes.vjp.common.forward import Forward
+from passes.vjp.reach.listed import NO_TYPE
 
 BODIES: Mapping[str, Mapping[str, Body]] = MappingProxyType(
     {

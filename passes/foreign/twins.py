@@ -16,9 +16,9 @@ from passes.emit.expressions import Expr, Operators
 from passes.foreign.activations import applied
 from passes.foreign.body import Body, Results
 from passes.foreign.quantized import to_back, to_front
-from passes.vjp.forward import Forward, refusal
-from passes.vjp.places import counted
-from passes.vjp.slices import size_of, vector
+from passes.vjp.common.forward import Forward, refusal
+from passes.vjp.common.places import counted
+from passes.vjp.common.slices import size_of, vector
 
 _OF_WINDOWS = ("auto_pad", "dilations", "kernel_shape", "pads", "strides")
 

@@ -15,7 +15,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.call import Call
-from dialects.onnx.infer_spatial import ends_of_whole_windows
+from dialects.onnx.infer.spatial import ends_of_whole_windows
 from dialects.support.shapes import has_rank
 from passes.emit.rewriting import Emitter, replace
 

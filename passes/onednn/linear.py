@@ -9,7 +9,7 @@ from dialects.onednn.linear import BiasBackwardOp, BiasOp, ProductOp
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import element_type_of, shape_of
 from passes.emit.expressions import Expr, Operators
-from passes.vjp.norm import per_channel, summed
+from passes.vjp.rules.norm import per_channel, summed
 
 
 def bias_add(op: BiasOp, e: Operators) -> Sequence[Expr]:

@@ -17,8 +17,8 @@ from dialects.onnx import ops as onnx
 from dialects.support.shapes import element_type_of, shape_of
 from passes.emit.expressions import Expr, Operators
 from passes.emit.shape_math import ShapeMath
-from passes.vjp import norm
-from passes.vjp.forward import Forward
+from passes.vjp.common.forward import Forward
+from passes.vjp.rules import norm
 
 
 def _parameter(op: NormalizationOp, port: str, e: Operators) -> Expr | None:

@@ -19,8 +19,8 @@ from passes.conv.run_time_pads import conv_axes, same_sides
 from passes.emit.expressions import Expr, Operators
 from passes.emit.shape_math import ShapeMath
 from passes.onednn.channels import reordered
-from passes.vjp import pool
-from passes.vjp.forward import Forward
+from passes.vjp.common.forward import Forward
+from passes.vjp.rules import pool
 
 
 def max_pool_backward(op: MaxPoolGradientOp, e: Operators) -> Sequence[Expr]:

@@ -34,9 +34,9 @@ from passes.onednn import (
     softmax,
     structure,
 )
-from passes.vjp import pointwise
-from passes.vjp.forward import Convention, Forward
-from passes.vjp.unbroadcast import unbroadcast
+from passes.vjp.common.forward import Convention, Forward
+from passes.vjp.common.unbroadcast import unbroadcast
+from passes.vjp.rules import pointwise
 
 Form: TypeAlias = Callable[..., Expr]
 """Of the operands as expressions, and the attributes by keyword."""

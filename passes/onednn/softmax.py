@@ -10,8 +10,8 @@ from dialects.onednn.softmax import LogSoftmaxFamilyOp, SoftmaxFamilyBackwardOp,
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import element_type_of
 from passes.emit.expressions import Expr, Operators
-from passes.vjp import softmaxes
-from passes.vjp.forward import Forward
+from passes.vjp.common.forward import Forward
+from passes.vjp.rules import softmaxes
 
 
 def softmax(op: SoftmaxFamilyOp, e: Operators) -> Sequence[Expr]:

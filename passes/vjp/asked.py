@@ -18,8 +18,8 @@ from dialects.support.findings import Errors
 from dialects.support.names import name_of_value
 from dialects.support.shapes import shape_of
 from dialects.support.spelling import option
-from passes.vjp.float_names import floats_behind_inputs, next_floats, what_tells_the_rank
-from passes.vjp.flows import is_float, may_carry
+from passes.vjp.reach.float_names import floats_behind_inputs, next_floats, what_tells_the_rank
+from passes.vjp.reach.flows import is_float, may_carry
 from passes.vjp.values import base_of
 from passes.vjp.walk import why_unknown
 

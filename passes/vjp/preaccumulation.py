@@ -21,9 +21,9 @@ from dialects.onnx.base import OnnxOp
 from dialects.onnx.values import constant_of
 from dialects.support.shapes import element_type_of, has_rank, shape_of
 from passes.emit.expressions import Expr, Operators
-from passes.vjp import pointwise
-from passes.vjp.estimates import ESTIMATE
-from passes.vjp.forward import Forward, Zero
+from passes.vjp.common.forward import Forward, Zero
+from passes.vjp.reach.estimates import ESTIMATE
+from passes.vjp.rules import pointwise
 
 MOST_OPS = 16
 """How far back the one value is looked for: of longer ways back it is not known that they are cheaper."""

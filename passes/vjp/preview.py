@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from xdsl.ir import Operation, SSAValue
 
 from passes.emit.expressions import Operators
-from passes.vjp.flows import read_by
+from passes.vjp.reach.flows import read_by
 from passes.vjp.walk import Walk
 
 TITLE = "ai.onnx.preview.training.Gradient"

@@ -6,10 +6,13 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
 from dialects.onnx import traits
-from passes.vjp import (
+from passes.vjp import control
+from passes.vjp.common.forward import Body, Rule
+from passes.vjp.control import sequences
+from passes.vjp.control.regions import RegionRule
+from passes.vjp.rules import (
     attention,
     columns,
-    control,
     conv,
     index,
     linear,
@@ -25,13 +28,10 @@ from passes.vjp import (
     resize,
     sampled_ops,
     sampling,
-    sequences,
     shape,
     softmaxes,
     spectra,
 )
-from passes.vjp.forward import Body, Rule
-from passes.vjp.regions import RegionRule
 
 RULES: Mapping[str, Rule] = MappingProxyType(
     {

@@ -25,19 +25,19 @@ from dialects.support.findings import Finding, places
 from dialects.support.shapes import UnknownRank, shape_of
 from dialects.support.spelling import Place, advice, current
 from passes.emit.expressions import Expr, Operators
-from passes.vjp import contributed
-from passes.vjp.estimates import taking_cotangent
-from passes.vjp.flows import depending_on, is_float, read_by
-from passes.vjp.forward import ZERO, Body, Forward, Gradient, Rule, Zero, refusal
-from passes.vjp.listed import NO_TYPE, REFUSED, title_of
+from passes.vjp.common.forward import ZERO, Body, Forward, Gradient, Rule, Zero, refusal
+from passes.vjp.common.tiles import side_by_side
+from passes.vjp.common.unbounded import unbounded_masks
+from passes.vjp.common.unbroadcast import unbroadcast
+from passes.vjp.control.regions import Gradients, RegionForward, Seeds
+from passes.vjp.control.sequences import added, is_sequence, zeros_like
 from passes.vjp.preaccumulation import NAMES, Number, Sources
-from passes.vjp.quantize import passed_straight, quantizing
-from passes.vjp.regions import Gradients, RegionForward, Seeds
-from passes.vjp.sequences import added, is_sequence, zeros_like
+from passes.vjp.reach.estimates import taking_cotangent
+from passes.vjp.reach.flows import depending_on, is_float, read_by
+from passes.vjp.reach.listed import NO_TYPE, REFUSED, title_of
+from passes.vjp.rules import contributed
+from passes.vjp.rules.quantize import passed_straight, quantizing
 from passes.vjp.table import BODIES, GRADIENT_RULES, REGION_RULES, RULES, is_repeated
-from passes.vjp.tiles import side_by_side
-from passes.vjp.unbounded import unbounded_masks
-from passes.vjp.unbroadcast import unbroadcast
 
 
 @dataclass

@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import ModuleOp
 from dialects.evaluate import evaluate
 from dialects.onnx.ops import op_names
 from gradc.checking.lines import widened
-from passes.vjp import listed
+from passes.vjp.reach import listed
 from passes.vjp.table import BODIES, REGION_RULES, RULES
 
 

@@ -20,7 +20,7 @@ from dialects.support.entry import set_names, update_function_type
 from dialects.support.shapes import element_type_of, tensor_type
 from passes.differentiate import Request, differentiate
 from passes.emit.expressions import Operators
-from passes.vjp.listed import REASONS
+from passes.vjp.reach.listed import REASONS
 
 STEP, MOST = 1e-5, 20_000
 REFUSED = {

@@ -18,7 +18,7 @@ from gradc.model.exporter import export
 from gradc.runtime.session import Session
 from passes.emit.expressions import Operators
 from passes.emit.rewriting import functions
-from passes.vjp.unbroadcast import unbroadcast
+from passes.vjp.common.unbroadcast import unbroadcast
 
 
 @st.composite

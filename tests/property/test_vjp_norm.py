@@ -19,9 +19,9 @@ from dialects.onnx import ops as onnx
 from dialects.support.entry import update_function_type
 from dialects.support.shapes import tensor_type
 from passes.emit.expressions import Expr, Operators
-from passes.vjp import norm
-from passes.vjp.forward import Forward
-from passes.vjp.unbroadcast import unbroadcast
+from passes.vjp.common.forward import Forward
+from passes.vjp.common.unbroadcast import unbroadcast
+from passes.vjp.rules import norm
 
 X = (3, 4, 5)
 CASES: dict[str, list[tuple[list[tuple[int, ...]], dict[str, Any]]]] = {

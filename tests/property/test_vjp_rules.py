@@ -12,8 +12,8 @@ from dialects.evaluate import evaluate
 from dialects.support.entry import update_function_type
 from dialects.support.shapes import tensor_type
 from passes.emit.expressions import Expr, Operators
-from passes.vjp import pointwise
-from passes.vjp.forward import Forward
+from passes.vjp.common.forward import Forward
+from passes.vjp.rules import pointwise
 
 
 @pytest.mark.parametrize("below", [1e-3, 3.0, 1e4, 1e8, -1e8])

@@ -27,7 +27,7 @@ from gradc.faults.crash import InternalError
 from gradc.importers.onnx import import_onnx
 from gradc.runtime.session import released_opset
 from passes.differentiate import Request, differentiate
-from passes.vjp.flows import is_float
+from passes.vjp.reach.flows import is_float
 
 DTYPES: Mapping[str, Any] = {
     "f32": np.float32,

@@ -18,7 +18,7 @@ from dialects.support.dtypes import of_numpy
 from dialects.support.entry import set_names, update_function_type
 from dialects.support.shapes import element_type_of, tensor_type
 from passes.emit.expressions import Operators
-from passes.vjp import pointwise
+from passes.vjp.rules import pointwise
 
 INF = 2**31 - 1
 

@@ -12,8 +12,8 @@ import pytest
 import gradc
 import passes.conv.weights as weights
 import passes.onednn.structure as structure
-import passes.vjp.places as places
-import passes.vjp.pool as pool
+import passes.vjp.common.places as places
+import passes.vjp.rules.pool as pool
 from dialects.grad.geometry import ConvAxis, Window
 from dialects.onednn.pool import _may_be_empty
 from gradc.model import validity

@@ -38,9 +38,9 @@ BOUNDED = {
     ("dialects/onnx/types.py", "word_of"): "a type in a type",
     ("passes/cost/rates.py", "seconds"): "features of two kinds",
     ("passes/conv/phases.py", "of"): "the spatial axes",
-    ("passes/vjp/flat_zeros.py", "is_flat_at_zero"): "at most `DEEPEST` ops",
-    ("passes/vjp/replaced_nan.py", "_is_replaced"): "at most `DEEPEST` ops",
-    ("passes/vjp/replaced_nan.py", "_replaces"): "at most `DEEPEST` ops",
+    ("passes/vjp/common/flat_zeros.py", "is_flat_at_zero"): "at most `DEEPEST` ops",
+    ("passes/vjp/common/replaced_nan.py", "_is_replaced"): "at most `DEEPEST` ops",
+    ("passes/vjp/common/replaced_nan.py", "_replaces"): "at most `DEEPEST` ops",
     ("gradc/bench/peers/onednn_graph.py", "_load"): "libraries that miss each other",
     ("gradc/upkeep/documents/commands.py", "_command"): "the commands of gradc",
     ("gradc/model/attribute_protos.py", "type_proto"): "a type in a type",
@@ -49,8 +49,8 @@ BOUNDED = {
     ("gradc/checking/lines.py", "_wide"): "a type in a type",
     ("gradc/checking/lines.py", "in_float64"): "a sequence in a sequence",
     ("gradc/model/cutting.py", "Cut._slim"): "graphs in graphs, at most `cutting.DEEPEST`",
-    ("passes/vjp/recurrent.py", "_by_batch"): "two layouts",
-    ("passes/vjp/recurrent.py", "_rule"): "two layouts",
+    ("passes/vjp/rules/recurrent.py", "_by_batch"): "two layouts",
+    ("passes/vjp/rules/recurrent.py", "_rule"): "two layouts",
     ("gradc/importers/onnx/types.py", "type_of"): "a type in a type",
     ("gradc/checking/samples.py", "_random"): "a type in a type",
     ("gradc/checking/alike.py", "is_same"): "a sequence in a sequence",
@@ -107,7 +107,7 @@ BOUNDED |= {
     for file, names in {
         "gradc/insight/memory.py": ("_Run.peak",),
         "passes/emit/type_inference.py": ("refine_with_regions",),
-        "passes/vjp/loop_shapes.py": ("_after", "_by_induction", "_settle", "kept_types"),
+        "passes/vjp/control/loop_shapes.py": ("_after", "_by_induction", "_settle", "kept_types"),
     }.items()
     for name in names
 }

@@ -23,7 +23,7 @@ import gradc
 from dialects.evaluate import evaluate
 from dialects.onnx import ops as onnx
 from dialects.onnx.kernels import KERNELS
-from dialects.onnx.kernels_pointwise import elementwise
+from dialects.onnx.kernels.pointwise import elementwise
 from dialects.support.diagnostics import UnsupportedError
 from gradc.cli.options import source_options
 from gradc.model.exporter import export

@@ -13,7 +13,7 @@ from dialects.onnx.types import shown_type
 from dialects.support.diagnostics import violation
 from gradc.importers.onnx.scope import Scope
 from passes.vjp import preview
-from passes.vjp.flows import is_float
+from passes.vjp.reach.flows import is_float
 
 
 def results_of_gradient(

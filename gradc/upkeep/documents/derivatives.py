@@ -9,7 +9,7 @@ from pathlib import Path
 from gradc.insight.rules import rules
 from passes.vjp.conventions import FORMS_REFUSED, KINKS, KNOWN
 from passes.vjp.kept import KEPT, shown
-from passes.vjp.listed import REASONS, REFUSED
+from passes.vjp.reach.listed import REASONS, REFUSED
 
 PROBES = Path(__file__).resolve().parents[3] / "docs" / "ops" / "derivatives.json"
 """Op -> column -> `yes`, `-` where ONNX has no such thing, or why not: what tests/docs/probe_derivatives.py

@@ -21,10 +21,11 @@ from xdsl.printer import Printer
 
 import dialects
 from dialects.evaluate import evaluate
-from dialects.onnx import ops, reference_containers, reference_control
+from dialects.onnx import ops
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.kernels import KERNELS
 from dialects.onnx.opset_range import opset_range
+from dialects.onnx.reference import containers, control
 from dialects.support import entry
 from dialects.support.diagnostics import GradcError, UnsupportedError
 from dialects.support.interfaces import set_type
@@ -35,7 +36,7 @@ from passes.kernels.target import Target
 
 NAMES = ops.op_names()
 
-MEANT = {*KERNELS, *reference_control.MEANINGS, *reference_containers.MEANINGS}
+MEANT = {*KERNELS, *control.MEANINGS, *containers.MEANINGS}
 """Ops of which we say what they compute."""
 
 

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dialects.onnx import kernels, kernels_resize
+from dialects.onnx import kernels
 from dialects.onnx.call import Call
-from dialects.onnx.kernels_resize import ResizedAxis, resize_matrix
+from dialects.onnx.kernels import resizes
+from dialects.onnx.kernels.resizes import ResizedAxis, resize_matrix
 from dialects.support.limits import LimitError, Limits, using
 
 MODES: list[dict[str, Any]] = [
@@ -52,8 +53,8 @@ def test_is_the_same_by_parts_and_with_integers_of_any_size(
 ):
     data = np.random.default_rng(0).normal(size=(2, 3, 17)).astype(np.float32)
     expected = [resized(data, y, **attributes) for y in (5, 17, 41)]
-    monkeypatch.setattr(kernels_resize, "PART", 7)
-    monkeypatch.setattr(kernels_resize, "WORD", 1)
+    monkeypatch.setattr(resizes, "PART", 7)
+    monkeypatch.setattr(resizes, "WORD", 1)
     for y, want in zip((5, 17, 41), expected, strict=True):
         np.testing.assert_array_equal(resized(data, y, **attributes), want)
 

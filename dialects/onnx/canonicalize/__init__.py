@@ -1,0 +1,331 @@
+"""Canonicalization patterns of the ONNX ops. Each keeps the types of the results that it replaces.
+
+What is constant is no pattern's business: `OnnxOp.fold` does it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+import numpy as np
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+from xdsl.rewriter import InsertPoint
+
+from dialects.onnx import ops
+from dialects.onnx.base import OnnxOp
+from dialects.onnx.call import axes_of
+from dialects.onnx.canonicalize.boxes import GatherOfBox, ScatterOfBox
+from dialects.onnx.canonicalize.casts import MoveUndoneBehindCasts
+from dialects.onnx.canonicalize.recurrent import StepsFirst
+from dialects.onnx.canonicalize.reshapes import ReshapeOnce, replace_typed
+from dialects.onnx.canonicalize.signs import EvenPowerOfAbs, ProductOfAbs
+from dialects.onnx.dims import ints
+from dialects.onnx.identities import IDENTITIES, perm_of
+from dialects.onnx.values import constant_of
+from dialects.support import shapes
+from dialects.support.dtypes import name_of
+from dialects.support.interfaces import set_type
+
+# Ops that do nothing
+
+
+class ForwardOperand(RewritePattern):
+    """An op that gives its first operand back, in its own type: the operand is used instead."""
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        if not isinstance(op, OnnxOp) or not op.operands or len(op.results) != 1:
+            return
+        if op.operands[0].type == op.results[0].type and IDENTITIES[op.name](op.call()):
+            rewriter.replace(op, [], [op.operands[0]])
+
+
+class NeutralOperand(RewritePattern):
+    """x 1, x / 1 and x - 0 are x, to the bit. x + 0 is not, of -0."""
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        sides = ((0, 1), (1, 0)) if isinstance(op, ops.MulOp) else ((0, 1),)
+        for kept, other in sides:
+            if op.operands[kept].type == op.results[0].type and _is_all(op.operands[other], NEUTRAL[op.name]):
+                rewriter.replace(op, [], [op.operands[kept]])
+                return
+
+
+NEUTRAL = {"onnx.Div": 1, "onnx.Mul": 1, "onnx.Sub": 0}
+
+
+def _is_all(value: SSAValue, number: int) -> bool:
+    found = constant_of(value)
+    if found is None or not found.size or found.flat[0] != number:
+        return False
+    return bool((found == number).all()) and not np.signbit(found.astype(np.float64)).any()
+
+
+class DropoutOfNothing(RewritePattern):
+    """Where it does not train, a Dropout gives its data back; of its mask nobody reads anything."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: ops.DropoutOp, rewriter: PatternRewriter, /) -> None:
+        training = None if op.training_mode is None else constant_of(op.training_mode)
+        trains = op.training_mode is not None and (training is None or training.any())
+        is_read = any(result.first_use is not None for result in op.results[1:])
+        if trains or is_read or op.data.type != op.results[0].type:
+            return
+        rewriter.replace(op, [], [op.data, *[None] * (len(op.results) - 1)])
+
+
+class ResizeWithout(RewritePattern):
+    """Without the operands of no elements that stand for absent ones: in the graph of a Loop ONNX's inference
+    takes both scales and sizes for given."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: ops.ResizeOp, rewriter: PatternRewriter, /) -> None:
+        given = (op.roi, op.scales, op.sizes)
+        left = [None if value is None or shapes.static_shape(value) == (0,) else value for value in given]
+        if all(one is other for one, other in zip(left, given, strict=True)):
+            return
+        new = ops.ResizeOp(op.X, *left, **op.onnx_attributes())
+        set_type(new.results[0], op.results[0].type)
+        rewriter.replace(op, [new])
+
+
+# Pairs
+
+
+class TransposeOfTranspose(RewritePattern):
+    """z[j] = y[q[j]] of y[i] = x[p[i]] is z[j] = x[p[q[j]]]."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: ops.TransposeOp, rewriter: PatternRewriter, /) -> None:
+        inner = op.data.owner
+        if not isinstance(inner, ops.TransposeOp):
+            return
+        first = perm_of(inner.call())
+        perm = [first[axis] for axis in perm_of(op.call())]
+        replace_typed(op, ops.TransposeOp(inner.data, perm=perm), rewriter)
+
+
+class OfExpanded(RewritePattern):
+    """Arithmetic repeats an operand by itself: what it reads need not be expanded before."""
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        assert isinstance(op, OnnxOp)
+        for index, operand in enumerate(op.operands):
+            if isinstance(operand.owner, ops.ExpandOp):
+                values = list(op.operands)
+                values[index] = operand.owner.input
+                new = type(op)(*values)
+                shape = shapes.shape_of(op.results[0])
+                if None not in shape and shapes.shape_of(new.results[0]) == shape:
+                    replace_typed(op, new, rewriter)
+                    return
+                new.drop_all_references()
+
+
+class CastBack(RewritePattern):
+    """A Cast to a type that holds every value of the first one, and back again."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: ops.CastOp, rewriter: PatternRewriter, /) -> None:
+        inner = op.input.owner
+        if not isinstance(inner, ops.CastOp) or inner.input.type != op.output.type:
+            return
+        if holds(inner.to, shapes.element_type_of(inner.input)):
+            rewriter.replace(op, [], [inner.input])
+
+
+_HELD_BY: dict[str, tuple[str, ...]] = {
+    "boolean": ("f32", "bf16", "f16", "f64", "s32", "s64", "s8", "u8"),
+    "bf16": ("f32", "f64"),
+    "f16": ("f32", "f64"),
+    "f32": ("f64",),
+    "s8": ("f32", "bf16", "f16", "f64", "s32", "s64"),
+    "u8": ("f32", "bf16", "f16", "f64", "s32", "s64"),
+    "s32": ("f64", "s64"),
+}
+"""By which dtypes all values of a dtype are held: bf16 has 8 significant bits, f16 11, f32 24, f64 53."""
+
+
+def holds(wide: Attribute, narrow: Attribute) -> bool:
+    """Whether each value of element type `narrow` is one of `wide`."""
+    return name_of(wide) in _HELD_BY.get(name_of(narrow), ())
+
+
+class SqueezeOfUnsqueeze(RewritePattern):
+    """Unit axes that are added and taken away again, or the other way round."""
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        opposite = _OPPOSITES.get(type(op))
+        if opposite is None:
+            return
+        inner = op.operands[0].owner
+        if not isinstance(inner, opposite) or inner.operands[0].type != op.results[0].type:
+            return
+        axes = _unit_axes(op)
+        if axes is not None and axes == _unit_axes(inner):
+            rewriter.replace(op, [], [inner.operands[0]])
+
+
+_OPPOSITES: dict[type[Operation], type[Operation]] = {
+    ops.SqueezeOp: ops.UnsqueezeOp,
+    ops.UnsqueezeOp: ops.SqueezeOp,
+}
+
+
+def _unit_axes(op: Operation) -> list[int] | None:
+    """The unit axes that a Squeeze or Unsqueeze takes or adds, sorted, if they are given."""
+    assert isinstance(op, OnnxOp)
+    given = op.call().optional(1)
+    axes = ints(given.dims) if given is not None else None
+    if axes is None:
+        return None
+    larger: SSAValue = op.operands[0] if isinstance(op, ops.SqueezeOp) else op.results[0]
+    return sorted(axes_of(axes, len(shapes.shape_of(larger))))
+
+
+class ConcatOfConcat(RewritePattern):
+    """A Concat takes over the parts of a Concat along its axis that nobody else reads; empty parts go."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: ops.ConcatOp, rewriter: PatternRewriter, /) -> None:
+        parts = [part for operand in op.inputs for part in _parts(operand, _axis(op))]
+        if parts and parts != list(op.inputs):
+            replace_typed(op, ops.ConcatOp(parts, axis=_axis(op)), rewriter)
+
+
+def _axis(op: ops.ConcatOp) -> int:
+    return op.axis.value.data % len(shapes.shape_of(op.concat_result))
+
+
+def _parts(operand: SSAValue, axis: int) -> Sequence[SSAValue]:
+    """What an operand of a Concat along `axis` is made of."""
+    if shapes.shape_of(operand)[axis] == 0:
+        return ()
+    inner = operand.owner
+    if isinstance(inner, ops.ConcatOp) and _axis(inner) == axis and operand.has_one_use():
+        return inner.inputs
+    return (operand,)
+
+
+class ShapeOfMoved(RewritePattern):
+    """The sizes of a Transpose or a Cast are those of what it reads, so that it need not be computed."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: ops.ShapeOp, rewriter: PatternRewriter, /) -> None:
+        inner = op.data.owner
+        if isinstance(inner, ops.CastOp):
+            replace_typed(op, ops.ShapeOp(inner.input, start=_given(op.start), end=_given(op.end)), rewriter)
+        if not isinstance(inner, ops.TransposeOp):
+            return
+        taken = perm_of(inner.call())[slice(_given(op.start), _given(op.end))]
+        sizes = ops.ShapeOp(inner.data)
+        indices = ops.ConstantOp(np.array(taken, np.int64))
+        replace_typed(op, ops.GatherOp(sizes, indices, axis=0), rewriter, sizes, indices)
+
+
+def _given(attribute: IntegerAttr | None) -> int | None:
+    return None if attribute is None else attribute.value.data
+
+
+class GatherOfGather(RewritePattern):
+    """Entries of a vector taken from entries of a vector, by known indices."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: ops.GatherOp, rewriter: PatternRewriter, /) -> None:
+        inner = op.data.owner
+        if not isinstance(inner, ops.GatherOp) or len(shapes.shape_of(inner.data)) != 1:
+            return
+        first, then = (constant_of(gather.indices) for gather in (inner, op))
+        if first is None or then is None or first.ndim != 1:
+            return
+        indices = ops.ConstantOp(np.asarray(first[then]))
+        replace_typed(op, ops.GatherOp(inner.data, indices, axis=0), rewriter, indices)
+
+
+class SliceOfGather(RewritePattern):
+    """A part of what known indices take of a vector: fewer indices."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: ops.SliceOp, rewriter: PatternRewriter, /) -> None:
+        inner = op.data.owner
+        if not isinstance(inner, ops.GatherOp) or len(shapes.shape_of(inner.data)) != 1:
+            return
+        indices = constant_of(inner.indices)
+        parts = [None if part is None else constant_of(part) for part in (op.starts, op.ends, op.steps)]
+        start, end, step = (None if part is None else int(part[0]) for part in parts)
+        if indices is None or indices.ndim != 1 or start is None or end is None:
+            return
+        if op.steps is not None and (step is None or step < 1):
+            return
+        taken = ops.ConstantOp(np.asarray(indices[start:end:step]))
+        replace_typed(op, ops.GatherOp(inner.data, taken, axis=0), rewriter, taken)
+
+
+class KnownBranch(RewritePattern):
+    """The ops of the branch that is always taken, in place of the If."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: ops.IfOp, rewriter: PatternRewriter, /) -> None:
+        condition = constant_of(op.cond)
+        if condition is None:
+            return
+        block = (op.then_branch if condition.all() else op.else_branch).block
+        last = block.last_op
+        assert last is not None
+        values = list(last.operands)
+        rewriter.erase(last)
+        rewriter.inline_block(block, InsertPoint.before(op))
+        rewriter.replace(op, [], values)
+
+
+_PAIRS: dict[str, RewritePattern] = {
+    "onnx.Add": OfExpanded(),
+    "onnx.Cast": CastBack(),
+    "onnx.Concat": ConcatOfConcat(),
+    "onnx.Div": OfExpanded(),
+    "onnx.Dropout": DropoutOfNothing(),
+    "onnx.GRU": StepsFirst(),
+    "onnx.Gather": GatherOfGather(),
+    "onnx.GatherND": GatherOfBox(),
+    "onnx.If": KnownBranch(),
+    "onnx.LSTM": StepsFirst(),
+    "onnx.Mul": OfExpanded(),
+    "onnx.RNN": StepsFirst(),
+    "onnx.Reshape": ReshapeOnce(),
+    "onnx.Resize": ResizeWithout(),
+    "onnx.ScatterND": ScatterOfBox(),
+    "onnx.Shape": ShapeOfMoved(),
+    "onnx.Slice": SliceOfGather(),
+    "onnx.Squeeze": SqueezeOfUnsqueeze(),
+    "onnx.Sub": OfExpanded(),
+    "onnx.Transpose": TransposeOfTranspose(),
+    "onnx.Unsqueeze": SqueezeOfUnsqueeze(),
+}
+
+
+_SIGNS: dict[str, RewritePattern] = {"onnx.Mul": ProductOfAbs(), "onnx.Pow": EvenPowerOfAbs()}
+
+_MOVES = frozenset(("onnx.Reshape", "onnx.Squeeze", "onnx.Transpose", "onnx.Unsqueeze"))
+
+
+class WhereRanksAreKnown(RewritePattern):
+    """A pattern, which does nothing where it would have to know a rank that is not known."""
+
+    def __init__(self, pattern: RewritePattern):
+        self.pattern = pattern
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        with suppress(shapes.UnknownRank):
+            self.pattern.match_and_rewrite(op, rewriter)
+
+
+def patterns_of(name: str) -> tuple[RewritePattern, ...]:
+    """The canonicalization patterns of the op of that name."""
+    forward = (ForwardOperand(),) if name in IDENTITIES else ()
+    pair = (_PAIRS[name],) if name in _PAIRS else ()
+    undone = (MoveUndoneBehindCasts(),) if name in _MOVES else ()
+    neutral = (NeutralOperand(),) if name in NEUTRAL else ()
+    signs = (_SIGNS[name],) if name in _SIGNS else ()
+    return tuple(map(WhereRanksAreKnown, (*forward, *neutral, *signs, *pair, *undone)))

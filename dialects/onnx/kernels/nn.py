@@ -1,0 +1,264 @@
+# pyright: standard
+# (numpy in comprehensions and lambdas, whose elements its stubs do not know)
+"""numpy semantics of products, pools, quantisation and recurrence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from dialects.onnx.call import Call, Tensor, axis_of
+from dialects.onnx.infer.nn import pool as pool_shape
+from dialects.onnx.infer.spatial import window, with_explicit_pads
+from dialects.onnx.kernels.reductions import mean_of
+from dialects.onnx.kernels.spatial import conv
+from dialects.onnx.operands import optional, sizes, value
+from dialects.support.diagnostics import UnsupportedError, violation
+from dialects.support.dtypes import UI8, limits_of, of_mlir, of_numpy
+from dialects.support.shapes import static
+from dialects.support.taps import taps_of
+
+Kernel = Callable[[Call], Sequence[np.ndarray]]
+
+
+def matmul(call: Call) -> list[np.ndarray]:
+    return [np.matmul(value(call, 0), value(call, 1))]
+
+
+def gemm(call: Call) -> list[np.ndarray]:
+    a, b, c = value(call, 0), value(call, 1), optional(call, 2)
+    product = (a.T if call.attribute("transA", 0) else a) @ (b.T if call.attribute("transB", 0) else b)
+    alpha, beta = call.attribute("alpha", 1.0), call.attribute("beta", 1.0)
+    scaled = product if alpha == 1 else alpha * product
+    if c is None:
+        return [scaled]
+    return [scaled + (c if beta == 1 else beta * c)]
+
+
+# Quantised products
+
+
+def matmul_integer(call: Call) -> list[np.ndarray]:
+    a, b = (_centred(call, i, 2 + i, -2 if i == 0 else -1) for i in (0, 1))
+    return [a @ b]
+
+
+def _centred(call: Call, index: int, zero: int, axis: int) -> np.ndarray:
+    """An operand as int64 less its zero point, a number or one for each position along an axis."""
+    data, point = value(call, index).astype(np.int64), optional(call, zero)
+    if point is None:
+        return data
+    return data - (_along(point, data, axis) if point.ndim == 1 else point).astype(np.int64)
+
+
+def _along(vector: np.ndarray, data: np.ndarray, axis: int) -> np.ndarray:
+    shape = [1] * data.ndim
+    shape[axis] = vector.size
+    return vector.reshape(shape if vector.size > 1 else [])
+
+
+def conv_integer(call: Call) -> list[np.ndarray]:
+    x, w = (_centred(call, i, 2 + i, 0) for i in (0, 1))
+    return conv(_with_values(call, x, w))
+
+
+def _with_values(call: Call, *arrays: np.ndarray) -> Call:
+    return replace(call, operands=tuple(Tensor(array.shape, array) for array in arrays))
+
+
+def _dequantized(call: Call, index: int, axis: int) -> np.ndarray:
+    """An operand followed by its scale and its zero point."""
+    scale = value(call, index + 1)
+    centred = _centred(call, index, index + 2, axis)
+    return centred * (_along(scale, centred, axis) if scale.ndim == 1 else scale)
+
+
+def _quantized(call: Call, real: np.ndarray, index: int) -> np.ndarray:
+    scale, zero = value(call, index), call.operand(index + 1).value
+    assert zero is not None
+    limits = np.iinfo(zero.dtype)
+    return np.clip(np.rint(real / scale) + zero.astype(np.int64), limits.min, limits.max)
+
+
+def qlinear_matmul(call: Call) -> list[np.ndarray]:
+    return [_quantized(call, _dequantized(call, 0, -2) @ _dequantized(call, 3, -1), 6)]
+
+
+def qlinear_conv(call: Call) -> list[np.ndarray]:
+    x, w, bias = _dequantized(call, 0, 0), _dequantized(call, 3, 0), optional(call, 8)
+    (product,) = conv(_with_values(call, x, w))
+    if bias is not None:
+        product = product + (bias * value(call, 1) * value(call, 4)).reshape(-1, *[1] * (x.ndim - 2))
+    return [_quantized(call, product, 6)]
+
+
+def quantize(call: Call) -> list[np.ndarray]:
+    """round(x / scale) + zero point, to the nearest even, within the type's range."""
+    data, zero = value(call, 0), call.optional(2)
+    if zero is not None and zero.value is not None:
+        dtype = of_numpy(zero.value.dtype)
+    else:
+        dtype = of_mlir(call.attribute("output_dtype", UI8))
+    if dtype is None or dtype.name == "f8_e8m0":
+        raise _unsupported(call, "output_dtype")
+    scale = _spread(call, 1, data)
+    low, high = limits_of(dtype)
+    if dtype.name.startswith("f"):
+        real = data / scale
+        return [np.clip(real, low, high) if call.attribute("saturate", 1) else real]
+    point = 0 if zero is None else _spread(call, 2, data)
+    return [np.clip(np.rint(data / scale) + point, low, high)]
+
+
+def dequantize(call: Call) -> list[np.ndarray]:
+    data = value(call, 0)
+    data = data.astype(np.float64)
+    point = _spread(call, 2, data) if call.optional(2) is not None else 0
+    return [(data - point) * _spread(call, 1, data)]
+
+
+def _spread(call: Call, index: int, data: np.ndarray) -> np.ndarray:
+    """A scale or zero point for each element: one number, one along an axis, or one for each block."""
+    given = value(call, index).astype(np.float64)
+    if given.size == 1 and given.ndim < 2:
+        return given.reshape(())
+    axis, block = axis_of(call.attribute("axis", 1), data.ndim), call.attribute("block_size", 0)
+    if given.ndim == 1 and not block:
+        return _along(given, data, axis)
+    return np.repeat(given, block, axis).take(range(data.shape[axis]), axis)
+
+
+def dynamic_quantize(call: Call) -> list[np.ndarray]:
+    data = call.operand(0).value
+    assert data is not None
+    real = data.dtype.type
+    low, high = (f(real(0), real(g(data))) for f, g in ((min, np.min), (max, np.max)))
+    scale = (high - low) / real(255)
+    if scale == 0:
+        return [np.zeros(data.shape), np.ones((), real), np.zeros(())]
+    zero = np.clip(np.rint(-low / scale), 0, 255)
+    return [np.clip(np.rint(data / scale) + zero, 0, 255), np.asarray(scale), np.asarray(zero)]
+
+
+def _unsupported(call: Call, attribute: str) -> UnsupportedError:
+    given = call.attribute(attribute)
+    return UnsupportedError(violation(f"{attribute} of {call.name}", given=given).diagnostic)
+
+
+# Pools
+
+
+def max_pool(call: Call) -> list[np.ndarray]:
+    """The largest of each window, and its place in the whole tensor; the first of equal ones."""
+    data = call.operand(0).value
+    assert data is not None
+    taps = _taps(call, data)
+    best, first = next(taps)
+    places = np.tile(first, (*best.shape[:2], *[1] * (best.ndim - 2)))
+    for seen, at in taps:
+        better = (seen > best) | ((places < 0) & (at >= 0))
+        np.copyto(best, seen, where=better)
+        np.copyto(places, at, where=better)
+    image = math.prod(data.shape[2:])
+    before = np.arange(math.prod(best.shape[:2])).reshape(*best.shape[:2], *[1] * (best.ndim - 2)) * image
+    np.add(places, before, out=places, where=places >= 0)
+    if call.attribute("storage_order", 0):
+        places = _column_major(places, data.shape)
+    return [best, places]
+
+
+def _column_major(places: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Places within an image counted down its columns."""
+    image = math.prod(shape[2:])
+    before, within = places // image, places % image
+    parts = np.unravel_index(within, shape[2:])
+    return before * image + np.ravel_multi_index(parts[::-1], shape[2:][::-1])
+
+
+def _taps(call: Call, data: np.ndarray):
+    """For each tap of the window what each position sees, and where in an image; -1 beyond the edge."""
+    rank = data.ndim - 2
+    view = with_explicit_pads(window(call, call.attribute("kernel_shape")), data.shape[2:])
+    counts = static(pool_shape(call)[0] or ())
+    assert counts is not None
+    least = -np.inf if data.dtype.kind not in "biu" else np.iinfo(data.dtype).min
+    sizes = data.shape[2:]
+    for tap in taps_of([k if isinstance(k, int) else 0 for k in view.kernel], math.prod(counts)):
+        seen, inside, places = data, np.ones((1,) * data.ndim, bool), np.zeros((1,) * data.ndim, np.int64)
+        for i in range(rank):
+            at = np.arange(counts[2 + i]) * view.strides[i] + tap[i] * view.dilations[i] - view.begin[i]
+            shape = [1] * data.ndim
+            shape[2 + i] = at.size
+            inside = inside & ((at >= 0) & (at < sizes[i])).reshape(shape)
+            at = np.clip(at, 0, sizes[i] - 1)
+            places = places * sizes[i] + at.reshape(shape)
+            seen = np.take(seen, at, 2 + i)
+        np.copyto(seen, np.asarray(least, data.dtype), where=~inside)
+        yield seen, np.where(inside, places, -1)
+
+
+def lp_pool(call: Call) -> list[np.ndarray]:
+    data, p = value(call, 0), call.attribute("p", 2)
+    total: np.ndarray | None = None
+    for seen, at in _taps(call, data):
+        np.abs(seen, out=seen)
+        np.copyto(seen, 0, where=at < 0)
+        seen **= p
+        total = seen if total is None else np.add(total, seen, out=total)
+    return [np.zeros(()) if total is None else np.power(total, 1 / p, out=total)]
+
+
+def global_pool(function: Callable[[Call, np.ndarray], np.ndarray]) -> Kernel:
+    def kernel(call: Call) -> list[np.ndarray]:
+        data = value(call, 0)
+        found = function(call, data.reshape(*data.shape[:2], int(np.prod(data.shape[2:]))))
+        return [found.reshape(*data.shape[:2], *(1,) * (data.ndim - 2))]
+
+    return kernel
+
+
+def _lp(call: Call, data: np.ndarray) -> np.ndarray:
+    p = call.attribute("p", 2)
+    return np.sum(np.abs(data) ** p, axis=2) ** (1 / p)
+
+
+def max_unpool(call: Call) -> list[np.ndarray]:
+    data, places = value(call, 0), value(call, 1)
+    given = sizes(call, 2, ())
+    kernel = call.attribute("kernel_shape")
+    rank = len(kernel)
+    strides, pads = call.attribute("strides", [1] * rank), call.attribute("pads", [0] * 2 * rank)
+    inner = [
+        (n - 1) * strides[i] + kernel[i] - pads[i] - pads[rank + i] for i, n in enumerate(data.shape[2:])
+    ]
+    # places are counted in the tensor that was pooled, which may be smaller than the one asked for
+    small = np.zeros(math.prod((*data.shape[:2], *inner)))
+    small[places.reshape(-1)] = data.reshape(-1)
+    small = small.reshape(*data.shape[:2], *inner)
+    if not given:
+        return [small]
+    result = np.zeros(given)
+    result[tuple(map(slice, small.shape))] = small
+    return [result]
+
+
+KERNELS: dict[str, Kernel] = {
+    "ConvInteger": conv_integer,
+    "DequantizeLinear": dequantize,
+    "DynamicQuantizeLinear": dynamic_quantize,
+    "Gemm": gemm,
+    "GlobalAveragePool": global_pool(lambda call, data: mean_of(data, (2,))[..., 0]),
+    "GlobalLpPool": global_pool(_lp),
+    "GlobalMaxPool": global_pool(lambda call, data: data.max(2)),
+    "LpPool": lp_pool,
+    "MatMul": matmul,
+    "MatMulInteger": matmul_integer,
+    "MaxPool": max_pool,
+    "MaxUnpool": max_unpool,
+    "QLinearConv": qlinear_conv,
+    "QLinearMatMul": qlinear_matmul,
+    "QuantizeLinear": quantize,
+}

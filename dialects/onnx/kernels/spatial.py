@@ -1,0 +1,158 @@
+"""numpy semantics of the ops with spatial axes, from their definitions, by loops over kernel taps.
+
+All arithmetic is in float64; the caller rounds once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from dialects.onnx.call import Call
+from dialects.onnx.infer.spatial import Window, window, with_explicit_pads, with_pads_for
+from dialects.onnx.infer.spatial import average_pool as average_pool_shape
+from dialects.onnx.infer.spatial import col2im as col2im_shape
+from dialects.onnx.infer.spatial import conv as conv_shape
+from dialects.onnx.infer.spatial import conv_transpose as conv_transpose_shape
+from dialects.support.shapes import Shape, static
+from dialects.support.taps import over_channels, taps_of
+
+Ints = tuple[int, ...]
+
+
+def _array(call: Call, index: int) -> np.ndarray:
+    found = call.operand(index).value
+    assert found is not None
+    return found.astype(np.float64)
+
+
+def _window(call: Call, kernel: Sequence[int]) -> Window:
+    """Over the spatial sizes of the first operand."""
+    return with_explicit_pads(window(call, kernel), _ints(call.operand(0).shape)[2:])
+
+
+def _ints(shape: Shape) -> Ints:
+    found = static(shape)
+    assert found is not None
+    return found
+
+
+def _places(view: Window, tap: Ints, counts: Ints) -> tuple[slice, ...]:
+    """Where a tap of the window lies in the padded data at each of its positions: s p + d tap."""
+    starts = [d * t for d, t in zip(view.dilations, tap, strict=True)]
+    steps = zip(starts, view.strides, counts, strict=True)
+    return tuple(slice(start, start + step * count, step) for start, step, count in steps)
+
+
+def _pad(data: np.ndarray, view: Window, more: Sequence[int] = ()) -> np.ndarray:
+    """Zeros around the spatial axes; `more` at the end of each, for windows that stick out."""
+    extra = more or (0,) * view.rank
+    spatial = [(b, e + x) for b, e, x in zip(view.begin, view.end, extra, strict=True)]
+    return np.pad(data, [(0, 0), (0, 0), *spatial])
+
+
+def _grouped(data: np.ndarray, group: int, axis: int) -> np.ndarray:
+    """An axis of channels as two: groups, and channels within a group."""
+    shape = data.shape
+    return data.reshape(*shape[:axis], group, shape[axis] // group, *shape[axis + 1 :])
+
+
+def conv(call: Call) -> list[np.ndarray]:
+    """Y[n, g, o, p] = B + sum over c, tap of X[n, g, c, s p + d tap - pad] W[g, o, c, tap]."""
+    data, weights, group = _array(call, 0), _array(call, 1), call.attribute("group", 1)
+    view = _window(call, weights.shape[2:])
+    shape = _ints(conv_shape(call)[0])
+    padded = _grouped(_pad(data, view), group, 1)
+    weights = _grouped(weights, group, 0)
+    result = np.zeros((shape[0], group, shape[1] // group, *shape[2:]))
+    for tap in taps_of(weights.shape[3:], result.size):
+        seen = padded[(..., *_places(view, tap, shape[2:]))]
+        result += over_channels(weights[(..., *tap)], seen)
+    return [_biased(call, result.reshape(shape))]
+
+
+def conv_transpose(call: Call) -> list[np.ndarray]:
+    """Y[n, g, o, s x + d tap - pad] += X[n, g, c, x] W[g, c, o, tap]."""
+    data, weights, group = _array(call, 0), _array(call, 1), call.attribute("group", 1)
+    shape = _ints(conv_transpose_shape(call)[0])
+    view = window(call, weights.shape[2:])
+    if call.attribute("output_shape") is not None or view.auto_pad.startswith("SAME"):
+        extra = call.attribute("output_padding", (0,) * view.rank)
+        view = with_pads_for(view, data.shape[2:], shape[2:], extra)
+    data, weights = _grouped(data, group, 1), _grouped(weights, group, 0)
+    whole = [size + view.pads(i) for i, size in enumerate(shape[2:])]
+    # With output_padding the result may end after the last tap, without it not before.
+    result = np.zeros((shape[0], group, shape[1] // group, *whole))
+    for tap in taps_of(weights.shape[3:], data.size):
+        part = over_channels(weights[(..., *tap)].swapaxes(1, 2), data)
+        result[(..., *_places(view, tap, data.shape[3:]))] += part
+    kept = tuple(slice(b, b + size) for b, size in zip(view.begin, shape[2:], strict=True))
+    return [_biased(call, result[(..., *kept)].reshape(shape))]
+
+
+def _biased(call: Call, result: np.ndarray) -> np.ndarray:
+    if call.optional(2) is None:
+        return result
+    return np.add(result, _array(call, 2).reshape(-1, *[1] * (result.ndim - 2)), out=result)
+
+
+def average_pool(call: Call) -> list[np.ndarray]:
+    """The mean over a window, without the padding in it unless `count_include_pad` is set."""
+    data = _array(call, 0)
+    view = _window(call, call.attribute("kernel_shape"))
+    shape = _ints(average_pool_shape(call)[0])
+    inside = np.ones((1, 1, *data.shape[2:]))
+    more = [_overhang(view, i, size, shape[2 + i]) for i, size in enumerate(data.shape[2:])]
+    counted = _pad(inside, view, more)
+    if call.attribute("count_include_pad", 0):
+        # What ceil_mode looks at beyond the padding counts for nothing.
+        counted = np.pad(
+            np.ones((1, 1, *(s + view.pads(i) for i, s in enumerate(data.shape[2:])))),
+            [(0, 0), (0, 0), *((0, x) for x in more)],
+        )
+    padded = _pad(data, view, more)
+    total, count = np.zeros(shape), np.zeros((1, 1, *shape[2:]))
+    for tap in taps_of(call.attribute("kernel_shape"), total.size):
+        at = (..., *_places(view, tap, shape[2:]))
+        total += padded[at]
+        count += counted[at]
+    return [np.divide(total, count, out=total)]
+
+
+def _overhang(view: Window, i: int, size: int, count: int) -> int:
+    """How far the last window reaches beyond the padded data."""
+    extent = view.extent(i)
+    assert extent is not None
+    return max(0, (count - 1) * view.strides[i] + extent - size - view.pads(i))
+
+
+def col2im(call: Call) -> list[np.ndarray]:
+    """image[n, c, s p + d tap - pad] += data[n, c, tap, p]."""
+    data = _array(call, 0)
+    block = [int(x) for x in _array(call, 2)]
+    view, shape = window(call, block), _ints(col2im_shape(call)[0])
+    sizes = [size + view.pads(i) for i, size in enumerate(shape[2:])]
+    extents = [(k - 1) * d + 1 for k, d in zip(block, view.dilations, strict=True)]
+    spans = zip(sizes, extents, view.strides, strict=True)
+    counts = tuple((size - extent) // stride + 1 for size, extent, stride in spans)
+    columns = data.reshape(*shape[:2], *block, *counts)
+    image = np.zeros((*shape[:2], *sizes))
+    for tap in taps_of(block, columns.size // max(1, math.prod(block))):
+        image[(..., *_places(view, tap, counts))] += columns[(slice(None), slice(None), *tap)]
+    kept = tuple(slice(b, b + size) for b, size in zip(view.begin, shape[2:], strict=True))
+    return [image[(..., *kept)]]
+
+
+def depth_to_space(call: Call) -> list[np.ndarray]:
+    found = call.operand(0).value
+    assert found is not None
+    batch, channels, height, width = found.shape
+    block = call.attribute("blocksize")
+    depth = channels // (block * block)
+    if call.attribute("mode", "DCR") == "DCR":
+        split = found.reshape(batch, block, block, depth, height, width).transpose(0, 3, 4, 1, 5, 2)
+    else:
+        split = found.reshape(batch, depth, block, block, height, width).transpose(0, 1, 4, 2, 5, 3)
+    return [split.reshape(batch, depth, height * block, width * block)]

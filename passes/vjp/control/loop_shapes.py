@@ -1,0 +1,204 @@
+"""Which of the values that a loop carries keep their shapes from step to step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+
+from xdsl.dialects.builtin import ModuleOp, TensorType, UnrankedTensorType
+from xdsl.ir import Attribute, Block, BlockArgument, SSAValue
+
+from dialects.geometry.forms import Fresh, Size, fresh
+from dialects.onnx.control import YieldOp
+from dialects.onnx.ops import IfOp, LoopOp, SliceOp
+from dialects.support.interfaces import set_type
+from dialects.support.shapes import Dim, Shape, element_type_of, has_rank, shape_of, show, tensor_type
+from passes.emit.type_inference import refine_with_regions
+from passes.vjp.control.last_values import shape_of_last
+from passes.vjp.control.raised_ranks import raise_ranks
+
+_FIRST = 10**8
+"""Beyond the numbers of the symbols that a module has."""
+
+_STEP = 2 * _FIRST
+"""The first symbol of those of one step: sizes that differ in the branches of an If, or of a Slice."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What is known of a carried value in each step; `changes` says how its shape changes, if it does."""
+
+    type: Attribute
+    changes: str = ""
+
+
+def kept_types(
+    block: Block,
+    arguments: Sequence[BlockArgument],
+    initial: Sequence[SSAValue],
+    following: Sequence[SSAValue],
+) -> list[Kept]:
+    """By induction: with the shapes of the initial values a step makes values of these shapes again.
+
+    A size of which that is not proved is unknown, one of which the contrary is proved changes.
+    """
+    found = _by_induction(block, arguments, initial, following)
+    return [replace(one, type=without_symbols(one.type)) for one in found]
+
+
+def shapes_in_each_step(
+    block: Block,
+    arguments: Sequence[BlockArgument],
+    initial: Sequence[SSAValue],
+    following: Sequence[SSAValue],
+    values: Sequence[SSAValue],
+) -> list[Shape | None]:
+    """What values of the body are like in every step: a size that may differ from step to step is None, and
+    so is a shape of unknown rank."""
+    if not values:
+        return []
+    kept = _by_induction(block, arguments, initial, following)
+    found = _after(block, dict(zip(arguments, kept, strict=True)), values)
+    return [None if one is None else tuple(None if _is_of_a_step(d) else d for d in one) for one in found]
+
+
+def _by_induction(
+    block: Block,
+    arguments: Sequence[BlockArgument],
+    initial: Sequence[SSAValue],
+    following: Sequence[SSAValue],
+) -> list[Kept]:
+    """With symbols for what is not known of the initial values."""
+    numbers = count(_FIRST)
+    found = [
+        Kept(_named(value, numbers) if has_rank(value) else argument.type)
+        for argument, value in zip(arguments, initial, strict=True)
+    ]
+    while True:
+        after = _after(block, dict(zip(arguments, found, strict=True)), following)
+        again = [_agreed(*row) for row in zip(found, arguments, after, strict=True)]
+        if again == found:
+            return found
+        found = again
+
+
+def _after(
+    block: Block, kept: Mapping[BlockArgument, Kept], following: Sequence[SSAValue]
+) -> list[Shape | None]:
+    """The shapes that one step makes of carried values; None where the rank is not known."""
+    types = [kept[argument].type if argument in kept else argument.type for argument in block.args]
+    trial = Block(arg_types=types)
+    values: dict[SSAValue, SSAValue] = dict(zip(block.args, trial.args, strict=True))
+    numbers = count(_STEP)
+    for op in block.ops:
+        if isinstance(op, YieldOp):
+            continue
+        new = op.clone(values)
+        trial.add_op(new)
+        for inner in new.walk():  # the shapes of this step only: the next one may have others
+            if isinstance(inner, LoopOp):
+                _settle(inner)
+        refine_with_regions(new)
+        for inner in reversed(list(new.walk())):
+            if isinstance(inner, IfOp):
+                _join_branches(inner, numbers)
+            elif isinstance(inner, SliceOp) and has_rank(inner.results[0]):
+                set_type(inner.results[0], _named(inner.results[0], numbers))
+    made = [values.get(value, value) for value in following]
+    found = [shape_of(value) if has_rank(value) else None for value in made]
+    trial.drop_all_references()
+    return found
+
+
+def _join_branches(op: IfOp, numbers: Iterator[int]) -> None:
+    """Give the results the sizes that the branches make: one that differs is none that has a name before."""
+    ends = [region.block.last_op for region in op.regions]
+    for index, result in enumerate(op.results):
+        made = [end.operands[index] for end in ends if end is not None]
+        shapes = [shape_of(value) for value in made if has_rank(value)]
+        if len(shapes) == 2 and len(shapes[0]) == len(shapes[1]):
+            dims = [_joined(a, b, numbers) for a, b in zip(*shapes, strict=True)]
+            set_type(result, tensor_type(element_type_of(result), dims))
+
+
+def _joined(a: Dim, b: Dim, numbers: Iterator[int]) -> Dim:
+    if a == b or a is None or b is None:
+        return a if a == b else None
+    return fresh(next(numbers))
+
+
+def _agreed(before: Kept, argument: BlockArgument, after: Shape | None) -> Kept:
+    """What holds of a value before and after a step."""
+    if not isinstance(before.type, TensorType):
+        return before
+    shape = shape_of(before.type)
+    changes = before.changes or f"from {show(shape)} to {'an unknown rank' if after is None else show(after)}"
+    if after is None or len(shape) != len(after):
+        return Kept(UnrankedTensorType(before.type.element_type), changes)
+    known = [dim if dim == other else None for dim, other in zip(shape, after, strict=True)]
+    does = before.changes or any(map(_differ, shape, after))
+    return Kept(tensor_type(before.type.element_type, known), changes if does else "")
+
+
+def _differ(a: Dim, b: Dim) -> bool:
+    """Whether two sizes differ for some values of the symbols. What is nothing but a name may be what a model
+    declares for the same size, but not where 1 is before a step, which is broadcast with it."""
+    if isinstance(a, int) and (isinstance(b, int) or a == 1):
+        return b is not None and a != b
+    return a is not None and a != b and isinstance(b, Size) and b.name is None
+
+
+def _named(value: SSAValue, numbers: Iterator[int]) -> TensorType:
+    shape = [fresh(next(numbers)) if dim is None else dim for dim in shape_of(value)]
+    return tensor_type(element_type_of(value), shape)
+
+
+def without_symbols(type_: Attribute) -> Attribute:
+    """The type without the symbols that stand for nothing outside."""
+    if not isinstance(type_, TensorType):
+        return type_
+    dims = [None if _is_ours(dim) else dim for dim in shape_of(type_)]
+    return tensor_type(type_.element_type, dims)
+
+
+def _is_ours(dim: Dim, first: int = _FIRST) -> bool:
+    leaves = dim.leaves if isinstance(dim, Size) else ()
+    return any(isinstance(leaf, Fresh) and leaf.number >= first for leaf in leaves)
+
+
+def _is_of_a_step(dim: Dim) -> bool:
+    """Whether each step has its own."""
+    return _is_ours(dim, _STEP)
+
+
+def settle_loops(module: ModuleOp) -> bool:
+    """Give what Loops carry the ranks that it keeps, where bodies declare none; whether there is such."""
+    loops = [op for op in module.walk() if isinstance(op, LoopOp)]
+    raised = [raise_ranks(op) for op in loops]
+    settled = [_settle(op) for op in loops]
+    return any(raised) or any(settled)
+
+
+def _settle(op: LoopOp) -> bool:
+    block, states = op.body.block, len(op.v_initial)
+    last = block.last_op
+    assert last is not None
+    arguments, made = block.args[2:], last.operands[1:]
+    if all(map(has_rank, (*arguments, *op.results))):
+        return False
+    kept = kept_types(block, arguments, op.v_initial, made[:states])
+    for argument, result, one in zip(arguments, op.results, kept, strict=False):
+        if isinstance(one.type, TensorType):
+            for value in (argument, result):
+                if isinstance(value.type, UnrankedTensorType):
+                    set_type(value, one.type)
+    for inner in block.ops:
+        refine_with_regions(inner)
+    for index, result in enumerate(op.results[:states]):
+        if (shape := shape_of_last(op, index)) is not None:
+            set_type(result, tensor_type(element_type_of(result), shape))
+    for value, result in zip(made[states:], op.results[states:], strict=True):
+        if has_rank(value) and isinstance(result.type, UnrankedTensorType):
+            set_type(result, tensor_type(element_type_of(value), (None, *shape_of(value))))
+    return True

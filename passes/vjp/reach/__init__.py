@@ -1,0 +1,1 @@
+"""Which values a gradient reaches, and what is said of the others."""

@@ -1,0 +1,78 @@
+"""Straight-through estimators as exporters write them: z + (q - z), where q is z rounded or looked up.
+
+In a framework the difference is detached, so that a gradient goes to z and none to q. No file says so: in it
+the two ways to z cancel, and what made q passes nothing on. Such sums are marked before a walk: the cotangent
+goes to q alone, which is exact and lets what stops it be told; on request to z alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+
+from dialects.onnx import ops as onnx
+from dialects.support import shapes
+from passes.emit.captured import uses_by
+from passes.vjp.reach.estimates import ESTIMATE, PASSED, ROUNDED, rounded_and_passed
+from passes.vjp.reach.flows import has_no_gradient, is_size, may_carry
+from passes.vjp.reach.listed import PLACES, STEPS, zero_reason
+
+
+def mark_estimates(module: ModuleOp, *, straight_through: bool) -> None:
+    for op in module.walk():
+        pair = rounded_and_passed(op)
+        if pair is not None and _is_rounded(*pair):
+            op.attributes[ESTIMATE] = PASSED if straight_through else ROUNDED
+
+
+def unmark_estimates(module: ModuleOp) -> None:
+    for op in module.walk():
+        op.attributes.pop(ESTIMATE, None)
+
+
+def make_estimates(cuts: Iterable[Operation], ops: Sequence[Operation]) -> bool:
+    """Whether one of the ops at which gradients stop makes the q of a sum that takes its cotangent."""
+    made = set(cuts)
+    rounded = [op for op in ops if op.attributes.get(ESTIMATE) == ROUNDED]
+    pairs = [pair for op in rounded if (pair := rounded_and_passed(op)) is not None]
+    return any(value.owner in made for q, _ in pairs for value in _behind(q, _read))
+
+
+def _is_rounded(q: SSAValue, z: SSAValue) -> bool:
+    """Whether q comes from z, or from what z comes from, by ops that have no derivative: in part, where they
+    round or tell places, as by a step that is measured; else only."""
+    if q is z or not (shapes.has_rank(q) and shapes.has_rank(z)):
+        return False
+    if not shapes.compatible(shapes.shape_of(q), shapes.shape_of(z)):
+        return False
+    sources, made = _behind(z, _carrying), _behind(q, _read)
+    if sources.isdisjoint(made) or sources.isdisjoint(_behind(q, _carrying)):
+        return not sources.isdisjoint(made)
+    return any(_rounds(value.owner) and not sources.isdisjoint(_behind(value, _read)) for value in made)
+
+
+def _rounds(made: Operation | Block) -> bool:
+    return isinstance(made, Operation) and zero_reason(made) in (STEPS, PLACES)
+
+
+def _behind(end: SSAValue, read: Callable[[Operation], Iterable[SSAValue]]) -> set[SSAValue]:
+    """The values of which one is made, itself included, without constants."""
+    found, waiting = {end}, [end]
+    while waiting:
+        op = waiting.pop().owner
+        values = read(op) if isinstance(op, Operation) else ()
+        new = [x for x in values if x not in found and not isinstance(x.owner, onnx.ConstantOp)]
+        found.update(new)
+        waiting += new
+    return found
+
+
+def _read(op: Operation) -> list[SSAValue]:
+    return [] if is_size(op) else [use.operation.operands[use.index] for use in uses_by(op)]
+
+
+def _carrying(op: Operation) -> list[SSAValue]:
+    """The operands through which a gradient may flow."""
+    return [] if has_no_gradient(op) else list(filter(may_carry, _read(op)))

@@ -1,0 +1,148 @@
+"""The ops without a derivative, each with its reason: nobody forgot them; and those that want a rule yet."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
+
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
+from xdsl.ir import Operation
+
+from dialects.onnx.base import OnnxOp
+from dialects.onnx.node import NodeOp
+from passes.vjp.rules.quantize import STILL
+
+STEPS = "it is constant between jumps"
+TRUTH = "a truth value has no derivative"
+BITS = "it works on bits"
+TEXT = "it works on strings"
+PLACES = "places have no derivative"
+SIZES = "it reads sizes, not elements"
+DRAWN = "it draws numbers"
+INTEGERS = "it works on integers"
+
+_BY_REASON = {
+    STEPS: ("Ceil", "Floor", "Hardmax", "QuantizeLinear", "Round", "Sign"),
+    TRUTH: (
+        *("And", "Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less", "LessOrEqual"),
+        *("Not", "OptionalHasElement", "Or", "Xor"),
+    ),
+    BITS: ("BitCast", "BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "ImageDecoder"),
+    TEXT: (
+        *("RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit"),
+        "TfIdfVectorizer",
+    ),
+    PLACES: ("ArgMax", "ArgMin", "NonMaxSuppression", "NonZero"),
+    SIZES: (
+        *("BlackmanWindow", "Constant", "ConstantOfShape", "EyeLike", "HammingWindow", "HannWindow"),
+        *("MelWeightMatrix", "SequenceEmpty", "SequenceLength", "Shape", "Size"),
+    ),
+    DRAWN: (
+        *("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform"),
+        "RandomUniformLike",
+    ),
+    INTEGERS: ("ConvInteger", "MatMulInteger", "QLinearConv", "QLinearMatMul"),
+}
+
+REASONS: Mapping[str, str] = MappingProxyType(
+    {name: reason for reason, names in _BY_REASON.items() for name in names}
+)
+"""ONNX op -> why its derivative is 0 wherever it has one."""
+
+PARTLY: Mapping[str, str] = MappingProxyType({"DynamicQuantizeLinear": STEPS})
+"""ONNX op -> why some of its results have a derivative of 0, though others have another."""
+
+_SEQUENCES = "of a sequence or an optional only run time knows what stands in it, or where"
+
+OF_OTHER_DOMAINS: Mapping[str, str] = MappingProxyType(
+    {
+        **dict.fromkeys(
+            (
+                *("ai.onnx.ml.Binarizer", "ai.onnx.ml.TreeEnsemble", "ai.onnx.ml.TreeEnsembleClassifier"),
+                "ai.onnx.ml.TreeEnsembleRegressor",
+            ),
+            STEPS,
+        ),
+        **dict.fromkeys(
+            (
+                *("ai.onnx.ml.LabelEncoder", "ai.onnx.ml.OneHotEncoder", "com.microsoft.BeamSearch"),
+                *("com.microsoft.BifurcationDetector", "com.microsoft.DynamicTimeWarping"),
+                *("com.microsoft.GreedySearch", "com.microsoft.Sampling"),
+                "com.microsoft.WhisperBeamSearch",
+            ),
+            PLACES,
+        ),
+        **dict.fromkeys(
+            (
+                *("com.microsoft.GatherPacked", "com.microsoft.MatMulInteger16"),
+                *("com.microsoft.NGramHashMapping", "com.microsoft.VarlenNGramHashMapping"),
+            ),
+            INTEGERS,
+        ),
+        "com.microsoft.MurmurHash3": BITS,
+        "com.microsoft.Tokenizer": TEXT,
+    }
+)
+"""Op of another domain -> why its derivative is 0 wherever it has one."""
+
+REFUSED: Mapping[str, str] = MappingProxyType(
+    {
+        "Det": "its derivative needs the inverse of a matrix, for which ONNX has no op",
+        "MaxRoiPool": "its regions are rounded to places, of which the document leaves several readings",
+        **dict.fromkeys(
+            (*("Optional", "OptionalGetElement"),),
+            _SEQUENCES,
+        ),
+    }
+)
+"""ONNX op -> why it has a derivative, and none here."""
+
+OWED: frozenset[str] = frozenset()
+"""The ops for which a rule is still to be written."""
+
+
+NO_TYPE = "no type is known of what"
+"""How refusals begin that follow from ops of other domains, of whose results nothing is known."""
+
+RULED = "gradc.ruled"
+"""Marks an op of which a user says what its derivative is: none is zero by rule."""
+
+
+def mark_ruled(module: ModuleOp, rules: Collection[str]) -> None:
+    for op in module.walk() if rules else ():
+        if title_of(op) in rules:
+            op.attributes[RULED] = UnitAttr()
+
+
+def unmark_ruled(module: ModuleOp) -> None:
+    for op in module.walk():
+        op.attributes.pop(RULED, None)
+
+
+def title_of(op: Operation) -> str | None:
+    """The op type, with the domain before it where that is not ONNX's own; None of what is no ONNX op."""
+    if isinstance(op, NodeOp):
+        return op.title
+    return op.onnx_name() if isinstance(op, OnnxOp) else None
+
+
+def stops_partly(op: Operation) -> bool:
+    """Whether gradients flow through some results of an op only."""
+    return RULED not in op.attributes and isinstance(op, OnnxOp) and op.onnx_name() in PARTLY
+
+
+def reason_to_stop(op: Operation) -> str:
+    """Why a gradient stops at an op that is on its way."""
+    partly = PARTLY.get(op.onnx_name()) if isinstance(op, OnnxOp) else None
+    return zero_reason(op) or partly or "no gradient flows through what it reads"
+
+
+def zero_reason(op: Operation) -> str | None:
+    """Why no gradient flows through an op; None if one may."""
+    if RULED in op.attributes:
+        return None
+    if STILL in op.attributes:
+        return STEPS
+    if isinstance(op, NodeOp):
+        return OF_OTHER_DOMAINS.get(op.title)
+    return REASONS.get(op.onnx_name()) if isinstance(op, OnnxOp) else None

@@ -1,0 +1,77 @@
+"""What is said of values that no gradient reaches, or only some of it, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from xdsl.ir import Operation, SSAValue
+
+from dialects.onnx import ops as onnx
+from dialects.support.diagnostics import (
+    Diagnostic,
+    GradcError,
+    UnsupportedError,
+    UsageError,
+    kind_of,
+    name_of,
+    position_of,
+    sentence,
+    several,
+)
+from dialects.support.spelling import advice
+from passes.vjp.reach.estimators import make_estimates
+from passes.vjp.reach.listed import reason_to_stop
+from passes.vjp.reach.zeros import zeros_beside, zeros_between
+from passes.vjp.rules.quantize import QUANTIZING
+
+_ON_CODES = (onnx.ConvIntegerOp, onnx.MatMulIntegerOp, onnx.QLinearConvOp, onnx.QLinearMatMulOp)
+"""Ops through which a gradient passes as if their codes were floats, where that is asked for."""
+
+
+def no_gradient(
+    name: str, value: SSAValue, of: Mapping[str, SSAValue], ops: Sequence[Operation]
+) -> GradcError:
+    """Why there is no gradient: nothing depends on the value, or only by what has none."""
+    targets = " and ".join(of)
+    cuts = zeros_between(value, of.values(), ops)
+    hint = advice("allow_unused", "gives zeros", True)
+    if cuts is None:
+        verb = "does not depend" if len(of) == 1 else "do not depend"
+        return UsageError(Diagnostic("error", sentence(f"{targets} {verb} on {name}", hint=hint)))
+    what = f"the gradient of {targets} by {name} is zero by rule"
+    what = f"{what}: {_with_reasons(cuts)}" if cuts else what
+    hint = ", ".join(filter(None, (_remedy(cuts, ops), hint)))
+    return UnsupportedError(Diagnostic("error", sentence(what, hint=hint)))
+
+
+def partly_zero(
+    wrt: Iterable[SSAValue], of: Mapping[str, SSAValue], ops: Sequence[Operation]
+) -> list[Diagnostic]:
+    """A remark on ways from a value to what is differentiated that carry no gradient, beside others."""
+    cuts = zeros_beside(wrt, of.values(), ops)
+    if not cuts:
+        return []
+    what = f"part of the gradient of {' and '.join(of)} is zero by rule: {_with_reasons(cuts)}"
+    return [Diagnostic("remark", sentence(what, hint=_remedy(cuts, ops)), position=position_of(cuts[0]))]
+
+
+def _remedy(cuts: Sequence[Operation], ops: Sequence[Operation]) -> str:
+    """Of what is rounded."""
+    if not any(isinstance(op, (*QUANTIZING, *_ON_CODES)) for op in cuts) and not make_estimates(cuts, ops):
+        return ""
+    return advice("straight_through", "passes it on as if nothing were rounded", True)
+
+
+def _with_reasons(ops: Sequence[Operation]) -> str:
+    """The ops, those of a kind together, each kind with its reason."""
+    by_kind: dict[str, list[Operation]] = {}
+    for op in ops:
+        by_kind.setdefault(kind_of(op), []).append(op)
+    return several(
+        [
+            f"{kind} {name_of(same[0])}".strip()
+            + (f" and {len(same) - 1} more" if same[1:] else "")
+            + f" ({reason_to_stop(same[0])})"
+            for kind, same in by_kind.items()
+        ]
+    )

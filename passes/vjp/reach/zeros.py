@@ -1,0 +1,70 @@
+"""Where a value goes on, and its gradient does not: through what is constant between jumps, or integers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import i1
+from xdsl.ir import Operation, SSAValue
+
+from dialects.support.shapes import element_type_of, has_rank
+from passes.vjp.reach.flows import has_no_gradient, is_size, may_carry, read_by
+from passes.vjp.reach.listed import stops_partly
+from passes.vjp.rules.quantize import is_passed_over
+
+
+@dataclass
+class _Ways:
+    """What depends on some values, and the ops at which gradients stop though values go on."""
+
+    starts: Collection[SSAValue]
+    reached: set[SSAValue] = field(default_factory=set)
+    cuts: list[Operation] = field(default_factory=list)
+    around: list[Operation] = field(default_factory=list)
+    """Ops with regions, within which gradients may stop."""
+
+    def follow(self, ops: Sequence[Operation]) -> _Ways:
+        self.reached = set(self.starts)
+        flows = set(self.starts)
+        for op in ops:
+            read = read_by(op)
+            if is_size(op) or self.reached.isdisjoint(read):
+                continue
+            self.reached.update(op.results)
+            self.around += [op] if op.regions else []
+            if flows.isdisjoint(read):
+                continue
+            passes = [] if has_no_gradient(op) else list(filter(may_carry, op.results))
+            flows.update(passes)
+            stops = not passes or stops_partly(op)
+            self.cuts += [op] if stops and not is_passed_over(op) else []
+        return self
+
+
+def zeros_between(
+    start: SSAValue, ends: Iterable[SSAValue], ops: Sequence[Operation]
+) -> list[Operation] | None:
+    """The ops by which `ends` depend on `start`, but no gradient flows; None if they do not depend on it."""
+    ways = _Ways([start]).follow(ops)
+    return None if ways.reached.isdisjoint(ends) else ways.cuts or ways.around
+
+
+def zeros_beside(
+    starts: Iterable[SSAValue], ends: Iterable[SSAValue], ops: Sequence[Operation]
+) -> list[Operation]:
+    """The ops on the way from `starts` to `ends` at which gradients stop. Truth values are none of them: they
+    choose between ways, and those carry the gradient."""
+    ways, needed = _Ways(set(starts)).follow(ops), set(ends)
+    for op in reversed(ops):
+        if not is_size(op) and not needed.isdisjoint(op.results):
+            needed.update(read_by(op))
+    return [op for op in ways.cuts if any(x in needed and not _is_truth(x) for x in _stopped(op))]
+
+
+def _stopped(op: Operation) -> Sequence[SSAValue]:
+    return [x for x in op.results if has_no_gradient(op) or not may_carry(x)]
+
+
+def _is_truth(value: SSAValue) -> bool:
+    return has_rank(value) and element_type_of(value) == i1

@@ -1,0 +1,1 @@
+"""The derivatives of ops, a file for each family."""

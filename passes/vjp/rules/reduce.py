@@ -1,0 +1,301 @@
+"""The derivatives of reductions and of sums along an axis."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+
+import numpy as np
+
+from dialects.onnx import ops as onnx
+from dialects.onnx.call import axes_of, axis_of
+from dialects.onnx.values import constant_of
+from dialects.support.dtypes import of_mlir
+from passes.emit.expressions import Expr, Operators
+from passes.vjp.common.forward import ZERO, Forward, Gradient, Rule
+from passes.vjp.common.places import counted
+from passes.vjp.common.run_time_axes import AxisView, ReducedAxes, reshaped
+from passes.vjp.common.slices import is_known, size_of, vector
+
+FEW = 4
+"""Up to so many factors a product is differentiated by turns, which are fewer ops than halves."""
+
+
+def axes_in(f: Forward) -> Sequence[int] | None:
+    """The axes that are reduced; None where only run time knows them."""
+    given, rank = f.operand(1), f.x.rank
+    if given is None or given.shape == (0,):
+        return [] if f.value("noop_with_empty_axes", 0) else range(rank)
+    values = constant_of(given.value)
+    return None if values is None else sorted(axes_of([int(axis) for axis in values], rank))
+
+
+def kept(value: Expr, f: Forward) -> Expr:
+    """A result or its cotangent with the reduced axes as ones, so that it broadcasts to the operand."""
+    axes, rank = axes_in(f), f.x.rank
+    if f.value("keepdims", 1) or value.rank == rank:
+        return value
+    if axes is not None:
+        return value.apply(onnx.UnsqueezeOp, value.e.ints(axes))
+    given = f.operand(1)
+    assert given is not None
+    if given.shape == (rank - value.rank,):
+        return value.apply(onnx.UnsqueezeOp, given)
+    return value.apply(onnx.ReshapeOp, _reduced(f).kept_shape(), allowzero=1)
+
+
+def _reduced(f: Forward) -> ReducedAxes:
+    axes = f.operand(1)
+    assert axes is not None
+    return ReducedAxes(f.x, axes, none_is_all=not f.value("noop_with_empty_axes", 0))
+
+
+def repeated(value: Expr, f: Forward) -> Expr:
+    """A value in the shape of the operand."""
+    return kept(value, f).apply(onnx.ExpandOp, f.e.shape(f.x)).assumed(f.x.shape)
+
+
+def summed(value: Expr, f: Forward) -> Expr:
+    """The sum over the reduced axes, which stay as ones."""
+    noop = f.value("noop_with_empty_axes", 0)
+    return value.apply(onnx.ReduceSumOp, f.operand(1), keepdims=1, noop_with_empty_axes=noop)
+
+
+def by_repeating(cotangent: Callable[[Forward, Expr], Expr]) -> Rule:
+    """The rule of a reduction for which every element counts alike."""
+
+    def rule(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+        return (repeated(cotangent(f, g[0]), f), ZERO)
+
+    return rule
+
+
+def by_factor(factor: Callable[[Forward], Expr]) -> Rule:
+    """The rule of a reduction for which an element counts as it is large."""
+
+    def rule(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+        return (kept(g[0], f) * factor(f), ZERO)
+
+    return rule
+
+
+def _mean(f: Forward, g: Expr) -> Expr:
+    axes = axes_in(f)
+    sizes = [None] if axes is None else [f.x.shape[axis] for axis in axes]
+    known = [size for size in sizes if isinstance(size, int)]
+    if len(known) == len(sizes):
+        return g * (1 / max(math.prod(known), 1))
+    return g / _count(f, axes).cast(g.dtype)
+
+
+def _count(f: Forward, axes: Sequence[int] | None) -> Expr:
+    """The number of elements that are one of the result, as an integer that is no less than 1."""
+    e, given = f.e, f.operand(1)
+    if axes is not None:
+        given = e.ints(axes)
+    assert given is not None
+    sizes = f.x.apply(onnx.ShapeOp)
+    taken = sizes.apply(onnx.GatherOp, given, axis=0)
+    return taken.apply(onnx.ReduceProdOp, keepdims=0).at_least(1)
+
+
+def extremum(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    """Elements that are equal to the result share the cotangent."""
+    mask = f.x.equals(kept(f.y, f))
+    count = summed(mask.cast(f.x.dtype), f)
+    share = kept(g[0], f) / count
+    if e.strict_ieee:
+        return (mask.where(share, 0), ZERO)
+    return (share * mask.cast(f.x.dtype), ZERO)
+
+
+def product(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    """The product of all other elements, also where some are 0."""
+    axes = axes_in(f)
+    if axes is None:
+        return (kept(g[0], f) * _others_axis_by_axis(f).assumed(f.x.shape), ZERO)
+    sizes = [f.x.shape[axis] for axis in axes]
+    known = [size for size in sizes if isinstance(size, int)]
+    static = len(known) == len(sizes)
+    if not axes or (static and math.prod(known) < 2):
+        return (repeated(g[0], f), ZERO)
+    if len(axes) == 1 and static and math.prod(known) <= FEW:
+        return (kept(g[0], f) * _others_by_turns(f.x, axes[0], math.prod(known)), ZERO)
+    rest = [axis for axis in range(f.x.rank) if axis not in axes]
+    perm = [*rest, *axes]
+    moved = f.x.apply(onnx.TransposeOp, perm=perm)
+    rows = _as_rows(moved, len(axes)) if len(axes) > 1 else moved
+    others = _others(rows, math.prod(known)) if static else _others_by_mask(rows)
+    back = reshaped(others, moved) if len(axes) > 1 else others
+    back = back.apply(onnx.TransposeOp, perm=[perm.index(axis) for axis in range(f.x.rank)])
+    return (kept(g[0], f) * back.assumed(f.x.shape), ZERO)
+
+
+def _as_rows(x: Expr, count: int) -> Expr:
+    """The last `count` axes as one. A batch may be empty."""
+    e, rest = x.e, x.rank - count
+    sizes = [size_of(x, axis) for axis in range(x.rank)]
+    known = math.prod(size for size in sizes[rest:] if isinstance(size, int))
+    length: int | Expr = known
+    for size in sizes[rest:]:
+        if isinstance(size, Expr):
+            length = size * (length if isinstance(length, Expr) else e.ints([length]))
+    target = [*sizes[:rest], length]
+    return x.apply(onnx.ReshapeOp, vector(x, target), allowzero=None if is_known(target) else 1)
+
+
+def _others_axis_by_axis(f: Forward) -> Expr:
+    """For each element the product of the others that are in one result, where only run time knows of which
+    axes: those along one axis, times those that the product along it is multiplied by."""
+    e, steps = f.e, _reduced(f).steps()
+    factors: list[Expr] = []
+    x = f.x
+    for axis in range(f.x.rank):
+        rows = steps.split(x, axis)
+        factors.append(steps.joined(_others_by_mask(rows), axis))
+        x = steps.back(rows.apply(onnx.ReduceProdOp, e.ints([-1]), keepdims=0), axis)
+    found = e.scalar(1, f.x)
+    for factor in reversed(factors):
+        found = factor * found
+    return found
+
+
+def _others_by_turns(x: Expr, axis: int, count: int) -> Expr:
+    """`_others` of a few along an axis: the product of x turned by 1, 2, ... places. A turn is a permutation,
+    whose derivative is the turn back."""
+    turned: Expr | None = None
+    for places in range(1, count):
+        part = x.apply(onnx.GatherOp, x.e.ints(np.roll(range(count), -places).tolist()), axis=axis)
+        turned = part if turned is None else turned * part
+    assert turned is not None
+    return turned
+
+
+def _others(x: Expr, count: int) -> Expr:
+    """For each of the `count` elements of the last axis, the product of the others.
+
+    By halves: a half is multiplied by the other, then with what the product of both is multiplied by. No
+    division, so that zeros, and derivatives of any order, are right.
+    """
+    levels, sizes = [x], [count]
+    while sizes[-1] > 2:
+        last, size = levels[-1], sizes[-1]
+        half = size // 2
+        low, high = _cut(last, 0, half), _cut(last, half, 2 * half)
+        joined = [low * high, *([_cut(last, 2 * half, size)] if size % 2 else [])]
+        levels.append(_joined(joined))
+        sizes.append(half + size % 2)
+    found: Expr | None = None
+    for level, size in zip(reversed(levels), reversed(sizes), strict=True):
+        half = size // 2
+        low, high = _cut(level, 0, half), _cut(level, half, 2 * half)
+        if found is None:
+            parts = [high, low]
+        else:
+            outer = _cut(found, 0, half)
+            parts = [high * outer, low * outer]
+            parts += [_cut(found, half, half + 1)] if size % 2 else []
+        found = _joined(parts)
+    assert found is not None
+    return found
+
+
+def _cut(x: Expr, start: int, end: int) -> Expr:
+    """Of the last axis, the positions [start, end)."""
+    e = x.e
+    return x.apply(onnx.SliceOp, e.ints([start]), e.ints([end]), e.ints([x.rank - 1]))
+
+
+def _joined(parts: Sequence[Expr]) -> Expr:
+    """Along the last axis."""
+    if len(parts) == 1:
+        return parts[0]
+    e = parts[0].e
+    return e(e.emit(onnx.ConcatOp([part.value for part in parts], axis=parts[0].rank - 1)))
+
+
+def _others_by_mask(x: Expr) -> Expr:
+    """`_others` of a count that only run time knows: a row for each element, in which that one is 1.
+
+    So many times the memory of x, but its derivatives are right at zeros, too: they are those of products.
+    """
+    emit = x.e.emit
+    last, zero, one = (emit.constant(np.array(value, np.int64)) for value in (-1, 0, 1))
+    count = emit(onnx.GatherOp(emit(onnx.ShapeOp(x.value)), last, axis=0))
+    index = x.e(emit(onnx.RangeOp(zero, count, one)))
+    own = index.apply(onnx.UnsqueezeOp, x.e.ints([1])).equals(index)
+    rows = own.where(x.e.scalar(1, x), x.apply(onnx.UnsqueezeOp, x.e.ints([-2])))
+    return rows.apply(onnx.ReduceProdOp, x.e.ints([-1]), keepdims=0)
+
+
+def _norm(f: Forward) -> Expr:
+    """x / y; 0 where the norm is 0, whatever derivative is taken of it."""
+    y = kept(f.y, f)
+    return f.x / y.equals(0).where(f.e.filled(1, y), y)
+
+
+def _softmax(f: Forward) -> Expr:
+    """exp(x - y); a result of -inf gives 0."""
+    dtype = of_mlir(f.x.dtype)
+    assert dtype is not None
+    lowest = {"f16": -6e4, "bf16": -3e38, "f32": -3e38, "f64": -1e308}[dtype.name]
+    return (f.x - kept(f.y, f).at_least(lowest)).exp()
+
+
+def cumulative_sum(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    """The sum from the other end."""
+    axis = f.operand(1)
+    assert axis is not None
+    reverse, exclusive = f.value("reverse", 0), f.value("exclusive", 0)
+    return (g[0].apply(onnx.CumSumOp, axis, reverse=1 - reverse, exclusive=exclusive), ZERO)
+
+
+def cumulative_product(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    """For each element the products that it is in, with 1 in its place: right at zeros to any order. It takes
+    as many times the memory of x as there are elements along the axis."""
+    given = f.operand(1)
+    assert given is not None
+    known = constant_of(given.value)
+    if known is None:
+        view = AxisView(given, f.x.rank)
+        return (reshaped(_in_products(view.of(f.x), view.of(g[0]), 1, f), f.x), ZERO)
+    return (_in_products(f.x, g[0], axis_of(int(known.reshape(())), f.x.rank), f), ZERO)
+
+
+def _in_products(x: Expr, g: Expr, axis: int, f: Forward) -> Expr:
+    """The gradient by x of products along an axis, of which g is the cotangent."""
+    e, reverse, exclusive = f.e, f.value("reverse", 0), f.value("exclusive", 0)
+    perm = [*(i for i in range(x.rank) if i != axis), axis]
+    back = [perm.index(i) for i in range(x.rank)]
+    x, g = (value.apply(onnx.TransposeOp, perm=perm) for value in (x, g))
+    index = counted(size_of(x, x.rank - 1), x)
+    own = index.apply(onnx.UnsqueezeOp, e.ints([1]))
+    row = e.ints([-2])
+    rows = own.equals(index).where(e.scalar(1, x), x.apply(onnx.UnsqueezeOp, row))
+    last = e(e.emit.constant(np.array(-1, np.int64)))
+    products = rows.apply(onnx.CumProdOp, last, reverse=reverse, exclusive=exclusive)
+    later = (own > index if exclusive else own >= index) if reverse else own <= index
+    later = own < index if exclusive and not reverse else later
+    parts = e.keep(products, later) * g.apply(onnx.UnsqueezeOp, row)
+    found = parts.apply(onnx.ReduceSumOp, e.ints([-1]), keepdims=0)
+    return found.apply(onnx.TransposeOp, perm=back)
+
+
+RULES: Mapping[str, Rule] = MappingProxyType(
+    {
+        "CumProd": cumulative_product,
+        "CumSum": cumulative_sum,
+        "ReduceL1": by_factor(lambda f: f.x.sign()),
+        "ReduceL2": by_factor(_norm),
+        "ReduceLogSum": by_repeating(lambda f, g: g / f.y.exp()),
+        "ReduceLogSumExp": by_factor(_softmax),
+        "ReduceMax": extremum,
+        "ReduceMean": by_repeating(_mean),
+        "ReduceMin": extremum,
+        "ReduceProd": product,
+        "ReduceSum": by_repeating(lambda f, g: g),
+        "ReduceSumSquare": by_factor(lambda f: f.x * 2),
+    }
+)
+"""ONNX op -> its rule."""
