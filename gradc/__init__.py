@@ -30,8 +30,10 @@ if TYPE_CHECKING:
     from gradc.faults.crash import InternalError
     from gradc.reporting.collect import report
     from gradc.reporting.report import Report
+    from passes.vjp.common.forward import ZERO
 
 __all__ = [
+    "ZERO",
     "CheckError",
     "Compiled",
     "Diagnostic",
@@ -52,6 +54,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "ZERO": "passes.vjp.common.forward",
     "__version__": "gradc.base.version",
     "CheckError": "gradc.checking.claims",
     "Compiled": "gradc.compiler.compiled",

@@ -171,7 +171,7 @@ class Walk:
             return
         what = f"what the rule of {title_of(op)} gives for operand {index}"
         if not isinstance(gradient, Expr):
-            raise _usage(what, type(gradient).__name__, "an expression, or ZERO")
+            raise _usage(what, type(gradient).__name__, "an expression, or gradc.ZERO")
         if gradient.dtype != operand.dtype or not shapes.compatible(gradient.shape, operand.shape):
             raise _usage(what, shown_type(gradient.value.type), shown_type(operand.value.type))
 
