@@ -63,9 +63,7 @@ NOT_EXECUTED = {"ImageDecoder", "MaxRoiPool", "TfIdfVectorizer"} | traits.RANDOM
 def test_each_op_has_a_meaning() -> None:
     known = {*kernels.KERNELS, *reference.control.MEANINGS, *reference.containers.MEANINGS}
     missing = sorted({*ops.op_names()} - known - NOT_EXECUTED)
-    assert not missing, (
-        f"owed: {', '.join(missing)} in KERNELS of a file in dialects/onnx/kernels/"
-    )
+    assert not missing, f"owed: {', '.join(missing)} in KERNELS of a file in dialects/onnx/kernels/"
     assert not known & NOT_EXECUTED
 
 
