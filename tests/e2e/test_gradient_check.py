@@ -211,7 +211,7 @@ def test_what_is_large_is_left(monkeypatch: pytest.MonkeyPatch):
 def test_what_a_rule_gives_is_held_against_its_operand():
     with pytest.raises(gradc.UsageError, match="what the rule of Tanh gives for operand 0"):
         gradc.grad(network(), wrt="x", reduce="sum", rules={"Tanh": lambda f, g, e: [g[0].cast("f64")]})
-    with pytest.raises(gradc.UsageError, match="given NoneType, expected an expression, or gradc.ZERO"):
+    with pytest.raises(gradc.UsageError, match=r"given NoneType, expected an expression, or gradc\.ZERO"):
         gradc.grad(network(), wrt="x", reduce="sum", rules={"Tanh": lambda f, g, e: [None]})
     for given, said in (([], "given 0, expected 1"), (None, "given NoneType, expected a list of 1")):
         with pytest.raises(gradc.UsageError, match=f"what the rule of Tanh gives: {said}, one for each"):
