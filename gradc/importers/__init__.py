@@ -10,7 +10,7 @@ from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 
-from dialects.support.diagnostics import Diagnostic, GradcError, Position, violation
+from dialects.support.diagnostics import Diagnostic, GradcError, Position, sentence, violation
 from gradc.faults import crash
 from gradc.files.reading import read_bytes, shown, unreadable
 from gradc.importers.text import decode
@@ -80,15 +80,18 @@ def _check_is_ours(name: str, file: str, data: bytes) -> None:
     """Raise GradcError for the models of others, with what makes a source of them."""
     if _ONNX_AS_TEXT.match(data):
         hint = "onnx.load reads it, and onnx.save writes it as an .onnx file"
-        raise violation(f"{file} is an ONNX model in a form of text", expected="a binary one", hint=hint)
+        raise _at_the_begin(file, "the file is an ONNX model in a form of text", "a binary one", hint)
     if b"\0" not in data:
         return
     suffix = Path(name).suffix.lower()
     of_framework = next((hint for suffixes, hint in _CONVERTERS.items() if suffix in suffixes), "")
     hint = of_framework or "the name of an ONNX model ends with .onnx"
-    raise violation(
-        f"{file} is no text", expected="a graph as JSON or MLIR text, or an .onnx file", hint=hint
-    )
+    raise _at_the_begin(file, "the file is no text", "a graph as JSON or MLIR text, or an .onnx file", hint)
+
+
+def _at_the_begin(file: str, what: str, expected: str, hint: str) -> GradcError:
+    message = sentence(what, expected=expected, hint=hint)
+    return GradcError(Diagnostic("error", message, position=Position(file, 1, 1)))
 
 
 def import_files(paths: Sequence[str | os.PathLike[str]], auto_pad_rule: str | None = None) -> ModuleOp:

@@ -11,7 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from dialects.onnx.attributes import python_values
 from dialects.onnx.node import WHY, NodeOp
 from dialects.onnx.types import UnknownType
-from dialects.support.diagnostics import GradcError
+from dialects.support.diagnostics import GradcError, violation
 from dialects.support.shapes import UnknownRank
 from passes.emit.expressions import Operators
 from passes.foreign import blocked, learning, microsoft
@@ -36,6 +36,9 @@ def titles() -> Iterator[str]:
 
 
 _NO_TYPE = f"{NO_TYPE} it reads; a value_info in the model would tell it"
+MOST_NEEDED = 7
+"""Operands that an op of onnxruntime's may need: where there are as many, a body is at fault."""
+
 _NOT_MADE = "what stands for it does not make this result"
 
 
@@ -64,6 +67,11 @@ def replaced(
     except GradcError as error:
         e.emit.discard()
         return _refused(node, error.diagnostic.message)
+    except (AssertionError, IndexError):
+        if len(operands) >= MOST_NEEDED:
+            raise
+        expected = "those that the op needs, in their shapes"
+        raise violation(f"operands of {node.title}", given=len(operands), expected=expected) from None
     values = [None if result is None else result.value for result in results]
     values = [*values, *[None] * len(node.results)][: len(node.results)]
     if None in values:

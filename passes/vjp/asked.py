@@ -84,7 +84,7 @@ def check_float(what: str, name: str, value: SSAValue) -> None:
     if is_float(value) or (what == "of" and _may_have_ranks(value)):
         return
     expected = "a tensor of floats of known rank" if is_open(value) else "a tensor of floats"
-    of_rank = why_unknown(value) or what_tells_the_rank(value)
+    of_rank = "; ".join(filter(None, (why_unknown(value), what_tells_the_rank(value))))
     hint = of_rank if is_open(value) else next_floats(what, value)
     raise usage(f"{option(what)} {name}", given=shown_type(value.type), expected=expected, hint=hint)
 

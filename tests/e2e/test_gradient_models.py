@@ -180,12 +180,11 @@ def test_on_the_command_line(tmp_path: Path):
 @pytest.mark.parametrize(
     ("body", "why"),
     [
-        (
-            "d = Concat <axis = 0> (x, x) s = SequenceConstruct(x, d) i = Size(x) a = SequenceAt(s, i)",
-            "of a sequence",
-        ),
         ("a = foo.Bar(x)", "foo.Bar has none, no ops of ONNX are known to stand for it"),
-        ("a = com.microsoft.nchwc.Conv(x)", "wrote the model for one machine; .* ENABLE_EXTENDED"),
+        (
+            "a = com.microsoft.nchwc.Conv(x)",
+            "operands of com.microsoft.nchwc.Conv: given 1, expected",
+        ),
         ("b = foo.Bar(x) a = Relu(b)", "no type is known of what the Relu reads; a value_info"),
     ],
 )

@@ -21,7 +21,7 @@ from dialects.support.shapes import tensor_type
 from passes.emit.expressions import Expr, Operators
 from passes.vjp.common.forward import Forward
 from passes.vjp.common.unbroadcast import unbroadcast
-from passes.vjp.rules import norm
+from passes.vjp.rules import norm, softmaxes
 
 X = (3, 4, 5)
 CASES: dict[str, list[tuple[list[tuple[int, ...]], dict[str, Any]]]] = {
@@ -42,11 +42,12 @@ CASES: dict[str, list[tuple[list[tuple[int, ...]], dict[str, Any]]]] = {
     "Softmax": [([X], {}), ([X], {"axis": 0})],
 }
 ALL = [(name, *case) for name, cases in CASES.items() for case in cases]
+RULES = {**norm.RULES, **softmaxes.RULES}
 STEP = 1e-6
 
 
 def test_every_rule_has_cases():
-    assert {name.split()[0] for name in CASES} == set(norm.RULES)
+    assert {name.split()[0] for name in CASES} == set(RULES)
 
 
 @pytest.mark.parametrize(("name", "shapes", "attributes"), ALL, ids=str)
@@ -135,7 +136,7 @@ def _gradients(
     op = _cls(name)(*(x.value for x in own), **attributes)
     results = [e(result) for result in e.emit.all(op)]
     forward = Forward(e, own, attributes, list(results), read=range(len(g)))
-    found = norm.RULES[name.split()[0]](forward, g, e)
+    found = RULES[name.split()[0]](forward, g, e)
     assert len(found) == len(operands)
     values = []
     for gradient, operand in zip(found, own, strict=True):

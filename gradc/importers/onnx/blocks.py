@@ -32,7 +32,8 @@ def _told(model: ModelProto) -> int | None:
     sizes = {array.name: list(array.dims) for array in model.graph.initializer}
     blocked: dict[str, int | None] = {}
     for node in model.graph.node:
-        filters = sizes.get(node.input[1], []) if node.op_type == "Conv" and node.domain == DOMAIN else []
+        is_conv = node.op_type == "Conv" and node.domain == DOMAIN and len(node.input) > 1
+        filters = sizes.get(node.input[1], []) if is_conv else []
         reads = [name for name in node.input if name in blocked]
         known = _of_conv(node, filters, node.input[0] in blocked) if filters else None
         if node.op_type == "ReorderOutput" and reads:
