@@ -222,3 +222,26 @@ def test_a_weight_behind_a_slice_is_read_beside_two_ranks():
     weight = np.arange(8, dtype=np.float32).reshape(2, 4)
     found = gradc.vjp(source, wrt="w", check=True).run({"x": x, "cotangent_y": weight})["grad_w"]
     np.testing.assert_allclose(found, [*(x[:, 0] * weight).sum(0), 0], atol=1e-6)
+
+
+def test_a_branch_within_that_refuses_a_rank_leaves_the_other():
+    """Of two axes a run takes the other branch of the second If, as it takes both of one axis."""
+    source = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["": 17]>
+        g (float[n, 3] x, bool flat, bool scattered) => (float[] y)
+        <int64[1] zero = {0}, int64[3, 1] places = {0, 1, 2}, float[3] none = {0, 0, 0}> {
+            s = If (flat) <
+                then_branch = row () => (float[a] r) { r = Squeeze(x, zero) },
+                else_branch = rows () => (float[b, c] m) { m = Identity(x) }>
+            t = Sin(s)
+            y = If (scattered) <
+                then_branch = put () => (float[] p) {
+                    u = ScatterND(none, places, t) v = Mul(u, u) p = ReduceSum <keepdims = 0> (v) },
+                else_branch = summed () => (float[] q) { q = ReduceSum <keepdims = 0> (t) }>
+        }""")
+    compiled = gradc.grad(source, wrt=["x"])
+    rng = np.random.default_rng(2)
+    for flat, scattered, rows in ((True, True, 1), (True, False, 1), (False, False, 2), (False, False, 1)):
+        x = rng.standard_normal((rows, 3)).astype(np.float32)
+        expected = np.cos(x) * (2 * np.sin(x) if scattered else 1)
+        found = compiled.run({"x": x, "flat": np.array(flat), "scattered": np.array(scattered)})
+        np.testing.assert_allclose(found["grad_x"], expected, rtol=1e-5, atol=1e-6)

@@ -49,9 +49,41 @@ def settle_branches(module: ModuleOp, kept: Collection[SSAValue] = ()) -> bool:
                 room -= found.size
                 changed = True
             waiting += [inner for op in block.ops for region in op.regions for inner in region.blocks]
-        for op in function.body.block.ops if changed else ():
-            _refine(op)
+        while changed and (impossible := _impossible(function.body.block)) is not None:
+            _take_the_other(*impossible)
     return changed
+
+
+def _impossible(block: Block) -> tuple[IfOp, Region] | None:
+    """Types from the operands, and an If with a branch of which an op refuses them: no run may take that.
+
+    Raises GradcError for an op elsewhere."""
+    for op in block.ops:
+        for one in _inside_out(op):
+            try:
+                _refine_one(one)
+            except GradcError:
+                branch = one.parent_region()
+                around = one.parent_op()
+                if not isinstance(around, IfOp) or branch is None:
+                    raise
+                return around, branch
+    return None
+
+
+def _take_the_other(op: IfOp, impossible: Region) -> None:
+    """The ops of the branch that is left in the place of the If."""
+    (other,) = (region for region in op.regions if region is not impossible)
+    last = _last(other)
+    made = list(last.operands)
+    Rewriter.erase_op(last)
+    ops = list(other.block.ops)
+    for one in ops:
+        one.detach()
+    Rewriter.insert_op(ops, InsertPoint.before(op))
+    for result, value in zip(op.results, made, strict=True):
+        result.replace_all_uses_with(value)
+    Rewriter.erase_op(op)
 
 
 def _next(block: Block, room: int) -> _Moved | None:
@@ -129,7 +161,7 @@ def _branch(region: Region, found: IfOp, readers: Sequence[Operation]) -> _Branc
         for op in readers:
             block.add_op(copy := op.clone(values))
             copies.append(copy)
-            _refine(copy)
+            _refine_what_runs(copy)
         if any(op.regions for op in copies):
             _try_decided(block, copies)
     except GradcError:
@@ -188,15 +220,33 @@ def _read_from_around(block: Block) -> Sequence[SSAValue]:
 
 def _refine(op: Operation) -> None:
     """Types from the operands, those within first."""
+    for one in _inside_out(op):
+        _refine_one(one)
+
+
+def _refine_what_runs(op: Operation) -> None:
+    """As `_refine`; what a branch within refuses is no fault of a run that takes the other one."""
+    for one in _inside_out(op):
+        try:
+            _refine_one(one)
+        except GradcError:
+            if one is op or not isinstance(one.parent_op(), IfOp):
+                raise
+
+
+def _inside_out(op: Operation) -> Sequence[Operation]:
     found, waiting = list[Operation](), [op]
     while waiting:
         found.append(one := waiting.pop())
         waiting += [inner for region in one.regions for inner in region.block.ops]
-    for one in reversed(found):
-        if isinstance(one, IfOp):
-            _join_types(one)
-        elif isinstance(one, InfersTypes):
-            refine_results(one)
+    return found[::-1]
+
+
+def _refine_one(op: Operation) -> None:
+    if isinstance(op, IfOp):
+        _join_types(op)
+    elif isinstance(op, InfersTypes):
+        refine_results(op)
 
 
 def _join_types(op: IfOp) -> None:
