@@ -218,14 +218,9 @@ def _read_from_around(block: Block) -> Sequence[SSAValue]:
     return list(dict.fromkeys(value for value in read if value not in made))
 
 
-def _refine(op: Operation) -> None:
-    """Types from the operands, those within first."""
-    for one in _inside_out(op):
-        _refine_one(one)
-
-
 def _refine_what_runs(op: Operation) -> None:
-    """As `_refine`; what a branch within refuses is no fault of a run that takes the other one."""
+    """Types from the operands, those within first; what a branch within refuses is no fault of a run that takes
+    the other one."""
     for one in _inside_out(op):
         try:
             _refine_one(one)
