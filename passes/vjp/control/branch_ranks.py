@@ -219,8 +219,8 @@ def _read_from_around(block: Block) -> Sequence[SSAValue]:
 
 
 def _refine_what_runs(op: Operation) -> None:
-    """Types from the operands, those within first; what a branch within refuses is no fault of a run that takes
-    the other one."""
+    """Types from the operands, those within first. What a branch within refuses is no fault of a run that
+    takes the other one."""
     for one in _inside_out(op):
         try:
             _refine_one(one)
