@@ -107,7 +107,7 @@ def _taking_what(
     original: Callable[P, Compiled], **defaults: Any
 ) -> Callable[[Callable[..., Compiled]], Callable[P, Compiled]]:
     """Editors, type checkers and `help` see the arguments of another function, some with other defaults."""
-    taken = signature(original)
+    taken = signature(original, eval_str=True)
     parameters = [
         parameter.replace(default=defaults.get(name, parameter.default))
         for name, parameter in taken.parameters.items()
