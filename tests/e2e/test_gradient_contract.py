@@ -376,7 +376,7 @@ def test_a_model_of_words_names_what_can_be_differentiated_by():
 
 
 def test_editors_and_help_see_the_arguments_of_grad():
-    taken = signature(gradc.grad).parameters
+    taken = signature(gradc.grad, eval_str=True).parameters
     for function, name, default in (
         (gradc.vjp, "cotangents", True),
         (gradc.value_and_grad, "keep_outputs", "of"),
