@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import onnx.parser
+import onnxruntime
 import pytest
 from onnx import ModelProto
 
@@ -24,6 +25,9 @@ CASES = [
     ("ConvTranspose", "strides = [2, 1], pads = [1, 0, 0, 1]", (2, 4, 5, 4), (4, 3, 3, 2)),
     ("ConvTranspose", "strides = [3, 2], group = 2, output_padding = [2, 1]", (2, 4, 4, 3), (4, 3, 3, 2)),
 ]
+
+OLDER = tuple(map(int, onnxruntime.__version__.split(".")[:2])) < (1, 32)
+"""onnxruntime 1.31 does not write the result of a product over nothing, as gradients of weights by no item."""
 
 KERNELS = [
     *CASES,
@@ -117,7 +121,8 @@ def _check(
     inputs = [name for name in feeds if not name.startswith("tangent_")]
     y = gradc.compile(closed).run({name: feeds[name] for name in inputs})["y"]
     feeds["cotangent_y"] = rng.standard_normal(y.shape).astype(np.float32)
-    for made in (_vjp, _hvp):
+    is_unwritten = 0 in x_shape and OLDER
+    for made in (_vjp,) if is_unwritten else (_vjp, _hvp):
         want, found = made(closed), made(opened)
         fed = {info.name: feeds[info.name] for info in found.inputs}
         told = want.run({info.name: feeds[info.name] for info in want.inputs})
