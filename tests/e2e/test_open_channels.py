@@ -27,7 +27,7 @@ CASES = [
 ]
 
 OLDER = tuple(map(int, onnxruntime.__version__.split(".")[:2])) < (1, 32)
-"""onnxruntime 1.31 does not write the result of a product over nothing, as gradients of weights by no item."""
+"""onnxruntime 1.31 does not write a product over nothing, as gradients of weights by no item are."""
 
 KERNELS = [
     *CASES,
