@@ -318,6 +318,8 @@ def _table(what: str, rows: Sequence[OutputError], look: Look) -> str:
 
 def _cells(row: OutputError) -> tuple[str, ...]:
     shape = "x".join(map(str, row.shape)) or "scalar"
+    if isinstance(row, ModelError) and row.random:
+        return (row.name, row.dtype, shape, "", "", "", row.verdict)
     errors = (f"{row.worst:.3g}", f"{row.typical:.3g}", f"{row.rtol:.3g}")
     if not isinstance(row, OpError):
         return (row.name, row.dtype, shape, *errors, row.verdict)
@@ -345,7 +347,7 @@ def verify_json(rows: Sequence[OutputError], report: Report | None) -> str:
             "ok": row.ok,
             "op": _op_data(row),
         }
-        | ({"sizes": row.sizes} if isinstance(row, ModelError) else {})
+        | (_model_data(row) if isinstance(row, ModelError) else {})
         for row in rows
     ]
     if report is None:
@@ -353,6 +355,10 @@ def verify_json(rows: Sequence[OutputError], report: Report | None) -> str:
     parts = {"outputs": report.outputs, "ops": report.ops}
     lists = {name: [accuracy.as_data(row) for row in part] for name, part in parts.items()}
     return json_text({"verified": found} | lists)
+
+
+def _model_data(row: ModelError) -> dict[str, Any]:
+    return {"sizes": row.sizes, "random": list(row.random), "empty": row.empty}
 
 
 def _op_data(row: OutputError) -> dict[str, Any] | None:

@@ -10,7 +10,7 @@ to blame: a node, or several where the values between them were fused or folded 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,14 +56,19 @@ def first_difference(
     differs: Differs,
     ep: Ep | None = None,
     threads: int | None = None,
+    skipped: Collection[str] = (),
 ) -> Difference | None:
-    """None where no value is off that both models have: the runtime then fuses them in different ways, or
-    what is off has a name in one of them only."""
+    """The first value that differs, of those that are not skipped.
+
+    None where no value is off that both models have: the runtime then fuses them in different ways, or
+    what is off has a name in one of them only.
+    """
     steps = steps_of_file(path)
     depths = _depths(steps)
     kept = values_of(compiled.parts)
     shared = [name for step in steps if step.kind != "Constant" for name in step.makes if name in kept]
     given = {info.name for info in compiled.outputs}
+    shared = [name for name in shared if name not in skipped]
     wanted = [name for name in shared if name not in given]
     sessions = (
         Session(path, ep=ep, threads=threads, within=wanted),

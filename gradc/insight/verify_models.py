@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from math import prod
 from os import PathLike
 from typing import Any
 
@@ -14,12 +15,14 @@ from xdsl.ir import SSAValue
 
 from dialects.onnx.ops import ConstantOp
 from dialects.support import entry
-from dialects.support.diagnostics import GradcError
+from dialects.support.diagnostics import GradcError, several
 from gradc.checking.alike import is_same, kind_of
+from gradc.checking.random_ops import KINDS, RandomOp, random_outputs
 from gradc.checking.samples import ANY_SIZES, Guess
 from gradc.checking.verify import RTOL, OutputError, compare
 from gradc.compiler.compiled import Compiled
 from gradc.insight.first_difference import Difference, first_difference
+from gradc.model.exposing import kinds_of_file, values_after
 from gradc.runtime.session import Session, ep_of
 
 SIZES = (ANY_SIZES, Guess(1, 1), Guess(3, 7), Guess(2, 9, step=2), Guess(1, 64))
@@ -36,17 +39,32 @@ NOTHING_WITHIN = (
 class ModelError(OutputError):
     """How far an output is from that of the model as it was given, or why there is none.
 
-    `sizes` are those that the inputs had, where the model leaves them open.
+    `sizes` are those that the inputs had, where the model leaves them open; `random` are the ops whose
+    random numbers it depends on, where it is not compared for that.
     """
 
     identical: bool = False
     sizes: str = ""
     refused: str = ""
+    random: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        return bool(self.random) or super().ok
+
+    @property
+    def empty(self) -> bool:
+        """Whether the two agree in a shape, and in nothing else."""
+        return self.ok and not self.random and prod(self.shape) == 0
 
     @property
     def verdict(self) -> str:
         if self.refused:
             return f"FAILED: {self.refused}"
+        if self.random:
+            return f"not comparable: {several(self.random)} draws random numbers"
+        if self.empty:
+            return "ok, but it has no elements"
         return "ok, identical" if self.identical else super().verdict
 
 
@@ -98,7 +116,25 @@ class Pair:
         except GradcError as error:
             why = error.diagnostic.message
             return [_refused(name, want, sizes, why) for name, want in expected.items()]
-        return against(expected, self.compiled, found, self.rtol, sizes)
+        rows = against(expected, self.compiled, found, self.rtol, sizes)
+        return [self._unless_random(row, expected[row.name]) for row in rows]
+
+    @cached_property
+    def random(self) -> Mapping[str, tuple[RandomOp, ...]]:
+        """The ops that draw random numbers, by the outputs that depend on them."""
+        found = random_outputs(self.compiled.source)
+        kinds = kinds_of_file(self.path, KINDS) if found else {}
+        return {
+            name: tuple(replace(op, kind=kinds.get(op.name, op.kind)) for op in ops)
+            for name, ops in found.items()
+        }
+
+    def _unless_random(self, row: ModelError, want: Any) -> ModelError:
+        """The row, without errors where random numbers make any; generators of one seed may agree."""
+        ops = self.random.get(row.name, ())
+        if not ops or (row.ok and all(op.seeded for op in ops)) or len(row.shape) != np.ndim(want):
+            return row
+        return replace(row, worst=np.nan, typical=np.nan, identical=False, random=tuple(map(str, ops)))
 
     def first_difference(self, inputs: Mapping[str, Any], beyond_bounds: bool) -> WithinError | None:
         """The first value that is beyond its bound, or else that is not the same to the last bit."""
@@ -111,7 +147,11 @@ class Pair:
             found = row("", ops, got, want)
             return not (found.ok if beyond_bounds else found.identical)
 
-        found = first_difference(self.compiled, self.path, inputs, differs, self._provider, self.threads)
+        drawn = {op.name for ops in self.random.values() for op in ops}
+        skipped = values_after(self.path, drawn) if drawn else set[str]()
+        found = first_difference(
+            self.compiled, self.path, inputs, differs, self._provider, self.threads, skipped
+        )
         if found is None:
             return None
         measured = row(found.value, found.depth, found.got, found.want)
@@ -187,7 +227,7 @@ def verify_at_sizes(
         found = pair.first_difference(run.inputs, beyond_bounds=not right)
         if found is not None:
             yield found
-        elif not all(row.identical for row in rows):
+        elif not all(row.identical or row.random for row in rows):
             yield NOTHING_WITHIN
     if not runs:
         raise refusals[0]
