@@ -41,7 +41,8 @@ def _told(model: ModelProto) -> int | None:
         if known is not None:
             return known
         if node.op_type != "ReorderOutput" and (reads or node.domain == DOMAIN):
-            blocked |= dict.fromkeys(node.output, filters[0] if filters else None)
+            padded = filters[0] if filters else next(filter(None, map(blocked.get, reads)), None)
+            blocked |= dict.fromkeys(node.output, padded)
     return None
 
 
