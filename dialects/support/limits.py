@@ -45,7 +45,7 @@ class Limits:
     """The largest numbers that gradc goes up to. Raises UsageError for one that is no positive int."""
 
     file_bytes: int = _limit(128 * 10**6, "bytes of a file that is read: a graph, tunings, problems")
-    npz_bytes: int = _limit(2 * 10**9, "bytes of all arrays of an .npz file, unpacked")
+    npz_bytes: int = _limit(2 * 10**9, "bytes of all arrays of an .npz or .safetensors file, unpacked")
     ops: int = _limit(125_000, "ops of a graph")
     nesting: int = _limit(64, "brackets around a place of a JSON or MLIR text")
     commas: int = _limit(

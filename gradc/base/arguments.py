@@ -64,6 +64,16 @@ def path(name: str, given: Any) -> Path:
     return given
 
 
+def files(name: str, given: Any) -> Path | tuple[Path, ...]:
+    """The path of a file, or of several; a mapping is refused as one that does not map from names."""
+    if isinstance(given, list | tuple) and given and all(map(is_path, given)):
+        return tuple(path(name, each) for each in given)
+    if is_path(given):
+        return path(name, given)
+    expected = "a mapping from names to arrays, or the path of an .npz or .safetensors file, or several"
+    raise UsageError(Diagnostic("error", sentence(option(name), type(given).__name__, expected)))
+
+
 def is_path(given: Any) -> TypeGuard[Path]:
     """Whether it is meant as a path; `path` says whether it can be one."""
     return isinstance(given, str | os.PathLike)

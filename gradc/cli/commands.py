@@ -23,6 +23,7 @@ from gradc.compiler.gradient_request import GradientRequest
 from gradc.compiler.options import Options
 from gradc.compiler.source import Source
 from gradc.files import npz, writing
+from gradc.files.arrays import read_files
 from gradc.files.json_text import json_text
 from gradc.graph.constants import bind_constants
 from gradc.graph.printing import whole
@@ -44,12 +45,15 @@ from gradc.tuning.tuner import Tuner
 
 STDOUT = "-"
 
+Files = str | tuple[str, ...]
+"""One file, or several."""
+
 
 @dataclass(frozen=True)
 class Inputs:
-    """Where the inputs of a run come from: an .npz file, else a seed and shapes for unknown dims."""
+    """Where the inputs of a run come from: files of arrays, else a seed and shapes for unknown dims."""
 
-    file: str | None = None
+    files: Files | None = None
     seed: int = 0
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     sizes: Mapping[str, int] = field(default_factory=dict)
@@ -59,8 +63,8 @@ class Inputs:
 
     def drawn_for(self, compiled: Compiled) -> Callable[[Guess], dict[str, np.ndarray]]:
         """The inputs for dims of guessed sizes, where nobody says any."""
-        if self.file is not None:
-            read = npz.read_npz(self.file)
+        if self.files is not None:
+            read = read_files(self.files)
             return lambda _: read
         return lambda guess: random_inputs(
             compiled.source, self.seed, self.shapes, replace(guess, named=self.sizes)
@@ -68,14 +72,14 @@ class Inputs:
 
     @property
     def leaves_sizes_open(self) -> bool:
-        return self.file is None and not self.shapes and not self.sizes
+        return self.files is None and not self.shapes and not self.sizes
 
 
 def compile_to(
     source: Source,
     output: str | None,
     options: Options,
-    constants: str | None,
+    constants: Files | None,
     emit: str,
     stop_after: str | None,
     observer: Observer,
@@ -98,7 +102,7 @@ def compile_to(
     return None
 
 
-def compiled(source: Source, options: Options, constants: str | None) -> Compiled:
+def compiled(source: Source, options: Options, constants: Files | None) -> Compiled:
     """Compile a source to run it here, and tell the remarks, besides those on how a model is fed."""
     found = _compiled(source, options, constants)
     about_feeding = set(unused_remarks(found.module))
@@ -109,7 +113,7 @@ def compiled(source: Source, options: Options, constants: str | None) -> Compile
 def _compiled(
     source: Source,
     options: Options,
-    constants: str | None,
+    constants: Files | None,
     observer: Observer | None = None,
     tuner: Tuner | None = None,
 ) -> Compiled:
@@ -122,7 +126,7 @@ def gradient_to(
     output: str,
     asked: GradientRequest,
     options: Options,
-    constants: str | None,
+    constants: Files | None,
     external_data: bool,
 ) -> Compiled:
     """Differentiate and compile, tell the remarks, and write the model."""
@@ -133,11 +137,11 @@ def gradient_to(
     return found
 
 
-def load_bound(source: Source, options: Options, constants: str | None) -> ModuleOp:
-    """The module of a source, with the constants of an .npz file in place of inputs."""
+def load_bound(source: Source, options: Options, constants: Files | None) -> ModuleOp:
+    """The module of a source, with constants in place of inputs."""
     module = load(source, options.auto_pad_rule)
     if constants is not None:
-        bind_constants(module, npz.read_npz(constants))
+        bind_constants(module, read_files(constants))
     return module
 
 
@@ -147,6 +151,8 @@ def _write_model(compiled: Compiled, output: str | None, external_data: bool) ->
         beside = compiled.save_as(output, external_data)
         if beside and not external_data:
             messages.tell(_put_beside(compiled.parts.weight_bytes, beside))
+        if stale := compiled.stale_weights(output):
+            messages.tell(Diagnostic("remark", f"{stale} is of an earlier model; this one does not need it"))
         return
     if external_data or compiled.parts.weight_bytes > saving.PROTO_LIMIT:
         raise violation(
@@ -183,7 +189,7 @@ def run_model(
     path: str, inputs: Inputs, ep: Any, threads: int | None
 ) -> tuple[dict[str, np.ndarray], dict[str, int]]:
     session = Session(path, ep=ep, threads=threads)
-    fed = _random_inputs(session, inputs) if inputs.file is None else npz.read_npz(inputs.file)
+    fed = _random_inputs(session, inputs) if inputs.files is None else read_files(inputs.files)
     return session.run(fed), _placement(session)
 
 

@@ -81,7 +81,7 @@ def compile_command(
     check: bool,
     as_json: bool,
     tuning: Tuning,
-    constants: str | None,
+    constants: str | tuple[str, ...] | None,
     external_data: bool,
     **given: Any,
 ) -> None:

@@ -67,10 +67,12 @@ def _gradient_options(command: Any) -> Any:
                 "values by name, as a,b.  [default: none]",
             ),
             click.option(
-                "--weights-as-inputs/--no-weights-as-inputs",
-                default=True,
-                help="Whether a weight by which there is a gradient can be given; its value is the default.",
+                "--weights",
+                type=Word(["required", "default", "constant"]),
+                help="Differentiated weights: inputs (initial values in OUT.weights.safetensors), inputs with a "
+                "default, or constants.  [default: default]",
             ),
+            click.option("--weights-as-inputs/--no-weights-as-inputs", default=None, hidden=True),
             click.option(
                 "--allow-unused", is_flag=True, help="Zeros for a --wrt that --of does not depend on."
             ),
@@ -123,10 +125,12 @@ def _gradient_options(command: Any) -> Any:
 def grad(
     source: Source,
     output: str,
-    constants: str | None,
+    constants: str | tuple[str, ...] | None,
     static_shapes: tuple[str, ...],
     keep_outputs: tuple[str, ...],
     external_data: bool,
+    weights: str | None,
+    weights_as_inputs: bool | None,
     **given: Any,
 ) -> None:
     """Write the gradient of the model IN, ONNX or any graph that can be compiled, as a model.
@@ -138,7 +142,22 @@ def grad(
 
     own = {field.name: given.pop(field.name) for field in fields(GradientRequest) if field.name in given}
     own |= {name: own[name] or None for name in ("wrt", "of")}
+    own["weights"] = _weights(weights, weights_as_inputs, output)
     shapes = shapes_of(static_shapes, STATIC_SHAPE, ",")
     asked = GradientRequest(**own, static_shapes=shapes, keep_outputs=keep_outputs)
     found = commands.gradient_to(source, output, asked, options_of(given), constants, external_data)
     messages.report(commands.describe_model(found, output))
+
+
+def _weights(given: str | None, as_inputs: bool | None, output: str) -> str:
+    """The value of --weights, or of the deprecated flags in its place."""
+    from dialects.support.diagnostics import Diagnostic
+    from gradc.compiler.gradient_request import REQUIRED, weights_of
+
+    found = weights_of(given, as_inputs)
+    if as_inputs is not None:
+        flag = "--weights-as-inputs" if as_inputs else "--no-weights-as-inputs"
+        messages.tell(Diagnostic("warning", f"{flag} is deprecated; use --weights {found}"))
+    if found == REQUIRED and output == "-":
+        raise click.UsageError("--weights required writes two files: say where they go with -o FILE.")
+    return found

@@ -96,12 +96,12 @@ def run(
     source: Source,
     output: str | None,
     as_json: bool,
-    inputs: str | None,
+    inputs: str | tuple[str, ...] | None,
     seed: int,
     shapes: tuple[str, ...],
     ep: Any,
     threads: int | None,
-    constants: str | None,
+    constants: str | tuple[str, ...] | None,
     **given: Any,
 ) -> None:
     """Run IN, a graph or a compiled .onnx, on onnxruntime."""
@@ -126,7 +126,7 @@ def run(
     if output:
         commands.write_arrays(output, results)
     if inputs is None and not as_json:
-        messages.mention(f"on random inputs, --seed {seed}; --inputs takes others from an .npz file")
+        messages.mention(f"on random inputs, --seed {seed}; --inputs takes others from a file")
 
 
 @cli.command(example="gradc verify graph.json --report")
@@ -151,12 +151,12 @@ def verify(
     report: bool,
     within: bool,
     sizes: dict[str, int],
-    inputs: str | None,
+    inputs: str | tuple[str, ...] | None,
     seed: int,
     shapes: tuple[str, ...],
     ep: Any,
     threads: int | None,
-    constants: str | None,
+    constants: str | tuple[str, ...] | None,
     **given: Any,
 ) -> None:
     """Compile and run the graph IN, and hold it against the numpy reference; an .onnx against itself.
@@ -250,7 +250,7 @@ def explain(
     as_json: bool,
     measure_peak: bool,
     tuning: Tuning,
-    constants: str | None,
+    constants: str | tuple[str, ...] | None,
     **given: Any,
 ) -> None:
     """Show how each gradient of the graph IN can be written, what that costs, and what is chosen."""
@@ -312,7 +312,11 @@ def _refuse_source_options(source: Source) -> None:
 
 
 def _compiled(
-    source: Source, given: dict[str, Any], constants: str | None, ep: str | None, threads: int | None
+    source: Source,
+    given: dict[str, Any],
+    constants: str | tuple[str, ...] | None,
+    ep: str | None,
+    threads: int | None,
 ) -> Compiled:
     from gradc.cli import commands
 

@@ -34,6 +34,13 @@ def _new_names(_: click.Context, __: click.Parameter, given: Sequence[str]) -> d
     return {old: new for old, _equals, new in pairs}
 
 
+def _one_or_several(
+    _: click.Context, __: click.Parameter, given: tuple[str, ...]
+) -> str | tuple[str, ...] | None:
+    """The files of an option that may be given several times; None for none."""
+    return given if len(given) > 1 else next(iter(given), None)
+
+
 FILES = click.argument("files", metavar="IN..", nargs=-1, required=True, shell_complete=a_file)
 RENAME = click.option(
     "--rename",
@@ -186,9 +193,12 @@ def _source_options(command: Any, default_target: str) -> Any:
             ),
             click.option(
                 "--constants",
-                metavar="NPZ",
+                metavar="FILE",
+                multiple=True,
+                callback=_one_or_several,
                 shell_complete=a_file,
-                help="Values of inputs that are constants, by name (t<ID> for JSON).",
+                help="Values of inputs that are constants, by name (t<ID> for JSON), .npz or .safetensors; "
+                "may be given several times.",
             ),
             click.option(
                 "--strategy",
@@ -277,9 +287,12 @@ def measured_input_options(command: Any) -> Any:
 def _input_options(command: Any, shapes_are: str) -> Any:
     inputs = click.option(
         "--inputs",
-        metavar="NPZ",
+        metavar="FILE",
+        multiple=True,
+        callback=_one_or_several,
         shell_complete=a_file,
-        help="Inputs by name (t<ID> for JSON), in place of random ones.",
+        help="Inputs by name (t<ID> for JSON), in place of random ones, .npz or .safetensors; may be given "
+        "several times.",
     )
     for option in reversed((inputs, SEED, _shapes(shapes_are), EP, THREADS)):
         command = option(command)
@@ -352,18 +365,22 @@ class Tuning:
 
 
 def inputs_of(
-    file: str | None, seed: int, shapes: tuple[str, ...], sizes: Mapping[str, int] | None = None
+    files: str | tuple[str, ...] | None,
+    seed: int,
+    shapes: tuple[str, ...],
+    sizes: Mapping[str, int] | None = None,
 ) -> Inputs:
     """The values of `input_options` that say what a model is fed."""
     from gradc.cli.commands import Inputs
 
-    if file is not None and shapes:
+    named = files if files is None or isinstance(files, str) else " --inputs ".join(files)
+    if named is not None and shapes:
         raise click.UsageError(
-            f"--inputs {file} and {SHAPE} {shapes[0]}: the file's inputs have their shapes."
+            f"--inputs {named} and {SHAPE} {shapes[0]}: the file's inputs have their shapes."
         )
-    if file is not None and sizes:
-        raise click.UsageError(f"--inputs {file} and --size: the file's inputs have their sizes.")
-    return Inputs(file, seed, shapes_of(shapes), sizes or {})
+    if named is not None and sizes:
+        raise click.UsageError(f"--inputs {named} and --size: the file's inputs have their sizes.")
+    return Inputs(files, seed, shapes_of(shapes), sizes or {})
 
 
 def options_of(given: dict[str, Any], ep: str | None = None) -> Options:

@@ -76,7 +76,7 @@ def reduce(
     seed: int,
     ep: str | None,
     as_json: bool,
-    constants: str | None,
+    constants: str | tuple[str, ...] | None,
     **given: Any,
 ) -> None:
     """Shrink IN, a graph or a crash reproducer, to a small graph that still fails in the same way.

@@ -39,7 +39,7 @@ class Request:
 
     source: Source
     options: Options
-    constants: str | None = None
+    constants: str | tuple[str, ...] | None = None
     pipeline: str | None = None
     interesting: str | None = None
     seed: int = 0

@@ -51,11 +51,11 @@ def report(
     no_run: bool,
     rtol: float | None,
     measure_peak: bool,
-    inputs: str | None,
+    inputs: str | tuple[str, ...] | None,
     seed: int,
     ep: Any,
     tuning: Tuning,
-    constants: str | None,
+    constants: str | tuple[str, ...] | None,
     **given: Any,
 ) -> None:
     """Show all that gradc does with the graph IN on one page.

@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
+from warnings import warn
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp
 
-from dialects.support import entry
+from dialects.support import dense, entry
 from dialects.support.diagnostics import (
     Diagnostic,
 )
@@ -95,10 +97,36 @@ class Compiled:
         names = entry.input_names(entry.entry_function(self.source))
         return tuple(name for name in names if name not in kept)
 
+    @cached_property
+    def weights(self) -> Mapping[str, np.ndarray]:
+        """Initial values of the inputs that are weights, by name; they are read-only."""
+        found = {name: dense.to_numpy(value) for name, value in self._defaults.items()}
+        for array in found.values():
+            array.flags.writeable = False
+        return MappingProxyType(found)
+
+    @property
+    def required_weights(self) -> Mapping[str, np.ndarray]:
+        """Initial values of the weights that have no default in the model."""
+        return {info.name: self.weights[info.name] for info in self.inputs if info.name in self._defaults}
+
+    @cached_property
+    def _defaults(self) -> Mapping[str, DenseIntOrFPElementsAttr]:
+        return entry.defaults(entry.entry_function(self.module))
+
     def save(self, path: str | os.PathLike[str], external_data: bool = False) -> None:
         """Write the model, whole or not at all; weights beyond 2 GB, and with `external_data` all that are
-        not small, go to a `.data` file beside it."""
+        not small, go to a `.data` file beside it. Initial values of weights that have no default go to
+        `<path>.weights.safetensors`."""
         self.save_as(path, external_data)
+        if stale := self.stale_weights(path):
+            warn(f"{stale} is of an earlier model", stacklevel=2)
+
+    def stale_weights(self, path: str | os.PathLike[str]) -> str:
+        """The file with initial weights of another model that is beside this one, '' if there is none."""
+        from gradc.model.saving import stale_weights
+
+        return "" if self.required_weights else stale_weights(path)
 
     def save_as(self, path: str | os.PathLike[str], external_data: bool) -> str:
         """`save`, and the name of the file beside the model, '' where there is none."""
@@ -106,7 +134,7 @@ class Compiled:
 
         limit = {"limit": 0} if arguments.flag("external_data", external_data) else {}
         with self._blamed_on_edits():
-            return save_model(self._now, arguments.path("path", path), **limit)
+            return save_model(self._now, arguments.path("path", path), **limit, initial=self.required_weights)
 
     def run(
         self,

@@ -100,7 +100,8 @@ def compile(
     `gradc.Graph` or an xDSL module; or a list of paths of JSON files, parts of one graph.
     target: `cpu`, `cuda`, or `portable`: for other runtimes as well as the CPU.
     opset: 13 and newer, default 18.
-    constants: input name -> array, or the path of an .npz: these inputs become initializers.
+    constants: input name -> array, or the path of an .npz or .safetensors, or several: these inputs become
+    initializers.
     strategy: `auto`, or the name of one lowering, which is then used or refused with its reason.
     auto_pad_rule: `documented` or `library` for every op; default: the op's own, else what the source
     form implies.
@@ -258,11 +259,11 @@ def _own(source: ModuleOp) -> dict[str, str]:
 
 
 def constants_of(given: Any) -> Mapping[str, Any]:
-    if not arguments.is_path(given):
+    if isinstance(given, Mapping):
         return arguments.arrays("constants", given)
-    from gradc.files.npz import read_npz
+    from gradc.files.arrays import read_files
 
-    return read_npz(arguments.path("constants", given))
+    return read_files(arguments.files("constants", given))
 
 
 def lower(

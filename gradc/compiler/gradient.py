@@ -7,7 +7,9 @@ from dataclasses import replace
 from inspect import signature
 from math import inf
 from typing import Any, ParamSpec
+from warnings import warn
 
+import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from dialects.support import entry
@@ -21,10 +23,12 @@ from gradc.checking.gradients import MOST_WORK, TooMuchWork, check_gradient
 from gradc.compiler.compiled import Compiled
 from gradc.compiler.differentiated import in_onnx
 from gradc.compiler.driver import compile_module, constants_of, load
-from gradc.compiler.gradient_request import GradientRequest, Names
+from gradc.compiler.gradient_request import REQUIRED, GradientRequest, Names, weights_of
 from gradc.compiler.options import Options
 from gradc.files.json_text import json_text
 from gradc.graph.constants import bind_constants
+from gradc.model.parts import without_initializers
+from gradc.model.weight_metadata import REQUIRED_KEY
 from gradc.terminal.notes import quoting_errors
 from passes.differentiate import NAME_TEMPLATE, Request, check_names, differentiate
 from passes.vjp.common.forward import Rule
@@ -42,7 +46,8 @@ def grad(
     cotangents: bool = False,
     reduce: str | None = None,
     keep_outputs: Names = "none",
-    weights_as_inputs: bool = True,
+    weights: str | None = None,
+    weights_as_inputs: bool | None = None,
     allow_unused: bool = False,
     straight_through: bool = False,
     constants: Any = None,
@@ -66,12 +71,15 @@ def grad(
     cotangents: an input `cotangent_<of>` for each `of`, in its shape; without it `of` has one element.
     reduce: `sum` or `mean` of an `of` that has several elements.
     keep_outputs: `none`, `of`, `all`, or names of values that are results, too, before the gradients.
-    weights_as_inputs: a weight among `wrt` is an input that has its value by default, so that it can be
-    given another one; False leaves it a constant.
+    weights: how a weight among `wrt` is stored. `default`: an input whose value is its default; `required`:
+    an input without one, whose initial value is in `Compiled.weights` and beside the saved model;
+    `constant`: no input. docs/weights.md says which runtimes accept defaults.
+    weights_as_inputs: deprecated; True is `weights="default"`, False is `weights="constant"`.
     allow_unused: zeros for a `wrt` that `of` does not depend on, which is an error otherwise.
     straight_through: let gradients pass DequantizeLinear(QuantizeLinear(x)) as if nothing were rounded, and 0
     where x is out of the range of the type; and pass z + (q - z) where q is z rounded or looked up.
-    constants: input name -> array, or the path of an .npz: these inputs become constants first.
+    constants: input name -> array, or the path of an .npz or .safetensors, or several: these inputs become
+    constants first.
     static_shapes: input name -> sizes, for inputs whose sizes would be known at run time only.
     name_template: how results and inputs that are new are called: `{what}` is grad or cotangent, `{name}`
     that of the value.
@@ -85,13 +93,15 @@ def grad(
     CheckError for a gradient that the check finds to be wrong, with the op to blame.
     """
     options = Options(target, opset, threads=threads, limits=limits, strict_ieee=strict_ieee)
+    if weights_as_inputs is not None:
+        warn("weights_as_inputs is deprecated; use weights", DeprecationWarning, stacklevel=4)
     asked = GradientRequest(
         wrt,
         of,
         cotangents,
         reduce,
         keep_outputs,
-        weights_as_inputs,
+        weights_of(weights, weights_as_inputs),
         allow_unused,
         static_shapes,
         name_template,
@@ -142,6 +152,7 @@ def hvp(
     wrt: Names = None,
     of: Names = None,
     reduce: str | None = None,
+    weights: str | None = None,
     allow_unused: bool = False,
     straight_through: bool = False,
     constants: Any = None,
@@ -164,6 +175,7 @@ def hvp(
         wrt,
         of,
         reduce=reduce,
+        weights=weights_of(weights, None),
         allow_unused=allow_unused,
         static_shapes=static_shapes,
         check=check,
@@ -197,7 +209,7 @@ def _second_of(module: ModuleOp, asked: GradientRequest, options: Options, const
     tangents = {twice.cotangents[gradient]: f"tangent_{name}" for name, gradient in once.gradients.items()}
     check_names([*tangents.values(), *names.values()], [*inputs, *once.gradients])
     _rename(module, tangents, {twice.gradients[name]: new for name, new in names.items()})
-    compiled = compile_module(module, options)
+    compiled = _stored(compile_module(module, options), asked)
     claims = [
         Claim(primal, first, once.of, once.gradients, once.cotangents, request.reduce, straight),
         Claim(
@@ -237,7 +249,7 @@ def gradient_of(
     primal = module.clone()
     request = asked.request(module)
     found = differentiate(module, request, strict_ieee=options.strict_ieee, rules=asked.rules)
-    compiled = compile_module(module, options)
+    compiled = _stored(compile_module(module, options), asked)
     claim = Claim(
         primal,
         compiled.source,
@@ -262,7 +274,21 @@ def _checked(claims: Sequence[Claim], compiled: Compiled, asked: GradientRequest
         more = advice("check", "checks it all the same", True)
         text = f"the gradient is not checked, which takes more than {MOST_WORK:,} operations"
         return [Diagnostic("remark", "; ".join(filter(None, (text, more))))]
-    return [*remarks, *check_compiled(claims[-1], compiled.inputs, compiled.run)]
+    infos = [info for info in compiled.inputs if info.name not in compiled.weights]
+
+    def run(inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        return compiled.run({**compiled.required_weights, **inputs})
+
+    return [*remarks, *check_compiled(claims[-1], infos, run)]
+
+
+def _stored(compiled: Compiled, asked: GradientRequest) -> Compiled:
+    """The compiled gradient with its weights as they are asked for: without initializers if required."""
+    if asked.weights != REQUIRED or not compiled.weights:
+        return compiled
+    parts = without_initializers(compiled.parts, compiled.weights)
+    parts.proto.metadata_props.add(key=REQUIRED_KEY, value=json_text(list(compiled.weights)))
+    return replace(compiled, parts=parts)
 
 
 def _named(compiled: Compiled, gradients: Mapping[str, str], cotangents: Mapping[str, str]) -> Compiled:

@@ -37,7 +37,10 @@ NAMED = ("wrt", "of", "keep_outputs")
 DEFAULTS = {"wrt": "every float input", "of": "the one float output"}
 """What stands for names that are not given. No names, or a generator that is used up, are not the default."""
 
-FLAGS = ("cotangents", "weights_as_inputs", "allow_unused", "straight_through")
+REQUIRED, DEFAULT, CONSTANT = WEIGHTS = ("required", "default", "constant")
+"""How a differentiated weight is stored: an input, an input with an initializer, an initializer."""
+
+FLAGS = ("cotangents", "allow_unused", "straight_through")
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ class GradientRequest:
     cotangents: bool = False
     reduce: str | None = None
     keep_outputs: Names = "none"
-    weights_as_inputs: bool = True
+    weights: str = DEFAULT
     allow_unused: bool = False
     static_shapes: Mapping[str, Sequence[int]] | None = None
     name_template: str = NAME_TEMPLATE
@@ -64,6 +67,7 @@ class GradientRequest:
         shapes = _static_shapes(self.static_shapes)
         for name, value in {**plain, **named, "static_shapes": shapes}.items():
             object.__setattr__(self, name, value)
+        arguments.word("weights", self.weights, WEIGHTS)
         if self.reduce is not None:
             arguments.word("reduce", self.reduce, REDUCTIONS)
         if self.cotangents and self.reduce is not None:
@@ -92,7 +96,7 @@ class GradientRequest:
             self.cotangents,
             self.reduce,
             self.allow_unused,
-            self.weights_as_inputs,
+            self.weights != CONSTANT,
             self.name_template,
             self.straight_through,
         )
@@ -139,6 +143,17 @@ def _float_outputs(values: Mapping[str, SSAValue], outputs: Sequence[str]) -> Se
     """The outputs of floats; where none has a known rank yet, as behind a sequence, those that may be."""
     open_ = [name for name in outputs if isinstance(values[name].type, UnrankedTensorType)]
     return [name for name in outputs if is_float(values[name])] or [n for n in open_ if may_carry(values[n])]
+
+
+def weights_of(given: str | None, as_inputs: bool | None) -> str:
+    """How weights are stored, by the option or by its deprecated alias `weights_as_inputs`."""
+    if as_inputs is None:
+        return DEFAULT if given is None else given
+    alias = DEFAULT if arguments.flag("weights_as_inputs", as_inputs) else CONSTANT
+    if given is not None:
+        both = f"{option('weights', given)} and its deprecated alias weights_as_inputs"
+        raise UsageError(Diagnostic("error", sentence(both, expected=f"one of both, {option('weights')}")))
+    return alias
 
 
 def looked_at(wrt: Names, of: Names, straight_through: bool = False) -> GradientRequest | None:

@@ -113,6 +113,32 @@ def draft(folder: Path) -> Iterator[Draft]:
         found.discard()
 
 
+@contextlib.contextmanager
+def restoring(path: Path) -> Iterator[None]:
+    """Put a file back as it was if the block fails; where there was none, remove what the block made.
+
+    A file system without links keeps what the block made.
+    """
+    former = _hidden_path(path.parent)
+    existed = path.is_file()
+    with contextlib.ExitStack() as stack:
+        if existed:
+            held = stack.enter_context(open(path, "rb"))
+            _lock(held.fileno())  # else another process could take the second name for abandoned
+            with contextlib.suppress(OSError):
+                os.link(path, former)
+        try:
+            yield
+        except BaseException:
+            if former.exists():
+                os.replace(former, path)
+            elif not existed:
+                path.unlink(missing_ok=True)
+            raise
+        finally:
+            former.unlink(missing_ok=True)
+
+
 def sweep(folder: Path, names: re.Pattern[str], kept: str = "") -> None:
     """Remove the files of a folder with such names that no living process is writing."""
     if fcntl is None:

@@ -6,7 +6,7 @@ from the bytes that the module holds into the file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -72,6 +72,17 @@ class ModelParts:
             yield head(INITIALIZER, len(start) + len(content)) + start
             yield content
         yield _some_fields(graph, type(graph)(), range(INITIALIZER + 1, 1000))
+
+
+def without_initializers(parts: ModelParts, names: Collection[str]) -> ModelParts:
+    """A model in parts without the initializers of some names."""
+    slim = type(parts.proto)()
+    slim.CopyFrom(parts.proto)
+    for index in reversed(range(len(slim.graph.initializer))):
+        if slim.graph.initializer[index].name in names:
+            del slim.graph.initializer[index]
+    weights = {name: content for name, content in parts.weights.items() if name not in names}
+    return ModelParts(slim, weights)
 
 
 def parts_of(model: ModelProto) -> ModelParts:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+import numpy as np
+
 from dialects.support.diagnostics import violation
-from gradc.files.atomic import draft, sweep
-from gradc.files.writing import StrPath, is_special, refusals_of, whole_file, write_whole
+from gradc.files.atomic import draft, restoring, sweep
+from gradc.files.safetensors import pieces
+from gradc.files.writing import StrPath, is_special, refusals_of, whole_file
 from gradc.model.parts import ModelParts, parts_of
 
 if TYPE_CHECKING:
@@ -33,7 +38,23 @@ def model_bytes(parts: ModelParts) -> int:
     return parts.size if parts.weight_bytes <= PROTO_LIMIT else parts.weight_bytes
 
 
-def save_model(model: ModelProto | ModelParts, path: StrPath, limit: int = PROTO_LIMIT) -> str:
+def weights_path(model: Path) -> Path:
+    """Where the initial values of a model's required weights are."""
+    return model.with_name(f"{model.name}.weights.safetensors")
+
+
+def stale_weights(path: StrPath) -> str:
+    """Return the file of initial weights that an earlier model at `path` left there, '' if there is none."""
+    found = weights_path(Path(path))
+    return os.fspath(found) if found.is_file() else ""
+
+
+def save_model(
+    model: ModelProto | ModelParts,
+    path: StrPath,
+    limit: int = PROTO_LIMIT,
+    initial: Mapping[str, np.ndarray] | None = None,
+) -> str:
     """Write a model; above `limit` bytes of weights these go to `<path>.<digest>.data` beside it.
 
     Returns the name of that file, '' where there is none.
@@ -41,37 +62,55 @@ def save_model(model: ModelProto | ModelParts, path: StrPath, limit: int = PROTO
     The data file is called after its content, so that no model ever stands beside data of another
     one: the new data comes first, then the model takes the place of the former one, then the former
     data goes. A process that dies between two of these steps leaves a data file that nothing reads,
-    and the next write to `path` removes it. Raises GradcError naming the path; then the former files
-    are as they were.
+    and the next write to `path` removes it. `initial` are values of weights that are written beside the
+    model, immediately before it. Raises GradcError naming the path; then the former files are as they were.
     """
     weights = model.weight_bytes if isinstance(model, ModelParts) else weight_bytes(model)
     if weights > limit and is_special(path):
         raise violation(f"cannot write {os.fspath(path)}: external data needs a second file beside it")
-    with refusals_of(path) as target:
+    if initial and is_special(path):
+        raise violation(f"cannot write {os.fspath(path)}: required weights need a second file beside it")
+    with refusals_of(path) as target, _values_beside(target, initial or {}) as publish:
         kept = ""
         if weights > limit:
-            kept = _save_pair(model if isinstance(model, ModelParts) else parts_of(model), target)
+            kept = _save_pair(model if isinstance(model, ModelParts) else parts_of(model), target, publish)
         else:
-            _save_whole(model, path)
+            _save_whole(model, path, publish)
         sweep(target.parent, _data_names(target), kept)
         return kept
 
 
-def _save_whole(model: ModelProto | ModelParts, path: StrPath) -> None:
-    if not isinstance(model, ModelParts):
-        write_whole(path, model.SerializeToString(deterministic=True))
+@contextlib.contextmanager
+def _values_beside(target: Path, initial: Mapping[str, np.ndarray]) -> Iterator[Callable[[], None]]:
+    """Write values for `target`, and yield the function that gives their file its name."""
+    if not initial:
+        yield lambda: None
         return
+    path = weights_path(target)
+    with draft(target.parent) as found, restoring(path):
+        for piece in pieces(initial):
+            found.file.write(piece)
+        yield lambda: found.publish(path)
+
+
+def _save_whole(model: ModelProto | ModelParts, path: StrPath, before: Callable[[], None]) -> None:
+    """Write a model; `before` is called when all of it is written, and it gets its name."""
+    if isinstance(model, ModelParts):
+        contents = model.pieces()
+    else:
+        contents = [model.SerializeToString(deterministic=True)]
     with whole_file(path) as file:
-        for piece in model.pieces():
+        for piece in contents:
             file.write(piece)
+        before()
 
 
 def _data_names(model: Path) -> re.Pattern[str]:
     return re.compile(re.escape(model.name) + r"\.[0-9a-f]{16}\.data")
 
 
-def _save_pair(model: ModelParts, target: Path) -> str:
-    """Write a model and its data; the data file's name."""
+def _save_pair(model: ModelParts, target: Path, before: Callable[[], None]) -> str:
+    """Write a model and its data; the data file's name. `before` is called before the model gets its name."""
     with draft(target.parent) as data, draft(target.parent) as file:
         slim, location = _externalised(model, data.file, target.name)
         file.file.write(slim.SerializeToString(deterministic=True))
@@ -79,6 +118,7 @@ def _save_pair(model: ModelParts, target: Path) -> str:
         existed = data_path.exists()
         data.publish(data_path)
         try:
+            before()
             file.publish(target)
         except BaseException:
             if not existed:

@@ -17,6 +17,7 @@ from dialects.support.diagnostics import GradcError, UsageError, kind_of
 from dialects.support.documented_op import DocumentedOp
 from dialects.support.limits import Limits, using
 from dialects.support.spelling import offers_its_arguments
+from gradc.base import arguments
 from gradc.base.installed import installed_version
 from gradc.base.machine import this_machine
 from gradc.base.version import __version__
@@ -59,7 +60,7 @@ def report(
     limits: Limits | None = None,
     strict_ieee: bool = False,
     *,
-    inputs: str | os.PathLike[str] | Mapping[str, np.ndarray] | None = None,
+    inputs: arguments.Path | Sequence[arguments.Path] | Mapping[str, np.ndarray] | None = None,
     seed: int = 0,
     ep: Any = None,
     rtol: float | None = None,
@@ -73,7 +74,8 @@ def report(
 
     The arguments are those of `gradc.compile`; `shapes` are also those that unknown sizes are run with.
 
-    inputs: name -> array, or the path of an .npz; random ones of the seed otherwise.
+    inputs: name -> array, or the path of an .npz or .safetensors, or several; random ones of the seed
+    otherwise.
     ep: where it runs, `cpu` or `cuda`. rtol: replaces the bound of every output. run: False runs nothing.
     measure_peak: measure what this machine can do, if that is not known.
     wrt: where it or `of` is given, the graph is the gradient that `gradc.vjp` makes of these.

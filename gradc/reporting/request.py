@@ -15,7 +15,7 @@ from gradc.base import arguments
 from gradc.compiler.gradient_request import GradientRequest
 from gradc.compiler.options import Options
 from gradc.compiler.source import Source
-from gradc.files.npz import read_npz
+from gradc.files.arrays import read_files
 from gradc.runtime.session import checked_ep
 from gradc.tuning.request import BUDGET, TuningRequest
 
@@ -30,7 +30,7 @@ NOT_OF_GRADIENTS = ("strategy", "auto_pad_rule", "strict")
 class Request:
     """A source, what it is compiled with, and what it is run on: `inputs`, else random ones of a seed.
 
-    `constants` and `inputs` are mappings from names to arrays, or paths of .npz files. Without `run`
+    `constants` and `inputs` are mappings from names to arrays, or paths of files of arrays. Without `run`
     nothing is run; `measure_peak` measures what this machine can do, if that is not known. With `gradient`
     it is of that gradient of the source.
     """
@@ -39,7 +39,7 @@ class Request:
     options: Options
     tuning: TuningRequest = field(default_factory=TuningRequest)
     constants: Any = None
-    inputs: str | os.PathLike[str] | Mapping[str, np.ndarray] | None = None
+    inputs: arguments.Path | Sequence[arguments.Path] | Mapping[str, np.ndarray] | None = None
     seed: int = 0
     ep: Any = None
     rtol: float | None = None
@@ -64,7 +64,9 @@ class Request:
     @cached_property
     def arrays(self) -> Mapping[str, np.ndarray] | None:
         """The inputs, read once; None for random ones. Raises GradcError for a file that is no good."""
-        return read_npz(self.inputs) if isinstance(self.inputs, str | os.PathLike) else self.inputs
+        if self.inputs is None or isinstance(self.inputs, Mapping):
+            return self.inputs
+        return read_files(self.inputs)
 
     @property
     def shapes(self) -> Mapping[str, Sequence[int]]:
@@ -177,10 +179,12 @@ def _call(given: Mapping[str, Any]) -> str:
 
 def _file(given: Any) -> Any:
     """A path, or a name for arrays that have none."""
+    if isinstance(given, list | tuple):
+        return [_file(path) for path in given]
     return os.fspath(given) if isinstance(given, str | os.PathLike) else "arrays.npz"
 
 
 def _file_or_arrays(given: Any) -> Any:
-    if given is None or isinstance(given, str | os.PathLike):
-        return given if given is None else arguments.path("inputs", given)
-    return arguments.mapping("inputs", given, "a mapping from names to arrays, or the path of an .npz")
+    if given is None or isinstance(given, Mapping):
+        return given if given is None else arguments.arrays("inputs", given)
+    return arguments.files("inputs", given)

@@ -63,7 +63,7 @@ def test_a_weight_is_an_input_that_has_its_value_by_default(by_weights: gradc.Co
     other = by_weights.run(FED | {"kernel": -KERNEL})
     changed = model()
     changed.graph.initializer[0].CopyFrom(onnx.numpy_helper.from_array(-KERNEL, "kernel"))
-    want = gradc.vjp(changed, of="logits", wrt=["x", "kernel", "bias"], weights_as_inputs=False).run(FED)
+    want = gradc.vjp(changed, of="logits", wrt=["x", "kernel", "bias"], weights="constant").run(FED)
     for name in ("grad_x", "grad_kernel", "grad_bias"):
         np.testing.assert_array_equal(once[name], again[name])
         np.testing.assert_allclose(other[name], want[name], atol=1e-5)

@@ -18,6 +18,7 @@ MAY_IMPORT = {
 }
 PEERS = "gradc/bench/peers/"
 ONNX = ("dialects/onnx/schema.py", "gradc/model/", "gradc/importers/onnx/", PEERS)
+SAFETENSORS = ("gradc/files/safetensors.py",)
 RUNTIME = ("gradc/runtime/session.py",)
 FILES = [path for layer in MAY_IMPORT for path in sorted((ROOT / layer).rglob("*.py"))]
 
@@ -41,6 +42,7 @@ def test_imports_follow_the_arrows(path: Path):
     allowed = MAY_IMPORT[layer] | set(sys.stdlib_module_names)
     allowed |= {"onnx", "google"} if name(path).startswith(ONNX) else set()
     allowed |= {"onnxruntime"} if name(path) in RUNTIME else set()
+    allowed |= {"safetensors"} if name(path) in SAFETENSORS else set()
     allowed |= {"torch", "onnx_ad"} if name(path).startswith(PEERS) else set()
     allowed |= {"matplotlib"} if name(path) == "gradc/bench/plot.py" else set()
     assert {found for found in imports(path) if found.partition(".")[0] not in allowed} == set()

@@ -1,0 +1,9 @@
+"""What the metadata of a model that gradc wrote says of weights."""
+
+from __future__ import annotations
+
+REQUIRED_KEY = "gradc.required_weights"
+"""Names of inputs that are weights without an initializer: a JSON list."""
+
+CHANGED_KEY = "gradc.changed_weights"
+"""Names of weights of the source that the model has in another form, transposed or folded: a JSON list."""

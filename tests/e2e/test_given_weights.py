@@ -1,0 +1,178 @@
+"""Weights that are given: `--weights`, the file beside the model, and loops that train."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+from support.cli import run_gradc
+
+import gradc
+from dialects.support.diagnostics import GradcError
+from gradc.files.atomic import Draft
+from gradc.files.safetensors import read_safetensors
+
+NAMES = ["layer/0.weight", "layer/0.bias", "head"]
+
+
+def classifier(dtype: type = np.float32) -> onnx.ModelProto:
+    """Two products with a Tanh between, whose loss is the mean of the squared difference from `y`."""
+    rng = np.random.default_rng(0)
+    shapes = {"layer/0.weight": (4, 8), "layer/0.bias": (8,), "head": (8, 1)}
+    weights = {name: rng.standard_normal(shape).astype(dtype) / 2 for name, shape in shapes.items()}
+    nodes = [
+        helper.make_node("MatMul", ["x", NAMES[0]], ["a"], name="first"),
+        helper.make_node("Add", ["a", NAMES[1]], ["b"], name="shift"),
+        helper.make_node("Tanh", ["b"], ["h"]),
+        helper.make_node("MatMul", ["h", NAMES[2]], ["p"], name="second"),
+        helper.make_node("Sub", ["p", "y"], ["d"]),
+        helper.make_node("Mul", ["d", "d"], ["s"]),
+        helper.make_node("ReduceMean", ["s"], ["loss"], keepdims=0),
+    ]
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    info = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        nodes,
+        "classifier",
+        [info("x", kind, ["N", 4]), info("y", kind, ["N", 1])],
+        [info("loss", kind, [])],
+        [numpy_helper.from_array(array.astype(dtype), name) for name, array in weights.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+
+
+DATA = {
+    "x": np.random.default_rng(1).standard_normal((16, 4)).astype(np.float32),
+    "y": np.random.default_rng(2).standard_normal((16, 1)).astype(np.float32),
+}
+
+
+def step(weights: str, **given: object) -> gradc.Compiled:
+    return gradc.value_and_grad(classifier(), wrt=NAMES, weights=weights, **given)
+
+
+class TestModes:
+    def test_required_weights_are_inputs_without_a_value(self):
+        required, default, constant = (step(mode) for mode in ("required", "default", "constant"))
+        assert [info.name for info in required.inputs] == ["x", "y", *NAMES]
+        assert not required.optional_inputs
+        assert [info.name for info in default.inputs] == [info.name for info in constant.inputs] == ["x", "y"]
+        assert [info.name for info in default.optional_inputs] == NAMES
+        assert not constant.optional_inputs
+        assert list(required.weights) == NAMES
+        assert not {*NAMES} & {tensor.name for tensor in required.model.graph.initializer}
+        want = default.run(DATA)
+        for found in (required.run({**DATA, **required.weights}), constant.run(DATA)):
+            for name, array in want.items():
+                np.testing.assert_allclose(found[name], array, rtol=1e-6)
+        with pytest.raises(GradcError, match="missing inputs: expected layer/0"):
+            required.run(DATA)
+        with pytest.raises(ValueError, match="read-only"):
+            required.weights["head"][:] = 0
+
+    def test_the_file_beside_the_model(self, tmp_path: Path):
+        path, beside = tmp_path / "m.onnx", tmp_path / "m.onnx.weights.safetensors"
+        step("required").save(path)
+        first = path.read_bytes(), beside.read_bytes()
+        for name, array in read_safetensors(beside).items():
+            want = next(tensor for tensor in classifier().graph.initializer if tensor.name == name)
+            np.testing.assert_array_equal(array, numpy_helper.to_array(want))
+        assert "layer/0.weight" in [info.name for info in gradc.compile(path).inputs]
+        step("required", check=False).save(path)
+        assert (path.read_bytes(), beside.read_bytes()) == first
+        with pytest.warns(UserWarning, match="of an earlier model"):
+            step("default").save(path)
+        assert beside.is_file()
+
+    @pytest.mark.parametrize("external", [False, True])
+    def test_a_save_that_fails_leaves_both_as_they_were(self, tmp_path: Path, monkeypatch, external: bool):
+        path, beside = tmp_path / "m.onnx", tmp_path / "m.onnx.weights.safetensors"
+        compiled = step("required", check=False)
+        for former in (None, b"former"):
+            if former:
+                path.write_bytes(former)
+                beside.write_bytes(former)
+            with monkeypatch.context() as patched:
+                patched.setattr(Draft, "publish", failing(Draft.publish))
+                with pytest.raises(GradcError, match="no space"):
+                    compiled.save(path, external_data=external)
+            kept = {p.name: p.read_bytes() for p in tmp_path.iterdir()}
+            assert kept == ({} if former is None else {path.name: former, beside.name: former})
+
+    def test_half_types_and_external_data(self, tmp_path: Path):
+        model = classifier(np.float16)
+        compiled = gradc.grad(model, wrt=NAMES, weights="required", cotangents=True, keep_outputs="all")
+        compiled.save(tmp_path / "m.onnx", external_data=True)
+        beside = read_safetensors(tmp_path / "m.onnx.weights.safetensors")
+        assert [array.dtype for array in beside.values()] == [np.dtype(np.float16)] * 3
+
+    def test_second_derivatives_and_vectors(self):
+        hvp = gradc.hvp(classifier(), wrt="head", weights="required")
+        assert "head" in [info.name for info in hvp.inputs]
+        assert list(hvp.weights) == ["head"]
+
+
+class TestAliases:
+    @pytest.mark.parametrize(("as_inputs", "mode"), [(True, "default"), (False, "constant")])
+    def test_the_deprecated_flag(self, as_inputs: bool, mode: str):
+        with pytest.warns(DeprecationWarning, match="use weights"):
+            found = gradc.grad(classifier(), wrt="head", weights_as_inputs=as_inputs, check=False)
+        want = gradc.grad(classifier(), wrt="head", weights=mode, check=False)
+        assert found.model == want.model
+
+    def test_both_at_once(self):
+        both = pytest.raises(gradc.GradcError, match="one of both")
+        with pytest.warns(DeprecationWarning, match="use weights"), both:
+            gradc.grad(classifier(), weights="default", weights_as_inputs=True)
+
+    def test_another_word(self):
+        with pytest.raises(gradc.GradcError, match=r"weights: given 'defaults', .*did you mean default"):
+            gradc.grad(classifier(), weights="defaults")
+
+
+def failing(publish: Callable[[Draft, Path], None]) -> Callable[[Draft, Path], None]:
+    """`Draft.publish`, which fails at the model."""
+
+    def fail(self: Draft, target: Path) -> None:
+        if target.name == "m.onnx":
+            raise OSError(28, "no space")
+        publish(self, target)
+
+    return fail
+
+
+def test_the_command_line(tmp_path: Path):
+    source, output = tmp_path / "c.onnx", tmp_path / "m.onnx"
+    onnx.save(classifier(), source)
+    asked = ("grad", source, "--wrt", "*weight", "--wrt", "head", "--weights", "required")
+    assert run_gradc(*map(str, asked), "-o", str(output)).code == 0
+    beside = f"{output}.weights.safetensors"
+    np.savez(tmp_path / "x.npz", **DATA)
+    inputs = ("--inputs", str(tmp_path / "x.npz"), "--inputs", beside)
+    for command in ("run", "verify"):
+        done = run_gradc(command, str(output), *inputs)
+        assert done.code == 0, done.err
+    done = run_gradc(*map(str, asked), "-o", "-")
+    assert (done.code, "two files" in done.err) == (2, True)
+    again = (
+        "grad",
+        str(output),
+        "--constants",
+        beside,
+        "--of",
+        "grad_head",
+        "--reduce",
+        "sum",
+        "--wrt",
+        "head",
+    )
+    done = run_gradc(*again, "--weights", "required", "-o", str(tmp_path / "again.onnx"))
+    assert done.code == 0, done.err
+    assert (tmp_path / "again.onnx.weights.safetensors").is_file()
+    Path(beside).write_bytes(b"\xff" * 20)
+    done = run_gradc("run", str(output), *inputs)
+    assert (done.code, done.err.count("\n")) == (4, 1)
