@@ -69,8 +69,8 @@ def _gradient_options(command: Any) -> Any:
             click.option(
                 "--weights",
                 type=Word(["required", "default", "constant"]),
-                help="Differentiated weights: inputs (initial values in OUT.weights.safetensors), inputs with a "
-                "default, or constants.  [default: default]",
+                help="Differentiated weights: inputs (initial values in OUT.weights.safetensors), inputs "
+                "with a default, or constants.  [default: default]",
             ),
             click.option("--weights-as-inputs/--no-weights-as-inputs", default=None, hidden=True),
             click.option(
