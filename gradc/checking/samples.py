@@ -24,6 +24,7 @@ from dialects.support.interfaces import KnowsOperands
 from dialects.support.limits import LimitError
 from dialects.support.shapes import Dim, NamedShape, Shape
 from dialects.support.spelling import option
+from gradc.checking.operand_values import operand_values
 from gradc.graph.tensors import TensorInfo, tensor_info
 from passes.emit.type_inference import with_readings
 
@@ -34,12 +35,17 @@ UNKNOWN_BATCH, UNKNOWN_SIZE, UNKNOWN_IMAGE_SIZE = 2, 12, 7
 @dataclass(frozen=True)
 class Guess:
     """Sizes of dims that nothing else tells: by name, else of the first dim of a tensor, or of any other;
-    each name after the first gets a size that is `step` larger."""
+    each name after the first gets a size that is `step` larger.
+
+    With `values` the inputs that are read as sizes, axes or indices get numbers that fit; each number
+    chooses others.
+    """
 
     batch: int = UNKNOWN_BATCH
     size: int = UNKNOWN_SIZE
     step: int = 0
     named: Mapping[str, int] = field(default_factory=dict)
+    values: int | None = None
 
 
 ANY_SIZES = Guess()
@@ -70,6 +76,9 @@ def random_inputs(
         found[name] = defaults[name] if name in defaults else _tamed(argument, found[name])
         if (wanted := _wanted_sizes(argument, names, function.args, found)) is not None:
             found[name] = wanted
+    if guess.values is not None:
+        fitting = operand_values(function, found, guess.values)
+        found |= {name: array for name, array in fitting.items() if name not in (given_shapes or {})}
     return found
 
 

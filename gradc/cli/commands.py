@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
-from dialects.support.diagnostics import Diagnostic, UsageError, printable, sentence, violation
+from dialects.support.diagnostics import Diagnostic, GradcError, UsageError, printable, sentence, violation
 from gradc.checking.alike import kind_of
 from gradc.checking.samples import ANY_SIZES, Guess, random_inputs, random_model_inputs
 from gradc.checking.verify import OutputError, check_reference
@@ -67,7 +68,10 @@ class Inputs:
             read = read_files(self.files)
             return lambda _: read
         return lambda guess: random_inputs(
-            compiled.source, self.seed, self.shapes, replace(guess, named=self.sizes)
+            compiled.source,
+            self.seed,
+            self.shapes,
+            replace(guess, named=self.sizes, values=guess.values or 0),
         )
 
     @property
@@ -189,15 +193,19 @@ def run_model(
     path: str, inputs: Inputs, ep: Any, threads: int | None
 ) -> tuple[dict[str, np.ndarray], dict[str, int]]:
     session = Session(path, ep=ep, threads=threads)
-    fed = _random_inputs(session, inputs) if inputs.files is None else read_files(inputs.files)
+    fed = _random_inputs(session, inputs, path) if inputs.files is None else read_files(inputs.files)
     return session.run(fed), _placement(session)
 
 
-def _random_inputs(session: Session, inputs: Inputs) -> dict[str, np.ndarray]:
-    """Those that fit the graph, where the model carries it."""
-    if session.graph is None:
+def _random_inputs(session: Session, inputs: Inputs, path: str) -> dict[str, np.ndarray]:
+    """Those that fit the graph, where the model carries it, or where integers in it may be sizes."""
+    graph = session.graph
+    if graph is None and any(info.dtype in ("s32", "s64") for info in session.inputs):
+        with contextlib.suppress(GradcError):  # onnxruntime runs it all the same
+            graph = load(path)
+    if graph is None:
         return random_model_inputs(session.inputs, inputs.seed, inputs.shapes)
-    drawn = random_inputs(session.graph, inputs.seed, inputs.shapes)
+    drawn = random_inputs(graph, inputs.seed, inputs.shapes, replace(ANY_SIZES, values=0))
     return {info.name: drawn[info.name] for info in session.inputs if info.name in drawn}
 
 
@@ -276,7 +284,8 @@ def verify_model(
     pair = verify_models.Pair(compiled, path, rtol, ep, threads)
     guesses = verify_models.SIZES if inputs.leaves_sizes_open else (ANY_SIZES,)
     with progress.bar():
-        found = [*verify_models.verify_at_sizes(pair, inputs.drawn_for(compiled), guesses, within)]
+        draw, redraws = inputs.drawn_for(compiled), inputs.files is None
+        found = [*verify_models.verify_at_sizes(pair, draw, guesses, within, redraws)]
     for remark in (each for each in found if isinstance(each, str)):
         messages.mention(remark)
     return [each for each in found if not isinstance(each, str)]

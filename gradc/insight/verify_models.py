@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,8 +16,10 @@ from xdsl.ir import SSAValue
 
 from dialects.onnx.ops import ConstantOp
 from dialects.support import entry
-from dialects.support.diagnostics import GradcError, several
+from dialects.support.diagnostics import Diagnostic, GradcError, UnsupportedError, several
+from dialects.support.limits import LimitError
 from gradc.checking.alike import is_same, kind_of
+from gradc.checking.operand_values import is_fitted
 from gradc.checking.random_ops import KINDS, RandomOp, random_outputs
 from gradc.checking.samples import ANY_SIZES, Guess
 from gradc.checking.verify import RTOL, OutputError, compare
@@ -28,6 +31,15 @@ from gradc.runtime.session import Session, ep_of
 SIZES = (ANY_SIZES, Guess(1, 1), Guess(3, 7), Guess(2, 9, step=2), Guess(1, 64))
 """What a model with dims that only run time knows is run at; at some of them it may be no model."""
 
+
+DRAWS, PATIENCE = 40, 5.0
+"""How often inputs are drawn anew that the model does not take, and for how many seconds."""
+
+MOST_NUMBERS = 8
+"""Numbers of an input in a message."""
+
+FURTHER_SIZES = (Guess(4, 4), Guess(2, 2))
+"""Sizes for a model that runs at none of the others."""
 
 NOTHING_WITHIN = (
     "no value that has a name in both models differs while the runtime is asked for all of them: it fuses "
@@ -207,14 +219,15 @@ Draw = Callable[[Guess], Mapping[str, Any]]
 
 
 def verify_at_sizes(
-    pair: Pair, draw: Draw, guesses: Sequence[Guess], within: bool = False
+    pair: Pair, draw: Draw, guesses: Sequence[Guess], within: bool = False, redraws: bool = True
 ) -> Iterator[ModelError | str]:
     """The rows at all sizes, each once, and remarks: why the model itself does not run at some of them.
 
     Behind the first rows that are off is the first value that is, with the nodes that are to blame;
-    `within`: the first value that is not identical otherwise. Raises GradcError if it runs at none.
+    `within`: the first value that is not identical otherwise. With `redraws` inputs that the model does not
+    take are drawn anew. Raises GradcError if it runs at none.
     """
-    runs, refusals = _expected(pair, draw, guesses)
+    runs, refusals = _expected(pair, draw, guesses, redraws)
     pair.forget_original()
     told = False
     for run in runs:
@@ -235,18 +248,78 @@ def verify_at_sizes(
         yield f"left out: sizes that the model itself does not take: {refusal.diagnostic.message}"
 
 
-def _expected(pair: Pair, draw: Draw, guesses: Sequence[Guess]) -> tuple[list[Expected], list[GradcError]]:
-    """What the model itself gives at all sizes, each once, and why it does not run at some of them."""
+def _expected(
+    pair: Pair, draw: Draw, guesses: Sequence[Guess], redraws: bool
+) -> tuple[list[Expected], list[GradcError]]:
+    """What the model itself gives at all sizes, each once, and why it does not run at some of them.
+
+    Where it runs at none, inputs that are read as sizes, axes or indices are drawn anew.
+    """
+    runs, refusals = _runs(pair, draw, guesses)
+    is_drawn = bool(_fitted(pair)) or (len(guesses) > 1 and _is_open(pair.original))
+    if runs or not is_drawn or not redraws:
+        return runs, refusals
+    if any(isinstance(error, UnsupportedError) for error in refusals):
+        return [], [error for error in refusals if isinstance(error, UnsupportedError)]
+    guesses = [*guesses, *FURTHER_SIZES] if len(guesses) > 1 else guesses
+    until = time.monotonic() + PATIENCE
+    for values in range(1, DRAWS):
+        for guess in guesses:
+            runs, _ = _runs(pair, draw, [replace(guess, values=values)])
+            if runs:
+                others = [each for each in guesses if each != guess]
+                more, refused = _runs(pair, draw, [replace(each, values=values) for each in others])
+                return [*runs, *more], refused
+            if time.monotonic() > until:
+                return [], [_undecided(pair, draw, guesses[0], refusals[0])]
+    return [], [_undecided(pair, draw, guesses[0], refusals[0])]
+
+
+def _runs(pair: Pair, draw: Draw, guesses: Sequence[Guess]) -> tuple[list[Expected], list[GradcError]]:
+    original = pair.original
     seen, runs, refusals = set[str](), list[Expected](), list[GradcError]()
     for guess in guesses:
         try:
             inputs = draw(guess)
-            if (sizes := pair.sizes(inputs)) not in seen:
-                seen.add(sizes)
-                runs.append(pair.expected(inputs))
+        except LimitError as error:
+            refusals.append(error)
+            continue
+        if (sizes := _sizes(original, inputs)) in seen:
+            continue
+        try:
+            runs.append(pair.expected(inputs))
+            seen.add(sizes)
         except GradcError as error:
             refusals.append(error)
     return runs, refusals
+
+
+def _is_open(session: Session) -> bool:
+    """Whether some input has a dim that no model says."""
+    return any(not all(isinstance(dim, int) for dim in info.dims) for info in session.inputs)
+
+
+def _fitted(pair: Pair) -> list[str]:
+    """The inputs for which not all numbers will do."""
+    function = entry.entry_function(pair.compiled.source)
+    named = zip(function.args, entry.input_names(function), strict=True)
+    return [name for argument, name in named if is_fitted(argument)]
+
+
+def _undecided(pair: Pair, draw: Draw, guess: Guess, error: GradcError) -> UnsupportedError:
+    """That no inputs were found at which the model runs, which may be a right one."""
+    inputs = draw(guess)
+    drawn = [f"{name} as {_brief(inputs[name])}" for name in _fitted(pair) if name in inputs]
+    drawn = drawn or [_sizes(pair.original, inputs)]
+    text = f"the model runs at none of the inputs that were drawn for it, at first {several(drawn, 4)}"
+    hint = "--inputs gives it some that it takes, --shape and --size other sizes"
+    return UnsupportedError(Diagnostic("error", f"{text}: {error.diagnostic.message}; {hint}"))
+
+
+def _brief(array: Any) -> str:
+    numbers = np.ravel(array).tolist() if isinstance(array, np.ndarray) else [array]
+    text = ", ".join(map(str, numbers[:MOST_NUMBERS]))
+    return f"[{text}{', ...' if len(numbers) > MOST_NUMBERS else ''}]"
 
 
 def _sizes(session: Session, inputs: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dialects.support import dtypes
+from dialects.support.diagnostics import Diagnostic, UnsupportedError
 from gradc.graph.tensors import TensorInfo
 from gradc.model.tensors import dtype_of_runtime, onnx_number
 
@@ -22,7 +23,11 @@ def ort_value(runtime: Any, info: TensorInfo, array: np.ndarray, device: str = "
     if info.dtype in _HALF_BYTES:
         return _packed(runtime, info, data)
     if info.dtype not in _AS_INTEGERS:
-        return runtime.OrtValue.ortvalue_from_numpy(data, device)
+        try:
+            return runtime.OrtValue.ortvalue_from_numpy(data, device)
+        except RuntimeError as error:
+            text = f"onnxruntime takes no {info.dtype} from outside a model"
+            raise UnsupportedError(Diagnostic("error", text, f'input "{info.name}"')) from error
     number = onnx_number(info.dtype)
     return runtime.OrtValue.ortvalue_from_numpy_with_onnx_type(data.view(_AS_INTEGERS[info.dtype]), number)
 
@@ -41,6 +46,7 @@ _AS_INTEGERS = {"bf16": np.uint16, "f8_e4m3": np.uint8, "f8_e5m2": np.uint8}
 """Types that numpy itself has not, and the integers of their bits."""
 
 _HALF_BYTES = ("s4", "u4")
+_QUARTER_BYTES = ("s2", "u2")
 
 _HANDED_OVER = {*(dtype.name for dtype in dtypes.DTYPES), "s16", "u16", "u32", "u64"} - {*_HALF_BYTES}
 """What onnxruntime takes as an initializer that it is given beside a model, of those that gradc has."""
@@ -54,6 +60,15 @@ def _packed(runtime: Any, info: TensorInfo, data: np.ndarray) -> Any:
     if even.size:
         np.asarray(_Buffer(value, even.size // 2))[:] = even[::2] | even[1::2] << 4
     return value
+
+
+def _unpacked(value: Any, dtype: np.dtype, is_signed: bool) -> np.ndarray:
+    count = int(np.prod(value.shape()))
+    if count == 0:
+        return np.empty(0, dtype)
+    packed = np.asarray(_Buffer(value, -(-count // 2)))
+    bits = np.stack([packed & 15, packed >> 4], -1).ravel()[:count].astype(np.int8)
+    return ((bits ^ 8) - 8 if is_signed else bits).astype(dtype)
 
 
 class _Buffer:
@@ -73,11 +88,16 @@ class _Buffer:
 
 
 def to_numpy(info: TensorInfo, value: Any) -> np.ndarray:
+    if info.dtype in _QUARTER_BYTES:
+        text = f"onnxruntime gives no {info.dtype} out of a model"
+        raise UnsupportedError(Diagnostic("error", text, f'output "{info.name}"'))
     dtype = dtypes.by_name(info.dtype)
     if dtype is None or dtype.numpy.hasobject:  # strings
         return value.numpy()
     assert value.device_name().lower() == "cpu", value.device_name()
     shape = value.shape()
+    if info.dtype in _HALF_BYTES:
+        return _unpacked(value, dtype.numpy, info.dtype == "s4").reshape(shape)
     nbytes = int(np.prod(shape)) * dtype.numpy.itemsize
     if nbytes == 0:
         return np.empty(shape, dtype.numpy)

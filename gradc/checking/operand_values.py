@@ -1,0 +1,431 @@
+"""Inputs that are read as sizes, axes, indices and the like: numbers that the op which reads them takes.
+
+`VALUES` has a function for each such operand of an op. It gets the op as a `Reader`, which knows the shapes
+of the operands that are inputs or whose sizes follow from these, and gives the numbers, or None for any.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import BlockArgument, SSAValue
+
+from dialects.onnx.base import OnnxOp
+from dialects.onnx.types import word_of
+from dialects.onnx.values import constant_of
+from dialects.support import entry, shapes
+
+PASSED_ON = ("onnx.Cast", "onnx.CastLike", "onnx.Identity", "onnx.Squeeze", "onnx.Unsqueeze", "onnx.Reshape")
+"""Ops through which a size keeps its value."""
+
+NOWHERE = 99
+"""The place of an operand that no op has."""
+
+Numbers = Sequence[float] | np.ndarray | float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Reader:
+    """The op that reads an input, and what is known of its other operands.
+
+    `length` is that of the input where it is a vector whose length is declared; `other` chooses other
+    numbers that are as good.
+    """
+
+    op: OnnxOp
+    length: int | None
+    other: int
+    arrays: Mapping[SSAValue, np.ndarray]
+    sizes: Mapping[str, int]
+
+    def operand(self, index: int) -> SSAValue | None:
+        given = self.op.onnx_inputs()
+        return given[index] if index < len(given) else None
+
+    def shape(self, index: int = 0) -> tuple[int, ...] | None:
+        value = self.operand(index)
+        if value is not None and value in self.arrays:
+            return np.shape(self.arrays[value])
+        if value is None or not shapes.has_rank(value):
+            return None
+        return shapes.static(shapes.with_sizes(shapes.shape_of(value), self.sizes))
+
+    def rank(self, index: int = 0) -> int | None:
+        value = self.operand(index)
+        if value is not None and value in self.arrays:
+            return np.ndim(self.arrays[value])
+        return len(shapes.shape_of(value)) if value is not None and shapes.has_rank(value) else None
+
+    def result_rank(self) -> int | None:
+        result = self.op.results[0]
+        return len(shapes.shape_of(result)) if shapes.has_rank(result) else None
+
+    def value(self, index: int) -> np.ndarray | None:
+        value = self.operand(index)
+        return None if value is None else self.arrays.get(value, constant_of(value))
+
+    def attribute(self, name: str, default: Any = None) -> Any:
+        return self.op.onnx_attributes().get(name, default)
+
+    def axis_size(self, default: int = 0) -> int | None:
+        shape, axis = self.shape(), int(self.attribute("axis", default))
+        return shape[axis] if shape and -len(shape) <= axis < len(shape) else None
+
+    def axes(self, index: int = NOWHERE) -> list[int] | None:
+        """The axes of an operand, or of the attribute, that lists them; all where neither is given."""
+        rank, given = self.rank(), self.operand(index)
+        if given is None:
+            listed = self.attribute("axes")
+            return list(range(rank)) if rank is not None and listed is None else listed
+        known = constant_of(given)
+        if known is not None:
+            return [int(axis) for axis in known.ravel()]
+        count = self._count_of(given)
+        return list(range(count)) if count is not None else None
+
+    def _count_of(self, value: SSAValue) -> int | None:
+        if value in self.arrays:
+            return int(self.arrays[value].size)
+        found = shapes.static_shape(value) if shapes.has_rank(value) else None
+        return math.prod(found) if found is not None else None
+
+
+def _split_into(count: int, length: int) -> list[int]:
+    """Sizes whose product is `count`, the larger ones last."""
+    found, rest = [1] * length, count
+    place = length - 1
+    for factor in range(2, count + 1):
+        while rest % factor == 0 and place > 0:
+            found[place], rest = found[place] * factor, rest // factor
+            place -= 1
+    found[0] *= rest
+    return found
+
+
+def _reshape(r: Reader) -> Numbers:
+    length = (r.result_rank() or 1) if r.length is None else r.length
+    if length == 0:
+        return []
+    shape = r.shape()
+    if r.other == 1 and r.rank() is not None and length > 1:
+        return [*[0] * min(length - 1, r.rank() or 0), *[1] * (length - 1 - (r.rank() or 0)), -1]
+    if r.other == 2 or shape is None or 0 in shape:
+        return [*[1] * (length - 1), -1]
+    if len(shape) <= length and r.other == 3:
+        return [*shape, *[1] * (length - len(shape))]
+    return _split_into(math.prod(shape), length)
+
+
+def _expand(r: Reader) -> Numbers:
+    shape = r.shape()
+    length = r.length if r.length is not None else r.result_rank() or r.rank()
+    if shape is None or length is None:
+        return [1] * (length or 1)
+    tail = [2 if size == 1 and r.other % 2 == 0 else size for size in shape]
+    return [*[2] * (length - len(tail)), *tail][-length:] if length else []
+
+
+def _factors(r: Reader) -> Numbers:
+    axes = r.axes()
+    if axes is None:
+        return None if r.length is None else [1.0] * r.length
+    chosen = ((2.0, 0.5), (1.5, 2.0), (1.0, 1.0), (0.75, 3.0))[r.other % 4]
+    images = _images(axes, r.rank(), r.other)
+    return [chosen[place % 2] if axis in images else 1.0 for place, axis in enumerate(axes)]
+
+
+def _images(axes: Sequence[int], rank: int | None, other: int) -> list[int]:
+    """The axes that are resized: all but the first two; or but the first and the last of them."""
+    if rank is None or rank < 3:
+        return list(axes)
+    inner = range(1, rank - 1) if other % 3 == 1 else range(2, rank)
+    return [axis for axis in axes if axis % rank in inner]
+
+
+def _upsample(r: Reader) -> Numbers:
+    rank = r.rank()
+    images = _images(range(rank or 0), rank, r.other)
+    return None if rank is None else [2.0 if axis in images else 1.0 for axis in range(rank)]
+
+
+def _resized(r: Reader) -> Numbers:
+    axes, shape = r.axes(), r.shape()
+    if axes is None or shape is None:
+        return None if r.length is None else [3] * r.length
+    images = _images(axes, len(shape), r.other)
+    larger = (lambda n: 2 * n, lambda n: n + 3, lambda n: n, lambda n: max(n // 2, 1))[r.other % 4]
+    return [larger(shape[axis]) if axis in images else shape[axis] for axis in axes]
+
+
+def _region(r: Reader) -> Numbers:
+    axes = r.axes()
+    return None if axes is None else [*[0.0] * len(axes), *[1.0] * len(axes)]
+
+
+def _starts(r: Reader) -> Numbers:
+    return [r.other % 2] * _sliced(r)
+
+
+def _ends(r: Reader) -> Numbers:
+    return [(2**31 - 1, -1, 2, 1)[r.other % 4]] * _sliced(r)
+
+
+def _steps(r: Reader) -> Numbers:
+    return [1 + (r.other == 1)] * _sliced(r)
+
+
+def _all_axes(r: Reader) -> Numbers:
+    return list(range(_sliced(r)))
+
+
+def _sliced(r: Reader) -> int:
+    """How many axes a Slice is by: all of its vectors have one length."""
+    lengths = [r.length]
+    for index in (1, 2, 3, 4):
+        value = r.operand(index)
+        if value is not None and value not in r.arrays and shapes.has_rank(value):
+            lengths += shapes.static_shape(value) or ()
+    known = [length for length in lengths if length is not None]
+    return known[0] if known else 1
+
+
+def _padded(r: Reader) -> Numbers:
+    axes = r.axes(3)
+    count = 2 * len(axes) if axes is not None else r.length
+    return None if count is None else [(place + r.other) % 2 for place in range(count)]
+
+
+def _axes(r: Reader) -> Numbers:
+    rank, count = r.rank(), 1 if r.length is None else r.length
+    if rank is None:
+        return list(range(count))
+    return [(rank - 1 - place if r.other % 2 else place) for place in range(min(count, rank) or count)]
+
+
+def _squeezed(r: Reader) -> Numbers:
+    shape = r.shape()
+    if shape is None:
+        return _axes(r)
+    ones = [axis for axis, size in enumerate(shape) if size == 1]
+    return ones if r.length is None else ones[: r.length]
+
+
+def _parts(r: Reader) -> Numbers:
+    size, count = r.axis_size(), len(r.op.results)
+    if size is None:
+        return None
+    if r.op.onnx_name() == "SplitToSequence":
+        count = r.length or 1
+    return [size // count] * (count - 1) + [size - size // count * (count - 1)]
+
+
+def _up_to(size: int | None, other: int) -> int:
+    return 1 if not size else max(1, (size // 2, size, 1)[other % 3])
+
+
+def _lengths(axis: int, batch: int) -> Callable[[Reader], Numbers]:
+    def found(r: Reader) -> Numbers:
+        shape = r.shape()
+        if shape is None or len(shape) < 2:
+            return None
+        longest, count = shape[r.attribute("time_axis", axis)], shape[r.attribute("batch_axis", batch)]
+        return [max(1, longest - place % (longest or 1)) for place in range(count)]
+
+    return found
+
+
+def _indices(r: Reader) -> Numbers:
+    """Of an axis of one element only 0 and -1 are indices."""
+    drawn, size = r.value(1), r.axis_size()
+    if drawn is None or (size is not None and size > 1 and not r.other):
+        return None
+    return np.zeros_like(drawn)
+
+
+def _repeated(r: Reader) -> Numbers:
+    rank = r.rank() if r.length is None else r.length
+    return None if rank is None else [1 + (place + r.other) % 2 for place in range(rank)]
+
+
+def _sizes(r: Reader) -> Numbers:
+    length = r.length if r.length is not None else r.result_rank() or 2
+    return [2 + (place + r.other) % 3 for place in range(length)]
+
+
+def _cropped(r: Reader) -> Numbers:
+    shape, axes = r.shape(), r.attribute("axes")
+    if shape is None:
+        return None
+    return [max(1, shape[axis] + (1, -1, 0)[axis % 3]) for axis in axes or range(len(shape))]
+
+
+def _grid_size(r: Reader) -> Numbers:
+    shape = r.shape()
+    return None if shape is None else [shape[0], 3, *[4] * shape[1]]
+
+
+def _just(*choices: Numbers) -> Callable[[Reader], Numbers]:
+    return lambda r: choices[r.other % len(choices)]
+
+
+def _nonzero(r: Reader) -> Numbers:
+    """A divisor: integers are not divided by 0."""
+    value = r.value(1)
+    return value + 1 if value is not None and value.dtype.kind in "iu" else None
+
+
+VALUES: dict[tuple[str, int], Callable[[Reader], Numbers]] = {
+    ("Reshape", 1): _reshape,
+    ("Expand", 1): _expand,
+    ("Resize", 1): _region,
+    ("Resize", 2): _factors,
+    ("Resize", 3): _resized,
+    ("Upsample", 1): _upsample,
+    ("Slice", 1): _starts,
+    ("Slice", 2): _ends,
+    ("Slice", 3): _all_axes,
+    ("Slice", 4): _steps,
+    ("Tile", 1): _repeated,
+    ("Range", 0): _just(0, 1),
+    ("Range", 1): _just(5, 2, 8, 1),
+    ("Range", 2): _just(1, 2),
+    ("TopK", 1): lambda r: [_up_to(r.axis_size(-1), r.other)],
+    ("OneHot", 1): _just(3, 5),
+    ("Pad", 1): _padded,
+    ("Pad", 3): _axes,
+    ("Gather", 1): _indices,
+    ("GatherElements", 1): _indices,
+    ("GatherND", 1): lambda r: None if not r.other else np.zeros_like(r.value(1)),
+    ("ScatterElements", 1): _indices,
+    ("ScatterND", 1): lambda r: None if not r.other else np.zeros_like(r.value(1)),
+    ("Split", 1): _parts,
+    ("SplitToSequence", 1): _parts,
+    ("Unsqueeze", 1): _axes,
+    ("Squeeze", 1): _squeezed,
+    ("ConstantOfShape", 0): _sizes,
+    ("CenterCropPad", 1): _cropped,
+    ("CumSum", 1): _just(0),
+    ("Dropout", 1): _just(0.25, 0.0),
+    ("LSTM", 4): _lengths(0, 1),
+    ("GRU", 4): _lengths(0, 1),
+    ("RNN", 4): _lengths(0, 1),
+    ("ReverseSequence", 1): _lengths(0, 1),
+    ("Loop", 0): _just(3, 1, 0),
+    ("SequenceAt", 1): _just(0, 1),
+    ("SequenceErase", 1): _just(0, 1),
+    ("SequenceInsert", 2): _just(0, 1),
+    ("DFT", 1): lambda r: 8,
+    ("DFT", 2): _just(1),
+    ("STFT", 1): _just(2, 1),
+    ("STFT", 3): _just(4, 8),
+    ("HannWindow", 0): _just(8, 5),
+    ("HammingWindow", 0): _just(8, 5),
+    ("BlackmanWindow", 0): _just(8, 5),
+    ("MelWeightMatrix", 0): _just(4),
+    ("MelWeightMatrix", 1): _just(16),
+    ("MelWeightMatrix", 2): _just(8000),
+    ("MelWeightMatrix", 3): _just(0.0),
+    ("MelWeightMatrix", 4): _just(4000.0),
+    ("AffineGrid", 1): _grid_size,
+    ("NonMaxSuppression", 2): _just(3),
+    ("NonMaxSuppression", 3): _just(0.5),
+    ("NonMaxSuppression", 4): _just(0.0),
+    ("RoiAlign", 2): lambda r: np.zeros_like(r.value(2)),
+    ("Div", 1): _nonzero,
+    ("Mod", 1): _nonzero,
+}
+REDUCTIONS = ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
+VALUES |= {(f"Reduce{kind}", 1): _axes for kind in REDUCTIONS}
+
+CHOICES = 4
+"""How many choices of numbers the functions of `VALUES` have; further ones also fill the other inputs of
+integers with one number each."""
+
+FILLS = (1, 2, 0, 3, 4, -1)
+
+
+def operand_values(function: FuncOp, arrays: Mapping[str, np.ndarray], other: int) -> dict[str, np.ndarray]:
+    """Input name -> numbers that the op which reads it takes, for those inputs of which that is known; from
+    CHOICES on, for other inputs of integers, too, a number that some op may take."""
+    names = dict(zip(function.args, entry.input_names(function), strict=True))
+    defaults = entry.defaults(function)
+    given: dict[SSAValue, np.ndarray] = {
+        argument: arrays[name] for argument, name in names.items() if isinstance(arrays[name], np.ndarray)
+    }
+    sizes = _named_sizes(given)
+    found, filled = {}, 0
+    for argument, name in names.items():
+        if argument not in given or name in defaults:
+            continue
+        values = _values_of(argument, given, sizes, other % CHOICES)
+        if values is None and other >= CHOICES and given[argument].dtype.kind in "iu":
+            filled += 1
+            fill = FILLS[(other // CHOICES + other * (filled - 1)) % len(FILLS)]
+            values = np.full_like(
+                given[argument], max(fill, 0) if given[argument].dtype.kind == "u" else fill
+            )
+        if values is not None:
+            found[name] = given[argument] = values
+    return found
+
+
+def is_fitted(argument: BlockArgument) -> bool:
+    """Whether not all numbers will do for an input: integers, and what an op reads as sizes or factors."""
+    kind = word_of(argument.type)
+    return kind[:1] in "su" or any((op.onnx_name(), index) in VALUES for op, index in _readers(argument))
+
+
+def _named_sizes(arrays: Mapping[SSAValue, np.ndarray]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for argument, array in arrays.items():
+        dims = shapes.named(shapes.shape_of(argument)) if shapes.has_rank(argument) else ()
+        found |= {d: n for d, n in zip(dims, array.shape, strict=False) if isinstance(d, str)}
+    return found
+
+
+def _values_of(
+    argument: BlockArgument, arrays: Mapping[SSAValue, np.ndarray], sizes: Mapping[str, int], other: int
+) -> np.ndarray | None:
+    dims = shapes.shape_of(argument) if shapes.has_rank(argument) else (None,)
+    length = dims[0] if len(dims) == 1 and isinstance(dims[0], int) else None
+    like = arrays[argument]
+    for op, index in _readers(argument):
+        rule = VALUES.get((op.onnx_name(), index))
+        numbers = None if rule is None else rule(Reader(op, length, other, arrays, sizes))
+        if numbers is None:
+            continue
+        array = np.asarray(numbers).astype(like.dtype)
+        if len(dims) == 0 and array.size == 1:
+            array = array.reshape(())
+        elif len(dims) == 1 and array.ndim == 0:
+            array = array.reshape(1)
+        if shapes.compatible(array.shape, dims) or not shapes.has_rank(argument):
+            return array
+    return None
+
+
+def _readers(value: SSAValue) -> Iterator[tuple[OnnxOp, int]]:
+    """The ops that read a value, as it is or behind ops that keep its numbers, with the operand's place."""
+    for use in value.uses:
+        op = use.operation
+        if not isinstance(op, OnnxOp):
+            continue
+        place = next(i for i, each in enumerate(_places(op)) if each == use.index)
+        if op.name in PASSED_ON and place == 0:
+            yield from _readers(op.results[0])
+        else:
+            yield op, place
+
+
+def _places(op: OnnxOp) -> list[int | None]:
+    """For each operand of the ONNX op the index among those that are given."""
+    count, found = 0, list[int | None]()
+    for value in op.onnx_inputs():
+        found.append(None if value is None else count)
+        count += value is not None
+    return found
