@@ -50,12 +50,15 @@ from passes.vjp.control.branch_ranks import settle_branches
 from passes.vjp.control.element_ranks import settle_elements
 from passes.vjp.control.loop_shapes import settle_loops
 from passes.vjp.control.scan_outputs import to_scan_outputs
+from passes.vjp.masked_branches import guard_masked_branches
 from passes.vjp.reach.estimators import mark_estimates, unmark_estimates
+from passes.vjp.reach.flows import depending_on
 from passes.vjp.reach.listed import mark_ruled, unmark_ruled
 from passes.vjp.reach.unreached import no_gradient, partly_zero
 from passes.vjp.rules.norm import unmark_centred
 from passes.vjp.rules.quantize import mark_pairs, unmark_pairs
 from passes.vjp.shared_weights import shared_statistics
+from passes.vjp.stable_forms import use_stable_forms
 from passes.vjp.values import Held, add_parts, base_of, named_values
 from passes.vjp.walk import Walk
 
@@ -175,6 +178,7 @@ class _Differentiation:
         check_names([*cotangents.values(), *gradients.values()], [*inputs, *weights, *keep], hint)
         self._simplify(function, [*of.values(), *keep.values()], wrt.values())
         wrt = self._as_tensors(function, wrt)
+        self._keep_finite(function, wrt.values())
         last = return_op(function)
         of = dict(zip(of, last.arguments, strict=False))
         each(lambda: check_floats("of", of), lambda: check_floats("wrt", wrt))
@@ -219,15 +223,20 @@ class _Differentiation:
         update_function_type(function)
         name_sizes(self.module)
         inner = [value for value in wrt if not isinstance(value, BlockArgument)]
+        self._fold(inner)
+        if not inner and unpack_sequences(self.module):  # by positions that were not constants before
+            self._fold(inner)
+        if use_stable_forms(self.module, inner, self.rules):
+            self._fold(inner)
+        if not self.e.strict_ieee:
+            fold_affine(self.module, inner, wrt)
+        name_sizes(self.module)
+
+    def _fold(self, inner: Sequence[SSAValue]) -> None:
         if inner:
             fold(self.module, inner)
         else:
             simplify(Context(), self.module)
-            if unpack_sequences(self.module):  # by positions that were not constants before
-                simplify(Context(), self.module)
-        if not self.e.strict_ieee:
-            fold_affine(self.module, inner, wrt)
-        name_sizes(self.module)
 
     def _as_tensors(self, function: FuncOp, wrt: Mapping[str, SSAValue]) -> dict[str, SSAValue]:
         """Tensors in place of what is known by now of sequences, and of what loops make longer in each step;
@@ -245,6 +254,16 @@ class _Differentiation:
         if changed:
             name_sizes(self.module)
         return found
+
+    def _keep_finite(self, function: FuncOp, wrt: Collection[SSAValue]) -> None:
+        """Let no branch that is not chosen have a derivative that is not finite."""
+        flows = depending_on(list(function.body.block.ops), wrt)
+
+        def is_active(value: SSAValue) -> bool:
+            block = value.owner.parent if isinstance(value.owner, Operation) else value.owner
+            return value in flows or block is not function.body.block
+
+        guard_masked_branches(self.module, wrt, is_active)
 
     def _seeds(self, function: FuncOp, of: Mapping[str, SSAValue]) -> list[tuple[SSAValue, Expr]]:
         block = function.body.block

@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import StringAttr, UnknownLoc, UnrankedTensorType
 from xdsl.ir import Operation, SSAValue
 
 from dialects.onnx import known_op, traits
+from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.node import WHY, NodeOp
 from dialects.onnx.ops import IfOp, op_names
@@ -36,6 +37,7 @@ from passes.vjp.reach.estimates import taking_cotangent
 from passes.vjp.reach.flows import depending_on, is_float, read_by
 from passes.vjp.reach.listed import NO_TYPE, REFUSED, title_of
 from passes.vjp.rules import contributed
+from passes.vjp.rules.angles import angle, quotient_of_angle
 from passes.vjp.rules.quantize import passed_straight, quantizing
 from passes.vjp.table import BODIES, GRADIENT_RULES, REGION_RULES, RULES, is_repeated
 
@@ -70,7 +72,8 @@ class Walk:
         if not self.e.strict_ieee:  # a product with a derivative of 0 would not hide an inf
             self._unbounded = unbounded_masks(self.ops)
             names = NAMES.difference(self.rules)
-            self._sources = Sources(self.ops, self._flows, self.wrt, names, self._unbounded)
+            apart = self._unbounded.union(op for op in self.ops if self._quotient(op) is not None)
+            self._sources = Sources(self.ops, self._flows, self.wrt, names, apart)
         for value, seed in seeds:
             self._add(value, seed)
         for op in reversed(self.ops):
@@ -127,6 +130,7 @@ class Walk:
             self._add(subgraph.source, gradient.assumed(shape_of(subgraph.source)))
             return
         rule, operands, attributes = self._rule(op)
+        shaping = self._quotient(op) or op
         _check_types([value for value in (*op.operands, *op.results) if value in self._flows])
         forward = Forward(
             self.e,
@@ -144,16 +148,31 @@ class Walk:
             if value is not None and not isinstance(gradient, Zero):
                 self._check_own(op, gradient, self.e(value), index)
                 whole = is_sequence(value)
-                self._add(value, gradient if whole else fitted(gradient, self.e(value), index, op, self.e))
+                fit = gradient if whole else fitted(gradient, self.e(value), index, shaping, self.e)
+                self._add(value, fit)
         quantized = quantizing(op)
         if quantized is not None and isinstance(op, OnnxOp) and quantized.operands[0] in self._flows:
             self._add(quantized.operands[0], passed_straight(quantized, op, totals[0], self.e))
 
     def _rule(self, op: Operation) -> tuple[Rule, Sequence[SSAValue | None], Mapping[str, Any]]:
-        """That of the user, or else that of the table."""
+        """That of the user, or else that of the table; of an angle that by the operands of its quotient."""
+        quotient = self._quotient(op)
+        if quotient is not None:
+            return angle, quotient.operands, {}
         if not isinstance(op, OnnxOp | NodeOp) or title_of(op) not in self.rules:
             return _rule(op)
         return self.rules[str(title_of(op))], op.onnx_inputs(), op.onnx_attributes()
+
+    def _quotient(self, op: Operation) -> onnx.DivOp | onnx.ReciprocalOp | None:
+        """The quotient of which an op is the angle, through which the walk goes together with it."""
+        found = quotient_of_angle(op)
+        if (
+            found is None
+            or found.results[0] in self.wrt
+            or not {"Atan", found.onnx_name()}.isdisjoint(self.rules)
+        ):
+            return None
+        return found
 
     def _check_count(self, op: Operation, gradients: object, count: int) -> None:
         """Raise UsageError where a rule of the user does not give one gradient for each operand."""

@@ -26,8 +26,8 @@ def _model(
         (name, f"[{a.size if known else f'n_{name}'}]" if a.ndim else "") for name, a in arrays.items()
     )
     inputs = "" if lengths is None else "".join(f", int64{size} {name}" for name, size in declared)
-    sizes = ", ".join(f"d{i}" for i in range(rank))
-    text = f"g (float{shape} x{inputs}) => (float[{sizes}] y) {{ y = {node} }}"
+    sizes = f"[{', '.join(f'd{i}' for i in range(rank))}]" if rank else ""
+    text = f"g (float{shape} x{inputs}) => (float{sizes} y) {{ y = {node} }}"
     model = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": {opset}]> {text}')
     if lengths is None:
         model.graph.initializer.extend(numpy_helper.from_array(a, name) for name, a in arrays.items())
@@ -69,8 +69,14 @@ CASES: Sequence[tuple[str, Values, Mapping[str, Any]]] = (
     ("ReduceProd <keepdims = 0> (x, a)", {"a": [1]}, {"rank": 2}),
     ("ReduceProd <keepdims = 0> (x, a)", {"a": [-1, 0]}, {"rank": 1, "shape": "[2, 3, 4]"}),
     ("ReduceSum <keepdims = 0> (x, a)", {"a": [-1, 1]}, {"rank": 1}),
-    ("ReduceProd (x, a)", {"a": []}, {}),
+    *(
+        (f"ReduceMean <noop_with_empty_axes = {noop}, keepdims = {kept}> (x, a)", {"a": []}, {"rank": rank})
+        for noop, kept, rank in ((0, 1, 3), (0, 0, 0), (1, 1, 3), (1, 0, 3))
+    ),
+    *((f"Reduce{how} (x, a)", {"a": []}, {}) for how in ("Prod", "Max", "L2", "LogSumExp")),
     ("ReduceProd <noop_with_empty_axes = 1> (x, a)", {"a": []}, {}),
+    ("Slice (x, s, e, a)", {"s": [], "e": [], "a": []}, {}),
+    ("Pad (x, p, , a)", {"p": [], "a": []}, {}),
     ("CumSum <reverse = 1> (x, a)", {"a": -2}, {}),
     *(
         (f"CumProd <exclusive = {e}, reverse = {r}> (x, a)", {"a": a}, {"opset": 26})

@@ -30,14 +30,23 @@ def is_flat_at_zero(value: SSAValue, left: int = DEEPEST) -> bool:
         case onnx.ReduceSumSquareOp():
             return True
         case onnx.ReduceSumOp() | onnx.ReduceMeanOp():
-            return _is_square(op.operands[0])
+            return is_flat_at_zero(op.operands[0], left - 1)
+        case onnx.AddOp() | onnx.SumOp() | onnx.MeanOp():
+            return all(is_flat_at_zero(operand, left - 1) for operand in op.operands)
+        case onnx.PowOp():
+            return _is_even_power(op) or _is_power_of_magnitude(op)
         case onnx.MaxOp() if len(op.operands) == 2:
             return any(map(_is_zero, op.operands)) and any(map(_is_product, op.operands))
         case onnx.MulOp() | onnx.DivOp():
             one, other = op.operands
-            if _is_number(other):
-                return is_flat_at_zero(one, left - 1)
-            return isinstance(op, onnx.MulOp) and _is_number(one) and is_flat_at_zero(other, left - 1)
+            if isinstance(op, onnx.MulOp) and one is other:
+                return True
+            flat = [is_flat_at_zero(operand, left - 1) for operand in op.operands]
+            if all(flat):
+                return isinstance(op, onnx.MulOp)
+            if flat[0]:
+                return _is_factor(other)
+            return flat[1] and isinstance(op, onnx.MulOp) and _is_factor(one)
         case _:
             return isinstance(op, _VIEWS) and is_flat_at_zero(op.operands[0], left - 1)
 
@@ -52,11 +61,15 @@ def guarded(value: Expr) -> Expr:
     return value.equals(0).where(value.e.filled(1, value), value)
 
 
-def _is_square(value: SSAValue) -> bool:
-    op = value.owner
-    if isinstance(op, onnx.MulOp):
-        return op.operands[0] is op.operands[1]
-    return isinstance(op, onnx.PowOp) and _is(op.operands[1], 2)
+def _is_even_power(op: onnx.PowOp) -> bool:
+    return _is(op.operands[1], 2)
+
+
+def _is_power_of_magnitude(op: onnx.PowOp) -> bool:
+    """|x|^p with p > 1."""
+    known = constant_of(op.operands[1])
+    is_steeper = known is not None and known.size == 1 and float(known.reshape(())) > 1
+    return is_steeper and isinstance(op.operands[0].owner, onnx.AbsOp | onnx.ReluOp)
 
 
 def _is_product(value: SSAValue) -> bool:
@@ -73,6 +86,11 @@ def _is_zero(value: SSAValue) -> bool:
 def _is(value: SSAValue, number: float) -> bool:
     known = constant_of(value)
     return known is not None and known.size == 1 and float(known.reshape(())) == number
+
+
+def _is_factor(value: SSAValue) -> bool:
+    """Whether it is a constant, or one number, which is not 0 where a root is taken."""
+    return constant_of(value) is not None or _is_number(value)
 
 
 def _is_number(value: SSAValue) -> bool:

@@ -91,12 +91,11 @@ def _mean(f: Forward, g: Expr) -> Expr:
 
 def _count(f: Forward, axes: Sequence[int] | None) -> Expr:
     """The number of elements that are one of the result, as an integer that is no less than 1."""
-    e, given = f.e, f.operand(1)
-    if axes is not None:
-        given = e.ints(axes)
-    assert given is not None
     sizes = f.x.apply(onnx.ShapeOp)
-    taken = sizes.apply(onnx.GatherOp, given, axis=0)
+    if axes is None:
+        taken = _reduced(f).mask().where(sizes, f.e.ints([1]))
+    else:
+        taken = sizes.apply(onnx.GatherOp, f.e.ints(axes), axis=0)
     return taken.apply(onnx.ReduceProdOp, keepdims=0).at_least(1)
 
 
