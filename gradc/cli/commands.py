@@ -324,7 +324,7 @@ def _table(what: str, rows: Sequence[OutputError], look: Look) -> str:
     header = (what, "dtype", "shape", "worst error", "typical", "bound", "")
     wrong = {index: BAD for index, row in enumerate(rows) if not row.ok}
     cells = [_cells(row) for row in rows]
-    sizes = [row.sizes if isinstance(row, ModelError) else "" for row in rows]
+    sizes = [row.inputs if isinstance(row, ModelError) else "" for row in rows]
     if not any(sizes):
         return table(header, cells, (3, 4, 5), look, wrong)
     placed = [(first, at, *rest) for (first, *rest), at in zip(cells, sizes, strict=True)]
@@ -373,7 +373,8 @@ def verify_json(rows: Sequence[OutputError], report: Report | None) -> str:
 
 
 def _model_data(row: ModelError) -> dict[str, Any]:
-    return {"sizes": row.sizes, "random": list(row.random), "empty": row.empty}
+    lists = {"random": list(row.random), "unexercised": list(row.unexercised)}
+    return {"sizes": row.sizes, "empty": row.empty, "exercises": row.exercises} | lists
 
 
 def _op_data(row: OutputError) -> dict[str, Any] | None:

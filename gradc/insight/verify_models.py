@@ -25,6 +25,7 @@ from gradc.checking.samples import ANY_SIZES, Guess
 from gradc.checking.verify import RTOL, OutputError, compare
 from gradc.compiler.compiled import Compiled
 from gradc.insight.first_difference import Difference, first_difference
+from gradc.insight.unexercised import branches_of, search
 from gradc.model.exposing import kinds_of_file, values_after
 from gradc.runtime.session import Session, ep_of
 
@@ -52,17 +53,25 @@ class ModelError(OutputError):
     """How far an output is from that of the model as it was given, or why there is none.
 
     `sizes` are those that the inputs had, where the model leaves them open; `random` are the ops whose
-    random numbers it depends on, where it is not compared for that.
+    random numbers it depends on, where it is not compared for that. `exercises` is the branch for which the
+    inputs were drawn, `unexercised` are those that no inputs were found for.
     """
 
     identical: bool = False
     sizes: str = ""
     refused: str = ""
     random: tuple[str, ...] = ()
+    exercises: str = ""
+    unexercised: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
         return bool(self.random) or super().ok
+
+    @property
+    def inputs(self) -> str:
+        """What sets the inputs apart from those of other rows."""
+        return "; ".join(filter(None, (self.sizes, self.exercises)))
 
     @property
     def empty(self) -> bool:
@@ -94,6 +103,7 @@ class Expected:
     inputs: Mapping[str, Any]
     outputs: Mapping[str, Any]
     sizes: str
+    exercises: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +118,7 @@ class Pair:
 
     @cached_property
     def original(self) -> Session:
-        return Session(self.path, ep=self._provider, threads=self.threads)
+        return Session(self.path, ep=self.provider, threads=self.threads)
 
     def expected(self, inputs: Mapping[str, Any]) -> Expected:
         return Expected(inputs, self.original.run(inputs), self.sizes(inputs))
@@ -162,7 +172,7 @@ class Pair:
         drawn = {op.name for ops in self.random.values() for op in ops}
         skipped = values_after(self.path, drawn) if drawn else set[str]()
         found = first_difference(
-            self.compiled, self.path, inputs, differs, self._provider, self.threads, skipped
+            self.compiled, self.path, inputs, differs, self.provider, self.threads, skipped
         )
         if found is None:
             return None
@@ -170,7 +180,7 @@ class Pair:
         return WithinError(**vars(measured), difference=found)
 
     @property
-    def _provider(self) -> Any:
+    def provider(self) -> Any:
         return ep_of(self.compiled.options.target) if self.ep is None else self.ep
 
 
@@ -228,10 +238,12 @@ def verify_at_sizes(
     take are drawn anew. Raises GradcError if it runs at none.
     """
     runs, refusals = _expected(pair, draw, guesses, redraws)
+    unexercised = _through_branches(pair, runs, redraws) if runs else ()
     pair.forget_original()
     told = False
     for run in runs:
-        rows = pair.rows(run)
+        about = {"exercises": run.exercises, "unexercised": unexercised}
+        rows = [replace(row, **about) for row in pair.rows(run)]
         yield from rows
         right = all(row.ok for row in rows)
         if told or (right and not within) or any(row.refused for row in rows):
@@ -244,6 +256,8 @@ def verify_at_sizes(
             yield NOTHING_WITHIN
     if not runs:
         raise refusals[0]
+    if unexercised:
+        yield f"not exercised: {several(unexercised)}; --inputs gives inputs that go there"
     for refusal in refusals:
         yield f"left out: sizes that the model itself does not take: {refusal.diagnostic.message}"
 
@@ -273,6 +287,25 @@ def _expected(
             if time.monotonic() > until:
                 return [], [_undecided(pair, draw, guesses[0], refusals[0])]
     return [], [_undecided(pair, draw, guesses[0], refusals[0])]
+
+
+def _through_branches(pair: Pair, runs: list[Expected], search_more: bool) -> tuple[str, ...]:
+    """Add runs through branches of the model that no other goes through; the branches that are left."""
+    branches = branches_of(pair.path, pair.provider, pair.threads)
+    if branches is None:
+        return ()
+    try:
+        for run in runs:
+            branches.visit(run.inputs)
+    except GradcError:
+        return ()
+
+    def accept(inputs: Mapping[str, Any], label: str) -> None:
+        runs.append(replace(pair.expected(inputs), exercises=label))
+
+    if search_more:
+        search(branches, [run.inputs for run in runs], accept)
+    return branches.missing
 
 
 def _runs(pair: Pair, draw: Draw, guesses: Sequence[Guess]) -> tuple[list[Expected], list[GradcError]]:
