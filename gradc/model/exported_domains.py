@@ -12,6 +12,7 @@ from onnx import GraphProto, ModelProto, NodeProto, OperatorSetIdProto
 from dialects.onnx.node import NodeOp
 from dialects.support.diagnostics import UnsupportedError, error_at
 from dialects.support.spelling import option
+from gradc.model.raised_forms import means_the_same, schema_at
 
 UNCHECKED = "gradc.unchecked"
 """A domain that no checker knows."""
@@ -46,7 +47,7 @@ class Domains:
             self.unknown.add(name)  # a runtime's own, which has no form of an opset
             return
         if version == self.opset:
-            if not onnx.defs.has(name) or _revision(name, self.opset) is None:
+            if not onnx.defs.has(name) or schema_at(name, self.opset) is None:
                 self.unknown.add(name)
             return
         if not is_of_opset(op, self.opset):
@@ -75,19 +76,13 @@ class Domains:
 
 
 def is_of_opset(op: NodeOp, opset: int) -> bool:
-    """Whether a node of the standard domain is in the form that its op has at an opset."""
+    """Whether a node of the standard domain is in a form that its op has at an opset."""
     if op.version is None or op.version.value.data == opset:
         return True
-    revision = _revision(op.op_type.data, op.version.value.data)
-    return revision is not None and revision == _revision(op.op_type.data, opset)
-
-
-def _revision(name: str, opset: int) -> int | None:
-    try:
-        schema = onnx.defs.get_schema(name, max_inclusive_version=opset)
-    except onnx.defs.SchemaError:
-        return None
-    return None if schema.deprecated else schema.since_version
+    own, there = (schema_at(op.op_type.data, version) for version in (op.version.value.data, opset))
+    if own is None or there is None:
+        return False
+    return own.since_version == there.since_version or means_the_same(op, opset)
 
 
 def _nodes(graph: GraphProto) -> Iterator[NodeProto]:

@@ -42,7 +42,7 @@ def check(model: ModelProto | ModelParts, limit: int = CHECKED_BYTES, *, element
     checked = _with_weights_as_inputs(model) if isinstance(model, ModelParts) else model
     try:
         if all(map(_has_rank, (*checked.graph.input, *checked.graph.output))):
-            onnx.checker.check_model(checked)  # wants a rank at the edge, which runtimes do without
+            onnx.checker.check_model(checked)  # wants types and ranks at the edge, which runtimes do without
         _infer(checked, elements)
     except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
         raise InvalidModelError(f"the exported model is not valid: {error}") from error
@@ -73,7 +73,8 @@ def _is_long(type_: Attribute) -> bool:
 
 
 def _has_rank(info: ValueInfoProto) -> bool:
-    return not info.type.HasField("tensor_type") or info.type.tensor_type.HasField("shape")
+    kind = info.type.WhichOneof("value")
+    return kind is not None and (kind != "tensor_type" or info.type.tensor_type.HasField("shape"))
 
 
 def _with_weights_as_inputs(parts: ModelParts) -> ModelProto:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dialects.onnx import traits
-from dialects.onnx.call import Call, Tensor, axes_of, axis_of
+from dialects.onnx.call import UNRANKED, Call, Tensor, axes_of, axis_of
 from dialects.onnx.dims import (
     MOST_AXES,
     TO_THE_END,
@@ -50,9 +50,21 @@ def infer(call: Call) -> list[Shape | None]:
     is not known."""
     rule = RULES.get(call.name)
     try:
-        return [None] * call.results if rule is None else [*rule(call)]
+        found: list[Shape | None] = [None] * call.results if rule is None else [*rule(call)]
     except UnknownRank:
         return [None] * call.results
+    except (ArithmeticError, LookupError) as error:  # of ranks and sizes that the rule does not expect
+        raise violation(f"operands of {call.name}", given=_shown(call)) from error
+    for made in found:
+        if made is not None and any(isinstance(dim, int) and dim < 0 for dim in made):
+            raise violation(f"sizes of {call.name}", given=show(made), expected="no negative size")
+    return found
+
+
+def _shown(call: Call) -> str:
+    """The shapes of the operands."""
+    known = [operand for operand in call.operands if operand is not None and operand is not UNRANKED]
+    return ", ".join(show(operand.shape) for operand in known)
 
 
 # Elementwise

@@ -32,7 +32,7 @@ from dialects.onnx.operands import sizes, value, values
 from dialects.onnx.work import work
 from dialects.support.diagnostics import UnsupportedError, violation
 from dialects.support.dtypes import of_mlir, of_numpy
-from dialects.support.shapes import Shape, compatible
+from dialects.support.shapes import Shape, compatible, show
 from dialects.support.work import accounting
 
 Kernel = Callable[[Call], Sequence[np.ndarray]]
@@ -54,10 +54,24 @@ def evaluate(
     shapes = infer(call)
     with accounting() as account, np.errstate(all="ignore"):
         account.ask(work(call, shapes))
-        results = [round_to(r, d) for r, d in zip(kernel(call), dtypes, strict=True)]
+        results = [round_to(r, d) for r, d in zip(_computed(kernel, call), dtypes, strict=True)]
     for result, shape in zip(results, shapes, strict=True):
-        assert shape is None or compatible(result.shape, shape), (call.name, result.shape, shape)
+        if shape is not None and not compatible(result.shape, shape):
+            raise violation(
+                f"shape of a result of {call.name}", given=show(result.shape), expected=show(shape)
+            )
     return results
+
+
+_COMPLAINTS = (ArithmeticError, LookupError, TypeError, ValueError)
+"""What numpy raises for operands that an op has no meaning for."""
+
+
+def _computed(kernel: Kernel, call: Call) -> Sequence[np.ndarray]:
+    try:
+        return kernel(call)
+    except _COMPLAINTS as error:
+        raise violation(f"operands of {call.name}: {error}") from error
 
 
 def tensor_of(array: np.ndarray) -> Tensor:

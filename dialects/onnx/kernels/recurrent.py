@@ -17,6 +17,8 @@ import numpy as np
 from dialects.onnx.call import Call
 from dialects.onnx.operands import optional, value
 from dialects.onnx.recurrence import GATES, Activation, Direction, directions_of
+from dialects.support.diagnostics import violation
+from dialects.support.shapes import show
 
 Kernel = Callable[[Call], Sequence[np.ndarray]]
 States: TypeAlias = tuple[np.ndarray, ...]
@@ -59,7 +61,9 @@ class Cell:
         size = h.shape[1]
         (r_z, r_r, r_h), (b_z, b_r, b_h) = np.split(self.r, 3), np.split(self.bias, 3)
         x_z, x_r, x_h = np.split(x, 3, 1)
-        assert r_h.shape == (size, size)
+        if r_h.shape != (size, size):
+            expected = show((3 * size, size))
+            raise violation("recurrent weights of GRU", given=show(self.r.shape), expected=expected)
         z, r = self.apply(0, x_z + h @ r_z.T + b_z), self.apply(0, x_r + h @ r_r.T + b_r)
         if self.call.attribute("linear_before_reset", 0):
             new = self.apply(1, x_h + r * (h @ r_h.T + b_h))

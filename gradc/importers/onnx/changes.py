@@ -106,6 +106,20 @@ def vector(index: int) -> Upgrade:
     return change
 
 
+def rank_of(node: Source, index: int) -> SSAValue:
+    """A vector of the rank of an operand, which may be known at run time only."""
+    return node.emit(ops.ShapeOp(node.emit(ops.ShapeOp(node.operand(index)))))
+
+
+def with_trailing_ones(node: Source, index: int, count: SSAValue) -> SSAValue:
+    """An operand with further axes of size 1 behind its own; their number is a vector of one element."""
+    value = node.operand(index)
+    none_less = node.emit(ops.MaxOp([count, node.ints(0)]))
+    ones = node.emit(ops.ConstantOfShapeOp(none_less, value=np.ones(1, np.int64)))
+    sizes = node.emit(ops.ConcatOp([node.emit(ops.ShapeOp(value)), ones], axis=0))
+    return node.emit(ops.ReshapeOp(value, sizes))
+
+
 def _rank(value: SSAValue) -> int | None:
     return len(shapes.shape_of(value)) if isinstance(value.type, TensorType) else None
 

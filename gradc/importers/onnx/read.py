@@ -20,13 +20,14 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from dialects.onnx.control import YieldOp
 from dialects.onnx.node import NodeOp
+from dialects.onnx.opsets import OLDEST
 from dialects.onnx.types import UnknownType
 from dialects.support import entry, limits
 from dialects.support.attributes import int_attribute
 from dialects.support.diagnostics import GradcError, location, violation
 from dialects.support.findings import Errors
 from dialects.support.spelling import option
-from gradc.importers.onnx import control, machine_learning, microsoft
+from gradc.importers.onnx import control, machine_learning, microsoft, validity
 from gradc.importers.onnx.attributes import attributes_of, graphs_of, values_of
 from gradc.importers.onnx.blocks import channels_of_block
 from gradc.importers.onnx.gradient import results_of_gradient
@@ -36,7 +37,8 @@ from gradc.importers.onnx.scope import Scope, Versions
 from gradc.importers.onnx.source import Source
 from gradc.importers.onnx.standard import check_counts, constant, is_of_dialect, schema_of, standard_op
 from gradc.importers.onnx.types import check_text, type_of
-from gradc.importers.onnx.upgrade import check_form, upgrade
+from gradc.importers.onnx.upgrade import check_form, raise_form, upgrade
+from gradc.model.exported_domains import is_of_opset
 from gradc.model.foreign import TensorData
 from gradc.model.order import ordered, title
 from passes.foreign.blocked import BLOCK
@@ -60,19 +62,24 @@ def module_of(
     versions = _versions(model.opset_import, model.ir_version)
     block = Block()
     scope = Scope(block, versions, data)
-    reader = _Reader({(f.domain, f.name, f.overload): f for f in model.functions}, for_gradients)
+    reader = _Reader(validity.functions_by_key(model), for_gradients)
     reader.of_model = {BLOCK: channels_of_block(model)}
     scope.add_weights(graph.initializer, graph.sparse_initializer)
     inputs = [value for value in graph.input if value.name not in scope.weights]
-    for value in inputs:
+    for value in graph.input:
         with at(f'input "{value.name}"'):
-            scope.define(value.name, block.insert_arg(_known(type_of(value.type)), len(block.args)))
+            type_ = type_of(value.type)
+            if value.name in scope.weights:
+                validity.check_default(type_, scope.weights[value.name])
+            else:
+                scope.define(value.name, block.insert_arg(_known(type_), len(block.args)))
     scope.infos |= {info.name: info for info in _inferred(model)}
     reader.fill(scope, graph)
     returned = []
     for value in graph.output:
         with reader.errors.collecting(), at(f'output "{value.name}"'):
             returned.append(scope.required(value.name))
+            validity.check_declared(type_of(value.type), returned[-1].type)
     reader.errors.check()
     if for_gradients is not None:
         scope.add_unread()
@@ -133,9 +140,10 @@ def _inferred(model: ModelProto) -> Sequence[onnx.ValueInfoProto]:
     if not any(node.domain == ML for node in model.graph.node):
         return ()
     try:
-        return onnx.shape_inference.infer_shapes(model).graph.value_info
+        graph = onnx.shape_inference.infer_shapes(model).graph
     except Exception:  # of a model that is wrong: what is, is said where it is read
         return ()
+    return (*graph.value_info, *graph.output)
 
 
 def _edge(role: str, values: Sequence[onnx.ValueInfoProto]) -> list[tuple[str, Attribute]]:
@@ -157,12 +165,11 @@ def _known(type_: Attribute) -> Attribute:
 
 
 def _versions(imports: Sequence[onnx.OperatorSetIdProto], ir_version: int = 0) -> Versions:
-    found = {("" if entry.domain in STANDARD else entry.domain): entry.version for entry in imports}
-    for domain, version in found.items():
-        if not 1 <= version < 2**31:
-            raise violation(
-                f'opset of the domain "{domain}"', given=version, expected="a version, 1 or newer"
-            )
+    found: dict[str, int] = {}
+    for entry_ in imports:
+        domain = "" if entry_.domain in STANDARD else entry_.domain
+        validity.check_version(domain, entry_.version, found.get(domain))
+        found[domain] = entry_.version
     if not found and ir_version < 3:
         return {"": 1}  # of models that are older than the field
     return found
@@ -203,7 +210,7 @@ class _Reader:
         scope.check_depth()
         scope.infos |= {info.name: info for info in graph.value_info}
         if isinstance(graph, GraphProto):
-            scope.infos |= {info.name: info for info in graph.output}
+            scope.infos |= {info.name: info for info in graph.output if info.type.WhichOneof("value")}
         for index, node in ordered(graph.node):
             self.count += 1
             limits.check("ops", self.count, "ops of the graph")
@@ -233,7 +240,7 @@ class _Reader:
             results = self._results(scope, node, domain, operands, protos)
         for name, value in zip(node.output, results, strict=False):
             if name:
-                scope.define(name, value)
+                scope.define_result(name, value)
 
     def _call(
         self,
@@ -286,6 +293,7 @@ class _Reader:
             raise violation(f'the model imports no opset of the domain "{domain}"', expected=expected)
         if not node.op_type:
             raise violation("the node has no op_type")
+        validity.check_op_type(domain, node.op_type)
         name = scope.prefix + (node.name or next(iter(node.output), ""))
         if name and node.doc_string and isinstance(node.doc_string, str):
             self.docs.setdefault(name, StringAttr(node.doc_string))
@@ -301,7 +309,7 @@ class _Reader:
             declared = microsoft.completed(node.op_type, declared, types)
         form = Form(domain, version, attributes, graphs_of(protos), declared, place)
         unknown = any(value is not None and isinstance(value.type, UnknownType) for value in operands)
-        if domain or unknown or not is_of_dialect(node.op_type, version):
+        if domain or unknown or not is_of_dialect(node.op_type):
             return self._opaque(scope, node, operands, form)
         try:
             return self._typed(scope, node, operands, form)
@@ -320,6 +328,8 @@ class _Reader:
             (_or_unknown(t) if n else NoneType()) for n, t in zip(node.output, form.declared, strict=True)
         ]
         op = NodeOp(form.domain, node.op_type, operands, types, form.attributes, regions, form.version)
+        if op.is_standard and not op.regions and not is_of_opset(op, OLDEST):
+            op = self._raised(scope, op, form)
         stays = self.for_gradients is None or op.title in self.for_gradients
         found = None if stays else replaced(op, self.of_model)
         if found is None:
@@ -335,6 +345,29 @@ class _Reader:
         if not kept:
             op.drop_all_references()  # what it reads is read no more
         return [own if value is None else value for value, own in zip(values, op.results, strict=True)]
+
+    def _raised(self, scope: Scope, op: NodeOp, form: Form) -> NodeOp:
+        """A node of unknown types, whose form no opset has that gradc writes, in the first newer form where
+        that depends on no type."""
+        source = Source(
+            op.op_type.data,
+            form.version,
+            op.onnx_inputs(),
+            dict(form.attributes),
+            {},
+            [],
+            scope.block,
+            form.place,
+        )
+        try:
+            version = raise_form(source)
+        except GradcError:
+            return op
+        if source.replaced:
+            return op
+        types = [result.type for result in op.results]
+        op.drop_all_references()
+        return NodeOp("", source.op_type, source.operands, types, source.attributes, {}, version)
 
     def _typed(
         self, scope: Scope, node: NodeProto, operands: list[SSAValue | None], form: Form

@@ -77,6 +77,7 @@ class Scope:
                 raise violation("an initializer has no name", given=f'"{name}"')
             if name in self.weights:
                 raise violation(f'initializer "{name}" is given twice')
+            self._check_outer("initializer", name)
             self.weights[name] = tensor
 
     def add_unread(self) -> None:
@@ -85,6 +86,25 @@ class Scope:
         for name in list(self.weights):
             with suppress(GradcError):
                 self._constant(name)
+
+    def _check_outer(self, role: str, name: str) -> None:
+        """Raise for a value with the name of one that the graph can read from a graph around it.
+
+        ONNX forbids it, and onnxruntime reads one or the other. The inputs of a body may have such names:
+        every runtime reads the inner value.
+        """
+        scope = self.parent
+        while scope is not None:
+            if name in scope.values or name in scope.weights:
+                what = f'{role} "{name}" of a nested graph'
+                given = "the name of a value of a graph around it"
+                raise violation(what, given=given, expected="a name of its own")
+            scope = scope.parent
+
+    def define_result(self, name: str, value: SSAValue | None) -> None:
+        """Define the result of a node."""
+        self._check_outer("output", name)
+        self.define(name, value)
 
     def define(self, name: str, value: SSAValue | None) -> None:
         check_text(name)

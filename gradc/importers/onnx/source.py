@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from xdsl.dialects.builtin import LocationAttr, TensorType
+from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from dialects.onnx.ops import ConstantOp
-from dialects.onnx.values import constant_of
-from dialects.support import shapes
+from dialects.onnx.ops import ConstantOp, SubOp
 from dialects.support.diagnostics import violation
 
 
@@ -57,13 +55,5 @@ class Source:
         self.operands += [None] * (index + 1 - len(self.operands))
         self.operands[index] = value
 
-    def rank(self, index: int, why: str) -> int:
-        """The rank of an operand that the meaning of an old form depends on."""
-        value = self.operand(index)
-        if not isinstance(value.type, TensorType):
-            raise violation(f"rank of input {index} of {self.op_type}", given="unknown", expected=why)
-        return len(shapes.shape_of(value))
-
-    def known(self, index: int) -> np.ndarray | None:
-        value = self.optional(index)
-        return None if value is None else constant_of(value)
+    def subtract(self, value: SSAValue, number: int) -> SSAValue:
+        return self.emit(SubOp(value, self.ints(number)))

@@ -10,17 +10,19 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import TensorType, i64
 from xdsl.ir import SSAValue
 
 from dialects.onnx import ops
 from dialects.onnx.attributes import text_attribute, to_python
+from dialects.onnx.opsets import OLDEST
 from dialects.support import shapes
 from dialects.support.attributes import int_attribute
 from dialects.support.diagnostics import violation
 from dialects.support.dtypes import by_number, of_mlir
 from gradc.importers.onnx import changes
 from gradc.importers.onnx.changes import Upgrade
+from gradc.importers.onnx.places import at
 from gradc.importers.onnx.source import Source
 
 
@@ -31,6 +33,18 @@ def upgrade(node: Source) -> None:
     for before, change in UPGRADES.get(node.op_type, ()):
         if node.since < before and not node.replaced:
             change(node)
+
+
+def raise_form(node: Source) -> int:
+    """Bring a node of unknown types to a newer form, in place; the opset of that. Raises GradcError where the
+    change depends on a type."""
+    version, own = node.since, node.op_type
+    for before, change in UPGRADES.get(node.op_type, ()):
+        if node.since < before < ANY and version < OLDEST:
+            with at(node.op_type):
+                change(node)
+            version = before if node.op_type == own else OLDEST
+    return version
 
 
 ANY = 2**31
@@ -97,12 +111,12 @@ def _top_k_1(node: Source) -> None:
 
 
 def _tile_1(node: Source) -> None:
-    tiles, axis = node.known(1), node.known(2)
-    if tiles is None or axis is None:
-        raise violation("tiles and axis of Tile in the form of opset 1", expected="constants")
-    repeats = np.ones(node.rank(0, "known, for a Tile of opset 1"), np.int64)
-    repeats[int(axis.reshape(-1)[0])] = int(tiles.reshape(-1)[0])
-    node.operands = [node.operand(0), node.constant(repeats)]
+    """One number of copies, along one axis: both are tensors of the data's type."""
+    copies, axis = (
+        node.emit(ops.ReshapeOp(node.emit(ops.CastOp(node.operand(i), to=i64)), node.ints(1))) for i in (1, 2)
+    )
+    ones = node.emit(ops.ConstantOfShapeOp(changes.rank_of(node, 0), value=np.ones(1, np.int64)))
+    node.operands = [node.operand(0), node.emit(ops.ScatterElementsOp(ones, axis, copies, axis=0))]
 
 
 # Attributes whose values have changed
@@ -134,10 +148,14 @@ def _broadcast(node: Source) -> None:
     axis, wanted = node.attributes.pop("axis", None), node.attributes.pop("broadcast", None)
     if wanted is None or not to_python(wanted) or axis is None:
         return
-    rank, own = (node.rank(i, f"known, for {node.op_type} of opset 6") for i in (0, 1))
     start: Any = to_python(axis)
-    start = start + rank if start < 0 else start
-    trailing = rank - start - own
+    if not all(isinstance(node.operand(i).type, TensorType) for i in (0, 1)):
+        from_end = node.ints(-start) if start < 0 else node.subtract(changes.rank_of(node, 0), start)
+        trailing = node.emit(ops.SubOp(from_end, changes.rank_of(node, 1)))
+        node.operands[1] = changes.with_trailing_ones(node, 1, trailing)
+        return
+    rank, own = (len(shapes.shape_of(node.operand(i))) for i in (0, 1))
+    trailing = rank - (start + rank if start < 0 else start) - own
     if trailing > 0:
         axes = node.ints(*range(own, own + trailing))
         node.operands[1] = node.emit(ops.UnsqueezeOp(node.operand(1), axes))
@@ -145,10 +163,15 @@ def _broadcast(node: Source) -> None:
 
 def _slope(node: Source) -> None:
     """One slope for each channel, the second axis."""
-    slope, rank = node.operand(1), node.rank(0, "known, for a PRelu of opset 6")
+    slope, data = node.operand(1), node.operand(0)
     own = shapes.shape_of(slope) if isinstance(slope.type, TensorType) else ()
-    if len(own) == 1 and own != (1,) and rank > 2:
-        node.operands[1] = node.emit(ops.UnsqueezeOp(slope, node.ints(*range(1, rank - 1))))
+    if len(own) != 1 or own == (1,):
+        return
+    if not isinstance(data.type, TensorType):
+        node.operands[1] = changes.with_trailing_ones(node, 1, node.subtract(changes.rank_of(node, 0), 2))
+    elif len(shapes.shape_of(data)) > 2:
+        axes = node.ints(*range(1, len(shapes.shape_of(data)) - 1))
+        node.operands[1] = node.emit(ops.UnsqueezeOp(slope, axes))
 
 
 # Softmax of a matrix, before opset 13
@@ -156,19 +179,34 @@ def _slope(node: Source) -> None:
 
 def _softmax(node: Source) -> None:
     """Along all axes from `axis` on, 1 by default, as if they were one."""
-    rank = node.rank(0, f"known, for {node.op_type} of opset 12")
+    data = node.operand(0)
     axis: Any = to_python(node.attributes.get("axis", int_attribute(1)))
-    axis = axis + rank if axis < 0 else axis
-    if axis == rank - 1:
+    rank = len(shapes.shape_of(data)) if isinstance(data.type, TensorType) else None
+    if axis == -1 or (rank is not None and axis == rank - 1):
         node.attributes["axis"] = int_attribute(-1)
         return
-    data = node.operand(0)
     flat = node.emit(ops.FlattenOp(data, axis=axis))
     made = node.emit(ops.op_class(node.op_type)(flat, axis=-1))
     node.replaced = [node.emit(ops.ReshapeOp(made, node.emit(ops.ShapeOp(data))))]
 
 
 # Pools, normalizations and resizes
+
+
+def _one_source_of_pads(node: Source) -> None:
+    """Pads that are zeros say nothing beside `auto_pad`; others are refused, as by onnxruntime."""
+    pads, word = node.attributes.get("pads"), node.attributes.get("auto_pad")
+    if pads is None or word is None or to_python(word) == "NOTSET":
+        return
+    given: Any = to_python(pads)
+    if any(given) and node.op_type not in _POOLS:
+        what = f"pads of {node.op_type} with auto_pad {to_python(word)}"
+        raise violation(what, given=list(given), expected="one of the two attributes")
+    del node.attributes["pads"]
+
+
+_POOLS = ("AveragePool", "LpPool", "MaxPool")
+"""Ops of which onnxruntime ignores the pads where `auto_pad` is given."""
 
 
 _OF_TRAINING = 5
@@ -270,6 +308,7 @@ def _dft(node: Source) -> None:
 
 
 _ARITHMETIC = ("Add", "Sub", "Mul", "Div", "Pow", "And", "Or", "Xor", "Equal", "Greater", "Less")
+_CONVOLUTIONS = ("Conv", "ConvInteger", "ConvTranspose", "DeformConv", "QLinearConv")
 _REDUCTIONS = (
     "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin",
     "ReduceProd", "ReduceSumSquare",
@@ -279,6 +318,7 @@ UPGRADES: dict[str, tuple[tuple[int, Upgrade], ...]] = {
     **dict.fromkeys(_ARITHMETIC, ((7, _broadcast),)),
     **dict.fromkeys(_REDUCTIONS, ((18, changes.operand(1, "axes")),)),
     **dict.fromkeys(("GRU", "LSTM", "RNN"), ((7, changes.dropped("output_sequence")),)),
+    **dict.fromkeys((*_POOLS, *_CONVOLUTIONS), ((ANY, _one_source_of_pads),)),
     **dict.fromkeys(("Softmax", "LogSoftmax", "Hardmax"), ((13, _softmax),)),
     "BatchNormalization": ((14, _batch_norm),),
     "Cast": ((6, _cast_1),),
@@ -296,7 +336,7 @@ UPGRADES: dict[str, tuple[tuple[int, Upgrade], ...]] = {
     "GlobalLpPool": ((2, changes.integral("p")),),
     "GridSample": ((20, changes.words("mode", {"bilinear": "linear", "bicubic": "cubic"})),),
     "GroupNormalization": ((21, _group_norm),),
-    "LpPool": ((2, changes.integral("p")),),
+    "LpPool": ((2, changes.integral("p")), (ANY, _one_source_of_pads)),
     "PRelu": ((7, _slope),),
     "Pad": ((2, _pad_1), (11, _pad_2)),
     "ReduceSum": ((13, changes.operand(1, "axes")),),

@@ -102,6 +102,12 @@ def _check_length(data: bytes, expected: int) -> None:
 
 def _listed(proto: TensorProto) -> DenseIntOrFPElementsAttr:
     """Of a tensor that has its elements one by one, or several in a byte."""
+    if math.prod(proto.dims) and not any(field.name.endswith("_data") for field, _ in proto.ListFields()):
+        hint = "the .proto of a compiled model leaves out weights beyond 1 kB, its .model has all"
+        expected = f"{math.prod(proto.dims):,}"
+        raise violation(
+            f"elements of a tensor of {list(proto.dims)}", given="none", expected=expected, hint=hint
+        )
     try:
         return from_numpy(numpy_helper.to_array(proto))
     except (ValueError, TypeError, OverflowError) as error:

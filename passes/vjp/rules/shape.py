@@ -24,11 +24,22 @@ def view(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
 
 def squeeze(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
     axes = f.operand(1)
-    return (reshaped(g[0], f.x) if axes is None else g[0].apply(onnx.UnsqueezeOp, axes), ZERO)
+    if axes is None or _has_unknown_count(axes):
+        return (reshaped(g[0], f.x), ZERO)
+    return (g[0].apply(onnx.UnsqueezeOp, axes), ZERO)
 
 
 def unsqueeze(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    return (g[0].apply(onnx.SqueezeOp, f.operand(1)) if f.x.rank < g[0].rank else g[0], ZERO)
+    axes = f.operand(1)
+    assert axes is not None
+    if _has_unknown_count(axes):
+        return (reshaped(g[0], f.x), ZERO)
+    return (g[0].apply(onnx.SqueezeOp, axes) if f.x.rank < g[0].rank else g[0], ZERO)
+
+
+def _has_unknown_count(axes: Expr) -> bool:
+    """Whether only a run tells how many axes there are: ops by them have no rank of their own."""
+    return not isinstance(axes.shape[0], int)
 
 
 def transpose(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
