@@ -31,7 +31,7 @@ from math import prod
 import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from dialects.grad.layout import LayoutOp
 from dialects.grad.windowed import WindowedGradOp
@@ -116,8 +116,8 @@ class Prices:
 
     forced: Strategy | None
     target: Target
-    known: dict[tuple[int, Order, Order], float] = field(default_factory=dict)
-    """Prices of Transposes, by the identity of the type."""
+    known: dict[tuple[Attribute, Order, Order], float] = field(default_factory=dict)
+    """Prices of Transposes, by the type of the tensor."""
 
     def of(self, op: Operation, order: Order) -> Price:
         """The price of an op in one of its orders, Transposes of its strategy's own included."""
@@ -159,7 +159,7 @@ class Prices:
         """That of a tensor from one order to another; that of a constant is done at compile time."""
         if made == wanted or constant_value(value) is not None:
             return 0.0
-        key = (id(value.type), made, wanted)
+        key = (value.type, made, wanted)
         if key not in self.known:
             self.known[key] = self._transpose(value, made, wanted)
         return self.known[key]

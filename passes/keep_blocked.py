@@ -26,7 +26,6 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import Rewriter
 
-from dialects.onnx import ops as onnx
 from dialects.onnx.values import constant_of
 from dialects.support.shapes import static_shape
 from passes.cost.rewrites import DIRECT
@@ -41,6 +40,7 @@ from passes.layout.blocked_forms import (
     scaled,
     stays,
 )
+from passes.layout.runtime_fusions import folded_ops
 from passes.layout.shifted_bounds import shift_bounds
 
 ENTER = 2.0
@@ -48,6 +48,9 @@ ENTER = 2.0
 
 LEAST_SAVED = 0.1
 """The part of its crossings that a group has to save."""
+
+FOLDED = "folded"
+"""The kind of an op that onnxruntime folds into a convolution."""
 
 SWEEPS = 4
 """How often each op is asked whether it would rather be outside."""
@@ -66,11 +69,12 @@ class KeepBlockedPass(TargetPass):
 
 
 def keep_blocked(block: Block) -> None:
-    forms = {op: form for op in block.ops if (form := form_of(op)) is not None}
-    if not forms:
-        return
     fixed = {op: kind for op in block.ops if (kind := kernel_of(op)) is not None}
     if not fixed:
+        return
+    fixed |= dict.fromkeys(folded_ops(fixed), FOLDED)
+    forms = {op: form for op in block.ops if op not in fixed and (form := form_of(op)) is not None}
+    if not forms:
         return
     crossings = Crossings(forms, fixed)
     for group in _groups(forms):
@@ -134,9 +138,8 @@ class Crossings:
         """What onnxruntime keeps in blocks as it is written."""
         found: set[Operation] = set()
         for op in group:
-            fused = isinstance(op, onnx.ClipOp) and op.input.has_one_use() and op.input.owner in self.fixed
             inside = all(self._is_inside(value, found) for value in self.forms[op].operands)
-            if (fused or stays(op, self.forms[op])) and inside:
+            if inside and stays(op, self.forms[op]):
                 found.add(op)
         return found
 

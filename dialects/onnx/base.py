@@ -68,6 +68,9 @@ UNROUNDED = "gradc.unrounded"
 PACKED = "gradc.packed"
 """On an op that unpacks a weight: a file holds this as it was packed, and runtimes fold the op."""
 
+CODED = frozenset(("DequantizeLinear",))
+"""Ops that are not folded: runtimes compute with the codes that they read."""
+
 FOLDED_BYTES = 256 * 2**20
 """No fold makes a larger constant than this."""
 
@@ -237,7 +240,7 @@ class OnnxOp(
         return found
 
     def _may_fold(self) -> bool:
-        if UNROUNDED in self.attributes or PACKED in self.attributes:
+        if UNROUNDED in self.attributes or PACKED in self.attributes or self.onnx_name() in CODED:
             return False
         return self.onnx_name() in kernels.KERNELS and self.is_deterministic()
 

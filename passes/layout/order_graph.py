@@ -29,6 +29,7 @@ from passes.layout.orders import (
     orders_of,
     transposable_operands,
 )
+from passes.layout.runtime_fusions import fused_ops
 
 Choice = dict[Operation, Order]
 """The order of each op of free layout."""
@@ -104,14 +105,15 @@ class OrderGraph:
 
     @classmethod
     def of(cls, function: FuncOp) -> OrderGraph:
-        graph = cls()
+        graph, fused = cls(), fused_ops(function)
         places: dict[SSAValue, Place] = {value: graph._add(value) for value in function.args}
         for op in function.body.block.ops:
             if isinstance(op, onnx.TransposeOp) and has_rank(op.data):
-                tensor, read = places[op.data]
-                places[op.transposed] = (tensor, compose(read, _perm(op)))
+                tensor, order = places[op.data]
+                places[op.transposed] = (tensor, compose(order, _perm(op)))
                 continue
-            graph._read(op, [places[use.operation.operands[use.index]] for use in uses_by(op)])
+            read = [places[use.operation.operands[use.index]] for use in uses_by(op)]
+            graph._read(op, read, is_free=op not in fused)
             places |= {value: graph._add(value) for value in op.results}
         return graph
 
@@ -119,9 +121,9 @@ class OrderGraph:
         tensor = self.tensors[value] = Tensor(value)
         return tensor, tensor.given
 
-    def _read(self, op: Operation, places: list[Place]) -> None:
+    def _read(self, op: Operation, places: list[Place], is_free: bool) -> None:
         self.operands[op] = places
-        moving = transposable_operands(op) if orders_of(op) else ()
+        moving = transposable_operands(op) if is_free and orders_of(op) else ()
         if moving:
             self.reads[op] = [places[index] for index in moving]
         for index, (tensor, read) in enumerate(places):

@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 from support.generate import seeded
 from support.specials import pattern
+from xdsl.dialects.builtin import TensorType, f32
+from xdsl.ir import Block
 
 import gradc
 from gradc.checking.errors import ULPS_OF_TERMS, errors
@@ -20,6 +22,8 @@ from gradc.compiler.driver import compile_module, load
 from gradc.compiler.options import Options
 from gradc.graph.printing import whole
 from gradc.upkeep.accuracy.cases import Bound, cases
+from passes.assign_layout import Prices
+from passes.kernels.target import Target
 
 pytest.importorskip("onnxruntime")
 
@@ -96,6 +100,57 @@ def test_gradients_in_processes_that_hash_differently():
     first, *others = (subprocess.check_output(command, env=each, text=True) for each in environments)
     assert len(first.split()) == 24
     assert all(other == first for other in others)
+
+
+ORDERS = """
+import hashlib, os, random, sys, gradc
+
+def digest(path):
+    model = gradc.compile(path, threads=2).model
+    return hashlib.sha256(model.SerializeToString(deterministic=True)).hexdigest()
+
+def forked(work):
+    read, write = os.pipe()
+    if not os.fork():
+        os.write(write, work().encode())
+        os._exit(0)
+    os.close(write)
+    os.wait()
+    with os.fdopen(read) as pipe:
+        return pipe.read()
+
+def in_order(paths):
+    return ",".join(path for path in paths if digest(path) != alone[path])
+
+orders, *paths = sys.argv[1:]
+gradc.compile(paths[0], threads=2)  # imports what a process imports once
+alone = {path: forked(lambda: digest(path)) for path in paths}
+assert all(alone.values())
+for seed in range(int(orders)):
+    random.Random(seed).shuffle(paths)
+    print(seed, forked(lambda: in_order(paths)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("orders", "graphs"), [(1, 4), pytest.param(12, 80, marks=pytest.mark.heavy)], ids=["quick", "heavy"]
+)
+def test_in_any_order(orders: int, graphs: int, tmp_path: Path):
+    """What a process has compiled before does not matter: each model is as in a process of its own."""
+    paths = [*SOURCES, *(tmp_path / f"{seed}.mlir" for seed in range(graphs))]
+    for seed, path in enumerate(paths[len(SOURCES) :]):
+        path.write_text(whole(seeded([6, seed], most_ops=4).module()), encoding="utf-8")
+    command = [sys.executable, "-c", ORDERS, str(orders), *map(str, paths)]
+    lines = subprocess.check_output(command, text=True).splitlines()
+    assert [line.split(maxsplit=1) for line in lines] == [[str(seed)] for seed in range(orders)]
+
+
+def test_prices_are_kept_by_type():
+    """By its address a type would get the price of another one, which was freed."""
+    prices = Prices(None, Target("cpu", threads=1))
+    (value,) = Block(arg_types=[TensorType(f32, [1, 8, 16, 16])]).args
+    price = prices.transpose(value, (0, 1, 2, 3), (0, 2, 3, 1))
+    assert prices.known == {(value.type, (0, 1, 2, 3), (0, 2, 3, 1)): price}
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)

@@ -19,6 +19,7 @@ from dialects.onnx.base import OnnxOp
 from dialects.onnx.call import axes_of
 from dialects.onnx.canonicalize.boxes import GatherOfBox, ScatterOfBox
 from dialects.onnx.canonicalize.casts import MoveUndoneBehindCasts
+from dialects.onnx.canonicalize.neutral import NEUTRAL, NeutralOperand
 from dialects.onnx.canonicalize.recurrent import StepsFirst
 from dialects.onnx.canonicalize.reshapes import ReshapeOnce, replace_typed
 from dialects.onnx.canonicalize.signs import EvenPowerOfAbs, ProductOfAbs
@@ -40,27 +41,6 @@ class ForwardOperand(RewritePattern):
             return
         if op.operands[0].type == op.results[0].type and IDENTITIES[op.name](op.call()):
             rewriter.replace(op, [], [op.operands[0]])
-
-
-class NeutralOperand(RewritePattern):
-    """x 1, x / 1 and x - 0 are x, to the bit. x + 0 is not, of -0."""
-
-    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
-        sides = ((0, 1), (1, 0)) if isinstance(op, ops.MulOp) else ((0, 1),)
-        for kept, other in sides:
-            if op.operands[kept].type == op.results[0].type and _is_all(op.operands[other], NEUTRAL[op.name]):
-                rewriter.replace(op, [], [op.operands[kept]])
-                return
-
-
-NEUTRAL = {"onnx.Div": 1, "onnx.Mul": 1, "onnx.Sub": 0}
-
-
-def _is_all(value: SSAValue, number: int) -> bool:
-    found = constant_of(value)
-    if found is None or not found.size or found.flat[0] != number:
-        return False
-    return bool((found == number).all()) and not np.signbit(found.astype(np.float64)).any()
 
 
 class DropoutOfNothing(RewritePattern):
