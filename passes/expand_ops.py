@@ -30,6 +30,7 @@ from passes.kernels.expansions import EXPANSIONS
 from passes.kernels.left_out_windows import LEFT_OUT, POOLS, WithoutCeilMode
 from passes.kernels.matrix_vector import VectorAsColumn
 from passes.kernels.older_forms import OLDER_FORMS, OlderForm
+from passes.kernels.portable_forms import PORTABLE_FORMS
 from passes.kernels.target import Target, TargetPass
 
 
@@ -39,10 +40,10 @@ class ExpandOpsPass(TargetPass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         rewrite(op, [KeepBounds()], (onnx.QuantizeLinearOp,))
-        if self.env.opset < LEFT_OUT:
+        if self.env.opset < LEFT_OUT or self.env.name == "portable":
             rewrite(op, [WithoutCeilMode()], POOLS)
         changed = rewrite(op, [VectorAsColumn(), EmptyExpand()], (onnx.MatMulOp, onnx.ExpandOp))
-        while rewrite(op, [Expand(self.env)], (*EXPANSIONS, *OLDER_FORMS)):
+        while rewrite(op, [Expand(self.env)], (*EXPANSIONS, *OLDER_FORMS, *PORTABLE_FORMS)):
             changed = True  # and once more for graphs within what was written
         if changed:
             simplify(ctx, op)
@@ -63,7 +64,10 @@ class Expand(RewritePattern):
     def _writer(self, op: OnnxOp) -> OlderForm | None:
         if type(op) in OLDER_FORMS and not self.target.has_form(op):
             return OLDER_FORMS[type(op)]
-        return EXPANSIONS[type(op)].write if self.target.expands(op) else None
+        if not self.target.expands(op):
+            return None
+        form = self.target.avoided(op)
+        return EXPANSIONS[type(op)].write if form is None else form.write
 
 
 def _written(write: OlderForm, emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:

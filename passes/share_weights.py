@@ -2,8 +2,7 @@
 
 A gradient multiplies by the weights of its model the other way around. onnxruntime turns what is constant
 when it loads a model, so the file need not hold both, and nothing runs slower for it: 180 MB of 3x3 weights
-take 90 MB so, and a fifth of a second more to load. Other runtimes may want weights to be constants: for the
-target `portable` they stay.
+take 90 MB so, and a fifth of a second more to load. OpenVINO and tract do so, too.
 """
 
 from __future__ import annotations
@@ -61,8 +60,6 @@ class ShareWeightsPass(TargetPass):
     name = "share-weights"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if self.env.name == "portable":
-            return
         for function in functions(op):
             for block in function.body.blocks:
                 share(block, self.env)

@@ -176,7 +176,7 @@ class _Weights:
 
 
 def _rnn(p: _Pass, w: _Weights, x: Expr, h: Expr) -> list[Expr]:
-    return [p.apply(0, x + w.product(h))]
+    return [p.apply(0, w.product(h) + x)]
 
 
 def _gru(p: _Pass, w: _Weights, x: Expr, h: Expr) -> list[Expr]:

@@ -31,6 +31,7 @@ from passes.kernels import (
 )
 from passes.kernels.expansions import EXPANSIONS
 from passes.kernels.older_forms import OLDER_FORMS
+from passes.kernels.portable_forms import PortableForm, portable_form
 from passes.kernels.wrong_forms import wrong_form
 
 DEFAULT_OPSET = 18
@@ -149,12 +150,18 @@ class Target:
     def expands(self, op: OnnxOp) -> bool:
         """Whether other ops are to stand in place of this one: there are such, and it has no kernel, also not
         where half types are widened, nor does the runtime write others."""
+        if (form := self.avoided(op)) is not None:
+            return form.write is not None
         expansion = EXPANSIONS.get(type(op))
         if expansion is None or self.lacks_kernel(op) is None or self._runs_wide(op):
             return False
         if self.leaves_to_runtime(op) and wrong_form(self.provider, op) is None:
             return False
         return self._can_expand(type(op), variable_types(op)[expansion.data])
+
+    def avoided(self, op: OnnxOp) -> PortableForm | None:
+        """The form of an op that some runtime of this target computes wrongly, if it has one."""
+        return portable_form(op) if self.name == "portable" else None
 
     def _can_expand(self, op: type[OnnxOp], dtype: str) -> bool:
         expansion = EXPANSIONS.get(op)
@@ -192,6 +199,8 @@ class Target:
             return f"{name} has no kernel for {shown} on {self.name} at opset {self.opset}"
         if form := wrong_form(self.provider, op):
             return f"{name} of {form} is not what ONNX says on {self.name}"
+        if avoided := self.avoided(op):
+            return f"{name} with {avoided.what} is not {self.name}: {avoided.why}"
         attributes = op.onnx_attributes() if name in word_types(self.name) else {}
         failing = self.kernels.failing_word(name, attributes, types)
         return failing and f"{name} with {failing} fails for {shown} on {self.name}"

@@ -50,16 +50,8 @@ def resize(call: Call) -> list[np.ndarray]:
         given = call.attribute("mode")
         raise UnsupportedError(violation(f"mode of {call.name}", given=given).diagnostic)
     data = data if nearest else data.astype(np.float64)
-    axes = axes_of(call.attribute("axes", range(data.ndim)), data.ndim)
     outside = np.zeros((1,) * data.ndim, bool)
-    changes: list[tuple[int, ResizedAxis]] = []
-    for number, (axis, scale) in enumerate(zip(axes, _scales(call, axes), strict=True)):
-        region = _region(call, number, len(axes))
-        size = data.shape[axis]
-        wanted = resize_shape(call)[0][axis]
-        resized = wanted if isinstance(wanted, int) else math.floor(size * (region[1] - region[0]) * scale)
-        given = call.optional(3) is None
-        changes.append((axis, ResizedAxis(call.attributes, size, resized, scale, region, given)))
+    changes = resized_axes(call)
     # those that shrink first: nothing between is larger than the operand or the result
     for axis, positions in sorted(changes, key=lambda change: change[1].resized - change[1].size):
         data = positions.of(data, axis)
@@ -69,6 +61,22 @@ def resize(call: Call) -> list[np.ndarray]:
     if not outside.any():
         return [data]
     return [np.where(outside, call.attribute("extrapolation_value", 0.0), data.astype(np.float64))]
+
+
+def resized_axes(call: Call) -> list[tuple[int, ResizedAxis]]:
+    """The axes of a Resize of known sizes, and how each is resized."""
+    shape = static(call.operand(0).shape)
+    assert shape is not None
+    axes = axes_of(call.attribute("axes", range(len(shape))), len(shape))
+    changes: list[tuple[int, ResizedAxis]] = []
+    for number, (axis, scale) in enumerate(zip(axes, _scales(call, axes), strict=True)):
+        region = _region(call, number, len(axes))
+        size = shape[axis]
+        wanted = resize_shape(call)[0][axis]
+        resized = wanted if isinstance(wanted, int) else math.floor(size * (region[1] - region[0]) * scale)
+        given = call.optional(3) is None
+        changes.append((axis, ResizedAxis(call.attributes, size, resized, scale, region, given)))
+    return changes
 
 
 def _region(call: Call, number: int, count: int) -> Region:

@@ -7,6 +7,13 @@ const ARRAYS = {
   float64: Float64Array,
   int32: Int32Array,
   int64: BigInt64Array,
+  uint8: Uint8Array,
+  int8: Int8Array,
+  uint16: Uint16Array,
+  int16: Int16Array,
+  uint32: Uint32Array,
+  uint64: BigUint64Array,
+  bool: Uint8Array,
 };
 
 function bytesOf(text) {

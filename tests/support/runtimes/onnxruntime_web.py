@@ -16,7 +16,9 @@ from support.runtimes import browser
 from support.runtimes.runner import Feeds
 
 SCRIPT = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
-TYPES = {"float32": "<f4", "float16": "<f2", "float64": "<f8", "int32": "<i4", "int64": "<i8"}
+FLOATS = {"float32": "<f4", "float16": "<f2", "float64": "<f8"}
+INTEGERS = {f"{sign}{8 * size}": f"<{sign[0]}{size}" for sign in ("int", "uint") for size in (1, 2, 4, 8)}
+TYPES = {**FLOATS, **INTEGERS, "bool": "|b1"}
 
 
 class OnnxruntimeWeb:

@@ -1,0 +1,155 @@
+"""Other forms of single ops, which all runtimes of `portable` compute alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import f32
+from xdsl.ir import SSAValue
+
+from dialects.onnx import ops as onnx
+from dialects.onnx.base import OnnxOp
+from dialects.onnx.call import axes_of, axis_of
+from dialects.onnx.dims import ints
+from dialects.onnx.values import constant_of
+from dialects.support.dtypes import FLOATS, HALVES, name_of, of_mlir
+from dialects.support.shapes import element_type_of, has_rank, shape_of
+from passes.emit.rewriting import Emitter
+from passes.emit.shape_math import ShapeMath
+
+
+def reads_mask(op: OnnxOp) -> bool:
+    """Whether the mask of a Dropout that drops nothing is read."""
+    assert isinstance(op, onnx.DropoutOp)
+    training = None if op.training_mode is None else constant_of(op.training_mode)
+    is_plain = op.training_mode is None or (training is not None and not training.any())
+    return op.mask.first_use is not None and is_plain
+
+
+def without_dropout(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+    assert isinstance(op, onnx.DropoutOp)
+    kept = emit(onnx.ExpandOp(emit.constant(np.array(True)), emit(onnx.ShapeOp(op.data))))
+    return [op.data, kept]
+
+
+def lacks_thresholds(op: OnnxOp) -> bool:
+    assert isinstance(op, onnx.NonMaxSuppressionOp)
+    return op.iou_threshold is None
+
+
+def with_thresholds(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+    """Write the default of `iou_threshold`, 0, as the next number: OpenVINO drops what is equal."""
+    assert isinstance(op, onnx.NonMaxSuppressionOp)
+    most = op.max_output_boxes_per_class
+    overlap = emit.constant(np.array([np.finfo(np.float32).tiny]))
+    attributes: dict[str, Any] = {**op.call().attributes}
+    operands = (op.boxes, op.scores, most, overlap, op.score_threshold)
+    return [emit(onnx.NonMaxSuppressionOp(*operands, **attributes))]
+
+
+def is_along_another_axis(op: OnnxOp) -> bool:
+    """Whether a DFT is not along axis 1 of known rank, or gives one side."""
+    return _axis(op) not in (None, 1) or _is_onesided(op)
+
+
+def can_turn(op: OnnxOp) -> bool:
+    """Whether such a DFT can be written along axis 1: no inverse of one side, and its axis is known."""
+    assert isinstance(op, onnx.DFTOp)
+    known = has_rank(op.input) and len(shape_of(op.input)) > 2 and _axis(op) is not None
+    return (
+        is_along_another_axis(op) and known and not (_is_onesided(op) and op.call().attribute("inverse", 0))
+    )
+
+
+def dft_along_axis_1(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+    """Move the axis to the place that runtimes take, and keep the first half of both sides."""
+    assert isinstance(op, onnx.DFTOp)
+    axis, rank = _axis(op), len(shape_of(op.input))
+    if axis is None:
+        return None
+    order = [*range(rank)]
+    order[1], order[axis] = axis, 1
+    data = op.input if axis == 1 else emit(onnx.TransposeOp(op.input, perm=order))
+    place = emit.constant(np.array(1, np.int64))
+    inverse = op.call().attribute("inverse", 0)
+    value = emit(onnx.DFTOp(data, op.dft_length, place, inverse=inverse))
+    if _is_onesided(op):
+        math = ShapeMath(emit)
+        size = math.sizes(value, [1])
+        half = math.add(math.floordiv(size, emit.ints([2])), emit.ints([1]))
+        value = emit(onnx.SliceOp(value, emit.ints([0]), half, emit.ints([1])))
+    return [value if axis == 1 else emit(onnx.TransposeOp(value, perm=order))]
+
+
+def _is_onesided(op: OnnxOp) -> bool:
+    return bool(op.call().attribute("onesided", 0))
+
+
+def _axis(op: OnnxOp) -> int | None:
+    assert isinstance(op, onnx.DFTOp)
+    given = np.array(-2) if op.axis is None else constant_of(op.axis)
+    if given is None or not has_rank(op.input):
+        return None
+    return axis_of(int(given.reshape(-1)[0]), len(shape_of(op.input)))
+
+
+def is_over_nothing(op: OnnxOp) -> bool:
+    """Whether a ReduceMax or ReduceMin of floats is over an axis that is known to be empty."""
+    assert isinstance(op, onnx.ReduceMaxOp | onnx.ReduceMinOp)
+    call = op.call()
+    given = call.optional(1)
+    listed = [] if given is None else ints(given.dims)
+    if listed is None or name_of(element_type_of(op.data)) not in FLOATS:
+        return False
+    shape = call.operand(0).shape
+    if not listed and call.attribute("noop_with_empty_axes", 0):
+        return False
+    return any(shape[axis] == 0 for axis in (axes_of(listed, len(shape)) or range(len(shape))))
+
+
+def extreme_of_nothing(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+    """The least number for ReduceMax, the largest for ReduceMin, in the shape of the result."""
+    assert isinstance(op, onnx.ReduceMaxOp | onnx.ReduceMinOp)
+    dtype = of_mlir(element_type_of(op.data))
+    assert dtype is not None
+    bound = np.array(-np.inf if isinstance(op, onnx.ReduceMaxOp) else np.inf, dtype.numpy)
+    attributes: dict[str, Any] = {**op.call().attributes}
+    shape = emit(onnx.ShapeOp(emit(onnx.ReduceSumOp(op.data, op.axes, **attributes))))
+    return [emit(onnx.ExpandOp(emit.constant(bound), shape))]
+
+
+def is_of_half(op: OnnxOp) -> bool:
+    return name_of(element_type_of(op.operands[0])) in HALVES
+
+
+def in_f32(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+    """Compute an op of one operand in f32."""
+    wide = emit(onnx.CastOp(op.operands[0], to=f32))
+    cls: Any = type(op)
+    found = emit(cls(wide, **op.call().attributes))
+    return [emit(onnx.CastOp(found, to=element_type_of(op.operands[0])))]
+
+
+def shifts_signed(op: OnnxOp) -> bool:
+    return name_of(element_type_of(op.operands[0])).startswith("s")
+
+
+def has_windows(op: OnnxOp) -> bool:
+    """Whether an Attention looks at a window, or is causal after a past."""
+    assert isinstance(op, onnx.AttentionOp)
+    given = op.call().attribute
+    windows = (given("left_window_size", -1), given("right_window_size", -1))
+    masks_past = given("is_causal", 0) and (op.past_key is not None or op.nonpad_kv_seqlen is not None)
+    return windows != (-1, -1) or bool(masks_past)
+
+
+def is_of_columns(op: OnnxOp) -> bool:
+    return op.call().attribute("mode", "DCR") == "CRD"
+
+
+def samples_otherwise(op: OnnxOp) -> bool:
+    """Whether a RoiAlign takes maxima, or as many samples as a region asks for."""
+    given = op.call().attribute
+    return given("mode", "avg") == "max" or given("sampling_ratio", 0) == 0

@@ -1,0 +1,65 @@
+"""LSTM, GRU and RNN in forms that other runtimes compute as onnxruntime does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import SSAValue
+
+from dialects.onnx import ops as onnx
+from dialects.onnx.base import OnnxOp
+from dialects.onnx.recurrence import directions_of
+from passes.emit.rewriting import Emitter
+
+RECURRENT = (onnx.GRUOp, onnx.LSTMOp, onnx.RNNOp)
+LENGTHS, PEEPHOLES = 4, 7
+"""The places of these operands."""
+FIRST = -(2**31)
+"""Beyond the begin of an axis of any size."""
+
+
+def has_rare_attributes(op: OnnxOp) -> bool:
+    """Whether an op whose data is (steps, batch, size) has what `is_rare` tells."""
+    attributes = op.onnx_attributes()
+    if attributes.get("layout", 0):
+        return False
+    return is_rare(op)
+
+
+def is_rare(op: OnnxOp) -> bool:
+    """Whether an op has clip, input_forget, peepholes or functions of its own."""
+    attributes, inputs = op.onnx_attributes(), op.onnx_inputs()
+    plain = directions_of(op.onnx_name(), {"direction": attributes.get("direction", "forward")})
+    own = directions_of(op.onnx_name(), attributes) != plain
+    peepholes = len(inputs) > PEEPHOLES and inputs[PEEPHOLES] is not None
+    return own or peepholes or "clip" in attributes or bool(attributes.get("input_forget", 0))
+
+
+def is_reversed(op: OnnxOp) -> bool:
+    """Whether an op goes through all steps backwards."""
+    attributes, inputs = op.onnx_attributes(), op.onnx_inputs()
+    has_lengths = len(inputs) > LENGTHS and inputs[LENGTHS] is not None
+    return attributes.get("direction", "forward") == "reverse" and not has_lengths
+
+
+def forward(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+    """Turn the steps of the data around, go forward, and turn those of the result around."""
+    axis = 1 if op.onnx_attributes().get("layout", 0) else 0
+    operands = [_flipped(emit, op.operands[0], axis), *op.operands[1:]]
+    made = type(op).create(
+        operands=operands,
+        result_types=[result.type for result in op.results],
+        properties=dict(op.properties),
+        attributes=dict(op.attributes),
+    )
+    made.properties["direction"] = StringAttr("forward")
+    whole, *last = emit.all(made)
+    if op.results[0].first_use is not None:
+        whole = _flipped(emit, whole, axis)
+    return [whole, *last]
+
+
+def _flipped(emit: Emitter, value: SSAValue, axis: int) -> SSAValue:
+    back = emit.ints([-1])
+    return emit(onnx.SliceOp(value, back, emit.ints([FIRST]), emit.ints([axis]), back))
