@@ -343,8 +343,9 @@ def _undecided(pair: Pair, draw: Draw, guess: Guess, error: GradcError) -> Unsup
     """That no inputs were found at which the model runs, which may be a right one."""
     inputs = draw(guess)
     drawn = [f"{name} as {_brief(inputs[name])}" for name in _fitted(pair) if name in inputs]
-    drawn = drawn or [_sizes(pair.original, inputs)]
-    text = f"the model runs at none of the inputs that were drawn for it, at first {several(drawn, 4)}"
+    sizes = _sizes(pair.original, inputs)
+    given = [f"sizes {sizes}"] * bool(sizes) + drawn
+    text = f"the model runs at none of the inputs that were drawn for it, at first {several(given, 4)}"
     hint = "--inputs gives it some that it takes, --shape and --size other sizes"
     return UnsupportedError(Diagnostic("error", f"{text}: {error.diagnostic.message}; {hint}"))
 

@@ -65,7 +65,7 @@ def test_run(name: str, tmp_path: Path):
 UNDECIDED = {
     "s as ": "float[2,3] x, int64[1] s|float[A,B] y|m = Constant<value = int64[1] {1000}>() "
     "t = Add(s, m) y = Expand(x, t)",
-    "x=2x12": "float[?,?] x|float[A,B] y|s = Constant<value = int64[2] {-1, 999}>() y = Reshape(x, s)",
+    "sizes x=2x12": "float[?,?] x|float[A,B] y|s = Constant<value = int64[2] {-1, 999}>() y = Reshape(x, s)",
 }
 
 
