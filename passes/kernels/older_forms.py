@@ -16,6 +16,7 @@ from dialects.support.dtypes import FLOATS, of_mlir
 from dialects.support.shapes import element_type_of, has_rank, shape_of
 from passes.emit.rewriting import Emitter
 from passes.emit.shape_math import ShapeMath
+from passes.kernels import older_indices, older_reductions, older_windows
 
 OlderForm = Callable[[Emitter, OnnxOp], Sequence[SSAValue] | None]
 """The results of an op in an older form; None for one that has none."""
@@ -52,6 +53,8 @@ def _pad(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     """Before opset 18 a Pad was of all axes."""
     assert isinstance(op, onnx.PadOp)
     call = op.call()
+    if call.attribute("mode", "constant") == "wrap":
+        return older_indices.wrapped(emit, op)
     given = call.optional(3)
     listed = None if given is None else ints(given.dims)
     if listed is None or not has_rank(op.data):
@@ -126,11 +129,25 @@ def _trilu(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
 
 
 OLDER_FORMS: Mapping[type[OnnxOp], OlderForm] = {
+    onnx.AddOp: older_reductions.arithmetic,
+    onnx.AveragePoolOp: older_windows.average_pool,
+    onnx.DivOp: older_reductions.arithmetic,
+    onnx.LpPoolOp: older_windows.lp_pool,
     onnx.ModOp: _mod,
+    onnx.MulOp: older_reductions.arithmetic,
     onnx.PadOp: _pad,
+    onnx.ReduceMaxOp: older_reductions.extreme,
+    onnx.ReduceMeanOp: older_reductions.reduction,
+    onnx.ReduceMinOp: older_reductions.extreme,
+    onnx.ReduceProdOp: older_reductions.reduction,
+    onnx.ReluOp: older_reductions.relu,
     onnx.ReshapeOp: _reshape,
+    onnx.ResizeOp: older_indices.resize,
+    onnx.ScatterElementsOp: older_indices.scatter_elements,
+    onnx.ScatterNDOp: older_indices.scatter_nd,
     onnx.ShapeOp: _shape,
     onnx.SpaceToDepthOp: _space_to_depth,
     onnx.SplitOp: _split,
+    onnx.SubOp: older_reductions.arithmetic,
     onnx.TriluOp: _trilu,
 }

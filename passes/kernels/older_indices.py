@@ -1,0 +1,166 @@
+"""Scatters that reduce, Pads that wrap and Resizes of some axes, as older opsets have them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from dialects.onnx import ops as onnx
+from dialects.onnx.base import OnnxOp
+from dialects.onnx.call import axes_of, axis_of
+from dialects.onnx.dims import ints
+from dialects.onnx.values import constant_of
+from dialects.support.dtypes import of_mlir
+from dialects.support.shapes import element_type_of, has_rank, shape_of, static_shape
+from passes.emit.rewriting import Emitter
+from passes.emit.shape_math import ShapeMath
+from passes.kernels.scatter_matrix import scatter_nd as by_matrix
+
+Merge = Callable[[Emitter, SSAValue, SSAValue], SSAValue]
+
+MERGES: dict[str, Merge] = {
+    "add": lambda emit, old, new: emit(onnx.AddOp(old, new)),
+    "mul": lambda emit, old, new: emit(onnx.MulOp(old, new)),
+    "max": lambda emit, old, new: emit(onnx.MaxOp([old, new])),
+    "min": lambda emit, old, new: emit(onnx.MinOp([old, new])),
+}
+
+MOST_ROUNDS = 16
+"""Updates of one element, at most: each takes a Gather and a scatter."""
+
+
+def scatter_nd(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+    """Before opset 16 nothing was added or multiplied, before 18 there were no extremes. Of constant indices
+    updates of one element are made in turn; run-time indices have sums alone."""
+    assert isinstance(op, onnx.ScatterNDOp)
+    how, indices = op.call().attribute("reduction", "none"), constant_of(op.indices)
+    sizes = static_shape(op.data) if has_rank(op.data) else None
+    if indices is None or sizes is None:
+        return by_matrix(emit, op) if how == "add" else None
+    depth, columns = indices.shape[-1], indices.reshape(-1, indices.shape[-1])
+    bounds = np.array(sizes[:depth], np.int64)
+    if not columns.size or (columns < -bounds).any() or (columns >= bounds).any():
+        return None
+    strides = np.append(np.cumprod(bounds[:0:-1])[::-1], 1)
+    rounds = _rounds((columns % bounds) @ strides)
+    if rounds is None:
+        return None
+    tail = [*sizes[depth:]]
+    updates = emit(onnx.ReshapeOp(op.updates, emit.ints([len(columns), *tail])))
+    found: SSAValue = op.data
+    for rows in rounds:
+        places = emit.constant(columns[rows])
+        new = emit(onnx.GatherOp(updates, emit.ints(rows), axis=0))
+        merged = MERGES[how](emit, emit(onnx.GatherNDOp(found, places)), new)
+        found = emit(onnx.ScatterNDOp(found, places, merged))
+    return [found]
+
+
+def scatter_elements(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+    """By ScatterND, element by element: indices of run time in a known number, for sums alone."""
+    assert isinstance(op, onnx.ScatterElementsOp)
+    call, shape = op.call(), static_shape(op.indices) if has_rank(op.indices) else None
+    how = call.attribute("reduction", "none")
+    if shape is None or how == "none" or not has_rank(op.data):
+        return None
+    if constant_of(op.indices) is None and how != "add":
+        return None
+    axis, rank = axis_of(call.attribute("axis", 0), len(shape)), len(shape)
+    grid = np.indices(shape).reshape(rank, -1).T.copy()
+    known = constant_of(op.indices)
+    if known is not None:
+        grid[:, axis] = known.reshape(-1)
+        places: SSAValue = emit.constant(grid)
+    else:
+        column = emit(onnx.ReshapeOp(ShapeMath(emit).as_int64(op.indices), emit.ints([-1, 1])))
+        parts = [emit.constant(grid[:, :axis]), column, emit.constant(grid[:, axis + 1 :])]
+        places = emit(onnx.ConcatOp([part for part in parts if shape_of(part)[1]], axis=1))
+    flat = emit(onnx.ReshapeOp(op.updates, emit.ints([-1])))
+    return [emit(onnx.ScatterNDOp(op.data, places, flat, reduction=how))]
+
+
+def _rounds(places: np.ndarray) -> list[list[int]] | None:
+    """The numbers of the updates, in lists that hold no place twice; None for too many lists."""
+    rounds: list[list[int]] = []
+    seen: dict[int, int] = {}
+    for number, place in enumerate(places.tolist()):
+        turn = seen[place] = seen.get(place, -1) + 1
+        if turn >= MOST_ROUNDS:
+            return None
+        if turn == len(rounds):
+            rounds.append([])
+        rounds[turn].append(number)
+    return rounds
+
+
+def wrapped(emit: Emitter, op: onnx.PadOp) -> Sequence[SSAValue] | None:
+    """Before opset 19 a Pad did not wrap: a Gather along each axis. Pads are constant, and cut nothing."""
+    call = op.call()
+    pads, given = ints(call.operand(1).dims), call.optional(3)
+    if pads is None or min(pads, default=0) < 0 or not has_rank(op.data):
+        return None
+    rank = len(shape_of(op.data))
+    listed = list(range(rank)) if given is None else ints(given.dims)
+    if listed is None:
+        return None
+    math, found = ShapeMath(emit), op.data
+    one = emit.constant(np.array(1, np.int64))
+    for i, axis in enumerate(axes_of(listed, rank)):
+        begin, end = pads[i], pads[i + len(listed)]
+        if not begin and not end:
+            continue
+        size = math.sizes(op.data, [axis])
+        stop = emit(onnx.SqueezeOp(math.add(size, math.vector([end])), emit.ints([0])))
+        places = emit(onnx.RangeOp(emit.constant(np.array(-begin, np.int64)), stop, one))
+        found = emit(onnx.GatherOp(found, emit(onnx.ModOp(places, size)), axis=axis))
+    return [found]
+
+
+def resize(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+    """Before opset 18 a Resize was of all axes, and its sizes did not follow from a policy."""
+    assert isinstance(op, onnx.ResizeOp)
+    given: dict[str, Any] = {**op.onnx_attributes()}
+    axes, policy = given.pop("axes", None), given.pop("keep_aspect_ratio_policy", "stretch")
+    if not has_rank(op.X) or (axes is None and policy == "stretch"):
+        return None
+    rank = len(shape_of(op.X))
+    listed = axes_of(list(range(rank)) if axes is None else axes, rank)
+    order = [listed.index(axis) if axis in listed else len(listed) + axis for axis in range(rank)]
+    math, scales, sizes = ShapeMath(emit), op.scales, op.sizes
+    if policy != "stretch" and sizes is not None:
+        factors = _policy_scales(op, listed, policy)
+        if factors is None:
+            return None
+        scales, sizes = emit.constant(factors), None
+    elif scales is not None:
+        scales = math.take(math.concat([scales, emit.constant(np.ones(rank, np.float32))]), order)
+    if sizes is not None:
+        sizes = math.take(math.concat([sizes, math.sizes(op.X, range(rank))]), order)
+    roi = None if op.roi is None or shape_of(op.roi) == (0,) else _whole_roi(emit, op.roi, order, len(listed))
+    return [emit(onnx.ResizeOp(op.X, roi, scales, sizes, **given))]
+
+
+def _policy_scales(op: onnx.ResizeOp, axes: Sequence[int], policy: object) -> np.ndarray | None:
+    """The one scale that a policy makes of known sizes; None where an older Resize rounds sizes otherwise."""
+    data, result = static_shape(op.X), static_shape(op.Y)
+    wanted = ints(op.call().operand(3).dims)
+    if data is None or result is None or wanted is None or not all(data):
+        return None
+    choose = min if policy == "not_larger" else max
+    scale = choose(size / data[axis] for size, axis in zip(wanted, axes, strict=True))
+    factors = np.array([scale if axis in axes else 1 for axis in range(len(data))], np.float32)
+    return factors if tuple(int(x) for x in np.array(data, np.float32) * factors) == tuple(result) else None
+
+
+def _whole_roi(emit: Emitter, roi: SSAValue, order: Sequence[int], count: int) -> SSAValue:
+    """A region of some axes as one of all: `order` has an axis of the region, or `count` and the axis."""
+    rank, dtype = len(order), of_mlir(element_type_of(roi))
+    assert dtype is not None
+    ends = emit.constant(np.repeat([0, 1], rank).astype(dtype.numpy))
+    begins = [place if place < count else place + count for place in order]
+    stops = [place + count if place < count else place + count + rank for place in order]
+    math = ShapeMath(emit)
+    return math.take(math.concat([roi, ends]), [*begins, *stops])

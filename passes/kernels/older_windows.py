@@ -1,0 +1,73 @@
+"""Pools with dilations as convolutions: opset 19 brought them to AveragePool, opset 18 to LpPool."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from dialects.onnx import ops as onnx
+from dialects.onnx.attributes import python_values
+from dialects.onnx.base import OnnxOp
+from dialects.onnx.opset_range import telling_attributes
+from dialects.support.dtypes import FLOATS, of_mlir
+from dialects.support.shapes import element_type_of, has_rank
+from passes.emit.rewriting import Emitter
+from passes.emit.shape_math import ShapeMath
+
+
+def average_pool(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+    assert isinstance(op, onnx.AveragePoolOp)
+    given: dict[str, Any] = {**python_values(telling_attributes(op))}
+    if "dilations" not in given:
+        return [emit(onnx.AveragePoolOp(op.X, **given))]
+    sums = _window_sums(emit, op.X, given)
+    if sums is None:
+        return None
+    if given.get("count_include_pad", 0) or not any(given.get("pads", [])):
+        count = emit.constant(np.array(np.prod(given["kernel_shape"]), _numpy(op.X)))
+        return [emit(onnx.DivOp(sums, count))]
+    like = emit(onnx.ExpandOp(emit.constant(np.ones((), _numpy(op.X))), emit(onnx.ShapeOp(op.X))))
+    counts = _window_sums(emit, like, given)
+    assert counts is not None
+    return [emit(onnx.DivOp(sums, counts))]
+
+
+def lp_pool(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+    assert isinstance(op, onnx.LpPoolOp)
+    given: dict[str, Any] = {**python_values(telling_attributes(op))}
+    if "dilations" not in given and "ceil_mode" not in given:
+        return [emit(onnx.LpPoolOp(op.X, **given))]
+    if not has_rank(op.X):
+        return None
+    p = given.get("p", 2)
+    magnitudes = emit(onnx.AbsOp(op.X))
+    power, root = (emit.constant(np.array(number, _numpy(op.X))) for number in (p, 1 / p))
+    sums = _window_sums(emit, emit(onnx.PowOp(magnitudes, power)), given)
+    return None if sums is None else [emit(onnx.PowOp(sums, root))]
+
+
+def _numpy(value: SSAValue) -> np.dtype:
+    dtype = of_mlir(element_type_of(value))
+    assert dtype is not None
+    return dtype.numpy
+
+
+def _window_sums(emit: Emitter, data: SSAValue, given: dict[str, Any]) -> SSAValue | None:
+    """The sum over each window, by a convolution of each channel as an image of its own."""
+    dtype = of_mlir(element_type_of(data))
+    if given.get("ceil_mode", 0) or given.get("auto_pad", "NOTSET").startswith("SAME"):
+        return None  # which a convolution does not have, or not beside dilations
+    if dtype is None or dtype.name not in FLOATS or not has_rank(data):
+        return None
+    kernel, math = given["kernel_shape"], ShapeMath(emit)
+    spatial = range(2, 2 + len(kernel))
+    weights = emit.constant(np.ones((1, 1, *kernel), dtype.numpy))
+    apart = math.concat([emit.ints([-1, 1]), math.sizes(data, spatial)])
+    names = ("auto_pad", "dilations", "kernel_shape", "pads", "strides")
+    window = {name: given[name] for name in names if name in given}
+    images = emit(onnx.ConvOp(emit(onnx.ReshapeOp(data, apart)), weights, **window))
+    whole = math.concat([math.sizes(data, (0, 1)), math.sizes(images, spatial)])
+    return emit(onnx.ReshapeOp(images, whole))

@@ -1,0 +1,159 @@
+"""What newer versions of ops brought, at older opsets: in older forms that compute the same, or refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+from onnx import ModelProto, helper, numpy_helper
+
+import gradc
+from dialects.support.diagnostics import UnsupportedError
+
+RNG = np.random.default_rng(0)
+
+
+def floats(*shape: int) -> np.ndarray:
+    return RNG.uniform(0.1, 2, shape).astype(np.float32)
+
+
+def whole(*values: int) -> np.ndarray:
+    return np.array(values, np.int64)
+
+
+X = floats(2, 3)
+IMAGE = floats(1, 2, 4, 6)
+SQUARE = floats(1, 2, 9, 9)
+BYTES = [np.array(values) for values in ([250, 3, 100, 7], [9, 2, 200, 3])]
+ROWS = np.array([[1], [1], [2]])
+PLACES = np.array([[0, 1, 0], [0, 2, 1]])
+POOL = {"kernel_shape": [3, 2], "dilations": [2, 3]}
+
+Case = tuple[str, int, list[np.ndarray | None], dict[str, Any]]
+
+WRITTEN: dict[str, Case] = {
+    **{
+        f"{op} of no axes, noop {noop}, keepdims {keeps}": (
+            op, 20, [X, whole()], {"noop_with_empty_axes": noop, "keepdims": keeps}
+        )
+        for op in ("ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd")
+        for noop in (0, 1)
+        for keeps in (0, 1)
+    },
+    "ReduceProd without axes": ("ReduceProd", 20, [X], {"noop_with_empty_axes": 1}),
+    "ReduceMax of truth values": ("ReduceMax", 20, [X > 1, whole(1)], {"keepdims": 0}),
+    "ReduceMin of truth values": ("ReduceMin", 20, [X > 1, whole(1)], {}),
+    **{
+        f"{op} of {dtype}": (op, 14, [array.astype(dtype) for array in BYTES], {})
+        for op in ("Add", "Sub", "Mul", "Div")
+        for dtype in ("uint8", "int8", "uint16", "int16")
+    },
+    "Resize of axes by sizes": (
+        "Resize", 18, [IMAGE, None, None, whole(3, 8)], {"axes": [3, 2], "mode": "linear"}
+    ),
+    "Resize of axes by scales": ("Resize", 18, [IMAGE, None, np.float32([2, 0.5])], {"axes": [2, 3]}),
+    "Resize of a region": (
+        "Resize",
+        18,
+        [IMAGE, np.float32([0.1, 0.2, 0.8, 0.9]), None, whole(8, 3)],
+        {"axes": [3, 2], "mode": "linear", "coordinate_transformation_mode": "tf_crop_and_resize"},
+    ),
+    **{
+        f"Resize {policy}": (
+            "Resize",
+            18,
+            [IMAGE, None, None, whole(8, 9)],
+            {"axes": [2, 3], "mode": "linear", "keep_aspect_ratio_policy": policy},
+        )
+        for policy in ("not_larger", "not_smaller")
+    },
+    "AveragePool with dilations": ("AveragePool", 19, [SQUARE], {**POOL, "strides": [2, 1]}),
+    **{
+        f"AveragePool with dilations, pads count {counted}": (
+            "AveragePool", 19, [SQUARE], {**POOL, "pads": [1, 1, 0, 1], "count_include_pad": counted}
+        )
+        for counted in (0, 1)
+    },
+    "AveragePool with dilations of 1": ("AveragePool", 19, [SQUARE], {**POOL, "dilations": [1, 1]}),
+    "LpPool with dilations": ("LpPool", 18, [SQUARE], {**POOL, "p": 3, "pads": [1, 1, 0, 0]}),
+    "Pad that wraps": ("Pad", 19, [X, whole(1, 9, 2, 5)], {"mode": "wrap"}),
+    "Pad that wraps an axis": ("Pad", 19, [X, whole(2, 1), None, whole(-1)], {"mode": "wrap"}),
+    **{
+        f"ScatterND {how}": ("ScatterND", 18, [floats(4, 3), ROWS, floats(3, 3)], {"reduction": how})
+        for how in ("add", "mul", "max", "min")
+    },
+    **{
+        f"ScatterElements {how}": (
+            "ScatterElements", 18, [floats(4, 3), PLACES, floats(2, 3)], {"reduction": how, "axis": axis}
+        )
+        for axis, how in enumerate(("add", "mul", "max", "min"), -2)
+        if axis < 2
+    },
+}  # fmt: skip
+"""Of constants: op, the opset that has the form, operands, attributes. The first operand is an input."""
+
+OF_RUN_TIME: dict[str, Case] = {
+    "ReduceMean": ("ReduceMean", 18, [X, whole(1)], {}),
+    "Resize by sizes": ("Resize", 18, [IMAGE, None, None, whole(8, 3)], {"axes": [2, 3], "mode": "linear"}),
+    "ScatterND add": ("ScatterND", 16, [floats(4, 3), ROWS, floats(3, 3)], {"reduction": "add"}),
+    "ScatterElements add": (
+        "ScatterElements",
+        16,
+        [floats(4, 3), PLACES, floats(2, 3)],
+        {"reduction": "add"},
+    ),
+}
+
+REFUSED: dict[str, Case] = {
+    "ReduceMax by axes of run time": ("ReduceMax", 18, [X, whole(1)], {}),
+    "Pad that wraps by pads of run time": ("Pad", 19, [X, whole(1, 0, 0, 1)], {"mode": "wrap"}),
+    "ScatterND max of run time": ("ScatterND", 18, [floats(4, 3), ROWS, floats(3, 3)], {"reduction": "max"}),
+    "AveragePool that rounds up": ("AveragePool", 19, [SQUARE], {**POOL, "strides": [2, 2], "ceil_mode": 1}),
+    "BitwiseAnd": ("BitwiseAnd", 18, [whole(12, 5), whole(10, 3)], {}),
+}
+
+
+def model(case: Case, constant: bool) -> tuple[ModelProto, dict[str, np.ndarray]]:
+    op, opset, operands, attributes = case
+    given = {f"x{i}": array for i, array in enumerate(operands) if array is not None}
+    fed = {"x0": given["x0"]} if constant else given
+    inputs = [
+        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
+        for name, array in fed.items()
+    ]
+    names = [f"x{i}" if array is not None else "" for i, array in enumerate(operands)]
+    weights = [numpy_helper.from_array(array, name) for name, array in given.items() if name not in fed]
+    node = helper.make_node(op, names, ["y"], **attributes)
+    graph = helper.make_graph([node], "g", inputs, [onnx.ValueInfoProto(name="y")], weights)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9), fed
+
+
+def check(case: Case, opset: int, constant: bool) -> None:
+    source, feeds = model(case, constant)
+    found = gradc.compile(source, opset=opset).run(feeds)["y"]
+    session = ort.InferenceSession(source.SerializeToString(), providers=["CPUExecutionProvider"])
+    expected = np.asarray(session.run(None, feeds)[0])
+    assert found.dtype == expected.dtype
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_constants(name: str):
+    """At the oldest opset, and at the one before that which brought the form."""
+    for opset in {13, WRITTEN[name][1] - 1}:
+        check(WRITTEN[name], opset, constant=True)
+
+
+@pytest.mark.parametrize("name", OF_RUN_TIME)
+def test_run_time_operands(name: str):
+    check(OF_RUN_TIME[name], 13, constant=False)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_older_opsets_cannot_say_is_refused(name: str):
+    source, _ = model(REFUSED[name], constant=False)
+    with pytest.raises(UnsupportedError, match="in this form: given opset=13, expected"):
+        gradc.compile(source, opset=13)
