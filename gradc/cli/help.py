@@ -20,7 +20,7 @@ from gradc.terminal import messages
 from gradc.terminal.messages import FORMS, OPTION
 
 SECTIONS = {
-    "Compile and run": ("compile", "grad", "run", "verify"),
+    "Compile and run": ("compile", "grad", "run", "verify", "weights"),
     "See what happens": ("inspect", "explain", "report"),
     "Measure": ("bench",),
     "Find out what is wrong": ("doctor", "reduce"),
@@ -28,7 +28,7 @@ SECTIONS = {
 }
 OTHERS = "Other commands"
 
-READ = ("files", "constants", "inputs")
+READ = ("files", "constants", "inputs", "values")
 """The parameters that name a file to read, or several."""
 
 

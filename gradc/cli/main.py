@@ -44,6 +44,7 @@ from gradc.cli.options import (
 )
 from gradc.cli.reduce import reduce
 from gradc.cli.report import report
+from gradc.cli.weights import weights
 from gradc.terminal import messages, progress, streams
 from gradc.terminal.console import has_style
 from gradc.terminal.tables import look
@@ -291,6 +292,7 @@ cli.add_command(help_command)
 cli.add_command(grad)
 cli.add_command(reduce)
 cli.add_command(report)
+cli.add_command(weights)
 
 
 def _print(text: str) -> None:

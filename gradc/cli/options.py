@@ -34,7 +34,7 @@ def _new_names(_: click.Context, __: click.Parameter, given: Sequence[str]) -> d
     return {old: new for old, _equals, new in pairs}
 
 
-def _one_or_several(
+def one_or_several(
     _: click.Context, __: click.Parameter, given: tuple[str, ...]
 ) -> str | tuple[str, ...] | None:
     """The files of an option that may be given several times; None for none."""
@@ -195,7 +195,7 @@ def _source_options(command: Any, default_target: str) -> Any:
                 "--constants",
                 metavar="FILE",
                 multiple=True,
-                callback=_one_or_several,
+                callback=one_or_several,
                 shell_complete=a_file,
                 help="Values of inputs that are constants, by name (t<ID> for JSON), .npz or .safetensors; "
                 "may be given several times.",
@@ -289,7 +289,7 @@ def _input_options(command: Any, shapes_are: str) -> Any:
         "--inputs",
         metavar="FILE",
         multiple=True,
-        callback=_one_or_several,
+        callback=one_or_several,
         shell_complete=a_file,
         help="Inputs by name (t<ID> for JSON), in place of random ones, .npz or .safetensors; may be given "
         "several times.",

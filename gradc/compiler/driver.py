@@ -39,6 +39,7 @@ from gradc.graph.constants import bind_constants
 from gradc.graph.printing import whole
 from gradc.graph.renaming import renamed
 from gradc.graph.unused import drop_unused_inputs, unused_remarks
+from gradc.model.weight_metadata import CHANGED_KEY
 from gradc.runtime.carried_graph import metadata
 from gradc.terminal import progress
 from gradc.terminal.notes import quoting_errors
@@ -212,8 +213,11 @@ def compile_module(
     constants: Any = None,
     observer: Observer | None = None,
     tuner: Tuner | None = None,
+    origin: ModuleOp | None = None,
 ) -> Compiled:
-    """`compile` for a module that is ours to change."""
+    """`compile` for a module that is ours to change; `origin` is what it was made of, whose weights have the
+    names that a user knows."""
+    from gradc.model.changed_weights import changed_weights_of
     from gradc.model.exporter import export_parts
 
     options = with_opset(options, module)
@@ -237,6 +241,8 @@ def compile_module(
             opset=target.opset,
             metadata=_own(source) | {"gradc.pipeline": options.pipeline} | metadata(source),
         )
+    if changed := changed_weights_of(source if origin is None else origin, module, parts):
+        parts.proto.metadata_props.add(key=CHANGED_KEY, value=json.dumps(changed))
     return Compiled(parts, remarks, source, module, options)
 
 

@@ -209,7 +209,7 @@ def _second_of(module: ModuleOp, asked: GradientRequest, options: Options, const
     tangents = {twice.cotangents[gradient]: f"tangent_{name}" for name, gradient in once.gradients.items()}
     check_names([*tangents.values(), *names.values()], [*inputs, *once.gradients])
     _rename(module, tangents, {twice.gradients[name]: new for name, new in names.items()})
-    compiled = _stored(compile_module(module, options), asked)
+    compiled = _stored(compile_module(module, options, origin=primal), asked)
     claims = [
         Claim(primal, first, once.of, once.gradients, once.cotangents, request.reduce, straight),
         Claim(
@@ -249,7 +249,7 @@ def gradient_of(
     primal = module.clone()
     request = asked.request(module)
     found = differentiate(module, request, strict_ieee=options.strict_ieee, rules=asked.rules)
-    compiled = _stored(compile_module(module, options), asked)
+    compiled = _stored(compile_module(module, options, origin=primal), asked)
     claim = Claim(
         primal,
         compiled.source,

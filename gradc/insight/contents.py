@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
@@ -17,13 +16,13 @@ from dialects.onnx.base import OnnxOp
 from dialects.onnx.node import NodeOp
 from dialects.onnx.ops import ConstantOp
 from dialects.support import entry, shapes
-from dialects.support.dtypes import by_name
-from dialects.support.dtypes import name_of as dtype_name
-from gradc.base.arguments import is_path
 from gradc.insight.arithmetic import Arithmetic, arithmetic
 from gradc.insight.memory import peak_bytes
 from gradc.terminal.numbers import amount, size
 from gradc.terminal.tables import PLAIN, Look, table
+
+if TYPE_CHECKING:
+    from gradc.model.exporter import ModelProto
 
 LONGEST = 60
 """Characters of a formula in the table; JSON has all of it."""
@@ -43,12 +42,14 @@ class Kind:
 
 @dataclass(frozen=True)
 class Weights:
-    """Constants of the model; `parameters` are the elements of those that are floats."""
+    """Weights of the model; `parameters` are the elements of those that are floats. `tensors` are those that
+    `gradc weights` lists."""
 
     count: int
     bytes: int
     parameters: int
     by_dtype: Mapping[str, int] = field(default_factory=dict)
+    tensors: Sequence[Mapping[str, Any]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -66,8 +67,8 @@ class Contents:
     memory: int | None
 
 
-def contents(module: ModuleOp, lowered: ModuleOp, model: Any) -> Contents:
-    """Of a typed module, what it is lowered to (itself where it does not compile), its file or message."""
+def contents(module: ModuleOp, lowered: ModuleOp, model: ModelProto) -> Contents:
+    """Of a typed module, what it is lowered to (itself where it does not compile), and its message."""
     given = Counter(map(_kind, _nodes(module)))
     left = Counter(map(_kind, _nodes(lowered)))
     found = {kind: list[Arithmetic]() for kind, _ in (given + left).most_common()}
@@ -75,10 +76,10 @@ def contents(module: ModuleOp, lowered: ModuleOp, model: Any) -> Contents:
         found[_kind(op)].append(arithmetic(op))
     total = sum((each for kind in found.values() for each in map(_known, kind)), Arithmetic())
     return Contents(
-        opsets=_opsets(model),
+        opsets=_imports(model),
         kinds={kind: _summed(given[kind], each) for kind, each in found.items()},
         dims=_open_dims(module),
-        weights=_weights(module),
+        weights=_weights(model),
         macs=_plain(total.macs) or 0,
         flops=_plain(total.flops) or 0,
         uncounted=[kind for kind, each in found.items() if any(one.flops is None for one in each)],
@@ -111,17 +112,8 @@ def _plain(form: Form | None) -> int | str | None:
     return form if form is None or isinstance(form, int) else str(form)
 
 
-def _opsets(model: Any) -> dict[str, int]:
-    """By domain, as the model says."""
-    if not is_path(model):
-        return _imports(model)
-    from gradc.model.foreign import stored_model
-
-    with stored_model(os.fspath(model)) as (read, _):
-        return _imports(read)
-
-
 def _imports(model: Any) -> dict[str, int]:
+    """Opsets by domain, as the model says."""
     return {each.domain or "ai.onnx": each.version for each in model.opset_import}
 
 
@@ -134,18 +126,17 @@ def _open_dims(module: ModuleOp) -> list[str]:
     return list(dict.fromkeys(str(dim) if dim else "?" for dim in dims if not isinstance(dim, int)))
 
 
-def _weights(module: ModuleOp) -> Weights:
+def _weights(model: ModelProto) -> Weights:
+    from gradc.insight.weights import as_data
+    from gradc.model.stored_weights import stored_weights
+
+    found = stored_weights(model)
     by_dtype: Counter[str] = Counter()
-    count = parameters = 0
-    for op in module.walk():
-        if not isinstance(op, ConstantOp):
-            continue
-        name, elements = dtype_name(op.value.type.element_type), prod(op.value.type.get_shape())
-        dtype = by_name(name)
-        count += 1
-        by_dtype[name] += elements * (dtype.numpy.itemsize if dtype is not None else 0)
-        parameters += elements if _is_float(name) else 0
-    return Weights(count, sum(by_dtype.values()), parameters, dict(by_dtype.most_common()))
+    for one in found:
+        by_dtype[one.dtype] += one.bytes
+    sizes = ([size for size in one.shape if isinstance(size, int)] for one in found if _is_float(one.dtype))
+    ordered = dict(by_dtype.most_common())
+    return Weights(len(found), sum(by_dtype.values()), sum(map(prod, sizes)), ordered, as_data(found))
 
 
 def _is_float(name: str) -> bool:

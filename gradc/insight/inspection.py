@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -37,10 +38,12 @@ from gradc.compiler.driver import compile_module, load
 from gradc.compiler.options import Options
 from gradc.compiler.source import Source
 from gradc.files.json_text import json_text
+from gradc.graph.tensors import TensorInfo
 from gradc.insight.contents import Contents, contents
 from gradc.insight.contents import lines as content_lines
 from gradc.insight.unsupported import UnsupportedNode, unsupported_nodes
 from gradc.insight.unsupported import lines as unsupported_lines
+from gradc.model.tensors import optional_infos
 from gradc.terminal.tables import BAD, GOOD, PLAIN, REMARK, Look
 from passes.emit.type_inference import infer_types
 from passes.kernels.target import Target
@@ -92,6 +95,8 @@ class Inspection:
     target: str | None = None
     opset: int | None = None
     lacks: list[UnsupportedNode] | None = None
+    optional_inputs: list[Tensor] | None = None
+    """Those of a model that have a default: its value is an initializer."""
 
 
 def inspect(
@@ -110,6 +115,9 @@ def inspect(
     options = with_opset(Options(target or "cpu", opset, auto_pad_rule=auto_pad_rule), module)
     asked = options.resolved() if target is not None else None
     lowered, refusal = _lowered(module, options)
+    with _opened(model) as proto:
+        described = None if proto is None else contents(module, lowered, proto)
+        optional = None if proto is None else [*map(_optional, optional_infos(proto))]
     return Inspection(
         inputs=[_tensor(labels, value) for value in function.args],
         outputs=[
@@ -121,10 +129,11 @@ def inspect(
         ops=[_op(labels, op) for op in ops],
         remarks=[str(remark) for remark in collect_remarks(ops)],
         refusal=refused or refusal,
-        contents=None if model is None else contents(module, lowered, model),
+        contents=described,
         target=asked and asked.name,
         opset=asked and asked.opset,
         lacks=None if asked is None else unsupported_nodes(module, asked),
+        optional_inputs=optional,
     )
 
 
@@ -134,6 +143,22 @@ def _model_of(source: Any) -> Any:
         return source.files[0] if source.is_model else None
     is_file = is_path(source) and os.fspath(source).lower().endswith(".onnx")
     return source if is_file or type(source).__name__ == "ModelProto" else None
+
+
+@contextlib.contextmanager
+def _opened(model: Any) -> Iterator[Any]:
+    """The message of a model that is a file or a message; None for None."""
+    if not is_path(model):
+        yield model
+        return
+    from gradc.model.foreign import stored_model  # imports onnx
+
+    with stored_model(os.fspath(model)) as (read, _):
+        yield read
+
+
+def _optional(info: TensorInfo) -> Tensor:
+    return Tensor(info.name, info.dtype, None if info.shape is None else list(info.shape))
 
 
 def _loaded(source: Any, auto_pad_rule: str | None) -> tuple[ModuleOp, str]:
@@ -213,7 +238,7 @@ def _plain(value: Any) -> Any:
 
 def as_json(found: Inspection) -> str:
     """With what is said of a model, and of a target, only where there is one."""
-    optional = ("contents", "target", "opset", "lacks")
+    optional = ("contents", "target", "opset", "lacks", "optional_inputs")
     data = asdict(found)
     return json_text({name: part for name, part in data.items() if name not in optional or part is not None})
 
@@ -224,6 +249,7 @@ def as_text(found: Inspection, look: Look = PLAIN) -> str:
 
 def _lines(found: Inspection, look: Look) -> Iterator[str]:
     yield from (f"input   {_line(tensor)}" for tensor in found.inputs)
+    yield from (f"input   {_line(tensor)}  (has a default)" for tensor in found.optional_inputs or ())
     yield from (f"output  {_line(tensor)}" for tensor in found.outputs)
     if found.contents is not None:
         yield from content_lines(found.contents, look)

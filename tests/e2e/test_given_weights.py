@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import functools
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from onnx import helper, numpy_helper
 from support.cli import run_gradc
+from support.runtimes.node import missing_in_node, node
+from support.runtimes.runner import require
 
 import gradc
 from dialects.support.diagnostics import GradcError
 from gradc.files.atomic import Draft
-from gradc.files.safetensors import read_safetensors
+from gradc.files.safetensors import read_safetensors, write_safetensors
 
 NAMES = ["layer/0.weight", "layer/0.bias", "head"]
 
@@ -176,3 +181,102 @@ def test_the_command_line(tmp_path: Path):
     Path(beside).write_bytes(b"\xff" * 20)
     done = run_gradc("run", str(output), *inputs)
     assert (done.code, done.err.count("\n")) == (4, 1)
+
+
+RATE, STEPS = 0.1, 20
+
+
+def written(tmp_path: Path, mode: str) -> tuple[Path, Path]:
+    """The model, and a training step of it whose weights are stored in one of the modes."""
+    source, output = tmp_path / "c.onnx", tmp_path / f"{mode}.onnx"
+    onnx.save(classifier(), source)
+    step(mode, of="loss", check=False).save(output)
+    return source, output
+
+
+def check_trained(source: Path, losses: list[float], trained: Path) -> None:
+    """The losses fall as those of numpy's loop do, and the model with the trained weights has the last."""
+    np.testing.assert_allclose(losses, expected_losses(), rtol=1e-4)
+    assert losses[-1] < losses[0] / 2
+    tuned = source.with_name("tuned.onnx")
+    done = run_gradc("weights", source, "--set", trained, "-o", tuned)
+    assert done.code == 0, done.err
+    loss = gradc.compile(tuned).run(DATA)["loss"]
+    np.testing.assert_allclose(loss, expected_losses(1)[-1], rtol=1e-4)
+
+
+@functools.cache
+def expected_losses(more: int = 0) -> list[float]:
+    """The losses of gradient descent, written out in float64."""
+    weights = {t.name: numpy_helper.to_array(t).astype(np.float64) for t in classifier().graph.initializer}
+    first, shift, head = (weights[name] for name in NAMES)
+    losses = []
+    for _ in range(STEPS + more):
+        hidden = np.tanh(DATA["x"] @ first + shift)
+        difference = hidden @ head - DATA["y"]
+        losses.append(float((difference**2).mean()))
+        given = 2 * difference / len(difference)
+        inner = given @ head.T * (1 - hidden**2)
+        head = head - RATE * hidden.T @ given
+        first, shift = first - RATE * DATA["x"].T @ inner, shift - RATE * inner.sum(0)
+    return losses
+
+
+@pytest.mark.parametrize("mode", ["required", "default"])
+def test_a_loop_in_python(tmp_path: Path, mode: str):
+    source, output = written(tmp_path, mode)
+    session = onnxruntime.InferenceSession(output, providers=["CPUExecutionProvider"])
+    compiled = gradc.compile(source)
+    weights = dict(step(mode, check=False).weights)
+    losses = []
+    for _ in range(STEPS):
+        loss, *gradients = session.run(["loss", *(f"grad_{name}" for name in NAMES)], {**DATA, **weights})
+        losses.append(float(loss))
+        weights = {
+            name: weights[name] - np.float32(RATE) * g for name, g in zip(NAMES, gradients, strict=True)
+        }
+    write_safetensors(tmp_path / "trained.safetensors", weights)
+    check_trained(source, losses, tmp_path / "trained.safetensors")
+    assert compiled.weights == {}
+
+
+class TestJavascript:
+    """Loops in Node on onnxruntime-node and onnxruntime-web, and what these make of a given default."""
+
+    RUNTIMES = ("onnxruntime-node", "onnxruntime-web")
+    GIVEN = """
+        import { readFile } from "node:fs/promises";
+        const [runtime, model] = process.argv.slice(1);
+        const ort = await import(runtime);
+        if (runtime === "onnxruntime-web") ort.env.wasm.numThreads = 1;
+        const zeros = (...dims) =>
+          new ort.Tensor("float32", new Float32Array(dims.reduce((a, b) => a * b)), dims);
+        const session = await ort.InferenceSession.create(await readFile(model));
+        const feeds = { x: zeros(16, 4), y: zeros(16, 1), head: zeros(8, 1) };
+        try {
+          console.log((await session.run(feeds)).loss.data[0]);
+        } catch (error) {
+          console.log(String(error.message));
+        }
+    """
+
+    @pytest.fixture(params=RUNTIMES)
+    def runtime(self, request: pytest.FixtureRequest) -> str:
+        require(missing_in_node(request.param))
+        return request.param
+
+    def test_a_loop(self, tmp_path: Path, runtime: str):
+        source, output = written(tmp_path, "required")
+        write_safetensors(tmp_path / "data.safetensors", DATA)
+        trained = tmp_path / "trained.safetensors"
+        out = node("train.mjs", runtime, output, tmp_path / "data.safetensors", trained)
+        check_trained(source, json.loads(out), trained)
+
+    def test_a_default_that_is_given(self, tmp_path: Path, runtime: str):
+        """With zeros as `head` and `y` the loss is 0. docs/weights.md says which runtime accepts defaults."""
+        _, output = written(tmp_path, "default")
+        out = node("--input-type=module", "-e", self.GIVEN, runtime, output)
+        if runtime == "onnxruntime-node":
+            assert float(out) > 0, "onnxruntime-node takes the default"
+        else:
+            assert "head" in out

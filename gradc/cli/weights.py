@@ -1,0 +1,57 @@
+"""`gradc weights`: the weights of a model, as a list, as a file, and put back."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from gradc.cli.completion import a_file
+from gradc.cli.help import Command
+from gradc.cli.options import AS_JSON, LIMITS, QUIET, one_or_several
+from gradc.terminal.console import has_style
+from gradc.terminal.tables import look
+
+
+@click.command(cls=Command, example="gradc weights model.onnx --set trained.safetensors -o tuned.onnx")
+@click.argument("files", metavar="MODEL", shell_complete=a_file)
+@click.option(
+    "-o",
+    "--output",
+    metavar="OUT",
+    shell_complete=a_file,
+    help="Write the values to this .safetensors or .npz file; with --set the model to write.",
+)
+@click.option(
+    "--set",
+    "values",
+    metavar="FILE",
+    multiple=True,
+    callback=one_or_several,
+    shell_complete=a_file,
+    help="Put the values of this .safetensors or .npz file into the model; may be given several times.",
+)
+@AS_JSON
+@QUIET
+@LIMITS
+def weights(files: str, output: str | None, values: str | tuple[str, ...] | None, as_json: bool) -> None:
+    """List the weights of the ONNX file MODEL, extract their values, or put values back into it.
+
+    A role is constant, default (an input that has a value in the model) or required (an input of a gradient
+    that has none). With --set a part of the weights is enough; all else of the model stays as it is.
+    """
+    from gradc.cli import weights_command as command
+
+    if values is not None and output is None:
+        raise click.UsageError("--set: say where the model goes with -o OUT.")
+    if output == "-":
+        raise click.UsageError("-o - is a list's place: say where the file goes with -o FILE.")
+    if as_json and output is not None:
+        raise click.UsageError("--json is of the list, -o writes a file: one of both.")
+    if values is not None and output is not None:
+        command.set_to(files, values, output)
+    elif output is not None:
+        command.extract_to(files, output)
+    else:
+        text = command.listed(files, as_json, look(sys.stdout))
+        click.echo(text, color=has_style(sys.stdout) or None)

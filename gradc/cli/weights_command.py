@@ -1,0 +1,41 @@
+"""What `gradc weights` does."""
+
+from __future__ import annotations
+
+from dialects.support.diagnostics import Diagnostic, UsageError, sentence
+from gradc.files import safetensors
+from gradc.files.arrays import read_files
+from gradc.insight import weights
+from gradc.terminal import messages
+from gradc.terminal.numbers import size
+from gradc.terminal.tables import PLAIN, Look
+
+
+def listed(model: str, as_json: bool, look: Look = PLAIN) -> str:
+    found = weights.weights_of(model)
+    return weights.as_json(found) if as_json else weights.as_text(found, look)
+
+
+def extract_to(model: str, output: str) -> None:
+    to_npz = _is_npz(output)
+    found = weights.extracted(model, to_npz=to_npz)
+    messages.tell(*found.remarks)
+    weights.write_weights(output, found.arrays, to_npz=to_npz)
+    total = sum(array.nbytes for array in found.arrays.values())
+    messages.report(f"{output}: {len(found.arrays):,} weights, {' '.join(size(total))}")
+
+
+def set_to(model: str, values: str | tuple[str, ...], output: str) -> None:
+    arrays = read_files(values)
+    weights.set_weights(model, arrays, output)
+    messages.report(f"{output}: {len(arrays):,} weights set")
+
+
+def _is_npz(output: str) -> bool:
+    """Raises UsageError for another suffix than those of the two formats."""
+    if safetensors.is_safetensors(output):
+        return False
+    if output.lower().endswith(".npz"):
+        return True
+    expected = "a name that ends in .safetensors or .npz"
+    raise UsageError(Diagnostic("error", sentence("-o", output, expected)))

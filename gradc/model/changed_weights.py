@@ -1,0 +1,105 @@
+"""Which weights of a source a compiled model has in another form: they cannot be set in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+
+from dialects.onnx.ops import ConstantOp
+from dialects.support import dense, entry
+from dialects.support.diagnostics import name_of
+from dialects.support.dtypes import name_of as dtype_name
+from dialects.support.names import name_of_value
+from gradc.model.attribute_protos import raw_data
+from gradc.model.parts import ModelParts
+from gradc.model.stored_weights import stored_weights
+
+NOT_WEIGHTS = ("s32", "s64", "boolean", "string")
+"""Dtypes of sizes, axes and masks."""
+
+
+def changed_weights_of(source: ModuleOp, module: ModuleOp, parts: ModelParts) -> list[str]:
+    """Return the names of weights of `source` that the model compiled from it, `module`, has otherwise.
+
+    A weight that is an input is unchanged. Any other is, if an initializer of its name has its elements, and
+    if no node that came from one of its readers reads a constant that may be made of the weight: one that is
+    not in the source, and is no selection of zeros and ones, as lowerings write.
+    """
+    named = {
+        name: op for op in _constants(source) if (name := name_of_value(op.results[0])) and _is_weight(op)
+    }
+    inputs = entry.defaults(entry.entry_function(module))
+    named = {name: op for name, op in named.items() if name not in inputs}
+    if not named:
+        return []
+    stored = {
+        one.name: (one.tensor.data_type, list(one.shape), parts.weights.get(one.name, one.tensor.raw_data))
+        for one in stored_weights(parts.proto)
+        if one.tensor is not None
+    }
+    given = {op.value for op in _constants(source)}
+    new = [op for op in _constants(module) if _is_weight(op) and op.value not in given and not _is_scalar(op)]
+    selecting = _readers_of(op for op in new if _selects(op))
+    mixing = _readers_of(op for op in new if not _selects(op))
+    folded = _folded(source)
+
+    def is_changed(name: str, op: ConstantOp) -> bool:
+        readers = _readers(op, folded)
+        if stored.get(name) != _content(op) or not readers.isdisjoint(mixing):
+            return True
+        return not readers.isdisjoint(selecting) and _selects(op)
+
+    return [name for name, op in named.items() if is_changed(name, op)]
+
+
+def _constants(module: ModuleOp) -> Iterator[ConstantOp]:
+    return (op for op in module.walk() if isinstance(op, ConstantOp))
+
+
+def _is_weight(op: ConstantOp) -> bool:
+    return bool(op.results[0].uses) and dtype_name(op.value.type.element_type) not in NOT_WEIGHTS
+
+
+def _content(op: ConstantOp) -> tuple[int, list[int], bytes]:
+    number, content = raw_data(op.value)
+    return number, list(op.value.type.get_shape()), content
+
+
+def _is_scalar(op: ConstantOp) -> bool:
+    return op.value.type.get_shape() in ((), (1,))
+
+
+def _selects(op: ConstantOp) -> bool:
+    """Whether all elements are 0 or 1."""
+    array = dense.to_numpy(op.value)
+    return bool(((array == 0) | (array == 1)).all())
+
+
+def _readers_of(constants: Iterable[ConstantOp]) -> set[str]:
+    """The source names of the nodes that read some constants."""
+    return {name_of(use.operation) for op in constants for use in op.results[0].uses} - {""}
+
+
+def _readers(op: Operation, folded: set[SSAValue]) -> set[str]:
+    """The names of the ops that read a constant, and of those that read what is computed from constants."""
+    found, pending = set[str](), [op]
+    while pending:
+        for use in (use for result in pending.pop().results for use in result.uses):
+            reader = use.operation
+            if name_of(reader) in found:
+                continue
+            found.add(name_of(reader))
+            if not folded.isdisjoint(reader.results):
+                pending.append(reader)
+    return found - {""}
+
+
+def _folded(module: ModuleOp) -> set[SSAValue]:
+    """The values that are computed from constants alone."""
+    found: set[SSAValue] = set()
+    for op in module.walk():
+        if isinstance(op, ConstantOp) or (op.operands and found.issuperset(op.operands)):
+            found.update(op.results)
+    return found
