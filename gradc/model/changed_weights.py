@@ -27,11 +27,9 @@ def changed_weights_of(source: ModuleOp, module: ModuleOp, parts: ModelParts) ->
     if no node that came from one of its readers reads a constant that may be made of the weight: one that is
     not in the source, and is no selection of zeros and ones, as lowerings write.
     """
-    named = {
-        name: op for op in _constants(source) if (name := name_of_value(op.results[0])) and _is_weight(op)
-    }
-    inputs = entry.defaults(entry.entry_function(module))
-    named = {name: op for name, op in named.items() if name not in inputs}
+    others = {"", *_computed(source), *entry.defaults(entry.entry_function(module))}
+    named = {name_of_value(op.results[0]): op for op in _constants(source) if _is_weight(op)}
+    named = {name: op for name, op in named.items() if name not in others}
     if not named:
         return []
     stored = {
@@ -40,14 +38,18 @@ def changed_weights_of(source: ModuleOp, module: ModuleOp, parts: ModelParts) ->
         if one.tensor is not None
     }
     given = {op.value for op in _constants(source)}
-    new = [op for op in _constants(module) if _is_weight(op) and op.value not in given and not _is_scalar(op)]
-    selecting = _readers_of(op for op in new if _selects(op))
-    mixing = _readers_of(op for op in new if not _selects(op))
+    new = [op for op in _constants(module) if _is_weight(op) and op.value not in given]
+    scalars = _readers_of(op for op in new if _is_scalar(op))
+    selecting = _readers_of(op for op in new if _selects(op) and not _is_scalar(op))
+    mixing = _readers_of(op for op in new if not _selects(op) and not _is_scalar(op))
     folded = _folded(source)
 
     def is_changed(name: str, op: ConstantOp) -> bool:
         readers = _readers(op, folded)
         if stored.get(name) != _content(op) or not readers.isdisjoint(mixing):
+            return True
+        is_folded = any(not folded.isdisjoint(use.operation.results) for use in op.results[0].uses)
+        if (is_folded or _is_scalar(op)) and not readers.isdisjoint(scalars):
             return True
         return not readers.isdisjoint(selecting) and _selects(op)
 
@@ -56,6 +58,12 @@ def changed_weights_of(source: ModuleOp, module: ModuleOp, parts: ModelParts) ->
 
 def _constants(module: ModuleOp) -> Iterator[ConstantOp]:
     return (op for op in module.walk() if isinstance(op, ConstantOp))
+
+
+def _computed(module: ModuleOp) -> Iterator[str]:
+    """The names of values that are no constants; lowerings give the constants that they write such names."""
+    ops = (op for op in module.walk() if not isinstance(op, ConstantOp))
+    return (name_of_value(result) for op in ops for result in op.results)
 
 
 def _is_weight(op: ConstantOp) -> bool:
