@@ -21,7 +21,6 @@ Write = Callable[[Path], None]
 """Writes one model to a file."""
 
 VISION: dict[str, int] = {
-    "alexnet": 96,
     "convnext_tiny": 64,
     "densenet121": 64,
     "efficientnet_b0": 96,
@@ -35,7 +34,6 @@ VISION: dict[str, int] = {
     "shufflenet_v2_x0_5": 96,
     "squeezenet1_1": 96,
     "swin_t": 64,
-    "vgg11_bn": 64,
 }
 """torchvision models, by the size of their images."""
 
@@ -194,7 +192,10 @@ def _estimators() -> Iterator[tuple[str, Write]]:
         "gaussian-process": (gaussian_process.GaussianProcessRegressor(), numbers),
         "logistic": (pipeline.make_pipeline(StandardScaler(), linear_model.LogisticRegression()), classes),
         "mlp": (neural_network.MLPClassifier((64, 64), max_iter=20, random_state=0), classes),
-        "mlp-regressor": (neural_network.MLPRegressor((64, 64), max_iter=20, random_state=0), numbers),
+        "mlp-regressor": (
+            neural_network.MLPRegressor(hidden_layer_sizes=(64, 64), max_iter=20, random_state=0),
+            numbers,
+        ),
         "pca-ridge": (pipeline.make_pipeline(decomposition.PCA(4), linear_model.Ridge()), numbers),
         "polynomial": (pipeline.make_pipeline(PolynomialFeatures(2), linear_model.Ridge()), numbers),
         "svm": (svm.SVC(), classes),
