@@ -50,6 +50,7 @@ from passes.vjp.control.branch_ranks import settle_branches
 from passes.vjp.control.element_ranks import settle_elements
 from passes.vjp.control.loop_shapes import settle_loops
 from passes.vjp.control.scan_outputs import to_scan_outputs
+from passes.vjp.exporter_traps import lost_sums
 from passes.vjp.masked_branches import guard_masked_branches
 from passes.vjp.reach.estimators import mark_estimates, unmark_estimates
 from passes.vjp.reach.flows import depending_on
@@ -57,7 +58,12 @@ from passes.vjp.reach.listed import mark_ruled, unmark_ruled
 from passes.vjp.reach.unreached import no_gradient, partly_zero
 from passes.vjp.rules.norm import unmark_centred
 from passes.vjp.rules.quantize import mark_pairs, unmark_pairs
-from passes.vjp.shared_weights import shared_statistics
+from passes.vjp.shared_weights import (
+    copied_weights,
+    pop_copies,
+    several_readers,
+    shared_statistics,
+)
 from passes.vjp.stable_forms import use_stable_forms
 from passes.vjp.values import Held, add_parts, base_of, named_values
 from passes.vjp.walk import Walk
@@ -158,6 +164,7 @@ class _Differentiation:
         if settle_branches(self.module, self._asked(function)):
             infer_types(self.module)
         inputs, outputs = input_names(function), output_names(function)
+        copies = pop_copies(function)
         values = named_values(function)
         of, wrt, keep = each(
             lambda: self._of(function, values),
@@ -193,6 +200,9 @@ class _Differentiation:
             _check_reached({name: value for name, value in wrt.items() if value not in found}, of, ops)
         results = [self._result(value, found) for value in wrt.values()]
         remarks = [*partly_zero(found, of, ops), *_narrower(declared, of), *shared_statistics(wrt, ops)]
+        remarks += lost_sums(ops, depending_on(ops, wrt.values()))
+        remarks += several_readers(wrt, held.arguments, of.values(), ops)
+        remarks += copied_weights(wrt, copies)
         _return(function, self.e, [*kept, *results])
         drop_unread_nodes(function)
         unmark_pairs(self.module)

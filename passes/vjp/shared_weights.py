@@ -1,13 +1,22 @@
-"""What is said of a weight that exporters let stand for another one, too."""
+"""Weights that exporters let stand for other ones, too: copies, and remarks on gradients that are sums."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
+from xdsl.rewriter import Rewriter
 
 from dialects.onnx import ops as onnx
-from dialects.support.diagnostics import Diagnostic, name_of, position_of, sentence
+from dialects.onnx import traits
+from dialects.support.diagnostics import Diagnostic, name_of, position_of, sentence, several
+from dialects.support.names import name_of_value
+from passes.vjp.reach.flows import is_float, read_by
+
+COPY_OF = "gradc.copy_of"
+"""Marks a weight that was an Identity of another one, whose name it has."""
 
 _HINT = "exporters store equal tensors once, such as those of a layer that was never trained"
 
@@ -28,3 +37,91 @@ def shared_statistics(wrt: Mapping[str, SSAValue], ops: Iterable[Operation]) -> 
                 told = Diagnostic("remark", sentence(what, hint=_HINT), position=position_of(op))
                 found.setdefault(names[value], told)
     return list(found.values())
+
+
+def separate_copies(function: FuncOp) -> None:
+    """Make each Identity of a weight a weight of its own, as TorchScript writes parameters that are equal."""
+    for op in list(function.body.block.ops):
+        weight = op.operands[0].owner if isinstance(op, onnx.IdentityOp) else None
+        if not isinstance(weight, onnx.ConstantOp) or not is_float(op.results[0]):
+            continue
+        own = weight.clone()
+        own.location, own.output.name_hint = op.location, op.results[0].name_hint
+        own.attributes[COPY_OF] = StringAttr(name_of_value(weight.output))
+        Rewriter.replace_op(op, own)
+
+
+def pop_copies(function: FuncOp) -> dict[str, list[str]]:
+    """The names of what `separate_copies` made by the names of the weights; unmarks them."""
+    copies: dict[str, list[str]] = {}
+    for op in function.body.block.ops:
+        if not isinstance(op, onnx.ConstantOp):
+            continue
+        weight = op.attributes.pop(COPY_OF, None)
+        if isinstance(weight, StringAttr):
+            copies.setdefault(weight.data, []).append(name_of_value(op.output))
+    return copies
+
+
+def copied_weights(wrt: Collection[str], copies: Mapping[str, Sequence[str]]) -> list[Diagnostic]:
+    """A remark on each weight by which there is a gradient, and not by its copies."""
+    left = {name: [copy for copy in copies.get(name, ()) if copy not in wrt] for name in wrt}
+    return [
+        Diagnostic(
+            "remark",
+            sentence(
+                f"the gradient of {name} leaves out {several(names)}, an Identity of it in the file",
+                hint=f"{_HINT}; of one weight with two readers, differentiate by all names and add up",
+            ),
+        )
+        for name, names in left.items()
+        if names
+    ]
+
+
+def several_readers(
+    wrt: Mapping[str, SSAValue],
+    weights: Collection[SSAValue],
+    of: Collection[SSAValue],
+    ops: Sequence[Operation],
+) -> list[Diagnostic]:
+    """A remark on each of the weights that several nodes of a model read on the way to `of`."""
+    found: list[Diagnostic] = []
+    needed = _needed(of, ops)
+    for name, value in wrt.items():
+        readers = _readers(value) if value in weights else []
+        nodes = {
+            f"{op.name.removeprefix('onnx.')} {name_of(op)}": None
+            for op in readers
+            if name_of(op) and _outermost(op, ops[0]) in needed
+        }
+        if len(nodes) > 1:
+            what = f"{name} is read by {several(list(nodes))}; its gradient is the sum over them"
+            found.append(Diagnostic("remark", sentence(what, hint=_HINT)))
+    return found
+
+
+def _readers(value: SSAValue) -> list[Operation]:
+    """The ops that read a value, also by a view of it."""
+    found: list[Operation] = []
+    for op in dict.fromkeys(use.operation for use in value.uses):
+        is_view = isinstance(op, onnx.TransposeOp) or op.name.removeprefix("onnx.") in traits.VIEWS
+        found += _readers(op.results[0]) if is_view and op.operands[0] is value else [op]
+    return found
+
+
+def _needed(of: Collection[SSAValue], ops: Sequence[Operation]) -> set[Operation]:
+    """The ops that `of` is made of."""
+    values, found = set(of), set[Operation]()
+    for op in reversed(ops):
+        if not values.isdisjoint(op.results):
+            found.add(op)
+            values.update(read_by(op))
+    return found
+
+
+def _outermost(op: Operation, sibling: Operation) -> Operation:
+    """The op of the block of `sibling` that an op is within."""
+    while op.parent is not sibling.parent and (outer := op.parent_op()) is not None:
+        op = outer
+    return op

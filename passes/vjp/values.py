@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
@@ -97,6 +97,11 @@ class Held:
 
     _ops: dict[BlockArgument, Operation] = field(default_factory=dict)
     _arguments: dict[SSAValue, SSAValue] = field(default_factory=dict)
+
+    @property
+    def arguments(self) -> Collection[SSAValue]:
+        """The arguments that stand for constants."""
+        return self._ops.keys()
 
     def hold(self, function: FuncOp, values: Mapping[str, SSAValue]) -> dict[str, SSAValue]:
         """The values, with arguments in place of the constants among them."""
