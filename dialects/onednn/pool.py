@@ -142,6 +142,10 @@ def _taps(
         yield data[(..., *np.ix_(*held))], np.logical_and.reduce(np.meshgrid(*inside, indexing="ij"))
 
 
+MOST_CUT = -(2**31)
+"""Of a list of which another check says how much an end may cut off."""
+
+
 class AveragePoolingOp(PoolingOp, ABC):
     """The means of windows."""
 
@@ -159,6 +163,15 @@ class AveragePoolingOp(PoolingOp, ABC):
     @property
     def steps(self) -> tuple[int, ...]:
         return (1,) * len(self.kernel)
+
+    def check_window_lists(self, spatial_rank: int) -> None:
+        """As those of every window, but the library takes ends that cut off up to a stride."""
+        self.check_list("strides", spatial_rank, 1)
+        self.check_list("pads_begin", spatial_rank, 0)
+        self.check_list("pads_end", spatial_rank, MOST_CUT)
+        for letter, end, stride in zip(axis_letters(spatial_rank), self.pads_end, self.strides, strict=True):
+            if end + stride < 0:
+                raise self.error(f"pads_end axis {letter}", given=end, expected=f"{-stride} or more")
 
     def check_windows(self, window: Window, size: Dim, pads: Pads, count: Dim) -> None:
         if not self.exclude_pad:

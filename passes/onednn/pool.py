@@ -104,7 +104,7 @@ def _ones(op: PoolingOp, e: Operators) -> Expr:
 def _attribute_pads(op: PoolingOp) -> list[int] | None:
     """Pads as ONNX's attribute has them; None if onnxruntime does not take them, or run time decides."""
     pads = _known(op)
-    if pads is None or any(max(pair) >= k for pair, k in zip(pads, op.kernel, strict=True)):
+    if pads is None or any(max(pair) >= k or min(pair) < 0 for pair, k in zip(pads, op.kernel, strict=True)):
         return None
     begin, end = zip(*pads, strict=True)
     return [*begin, *end]

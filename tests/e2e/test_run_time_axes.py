@@ -77,6 +77,7 @@ CASES: Sequence[tuple[str, Values, Mapping[str, Any]]] = (
     ("ReduceProd <noop_with_empty_axes = 1> (x, a)", {"a": []}, {}),
     ("Slice (x, s, e, a)", {"s": [], "e": [], "a": []}, {}),
     ("Pad (x, p, , a)", {"p": [], "a": []}, {}),
+    ("Unsqueeze (x, a)", {"a": [0, -1]}, {"rank": 5}),
     ("CumSum <reverse = 1> (x, a)", {"a": -2}, {}),
     *(
         (f"CumProd <exclusive = {e}, reverse = {r}> (x, a)", {"a": a}, {"opset": 26})

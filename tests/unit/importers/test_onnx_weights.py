@@ -258,7 +258,7 @@ def test_external_data_on_request(command: tuple[str, ...], tmp_path: Path):
 
 def test_weights_beyond_one_file_are_external_data_and_a_remark(tmp_path: Path, monkeypatch: Any):
     saved(tmp_path / "m.onnx", as_initializer(TENSORS["f32"]()))
-    monkeypatch.setattr(saving.save_model, "__defaults__", (1000,))
+    monkeypatch.setattr(saving.save_model, "__defaults__", (1000, None))
     ended = run_gradc("compile", tmp_path / "m.onnx", "-o", tmp_path / "out.onnx")
     (data,) = tmp_path.glob("out.onnx.*.data")
     assert f"as with --external-data, in {data.name} beside the model" in ended.err
