@@ -33,7 +33,7 @@ def child(arguments: list[str], turn: int) -> int:
 
 
 def main(folder: Path, snapshots: Path, kills: int, limit: int, fresh: bool, arguments: list[str]) -> int:
-    saving.save_model.__defaults__ = (limit,)
+    saving.save_model.__defaults__ = (limit, None)
     with contextlib.suppress(SystemExit):
         cli.main([argument.replace("{i}", "0") for argument in arguments])  # imports what there is to import
     start = time.perf_counter()
