@@ -14,11 +14,14 @@ import numpy as np
 import pytest
 from support.compare import assert_agree
 from support.runtimes.cases import ALL_KINDS, CASES, TARGETS, Case
+from support.runtimes.isolated import Isolated
 from support.runtimes.limits import LIMITS, limit_of
 from support.runtimes.onnxruntime_cpu import OnnxruntimeCpu
 from support.runtimes.onnxruntime_web import OnnxruntimeWeb
+from support.runtimes.op_forms import FORMS, NOT_RUN, OpForm
 from support.runtimes.openvino_cpu import OpenvinoCpu
 from support.runtimes.runner import REQUIRED, Runner, require
+from support.runtimes.tract_cpu import TractCpu
 
 import gradc
 from dialects.evaluate import evaluate
@@ -26,6 +29,8 @@ from passes.kernels.target import Target
 from passes.strategies import STRATEGIES
 
 RUNNERS: tuple[Runner, ...] = (OnnxruntimeCpu(), OpenvinoCpu(), OnnxruntimeWeb())
+ISOLATED = (Isolated(OpenvinoCpu()), OnnxruntimeWeb(), Isolated(TractCpu()))
+"""What runs forms of single ops, for some of which a runtime ends its process."""
 FILES = Path(__file__).resolve().parents[2] / "examples"
 
 
@@ -50,6 +55,23 @@ def test_case(runner: Runner, case: Case):
     with pytest.raises((AssertionError, RuntimeError)) as raised:
         check(runner, case)
     assert re.search(limit.says, str(raised.value)), raised.value
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
+@pytest.mark.parametrize("isolated", ISOLATED, ids=lambda isolated: isolated.name)
+def test_portable_form(isolated: Runner, form: OpForm):
+    require(isolated.missing())
+    written = gradc.compile(form.model, target="portable").model
+    (want,) = OnnxruntimeCpu().run(written, [form.feeds])
+    known = [limit for limit in NOT_RUN.get(isolated.name, {}) if fnmatchcase(form.name, limit)]
+    if known:
+        with pytest.raises(RuntimeError, match=NOT_RUN[isolated.name][known[0]]):
+            isolated.run(written, [form.feeds])
+        return
+    (got,) = isolated.run(written, [form.feeds])
+    for array, value in zip(got, want, strict=True):
+        assert array.shape == value.shape
+        np.testing.assert_allclose(array.astype(float), value.astype(float), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -147,5 +147,8 @@ def _others() -> Iterator[OpForm]:
 
 FORMS: tuple[OpForm, ...] = (*_windows(), *_recurrent(), *_resizes(), *_spectra(), *_others())
 
-UNKNOWN_TO_TRACT = ("LpPool*", "dft-00*1")
-"""Those that tract does not run in any form."""
+NOT_RUN: Mapping[str, Mapping[str, str]] = {
+    "onnxruntime-web": {"space-to-depth": "IR version"},
+    "tract": {"LpPool-*": "LpPool"},
+}
+"""Runtime -> glob of forms that it does not run at all -> what it says."""
