@@ -16,14 +16,14 @@ from passes.kernels.negative_pads import has_negative_pads, without_negative_pad
 from passes.kernels.older_forms import OLDER_FORMS
 from passes.kernels.portable_ops import (
     can_turn,
+    celu,
     dft_along_axis_1,
     extreme_of_nothing,
     has_windows,
-    in_f32,
     is_along_another_axis,
     is_of_columns,
-    is_of_half,
     is_over_nothing,
+    is_scaled,
     lacks_thresholds,
     reads_mask,
     samples_otherwise,
@@ -113,7 +113,7 @@ PORTABLE_FORMS: Mapping[type[OnnxOp], tuple[PortableForm, ...]] = {
     onnx.BitShiftOp: (
         PortableForm("signed integers", "OpenVINO and tract fill in other bits", shifts_signed),
     ),
-    onnx.CeluOp: (PortableForm("half types", "tract is wrong, OpenVINO has none", is_of_half, in_f32),),
+    onnx.CeluOp: (PortableForm("alpha other than 1", "tract leaves out a factor", is_scaled, celu),),
     onnx.DFTOp: (
         PortableForm(OTHER_AXIS, IGNORES_AXIS, can_turn, dft_along_axis_1),
         PortableForm(f"{OTHER_AXIS}, an inverse or of unknown rank", IGNORES_AXIS, is_along_another_axis),

@@ -14,7 +14,7 @@ from dialects.onnx.base import OnnxOp
 from dialects.onnx.call import axes_of, axis_of
 from dialects.onnx.dims import ints
 from dialects.onnx.values import constant_of
-from dialects.support.dtypes import FLOATS, HALVES, name_of, of_mlir
+from dialects.support.dtypes import FLOATS, name_of, of_mlir
 from dialects.support.shapes import element_type_of, has_rank, shape_of
 from passes.emit.rewriting import Emitter
 from passes.emit.shape_math import ShapeMath
@@ -50,8 +50,8 @@ def with_thresholds(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
 
 
 def is_along_another_axis(op: OnnxOp) -> bool:
-    """Whether a DFT is not along axis 1 of known rank, or gives one side."""
-    return _axis(op) not in (None, 1) or _is_onesided(op)
+    """Whether a DFT is not known to be along axis 1, or gives one side."""
+    return _axis(op) != 1 or _is_onesided(op)
 
 
 def can_turn(op: OnnxOp) -> bool:
@@ -120,16 +120,21 @@ def extreme_of_nothing(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     return [emit(onnx.ExpandOp(emit.constant(bound), shape))]
 
 
-def is_of_half(op: OnnxOp) -> bool:
-    return name_of(element_type_of(op.operands[0])) in HALVES
+def is_scaled(op: OnnxOp) -> bool:
+    """Whether a Celu has an alpha other than 1."""
+    return op.call().attribute("alpha", 1.0) != 1
 
 
-def in_f32(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """Compute an op of one operand in f32."""
-    wide = emit(onnx.CastOp(op.operands[0], to=f32))
-    cls: Any = type(op)
-    found = emit(cls(wide, **op.call().attributes))
-    return [emit(onnx.CastOp(found, to=element_type_of(op.operands[0])))]
+def celu(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+    """max(0, x) + min(0, alpha (exp(x / alpha) - 1)), computed in f32."""
+    given = op.operands[0]
+    wide = given if element_type_of(given) == f32 else emit(onnx.CastOp(given, to=f32))
+    zero, one = (emit.constant(np.array(number, np.float32)) for number in (0, 1))
+    alpha = emit.constant(np.array(op.call().attribute("alpha", 1.0), np.float32))
+    grown = emit(onnx.SubOp(emit(onnx.ExpOp(emit(onnx.DivOp(wide, alpha)))), one))
+    below = emit(onnx.MinOp([emit(onnx.MulOp(alpha, grown)), zero]))
+    found = emit(onnx.AddOp(emit(onnx.MaxOp([wide, zero])), below))
+    return [found if wide is given else emit(onnx.CastOp(found, to=element_type_of(given)))]
 
 
 def shifts_signed(op: OnnxOp) -> bool:

@@ -124,7 +124,10 @@ class Target:
         name = op.onnx_name()
         since = EXPANDED_BY_RUNTIME.get(name)
         return (
-            since is not None and revision(type(op), self.opset) >= since and name not in shunned(self.name)
+            since is not None
+            and revision(type(op), self.opset) >= since
+            and name not in shunned(self.name)
+            and self.avoided(op) is None
         )
 
     def may_fail_on_empty(self, op: OnnxOp) -> bool:

@@ -130,6 +130,7 @@ def _others() -> Iterator[OpForm]:
     boxes = np.array([[[0, 0, 1, 1], [0, 0, 1, 1.1], [0, 0.5, 1, 1.5], [2, 2, 3, 3]]], np.float32)
     picked = {"x": boxes, "s": np.array([[[0.9, 0.8, 0.7, 0.6]]], np.float32)}
     yield _form("boxes", "NonMaxSuppression", picked, {"m": np.array([3])})
+    yield _form("celu", "Celu", {"x": _drawn(3, 4)}, {}, alpha=2.0)
     pads = {"p": np.array([-1, 2, 0, -2])}
     yield _form("pad-negative", "Pad", {"x": _drawn(4, 5)}, pads)
     yield _form(
