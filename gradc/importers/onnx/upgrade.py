@@ -10,17 +10,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import TensorType, i64
+from xdsl.dialects.builtin import FloatAttr, TensorType, f32, i64
 from xdsl.ir import SSAValue
 
 from dialects.onnx import ops
-from dialects.onnx.attributes import text_attribute, to_python
+from dialects.onnx.attributes import to_python
 from dialects.onnx.opsets import OLDEST
 from dialects.support import shapes
 from dialects.support.attributes import int_attribute
 from dialects.support.diagnostics import violation
 from dialects.support.dtypes import by_number, of_mlir
-from gradc.importers.onnx import changes
+from gradc.importers.onnx import changes, resizes
 from gradc.importers.onnx.changes import Upgrade
 from gradc.importers.onnx.places import at
 from gradc.importers.onnx.source import Source
@@ -85,6 +85,13 @@ def _mask(node: Source) -> SSAValue:
     data = node.operand(0)
     dtype = np.bool_ if node.since >= 10 else changes.numpy_dtype(data)
     return node.emit(ops.ConstantOfShapeOp(node.emit(ops.ShapeOp(data)), value=np.zeros(1, dtype)))
+
+
+def _clip_6(node: Source) -> None:
+    """Without bounds it was one to finite numbers."""
+    if not {"min", "max"} & {*node.attributes}:
+        most = float(np.finfo(np.float32).max)
+        node.attributes |= {name: FloatAttr(bound, f32) for name, bound in (("min", -most), ("max", most))}
 
 
 def _slice(node: Source) -> None:
@@ -190,7 +197,7 @@ def _softmax(node: Source) -> None:
     node.replaced = [node.emit(ops.ReshapeOp(made, node.emit(ops.ShapeOp(data))))]
 
 
-# Pools, normalizations and resizes
+# Normalizations
 
 
 def _one_source_of_pads(node: Source) -> None:
@@ -221,52 +228,6 @@ def _batch_norm(node: Source) -> None:
     trains = len(node.declared) == _OF_TRAINING
     node.declared[3 if trains else 1 :] = []
     node.attributes["training_mode"] = int_attribute(int(trains))
-
-
-def _upsample(node: Source) -> None:
-    """A resize that rounds coordinates down."""
-    node.op_type = "Resize"
-    if "scales" in node.attributes:
-        changes.operand(2, "scales", "f32")(node)
-    elif "height_scale" in node.attributes or "width_scale" in node.attributes:
-        sides: list[Any] = [to_python(node.attributes.pop(n)) for n in ("height_scale", "width_scale")]
-        node.set_operand(2, node.constant(np.array([1, 1, *sides], np.float32)))
-    else:
-        node.operands = [node.operand(0), None, node.operand(1)]
-    changes.words("mode", {"bilinear": "linear"})(node)
-    _as_resize_10(node)
-
-
-def _resize_10(node: Source) -> None:
-    node.operands = [node.operand(0), None, node.operand(1)]
-    _as_resize_10(node)
-
-
-def _as_resize_10(node: Source) -> None:
-    node.attributes.setdefault("mode", text_attribute("nearest"))
-    node.attributes["coordinate_transformation_mode"] = text_attribute("asymmetric")
-    if to_python(node.attributes["mode"]) == "nearest":
-        node.attributes["nearest_mode"] = text_attribute("floor")
-
-
-def _resize_11(node: Source) -> None:
-    """Empty operands stood for absent ones."""
-    for index in (1, 2, 3):
-        value = node.optional(index)
-        if value is not None and isinstance(value.type, TensorType) and shapes.shape_of(value) == (0,):
-            node.operands[index] = None
-
-
-def _tf_half_pixel(node: Source) -> None:
-    """(y + 0.5) / scale, rounded down, is the nearest to half a pixel less, of two the upper one. Opset 13
-    left the mode out; converters write it all the same, and runtimes take it."""
-    words = {name: str(to_python(value)) for name, value in node.attributes.items() if "mode" in name}
-    if words.get("coordinate_transformation_mode") != "tf_half_pixel_for_nn":
-        return
-    if (words.get("mode", "nearest"), words.get("nearest_mode")) != ("nearest", "floor"):
-        raise changes.refused("Resize with tf_half_pixel_for_nn", "opset 13 left that mode out")
-    node.attributes["coordinate_transformation_mode"] = text_attribute("half_pixel")
-    node.attributes["nearest_mode"] = text_attribute("round_prefer_ceil")
 
 
 def _group_norm(node: Source) -> None:
@@ -324,6 +285,7 @@ UPGRADES: dict[str, tuple[tuple[int, Upgrade], ...]] = {
     "Cast": ((6, _cast_1),),
     "CastLike": ((ANY, _cast_like),),
     "Clip": (
+        (11, _clip_6),
         (11, changes.scalar_like(1, "min")),
         (11, changes.scalar_like(2, "max")),
         (ANY, changes.scalar(1, 2)),
@@ -342,7 +304,7 @@ UPGRADES: dict[str, tuple[tuple[int, Upgrade], ...]] = {
     "ReduceSum": ((13, changes.operand(1, "axes")),),
     "Range": ((ANY, changes.scalar(0, 1, 2)),),
     "Reshape": ((5, changes.operand(1, "shape")),),
-    "Resize": ((11, _resize_10), (13, _resize_11), (ANY, _tf_half_pixel)),
+    "Resize": ((11, resizes.resize_10), (13, resizes.resize_11), (ANY, resizes.tf_half_pixel)),
     "RoiAlign": ((16, changes.default("coordinate_transformation_mode", "output_half_pixel")),),
     "Scatter": ((11, _scatter),),
     "Slice": ((10, _slice),),
@@ -351,6 +313,6 @@ UPGRADES: dict[str, tuple[tuple[int, Upgrade], ...]] = {
     "Tile": ((6, _tile_1),),
     "TopK": ((10, _top_k_1),),
     "Unsqueeze": ((13, changes.operand(1, "axes")), (ANY, changes.vector(1))),
-    "Upsample": ((10, _upsample),),
+    "Upsample": ((10, resizes.upsample),),
 }
 """Op -> the opset before which a form was another, and what makes the newer one of it; oldest first."""

@@ -91,6 +91,10 @@ RUN: dict[str, tuple[int, str]] = {
         f"{EDGE} {{ a = Squeeze <axes = [0]> (x)  y = Unsqueeze <axes = [3]> (a) }}",
     ),
     "TopK": (9, f"{EDGE} {{ y, i = TopK <axis = 2, k = 2> (x) }}"),
+    "Clip without bounds": (
+        9,
+        f"{EDGE} <float z = {{0}}> {{ i = Div (x, z)  y = Clip (i) }}",
+    ),
     "Upsample": (7, f'{EDGE} {{ y = Upsample <mode = "linear", scales = [1.0, 1.0, 2.0, 2.0]> (x) }}'),
     "Upsample by an operand": (9, f"{EDGE} <float[4] s = {{1, 1, 2, 3}}> {{ y = Upsample (x, s) }}"),
     "GroupNormalization": (

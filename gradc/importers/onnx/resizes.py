@@ -1,0 +1,110 @@
+"""Resize and Upsample of old opsets in the form of the newest one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import TensorType, f32, i1, i64
+from xdsl.ir import SSAValue
+
+from dialects.onnx import ops
+from dialects.onnx.attributes import text_attribute, to_python
+from dialects.support import shapes
+from gradc.importers.onnx import changes
+from gradc.importers.onnx.source import Source
+
+
+def upsample(node: Source) -> None:
+    """A resize that only enlarges."""
+    node.op_type = "Resize"
+    if "scales" in node.attributes:
+        changes.operand(2, "scales", "f32")(node)
+    elif "height_scale" in node.attributes or "width_scale" in node.attributes:
+        sides: list[Any] = [to_python(node.attributes.pop(n)) for n in ("height_scale", "width_scale")]
+        node.set_operand(2, node.constant(np.array([1, 1, *sides], np.float32)))
+    else:
+        node.operands = [node.operand(0), None, node.operand(1)]
+    changes.words("mode", {"bilinear": "linear"})(node)
+    _at_quotients(node)
+    if to_python(node.attributes["mode"]) == "nearest":
+        node.attributes["nearest_mode"] = text_attribute("floor")
+
+
+def resize_10(node: Source) -> None:
+    """The nearest mode rounds coordinates down along axes that grow and up along axes that shrink, as
+    onnxruntime does. The newer form has one rounding for all axes."""
+    node.operands = [node.operand(0), None, node.operand(1)]
+    _at_quotients(node)
+    if to_python(node.attributes["mode"]) != "nearest":
+        return
+    scales = node.known(2)
+    if scales is None or (scales.min(initial=1) < 1 < scales.max(initial=1)):
+        node.replaced = [_gathered(node, scales)]
+        return
+    word = "ceil" if scales.min(initial=1) < 1 else "floor"
+    node.attributes["nearest_mode"] = text_attribute(word)
+
+
+def _at_quotients(node: Source) -> None:
+    """The coordinate of element y of the result is y / scale."""
+    node.attributes.setdefault("mode", text_attribute("nearest"))
+    node.attributes["coordinate_transformation_mode"] = text_attribute("asymmetric")
+
+
+def _gathered(node: Source, scales: np.ndarray | None) -> SSAValue:
+    """The nearest elements along one axis after the other. Two Resizes are not the same: onnxruntime copies
+    where no size changes, whatever the scales."""
+    value, given = node.operand(0), node.operand(2)
+    rank = _count(given)
+    rank = node.rank(0, "known, for a Resize of opset 10") if rank is None else rank
+    sizes = node.emit(ops.ShapeOp(value))
+    counts = _whole(node, node.emit(ops.MulOp(node.emit(ops.CastOp(sizes, to=f32)), given)))
+    unchanged = node.emit(ops.CastOp(node.emit(ops.EqualOp(sizes, counts)), to=i64))
+    is_copy = node.emit(ops.CastOp(node.emit(ops.ReduceMinOp(unchanged, keepdims=0)), to=i1))
+    for axis in range(rank):
+        if scales is not None and scales[axis] == 1:
+            continue
+        place = node.constant(np.array(axis))
+        scale, size, count = (node.emit(ops.GatherOp(vector, place)) for vector in (given, sizes, counts))
+        zero, one = (node.constant(np.array(number)) for number in (0, 1))
+        numbers = node.emit(ops.RangeOp(zero, count, one))
+        nearest = node.emit(ops.MinOp([_nearest(node, numbers, scale), node.emit(ops.SubOp(size, one))]))
+        value = node.emit(ops.GatherOp(value, node.emit(ops.WhereOp(is_copy, numbers, nearest)), axis=axis))
+    return value
+
+
+def _count(vector: SSAValue) -> int | None:
+    size = shapes.shape_of(vector)[0] if isinstance(vector.type, TensorType) else None
+    return size if isinstance(size, int) else None
+
+
+def _nearest(node: Source, numbers: SSAValue, scale: SSAValue) -> SSAValue:
+    quotients = node.emit(ops.DivOp(node.emit(ops.CastOp(numbers, to=f32)), scale))
+    shrinks = node.emit(ops.LessOp(scale, node.constant(np.array(1, np.float32))))
+    up, down = (node.emit(op(quotients)) for op in (ops.CeilOp, ops.FloorOp))
+    return _whole(node, node.emit(ops.WhereOp(shrinks, up, down)))
+
+
+def _whole(node: Source, numbers: SSAValue) -> SSAValue:
+    return node.emit(ops.CastOp(numbers, to=i64))
+
+
+def resize_11(node: Source) -> None:
+    """Empty operands stood for absent ones."""
+    for index in (1, 2, 3):
+        value = node.optional(index)
+        if value is not None and isinstance(value.type, TensorType) and shapes.shape_of(value) == (0,):
+            node.operands[index] = None
+
+
+def tf_half_pixel(node: Source) -> None:
+    """(y + 0.5) / scale, rounded down, is the nearest to half a pixel less, of two the upper one. Opset 13
+    left the mode out; converters write it all the same, and runtimes take it."""
+    words = {name: str(to_python(value)) for name, value in node.attributes.items() if "mode" in name}
+    if words.get("coordinate_transformation_mode") != "tf_half_pixel_for_nn":
+        return
+    if (words.get("mode", "nearest"), words.get("nearest_mode")) != ("nearest", "floor"):
+        raise changes.refused("Resize with tf_half_pixel_for_nn", "opset 13 left that mode out")
+    node.attributes["coordinate_transformation_mode"] = text_attribute("half_pixel")
+    node.attributes["nearest_mode"] = text_attribute("round_prefer_ceil")
