@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC
+from collections.abc import Iterator
 from functools import reduce
 from typing import ClassVar
 
@@ -18,6 +19,8 @@ from dialects.onnx.dims import add, product
 from dialects.onnx.infer.reshapes import reshape
 from dialects.support import demands, dtypes, shapes
 from dialects.support.attributes import FLAG, INT, INTS
+from dialects.support.constants import constant_value
+from dialects.support.diagnostics import Diagnostic, GradcError, UnsupportedError, error_at
 from dialects.support.shapes import Dim, element_type_of, shape_of, tensor_type
 
 
@@ -188,7 +191,8 @@ class DroppingOp(RowOp, ABC):
     SUMMARY: ClassVar = "Elements that are dropped with a probability; only that of 0 is compiled."
     CONSTRAINTS: ClassVar = (
         "C1 a float dtype; C2 seed and offset are s64, probability is f32, each a scalar or one element; "
-        "C3 probability is 0: a constant other than that is refused, one that run time brings gives NaN."
+        "C3 probability is 0: a constant other than that is refused, one that run time brings is an error of "
+        "`gradc run`, and gives NaN elsewhere."
     )
     PORTS: ClassVar = ("src", "seed", "offset", "probability")
     RESULTS: ClassVar = ("dst", "mask")
@@ -222,8 +226,21 @@ class DroppingOp(RowOp, ABC):
         shape = shape_of(self.src)
         return (tensor_type(element_type_of(self.src), shape), tensor_type(dtypes.UI8, shape))
 
+    def remarks(self) -> Iterator[Diagnostic]:
+        if constant_value(self.probability) is None:
+            yield self.remark(
+                "probability is known at run time only; dst is NaN unless it is 0: "
+                "which elements oneDNN drops is not documented"
+            )
+
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
         return self.ROW.meaning(*operands)
+
+
+def nonzero_probability(op: DroppingOp, given: float) -> GradcError:
+    """The error of a Dropout that drops something."""
+    hint = "which elements oneDNN drops is not documented; leave the op out for inference"
+    return error_at(op, "probability", given=given, expected="0", hint=hint, kind=UnsupportedError)
 
 
 def kept(src: np.ndarray, seed: np.ndarray, offset: np.ndarray, probability: np.ndarray):

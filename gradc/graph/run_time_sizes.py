@@ -7,7 +7,7 @@ so: what a static graph is refused for, a run is refused for, in the same words.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
 import numpy as np
@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerType, ModuleO
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
+from dialects.onednn.structure import DroppingOp, nonzero_probability
 from dialects.onnx.base import OnnxConstant, OnnxOp
 from dialects.onnx.canonicalize import KnownBranch
 from dialects.onnx.node import NodeOp
@@ -60,13 +61,14 @@ class RunTimeSizes:
         self._open = [name for name, value in checked.items() if _is_open(value)]
         self._sizes = [name for name, value in checked.items() if _may_be_sizes(value)]
         self._infos = [tensor_info(name, value) for name, value in arguments.items()]
+        self._dropping = dict(_probabilities(arguments))
         self._checked: set[object] = set()
         self._may_abort = any(isinstance(op, _ABORTING) for op in source.walk())
 
     @property
     def are_open(self) -> bool:
-        """Whether any size is left to run time."""
-        return bool(self._open or self._sizes)
+        """Whether any size, or a probability that has to be 0, is left to run time."""
+        return bool(self._open or self._sizes or self._dropping)
 
     def checked_inputs(
         self, infos: Sequence[TensorInfo], inputs: Mapping[str, np.ndarray]
@@ -80,6 +82,9 @@ class RunTimeSizes:
         known = [info for info in self._infos if info.name in inputs]
         arrays = checked_inputs(known, {info.name: inputs[info.name] for info in known})
         self.check(arrays)
+        for name, op in self._dropping.items():
+            if name in arrays and arrays[name].any():
+                raise nonzero_probability(op, float(arrays[name].flat[0]))
         if self._may_abort and not all(np.size(array) for array in arrays.values()):
             self._check_aborting(arrays)
         return checked_inputs(infos, inputs)
@@ -115,6 +120,14 @@ class RunTimeSizes:
         for remark in remarks:
             if remark.strict:
                 raise GradcError(remark.with_severity("error"))
+
+
+def _probabilities(arguments: Mapping[str, SSAValue]) -> Iterator[tuple[str, DroppingOp]]:
+    """The inputs that are the probability of a Dropout, with one that reads them."""
+    for name, value in arguments.items():
+        for use in value.uses:
+            if isinstance(use.operation, DroppingOp) and use.operation.probability is value:
+                yield name, use.operation
 
 
 def specialised(

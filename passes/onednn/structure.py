@@ -17,10 +17,10 @@ from dialects.onednn.structure import (
     JoiningOp,
     PermutingOp,
     ReshapingOp,
+    nonzero_probability,
 )
 from dialects.onnx import ops as onnx
 from dialects.support.constants import constant_value
-from dialects.support.diagnostics import UnsupportedError, error_at
 from dialects.support.dtypes import UI8
 from dialects.support.shapes import Shape, element_type_of, shape_of
 from passes.emit.budget import FREE_CONSTANTS
@@ -104,14 +104,7 @@ def dropout(op: DroppingOp, e: Operators) -> Sequence[Expr]:
         given = e(op.probability).apply(onnx.ReshapeOp, e.ints([]))
         return [given.equals(0).where(src, float("nan")), mask]
     if float(known.reshape(())) != 0:
-        raise error_at(
-            op,
-            "probability",
-            given=float(known.reshape(())),
-            expected="0",
-            hint="which elements oneDNN drops is not documented; leave the op out for inference",
-            kind=UnsupportedError,
-        )
+        raise nonzero_probability(op, float(known.reshape(())))
     return [src, mask]
 
 

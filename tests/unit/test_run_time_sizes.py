@@ -261,3 +261,22 @@ def test_a_mean_of_a_source_that_cannot_be(
     given = {"dy": np.ones((1, 1, windows), np.float32), "shape": np.array([1, 1, size], np.int32)}
     with pytest.raises(gradc.GradcError, match=re.escape(words)):
         getattr(gradc.compile(g, threads=1), asked)(given)
+
+
+def test_a_probability_that_run_time_brings(tmp_path: Path):
+    """Which elements oneDNN's Dropout drops is not documented: 0 drops none."""
+    text = """func.func @main(%x: tensor<4xf32>, %s: tensor<i64>, %o: tensor<i64>, %p: tensor<f32>)
+            -> tensor<4xf32> {
+        %y, %m = onednn.dropout %x, %s, %o, %p
+            : (tensor<4xf32>, tensor<i64>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xui8>)
+        func.return %y : tensor<4xf32>
+    }"""
+    path = tmp_path / "dropout.mlir"
+    path.write_text(text)
+    compiled = gradc.compile(path)
+    assert any("known at run time only" in remark.message for remark in compiled.remarks)
+    feeds = {"x": np.ones(4, np.float32), "s": np.array(1), "o": np.array(0)}
+    kept = compiled.run({**feeds, "p": np.array(0, np.float32)})
+    np.testing.assert_array_equal(kept["y"], feeds["x"])
+    with pytest.raises(gradc.GradcError, match=r"probability: given 0\.5, expected 0"):
+        compiled.run({**feeds, "p": np.array(0.5, np.float32)})
