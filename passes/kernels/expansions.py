@@ -6,7 +6,7 @@ until the runtime follows. Strategies write the plain op, and `expand-ops` what 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from itertools import product
@@ -18,12 +18,13 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.call import axes_of
 from dialects.onnx.dims import ints
-from dialects.support.dtypes import FLOATS, HALVES, name_of
+from dialects.support.dtypes import FLOATS, name_of
 from dialects.support.shapes import Dim, element_type_of, shape_of
 from passes.emit.rewriting import Emitter
 from passes.emit.shape_math import ShapeMath
-from passes.kernels import pointwise
+from passes.kernels import normalizations, pointwise
 from passes.kernels.affine_grid import AFFINE_GRID, affine_grid
+from passes.kernels.inverse_transforms import INVERSE_DFT, inverse_dft
 from passes.kernels.local_response import LRN, lrn
 from passes.kernels.pointwise import scalar
 from passes.kernels.recurrent import RECURRENT, recurrent
@@ -115,35 +116,6 @@ def _filled(emit: Emitter, value: SSAValue, pads: SSAValue, pad: AxisPad, fill: 
     return emit(onnx.ExpandOp(fill, math.concat(sizes)))
 
 
-def _layer_normalization(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """By the formula of the op's page, for data of the dtype of the statistics."""
-    assert isinstance(op, onnx.LayerNormalizationOp)
-    if element_type_of(op.X) != element_type_of(op.Mean):
-        return None
-    call = op.call()
-    rank = call.operand(0).rank
-    axes = emit.ints(range(*slice(call.attribute("axis", -1), None).indices(rank)))
-    mean = emit(onnx.ReduceMeanOp(op.X, axes, keepdims=1))
-    centred = emit(onnx.SubOp(op.X, mean))
-    variance = emit(onnx.ReduceMeanOp(emit(onnx.MulOp(centred, centred)), axes, keepdims=1))
-    epsilon = scalar(emit, call.attribute("epsilon", 1e-5), op.X)
-    deviation = emit(onnx.SqrtOp(emit(onnx.AddOp(variance, epsilon))))
-    scaled = emit(onnx.MulOp(emit(onnx.DivOp(centred, deviation)), op.Scale))
-    shifted = scaled if op.B is None else emit(onnx.AddOp(scaled, op.B))
-    return [shifted, mean, emit(onnx.ReciprocalOp(deviation))]
-
-
-def _rms_normalization(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
-    """By the formula of the op's page, for data of the dtype of the scale."""
-    assert isinstance(op, onnx.RMSNormalizationOp)
-    call = op.call()
-    axes = emit.ints(range(*slice(call.attribute("axis", -1), None).indices(call.operand(0).rank)))
-    square = emit(onnx.ReduceMeanOp(emit(onnx.MulOp(op.X, op.X)), axes, keepdims=1))
-    epsilon = scalar(emit, call.attribute("epsilon", 1e-5), op.X)
-    deviation = emit(onnx.SqrtOp(emit(onnx.AddOp(square, epsilon))))
-    return [emit(onnx.MulOp(emit(onnx.DivOp(op.X, deviation)), op.scale))]
-
-
 def _max_pool(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     """The largest of what each tap of the window sees: a strided Slice of the padded data."""
     assert isinstance(op, onnx.MaxPoolOp)
@@ -152,8 +124,7 @@ def _max_pool(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     is_plain = call.attribute("auto_pad", "NOTSET") == "NOTSET" and not call.attribute("ceil_mode", 0)
     if not is_plain or dtype not in FLOATS or call.attribute("storage_order", 0):
         return None
-    lowest = -np.inf if dtype in HALVES else float(np.finfo(dtype.replace("f", "float")).min)
-    seen = _taps(emit, op, op.X, scalar(emit, lowest, op.X))
+    seen = _taps(emit, op, op.X, scalar(emit, -np.inf, op.X))
     if op.Indices.first_use is not None:
         return _first_largest(emit, op, seen)
     return [emit(onnx.MaxOp(seen)) if len(seen) > 1 else seen[0], op.Indices]  # which nobody reads
@@ -219,8 +190,18 @@ def _reduce_prod(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     for axis, size in zip(reduced, sizes, strict=True):
         entries = [emit(onnx.GatherOp(value, emit.ints([at]), axis=axis)) for at in range(size)]
         value = reduce(lambda a, b: emit(onnx.MulOp(a, b)), entries)
-    keeps = op.call().attribute("keepdims", 1)
-    return [value if keeps else emit(onnx.SqueezeOp(value, emit.ints([*reduced])))]
+    return [_without_kept(emit, op, value, reduced)]
+
+
+def _without_kept(emit: Emitter, op: OnnxOp, value: SSAValue, reduced: Iterable[int]) -> SSAValue:
+    """A reduction without its axes of size 1, unless the op keeps them; more targets have a Gather than a
+    Squeeze."""
+    if op.call().attribute("keepdims", 1):
+        return value
+    first = emit.constant(np.array(0, np.int64))
+    for axis in sorted(reduced, reverse=True):
+        value = emit(onnx.GatherOp(value, first, axis=axis))
+    return value
 
 
 Extreme = onnx.ReduceMaxOp | onnx.ReduceMinOp
@@ -241,8 +222,7 @@ def _reduce_extreme(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
             value = _by_place(emit, op, value, axis)
         else:
             return None
-    keeps = op.call().attribute("keepdims", 1) or not reduced
-    return [value if keeps else emit(onnx.SqueezeOp(value, emit.ints([*reduced])))]
+    return [_without_kept(emit, op, value, reduced)]
 
 
 def _by_halves(emit: Emitter, op: Extreme, value: SSAValue, axis: int) -> SSAValue:
@@ -306,8 +286,12 @@ def _flatten(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
 
 EXPANSIONS: Mapping[type[OnnxOp], Expansion] = {
     onnx.AffineGridOp: Expansion("T1", AFFINE_GRID, affine_grid, {onnx.RangeOp: "s64"}),
+    onnx.BatchNormalizationOp: Expansion(
+        "T", (*normalizations.STATISTICS, onnx.SqueezeOp), normalizations.batch_normalization
+    ),
     onnx.CastOp: Expansion("T1", (onnx.DequantizeLinearOp,), _cast),
     onnx.ConstantOfShapeOp: Expansion("T2", (onnx.ExpandOp,), _constant_of_shape),
+    onnx.DFTOp: Expansion("T1", INVERSE_DFT, inverse_dft),
     onnx.DequantizeLinearOp: Expansion("T1", pointwise.DEQUANTIZE, pointwise.dequantize_linear),
     onnx.EluOp: Expansion("T", pointwise.ELU, pointwise.elu),
     onnx.FlattenOp: Expansion("T", (onnx.ReshapeOp,), _flatten, {onnx.MulOp: "s64", onnx.ConcatOp: "s64"}),
@@ -318,19 +302,17 @@ EXPANSIONS: Mapping[type[OnnxOp], Expansion] = {
     onnx.LRNOp: Expansion("T", LRN, lrn),
     onnx.LayerNormalizationOp: Expansion(
         "T",
-        (onnx.ReduceMeanOp, onnx.SubOp, onnx.MulOp, onnx.AddOp, onnx.SqrtOp, onnx.DivOp, onnx.ReciprocalOp),
-        _layer_normalization,
+        (*normalizations.STATISTICS, onnx.ReciprocalOp),
+        normalizations.layer_normalization,
     ),
     onnx.LeakyReluOp: Expansion("T", pointwise.BY_CASES, pointwise.leaky_relu),
     onnx.MaxPoolOp: Expansion("T", (onnx.ConcatOp, onnx.ExpandOp, onnx.SliceOp, onnx.MaxOp), _max_pool),
     onnx.PadOp: Expansion("T", (onnx.ConcatOp, onnx.ExpandOp, onnx.SliceOp), _pad),
     onnx.QuantizeLinearOp: Expansion("T1", pointwise.QUANTIZE, pointwise.quantize_linear),
-    onnx.ReduceMaxOp: Expansion("T", (onnx.SliceOp, onnx.MaxOp, onnx.SqueezeOp), _reduce_extreme),
-    onnx.ReduceMinOp: Expansion("T", (onnx.SliceOp, onnx.MinOp, onnx.SqueezeOp), _reduce_extreme),
-    onnx.ReduceProdOp: Expansion("T", (onnx.GatherOp, onnx.MulOp, onnx.SqueezeOp), _reduce_prod),
-    onnx.RMSNormalizationOp: Expansion(
-        "T", (onnx.ReduceMeanOp, onnx.MulOp, onnx.AddOp, onnx.SqrtOp, onnx.DivOp), _rms_normalization
-    ),
+    onnx.ReduceMaxOp: Expansion("T", (onnx.SliceOp, onnx.MaxOp, onnx.GatherOp), _reduce_extreme),
+    onnx.ReduceMinOp: Expansion("T", (onnx.SliceOp, onnx.MinOp, onnx.GatherOp), _reduce_extreme),
+    onnx.ReduceProdOp: Expansion("T", (onnx.GatherOp, onnx.MulOp), _reduce_prod),
+    onnx.RMSNormalizationOp: Expansion("T", normalizations.STATISTICS, normalizations.rms_normalization),
     onnx.RoundOp: Expansion("T", pointwise.ROUND, pointwise.round_),
     onnx.ScatterNDOp: Expansion("T", SCATTER, scatter_nd, OF_PLACES),
     onnx.SoftplusOp: Expansion("T", pointwise.SOFTPLUS, pointwise.softplus),

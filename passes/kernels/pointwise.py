@@ -166,6 +166,19 @@ def quantize_linear(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     return [emit(onnx.CastOp(clipped, to=wanted))]
 
 
+def dynamic_quantize_linear(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
+    """Zeros alone have the scale 1, as in onnxruntime; ONNX's function body divides by 0."""
+    assert isinstance(op, onnx.DynamicQuantizeLinearOp)
+    zero, one, most = (scalar(emit, number, op.x) for number in (0, 1, 255))
+    low = emit(onnx.MinOp([emit(onnx.ReduceMinOp(op.x, keepdims=0)), zero]))
+    high = emit(onnx.MaxOp([emit(onnx.ReduceMaxOp(op.x, keepdims=0)), zero]))
+    step = emit(onnx.DivOp(emit(onnx.SubOp(high, low)), most))
+    scale = emit(onnx.WhereOp(emit(onnx.EqualOp(step, zero)), one, step))
+    place = emit(onnx.RoundOp(emit(onnx.DivOp(emit(onnx.SubOp(zero, low)), scale))))
+    point = emit(onnx.CastOp(emit(onnx.ClipOp(place, zero, most)), to=element_type_of(op.y)))
+    return [emit(onnx.QuantizeLinearOp(op.x, scale, point)), scale, point]
+
+
 def _is_along(data: SSAValue, vector: SSAValue) -> bool:
     """Whether there is one for all, or a vector for the positions of an axis."""
     return len(shape_of(vector)) <= min(1, len(shape_of(data)))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
-from passes.kernels import affine_grid, local_response, pointwise
+from passes.kernels import affine_grid, inverse_transforms, local_response, normalizations, pointwise
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,8 @@ NO_HIDDEN_SIZE = WrongForm("no hidden_size", _has_no_hidden_size)
 WRONG_FORMS: Mapping[str, Mapping[type[OnnxOp], WrongForm]] = {
     "cpu": {
         onnx.AffineGridOp: WrongForm("the corners of an axis of one place", affine_grid.is_of_one_place),
+        onnx.BatchNormalizationOp: WrongForm("training, into its operands", normalizations.may_overwrite),
+        onnx.DFTOp: WrongForm("f64, inverse, with a factor in f32", inverse_transforms.is_inverse_in_f64),
         **dict.fromkeys((onnx.GRUOp, onnx.LSTMOp, onnx.RNNOp), NO_HIDDEN_SIZE),
         onnx.HardSwishOp: WrongForm("f64, with a factor in f32", pointwise.is_in_f64),
         onnx.LRNOp: WrongForm("an even size, or no image", local_response.is_no_image),

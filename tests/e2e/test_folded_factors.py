@@ -162,7 +162,7 @@ KEPT = {
     "training": (
         IMAGE,
         "h = Conv(x, w) p, i, j = BatchNormalization <training_mode = 1> (h, s6, b6, a6, v6) y = Tanh(p)",
-        {"BatchNormalization": 1},
+        {"BatchNormalization": 0},
     ),
     "bias_times_beta": (
         "float[N, 4] x",

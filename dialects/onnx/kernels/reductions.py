@@ -221,9 +221,8 @@ def batch_normalization(call: Call) -> list[np.ndarray]:
 def mean_variance_normalization(call: Call) -> list[np.ndarray]:
     data = value(call, 0)
     axes = tuple(axes_of(call.attribute("axes", [0, 2, 3]), data.ndim))
-    middle = mean_of(data, axes)
-    deviation = np.sqrt(mean_of(np.square(data), axes) - np.square(middle))
-    return [(data - middle) / (deviation + 1e-9)]
+    centred = data - mean_of(data, axes)
+    return [centred / np.sqrt(mean_of(np.square(centred), axes))]
 
 
 def local_response(call: Call) -> list[np.ndarray]:

@@ -1,10 +1,11 @@
-"""The ops by which ONNX defines an op, in its place: where a target has it in no form."""
+"""Inline the decomposition of an op that the target does not implement: gradc's own, else ONNX's function
+body."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import onnx
 from onnx import FunctionProto, NodeProto, TypeProto
@@ -20,6 +21,8 @@ from dialects.onnx.types import UnknownType
 from dialects.support.diagnostics import GradcError, violation
 from gradc.importers.onnx.read import body_of
 from gradc.model.attribute_protos import fill_attribute, type_proto
+from passes.emit.rewriting import Emitter
+from passes.kernels.definitions import DEFINITIONS
 from passes.kernels.target import Target
 
 DEEPEST = 8
@@ -36,7 +39,8 @@ def write_bodies(module: ModuleOp, target: Target) -> None:
 def _is_lacking(op: Operation, target: Target) -> bool:
     if not isinstance(op, OnnxOp) or isinstance(op, ConstantOp) or target.lacks_form(op) is None:
         return False
-    return not (target.has_form(op) and target.leaves_to_runtime(op)) or target.may_fail_on_empty(op)
+    is_left = target.has_form(op) and target.leaves_to_runtime(op)
+    return not is_left or target.may_fail_on_empty(op) or type(op) in DEFINITIONS
 
 
 @cache
@@ -84,15 +88,39 @@ def _legal_body(op: OnnxOp, target: Target, depth: int) -> Block | None:
     """The ops of the body, which the target has; it returns the values of the results that are read."""
     if op.regions or depth > DEEPEST or not _has_body(op.onnx_name()):
         return None
-    block = Block()
+    for write in (_own, _written):
+        block = Block()
+        values = _attempted(write, op, target.opset, block)
+        if values is None:
+            continue
+        block.add_op(YieldOp(*values))
+        if all(_is_legal(inner, target, depth) for inner in list(block.walk())):
+            return block
+        block.erase(safe_erase=False)
+    return None
+
+
+Write: TypeAlias = Callable[[OnnxOp, int, Block], "list[SSAValue] | None"]
+
+
+def _attempted(write: Write, op: OnnxOp, opset: int, block: Block) -> list[SSAValue] | None:
     try:
-        block.add_op(YieldOp(*_written(op, target.opset, block)))
+        return write(op, opset, block)
     except GradcError:
         return None
-    if all(_is_legal(inner, target, depth) for inner in list(block.walk())):
-        return block
-    block.erase(safe_erase=False)
-    return None
+
+
+def _own(op: OnnxOp, opset: int, block: Block) -> list[SSAValue] | None:
+    """The values that gradc's own decomposition gives for the results of an op that are read."""
+    write, emit = DEFINITIONS.get(type(op)), Emitter()
+    values = None if write is None else write(emit, op)
+    if values is None:
+        emit.discard()
+        return None
+    for made in emit.ops:
+        made.location = op.location
+        block.add_op(made)
+    return [value for result, value in zip(op.results, values, strict=True) if result.first_use is not None]
 
 
 def _is_legal(op: Operation, target: Target, depth: int) -> bool:
