@@ -10,7 +10,9 @@ from xdsl.ir import SSAValue
 
 from dialects.onnx import ops
 from dialects.onnx.attributes import text_attribute, to_python
+from dialects.onnx.values import constant_of
 from dialects.support import shapes
+from dialects.support.diagnostics import violation
 from gradc.importers.onnx import changes
 from gradc.importers.onnx.source import Source
 
@@ -38,7 +40,7 @@ def resize_10(node: Source) -> None:
     _at_quotients(node)
     if to_python(node.attributes["mode"]) != "nearest":
         return
-    scales = node.known(2)
+    scales = constant_of(node.operand(2))
     if scales is None or (scales.min(initial=1) < 1 < scales.max(initial=1)):
         node.replaced = [_gathered(node, scales)]
         return
@@ -56,8 +58,7 @@ def _gathered(node: Source, scales: np.ndarray | None) -> SSAValue:
     """The nearest elements along one axis after the other. Two Resizes are not the same: onnxruntime copies
     where no size changes, whatever the scales."""
     value, given = node.operand(0), node.operand(2)
-    rank = _count(given)
-    rank = node.rank(0, "known, for a Resize of opset 10") if rank is None else rank
+    rank = _rank(value, given)
     sizes = node.emit(ops.ShapeOp(value))
     counts = _whole(node, node.emit(ops.MulOp(node.emit(ops.CastOp(sizes, to=f32)), given)))
     unchanged = node.emit(ops.CastOp(node.emit(ops.EqualOp(sizes, counts)), to=i64))
@@ -74,9 +75,13 @@ def _gathered(node: Source, scales: np.ndarray | None) -> SSAValue:
     return value
 
 
-def _count(vector: SSAValue) -> int | None:
-    size = shapes.shape_of(vector)[0] if isinstance(vector.type, TensorType) else None
-    return size if isinstance(size, int) else None
+def _rank(data: SSAValue, scales: SSAValue) -> int:
+    size = shapes.shape_of(scales)[0] if isinstance(scales.type, TensorType) else None
+    if isinstance(size, int):
+        return size
+    if not isinstance(data.type, TensorType):
+        raise violation("rank of input 0 of Resize", given="unknown", expected="known, for one of opset 10")
+    return len(shapes.shape_of(data))
 
 
 def _nearest(node: Source, numbers: SSAValue, scale: SSAValue) -> SSAValue:
