@@ -55,7 +55,7 @@ from passes.vjp.masked_branches import guard_masked_branches
 from passes.vjp.reach.estimators import mark_estimates, unmark_estimates
 from passes.vjp.reach.flows import depending_on
 from passes.vjp.reach.listed import mark_ruled, unmark_ruled
-from passes.vjp.reach.unreached import no_gradient, partly_zero
+from passes.vjp.reach.unreached import no_gradient, partly_zero, without_gradients
 from passes.vjp.rules.norm import unmark_centred
 from passes.vjp.rules.quantize import mark_pairs, unmark_pairs
 from passes.vjp.shared_weights import (
@@ -88,6 +88,7 @@ class DifferentiatePass(ModulePass):
     name_template: str = NAME_TEMPLATE
     straight_through: bool = False
     strict_ieee: bool = False
+    optional: tuple[str, ...] = ()
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         request = Request(**{entry.name: getattr(self, entry.name) for entry in fields(Request)})
@@ -101,6 +102,7 @@ class Request:
     `keep` are values of the function that are results, too, before the gradients. With `weights_as_inputs`
     a constant among `wrt` becomes an input, behind those that are there, that has its value by default.
     `straight_through` lets gradients pass what is quantised and dequantised, as if nothing were rounded.
+    `optional` are names among `wrt` that a pattern matched: without a gradient they are left out.
     """
 
     of: Sequence[str] = ()
@@ -112,6 +114,7 @@ class Request:
     weights_as_inputs: bool = False
     name_template: str = NAME_TEMPLATE
     straight_through: bool = False
+    optional: Collection[str] = ()
 
     def name(self, what: str, name: str) -> str:
         return self.name_template.format(what=what, name=name)
@@ -179,6 +182,7 @@ class _Differentiation:
 
         held = Held()
         wrt = held.hold(function, wrt)
+        arguments = dict(wrt)
         of, keep = held.in_place_of(of), held.in_place_of(keep)
         weights = held.defaults(wrt) if request.weights_as_inputs else {}
         hint = advice("name_template", "says how they are called")
@@ -196,10 +200,19 @@ class _Differentiation:
         mark_ruled(self.module, self.rules)
         mark_estimates(self.module, straight_through=request.straight_through)
         found = Walk(self.e, ops, set(wrt.values()), self.rules).gradients(self._seeds(function, of))
-        if not request.allow_unused:
-            _check_reached({name: value for name, value in wrt.items() if value not in found}, of, ops)
+        unused = {} if request.allow_unused else {n: value for n, value in wrt.items() if value not in found}
+        left_out = self._left_out(unused, wrt)
+        _check_reached({name: value for name, value in unused.items() if name not in left_out}, of, ops)
+        for part in (wrt, gradients, weights):
+            for name in left_out.keys() & part.keys():
+                del part[name]
         results = [self._result(value, found) for value in wrt.values()]
-        remarks = [*partly_zero(found, of, ops), *_narrower(declared, of), *shared_statistics(wrt, ops)]
+        remarks = [
+            *without_gradients(left_out, of, ops),
+            *partly_zero(found, of, ops),
+            *_narrower(declared, of),
+            *shared_statistics(wrt, ops),
+        ]
         remarks += lost_sums(ops, depending_on(ops, wrt.values()))
         remarks += several_readers(wrt, held.arguments, of.values(), ops)
         remarks += copied_weights(wrt, copies)
@@ -209,12 +222,19 @@ class _Differentiation:
         unmark_estimates(self.module)
         unmark_ruled(self.module)
         unmark_centred(self.module)
-        if not request.weights_as_inputs:
+        if request.weights_as_inputs:
+            held.release(function, [arguments[name] for name in left_out])
+        else:
             held.release(function)
         set_new_names(function, [*inputs, *weights, *cotangents.values()], [*keep, *gradients.values()])
         set_defaults(function, weights)
         update_function_type(function)
         return Gradients(gradients, cotangents, list(of), remarks)
+
+    def _left_out(self, unused: Mapping[str, SSAValue], wrt: Collection[str]) -> dict[str, SSAValue]:
+        """The values without a gradient that a pattern matched, unless no others are left."""
+        optional = {name: value for name, value in unused.items() if name in self.request.optional}
+        return {} if len(unused) == len(wrt) else optional
 
     def _of(self, function: FuncOp, values: Mapping[str, SSAValue]) -> dict[str, SSAValue]:
         names = self.request.of or default_of(function, output_names(function))

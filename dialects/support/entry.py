@@ -53,6 +53,20 @@ DOC = "gradc.doc"
 """What a model says of an input or output in words."""
 
 
+PROPERTIES = "gradc.properties"
+"""The metadata of an input or output in a model: a dictionary of texts."""
+
+DENOTATIONS = "gradc.denotations"
+"""The denotation of the type of an input or output under '', those of its dims under their numbers."""
+
+ANNOTATIONS = "onnx.annotations"
+"""What that model says of its graph, nodes and initializers: dictionaries by their names."""
+
+
+OF_NODES = (NODE_DOCS, ANNOTATIONS)
+"""Attributes of the module that may be long: they have a text for each node."""
+
+
 def entry_function(module: ModuleOp) -> FuncOp:
     """The module's one function with a body; raises GradcError if there is not exactly one."""
     functions = [op for op in module.ops if isinstance(op, FuncOp) and op.body.blocks]
@@ -146,25 +160,20 @@ def set_edge(
     function.res_attrs = ArrayAttr(entries)
 
 
-def set_docs(function: FuncOp, inputs: Sequence[str], outputs: Sequence[str]) -> None:
-    """Note what is said of the arguments and results, which have their names; '' is nothing."""
+def annotate(
+    function: FuncOp, inputs: Sequence[Mapping[str, Attribute]], outputs: Sequence[Mapping[str, Attribute]]
+) -> None:
+    """Note what a model says of the arguments and results, which have their names."""
     function.arg_attrs, function.res_attrs = (
-        ArrayAttr(DictionaryAttr({**e.data, DOC: StringAttr(doc)} if doc else e.data) for e, doc in pairs)
-        for pairs in (_pairs(function.arg_attrs, inputs), _pairs(function.res_attrs, outputs))
+        ArrayAttr(DictionaryAttr({**e.data, **said}) for e, said in zip(attrs or (), given, strict=True))
+        for attrs, given in ((function.arg_attrs, inputs), (function.res_attrs, outputs))
     )
 
 
-def docs(attrs: ArrayAttr[DictionaryAttr] | None, count: int) -> list[str]:
+def said_of(attrs: ArrayAttr[DictionaryAttr] | None, count: int) -> list[Mapping[str, Attribute]]:
     """What is said of each argument, or of each result."""
-    found = [entry.data.get(DOC) for entry in attrs or ()]
-    texts = [doc.data if isinstance(doc, StringAttr) else "" for doc in found]
-    return texts if len(texts) == count else [""] * count
-
-
-def _pairs(
-    attrs: ArrayAttr[DictionaryAttr] | None, texts: Sequence[str]
-) -> Iterable[tuple[DictionaryAttr, str]]:
-    return zip(attrs or (), texts, strict=True)
+    found: list[Mapping[str, Attribute]] = [entry.data for entry in attrs or ()]
+    return found if len(found) == count else [{}] * count
 
 
 def keep_arguments(function: FuncOp, kept: Sequence[bool]) -> None:

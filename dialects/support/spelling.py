@@ -75,9 +75,11 @@ def advice(name: str, does: str, value: object = None) -> str:
 
 
 def option(name: str, value: object = None) -> str:
-    """The option of a Python name, with a value if one is given; True is that of a flag."""
+    """The option of a Python name, with a value if one is given; True and False are those of a flag."""
     if current() is not Place.COMMAND_LINE:
         return name if value is None else f"{name}={value}"
+    if value is False:
+        return f"--no-{name.replace('_', '-')}"
     spelled = "--" + ONE_BY_ONE.get(name, name).replace("_", "-")
     return spelled if value is None or value is True else f"{spelled} {value}"
 

@@ -13,15 +13,13 @@ from gradc.bench.report import Report
 from gradc.bench.run import ALL, GRADC, Case, Outcome, Result, Settings, run_case
 from gradc.bench.suite import cases_of, suite
 from gradc.faults.crash import InternalError
-from gradc.files import writing
 from gradc.terminal import messages, progress
-from gradc.terminal.streams import write_stdout
+from gradc.terminal.outputs import STDOUT, write_output
 from gradc.terminal.tables import look
 from passes.kernels.target import usable_threads
 from passes.strategies.choice import find_strategy
 
 QUICK = "quick"
-STDOUT = "-"
 
 
 def bench(
@@ -73,7 +71,7 @@ def _publish(report: Report, json_path: str | None, plot_path: str | None) -> No
     if json_path != STDOUT:
         print(reports.as_text(report, look(sys.stdout)))
     if json_path is not None:
-        write_json(json_path, reports.as_json(report))
+        write_output(json_path, f"{reports.as_json(report)}\n".encode(), "JSON")
     if plot_path is not None:
         from gradc.bench.plot import plot
 
@@ -97,14 +95,6 @@ def check_outputs(json_path: str | None, plot_path: str | None) -> None:
     from gradc.bench.plot import check_available
 
     check_available()
-
-
-def write_json(path: str, text: str) -> None:
-    """To a file, or to stdout for `-`."""
-    if path == STDOUT:
-        write_stdout(f"{text}\n".encode())
-    else:
-        writing.write_whole(path, text.encode())
 
 
 def _opened(names: str | None, threads: int) -> tuple[list[Peer], dict[str, str]]:

@@ -15,7 +15,7 @@ from dialects.support.diagnostics import Diagnostic, UnsupportedError
 from gradc.base.extras import install
 from gradc.bench.floors import Group
 from gradc.bench.report import threads_of
-from gradc.files import writing
+from gradc.terminal.outputs import write_output
 
 COLOURS = {"torch": "#d95f02", "onednn": "#1b70b3", "onnx-ad": "#7a6fb0"}
 DPI = 150
@@ -63,7 +63,7 @@ def plot(found: Mapping[str, Any], path: str) -> None:
     metadata = {"Date": None, "Creator": None, "Identifier": fingerprint(found)} if kind == "svg" else {}
     buffer = BytesIO()
     figure.savefig(buffer, format=kind, dpi=DPI, metadata=metadata)
-    writing.write_whole(path, buffer.getvalue())
+    write_output(path, buffer.getvalue(), "a picture")
 
 
 def _row(axes: Any, row: int, mean: Mapping[str, Any], cases: list[Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -27,6 +27,8 @@ class Claim:
     cotangents: Mapping[str, str]
     reduce: str | None = None
     straight_through: bool = False
+    factors: Mapping[str, float] = field(default_factory=dict)
+    """By the names of results: what a gradient is multiplied by, not 0."""
 
 
 def remark(text: str) -> Diagnostic:

@@ -285,7 +285,9 @@ def _said(
     given = {**weights, **inputs, **seeds}
     results = evaluated(gradient, [in_float64(given[name]) for name in entry.input_names(function)])
     by_name = dict(zip(entry.output_names(function), results, strict=True))
-    return {name: by_name[result] for name, result in claim.gradients.items()}
+    return {
+        name: by_name[result] / claim.factors.get(result, 1.0) for name, result in claim.gradients.items()
+    }
 
 
 def _is_of_roundings(claim: Claim, gradient: ModuleOp, point: _Point, name: str, one: Slope) -> bool:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from io import BytesIO
 from math import isfinite
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,7 +25,7 @@ from gradc.compiler.gradient import gradient_of
 from gradc.compiler.gradient_request import GradientRequest
 from gradc.compiler.options import Options
 from gradc.compiler.source import Source
-from gradc.files import npz, writing
+from gradc.files import npz
 from gradc.files.arrays import read_files
 from gradc.files.json_text import json_text
 from gradc.graph.constants import bind_constants
@@ -39,12 +41,11 @@ from gradc.insight.verify_ops import OpError
 from gradc.model import saving
 from gradc.runtime.session import Session
 from gradc.terminal import messages, progress
-from gradc.terminal.numbers import size
+from gradc.terminal.numbers import in_words
+from gradc.terminal.outputs import STDOUT, write_output
 from gradc.terminal.streams import write_stdout
 from gradc.terminal.tables import BAD, PLAIN, Look, table
 from gradc.tuning.tuner import Tuner
-
-STDOUT = "-"
 
 Files = str | tuple[str, ...]
 """One file, or several."""
@@ -98,11 +99,7 @@ def compile_to(
         return found
     module = load_bound(source, options, constants)
     messages.tell(*lower(module, options, observer, stop_after, tuner))
-    text = whole(module)
-    if output is None or output == STDOUT:
-        write_stdout(text.encode())
-    else:
-        writing.write_whole(output, text.encode())
+    write_output(output or STDOUT, whole(module).encode(), "MLIR")
     return None
 
 
@@ -155,6 +152,7 @@ def _write_model(compiled: Compiled, output: str | None, external_data: bool) ->
         beside = compiled.save_as(output, external_data)
         if beside and not external_data:
             messages.tell(_put_beside(compiled.parts.weight_bytes, beside))
+        _report_companions(compiled, output, beside)
         if stale := compiled.stale_weights(output):
             messages.tell(Diagnostic("remark", f"{stale} is of an earlier model; this one does not need it"))
         return
@@ -166,8 +164,19 @@ def _write_model(compiled: Compiled, output: str | None, external_data: bool) ->
         write_stdout(piece)
 
 
+def _report_companions(compiled: Compiled, output: str, beside: str) -> None:
+    """Report the files that were written beside a model: its external data, and initial weights."""
+    if beside:
+        path = os.path.join(os.path.dirname(output), beside)
+        messages.wrote(path, f"external data, {in_words(os.path.getsize(path))}")
+    if weights := compiled.required_weights:
+        size = sum(array.nbytes for array in weights.values())
+        count = "1 initial weight" if len(weights) == 1 else f"{len(weights)} initial weights"
+        messages.wrote(saving.weights_path(Path(output)), f"{count}, {in_words(size)}")
+
+
 def _put_beside(weights: int, file: str) -> Diagnostic:
-    text = f"{' '.join(size(weights))} of weights are more than one ONNX file holds: they are external data"
+    text = f"{in_words(weights)} of weights are more than one ONNX file holds: they are external data"
     return Diagnostic("remark", f"{text}, as with --external-data, in {file} beside the model")
 
 
@@ -175,6 +184,8 @@ def write_arrays(output: str, arrays: Mapping[str, np.ndarray]) -> None:
     """An .npz file, or its bytes on stdout."""
     if output != STDOUT:
         npz.write_npz(output, arrays)
+        count = "1 array" if len(arrays) == 1 else f"{len(arrays)} arrays"
+        messages.wrote(output, f"{count}, {in_words(sum(array.nbytes for array in arrays.values()))}")
         return
     archive = BytesIO()
     npz.write_archive(archive, arrays)
@@ -234,13 +245,26 @@ def changes_of(before: Measures, compiled: Compiled) -> BeforeAfter:
     return BeforeAfter(before, before_after.of_compiled(compiled))
 
 
-def describe_model(compiled: Compiled, output: str | None) -> str:
-    """One line: the file, how many nodes and bytes, and what it runs on."""
+def report_model(compiled: Compiled, output: str | None, checked: str = "") -> None:
+    """Report a model that was written in one line; one on stdout to a person who watches only."""
+    assert output is not None
+    about = "; ".join(filter(None, (describe_model(compiled), checked)))
+    if output == STDOUT:
+        messages.report(f"wrote stdout: {about}")
+    else:
+        messages.wrote(output, about)
+
+
+def describe_model(compiled: Compiled) -> str:
+    """The nodes and bytes of a model, its opset and its target."""
     target, count = compiled.options.resolved(), len(compiled.proto.graph.node)
     nodes = "1 node" if count == 1 else f"{count:,} nodes"
-    written = " ".join(size(saving.model_bytes(compiled.parts)))
-    where = "stdout" if output == STDOUT else output
-    return f"{where}: {nodes}, {written}, opset {target.opset}, target {target.name}"
+    written = in_words(saving.model_bytes(compiled.parts))
+    return f"{nodes}, {written}, opset {target.opset}, {target.name}"
+
+
+def gradient_json(compiled: Compiled, output: str | None) -> str:
+    return json_text(summaries.of_gradient(compiled, output))
 
 
 def run_json(results: Mapping[str, np.ndarray], placement: Mapping[str, int], output: str | None) -> str:

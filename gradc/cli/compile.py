@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,7 +15,12 @@ from gradc.cli.options import (
     EXTERNAL_DATA,
     LIMITS,
     QUIET,
+    REBATCH,
+    RECORD_PIPELINE,
+    STATIC_SHAPE,
+    STATIC_SHAPES,
     Tuning,
+    shapes_of,
     source_arguments,
     source_options,
     tuning_options,
@@ -65,6 +71,9 @@ if TYPE_CHECKING:
     help="The model itself fails for run-time sizes that the graph cannot have.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print what was compiled, as JSON.")
+@STATIC_SHAPES
+@REBATCH
+@RECORD_PIPELINE
 @click.option("--drop-unused-inputs", is_flag=True, help="Leave out inputs of which the model reads nothing.")
 @EXTERNAL_DATA
 @tuning_options
@@ -83,6 +92,8 @@ def compile_command(
     tuning: Tuning,
     constants: str | tuple[str, ...] | None,
     external_data: bool,
+    rebatch: int | str | None,
+    static_shapes: tuple[str, ...],
     **given: Any,
 ) -> None:
     """Compile the graph IN (- for stdin) to ONNX; several files of oneDNN Graph JSON are parts of one."""
@@ -97,6 +108,7 @@ def compile_command(
         raise click.UsageError("--checked is about a model, and IR is to be written.")
     if external_data and (stop_after is not None or emit != "onnx"):
         raise click.UsageError("--external-data is about a model, and IR is to be written.")
+    source = replace(source, rebatch=rebatch, static_shapes=shapes_of(static_shapes, STATIC_SHAPE))
     tuning.request.check_shapes_are_used()
     options = tuning.options(given)
     observers = Observers()
@@ -112,12 +124,14 @@ def compile_command(
         found = commands.compile_to(
             source, output, options, constants, emit, stop_after, observers, tuner, external_data
         )
+    checked = "checked after each pass" if check else ""
     if as_json and found is not None:
         click.echo(commands.compile_json(found, before, output, timer))
+        commands.report_model(found, output, checked)
         return
     if timer:
         messages.note(timer.table(look(sys.stderr)))
     if found is not None:
         if before is not None:
             messages.report(commands.changes_of(before, found).as_text(look(sys.stderr)))
-        messages.report(commands.describe_model(found, output))
+        commands.report_model(found, output, checked)

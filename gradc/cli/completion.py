@@ -128,6 +128,7 @@ OPT_FLAGS = (
     "--print-between-passes",
     "--print-debuginfo",
     "--print-op-generic",
+    "--quiet",
     "--replay",
     "--split-input-file",
     "--time-passes",

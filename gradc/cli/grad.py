@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,11 +10,17 @@ import click
 from gradc.cli.completion import a_file
 from gradc.cli.help import Command, Word
 from gradc.cli.options import (
+    AS_JSON,
     COMPILED_THREADS,
     EXTERNAL_DATA,
     LIMITS,
     OF,
     QUIET,
+    REBATCH,
+    RECORD_PIPELINE,
+    SCALE,
+    STATIC_SHAPE,
+    STATIC_SHAPES,
     STRAIGHT_THROUGH,
     WRT,
     options_of,
@@ -26,8 +32,6 @@ from gradc.terminal import messages
 
 if TYPE_CHECKING:
     from gradc.compiler.source import Source
-
-STATIC_SHAPE = "--static-shape"
 
 
 def _list_rules(context: click.Context, parameter: click.Parameter, given: bool) -> None:
@@ -90,13 +94,9 @@ def _gradient_options(command: Any) -> Any:
                 default=None,
                 help="Whether the gradient is proved by differences.  [default: unless the model is large]",
             ),
-            click.option(
-                STATIC_SHAPE,
-                "static_shapes",
-                multiple=True,
-                metavar="NAME=1,3,8,8",
-                help="Sizes of an input that would be known at run time only; may be given several times.",
-            ),
+            STATIC_SHAPES,
+            REBATCH,
+            SCALE,
             click.option(
                 "--name-template",
                 metavar="TEXT",
@@ -119,7 +119,9 @@ def _gradient_options(command: Any) -> Any:
 @_gradient_options
 @source_options
 @COMPILED_THREADS
+@RECORD_PIPELINE
 @EXTERNAL_DATA
+@AS_JSON
 @QUIET
 @LIMITS
 def grad(
@@ -131,6 +133,7 @@ def grad(
     external_data: bool,
     weights: str | None,
     weights_as_inputs: bool | None,
+    as_json: bool,
     **given: Any,
 ) -> None:
     """Write the gradient of the model IN, ONNX or any graph that can be compiled, as a model.
@@ -140,13 +143,19 @@ def grad(
     from gradc.cli import commands
     from gradc.compiler.gradient_request import GradientRequest
 
+    if as_json and output == commands.STDOUT:
+        raise click.UsageError("--json and -o - both write to stdout.")
     own = {field.name: given.pop(field.name) for field in fields(GradientRequest) if field.name in given}
     own |= {name: own[name] or None for name in ("wrt", "of")}
     own["weights"] = _weights(weights, weights_as_inputs, output)
-    shapes = shapes_of(static_shapes, STATIC_SHAPE, ",")
-    asked = GradientRequest(**own, static_shapes=shapes, keep_outputs=keep_outputs)
-    found = commands.gradient_to(source, output, asked, options_of(given), constants, external_data)
-    messages.report(commands.describe_model(found, output))
+    shapes = shapes_of(static_shapes, STATIC_SHAPE)
+    asked = GradientRequest(**own, static_shapes=shapes, keep_outputs=keep_outputs, rename=source.names)
+    found = commands.gradient_to(
+        replace(source, names={}), output, asked, options_of(given), constants, external_data
+    )
+    if as_json:
+        click.echo(commands.gradient_json(found, output))
+    commands.report_model(found, output, str(found.proof))
 
 
 def _weights(given: str | None, as_inputs: bool | None, output: str) -> str:

@@ -28,6 +28,8 @@ SECTIONS = {
 }
 OTHERS = "Other commands"
 
+QUIET_HELP = "Only errors and what was asked for: no remarks, no warnings, no line for a file written."
+
 READ = ("files", "constants", "inputs", "values")
 """The parameters that name a file to read, or several."""
 
@@ -48,6 +50,8 @@ class Command(click.Command):
     def __init__(self, *args: Any, example: str = "", **options: Any):
         super().__init__(*args, **options)
         self.example = example
+        if all(param.name != "quiet" for param in self.params):
+            self.params.append(_quiet())
         self.params.append(_diagnostics())
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -76,6 +80,18 @@ def _keep_what_is_read(given: Mapping[str, Any]) -> None:
         for path in [named] if isinstance(named, str) else named:
             if os.path.isfile(path) and os.path.samefile(path, output):
                 raise click.UsageError(f"-o {output}: the command reads that file, and would write over it.")
+
+
+def keep_quiet(context: click.Context, parameter: click.Parameter, given: bool) -> None:
+    if given and not context.resilient_parsing:
+        context.with_resource(messages.keeping_quiet())
+
+
+def _quiet() -> click.Option:
+    """`-q`, which every command has."""
+    return click.Option(
+        ["-q", "--quiet"], is_flag=True, expose_value=False, callback=keep_quiet, help=QUIET_HELP
+    )
 
 
 def _diagnostics() -> click.Option:

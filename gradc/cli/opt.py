@@ -15,6 +15,7 @@ import argparse
 import re
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
@@ -39,17 +40,17 @@ from gradc.cli.errors import one_line_errors
 from gradc.cli.interrupts import interrupted
 from gradc.compiler.pipeline_text import PIPELINES, parse_passes, usage
 from gradc.files.reading import read_bytes, shown, unreadable
-from gradc.files.writing import write_whole
 from gradc.graph.checks import verify
 from gradc.graph.printing import elided
 from gradc.importers import FORMS, form_of_suffix, importer
 from gradc.importers.mlir_text import PlacingParser
 from gradc.importers.text import decode
 from gradc.terminal import messages, streams
-from gradc.terminal.streams import STDIN_NAME, read_stdin, write_stdout
+from gradc.terminal.outputs import STDOUT, write_output
+from gradc.terminal.streams import STDIN_NAME, read_stdin
 from passes.registry import all_passes
 
-STDIN = STDOUT = "-"
+STDIN = "-"
 
 HELP = {
     "input_file": "file to read; - for stdin, the default",
@@ -134,6 +135,9 @@ class GradcOpt(xDSLOptMain):
             default=messages.TEXT,
             help="what stderr holds: text, or JSON",
         )
+        arg_parser.add_argument(
+            "-q", "--quiet", action="store_true", help="only errors and what was asked for on stderr"
+        )
         arg_parser.add_argument("--list-passes", action="store_true", help="list what -p takes, and stop")
         arg_parser.add_argument("--json", action="store_true", help="with --list-passes: as JSON")
         arg_parser.epilog = f"-p takes the named pipelines {', '.join(PIPELINES)} as well"
@@ -169,7 +173,8 @@ class GradcOpt(xDSLOptMain):
         return STDIN_NAME if self.args.input_file in (None, STDIN) else shown(self.args.input_file)
 
     def run(self) -> None:
-        with limits.using(limits.parse(self.args.limit)):
+        quiet = messages.keeping_quiet() if self.args.quiet else nullcontext()
+        with quiet, limits.using(limits.parse(self.args.limit)):
             self._run()
 
     def _run(self) -> None:
@@ -179,10 +184,7 @@ class GradcOpt(xDSLOptMain):
             with stream:
                 texts.append(self._text(stream, extension, offset))
         text = "// -----\n".join(texts)
-        if self.args.output_file in (None, STDOUT):
-            write_stdout(text.encode())
-        else:
-            write_whole(self.args.output_file, text.encode())
+        write_output(self.args.output_file or STDOUT, text.encode(), "MLIR")
 
     def _text(self, stream: IO[bytes], extension: str, offset: int) -> str:
         """What a chunk of the input becomes; its diagnostic where that was asked for."""

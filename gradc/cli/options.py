@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gradc.cli.completion import a_file, a_limit, a_strategy
-from gradc.cli.help import Word
+from gradc.cli.help import QUIET_HELP, Word, keep_quiet
+from gradc.cli.piped import piped_model
 
 if TYPE_CHECKING:
     from gradc.cli.commands import Inputs
@@ -41,6 +44,30 @@ def one_or_several(
     return given if len(given) > 1 else next(iter(given), None)
 
 
+def _factors(_: click.Context, __: click.Parameter, given: Sequence[str]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for text in given:
+        name, _equals, number = text.rpartition("=")
+        try:
+            factor = float(number)
+        except ValueError:
+            factor = math.nan
+        if not name or not math.isfinite(factor):
+            raise click.BadParameter(f"{text!r} is not of the form NAME=NUMBER.")
+        if name in found:
+            raise click.BadParameter(f"{name} is given several numbers.")
+        found[name] = factor
+    return found
+
+
+SCALE = click.option(
+    "--scale",
+    multiple=True,
+    metavar="NAME=NUMBER",
+    callback=_factors,
+    help="Multiply a result, by its final name, by a number: forces=-1; may be given several times.",
+)
+
 FILES = click.argument("files", metavar="IN..", nargs=-1, required=True, shell_complete=a_file)
 RENAME = click.option(
     "--rename",
@@ -58,7 +85,8 @@ def source_arguments(command: Any) -> Any:
     def with_source(files: Sequence[str], rename: dict[str, str], **given: Any) -> Any:
         from gradc.compiler.source import Source
 
-        return command(source=Source(files, rename), **given)
+        with piped_model(files) as found:
+            return command(source=Source(found, rename), **given)
 
     return FILES(RENAME(with_source))
 
@@ -98,8 +126,10 @@ def gradient_arguments(command: Any) -> Any:
             if straight_through:
                 raise click.UsageError("--straight-through is of a gradient: --wrt or --of asks for one.")
             return command(source=source, **given)
-        asked = GradientRequest(wrt or None, of or None, cotangents=True, straight_through=straight_through)
-        return command(source=replace(source, gradient=asked), **given)
+        asked = GradientRequest(
+            wrt or None, of or None, cotangents=True, straight_through=straight_through, rename=source.names
+        )
+        return command(source=replace(source, gradient=asked, names={}), **given)
 
     return source_arguments(WRT(OF(STRAIGHT_THROUGH(with_gradient))))
 
@@ -133,13 +163,6 @@ LIMITS = click.option(
 )
 
 
-def _keep_quiet(context: click.Context, parameter: click.Parameter, given: bool) -> None:
-    from gradc.terminal import messages
-
-    if given and not context.resilient_parsing:
-        context.with_resource(messages.keeping_quiet())
-
-
 EXTERNAL_DATA = click.option(
     "--external-data",
     is_flag=True,
@@ -151,8 +174,8 @@ QUIET = click.option(
     "--quiet",
     is_flag=True,
     expose_value=False,
-    callback=_keep_quiet,
-    help="No remarks and warnings, only errors and what was asked for.",
+    callback=keep_quiet,
+    help=QUIET_HELP,
 )
 
 
@@ -229,6 +252,36 @@ def _shapes(purpose: str) -> Any:
         metavar="NAME=2x4x8x8",
         help=f"Shape of an input with unknown dims, {purpose}.",
     )
+
+
+def _batch(_: click.Context, __: click.Parameter, given: str | None) -> int | str | None:
+    if given is None or not given.isdecimal():
+        return given
+    if not int(given):
+        raise click.BadParameter("0 is no size of a batch.")
+    return int(given)
+
+
+REBATCH = click.option(
+    "--rebatch",
+    metavar="N|NAME",
+    callback=_batch,
+    help="Another batch for a model that fixes it: a size, or a name for one of run time.",
+)
+
+RECORD_PIPELINE = click.option(
+    "--record-pipeline", is_flag=True, help="Write the passes that made the model into its metadata."
+)
+
+STATIC_SHAPE = "--static-shape"
+
+STATIC_SHAPES = click.option(
+    STATIC_SHAPE,
+    "static_shapes",
+    multiple=True,
+    metavar="NAME=2x4x8x8",
+    help="Shape of an input whose sizes would be known at run time only; may be given several times.",
+)
 
 
 def _open_dims(_: click.Context, __: click.Parameter, given: Sequence[str]) -> dict[str, int]:
@@ -358,10 +411,19 @@ class Tuning:
     @contextlib.contextmanager
     def tuner(self, options: Options) -> Iterator[Tuner | None]:
         """The tuner, with a bar on the terminal for as long as the context lasts."""
-        from gradc.terminal import progress
+        from gradc.terminal import messages, progress
 
+        before = self._written()
         with progress.bar(patience=0 if self.tune else progress.PATIENCE) as show:
             yield self.request.tuner(options.resolved(), show)
+        if self.file is not None and self._written() != before:
+            messages.wrote(self.file, "measurements")
+
+    def _written(self) -> int | None:
+        """When the tuning file was last written; None without one."""
+        with contextlib.suppress(OSError):
+            return None if self.file is None else os.stat(self.file).st_mtime_ns
+        return None
 
 
 def inputs_of(
@@ -390,14 +452,13 @@ def options_of(given: dict[str, Any], ep: str | None = None) -> Options:
     return Options(**given)
 
 
-def shapes_of(
-    given: tuple[str, ...], option: str = SHAPE, separator: str = "x"
-) -> dict[str, tuple[int, ...]]:
+def shapes_of(given: tuple[str, ...], option: str = SHAPE) -> dict[str, tuple[int, ...]]:
+    """Sizes by name, of an option that has the form NAME=2x4x8x8 or NAME=2,4,8,8."""
     found = {}
     for entry in given:
         name, _, sizes = entry.rpartition("=")
         dims = re.split("[x,]", sizes) if sizes else []
         if not name or not all(dim.isdecimal() for dim in dims):
-            raise click.UsageError(f"{option} {entry}: expected NAME={separator.join('2488')}.")
+            raise click.UsageError(f"{option} {entry}: expected NAME=2x4x8x8 or NAME=2,4,8,8.")
         found[name] = tuple(map(int, dims))
     return found

@@ -94,7 +94,7 @@ def reduce(
     request = command.Request(
         source, options, constants, pipeline, interesting, seed, ep, seconds, tests, tuple(again)
     )
-    found = command.reduce(request, output, messages.note)
+    found = command.reduce(request, output, messages.mention)
     if as_json:
         click.echo(json_text(found))
 

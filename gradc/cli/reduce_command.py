@@ -16,15 +16,15 @@ from gradc.compiler.source import Source
 from gradc.faults import recipes
 from gradc.faults.crash import one_line
 from gradc.faults.recipes import IMPORT, MODEL, PASSES, SESSION, Recipe
+from gradc.files.kinds import is_onnx
 from gradc.files.reading import shown
-from gradc.files.writing import write_whole
 from gradc.graph.printing import whole
 from gradc.reduction import graphs
 from gradc.reduction.faults import Command, Crash, Failure, Mismatch
 from gradc.reduction.replay import fault_of, module_of, read_text
 from gradc.reduction.search import Search
 from gradc.terminal import progress
-from gradc.terminal.streams import write_stdout
+from gradc.terminal.outputs import write_output
 
 Say = Callable[[str], None]
 
@@ -65,10 +65,7 @@ def reduce(request: Request, output: str, say: Say) -> dict[str, Any]:
         search.progress = lambda: progress.show(search.tests, request.tests, result())
         search.run()
     text = f"{failure.heading()}// gradc reduce: {result()}\n{whole(search.best)}"
-    if output == STDOUT:
-        write_stdout(text.encode())
-    else:
-        write_whole(output, text.encode())
+    write_output(output, text.encode(), "MLIR")
     say(result())
     if search.tests >= request.tests:
         say(f"stopped after {request.tests} tests (--tests)")
@@ -95,7 +92,7 @@ def _size(module: ModuleOp) -> str:
 
 def _failing(request: Request) -> tuple[ModuleOp, Failure]:
     file, *others = request.source.files
-    text = "" if others or file.lower().endswith((".json", ".onnx", STDOUT)) else read_text(file)
+    text = "" if others or is_onnx(file) or file.lower().endswith((".json", STDOUT)) else read_text(file)
     if recipes.has_recipe(text):
         return _of_reproducer(request, *recipes.read(text, file))
     module = load_bound(request.source, request.options, request.constants)

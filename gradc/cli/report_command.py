@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from gradc.cli import commands
-from gradc.files.writing import write_whole
 from gradc.reporting import page
 from gradc.reporting.collect import collect
 from gradc.reporting.data import as_json
 from gradc.reporting.report import Report
 from gradc.reporting.request import Request
 from gradc.terminal import progress
+from gradc.terminal.outputs import write_output
 from gradc.terminal.streams import write_stdout
 
 
@@ -22,10 +21,8 @@ def report(request: Request, output: str | None, wants_json: bool) -> Report:
         page.check_available()
     with progress.bar(patience=0 if request.tuning.tune else progress.PATIENCE) as show:
         found = collect(request, show)
-    if output == commands.STDOUT:
-        write_stdout(found.html().encode())
-    elif output is not None:
-        write_whole(output, found.html().encode())
+    if output is not None:
+        write_output(output, found.html().encode(), "HTML")
     if wants_json:
         write_stdout(f"{as_json(found)}\n".encode())
     return found

@@ -21,6 +21,7 @@ from dialects.support.diagnostics import (
 from dialects.support.flat import flat, restored
 from dialects.support.limits import using
 from gradc.base import arguments
+from gradc.checking.proof import Proof
 from gradc.checking.samples import check_runnable
 from gradc.compiler.edited import blamed_on_edits, digest
 from gradc.compiler.opaque_nodes import blamed_on_nodes
@@ -59,6 +60,9 @@ class Compiled:
 
     cotangents: Mapping[str, str] = field(default_factory=dict)
     """For a gradient: the name of what is differentiated -> that of the input that weighs it."""
+
+    proof: Proof | None = None
+    """For a gradient: the outcome of its check."""
 
     @cached_property
     def model(self) -> ModelProto:

@@ -8,6 +8,7 @@ from xdsl.passes import PassPipeline
 
 from dialects.support.entry import entry_function
 from gradc.compiler.gradient_request import GradientRequest
+from gradc.compiler.results import edge_names, with_source_names
 from passes import pipelines
 from passes.differentiate import differentiate
 from passes.registry import all_passes
@@ -23,8 +24,10 @@ SOURCES = ("cann.", "onednn.")
 def differentiated(module: ModuleOp, asked: GradientRequest) -> ModuleOp:
     """The gradient of a module that is ours to change, as a source of its own."""
     asked.check_rules(module)
-    module = in_onnx(asked.with_static_shapes(module))
-    differentiate(module, asked.request(module), rules=asked.rules)
+    of_source = edge_names(module)
+    module = with_source_names(module, asked.rename or {})
+    module = in_onnx(asked.resized(module))
+    asked.finish(module, differentiate(module, asked.request(module), rules=asked.rules), of_source)
     return module
 
 

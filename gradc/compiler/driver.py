@@ -32,6 +32,7 @@ from gradc.compiler.default_opset import with_opset
 from gradc.compiler.invalid_sources import blamed_on_source
 from gradc.compiler.opaque_nodes import blamed_on_nodes
 from gradc.compiler.options import Options
+from gradc.compiler.sizes import checked_rebatch, checked_static_shapes, resized
 from gradc.compiler.source import Source
 from gradc.faults import crash
 from gradc.faults.recipes import CHOICE, MODEL, Recipe
@@ -94,6 +95,9 @@ def compile(
     drop_unused_inputs: bool = False,
     checked: bool = False,
     rename: Mapping[str, str] | None = None,
+    static_shapes: Mapping[str, Sequence[int]] | None = None,
+    rebatch: int | str | None = None,
+    record_pipeline: bool = False,
 ) -> Compiled:
     """Compile a graph to a plain ONNX model.
 
@@ -120,6 +124,9 @@ def compile(
     size known already. Without it every input of the graph is one of the model, and a remark names those.
     rename: name of an input or output -> what it is called instead, for all that follows: `constants`,
     `shapes`, the model. Those of JSON are `t<tensor id>`.
+    static_shapes: input name -> sizes, for inputs whose sizes would be known at run time only.
+    record_pipeline: write the passes that made the model into its metadata, as `gradc.pipeline`.
+    rebatch: another batch for a source that fixes it: a size, or a name for one of run time.
 
     Raises GradcError, whose text is the diagnostic line, for anything wrong with the graph.
     """
@@ -137,11 +144,13 @@ def compile(
         strict_ieee=strict_ieee,
         drop_unused_inputs=drop_unused_inputs,
         checked=checked,
+        record_pipeline=record_pipeline,
     )
     with using(limits):
         tuner = request.tuner(options.resolved())
         names = arguments.mapping("rename", {} if rename is None else rename, "a mapping from names to names")
-        module = renamed(load(source, auto_pad_rule), names)
+        sizes, batch = checked_static_shapes(static_shapes), checked_rebatch(rebatch)
+        module = resized(renamed(load(source, auto_pad_rule), names), batch, sizes)
         return compile_module(module, options, constants, tuner=tuner)
 
 
@@ -160,7 +169,8 @@ def load(
     if isinstance(source, Source) and source.gradient is not None:
         return load_gradient(replace(source, gradient=None), source.gradient, auto_pad_rule)
     if isinstance(source, Source):
-        return renamed(load(source.given, auto_pad_rule, for_gradients=for_gradients), source.names)
+        module = renamed(load(source.given, auto_pad_rule, for_gradients=for_gradients), source.names)
+        return resized(module, source.rebatch, source.static_shapes)
     if isinstance(source, list | tuple):
         from gradc.importers import import_files
 
@@ -239,7 +249,7 @@ def compile_module(
         parts = export_parts(
             module,
             opset=target.opset,
-            metadata=_own(source) | {"gradc.pipeline": options.pipeline} | metadata(source),
+            metadata=_own(source) | _pipeline(options) | metadata(source),
         )
     if changed := changed_weights_of(source if origin is None else origin, module, parts):
         parts.proto.metadata_props.add(key=CHANGED_KEY, value=json.dumps(changed))
@@ -253,6 +263,11 @@ def _write_bodies(module: ModuleOp, options: Options) -> None:
     from gradc.importers.onnx.bodies import write_bodies
 
     write_bodies(module, options.resolved())
+
+
+def _pipeline(options: Options) -> dict[str, str]:
+    """The entry of a model's metadata for the passes that made it, where it is asked for."""
+    return {"gradc.pipeline": options.pipeline} if options.record_pipeline else {}
 
 
 def _own(source: ModuleOp) -> dict[str, str]:

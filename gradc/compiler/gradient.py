@@ -15,16 +15,18 @@ from xdsl.dialects.builtin import ModuleOp
 from dialects.support import entry
 from dialects.support.diagnostics import Diagnostic
 from dialects.support.limits import Limits, using
-from dialects.support.spelling import advice, offers_its_arguments
+from dialects.support.spelling import advice, offers_its_arguments, option
 from gradc.base import arguments
 from gradc.checking.claims import Claim
 from gradc.checking.compiled import check_compiled
 from gradc.checking.gradients import MOST_WORK, TooMuchWork, check_gradient
+from gradc.checking.proof import FINITE_DIFFERENCES, REFERENCE, Proof
 from gradc.compiler.compiled import Compiled
 from gradc.compiler.differentiated import in_onnx
 from gradc.compiler.driver import compile_module, constants_of, load
 from gradc.compiler.gradient_request import REQUIRED, GradientRequest, Names, weights_of
 from gradc.compiler.options import Options
+from gradc.compiler.results import edge_names, with_source_names
 from gradc.files.json_text import json_text
 from gradc.graph.constants import bind_constants
 from gradc.model.parts import without_initializers
@@ -55,6 +57,9 @@ def grad(
     name_template: str = NAME_TEMPLATE,
     rules: Mapping[str, Rule] | None = None,
     check: bool | None = None,
+    rename: Mapping[str, str] | None = None,
+    scale: Mapping[str, float] | None = None,
+    rebatch: int | str | None = None,
     target: str = "cpu",
     opset: int | None = None,
     threads: int | None = None,
@@ -81,12 +86,15 @@ def grad(
     constants: input name -> array, or the path of an .npz or .safetensors, or several: these inputs become
     constants first.
     static_shapes: input name -> sizes, for inputs whose sizes would be known at run time only.
+    rebatch: another batch for a source that fixes it: a size, or a name for one of run time.
     name_template: how results and inputs that are new are called: `{what}` is grad or cotangent, `{name}`
     that of the value.
     rules: op type, as `com.example.Ramp`, -> the derivative of such ops, `rule(f, g, e)`;
     docs/gradient_recipes.md has one.
     check: True proves the gradient by differences, False does not; default: of models that are not too large
     for numpy.
+    rename: name of an input or output of the source, else of the gradient -> its new name.
+    scale: final name of a result -> a number that it is multiplied by, in its dtype.
     target, opset, threads, strict_ieee, limits: as for `compile`.
 
     Raises GradcError: an UnsupportedError for ops on the way that have no derivative, which it names all; a
@@ -108,6 +116,9 @@ def grad(
         check,
         rules,
         straight_through,
+        rename,
+        scale,
+        rebatch,
     )
     with using(limits):
         return gradient_of(load(model, for_gradients=tuple(rules or ())), asked, options, constants)
@@ -222,8 +233,8 @@ def _second_of(module: ModuleOp, asked: GradientRequest, options: Options, const
             straight,
         ),
     ]
-    remarks = () if asked.check is False else _checked(claims, compiled, asked)
-    compiled = replace(compiled, remarks=(*compiled.remarks, *once.remarks, *remarks))
+    proof, remarks = _checked(claims, compiled, asked)
+    compiled = replace(compiled, remarks=(*compiled.remarks, *once.remarks, *remarks), proof=proof)
     return _named(compiled, names, {name: f"tangent_{name}" for name in names})
 
 
@@ -245,41 +256,56 @@ def gradient_of(
     module: ModuleOp, asked: GradientRequest, options: Options, constants: Any = None
 ) -> Compiled:
     """`grad` for a module that is ours to change."""
+    of_source = edge_names(module)
     module = _prepared(module, asked, constants)
     primal = module.clone()
     request = asked.request(module)
     found = differentiate(module, request, strict_ieee=options.strict_ieee, rules=asked.rules)
+    results = asked.finish(module, found, of_source)
     compiled = _stored(compile_module(module, options, origin=primal), asked)
+    checked = {key: name for key, name in results.gradients.items() if results.factors.get(name) != 0}
     claim = Claim(
         primal,
         compiled.source,
         found.of,
-        found.gradients,
-        found.cotangents,
+        checked,
+        results.cotangents,
         request.reduce,
         request.straight_through,
+        results.factors,
     )
-    remarks = () if asked.check is False else _checked([claim], compiled, asked)
-    compiled = replace(compiled, remarks=(*compiled.remarks, *found.remarks, *remarks))
-    return _named(compiled, found.gradients, found.cotangents)
+    proof, remarks = _checked([claim], compiled, asked)
+    compiled = replace(compiled, remarks=(*compiled.remarks, *found.remarks, *remarks), proof=proof)
+    return _named(compiled, results.gradients, results.cotangents, asked.scale)
 
 
-def _checked(claims: Sequence[Claim], compiled: Compiled, asked: GradientRequest) -> Sequence[Diagnostic]:
-    """What could not be decided of gradients that are not wrong, of which the last one is compiled. Raises
-    CheckError."""
+def _checked(
+    claims: Sequence[Claim], compiled: Compiled, asked: GradientRequest
+) -> tuple[Proof, Sequence[Diagnostic]]:
+    """The outcome of the check of gradients, of which the last one is compiled, and remarks on what could not
+    be decided. Raises CheckError."""
+    if asked.check is False:
+        return Proof(reason=option("check", False)), ()
     most = inf if asked.check else MOST_WORK
     try:
         remarks = [remark for claim in claims for remark in check_gradient(claim, asked.rules, most)]
     except TooMuchWork:
         more = advice("check", "checks it all the same", True)
         text = f"the gradient is not checked, which takes more than {MOST_WORK:,} operations"
-        return [Diagnostic("remark", "; ".join(filter(None, (text, more))))]
+        return (
+            Proof(reason=f"limit {MOST_WORK:,} operations"),
+            [Diagnostic("remark", "; ".join(filter(None, (text, more))))],
+        )
     infos = [info for info in compiled.inputs if info.name not in compiled.weights]
 
     def run(inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         return compiled.run({**compiled.required_weights, **inputs})
 
-    return [*remarks, *check_compiled(claims[-1], infos, run)]
+    beside = check_compiled(claims[-1], infos, run)
+    outcomes = ((FINITE_DIFFERENCES, remarks), (REFERENCE, beside))
+    methods = tuple(method for method, open_ in outcomes if not open_)
+    missing = [f"{method} did not decide" for method, open_ in outcomes if open_]
+    return Proof(methods, ", ".join(missing)), [*remarks, *beside]
 
 
 def _stored(compiled: Compiled, asked: GradientRequest) -> Compiled:
@@ -291,9 +317,15 @@ def _stored(compiled: Compiled, asked: GradientRequest) -> Compiled:
     return replace(compiled, parts=parts)
 
 
-def _named(compiled: Compiled, gradients: Mapping[str, str], cotangents: Mapping[str, str]) -> Compiled:
+def _named(
+    compiled: Compiled,
+    gradients: Mapping[str, str],
+    cotangents: Mapping[str, str],
+    scales: Mapping[str, float] | None = None,
+) -> Compiled:
     """The compiled gradient that says, also in the model's metadata, what belongs to which value."""
-    told = {"gradc.cotangents": dict(cotangents), "gradc.gradients": dict(gradients)}
+    told: dict[str, Any] = {"gradc.cotangents": dict(cotangents), "gradc.gradients": dict(gradients)}
+    told |= {"gradc.scales": dict(scales)} if scales else {}
     for key, names in told.items():
         compiled.parts.proto.metadata_props.add(key=key, value=json_text(names))
     return replace(compiled, gradients=dict(gradients), cotangents=dict(cotangents))
@@ -302,9 +334,10 @@ def _named(compiled: Compiled, gradients: Mapping[str, str], cotangents: Mapping
 def _prepared(module: ModuleOp, asked: GradientRequest, constants: Any) -> ModuleOp:
     """With what is said of inputs, as a gradient is taken of it."""
     asked.check_rules(module)
+    module = with_source_names(module, asked.rename or {})
     if constants is not None:
         bind_constants(module, constants_of(constants))
-    return in_onnx(asked.with_static_shapes(module))
+    return in_onnx(asked.resized(module))
 
 
 def _rename(module: ModuleOp, inputs: Mapping[str, str], outputs: Mapping[str, str]) -> None:

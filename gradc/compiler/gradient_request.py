@@ -12,15 +12,22 @@ from xdsl.dialects.builtin import ModuleOp, UnrankedTensorType
 from xdsl.ir import SSAValue
 
 from dialects.onnx.ops import ConstantOp, op_names
-from dialects.support import entry, shapes
+from dialects.support import entry
 from dialects.support.attributes import entries
 from dialects.support.diagnostics import Diagnostic, UsageError, nearest, sentence, several
 from dialects.support.findings import Errors
 from dialects.support.names import is_text
 from dialects.support.spelling import option
 from gradc.base import arguments
-from gradc.graph.run_time_sizes import specialised
-from passes.differentiate import NAME_TEMPLATE, REDUCTIONS, Request
+from gradc.compiler.results import (
+    Results,
+    checked_names,
+    checked_scales,
+    with_result_names,
+    with_scales,
+)
+from gradc.compiler.sizes import checked_rebatch, checked_static_shapes, resized
+from passes.differentiate import NAME_TEMPLATE, REDUCTIONS, Gradients, Request
 from passes.foreign.table import titles
 from passes.vjp.common.forward import Rule
 from passes.vjp.reach.flows import is_float, may_carry
@@ -59,13 +66,20 @@ class GradientRequest:
     check: bool | None = None
     rules: Mapping[str, Rule] | None = None
     straight_through: bool = False
+    rename: Mapping[str, str] | None = None
+    scale: Mapping[str, float] | None = None
+    rebatch: int | str | None = None
 
     def __post_init__(self) -> None:
         """Raise UsageError for what no model can be asked for."""
         plain = {name: arguments.flag(name, getattr(self, name)) for name in FLAGS}
         named = {name: _names(name, getattr(self, name)) for name in NAMED}
-        shapes = _static_shapes(self.static_shapes)
-        for name, value in {**plain, **named, "static_shapes": shapes}.items():
+        sizes = {
+            "static_shapes": checked_static_shapes(self.static_shapes),
+            "rebatch": checked_rebatch(self.rebatch),
+        }
+        results = {"rename": checked_names(self.rename), "scale": checked_scales(self.scale)}
+        for name, value in {**plain, **named, **results, **sizes}.items():
             object.__setattr__(self, name, value)
         arguments.word("weights", self.weights, WEIGHTS)
         if self.reduce is not None:
@@ -86,7 +100,8 @@ class GradientRequest:
     def request(self, module: ModuleOp) -> Request:
         function = entry.entry_function(module)
         values = named_values(function)
-        wrt = _expanded(_given(self.wrt), values)
+        given = _given(self.wrt)
+        wrt = _expanded(given, values)
         _check_once(wrt, values)
         keep = self._kept(values, entry.output_names(function))
         return Request(
@@ -99,6 +114,7 @@ class GradientRequest:
             self.weights != CONSTANT,
             self.name_template,
             self.straight_through,
+            optional=[name for name in wrt if name not in given],
         )
 
     def _kept(self, values: Mapping[str, SSAValue], outputs: Sequence[str]) -> Sequence[str]:
@@ -122,21 +138,16 @@ class GradientRequest:
             errors.attempt(_check_title, title, own)
         errors.check()
 
-    def with_static_shapes(self, module: ModuleOp) -> ModuleOp:
-        """The module where inputs have the shapes that they are said to have."""
-        if not self.static_shapes:
-            return module
-        function = entry.entry_function(module)
-        known = dict(zip(entry.input_names(function), function.args, strict=True))
-        errors = Errors()
-        for name, shape in self.static_shapes.items():
-            errors.attempt(_check_shape, name, shape, known)
-        errors.check()
-        given = {name: tuple(shape) for name, shape in self.static_shapes.items()}
-        specialised(module, given, {})  # it is a legal graph
-        module = specialised(module, given, {}, regions=True)
-        entry.forget_declared_types(entry.entry_function(module))
-        return module
+    def resized(self, module: ModuleOp) -> ModuleOp:
+        """The module where inputs have the batch and the shapes that they are said to have."""
+        return resized(module, self.rebatch, self.static_shapes or {})
+
+    def finish(self, module: ModuleOp, found: Gradients, of_source: Collection[str]) -> Results:
+        """Rename and scale the results of the gradient, in place; `of_source` are names of the source's
+        inputs and outputs."""
+        results = Results(found.gradients, found.cotangents)
+        results = with_result_names(module, results, self.rename or {}, of_source)
+        return with_scales(module, results, self.scale or {})
 
 
 def _float_outputs(values: Mapping[str, SSAValue], outputs: Sequence[str]) -> Sequence[str]:
@@ -184,33 +195,6 @@ def _check_title(title: str, own: Collection[str]) -> None:
 def _given(names: Names) -> tuple[str, ...]:
     """What `__post_init__` made of names."""
     return cast("tuple[str, ...]", names)
-
-
-def _check_shape(name: str, shape: Sequence[int], known: Mapping[str, SSAValue]) -> None:
-    what = option("static_shapes")
-    if name not in known:
-        hint = nearest(name, known)
-        expected = f"one of the inputs {', '.join(known)}"
-        raise UsageError(Diagnostic("error", sentence(what, name, expected, hint)))
-    if not shapes.has_rank(known[name]):
-        return
-    declared = shapes.shape_of(known[name])
-    if not shapes.compatible(declared, tuple(shape)):
-        given = shapes.show(tuple(shape))
-        raise UsageError(Diagnostic("error", sentence(f"{what} of {name}", given, shapes.show(declared))))
-
-
-def _static_shapes(given: Any) -> dict[str, tuple[int, ...]]:
-    if given is None:
-        return {}
-    expected = "a mapping from names of inputs to sizes"
-    found = arguments.mapping("static_shapes", given, expected)
-    if any(isinstance(shape, str) or not isinstance(shape, Iterable) for shape in found.values()):
-        raise arguments.refused("static_shapes", given, expected)
-    return {
-        name: tuple(arguments.whole("static_shapes", size, part=f"of {name}") for size in shape)
-        for name, shape in found.items()
-    }
 
 
 def _check_template(given: Any) -> None:

@@ -16,7 +16,7 @@ from passes.select_strategy import AUTO, find_strategy
 AUTO_PAD_RULES = documented_attributes(ConvolutionBackwardDataOp)["auto_pad_rule"].spec.words
 
 
-FLAGS = ("strict", "strict_ieee", "drop_unused_inputs", "checked")
+FLAGS = ("strict", "strict_ieee", "drop_unused_inputs", "checked", "record_pipeline")
 """The options that are True or False."""
 
 
@@ -34,6 +34,7 @@ class Options:
     strict_ieee: bool = False
     drop_unused_inputs: bool = False
     checked: bool = False
+    record_pipeline: bool = False
 
     def __post_init__(self) -> None:
         from gradc.runtime.session import checked_opset, checked_threads

@@ -178,7 +178,7 @@ def _check_defined(op: Operation, before: Set[Operation]) -> None:
 def _check_edge(function: FuncOp) -> None:
     """The function has outputs, and its inputs and outputs are tensors that a runtime can be given."""
     if not return_op(function).arguments:
-        raise error_at(function, "the function returns nothing", expected="at least one output")
+        raise error_at(function, "the graph has no outputs", expected="at least one")
     named = [
         *(("input", *pair) for pair in zip(input_names(function), function.args, strict=True)),
         *(("output", *p) for p in zip(output_names(function), return_op(function).arguments, strict=True)),

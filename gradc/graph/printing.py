@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from io import StringIO
+from typing import Any
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp
 from xdsl.ir import Attribute, Operation
 from xdsl.printer import Printer
 
+from dialects.support import entry
 from dialects.support.diagnostics import location, name_of
 
 ELIDED_ABOVE = 16
@@ -33,6 +36,10 @@ class ElidingPrinter(NamingPrinter):
             return
         super().print_attribute(attribute)
 
+    def print_op_attributes(self, attributes: Mapping[str, Attribute], **options: Any) -> bool:
+        shown = {name: value for name, value in attributes.items() if name not in entry.OF_NODES}
+        return super().print_op_attributes(shown, **options)
+
 
 def _elements(attribute: DenseIntOrFPElementsAttr) -> int:
     count = 1
@@ -47,7 +54,8 @@ def whole(module: ModuleOp) -> str:
 
 
 def elided(module: ModuleOp) -> str:
-    """The module's text with large constants elided; it cannot be read back."""
+    """The module's text with large constants, and what a model says of its nodes, elided; it cannot be read
+    back."""
     return _printed(module, ElidingPrinter)
 
 

@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from dialects.support.diagnostics import Diagnostic, GradcError, Position, sentence, violation
 from gradc.faults import crash
+from gradc.files.kinds import is_onnx
 from gradc.files.reading import read_bytes, shown, unreadable
 from gradc.importers.text import decode
 from gradc.terminal.streams import STDIN_NAME, read_stdin
@@ -60,7 +61,7 @@ def import_file(
     which names the file as `path` does, for a file that cannot be read or is wrong.
     """
     name = os.fspath(path)
-    if name.lower().endswith(".onnx"):
+    if is_onnx(name):
         from gradc.importers.onnx import import_onnx
 
         return import_onnx(name, for_gradients=for_gradients)
@@ -103,11 +104,7 @@ def import_files(paths: Sequence[str | os.PathLike[str]], auto_pad_rule: str | N
     for path in paths:
         name = os.fspath(path)
         data = _read(name)
-        if (
-            name.endswith(".onnx")
-            or not data.strip()
-            or (form_of_suffix(name) or _form_of_content(data)) != "json"
-        ):
+        if is_onnx(name) or not data.strip() or (form_of_suffix(name) or _form_of_content(data)) != "json":
             hint = "other sources are compiled one by one"
             raise violation(
                 f"{shown(name)} is not oneDNN Graph JSON", expected="parts of one dump", hint=hint

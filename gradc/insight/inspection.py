@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -38,6 +37,7 @@ from gradc.compiler.driver import compile_module, load
 from gradc.compiler.options import Options
 from gradc.compiler.source import Source
 from gradc.files.json_text import json_text
+from gradc.files.kinds import is_onnx
 from gradc.graph.tensors import TensorInfo
 from gradc.insight.contents import Contents, contents
 from gradc.insight.contents import lines as content_lines
@@ -141,7 +141,7 @@ def _model_of(source: Any) -> Any:
     """The path or the message of a model; None for any other source."""
     if isinstance(source, Source):
         return source.files[0] if source.is_model else None
-    is_file = is_path(source) and os.fspath(source).lower().endswith(".onnx")
+    is_file = is_path(source) and is_onnx(source)
     return source if is_file or type(source).__name__ == "ModelProto" else None
 
 

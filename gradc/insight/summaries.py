@@ -13,6 +13,7 @@ from dialects.support.documented_op import STRATEGY
 from gradc.checking.alike import is_measured, kind_of
 from gradc.compiler.compiled import Compiled
 from gradc.graph.tensors import TensorInfo
+from gradc.model.saving import model_bytes
 
 
 def of_compiled(
@@ -30,11 +31,19 @@ def of_compiled(
         "threads": target.threads,
         "inputs": [_info(info) for info in compiled.inputs],
         "outputs": [_info(info) for info in compiled.outputs],
+        "bytes": model_bytes(compiled.parts),
         "nodes": dict(Counter(node.op_type for node in compiled.proto.graph.node).most_common()),
         "strategies": _strategies(compiled),
         "remarks": [remark.as_data() for remark in compiled.remarks],
         "passes": None if passes is None else [{"name": name, "seconds": s} for name, s in passes],
     }
+
+
+def of_gradient(compiled: Compiled, output: str | None) -> dict[str, Any]:
+    """A compiled gradient: the names of its results and cotangents, and the outcome of its check."""
+    proof = None if compiled.proof is None else compiled.proof.as_data()
+    names = {"gradients": dict(compiled.gradients), "cotangents": dict(compiled.cotangents)}
+    return of_compiled(compiled, output, None) | names | {"check": proof}
 
 
 def _info(info: TensorInfo) -> dict[str, Any]:

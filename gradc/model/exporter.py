@@ -37,6 +37,7 @@ from dialects.support import entry
 from dialects.support.diagnostics import UnsupportedError, error_at, name_of, position_of, printable
 from dialects.support.names import name_of_value
 from dialects.support.spelling import option
+from gradc.model.annotations import Annotations, annotate_value
 from gradc.model.attribute_protos import fill_attribute, raw_data
 from gradc.model.exported_domains import Domains
 from gradc.model.names import Names
@@ -71,8 +72,10 @@ def export_parts(module: ModuleOp, *, opset: int, metadata: Mapping[str, str]) -
         producer_name="gradc",
         producer_version=_own_version(),
     )
-    builder = _GraphBuilder(entry.entry_function(module), opset, model.graph, _node_docs(module))
+    annotations = Annotations(module)
+    builder = _GraphBuilder(entry.entry_function(module), opset, model.graph, _node_docs(module), annotations)
     builder.build()
+    annotations.annotate_graph(model.graph)
     model.opset_import.extend(builder.domains.imports())
     for key, value in sorted(metadata.items()):
         model.metadata_props.add(key=key, value=value)
@@ -130,8 +133,16 @@ class _GraphBuilder:
     names of a graph hold in the graphs within it, so all names of a model differ.
     """
 
-    def __init__(self, function: FuncOp, opset: int, graph: GraphProto, docs: dict[str, str]):
+    def __init__(
+        self,
+        function: FuncOp,
+        opset: int,
+        graph: GraphProto,
+        docs: dict[str, str],
+        annotations: Annotations,
+    ):
         self.function = function
+        self.annotations = annotations
         self.docs = docs
         self.opset = opset
         self.inputs = entry.input_names(function)
@@ -151,7 +162,7 @@ class _GraphBuilder:
     def build(self) -> None:
         returned = entry.return_op(self.function)
         if not returned.arguments:
-            raise error_at(self.function, "the function returns nothing")
+            raise error_at(self.function, "the graph has no outputs")
         self._fill(self.main, self.function.body.block, self.inputs, self.outputs)
         while self.waiting:
             graph, block = self.waiting.pop()
@@ -174,12 +185,11 @@ class _GraphBuilder:
         )
         for infos, attrs, values in sides:
             declared = entry.declared_types(attrs, values)
-            docs = entry.docs(attrs, len(values))
-            for info, type_, value, doc in zip(infos, declared, values, docs, strict=True):
+            said = entry.said_of(attrs, len(values))
+            for info, type_, value, own in zip(infos, declared, values, said, strict=True):
                 if type_ is not None:
                     info.CopyFrom(value_info_of(info.name, edge_type(value.type, type_)))
-                if doc:
-                    info.doc_string = doc
+                annotate_value(info, own)
 
     def forget_declared_results(self) -> None:
         """Give the model's outputs the types that are known. What sources declare of them may contradict
@@ -188,6 +198,10 @@ class _GraphBuilder:
         for info, value in zip(self.main.output, returned, strict=True):
             info.ClearField("type")
             info.MergeFrom(value_info(info.name, value))
+        for info, own in zip(
+            self.main.output, entry.said_of(self.function.res_attrs, len(returned)), strict=True
+        ):
+            annotate_value(info, own)
 
     def _fill(self, graph: GraphProto, block: Block, inputs: Sequence[str], outputs: Sequence[str]) -> None:
         self.graph = graph
@@ -253,6 +267,7 @@ class _GraphBuilder:
         node.doc_string = self.docs.pop(name_of(op), "")
         for key, value in _provenance(op):
             node.metadata_props.add(key=key, value=value)
+        self.annotations.annotate_node(node, name_of(op))
 
     def _kind(self, op: OnnxOp | NodeOp) -> tuple[str, str]:
         """The domain and the name of an op that the opset has in this form."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import BinaryIO
@@ -27,33 +27,38 @@ LARGEST = 2**31 - 1
 
 
 def checked_path(path: str | os.PathLike[str]) -> Path:
-    """Where a model's file really lies; every tensor outside of it is within a file of that folder.
+    """The path of a model beside which its external data is; every tensor outside of the model is within a
+    file of its folder.
+
+    A model may be a link, as in the cache of Hugging Face: then the data is in the folder of the target, or
+    beside the link, perhaps as a link into the folder of the target.
 
     Raises GradcError, one line with the path and the tensor, for a file that cannot be read or is no
     model, and for external data that is missing, elsewhere, or shorter than the model says.
     """
-    name, real = os.fspath(path), Path(os.path.realpath(path))
+    name = os.fspath(path)
     with stored_model(name) as (model, data):
         for tensor in _external_tensors(model):
             if data.is_own(tensor):
                 continue
             try:
-                external_range(tensor, real.parent)
+                external_range(tensor, *data.folders)
             except GradcError as error:
                 message = error.diagnostic.message
                 raise violation(f'cannot load {name}: tensor "{tensor.name}": {message}') from None
-    return real
+    real, folder = Path(os.path.realpath(name)), data.folders[0]
+    return real if folder == real.parent else folder / os.path.basename(name)
 
 
 @dataclass(frozen=True)
 class TensorData:
     """The bytes of tensors that are not in the message of their model.
 
-    They are in a file of the model's folder, or in that of the model itself, where `own` is as long as it
-    is open; the location of these is `token`.
+    They are in a file of the first of `folders`, perhaps by a link into another one, or in that of the model
+    itself, where `own` is as long as it is open; the location of these is `token`.
     """
 
-    folder: Path | None = None
+    folders: tuple[Path, ...] = ()
     own: BinaryIO | None = None
     token: str = ""
 
@@ -71,10 +76,10 @@ class TensorData:
             given = {entry.key: int(entry.value) for entry in tensor.external_data if entry.key != "location"}
             _check_length("bytes of a tensor", given["length"], expected)
             return _read(self.own, given["offset"], expected)
-        if self.folder is None:
+        if not self.folders:
             hint = "give the path of the model's file"
             raise violation("external data of a model that is no file", hint=hint)
-        path, offset, length = external_range(tensor, self.folder)
+        path, offset, length = external_range(tensor, *self.folders)
         if length is not None:
             _check_length("length of external data", length, expected)
         with open(path, "rb") as file:
@@ -116,7 +121,25 @@ def stored_model(name: str) -> Iterator[tuple[ModelProto, TensorData]]:
             raise unreadable(name, error) from error
         except (DecodeError, MalformedError):
             raise violation(f"cannot load {name}: it is not an ONNX model") from None
-        yield model, TensorData(Path(os.path.realpath(name)).parent, file, cut.token)
+        yield model, TensorData(_folders_of(name, _locations(model, cut.token)), file, cut.token)
+
+
+def _locations(model: ModelProto, token: str) -> list[str]:
+    """The files that external data is in, as a model names them."""
+    entries = (entry for tensor in _external_tensors(model) for entry in tensor.external_data)
+    found = {entry.value for entry in entries if entry.key == "location" and entry.value != token}
+    return [location for location in found if location and "\0" not in location]
+
+
+def _folders_of(name: str, locations: Sequence[str]) -> tuple[Path, ...]:
+    """The folder of a model's external data, then one that links there may lead into: that is the folder of
+    the model, or for a model that is a link the folder of the link, where only that has the data."""
+    real = Path(os.path.realpath(name)).parent
+    beside = Path(os.path.realpath(os.path.dirname(name) or "."))
+    has_all = {
+        folder: all(os.path.exists(folder / place) for place in locations) for folder in (real, beside)
+    }
+    return (beside, real) if has_all[beside] and not has_all[real] else (real,)
 
 
 def _external_tensors(message: Message) -> Iterator[TensorProto]:
@@ -133,17 +156,18 @@ def _external_tensors(message: Message) -> Iterator[TensorProto]:
                 pending += [value] if isinstance(value, Message) else value
 
 
-def external_range(tensor: TensorProto, folder: Path) -> tuple[Path, int, int | None]:
+def external_range(tensor: TensorProto, folder: Path, *linked: Path) -> tuple[Path, int, int | None]:
     """The file of a tensor's external data, the offset in it, and the length where it is said.
 
-    Raises GradcError for a file that is not in the folder, and for a range beyond its end.
+    Raises GradcError for a file that is not in the folder, nor behind a link from there in one of `linked`,
+    and for a range beyond its end.
     """
     keys = [entry.key for entry in tensor.external_data]
     twice = next((key for key in keys if keys.count(key) > 1), None)
     if twice is not None:
         raise violation(f"external data: {twice} is given twice")
     given = {entry.key: entry.value for entry in tensor.external_data}
-    path = _data_path(given.get("location", ""), folder)
+    path = _data_path(given.get("location", ""), folder, linked)
     size = _size_of(path, given.get("location", ""))
     offset, length = (_number(key, given.get(key, "0")) for key in ("offset", "length"))
     if offset + length > size:
@@ -152,8 +176,9 @@ def external_range(tensor: TensorProto, folder: Path) -> tuple[Path, int, int | 
     return path, offset, length if "length" in given else None
 
 
-def _data_path(location: str, folder: Path) -> Path:
-    """The file behind a location; it may be in a folder below the model's, by no link out of it."""
+def _data_path(location: str, folder: Path, linked: Sequence[Path]) -> Path:
+    """The file behind a location; it may be in a folder below the model's, by no link out of it but into one
+    of `linked`."""
     expected = "a file in the model's folder"
     parts = (*PurePosixPath(location).parts, *PureWindowsPath(location).parts)
     rooted = PurePosixPath(location).is_absolute() or PureWindowsPath(location).anchor
@@ -162,7 +187,7 @@ def _data_path(location: str, folder: Path) -> Path:
             "external data location", given=repr(location), expected="a file in the model's folder"
         )
     path = Path(os.path.realpath(folder / location))
-    if not path.is_relative_to(folder):
+    if not any(path.is_relative_to(allowed) for allowed in (folder, *linked)):
         given = f"{location!r}, a link to {path}"
         raise violation("external data location", given=given, expected=expected)
     return path

@@ -59,6 +59,8 @@ def _slim(source: ModuleOp) -> ModuleOp:
     entry.update_function_type(function)
     function.arg_attrs = None  # whatever a weight is by default, its type is enough
     entry.set_names(function, inputs, outputs)
+    for name in entry.OF_NODES:
+        module.attributes.pop(name, None)
     return module
 
 

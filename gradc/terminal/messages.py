@@ -7,6 +7,7 @@ JSON (`--diagnostics json`) is one object a line, always with the same keys.
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -82,6 +83,11 @@ def mention(text: str) -> None:
     """What is no diagnostic, and nobody asked for."""
     if not is_quiet():
         note(text)
+
+
+def wrote(path: str | os.PathLike[str], about: str) -> None:
+    """Report a file that a command has written: one line, in a pipe as well."""
+    mention(f"wrote {os.fspath(path)}: {about}")
 
 
 def reports() -> bool:

@@ -33,6 +33,11 @@ def size(count: int) -> tuple[str, str]:
     return str(count), "bytes"
 
 
+def in_words(count: int) -> str:
+    """Bytes with their unit: `13.4 MB`."""
+    return " ".join(size(count))
+
+
 def amount(count: float) -> str:
     """With the prefix that leaves one to three digits before the point: `1.23 G`."""
     for prefix, unit in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):

@@ -7,7 +7,11 @@ import io
 import os
 import sys
 from collections.abc import Iterator
-from typing import TextIO
+from contextlib import AbstractContextManager
+from contextvars import ContextVar
+from typing import BinaryIO, TextIO
+
+from dialects.support.during import during
 
 STDIN_NAME = "<stdin>"
 
@@ -33,7 +37,32 @@ def read_stdin() -> bytes:
         from dialects.support.diagnostics import violation
 
         raise violation("cannot read stdin: it is closed")
-    return read_stream(sys.stdin.buffer, STDIN_NAME)
+    before = _before.get()
+    rest = sys.stdin.buffer
+    if not before:
+        return read_stream(rest, STDIN_NAME)
+    return read_stream(_Joined(before, rest), STDIN_NAME)
+
+
+_before: ContextVar[bytes] = ContextVar("before", default=b"")
+
+
+def read_before(head: bytes) -> AbstractContextManager[None]:
+    """In this context stdin begins with bytes that were read from it already."""
+    return during(_before, head)
+
+
+class _Joined(io.BytesIO):
+    """Bytes, then those of a stream."""
+
+    def __init__(self, head: bytes, rest: BinaryIO):
+        super().__init__(head)
+        self._rest = rest
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        head = super().read(size)
+        left = -1 if size is None or size < 0 else size - len(head)
+        return head + self._rest.read(left)
 
 
 def write_stdout(data: bytes) -> None:

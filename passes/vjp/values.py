@@ -124,9 +124,12 @@ class Held:
         self._ops[argument], self._arguments[value] = value.op, argument
         return argument
 
-    def release(self, function: FuncOp) -> None:
+    def release(self, function: FuncOp, values: Collection[SSAValue] | None = None) -> None:
+        """Turn arguments back into constants: all that are held, or those among `values`."""
         block = function.body.block
         for argument, op in self._ops.items():
+            if values is not None and argument not in values:
+                continue
             first = block.first_op
             assert first is not None
             block.insert_op_before(op, first)

@@ -7,6 +7,7 @@ What does not depend on `wrt` is never looked at: sizes that are computed from a
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,6 +41,7 @@ from passes.vjp.rules import contributed
 from passes.vjp.rules.angles import angle, quotient_of_angle
 from passes.vjp.rules.quantize import passed_straight, quantizing
 from passes.vjp.table import BODIES, GRADIENT_RULES, REGION_RULES, RULES, is_repeated
+from passes.vjp.user_rules import blamed_on_rule
 
 
 @dataclass
@@ -141,7 +143,8 @@ class Walk:
             read=list(totals),
         )
         e = Operators(self.e.emit, strict_ieee=True) if op in self._unbounded else self.e
-        gradients = rule(forward, Cotangents(self.e, op, totals), e)
+        with self._blamed(op):
+            gradients = rule(forward, Cotangents(self.e, op, totals), e)
         self._check_count(op, gradients, len(operands))
         for index in forward.wanted or ():
             value, gradient = operands[index], gradients[index] if index < len(gradients) else ZERO
@@ -173,6 +176,11 @@ class Walk:
         ):
             return None
         return found
+
+    def _blamed(self, op: Operation) -> AbstractContextManager[None]:
+        """Errors of a rule of the user name it."""
+        is_own = isinstance(op, OnnxOp | NodeOp) and title_of(op) in self.rules
+        return blamed_on_rule(str(title_of(op))) if is_own else nullcontext()
 
     def _check_count(self, op: Operation, gradients: object, count: int) -> None:
         """Raise UsageError where a rule of the user does not give one gradient for each operand."""

@@ -205,7 +205,8 @@ class TestCompile:
         assert run_gradc("compile", "-", "-o", out, stdin=text.read_bytes()).code == 0
 
     def test_target_and_opset(self, conv, out):
-        assert run_gradc("compile", conv, "-o", out, "--target", "cuda", "--opset", "17").code == 0
+        options = ["--target", "cuda", "--opset", "17", "--record-pipeline"]
+        assert run_gradc("compile", conv, "-o", out, *options).code == 0
         assert onnx.load(out).opset_import[0].version == 17
         (pipeline,) = (p.value for p in onnx.load(out).metadata_props if p.key == "gradc.pipeline")
         assert "target=cuda opset=17" in pipeline

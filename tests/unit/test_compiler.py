@@ -110,6 +110,9 @@ class TestSignature:
             "drop_unused_inputs": False,
             "checked": False,
             "rename": None,
+            "static_shapes": None,
+            "rebatch": None,
+            "record_pipeline": False,
         }
         assert list(parameters)[1:] == list(defaults)
         assert all(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters.values())
@@ -196,7 +199,7 @@ class TestSources:
             gradc.compile(parsed("func.func @main(%x: i32) -> i32 { func.return %x : i32 }"))
         with pytest.raises(gradc.GradcError, match="functions in the module: given none"):
             gradc.compile(ModuleOp([]))
-        with pytest.raises(gradc.GradcError, match="the function returns nothing"):
+        with pytest.raises(gradc.GradcError, match="the graph has no outputs"):
             gradc.compile(parsed("func.func @main(%x: tensor<2xf32>) { func.return }"))
 
     @pytest.mark.parametrize("name", ["missing.json", "", "model.onnx"])

@@ -53,7 +53,7 @@ def test_the_passes_that_choose_and_convert_are_told():
 
 
 def test_the_model_says_how_it_was_made():
-    compiled = gradc.compile(parse_problem(PROBLEM).module(), strict_ieee=True)
+    compiled = gradc.compile(parse_problem(PROBLEM).module(), strict_ieee=True, record_pipeline=True)
     (pipeline,) = (p.value for p in compiled.model.metadata_props if p.key == "gradc.pipeline")
     assert "strict_ieee=true" in pipeline
 

@@ -17,14 +17,12 @@ from gradc.bench.races.race import Finish, Race
 from gradc.bench.races.training import KINDS, race_network, the_torch
 from gradc.bench.run import GRADC
 from gradc.faults.crash import InternalError
-from gradc.files import writing
 from gradc.files.json_text import json_text
+from gradc.files.kinds import is_onnx
 from gradc.terminal import messages, progress
-from gradc.terminal.streams import write_stdout
+from gradc.terminal.outputs import STDOUT, write_output
 from gradc.terminal.tables import look
 
-SUFFIX = ".onnx"
-STDOUT = "-"
 PACKAGES = ("onnxslim", "onnx-ad", "torch")
 
 Start = tuple[str, str, Callable[[], Race]]
@@ -32,7 +30,7 @@ Start = tuple[str, str, Callable[[], Race]]
 
 
 def is_model(argument: str) -> bool:
-    return argument.lower().endswith(SUFFIX)
+    return is_onnx(argument)
 
 
 def bench_models(paths: Sequence[str], asked: RaceSettings, networks: bool, json_path: str | None) -> bool:
@@ -111,10 +109,7 @@ def _publish(races: Sequence[Race], asked: RaceSettings, json_path: str | None) 
     if json_path is None:
         return
     text = f"{json_text(reports.as_data(races, peers, asked.threads))}\n".encode()
-    if json_path == STDOUT:
-        write_stdout(text)
-    else:
-        writing.write_whole(json_path, text)
+    write_output(json_path, text, "JSON")
 
 
 def _version(name: str) -> str:

@@ -18,7 +18,7 @@ from dialects.onnx.control import YieldOp
 from dialects.onnx.ops import ConstantOp
 from dialects.onnx.opset_range import opset_range
 from dialects.onnx.types import UnknownType
-from dialects.support.diagnostics import GradcError, violation
+from dialects.support.diagnostics import GradcError, name_of, violation
 from gradc.importers.onnx.read import body_of
 from gradc.model.attribute_protos import fill_attribute, type_proto
 from passes.emit.rewriting import Emitter
@@ -141,7 +141,9 @@ def _written(op: OnnxOp, opset: int, block: Block) -> list[SSAValue]:
     given = {attribute.name: attribute for attribute in node.attribute}
     defaults = {n: a.default_value for n, a in schema.attributes.items() if a.default_value.name}
     declared = [_known(result.type) for result in op.results]
-    results = body_of(function, version, block, operands, defaults | given, declared, op.location)
+    results = body_of(
+        function, version, block, operands, defaults | given, declared, op.location, name_of(op)
+    )
     values: dict[SSAValue, SSAValue | None] = dict(zip(op.results, results, strict=False))
     found = [values.get(result) for result in _read(op)]
     if None in found:

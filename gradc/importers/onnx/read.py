@@ -28,6 +28,7 @@ from dialects.support.diagnostics import GradcError, location, violation
 from dialects.support.findings import Errors
 from dialects.support.spelling import option
 from gradc.importers.onnx import control, machine_learning, microsoft, validity
+from gradc.importers.onnx.annotations import annotate_edge, annotate_module, note_node
 from gradc.importers.onnx.attributes import attributes_of, graphs_of, values_of
 from gradc.importers.onnx.blocks import channels_of_block
 from gradc.importers.onnx.gradient import results_of_gradient
@@ -87,9 +88,9 @@ def module_of(
     types = [value.type for value in block.args], [value.type for value in returned]
     function = FuncOp(graph.name or "main", types, Region(block))
     entry.set_edge(function, inputs=_edge("input", inputs), outputs=_edge("output", graph.output))
-    docs = ([_doc(value) for value in side] for side in (inputs, graph.output))
-    entry.set_docs(function, *docs)
+    annotate_edge(function, inputs, graph.output)
     module = ModuleOp([function])
+    annotate_module(module, graph, reader.properties)
     module.attributes[entry.OPSET] = int_attribute(versions.get("", 1))
     if model.metadata_props:
         given = {prop.key: StringAttr(prop.value) for prop in model.metadata_props}
@@ -120,10 +121,13 @@ def body_of(
     bindings: Mapping[str, AttributeProto],
     declared: Sequence[Attribute | None],
     place: LocationAttr,
+    name: str = "",
 ) -> list[SSAValue | None]:
     """The results of a function of the standard domain, whose ops are written into a block; each is of the
-    `place`. Of its own results the types are `declared`."""
-    scope = Scope(block, {"": version, **_versions(function.opset_import)}, TensorData(), bindings=bindings)
+    `place`, and names of values begin with the `name` of the node. Of its own results the types are
+    `declared`."""
+    versions = {"": version, **_versions(function.opset_import)}
+    scope = Scope(block, versions, TensorData(), prefix=f"{name}/" if name else "", bindings=bindings)
     scope.values |= zip(function.input, operands, strict=False)
     scope.values |= dict.fromkeys(function.input[len(operands) :])
     scope.types |= {name: type_ for name, type_ in zip(function.output, declared, strict=False) if type_}
@@ -152,10 +156,6 @@ def _edge(role: str, values: Sequence[onnx.ValueInfoProto]) -> list[tuple[str, A
         with at(f'{role} "{value.name}"'):
             found.append((value.name, type_of(value.type, exact=True)))
     return found
-
-
-def _doc(value: onnx.ValueInfoProto) -> str:
-    return value.doc_string if isinstance(value.doc_string, str) else ""
 
 
 def _known(type_: Attribute) -> Attribute:
@@ -202,6 +202,7 @@ class _Reader:
         self.errors = Errors()
         self.count = 0
         self.docs: dict[str, Attribute] = {}
+        self.properties: dict[str, Attribute] = {}
         self.of_model: Mapping[str, object] = {}
 
     def fill(self, scope: Scope, graph: GraphProto | FunctionProto) -> None:
@@ -297,6 +298,7 @@ class _Reader:
         name = scope.prefix + (node.name or next(iter(node.output), ""))
         if name and node.doc_string and isinstance(node.doc_string, str):
             self.docs.setdefault(name, StringAttr(node.doc_string))
+        note_node(node, name, self.properties)
         place = location(name)
         declared = [scope.declared(name) for name in node.output]
         if not domain and node.op_type == "Constant":

@@ -21,6 +21,9 @@ PACKED = frozenset(("s2", "u2", "s4", "u4", "f4_e2m1", "f6_e2m3", "f6_e3m2"))
 """Types of which a byte of a model may hold several; one of ours holds one."""
 
 
+CONTENTS = ("float_data", "int32_data", "int64_data", "double_data", "uint64_data")
+
+
 def tensor_attribute(proto: TensorProto, data: TensorData) -> DenseIntOrFPElementsAttr | StringTensorAttr:
     """The attribute of a tensor, whose bytes may be elsewhere."""
     dtype = by_number(proto.data_type)
@@ -37,6 +40,10 @@ def tensor_attribute(proto: TensorProto, data: TensorData) -> DenseIntOrFPElemen
         return _dense(proto, dtype, data.read(proto, size))
     if proto.HasField("raw_data"):
         return _dense(proto, dtype, proto.raw_data)
+    if math.prod(proto.dims) and not any(len(getattr(proto, name)) for name in CONTENTS):
+        hint = "Compiled.model has the weights that Compiled.proto leaves out"
+        what = f"elements of a tensor of {list(proto.dims)}"
+        raise violation(what, given="none", expected=f"{math.prod(proto.dims):,}", hint=hint)
     return _listed(proto)
 
 

@@ -44,6 +44,25 @@ def no_gradient(
     return UnsupportedError(Diagnostic("error", sentence(what, hint=hint)))
 
 
+def without_gradients(
+    values: Mapping[str, SSAValue], of: Mapping[str, SSAValue], ops: Sequence[Operation]
+) -> list[Diagnostic]:
+    """A remark on values that a pattern matched and that have no gradient."""
+    if not values:
+        return []
+    targets = " and ".join(of)
+    by_rule = [name for name, value in values.items() if zeros_between(value, of.values(), ops) is not None]
+    verb = "does not depend" if len(of) == 1 else "do not depend"
+    independent = [name for name in values if name not in by_rule]
+    reasons = (
+        f"{targets} {verb} on {several(independent)}" if independent else "",
+        f"the gradient of {targets} by {several(by_rule)} is zero by rule" if by_rule else "",
+    )
+    hint = advice("allow_unused", "gives zeros", True)
+    what = f"{' and '.join(filter(None, reasons))}: matched by a pattern and left out"
+    return [Diagnostic("remark", sentence(what, hint=hint))]
+
+
 def partly_zero(
     wrt: Iterable[SSAValue], of: Mapping[str, SSAValue], ops: Sequence[Operation]
 ) -> list[Diagnostic]:

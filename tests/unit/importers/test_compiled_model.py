@@ -9,6 +9,7 @@ import pytest
 from onnx import TensorProto, helper
 from support.cli import run_gradc
 
+import gradc
 from dialects.support.diagnostics import GradcError
 from gradc.model.foreign import checked_path
 
@@ -163,14 +164,39 @@ def test_tensors_in_every_part_of_a_model(place, folder):
         checked_path(folder / "m.onnx")
 
 
-def test_a_link_to_a_model_has_the_folder_of_the_model(folder, tmp_path):
+def test_a_link_to_a_model_has_the_folder_of_the_model_or_its_own(folder, tmp_path):
     saved(folder, WHERE)
-    (tmp_path / "link.onnx").symlink_to("models/m.onnx")
-    assert checked_path(tmp_path / "link.onnx") == folder / "m.onnx"
-    (tmp_path / "w.data").write_bytes(WEIGHTS.tobytes())
+    link, beside = tmp_path / "link.onnx", tmp_path / "w.data"
+    link.symlink_to("models/m.onnx")
+    assert checked_path(link) == folder / "m.onnx"
+    beside.write_bytes(WEIGHTS.tobytes())
+    assert checked_path(link) == folder / "m.onnx"
     (folder / "w.data").unlink()
+    assert checked_path(link) == link
+    beside.unlink()
     with pytest.raises(GradcError, match="No such file"):
-        checked_path(tmp_path / "link.onnx")
+        checked_path(link)
+
+
+def test_a_cache_of_links(tmp_path):
+    """As Hugging Face lays it out: the model and its data are links into a folder of blobs."""
+    blobs, snapshot = tmp_path / "blobs", tmp_path / "snapshots" / "main" / "onnx"
+    for made in (blobs, snapshot, tmp_path / "other"):
+        made.mkdir(parents=True)
+    (blobs / "3f2a").write_bytes(model_of(WHERE).SerializeToString())
+    (blobs / "9b1c").write_bytes(WEIGHTS.tobytes())
+    model, data = snapshot / "model.onnx", snapshot / "w.data"
+    model.symlink_to("../../../blobs/3f2a")
+    data.symlink_to("../../../blobs/9b1c")
+    assert checked_path(model) == model
+    found = gradc.compile(model).run({"x": WEIGHTS})
+    np.testing.assert_array_equal(found["y"], 2 * WEIGHTS)
+    assert run_gradc("run", model).code == 0
+    (blobs / "9b1c").rename(tmp_path / "other" / "9b1c")
+    data.unlink()
+    data.symlink_to("../../../other/9b1c")
+    with pytest.raises(GradcError, match=r"external data location: given .*a link to .*other/9b1c"):
+        checked_path(model)
 
 
 @pytest.mark.parametrize("content", [b"hello", b"\x18\0\0\0ORTM", b"\xff" * 100])

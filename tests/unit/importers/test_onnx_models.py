@@ -370,3 +370,40 @@ def test_a_result_of_another_type_than_declared_is_refused(declared: str):
     model = model_of(f"f (float[3] x) => ({declared} s) {{ s = SequenceConstruct (x, x) }}")
     with pytest.raises(GradcError, match=r'\[output "s"\] type: given declared as .*, expected seq\(f32\)'):
         gradc.compile(model)
+
+
+def test_metadata_denotations_and_quantization_stay():
+    """torch writes namespaces into the metadata of nodes; `gradc.op` stands beside them."""
+    model = model_of("g (float[4,3] x) => (float[4,3] y) { a = Exp(x) \n y = Mul(a, w) }")
+    graph = model.graph
+    graph.initializer.append(numpy_helper.from_array(np.full(3, 2, np.float32), "w"))
+    graph.initializer[0].doc_string = "a scale"
+    for node in graph.node:
+        node.name = f"/{node.op_type}"
+    owners = {
+        "graph": graph,
+        "node": graph.node[0],
+        "input": graph.input[0],
+        "output": graph.output[0],
+        "initializer": graph.initializer[0],
+    }
+    for what, owner in owners.items():
+        owner.metadata_props.add(key="namespace", value=f"of the {what}")
+        owner.metadata_props.add(key="gradc.op", value="of another compilation")
+    graph.input[0].type.denotation = "IMAGE"
+    graph.input[0].type.tensor_type.shape.dim[0].denotation = "DATA_BATCH"
+    annotation = graph.quantization_annotation.add(tensor_name="a")
+    annotation.quant_parameter_tensor_names.add(key="SCALE_TENSOR", value="w")
+    found = gradc.compile(model, rename={"x": "image"}).model.graph
+    (first, *_), value, weight = found.node, found.input[0], found.initializer[0]
+    told = {p.key: p.value for p in first.metadata_props}
+    assert (told["namespace"], told["gradc.op"]) == ("of the node", "/Exp")
+    kept = {"graph": found, "input": value, "output": found.output[0], "initializer": weight}
+    for what, owner in kept.items():
+        assert {p.key: p.value for p in owner.metadata_props} == {"namespace": f"of the {what}"}
+    assert (weight.doc_string, value.type.denotation) == ("a scale", "IMAGE")
+    assert value.type.tensor_type.shape.dim[0].denotation == "DATA_BATCH"
+    assert found.quantization_annotation == graph.quantization_annotation
+    by_x = gradc.grad(model, reduce="sum").model.graph
+    assert any(p.value == "of the node" for node in by_x.node for p in node.metadata_props)
+    assert by_x.input[0].type.denotation == "IMAGE"

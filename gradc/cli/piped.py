@@ -1,0 +1,34 @@
+"""A model of ONNX on stdin as a file for the time of a command."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+STDIN = "-"
+
+
+@contextlib.contextmanager
+def piped_model(files: Sequence[str]) -> Iterator[Sequence[str]]:
+    """The files of a command, with a temporary one in place of stdin where that holds a model."""
+    from gradc.files.kinds import HEAD, is_onnx_content
+    from gradc.terminal import streams
+
+    if list(files) != [STDIN] or sys.stdin is None:
+        yield files
+        return
+    head = sys.stdin.buffer.read(HEAD)
+    if not is_onnx_content(head):
+        with streams.read_before(head):
+            yield files
+        return
+    with tempfile.TemporaryDirectory(prefix="gradc-") as folder:
+        path = Path(folder) / "stdin.onnx"
+        with path.open("wb") as file:
+            file.write(head)
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        yield [str(path)]

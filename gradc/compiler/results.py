@@ -1,0 +1,112 @@
+"""Names and scales of the results of a gradient, as a user asks for them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp, f64
+from xdsl.dialects.func import ReturnOp
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from dialects.support import entry
+from dialects.support.diagnostics import Diagnostic, UsageError, nearest, sentence
+from dialects.support.shapes import element_type_of
+from dialects.support.spelling import option
+from gradc.base import arguments
+from gradc.graph.renaming import renamed
+from passes.emit.expressions import Operators
+from passes.vjp.reach.flows import is_float
+
+NAMES = "a mapping from names to names"
+NUMBERS = "a mapping from names of results to numbers"
+
+
+@dataclass(frozen=True)
+class Results:
+    """Names of the results and cotangents of a gradient, by the names of the source's values.
+
+    factors: the factor of each gradient that is scaled, by the name of its result, as the graph has it.
+    """
+
+    gradients: Mapping[str, str]
+    cotangents: Mapping[str, str]
+    factors: Mapping[str, float] = field(default_factory=dict)
+
+
+def edge_names(module: ModuleOp) -> list[str]:
+    """The names of the inputs and outputs."""
+    function = entry.entry_function(module)
+    return [*entry.input_names(function), *entry.output_names(function)]
+
+
+def with_source_names(module: ModuleOp, names: Mapping[str, str]) -> ModuleOp:
+    """Rename inputs and outputs of a source; other names may be those of results."""
+    known = set(edge_names(module))
+    return renamed(module, {old: new for old, new in names.items() if old in known})
+
+
+def with_result_names(
+    module: ModuleOp, results: Results, names: Mapping[str, str], of_source: Collection[str]
+) -> Results:
+    """Rename inputs and outputs of a gradient in place, but for the names that `of_source` has. Raises
+    UsageError for a name that neither the source nor the gradient has."""
+    left, known = {old: new for old, new in names.items() if old not in of_source}, edge_names(module)
+    for old, new in left.items():
+        if old not in known:
+            expected = f"an input or output of the source or of its gradient: {', '.join(known)}"
+            hint = nearest(old, {*of_source, *known})
+            raise UsageError(Diagnostic("error", sentence(option("rename"), f"{old}={new}", expected, hint)))
+    renamed(module, left)
+    new = [{key: left.get(name, name) for key, name in part.items()} for part in _parts(results)]
+    return replace(results, gradients=new[0], cotangents=new[1])
+
+
+def _parts(results: Results) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    return results.gradients, results.cotangents
+
+
+def with_scales(module: ModuleOp, results: Results, scales: Mapping[str, float]) -> Results:
+    """Multiply results of a module by numbers, in their dtypes and in place. Raises UsageError for names that
+    are no results, and for results that are no tensors of floats."""
+    if not scales:
+        return results
+    function = entry.entry_function(module)
+    names, last, e = entry.output_names(function), entry.return_op(function), Operators()
+    values = dict(zip(names, last.arguments, strict=True))
+    for name, factor in scales.items():
+        if name not in values:
+            expected = f"a result of the gradient: {', '.join(names)}"
+            raise _refused(f"{name}={factor:g}", expected, nearest(name, names))
+        if not is_float(values[name]):
+            raise _refused(f"{name}={factor:g}", "a result that is a tensor of floats")
+        values[name] = (e(values[name]) * factor).value
+    Rewriter.insert_op([*e.emit.ops, ReturnOp(*values.values())], InsertPoint.before(last))
+    Rewriter.erase_op(last)
+    entry.update_function_type(function)
+    gradients = {name for name in results.gradients.values() if name in scales}
+    exact = {name for name in gradients if element_type_of(values[name]) == f64}
+    factors = {name: scales[name] if name in exact else float(np.float32(scales[name])) for name in gradients}
+    return replace(results, factors=factors)
+
+
+def checked_names(given: Any) -> dict[str, str]:
+    """`rename` as it is given. Raises UsageError."""
+    return dict(arguments.mapping("rename", {} if given is None else given, NAMES))
+
+
+def checked_scales(given: Any) -> dict[str, float]:
+    """`scale` as it is given. Raises UsageError for what is no finite number."""
+    found = arguments.mapping("scale", {} if given is None else given, NUMBERS)
+    for name, factor in found.items():
+        is_number = isinstance(factor, int | float | np.number) and not isinstance(factor, bool)
+        if not is_number or not math.isfinite(factor):
+            raise _refused(f"{name}={factor}", "a finite number")
+    return {name: float(factor) for name, factor in found.items()}
+
+
+def _refused(given: str, expected: str, hint: str = "") -> UsageError:
+    return UsageError(Diagnostic("error", sentence(option("scale"), given, expected, hint)))

@@ -1,0 +1,79 @@
+"""Sizes that a user gives to the inputs of a source before it is compiled or differentiated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+
+from dialects.support import entry, shapes
+from dialects.support.diagnostics import Diagnostic, UsageError, nearest, sentence
+from dialects.support.findings import Errors
+from dialects.support.names import is_text
+from dialects.support.spelling import option
+from gradc.base import arguments
+from gradc.graph.rebatching import rebatched
+from gradc.graph.run_time_sizes import specialised
+
+Shapes = Mapping[str, Sequence[int]]
+
+
+def resized(module: ModuleOp, rebatch: int | str | None, static_shapes: Shapes) -> ModuleOp:
+    """The module with another batch, then with the given shapes of inputs. Raises GradcError."""
+    if rebatch is not None:
+        module = rebatched(module, rebatch)
+    return with_static_shapes(module, static_shapes) if static_shapes else module
+
+
+def with_static_shapes(module: ModuleOp, static_shapes: Shapes) -> ModuleOp:
+    """The module whose inputs have the given shapes, as far as their types admit these."""
+    function = entry.entry_function(module)
+    known = dict(zip(entry.input_names(function), function.args, strict=True))
+    errors = Errors()
+    for name, shape in static_shapes.items():
+        errors.attempt(_check_shape, name, shape, known)
+    errors.check()
+    given = {name: tuple(shape) for name, shape in static_shapes.items()}
+    specialised(module, given, {})  # it is a legal graph
+    module = specialised(module, given, {}, regions=True)
+    entry.forget_declared_types(entry.entry_function(module))
+    return module
+
+
+def checked_rebatch(given: Any) -> int | str | None:
+    """`rebatch` as it is given: a size of 1 or more, or a name. Raises UsageError."""
+    if given is None or (isinstance(given, str) and given and is_text(given) and not given.isdecimal()):
+        return given
+    if isinstance(given, str):
+        raise arguments.refused("rebatch", given, "a size, or a name for one of run time")
+    return arguments.whole("rebatch", given, 1)
+
+
+def checked_static_shapes(given: Any) -> dict[str, tuple[int, ...]]:
+    """`static_shapes` as they are given. Raises UsageError."""
+    if given is None:
+        return {}
+    expected = "a mapping from names of inputs to sizes"
+    found = arguments.mapping("static_shapes", given, expected)
+    if any(isinstance(shape, str) or not isinstance(shape, Iterable) for shape in found.values()):
+        raise arguments.refused("static_shapes", given, expected)
+    return {
+        name: tuple(arguments.whole("static_shapes", size, part=f"of {name}") for size in shape)
+        for name, shape in found.items()
+    }
+
+
+def _check_shape(name: str, shape: Sequence[int], known: Mapping[str, SSAValue]) -> None:
+    what = option("static_shapes")
+    if name not in known:
+        hint = nearest(name, known)
+        expected = f"one of the inputs {', '.join(known)}"
+        raise UsageError(Diagnostic("error", sentence(what, name, expected, hint)))
+    if not shapes.has_rank(known[name]):
+        return
+    declared = shapes.shape_of(known[name])
+    if not shapes.compatible(declared, tuple(shape)):
+        given = shapes.show(tuple(shape))
+        raise UsageError(Diagnostic("error", sentence(f"{what} of {name}", given, shapes.show(declared))))

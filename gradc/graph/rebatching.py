@@ -1,0 +1,446 @@
+"""Another batch size for a graph whose file fixes it.
+
+The batch is the leading dim of the first input. A probe gives it a size that occurs nowhere else, infers all
+types, and so finds the ops in which constants repeat the batch; these are then rewritten for the new size.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from dialects.onnx import ops as onnx
+from dialects.support import entry
+from dialects.support.constants import constant_value
+from dialects.support.diagnostics import (
+    Diagnostic,
+    GradcError,
+    UnsupportedError,
+    UsageError,
+    error_at,
+    sentence,
+)
+from dialects.support.interfaces import InfersTypes, refine_results, set_type
+from dialects.support.shapes import DimLike, Shape, element_type_of, has_rank, shape_of, show, tensor_type
+from dialects.support.spelling import option
+from passes.emit.rewriting import Emitter
+from passes.emit.type_inference import infer_types
+
+PROBE = 1_000_003
+"""A prime that is no size of a model: dims that are multiples of it come from the batch."""
+
+AXIS_OPS: dict[type[Operation], int] = {
+    onnx.ArgMaxOp: 0,
+    onnx.ArgMinOp: 0,
+    onnx.ConcatOp: 0,
+    onnx.GatherElementsOp: 0,
+    onnx.GatherOp: 0,
+    onnx.HardmaxOp: -1,
+    onnx.LogSoftmaxOp: -1,
+    onnx.LpNormalizationOp: -1,
+    onnx.ScatterElementsOp: 0,
+    onnx.SoftmaxOp: -1,
+    onnx.SplitOp: 0,
+    onnx.TopKOp: -1,
+}
+"""Ops that treat elements along an axis differently, with the default of that axis."""
+
+OF_WHOLE = (onnx.CompressOp, onnx.GatherNDOp, onnx.NonZeroOp, onnx.ScatterNDOp, onnx.UniqueOp)
+"""Ops that address elements of their first operand by position."""
+
+STATES = ("sequence_lens", "initial_h", "initial_c")
+RECURRENT = (onnx.GRUOp, onnx.LSTMOp, onnx.RNNOp)
+
+
+@dataclass(frozen=True)
+class _ShapeEntry:
+    """The entry of a Reshape's shape that becomes a multiple of the batch."""
+
+    entry: int
+    axis: int
+
+    def apply(self, op: Operation, batch: _Batch) -> None:
+        shape = [int(n) for n in _ints(op.operands[1]) or ()]
+        factor, e = shape[self.entry] // batch.before, Emitter()
+        copies = not getattr(op, "allowzero", None) or not _attribute(op, "allowzero", 0)
+        if isinstance(batch.size, int):
+            shape[self.entry] = factor * batch.size
+        elif -1 not in shape:
+            shape[self.entry] = -1
+        elif self.entry == self.axis and factor == 1 and copies:
+            shape[self.entry] = 0
+        else:
+            _put(op, 1, batch.vector(e, shape, self.entry, factor), e)
+            return
+        _put(op, 1, e.ints(shape), e)
+
+
+@dataclass(frozen=True)
+class _Spread:
+    """An operand without the batch that is repeated along an axis for each of its elements."""
+
+    operand: int
+    axis: int
+
+    def apply(self, op: Operation, batch: _Batch) -> None:
+        value, e = op.operands[self.operand], Emitter()
+        shape = [int(n) for n in batch.old[value] if isinstance(n, int)]
+        seed = _seed(value, shape, self.axis, e)
+        shape[self.axis] = 1
+        sizes = batch.vector(e, shape, self.axis, 1)
+        _put(op, self.operand, e(onnx.ExpandOp(seed, sizes)), e)
+
+
+_Repair = _ShapeEntry | _Spread
+
+
+@dataclass
+class _Batch:
+    """A new batch: its size or name, the size before, and the shapes that values had with that."""
+
+    size: int | str
+    before: int
+    old: Mapping[SSAValue, Shape]
+    source: SSAValue | None = None
+
+    def vector(self, e: Emitter, shape: Sequence[int], axis: int, factor: int) -> SSAValue:
+        """A shape with a multiple of the batch on an axis."""
+        if isinstance(self.size, int):
+            return e.ints([*shape[:axis], factor * self.size, *shape[axis + 1 :]])
+        assert self.source is not None
+        size: SSAValue = e(onnx.GatherOp(e(onnx.ShapeOp(self.source)), e.ints([0]), axis=0))
+        if factor != 1:
+            size = e(onnx.MulOp(size, e.ints([factor])))
+        parts = [e.ints(part) for part in (shape[:axis], shape[axis + 1 :])]
+        return e(onnx.ConcatOp([parts[0], size, parts[1]], axis=0))
+
+
+def rebatched(module: ModuleOp, size: int | str) -> ModuleOp:
+    """The module with another batch: a size, or a name for one that run time knows.
+
+    Raises UsageError for a graph without a fixed batch, and an UnsupportedError at the op that forbids it.
+    """
+    function = entry.entry_function(module)
+    arguments, before = _batch_inputs(function, size)
+    _check_name(function, size)
+    probe = module.clone()
+    repairs = _Probe(entry.entry_function(probe), arguments, size, before).repairs()
+    batch = _Batch(size, before, _shapes(function), function.args[arguments[0]])
+    ops = list(function.body.block.ops)
+    _set_batch(function, arguments, size)
+    for index, op in enumerate(ops):
+        for repair in repairs.get(index, ()):
+            repair.apply(op, batch)
+    for op in function.walk():
+        _forget_results(op)
+    infer_types(module)
+    entry.forget_declared_types(function)
+    entry.update_function_type(function)
+    return module
+
+
+def _batch_inputs(function: FuncOp, size: int | str) -> tuple[list[int], int]:
+    """Positions of the inputs whose leading dim is the batch, and that."""
+    named = zip(entry.input_names(function), function.args, strict=True)
+    defaults = entry.defaults(function)
+    leading = {
+        index: shape_of(value)[0]
+        for index, (name, value) in enumerate(named)
+        if name not in defaults and has_rank(value) and shape_of(value)
+    }
+    what = option("rebatch", size)
+    if not leading:
+        raise UsageError(Diagnostic("error", f"{what}: no input has a leading dim"))
+    first, before = next(iter(leading.items()))
+    if not isinstance(before, int) or not before:
+        given = f"{entry.input_names(function)[first]} {show(shape_of(function.args[first]))}"
+        hint = f"{option('static_shapes')} gives sizes to inputs that have none"
+        raise UsageError(Diagnostic("error", sentence(what, given, "an input with a fixed batch", hint)))
+    return [index for index, dim in leading.items() if dim == before], before
+
+
+def _check_name(function: FuncOp, size: int | str) -> None:
+    """Raise UsageError for the name of another dim."""
+    dims = [str(dim) for value in function.args if has_rank(value) for dim in shape_of(value) if dim]
+    if isinstance(size, str) and size in dims:
+        given, expected = option("rebatch", size), "a name that no other dim has"
+        raise UsageError(Diagnostic("error", sentence(given, expected=expected)))
+
+
+def _set_batch(function: FuncOp, arguments: Sequence[int], size: int | str) -> None:
+    for index in arguments:
+        value = function.args[index]
+        dims: list[DimLike] = [size, *shape_of(value)[1:]]
+        set_type(value, tensor_type(element_type_of(value), dims))
+
+
+def _shapes(function: FuncOp) -> dict[SSAValue, Shape]:
+    values = [*function.args, *(result for op in function.walk() for result in op.results)]
+    return {value: shape_of(value) for value in values if has_rank(value)}
+
+
+def _forget_results(op: Operation) -> None:
+    """Leave the ranks of an op's results, and none of their sizes, where inference finds them."""
+    if not isinstance(op, InfersTypes) or isinstance(op, onnx.ConstantOp) or op.regions:
+        return
+    for result in op.results:
+        if isinstance(result.type, TensorType):
+            unknown = (None,) * len(shape_of(result))
+            set_type(result, tensor_type(element_type_of(result), unknown))
+
+
+@dataclass
+class _Probe:
+    """A walk over a function whose batch is PROBE."""
+
+    function: FuncOp
+    arguments: Sequence[int]
+    size: int | str
+    before: int
+    old: dict[SSAValue, Shape] = field(default_factory=dict)
+    inner: dict[SSAValue, int] = field(default_factory=dict)
+    """How many elements come before the batch within its axis, where that is merged with others."""
+
+    def repairs(self) -> dict[int, list[_Repair]]:
+        self.old = _shapes(self.function)
+        _set_batch(self.function, self.arguments, PROBE)
+        found: dict[int, list[_Repair]] = {}
+        for index, op in enumerate(list(self.function.body.block.ops)):
+            if op is not entry.return_op(self.function) and any(map(carried, _reads(op))):
+                found[index] = self._repairs_of(op)
+        return found
+
+    def _repairs_of(self, op: Operation) -> list[_Repair]:
+        if op.regions or not isinstance(op, InfersTypes):
+            raise self._refused(op, "an op with graphs within" if op.regions else "an op of unknown shapes")
+        if (why := _forbids(op)) is not None:
+            raise self._refused(op, why)
+        repairs = list(self._of_reshape(op) if isinstance(op, onnx.ReshapeOp) else ())
+        repairs += self._spreads(op) if isinstance(op, RECURRENT) else ()
+        if not self._infers(op, repairs):
+            repairs = list(self._spreads(op))
+            if not self._infers(op, repairs):
+                raise self._refused(op, f"its other sizes fit a batch of {self.before}")
+        self._check_results(op)
+        self._keep_inner(op)
+        return repairs
+
+    def _keep_inner(self, op: Operation) -> None:
+        """Results have the batch behind the elements that are before it within an axis of an operand."""
+        known = {value: self.inner[value] for value in op.operands if value in self.inner}
+        for value, inner in known.items():
+            size = self.old[value][carried(value)[0]]
+            for result in op.results:
+                axes = carried(result)
+                if axes and result not in self.inner and self.old[result][axes[0]] == size:
+                    self.inner[result] = inner
+
+    def _infers(self, op: Operation, repairs: Sequence[_Repair]) -> bool:
+        batch, block = _Batch(PROBE, self.before, self.old), self.function.body.block
+        known = set(block.ops) if repairs else set[Operation]()
+        for repair in repairs:
+            repair.apply(op, batch)
+        for new in block.ops if repairs else ():
+            if new not in known and isinstance(new, InfersTypes):
+                refine_results(new)
+        _forget_results(op)
+        assert isinstance(op, InfersTypes)
+        try:
+            refine_results(op)
+        except GradcError:
+            return False
+        return True
+
+    def _of_reshape(self, op: onnx.ReshapeOp) -> Iterator[_Repair]:
+        """The entry that has to grow; none where the shape already follows the data."""
+        axes, shape = carried(op.operands[0]), _ints(op.operands[1])
+        if shape is None:
+            return
+        if len(axes) != 1:
+            raise self._refused(op, "its data has the batch on two axes")
+        axis, data, target = axes[0], self.old[op.operands[0]], self.old.get(op.results[0], ())
+        candidates = list(_entries_for(axis, self.inner.get(op.operands[0], 1), data, target, self.before))
+        if not candidates:
+            raise self._refused(op, f"its shape {shape} mixes the batch with other dims")
+        found, self.inner[op.results[0]] = _best(candidates, data[axis + 1 :], target, self.before)
+        if shape[found] == -1 or (shape[found] == 0 and found == axis):
+            return
+        if shape[found] % self.before or shape[found] <= 0:
+            raise self._refused(op, f"its shape {shape} has no place for the batch")
+        yield _ShapeEntry(found, axis)
+
+    def _spreads(self, op: Operation) -> Iterator[_Repair]:
+        """Operands that have the batch of before where another one has the new batch."""
+        states = [getattr(op, name, None) for name in STATES] if isinstance(op, RECURRENT) else []
+        with_batch = next(value for value in op.operands if carried(value))
+        back = len(shape_of(with_batch)) - carried(with_batch)[0]
+        for index, value in enumerate(op.operands):
+            shape = self.old.get(value, ())
+            axis = len(shape) - back
+            if isinstance(op, RECURRENT):
+                axis = len(shape) // 3 if value in states else -1
+            is_fixed = 0 <= axis < len(shape) and shape[axis] == self.before
+            if carried(value) or not is_fixed or not all(isinstance(n, int) for n in shape):
+                continue
+            if _may_spread(value, axis, self.before):
+                yield _Spread(index, axis)
+
+    def _check_results(self, op: Operation) -> None:
+        """Dims that changed are those of before times the batch."""
+        for result in op.results:
+            if not has_rank(result) or result not in self.old:
+                continue
+            for dim, before in zip(shape_of(result), self.old[result], strict=True):
+                if not isinstance(dim, int) or not isinstance(before, int) or dim == before:
+                    continue
+                if dim * self.before != before * PROBE:
+                    raise self._refused(op, "a size of its result is no multiple of the batch")
+
+    def _refused(self, op: Operation, why: str) -> GradcError:
+        what = f"{option('rebatch', self.size)}: this op forbids another batch than {self.before}: {why}"
+        return error_at(op, what, kind=UnsupportedError)
+
+
+def carried(value: SSAValue) -> list[int]:
+    """The axes of a value of the probe whose sizes come from the batch."""
+    if not has_rank(value):
+        return []
+    return [i for i, n in enumerate(shape_of(value)) if isinstance(n, int) and n and n % PROBE == 0]
+
+
+def _reads(op: Operation) -> list[SSAValue]:
+    """The operands of an op and of those within it."""
+    return [value for inner in op.walk() for value in inner.operands]
+
+
+def _forbids(op: Operation) -> str | None:
+    """Why an op does not treat the elements of a batch alike; None where it does."""
+    axes, rank = carried(op.operands[0]), 0
+    if not axes:
+        return None
+    rank = len(shape_of(op.operands[0]))
+    if isinstance(op, OF_WHOLE):
+        return "it addresses elements by position"
+    if type(op) in AXIS_OPS and _attribute(op, "axis", AXIS_OPS[type(op)]) % rank in axes:
+        return "it works along the batch"
+    if isinstance(op, onnx.FlattenOp) and _attribute(op, "axis", 1) % (rank + 1) <= axes[0]:
+        return "it flattens the batch with what follows"
+    if isinstance(op, onnx.SqueezeOp) and not set(axes).isdisjoint(_squeezed(op, rank)):
+        return "it removes the batch"
+    if isinstance(op, onnx.CumSumOp) and _touches(op.operands[1], axes, rank):
+        return "it works along the batch"
+    if isinstance(op, onnx.SliceOp) and _cuts(op, axes, rank):
+        return "it takes a part of the batch"
+    return None
+
+
+def _squeezed(op: Operation, rank: int) -> list[int]:
+    given = _ints(op.operands[1]) if len(op.operands) > 1 else None
+    return [axis % rank for axis in given or ()]
+
+
+def _touches(vector: SSAValue, axes: Sequence[int], rank: int) -> bool:
+    given = _ints(vector)
+    return given is None or any(axis % rank in axes for axis in given)
+
+
+def _cuts(op: onnx.SliceOp, axes: Sequence[int], rank: int) -> bool:
+    """Whether a Slice takes less than all along one of the axes."""
+    starts, ends = _ints(op.operands[1]), _ints(op.operands[2])
+    given = _ints(op.operands[3]) if len(op.operands) > 3 else list(range(len(starts or ())))
+    if starts is None or ends is None or given is None:
+        return True
+    cut = [axis % rank for axis, a, b in zip(given, starts, ends, strict=True) if a or b < 2**31 - 1]
+    return not set(axes).isdisjoint(cut)
+
+
+def _attribute(op: Operation, name: str, default: int) -> int:
+    attributes: Any = op.onnx_attributes() if hasattr(op, "onnx_attributes") else {}  # pyright: ignore
+    found = attributes.get(name)
+    return default if found is None else int(found)
+
+
+def _entries_for(axis: int, inner: int, data: Shape, target: Shape, batch: int) -> Iterator[tuple[int, int]]:
+    """Where in the result of a Reshape the batch may be: an axis, and how many elements come before the batch
+    within that."""
+    if axis == 0 and inner == 1 and target:
+        yield 0, 1
+        return
+    before = _product(data[:axis])
+    for j, dim in enumerate(target):
+        start = _product(target[:j])
+        if before is None or not start or not isinstance(dim, int) or before * inner % start:
+            continue
+        own = before * inner // start
+        if dim % (own * batch) == 0:
+            yield j, own
+
+
+def _best(candidates: Sequence[tuple[int, int]], behind: Shape, target: Shape, batch: int) -> tuple[int, int]:
+    """The candidate whose axis ends with the batch and that leaves the dims behind as they are, else the one
+    with an axis of its own, else one that begins an axis."""
+    ends = [(j, own) for j, own in candidates if target[j] == own * batch]
+    intact = [(j, own) for j, own in ends if target[j + 1 :] == behind]
+    alone = [(j, own) for j, own in ends if own == 1]
+    begins = [(j, own) for j, own in candidates if own == 1]
+    return next(iter((*intact, *alone, *begins, *candidates)))
+
+
+def _product(dims: Shape) -> int | None:
+    known = [dim for dim in dims if isinstance(dim, int)]
+    return math.prod(known) if len(known) == len(dims) else None
+
+
+def _ints(value: SSAValue) -> list[int] | None:
+    found = constant_value(value)
+    return None if found is None else [int(n) for n in np.ravel(found)]
+
+
+def _may_spread(value: SSAValue, axis: int, size: int) -> bool:
+    return size == 1 or _expanded(value, axis) is not None or _equal_slices(value, axis) is not None
+
+
+def _expanded(value: SSAValue, axis: int) -> SSAValue | None:
+    """What an Expand repeats along an axis to make a value."""
+    op = value.owner
+    if not isinstance(op, onnx.ExpandOp) or not has_rank(op.operands[0]):
+        return None
+    shape, rank = shape_of(op.operands[0]), len(shape_of(value))
+    own = axis - (rank - len(shape))
+    return op.operands[0] if own < 0 or shape[own] == 1 else None
+
+
+def _equal_slices(value: SSAValue, axis: int) -> np.ndarray | None:
+    """The first slice of a constant along an axis where all are equal."""
+    array = constant_value(value)
+    if array is None:
+        return None
+    first = array.take([0], axis)
+    return first if np.array_equal(np.broadcast_to(first, array.shape), array) else None
+
+
+def _seed(value: SSAValue, shape: Sequence[int], axis: int, e: Emitter) -> SSAValue:
+    """A value of one element along an axis, of which another one is made by repeating it."""
+    if shape[axis] == 1:
+        return value
+    if (repeated := _expanded(value, axis)) is not None:
+        return repeated
+    array = _equal_slices(value, axis)
+    assert array is not None
+    return e.constant(array)
+
+
+def _put(op: Operation, index: int, value: SSAValue, e: Emitter) -> None:
+    """Another operand, with what makes it before the op."""
+    for new in e.ops:
+        new.location = op.location
+    Rewriter.insert_op(list(e.ops), InsertPoint.before(op))
+    op.operands[index] = value

@@ -1,0 +1,19 @@
+"""Outputs of commands: a file, which is reported on stderr, or stdout."""
+
+from __future__ import annotations
+
+from gradc.files.writing import write_whole
+from gradc.terminal import messages
+from gradc.terminal.numbers import in_words
+from gradc.terminal.streams import write_stdout
+
+STDOUT = "-"
+
+
+def write_output(path: str, content: bytes, kind: str) -> None:
+    """Write `content` to a file, whole or not at all, and report it; to stdout for `-`."""
+    if path == STDOUT:
+        write_stdout(content)
+        return
+    write_whole(path, content)
+    messages.wrote(path, f"{kind}, {in_words(len(content))}")

@@ -1,0 +1,43 @@
+"""Errors within a rule of the user, in words that name the rule and its line."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from dialects.support.diagnostics import Diagnostic, GradcError, UsageError, nearest, sentence
+
+_PACKAGES = Path(__file__).resolve().parents[2]
+_OWN = tuple(f"{_PACKAGES / name}/" for name in ("dialects", "passes", "gradc"))
+
+
+@contextmanager
+def blamed_on_rule(title: str) -> Generator[None]:
+    """Raise UsageError for any error but a GradcError in the rule of an op."""
+    try:
+        yield
+    except GradcError:
+        raise
+    except Exception as error:
+        what = f"the rule of {title} fails{_place(error)}: {type(error).__name__}: {_line(error)}"
+        raise UsageError(Diagnostic("error", sentence(what, hint=_hint(error)))) from error
+
+
+def _line(error: Exception) -> str:
+    return (str(error).strip() or "without a message").splitlines()[0]
+
+
+def _place(error: Exception) -> str:
+    """The line of the user's own file that was reached last."""
+    reached = traceback.extract_tb(error.__traceback__)
+    frames = [frame for frame in reached if not frame.filename.startswith(_OWN)]
+    return f" in line {frames[-1].lineno} of {Path(frames[-1].filename).name}" if frames else ""
+
+
+def _hint(error: Exception) -> str:
+    if not isinstance(error, AttributeError) or not error.name:
+        return ""
+    known = [name for name in dir(error.obj) if not name.startswith("_")]
+    return nearest(error.name, known)
