@@ -13,7 +13,11 @@ from gradc.cli.help import Command, Word
 from gradc.cli.options import LIMITS, OF, SHAPE, WRT, shapes_of
 
 
-@click.command(cls=Command, example="gradc bench graph.json --strategy all --json times.json")
+@click.command(
+    cls=Command,
+    example="gradc bench graph.json --strategy all --json times.json",
+    common="--suite --strategy --peers --wrt --of --shape --threads --budget --json --plot",
+)
 @click.argument("cases", nargs=-1, metavar="[PROBLEM|FILE|MODEL]...", shell_complete=a_case)
 @click.option(
     "--suite",

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     name="compile",
     cls=Command,
     example="gradc compile graph.json -o graph.onnx",
+    common="-o --target --opset --constants --rename --rebatch --static-shape --strategy "
+    "--tune --threads --check --emit --json",
     options_metavar="-o OUT [OPTIONS]",
 )
 @click.option(

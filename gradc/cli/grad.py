@@ -113,6 +113,8 @@ def _gradient_options(command: Any) -> Any:
 @click.command(
     cls=Command,
     example="gradc grad model.onnx --reduce sum -o gradient.onnx",
+    common="-o --wrt --of --reduce --cotangents --keep-outputs --rename --scale --weights --rebatch --check "
+    "--target --opset",
     options_metavar="-o OUT [OPTIONS]",
 )
 @source_arguments

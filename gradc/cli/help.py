@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -28,7 +29,12 @@ SECTIONS = {
 }
 OTHERS = "Other commands"
 
-QUIET_HELP = "Only errors and what was asked for: no remarks, no warnings, no line for a file written."
+QUIET_HELP = "Only errors and what was asked for; no remarks, no warnings, no line for a file written."
+
+HELP_ALL = "--help-all"
+
+ONE_LINE = 46
+"""Characters of a help text in a terminal of 80 columns."""
 
 READ = ("files", "constants", "inputs", "values")
 """The parameters that name a file to read, or several."""
@@ -45,14 +51,29 @@ class Word(click.Choice):
 
 
 class Command(click.Command):
-    """A command that says what it says to programs as well, and whose help ends with an example."""
+    """A command with `-q` and `--diagnostics`, whose help ends with an example.
 
-    def __init__(self, *args: Any, example: str = "", **options: Any):
+    `--help` shows the options of `common` only, where that is given, and `--help-all` all of them.
+    """
+
+    def __init__(self, *args: Any, example: str = "", common: str = "", **options: Any):
         super().__init__(*args, **options)
         self.example = example
+        self.common = common.split()
         if all(param.name != "quiet" for param in self.params):
             self.params.append(_quiet())
         self.params.append(_diagnostics())
+        if self.common:
+            self.params.append(_help_all())
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        if not self.common or ctx.meta.get(HELP_ALL):
+            super().format_options(ctx, formatter)
+            return
+        by_name = {name: param for param in self.get_params(ctx) for name in param.opts}
+        rows = [by_name[name].get_help_record(ctx) for name in (*self.common, "-q", HELP_ALL)]
+        with formatter.section("Common options"):
+            formatter.write_dl([(names, _first_sentence(text)) for names, text in filter(None, rows)])
 
     def invoke(self, ctx: click.Context) -> Any:
         _keep_what_is_read(ctx.params)
@@ -80,6 +101,24 @@ def _keep_what_is_read(given: Mapping[str, Any]) -> None:
         for path in [named] if isinstance(named, str) else named:
             if os.path.isfile(path) and os.path.samefile(path, output):
                 raise click.UsageError(f"-o {output}: the command reads that file, and would write over it.")
+
+
+def _first_sentence(text: str) -> str:
+    """What a help text says before its first `;`, `:`, `.`, bracket or default; of a long one without what
+    comes after its last comma."""
+    found = re.split(r"[.;:]\s|\s[(\[]", text.rstrip("."), maxsplit=1)[0].rstrip()
+    return found if len(found) <= ONE_LINE else found.rpartition(", ")[0] or found
+
+
+def _help_all() -> click.Option:
+    def show(context: click.Context, parameter: click.Parameter, given: bool) -> None:
+        if given and not context.resilient_parsing:
+            context.meta[HELP_ALL] = True
+            click.echo(context.get_help())
+            context.exit()
+
+    text = "Show all options, and exit."
+    return click.Option([HELP_ALL], is_flag=True, is_eager=True, expose_value=False, callback=show, help=text)
 
 
 def keep_quiet(context: click.Context, parameter: click.Parameter, given: bool) -> None:

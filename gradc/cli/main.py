@@ -79,7 +79,10 @@ def cli() -> None:
     """Compile gradient op graphs (oneDNN Graph JSON, MLIR text) and ONNX models to plain ONNX."""
 
 
-@cli.command(example="gradc run graph.json --inputs in.npz -o out.npz")
+@cli.command(
+    example="gradc run graph.json --inputs in.npz -o out.npz",
+    common="-o --inputs --seed --shape --ep --threads --target --opset --constants --rename --json",
+)
 @click.option(
     "-o",
     "--output",
@@ -130,7 +133,10 @@ def run(
         messages.mention(f"on random inputs, --seed {seed}; --inputs takes others from a file")
 
 
-@cli.command(example="gradc verify graph.json --report")
+@cli.command(
+    example="gradc verify graph.json --report",
+    common="--report --within --rtol --inputs --seed --shape --size --wrt --of --target --opset --ep --json",
+)
 @gradient_arguments
 @RTOL
 @AS_JSON
@@ -237,7 +243,10 @@ def _print_values(source: Source, as_json: bool, auto_pad_rule: str | None) -> N
     _print(values.as_json(found) if as_json else values.as_text(found, look(sys.stdout)))
 
 
-@cli.command(example="gradc explain graph.json --tune")
+@cli.command(
+    example="gradc explain graph.json --tune",
+    common="--wrt --of --tune --shape --target --opset --constants --threads --strategy --json",
+)
 @gradient_arguments
 @AS_JSON
 @MEASURE_PEAK

@@ -24,7 +24,11 @@ if TYPE_CHECKING:
     from gradc.compiler.source import Source
 
 
-@click.command(cls=Command, example="gradc reduce graph.json -o small.mlir")
+@click.command(
+    cls=Command,
+    example="gradc reduce graph.json -o small.mlir",
+    common="-o -p --interesting --seconds --tests --wrt --of --target --opset --constants --ep --json",
+)
 @click.option(
     "-o",
     "--output",

@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    cls=Command, example="gradc report graph.json -o report.html", options_metavar="-o HTML [OPTIONS]"
+    cls=Command,
+    example="gradc report graph.json -o report.html",
+    common="-o --json --no-run --wrt --of --target --opset --constants --inputs --shape --ep --tune",
+    options_metavar="-o HTML [OPTIONS]",
 )
 @click.option(
     "-o",

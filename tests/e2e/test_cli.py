@@ -122,7 +122,8 @@ class TestHelp:
             "doctor": "--json",
         }
         for command, options in synopsis.items():
-            text = run_gradc(command, "--help").out
+            every = "--help" if command in ("inspect", "doctor") else "--help-all"
+            text = run_gradc(command, every).out
             for option in options.split():
                 assert re.search(rf"{option}\b", text), (command, option)
 

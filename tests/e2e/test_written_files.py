@@ -62,6 +62,18 @@ def test_every_command_has_quiet(name):
     assert sum("-q" in param.opts for param in cli.commands[name].params) == 1
 
 
+@pytest.mark.parametrize("name", sorted(cli.commands))
+def test_the_help_of_a_command_fits_a_screen(name, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    command = cli.commands[name]
+    assert len(run_gradc(name, "--help").out.splitlines()) <= 40
+    if common := getattr(command, "common", None):
+        every = run_gradc(name, "--help-all").out
+        known = {option for param in command.params for option in param.opts}
+        assert set(common) <= known
+        assert all(param.opts[-1] in every for param in command.params if param.param_type_name == "option")
+
+
 class TestGradient:
     @pytest.fixture
     def source(self, tmp_path) -> Path:

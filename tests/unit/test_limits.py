@@ -222,7 +222,8 @@ class TestNesting:
 
 @pytest.mark.parametrize("command", ["compile", "run", "verify", "inspect", "explain", "bench", "reduce"])
 def test_every_command_that_reads_a_graph_takes_limits(command: str):
-    assert "--limit NAME=N" in run_gradc(command, "--help").out
+    every = "--help" if command == "inspect" else "--help-all"
+    assert "--limit NAME=N" in run_gradc(command, every).out
 
 
 def test_reduce_is_held_to_them(write):

@@ -15,6 +15,7 @@ def pages() -> Mapping[str, Mapping[str, Content]]:
     from dialects.onednn.row_classes import FAMILIES, KINDS
     from gradc.upkeep import limits_table, support_table
     from gradc.upkeep.documents import (
+        api,
         commands,
         derivatives,
         families,
@@ -49,6 +50,7 @@ def pages() -> Mapping[str, Mapping[str, Content]]:
             "none": derivatives.none,
         },
         "docs/strategies.md": {"strategies": strategies.page},
+        "docs/reference/api.md": {"api": api.reference},
         "docs/reference/cli.md": {
             "gradc": commands.gradc_commands,
             "gradc-opt": commands.opt_command,
