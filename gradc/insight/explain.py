@@ -38,6 +38,7 @@ WHY = {
     "measured": "measured to be fastest",
     "named": f"named by the op's attribute {CHOICE}",
     "forced": "forced for all ops that it can write",
+    "shared": "predicted to be fastest between ops that share its layout; alone, its time includes reordering",
     "layout": "fastest of those that keep the layout of its neighbours",
 }
 """Why a strategy is chosen, and what people are told."""
@@ -211,7 +212,15 @@ class _View:
             return choice, "forced"
         if self.named.get(op) == StringAttr(choice):
             return choice, "named" if op.location in self.naming else "layout"
-        return choice, "measured" if self.tuned and case.key in self.tunings else "predicted"
+        if self.tuned and case.key in self.tunings:
+            return choice, "measured"
+        return choice, "predicted" if _is_cheapest(choice, case) else "shared"
+
+
+def _is_cheapest(choice: str, case: Case) -> bool:
+    """Whether no other strategy is predicted to take less time, alone."""
+    times = {c.strategy.name: c.cost for c in case.candidates if c.cost is not None}
+    return choice not in times or times[choice] <= min(times.values())
 
 
 def _written(case: Case, strategy: str, target: Target) -> tuple[dict[str, int], int]:

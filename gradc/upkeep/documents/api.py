@@ -106,9 +106,8 @@ def _prose(documented: Any) -> Iterator[str]:
                 items.append(line)
             else:
                 items[-1] += f" {line.strip()}"
-        yield "\n".join(
-            f"* `{name}`: {escaped(text)}" for name, _, text in (i.partition(": ") for i in items)
-        )
+        parts = (item.partition(": ") for item in items)
+        yield "\n".join(f"* `{name}`: {escaped(text)}" for name, _, text in parts)
 
 
 def _class(name: str, cls: type) -> Iterator[str]:
