@@ -38,7 +38,7 @@ WHY = {
     "measured": "measured to be fastest",
     "named": f"named by the op's attribute {CHOICE}",
     "forced": "forced for all ops that it can write",
-    "shared": "predicted to be fastest between ops that share its layout; alone, its time includes reordering",
+    "shared": "fastest between ops that share its layout; its time alone includes the reordering",
     "layout": "fastest of those that keep the layout of its neighbours",
 }
 """Why a strategy is chosen, and what people are told."""

@@ -239,7 +239,7 @@ def test_on_the_command_line(tmp_path: Path):
     assert re.search(r"--of: given logits of shape .*--reduce says .* such as logits\[0,0\]", done.err)
     done = run_gradc("grad", str(source), "--static-shape", "x=2;3", "-o", str(output))
     assert done.code == 2
-    assert "expected NAME=2,4,8,8" in done.err
+    assert "expected NAME=2x4x8x8 or NAME=2,4,8,8" in done.err
     done = run_gradc("grad", str(source), "--static-shape", "x=2x3", "-o", str(output))
     assert "--static-shape of x: given [2, 3], expected [N, 3, H, W]" in done.err
 
