@@ -87,7 +87,9 @@ def mention(text: str) -> None:
 
 def wrote(path: str | os.PathLike[str], about: str) -> None:
     """Report a file that a command has written: one line, in a pipe as well."""
-    mention(f"wrote {os.fspath(path)}: {about}")
+    from dialects.support.diagnostics import printable
+
+    mention(f"wrote {printable(os.fspath(path))}: {about}")
 
 
 def reports() -> bool:

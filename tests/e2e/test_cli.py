@@ -241,7 +241,7 @@ class TestCompile:
         assert "reads nothing of the input t0, and must be fed it all the same" in staying.line
         assert [i.name for i in onnx.load(out).graph.input] == ["t0", "t1"]
         dropped = run_gradc("compile", path, "-o", out, "--drop-unused-inputs")
-        assert (dropped.code, dropped.err) == (0, "")
+        assert (dropped.code, dropped.lines, len(dropped.written)) == (0, [], 1)
         assert [i.name for i in onnx.load(out).graph.input] == ["t1"]
         assert run_gradc("run", out).code == 0
         text = run_gradc("compile", path, "--emit", "mlir", "--drop-unused-inputs").out
@@ -378,7 +378,7 @@ class TestRun:
         dy, w = (np.ones(s, ml_dtypes.bfloat16) for s in ((1, 4, 3, 3), (4, 2, 3, 3)))
         np.savez(tmp_path / "in.npz", t0=dy, t1=w)
         result = run_gradc("run", path, "--inputs", tmp_path / "in.npz", "-o", tmp_path / "out.npz")
-        assert (result.code, result.err) == (0, "")
+        assert (result.code, result.lines, len(result.written)) == (0, [], 1)
         with np.load(tmp_path / "out.npz") as archive:
             got = archive["t2"].view(ml_dtypes.bfloat16)
         np.testing.assert_array_equal(got, gradc.compile(path).run({"t0": dy, "t1": w})["t2"])

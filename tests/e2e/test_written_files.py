@@ -37,7 +37,7 @@ COMMANDS = {
 
 def written(result, path: Path) -> list[str]:
     assert result.code == 0, result.err
-    return [line for line in result.lines if line.startswith(f"wrote {path}: ")]
+    return [line for line in result.written if line.startswith(f"wrote {path}: ")]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -17,6 +17,7 @@ from dialects.support.diagnostics import Diagnostic, Position
 from gradc.terminal.console import WIDTH
 from gradc.terminal.quoting import quote
 
+WROTE = "wrote "
 QUOTED = re.compile(r" *\d* \|")
 
 
@@ -33,14 +34,21 @@ class Result:
     @property
     def line(self) -> str:
         """The one diagnostic that stderr holds: a line, and below it nothing but what that quotes."""
-        line, *quoted = self.err.splitlines()
+        line, *quoted = [line for line in self.err.splitlines() if not line.startswith(WROTE)]
         assert quoted == quoted_below(line)
         return line
 
     @property
     def lines(self) -> list[str]:
-        """The lines of stderr, without those that quote a source."""
-        return [line for line in self.err.splitlines() if not QUOTED.match(line)]
+        """The lines of stderr, without those that quote a source or report a written file."""
+        return [
+            line for line in self.err.splitlines() if not QUOTED.match(line) and not line.startswith(WROTE)
+        ]
+
+    @property
+    def written(self) -> list[str]:
+        """The lines of stderr that report written files."""
+        return [line for line in self.err.splitlines() if line.startswith(WROTE)]
 
 
 def quoted_below(line: str) -> list[str]:

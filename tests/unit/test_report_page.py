@@ -356,7 +356,7 @@ class TestCommand:
         path = EXAMPLES / "conv_backward.mlir"
         result = run_gradc("report", path, "-o", out, "--strategy", "conv-to-conv")
         wanted = run_gradc("compile", path, "-o", tmp_path / "m.onnx", "--strategy", "conv-to-conv")
-        assert (result.code, result.err) == (wanted.code, wanted.err)
+        assert (result.code, result.line) == (wanted.code, wanted.line)
         assert "stride 2 on axis H" in said(out.read_text(encoding="utf-8"))
 
     def test_wrong_numbers(self, tmp_path, monkeypatch):

@@ -152,7 +152,9 @@ class TestCommand:
     def test_tune(self, bench, source, tmp_path):
         out, file = tmp_path / "m.onnx", tmp_path / "tunings.json"
         result = run_gradc("compile", source, "-o", out, "--tune", "--tuning-file", file, "--threads", 1)
-        assert (result.code, result.out, result.err) == (0, "", "")
+        assert (result.code, result.out, result.lines) == (0, "", [])
+        assert result.written[0] == f"wrote {file}: measurements"
+        assert result.written[1].startswith(f"wrote {out}: ")
         tuned = out.read_bytes()
         assert run_gradc("compile", source, "-o", out, "--tuning-file", file).code == 0
         assert out.read_bytes() == tuned
