@@ -22,13 +22,13 @@ def extract_to(model: str, output: str) -> None:
     messages.tell(*found.remarks)
     weights.write_weights(output, found.arrays, to_npz=to_npz)
     total = sum(array.nbytes for array in found.arrays.values())
-    messages.report(f"{output}: {len(found.arrays):,} weights, {' '.join(size(total))}")
+    messages.wrote(output, f"{len(found.arrays):,} weights, {' '.join(size(total))}")
 
 
 def set_to(model: str, values: str | tuple[str, ...], output: str) -> None:
     arrays = read_files(values)
     weights.set_weights(model, arrays, output)
-    messages.report(f"{output}: {len(arrays):,} weights set")
+    messages.wrote(output, f"{len(arrays):,} weights set")
 
 
 def _is_npz(output: str) -> bool:

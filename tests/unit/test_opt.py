@@ -151,7 +151,8 @@ def test_verify_diagnostics(source: Path, capsys: pytest.CaptureFixture[str]):
 def test_output_file(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     target = tmp_path / "out.mlir"
     assert opt.main([str(source), "-o", str(target)]) == 0
-    assert capsys.readouterr() == ("", "")
+    out, err = capsys.readouterr()
+    assert (out, err.startswith(f"wrote {target}: MLIR, ")) == ("", True)
     before = target.read_text()
     assert before.startswith("builtin.module")
     source.write_text(BAD)
