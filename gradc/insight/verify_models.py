@@ -18,6 +18,7 @@ from dialects.onnx.ops import ConstantOp
 from dialects.support import entry
 from dialects.support.diagnostics import Diagnostic, GradcError, UnsupportedError, several
 from dialects.support.limits import LimitError
+from dialects.support.spelling import option
 from gradc.checking.alike import is_same, kind_of
 from gradc.checking.operand_values import is_fitted
 from gradc.checking.random_ops import KINDS, RandomOp, random_outputs
@@ -257,7 +258,7 @@ def verify_at_sizes(
     if not runs:
         raise refusals[0]
     if unexercised:
-        yield f"not exercised: {several(unexercised)}; --inputs gives inputs that go there"
+        yield f"not exercised: {several(unexercised)}; {option('inputs')} gives inputs that go there"
     for refusal in refusals:
         yield f"left out: sizes that the model itself does not take: {refusal.diagnostic.message}"
 
@@ -346,7 +347,8 @@ def _undecided(pair: Pair, draw: Draw, guess: Guess, error: GradcError) -> Unsup
     sizes = _sizes(pair.original, inputs)
     given = [f"sizes {sizes}"] * bool(sizes) + drawn
     text = f"the model runs at none of the inputs that were drawn for it, at first {several(given, 4)}"
-    hint = "--inputs gives it some that it takes, --shape and --size other sizes"
+    others = f"{option('shape')} and {option('size')} other sizes"
+    hint = f"{option('inputs')} gives it some that it takes, {others}"
     return UnsupportedError(Diagnostic("error", f"{text}: {error.diagnostic.message}; {hint}"))
 
 

@@ -182,7 +182,9 @@ def _check(name: str, array: np.ndarray, found: Mapping[str, StoredWeight], chan
         hint = nearest(name, list(found)) or "`gradc weights` lists them"
         raise violation("weight", given=f'"{name}"', expected="a weight of the model", hint=hint)
     if one.role == REQUIRED:
-        raise violation(f'"{name}" is an input of the model, without a value', hint="give it with --inputs")
+        raise violation(
+            f'"{name}" is an input of the model, without a value', hint="`gradc run --inputs` takes its value"
+        )
     if one.tensor is None:
         raise violation(f'weight "{name}" is sparse', hint="only dense ones can be set")
     known = dtypes.of_numpy(array.dtype)

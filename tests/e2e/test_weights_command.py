@@ -252,4 +252,7 @@ def test_weights_of_gradients(tmp_path: Path):
         assert next(one["role"] for one in found if one["name"] == "w") == mode
         done = weights(path, "--set", tmp_path / "w.safetensors", "-o", tmp_path / "t.onnx", code=code)
         if code:
-            assert '"w" is an input of the model, without a value; give it with --inputs' in done.line
+            assert (
+                '"w" is an input of the model, without a value; `gradc run --inputs` takes its value'
+                in done.line
+            )
