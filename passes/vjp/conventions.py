@@ -52,6 +52,7 @@ KNOWN: Mapping[str, str] = MappingProxyType(
     {
         "CausalConvWithState": "the shape of the weights",
         "DeformConv": _KERNEL,
+        "Det": "the size of the matrices, which is at most 8",
         "Loop": "nothing, but what is carried keeps its rank",
     }
 )

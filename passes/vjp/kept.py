@@ -60,6 +60,7 @@ KEPT: Mapping[str, str | Mapping[str, str]] = MappingProxyType(
             "B": "",
             "mask": "X offset",
         },
+        "Det": "X",
         "Div": {"A": "B", "B": "B C"},
         "DynamicQuantizeLinear": "x",
         "Einsum": "Inputs",

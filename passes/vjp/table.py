@@ -14,6 +14,7 @@ from passes.vjp.rules import (
     attention,
     columns,
     conv,
+    determinant,
     index,
     linear,
     linear_attention,
@@ -37,6 +38,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
     {
         **columns.RULES,
         **conv.RULES,
+        **determinant.RULES,
         **index.RULES,
         **linear.RULES,
         **losses.RULES,

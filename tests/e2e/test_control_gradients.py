@@ -104,7 +104,7 @@ def branching(then_branch: str, else_branch: str = "onnx.Yield %x : T") -> Modul
     return Parser(dialects.context(), text.replace("T", "tensor<3x3xf32>")).parse_module()
 
 
-DET = "%d = onnx.Det %x : (T) -> tensor<f32> %a = onnx.Mul %x, %d : (T, tensor<f32>) -> T onnx.Yield %a : T"
+DIAGONAL = '%a = onnx.Einsum %x {equation = "ij->ii"} : (T) -> T onnx.Yield %a : T'
 DRAWN = "%r = onnx.RandomNormalLike %x : (T) -> T %a = onnx.Mul %x, %r : (T, T) -> T onnx.Yield %a : T"
 ROUND = "%a = onnx.Round %x : (T) -> T onnx.Yield %a : T"
 
@@ -112,7 +112,7 @@ ROUND = "%a = onnx.Round %x : (T) -> T onnx.Yield %a : T"
 @pytest.mark.parametrize(
     ("branches", "said"),
     [
-        ((DET,), r"\[onnx.Det.*the inverse of a matrix"),
+        ((DIAGONAL,), r"\[onnx.Einsum.*no label twice"),
         ((DRAWN,), r"\[onnx.If.*onnx.RandomNormalLike within: the gradient executes it once"),
         ((ROUND, ROUND), r"is zero by rule: onnx\.If"),
     ],

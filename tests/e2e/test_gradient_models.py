@@ -159,7 +159,7 @@ def test_the_second_derivative_times_a_vector():
 
 def test_all_that_has_no_derivative_is_told(tmp_path: Path):
     extra = [helper.make_node("Det", ["logits"], ["d1"]), helper.make_node("Mul", ["logits", "d1"], ["y"])]
-    with pytest.raises(gradc.UnsupportedError, match="no derivative: its derivative needs the inverse"):
+    with pytest.raises(gradc.UnsupportedError, match="no derivative: size of the matrices"):
         gradc.grad(model(*extra, outputs=("y",)), reduce="sum")
 
 

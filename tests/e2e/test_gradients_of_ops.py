@@ -23,6 +23,7 @@ OPS = {
     "ConvTranspose": 18,
     "DFT": 20,
     "DeformConv": 19,
+    "Det": 18,
     "RoiAlign": 18,
     "STFT": 20,
     "Einsum": 18,

@@ -104,5 +104,5 @@ def test_what_makes_no_sense_is_refused(asked: dict[str, object], text: str):
 
 def test_an_op_without_a_derivative_is_named():
     nodes = [("Det", ["m"], ["y"], {"name": "det"}), gradient(["m"], ["da"], xs=["m"], y="y")]
-    with pytest.raises(GradcError, match=r"no derivative.*inverse of a matrix"):
+    with pytest.raises(GradcError, match=r"no derivative.*size of the matrices"):
         gradc.compile(model(nodes, inputs=("m",)))

@@ -24,7 +24,6 @@ from passes.vjp.reach.listed import REASONS
 
 STEP, MOST = 1e-5, 20_000
 REFUSED = {
-    "Det": "inverse of a matrix",
     "Resize": "the region",
 }
 """Op -> what some of its cases are refused for."""

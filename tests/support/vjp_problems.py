@@ -62,7 +62,7 @@ def module_of(problem: Problem, floats: Any = np.float64) -> tuple[ModuleOp, lis
     arrays = [_in_dtype(_array(operand, problem, rng), floats) for operand in problem.operands]
     is_input = [isinstance(o, tuple) or (problem.given and o is not None) for o in problem.operands]
     inputs = [a for a, is_one in zip(arrays, is_input, strict=True) if is_one]
-    block, e = Block(arg_types=[_type(a, problem.sizes) for a in inputs]), Operators()
+    block, e = Block(arg_types=[_type(a, problem) for a in inputs]), Operators()
     arguments = iter(block.args)
     values: list[SSAValue | None] = [
         None if a is None else next(arguments) if is_one else e.emit.constant(a)
@@ -91,14 +91,16 @@ def _in_dtype(array: Any, floats: Any) -> Any:
     return array.astype(floats) if array is not None and array.dtype == np.float64 else array
 
 
-def _type(array: np.ndarray, sizes: str):
+def _type(array: np.ndarray, problem: Problem):
     dtype = of_numpy(array.dtype)
     assert dtype is not None
-    if sizes == "static":
+    if problem.sizes == "static":
         return tensor_type(dtype.mlir, array.shape)
     unknown: list[int | None] = [None] * array.ndim
     if array.dtype.kind in "iu" and array.ndim:
         unknown[-1] = array.shape[-1]  # it may say a rank
+    if problem.op == "Det":
+        unknown[-2:] = array.shape[-2:]
     return tensor_type(dtype.mlir, unknown)
 
 
@@ -117,6 +119,10 @@ def _applied(
 
 B = np.array
 LINEAR = (
+    P("Det", (2, 3, 3)),
+    P("Det", (4, 4)),
+    P("Det", (2, 1, 2, 2)),
+    P("Det", (3, 1, 1)),
     P("MatMul", (3, 4), (4, 2)),
     P("MatMul", (4,), (4,)),
     P("MatMul", (4,), (2, 4, 3)),

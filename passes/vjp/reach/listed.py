@@ -87,7 +87,6 @@ OF_OTHER_DOMAINS: Mapping[str, str] = MappingProxyType(
 
 REFUSED: Mapping[str, str] = MappingProxyType(
     {
-        "Det": "its derivative needs the inverse of a matrix, for which ONNX has no op",
         "MaxRoiPool": "its regions are rounded to places, of which the document leaves several readings",
         **dict.fromkeys(
             (*("Optional", "OptionalGetElement"),),
