@@ -119,7 +119,8 @@ def _compiled(
     tuner: Tuner | None = None,
 ) -> Compiled:
     with progress.bar():
-        return compile_module(load(source, options.auto_pad_rule), options, constants, observer, tuner)
+        module = load(source, options.auto_pad_rule, target=options.target)
+        return compile_module(module, options, constants, observer, tuner)
 
 
 def gradient_to(
@@ -140,7 +141,7 @@ def gradient_to(
 
 def load_bound(source: Source, options: Options, constants: Files | None) -> ModuleOp:
     """The module of a source, with constants in place of inputs."""
-    module = load(source, options.auto_pad_rule)
+    module = load(source, options.auto_pad_rule, target=options.target)
     if constants is not None:
         bind_constants(module, read_files(constants))
     return module

@@ -28,6 +28,7 @@ from dialects.support.spelling import offers_its_arguments, option
 from gradc.base import arguments
 from gradc.base.collector import rare_collections
 from gradc.compiler.compiled import Compiled
+from gradc.compiler.contributed_ops import lacked_remarks
 from gradc.compiler.default_opset import with_opset
 from gradc.compiler.invalid_sources import blamed_on_source
 from gradc.compiler.opaque_nodes import blamed_on_nodes
@@ -150,27 +151,32 @@ def compile(
         tuner = request.tuner(options.resolved())
         names = arguments.mapping("rename", {} if rename is None else rename, "a mapping from names to names")
         sizes, batch = checked_static_shapes(static_shapes), checked_rebatch(rebatch)
-        module = resized(renamed(load(source, auto_pad_rule), names), batch, sizes)
+        module = resized(renamed(load(source, auto_pad_rule, target=target), names), batch, sizes)
         return compile_module(module, options, constants, tuner=tuner)
 
 
 def load(
-    source: Any, auto_pad_rule: str | None = None, *, for_gradients: Collection[str] | None = None
+    source: Any,
+    auto_pad_rule: str | None = None,
+    *,
+    for_gradients: Collection[str] | None = None,
+    target: str = "cpu",
 ) -> ModuleOp:
     """The module of a source, verified, under an `auto_pad_rule` for all ops if one is given.
 
     Importers are told the rule, because a document may be valid under one rule only; and whether gradients
-    are to be taken, for which ops of other domains are written as ops of ONNX.
+    are to be taken, for which ops of other domains are written as ops of ONNX, or a target lacks such ops.
     """
     if arguments.is_path(source):
         from gradc.importers import import_file
 
-        return import_file(arguments.path("source", source), auto_pad_rule, for_gradients=for_gradients)
+        path = arguments.path("source", source)
+        return import_file(path, auto_pad_rule, for_gradients=for_gradients, target=target)
     if isinstance(source, Source) and source.gradient is not None:
         return load_gradient(replace(source, gradient=None), source.gradient, auto_pad_rule)
     if isinstance(source, Source):
-        module = renamed(load(source.given, auto_pad_rule, for_gradients=for_gradients), source.names)
-        return resized(module, source.rebatch, source.static_shapes)
+        module = load(source.given, auto_pad_rule, for_gradients=for_gradients, target=target)
+        return resized(renamed(module, source.names), source.rebatch, source.static_shapes)
     if isinstance(source, list | tuple):
         from gradc.importers import import_files
 
@@ -186,7 +192,7 @@ def load(
     if type(source).__name__ == "ModelProto":
         from gradc.importers.onnx import import_onnx
 
-        return import_onnx(source, for_gradients=for_gradients)
+        return import_onnx(source, for_gradients=for_gradients, target=target)
     if not isinstance(source, ModuleOp | Graph):
         expected = "a path, a JSON document (dict), an onnx.ModelProto, a gradc.Graph or a module"
         hint = "its .model is one" if isinstance(source, Compiled) else ""
@@ -196,10 +202,12 @@ def load(
     return module
 
 
-def load_gradient(source: Any, asked: GradientRequest | None, auto_pad_rule: str | None = None) -> ModuleOp:
+def load_gradient(
+    source: Any, asked: GradientRequest | None, auto_pad_rule: str | None = None, target: str = "cpu"
+) -> ModuleOp:
     """The module of the gradient of a source, or of the source itself where none is asked for."""
     if asked is None:
-        return load(source, auto_pad_rule)
+        return load(source, auto_pad_rule, target=target)
     from gradc.compiler.differentiated import differentiated
 
     return differentiated(load(source, auto_pad_rule, for_gradients=()), asked)
@@ -241,7 +249,7 @@ def compile_module(
     target = options.resolved()
     if options.checked:
         write_checks(module, source, target)
-    remarks += _settle_unused_inputs(module, options)
+    remarks += _settle_unused_inputs(module, options) + lacked_remarks(module, target)
     again = f"gradc compile --target {target.name} --opset {target.opset} THIS_FILE -o model.onnx"
     recipe = Recipe(MODEL, "the exporter", options=asdict(options))
     reproduced = crash.reproducer(recipe, lambda: whole(module), again)
@@ -306,7 +314,9 @@ def lower(
     _write_names_down(module)
     _write_bodies(module, options)
     remarks = _run(module, pipeline, options, observer, tuner, start=module.clone())
-    return remarks if stop_after else (*remarks, *_settle_unused_inputs(module, options))
+    if stop_after:
+        return remarks
+    return (*remarks, *_settle_unused_inputs(module, options), *lacked_remarks(module, options.resolved()))
 
 
 def _settle_unused_inputs(module: ModuleOp, options: Options) -> tuple[Diagnostic, ...]:

@@ -54,17 +54,18 @@ def import_file(
     auto_pad_rule: str | None = None,
     *,
     for_gradients: Collection[str] | None = None,
+    target: str = "cpu",
 ) -> ModuleOp:
     """The module of a file of one of FORMS, or of any that starts like JSON or MLIR text; `-` is stdin.
 
-    `auto_pad_rule` replaces that of every op; `for_gradients` as `import_onnx` has it. Raises GradcError,
-    which names the file as `path` does, for a file that cannot be read or is wrong.
+    `auto_pad_rule` replaces that of every op; `for_gradients` and `target` as `import_onnx` has them. Raises
+    GradcError, which names the file as `path` does, for a file that cannot be read or is wrong.
     """
     name = os.fspath(path)
     if is_onnx(name):
         from gradc.importers.onnx import import_onnx
 
-        return import_onnx(name, for_gradients=for_gradients)
+        return import_onnx(name, for_gradients=for_gradients, target=target)
     if name.endswith(".py"):
         hint = "run it with python; gradc.Graph.save writes a graph as MLIR text, which every command reads"
         raise violation(f"{name} is a Python program", expected="a graph", hint=hint)

@@ -33,6 +33,7 @@ from dialects.support.dtypes import name_of as dtype_name
 from dialects.support.findings import is_opaque
 from dialects.support.interfaces import collect_remarks
 from gradc.base.arguments import is_path
+from gradc.compiler.contributed_ops import lacked_remarks
 from gradc.compiler.default_opset import with_opset
 from gradc.compiler.driver import compile_module, load
 from gradc.compiler.options import Options
@@ -47,6 +48,7 @@ from gradc.insight.unsupported import lines as unsupported_lines
 from gradc.model.tensors import optional_infos
 from gradc.terminal.tables import BAD, GOOD, PLAIN, REMARK, Look
 from passes.emit.type_inference import infer_types
+from passes.foreign.table import lacks_contributed
 from passes.kernels.target import Target
 
 
@@ -83,8 +85,9 @@ class Op:
 class Inspection:
     """`ops` are those of the source, ONNX's besides constants among them, and those that are not understood.
 
-    `refusal` says why the graph does not compile for the target, '' if it does; `lacks` what the target
-    does not have, where one is asked for. `contents` are those of a model.
+    `refusal` says why the graph does not compile for the target, or which ops a portable model keeps that are
+    not standard, '' if it is supported; `lacks` what the target does not have, where one is asked for.
+    `contents` are those of a model.
     """
 
     inputs: list[Tensor]
@@ -115,7 +118,8 @@ def inspect(
     labels = _labels(module)
     options = with_opset(Options(target or "cpu", opset, auto_pad_rule=auto_pad_rule), module)
     asked = options.resolved() if target is not None else None
-    lowered, refusal = _lowered(module, options)
+    decomposed = _decomposed(module, source, options)
+    lowered, refusal = _lowered(decomposed, options)
     with _opened(model) as proto:
         described = None if proto is None else contents(module, lowered, proto)
         optional = None if proto is None else [*map(_optional, optional_infos(proto))]
@@ -129,11 +133,11 @@ def inspect(
         ],
         ops=[_op(labels, op) for op in ops],
         remarks=[str(remark) for remark in collect_remarks(ops)],
-        refusal=refused or refusal,
+        refusal=refused or refusal or ("" if asked is None else _lacked(lowered, asked)),
         contents=described,
         target=asked and asked.name,
         opset=asked and asked.opset,
-        lacks=None if asked is None else unsupported_nodes(module, asked),
+        lacks=None if asked is None else unsupported_nodes(decomposed, asked),
         optional_inputs=optional,
     )
 
@@ -172,12 +176,26 @@ def _loaded(source: Any, auto_pad_rule: str | None) -> tuple[ModuleOp, str]:
         return error.graph, str(error)
 
 
+def _decomposed(module: ModuleOp, source: Any, options: Options) -> ModuleOp:
+    """The module as it is compiled: without the ops of onnxruntime's that the target lacks."""
+    nodes = (op for op in module.walk() if isinstance(op, NodeOp))
+    if not any(lacks_contributed(options.target, op.domain.data) for op in nodes):
+        return module
+    decomposed = load(source, options.auto_pad_rule, target=options.target)
+    infer_types(decomposed)
+    return decomposed
+
+
 def _lowered(module: ModuleOp, options: Options) -> tuple[ModuleOp, str]:
     """What the module is lowered to, or the module and why it is not."""
     try:
         return compile_module(module.clone(), options).module, ""
     except GradcError as error:
         return module, str(error)
+
+
+def _lacked(module: ModuleOp, target: Target) -> str:
+    return "".join(remark.message for remark in lacked_remarks(module, target))
 
 
 def _labels(module: ModuleOp) -> dict[SSAValue, str]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from dialects.onnx.base import OnnxOp
-from dialects.onnx.node import NodeOp
+from dialects.onnx.node import WHY, NodeOp
 from dialects.onnx.ops import ConstantOp
 from dialects.support.diagnostics import name_of, position_of
 from dialects.support.spelling import advice
+from gradc.compiler.contributed_ops import is_lacked
 from gradc.importers.onnx.bodies import is_written
 from gradc.terminal.tables import BAD, PLAIN, POOR, Look, table
 from passes.kernels import TARGETS
@@ -40,6 +41,9 @@ def _of(op: OnnxOp | NodeOp, target: Target) -> Iterator[UnsupportedNode]:
     name, position = name_of(op), str(position_of(op) or "")
     if isinstance(op, NodeOp):
         title = f"{op.domain.data}.{op.op_type.data}"
+        if is_lacked(op, target):
+            yield UnsupportedNode(title, name, position, *_not_standard(op), False)
+            return
         reason = f"gradc does not know whether {target.name} has it"
         yield UnsupportedNode(title, name, position, reason, "it is passed on as it is", True)
         return
@@ -54,6 +58,12 @@ def _of(op: OnnxOp | NodeOp, target: Target) -> Iterator[UnsupportedNode]:
         )
         return
     yield UnsupportedNode(title, name, position, reason, _instead(op, target), False)
+
+
+def _not_standard(op: NodeOp) -> tuple[str, str]:
+    why = op.attributes.get(WHY)
+    reason = f": {why.data}" if isinstance(why, StringAttr) else ""
+    return f"it is no op of the standard domain, and is not decomposed{reason}", "write it with other ops"
 
 
 def _instead(op: OnnxOp, target: Target) -> str:

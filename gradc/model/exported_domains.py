@@ -75,6 +75,11 @@ class Domains:
                 model.opset_import.pop()
 
 
+def is_of_onnx(op: NodeOp) -> bool:
+    """Whether a node is of the standard domain, and is one of its ops."""
+    return op.is_standard and onnx.defs.has(op.op_type.data)
+
+
 def is_of_opset(op: NodeOp, opset: int) -> bool:
     """Whether a node of the standard domain is in a form that its op has at an opset."""
     if op.version is None or op.version.value.data == opset:

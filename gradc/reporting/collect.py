@@ -122,7 +122,8 @@ def collect(request: Request, progress: Progress = no_progress) -> Report:
 def _loaded(request: Request) -> ModuleOp:
     """The source with its constants. A file of inputs that cannot be read is told before anything is made."""
     _ = request.arrays
-    module = load_gradient(request.source, request.gradient, request.options.auto_pad_rule)
+    options = request.options
+    module = load_gradient(request.source, request.gradient, options.auto_pad_rule, options.target)
     if request.constants is not None:
         bind_constants(module, constants_of(request.constants))
     return module

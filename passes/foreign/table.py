@@ -30,6 +30,17 @@ BODIES: Mapping[str, Mapping[str, Body]] = MappingProxyType(
 """Domain -> op -> what stands for it."""
 
 
+LACKED: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"portable": ("", "com.microsoft", blocked.DOMAIN), "cuda": (blocked.DOMAIN,)}
+)
+"""Target -> domains whose ops are decomposed for it: those of onnxruntime's that none of its kernels run."""
+
+
+def lacks_contributed(target: str, domain: str) -> bool:
+    """Whether a target lacks the ops that onnxruntime adds to a domain."""
+    return domain in LACKED.get(target, ())
+
+
 def titles() -> Iterator[str]:
     """The ops for which ops of ONNX stand, with their domains."""
     return (".".join(filter(None, (domain, name))) for domain, bodies in BODIES.items() for name in bodies)

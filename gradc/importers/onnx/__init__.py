@@ -15,20 +15,24 @@ from gradc.model.foreign import TensorData, stored_model
 
 
 def import_onnx(
-    source: str | os.PathLike[str] | ModelProto, *, for_gradients: Collection[str] | None = None
+    source: str | os.PathLike[str] | ModelProto,
+    *,
+    for_gradients: Collection[str] | None = None,
+    target: str = "cpu",
 ) -> ModuleOp:
     """The verified module of a model, given as a proto or as the path of its file.
 
     Values and nodes keep their names (`dialects.support.names`), inputs and outputs their names, order and
     declared types. Old forms of ops are brought to the newest, functions are written where they are called,
     and what no class of the dialect holds is an `onnx.Node`. With `for_gradients` ops of other domains for
-    which ops of ONNX stand (passes/foreign) are written as these, but those that it names. Raises GradcError,
-    which names the nodes.
+    which ops of ONNX stand (passes/foreign) are written as these, but those that it names. Without it,
+    ops that onnxruntime adds to ONNX are, where the `target` lacks them. Raises GradcError, which names the
+    nodes.
     """
     if isinstance(source, ModelProto):
-        return _verified(module_of(source, TensorData(), for_gradients=for_gradients))
+        return _verified(module_of(source, TensorData(), for_gradients=for_gradients, target=target))
     with stored_model(os.fspath(source)) as (model, data):
-        module = module_of(model, data, for_gradients=for_gradients)
+        module = module_of(model, data, for_gradients=for_gradients, target=target)
     return _verified(module)
 
 

@@ -43,19 +43,23 @@ from gradc.model.exported_domains import is_of_opset
 from gradc.model.foreign import TensorData
 from gradc.model.order import ordered, title
 from passes.foreign.blocked import BLOCK
-from passes.foreign.table import replaced
+from passes.foreign.table import lacks_contributed, replaced
 from passes.vjp import preview
 
 STANDARD = ("", "ai.onnx")
 
 
 def module_of(
-    model: ModelProto, data: TensorData, *, for_gradients: Collection[str] | None = None
+    model: ModelProto,
+    data: TensorData,
+    *,
+    for_gradients: Collection[str] | None = None,
+    target: str = "cpu",
 ) -> ModuleOp:
     """The module of a model; `data` has what its message has not. Raises GradcError for all that is wrong.
 
     `for_gradients`, where given, are ops of other domains that have rules of their own: any other for which
-    ops of ONNX stand is written as these.
+    ops of ONNX stand is written as these. Without it, those are that the `target` lacks.
     """
     graph = model.graph
     with at("graph"):
@@ -63,7 +67,7 @@ def module_of(
     versions = _versions(model.opset_import, model.ir_version)
     block = Block()
     scope = Scope(block, versions, data)
-    reader = _Reader(validity.functions_by_key(model), for_gradients)
+    reader = _Reader(validity.functions_by_key(model), for_gradients, target)
     reader.of_model = {BLOCK: channels_of_block(model)}
     scope.add_weights(graph.initializer, graph.sparse_initializer)
     inputs = [value for value in graph.input if value.name not in scope.weights]
@@ -195,10 +199,14 @@ class _Reader:
     """Fills blocks with the ops of nodes, those of nested graphs and of functions where they are called."""
 
     def __init__(
-        self, functions: Mapping[tuple[str, str, str], FunctionProto], for_gradients: Collection[str] | None
+        self,
+        functions: Mapping[tuple[str, str, str], FunctionProto],
+        for_gradients: Collection[str] | None,
+        target: str = "cpu",
     ):
         self.functions = functions
         self.for_gradients = for_gradients
+        self.target = target
         self.errors = Errors()
         self.count = 0
         self.docs: dict[str, Attribute] = {}
@@ -332,8 +340,7 @@ class _Reader:
         op = NodeOp(form.domain, node.op_type, operands, types, form.attributes, regions, form.version)
         if op.is_standard and not op.regions and not is_of_opset(op, OLDEST):
             op = self._raised(scope, op, form)
-        stays = self.for_gradients is None or op.title in self.for_gradients
-        found = None if stays else replaced(op, self.of_model)
+        found = replaced(op, self.of_model) if self._is_decomposed(op) else None
         if found is None:
             return _placed(scope, op, form.place).results
         new, values = found
@@ -347,6 +354,11 @@ class _Reader:
         if not kept:
             op.drop_all_references()  # what it reads is read no more
         return [own if value is None else value for value, own in zip(values, op.results, strict=True)]
+
+    def _is_decomposed(self, op: NodeOp) -> bool:
+        if self.for_gradients is None:
+            return lacks_contributed(self.target, op.domain.data)
+        return op.title not in self.for_gradients
 
     def _raised(self, scope: Scope, op: NodeOp, form: Form) -> NodeOp:
         """A node of unknown types, whose form no opset has that gradc writes, in the first newer form where
