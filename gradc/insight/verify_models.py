@@ -26,6 +26,7 @@ from gradc.checking.samples import ANY_SIZES, Guess
 from gradc.checking.verify import RTOL, OutputError, compare
 from gradc.compiler.compiled import Compiled
 from gradc.insight.first_difference import Difference, first_difference
+from gradc.insight.input_ranges import RangeRun, range_runs
 from gradc.insight.unexercised import branches_of, search
 from gradc.model.exposing import kinds_of_file, values_after
 from gradc.runtime.session import Session, ep_of
@@ -55,7 +56,7 @@ class ModelError(OutputError):
 
     `sizes` are those that the inputs had, where the model leaves them open; `random` are the ops whose
     random numbers it depends on, where it is not compared for that. `exercises` is the branch for which the
-    inputs were drawn, `unexercised` are those that no inputs were found for.
+    inputs were drawn, or the range of the inputs, `unexercised` are those that no inputs were found for.
     """
 
     identical: bool = False
@@ -141,6 +142,23 @@ class Pair:
             return [_refused(name, want, sizes, why) for name, want in expected.items()]
         rows = against(expected, self.compiled, found, self.rtol, sizes)
         return [self._unless_random(row, expected[row.name]) for row in rows]
+
+    def range_rows(self, given: RangeRun) -> Iterator[ModelError]:
+        """Yield a row for each output that is off for inputs of another range."""
+        names = [name for name in given.outputs if name not in self.random and given.is_determined(name)]
+        try:
+            found = self.compiled.run(given.inputs, self.ep, self.threads)
+        except GradcError as error:
+            why = error.diagnostic.message
+            yield from (_refused(name, given.outputs[name], "", why) for name in names)
+            return
+        ops, placed = depth(self.compiled.source), dict(zip(given.outputs, found.values(), strict=False))
+        for name in names:
+            got, want = given.compared(name, found.get(name, placed[name]))
+            usual = RTOL.get(kind_of(want), 0.0) * max(ops, 1) if self.rtol is None else self.rtol
+            row = _row(name, got, want, given.bound(name, usual), ops, "")
+            if not row.ok:
+                yield row
 
     @cached_property
     def random(self) -> Mapping[str, tuple[RandomOp, ...]]:
@@ -235,18 +253,23 @@ def verify_at_sizes(
     """The rows at all sizes, each once, and remarks: why the model itself does not run at some of them.
 
     Behind the first rows that are off is the first value that is, with the nodes that are to blame;
-    `within`: the first value that is not identical otherwise. With `redraws` inputs that the model does not
+    `within`: the first value that is not identical otherwise. Behind them are the outputs that are off for
+    inputs of other ranges, where no input is given. With `redraws` inputs that the model does not
     take are drawn anew. Raises GradcError if it runs at none.
     """
     runs, refusals = _expected(pair, draw, guesses, redraws)
+    ranges: list[RangeRun] = []
+    if runs and redraws:
+        ranges = [*range_runs(pair.compiled.source, pair.original.run, runs[0].inputs)]
     unexercised = _through_branches(pair, runs, redraws) if runs else ()
     pair.forget_original()
-    told = False
+    told = wrong = False
     for run in runs:
         about = {"exercises": run.exercises, "unexercised": unexercised}
         rows = [replace(row, **about) for row in pair.rows(run)]
         yield from rows
         right = all(row.ok for row in rows)
+        wrong |= not right
         if told or (right and not within) or any(row.refused for row in rows):
             continue
         told = True
@@ -255,6 +278,9 @@ def verify_at_sizes(
             yield found
         elif not all(row.identical or row.random for row in rows):
             yield NOTHING_WITHIN
+    for given in () if wrong else ranges:
+        rows = [*pair.range_rows(given)]
+        yield from (replace(row, sizes=runs[0].sizes, exercises=given.label) for row in rows)
     if not runs:
         raise refusals[0]
     if unexercised:
