@@ -71,6 +71,7 @@ def common(a: Attribute, b: Attribute) -> Attribute:
 
 def argument_types(
     op_type: str,
+    since: int,
     operands: Sequence[SSAValue | None],
     attributes: Mapping[str, Attribute],
     graphs: Mapping[str, GraphProto],
@@ -81,7 +82,7 @@ def argument_types(
     if op_type not in ("Loop", "Scan", "SequenceMap") or "body" not in graphs:
         return {}
     declared = [nameless(type_of(value.type)) for value in graphs["body"].input]
-    given = _given(op_type, operands, attributes)
+    given = _given(op_type, since, operands, attributes)
     if len(declared) != len(given):
         raise violation(f"inputs of the body of {op_type}", given=len(declared), expected=len(given))
     return {"body": [_argument(op_type, *pair) for pair in zip(given, declared, strict=True)]}
@@ -100,13 +101,15 @@ def _argument(op_type: str, given: Attribute, declared: Attribute) -> Attribute:
 
 
 def _given(
-    op_type: str, operands: Sequence[SSAValue | None], attributes: Mapping[str, Attribute]
+    op_type: str, since: int, operands: Sequence[SSAValue | None], attributes: Mapping[str, Attribute]
 ) -> list[Attribute]:
     types = [UnknownType() if value is None else value.type for value in operands]
     if op_type == "Loop":
         return [TensorType(i64, []), TensorType(i1, []), *types[2:]]
     if op_type == "SequenceMap":
         return [type_.element if isinstance(type_, SequenceType) else type_ for type_ in types]
+    if since < SCAN_WITHOUT_BATCH:
+        types = [without_axis(type_, 0) for type_ in types[1:]]
     count = int_of(attributes.get("num_scan_inputs"), len(types))
     if not 0 < count <= len(types):
         raise violation("num_scan_inputs", given=count, expected=f"1 to {len(types)}")
@@ -114,10 +117,15 @@ def _given(
     axes = ints(attributes["scan_input_axes"]) if "scan_input_axes" in attributes else (0,) * count
     if len(axes) != count:
         raise violation("scan_input_axes", given=len(axes), expected=count)
-    return [*states, *map(_slice, scanned, axes)]
+    return [*states, *map(without_axis, scanned, axes)]
 
 
-def _slice(type_: Attribute, axis: int) -> Attribute:
+SCAN_WITHOUT_BATCH = 9
+"""The opset from which Scan has no batch axis and no operand for the lengths of sequences."""
+
+
+def without_axis(type_: Attribute, axis: int) -> Attribute:
+    """Return the type of the slices of a scan input."""
     if not isinstance(type_, TensorType):
         return type_
     dims = list(shapes.shape_of(type_))

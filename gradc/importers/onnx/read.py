@@ -333,6 +333,8 @@ class _Reader:
     ) -> Sequence[SSAValue | None]:
         if f"{form.domain}.{node.op_type}" == preview.TITLE:
             return results_of_gradient(scope, operands, form.attributes, form.place)
+        if not form.domain:
+            check_form(node.op_type, form.version)
         regions = {name: self._region(scope, node, graph, None) for name, graph in form.graphs.items()}
         types = [
             (_or_unknown(t) if n else NoneType()) for n, t in zip(node.output, form.declared, strict=True)
@@ -389,9 +391,8 @@ class _Reader:
         """The node as an op of the dialect, which knows what its results are."""
         schema = schema_of(node.op_type, form.version)
         since = schema.since_version
-        check_form(node.op_type, since)
         check_counts(node, schema)
-        arguments = control.argument_types(node.op_type, operands, form.attributes, form.graphs)
+        arguments = control.argument_types(node.op_type, since, operands, form.attributes, form.graphs)
         regions = {n: self._region(scope, node, g, arguments.get(n)) for n, g in form.graphs.items()}
         source = Source(
             node.op_type,

@@ -20,7 +20,8 @@ from dialects.support import shapes
 from dialects.support.attributes import int_attribute
 from dialects.support.diagnostics import violation
 from dialects.support.dtypes import by_number, of_mlir
-from gradc.importers.onnx import changes, resizes
+from gradc.importers.onnx import changes, control, resizes
+from gradc.importers.onnx.batched_scan import scan_over_samples
 from gradc.importers.onnx.changes import Upgrade
 from gradc.importers.onnx.places import at
 from gradc.importers.onnx.source import Source
@@ -51,12 +52,10 @@ ANY = 2**31
 """Of changes that every form needs."""
 
 
-def check_form(op_type: str, since: int) -> None:
-    """Raise for a form of which there is no newer one that computes the same."""
-    if op_type == "Scan" and since < 9:
-        raise changes.refused(
-            "Scan of opset 8", "it runs over a batch; write the model with opset 9 or newer"
-        )
+def check_form(op_type: str, version: int) -> None:
+    """Raise for a node of unknown types whose newer form depends on them."""
+    if op_type == "Scan" and version < control.SCAN_WITHOUT_BATCH:
+        raise changes.refused("Scan of opset 8", "the types of its inputs have to be known")
 
 
 def has_newer_form(op_type: str, since: int) -> bool:
@@ -306,6 +305,7 @@ UPGRADES: dict[str, tuple[tuple[int, Upgrade], ...]] = {
     "Reshape": ((5, changes.operand(1, "shape")),),
     "Resize": ((11, resizes.resize_10), (13, resizes.resize_11), (ANY, resizes.tf_half_pixel)),
     "RoiAlign": ((16, changes.default("coordinate_transformation_mode", "output_half_pixel")),),
+    "Scan": ((control.SCAN_WITHOUT_BATCH, scan_over_samples),),
     "Scatter": ((11, _scatter),),
     "Slice": ((10, _slice),),
     "Split": ((13, _split_1), (18, _split_18)),
