@@ -1,14 +1,17 @@
 """What all tests share: the helpers in tests/support, and how many examples a property tries.
 
 GRADC_EXAMPLES=N tries N times as many, with fresh random choices. With several workers, numpy's products take
-one thread each. `--slice 2/3` runs the second of three parts of the tests, chosen by a hash of their names.
+one thread each.
+
+A test function with many cases is a sweep. A run of all tests takes a third of its cases, another one with
+each commit, and `--whole` all. Tests named on the command line run whole. `--slice 2/3` runs the second of
+three parts of whatever is selected.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-import zlib
 from pathlib import Path
 
 import pytest
@@ -19,7 +22,10 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # before anything imports numpy, which 
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from support import parts
 from support.examples import EXAMPLES
+
+PARTS_OF_SWEEPS = 3
 
 settings.register_profile(
     "gradc",
@@ -32,15 +38,24 @@ settings.load_profile("gradc")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--slice", metavar="K/N", default="1/1", help="run the Kth of N parts of the tests")
+    parser.addoption("--slice", metavar="K/N", help="run the Kth of N parts of the tests")
+    parser.addoption("--whole", action="store_true", help="run all cases of sweeps")
+    parser.addoption("--sweeps", metavar="K/N", help="run the Kth of N parts of each sweep")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose a part of the sweeps by the commit, where no tests are named; workers inherit the choice."""
+    is_everything = config.args_source is pytest.Config.ArgsSource.TESTPATHS
+    if is_everything and not (config.option.whole or config.option.slice or config.option.sweeps):
+        config.option.sweeps = parts.of_commit(PARTS_OF_SWEEPS)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    part, parts = map(int, config.getoption("--slice").split("/"))
-    if not 1 <= part <= parts:
-        raise pytest.UsageError(f"--slice {part}/{parts}: expected 1 to {parts}")
-    if parts == 1:
-        return
-    is_in_part = [zlib.crc32(item.nodeid.encode()) % parts == part - 1 for item in items]
-    config.hook.pytest_deselected(items=[i for i, own in zip(items, is_in_part, strict=True) if not own])
-    items[:] = [item for item, own in zip(items, is_in_part, strict=True) if own]
+    chosen = list(items)
+    if config.option.slice:
+        chosen = parts.part(chosen, config.option.slice)
+    if config.option.sweeps:
+        chosen = parts.part_of_sweeps(chosen, config.option.sweeps)
+    kept = set(chosen)
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = chosen
