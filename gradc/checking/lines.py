@@ -14,9 +14,10 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from dialects.evaluate import Watch, evaluate
 from dialects.onnx import ops as onnx
+from dialects.onnx.kernels import NUMPY_ERRORS
 from dialects.onnx.types import OptionalType, SequenceType
 from dialects.support import dense, entry, shapes
-from dialects.support.diagnostics import kind_of, name_of
+from dialects.support.diagnostics import GradcError, kind_of, name_of
 from dialects.support.dtypes import of_mlir
 from gradc.checking.straight_through import has_scales_among, move_straight, off_codes
 from passes.emit.operands import replace_uses, set_operand
@@ -73,10 +74,17 @@ def evaluated(
     try:
         with np.errstate(all="ignore"):
             return evaluate(module, inputs, watch=watch, before=before)
-    except (ArithmeticError, AssertionError, IndexError, TypeError, ValueError) as error:
-        if not reached:
+    except (AssertionError, GradcError, *NUMPY_ERRORS) as error:
+        if not reached or not _is_of_numpy(error):
             raise
         raise NotComputed(_not_computed(*reached[-1])) from error
+
+
+def _is_of_numpy(error: BaseException | None) -> bool:
+    """Whether numpy failed at an op, rather than gradc refusing it."""
+    while isinstance(error, GradcError):
+        error = error.__cause__
+    return error is not None
 
 
 def _not_computed(op: Operation, args: Sequence[Any]) -> str:

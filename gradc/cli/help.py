@@ -104,10 +104,11 @@ def _keep_what_is_read(given: Mapping[str, Any]) -> None:
 
 
 def _first_sentence(text: str) -> str:
-    """What a help text says before its first `;`, `:`, `.`, bracket or default; of a long one without what
-    comes after its last comma."""
+    """A help text up to its first `;`, `:`, `.`, bracket or default, or its last comma if it is long; and
+    whether the option is required."""
     found = re.split(r"[.;:]\s|\s[(\[]", text.rstrip("."), maxsplit=1)[0].rstrip()
-    return found if len(found) <= ONE_LINE else found.rpartition(", ")[0] or found
+    short = found if len(found) <= ONE_LINE else found.rpartition(", ")[0] or found
+    return f"{short}  [required]" if "[required" in text else short
 
 
 def _help_all() -> click.Option:

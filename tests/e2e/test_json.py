@@ -41,6 +41,7 @@ def test_compile(tmp_path):
         "threads",
         "inputs",
         "outputs",
+        "bytes",
         "nodes",
         "strategies",
         "remarks",

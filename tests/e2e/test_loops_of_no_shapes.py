@@ -25,8 +25,8 @@ IF = """
 LOOP = """
         r = Loop <body = inner (int64 j, bool on, float g) => (bool more, float made) {
             more = Identity(on)
-            early = Less(j, two)
-            made = If (early) <then_branch = low () => (float a) { s = Sin(g) a = Mul(s, w) },
+            soon = Less(j, two)
+            made = If (soon) <then_branch = low () => (float a) { s = Sin(g) a = Mul(s, w) },
                 else_branch = high () => (float b) { b = Mul(g, h) }>
         }> (two, yes, h)
         next = Add(r, w)

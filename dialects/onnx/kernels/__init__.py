@@ -63,14 +63,16 @@ def evaluate(
     return results
 
 
-_COMPLAINTS = (ArithmeticError, LookupError, TypeError, ValueError)
+NUMPY_ERRORS = (ArithmeticError, LookupError, TypeError, ValueError)
 """What numpy raises for operands that an op has no meaning for."""
 
 
 def _computed(kernel: Kernel, call: Call) -> Sequence[np.ndarray]:
     try:
         return kernel(call)
-    except _COMPLAINTS as error:
+    except ZeroDivisionError as error:
+        raise violation(f"operands of {call.name}: division by zero") from error
+    except NUMPY_ERRORS as error:
         raise violation(f"operands of {call.name}: {error}") from error
 
 
