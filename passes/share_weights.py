@@ -72,12 +72,12 @@ def share(block: Block, target: Target) -> None:
         array = constant_of(op.results[0]) if isinstance(op, onnx.ConstantOp) else None
         if array is None or array.nbytes < BYTES_OF_A_NODE or array.itemsize not in WORDS:
             continue
-        alike = known.setdefault(_fingerprint(array), [])
+        alike = known.setdefault(fingerprint(array), [])
         if not any(_replaced(op, array, *other, target) for other in alike):
             alike.append((op.results[0], array))
 
 
-def _fingerprint(array: np.ndarray) -> object:
+def fingerprint(array: np.ndarray) -> object:
     """Equal for arrays of the same elements in any order, and for few others."""
     words = array.reshape(-1).view(WORDS[array.itemsize])
     return array.dtype, array.size, int(np.bitwise_xor.reduce(words)), int(words.sum(dtype=np.uint64))

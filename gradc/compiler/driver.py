@@ -33,6 +33,7 @@ from gradc.compiler.default_opset import with_opset
 from gradc.compiler.invalid_sources import blamed_on_source
 from gradc.compiler.opaque_nodes import blamed_on_nodes
 from gradc.compiler.options import Options
+from gradc.compiler.repeated_weights import repeated_weights
 from gradc.compiler.sizes import checked_rebatch, checked_static_shapes, resized
 from gradc.compiler.source import Source
 from gradc.faults import crash
@@ -259,7 +260,9 @@ def compile_module(
             opset=target.opset,
             metadata=_own(source) | _pipeline(options) | metadata(source),
         )
-    if changed := changed_weights_of(source if origin is None else origin, module, parts):
+    known = source if origin is None else origin
+    remarks += repeated_weights(known, module)
+    if changed := changed_weights_of(known, module, parts):
         parts.proto.metadata_props.add(key=CHANGED_KEY, value=json.dumps(changed))
     return Compiled(parts, remarks, source, module, options)
 

@@ -101,3 +101,39 @@ def test_other_weights_of_these_sizes_stay():
 
 def test_strict_numbers_share_them_too():
     assert gradient(product(), strict_ieee=True).model.ByteSize() < 1.1 * product().ByteSize()
+
+
+def layers(count: int, size: int) -> onnx.ModelProto:
+    """Products by matrices, each too small for a Transpose of its own."""
+    names = ["x", *(f"h{index}" for index in range(count - 1)), "h"]
+    nodes = [helper.make_node("MatMul", [names[i], f"w{i}"], [names[i + 1]]) for i in range(count)]
+    found = model(nodes[-1], ("N", size), weights(size, size))
+    found.graph.initializer[0].name = f"w{count - 1}"
+    for index, node in enumerate(nodes[:-1]):
+        found.graph.node.insert(index, node)
+        found.graph.initializer.append(numpy_helper.from_array(weights(size, size), f"w{index}"))
+    return found
+
+
+def twice(compiled: gradc.Compiled) -> list[str]:
+    return [remark.message for remark in compiled.remarks if "stored twice" in remark.message]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_large_copies_get_one_remark(target: str):
+    (message,) = twice(gradient(layers(12, 160), target=target))
+    assert message.endswith(": w0, w1, w2, w3 and 8 more; the copies take 1.23 MB of 2.46 MB")
+
+
+def test_no_or_few_copies_get_no_remark():
+    assert not twice(gradc.compile(layers(12, 160)))
+    assert not twice(gradient(layers(8, 160)))
+    assert not twice(gradient(product()))
+
+
+def test_copies_that_add_little_get_no_remark():
+    large = layers(12, 160)
+    large.graph.initializer.append(numpy_helper.from_array(weights(160, 20_000), "v"))
+    large.graph.node.append(helper.make_node("MatMul", ["x", "v"], ["z"]))
+    large.graph.output.append(helper.make_tensor_value_info("z", F32, None))
+    assert not twice(gradient(large, of=["y", "z"]))
