@@ -3,7 +3,7 @@
 GRADC_EXAMPLES=N tries N times as many, with fresh random choices. With several workers, numpy's products take
 one thread each.
 
-A test function with many cases is a sweep. A run of all tests takes a third of its cases, another one with
+A test function with many cases is a sweep. A run of all tests takes a quarter of its cases, another one with
 each commit, and `--whole` all. Tests named on the command line run whole. `--slice 2/3` runs the second of
 three parts of whatever is selected.
 """
@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from support import parts
 from support.examples import EXAMPLES
 
-PARTS_OF_SWEEPS = 3
+PARTS_OF_SWEEPS = 4
 
 settings.register_profile(
     "gradc",
