@@ -13,7 +13,7 @@ from dialects.onnx.call import axes_of
 from dialects.onnx.dims import ints
 from dialects.onnx.values import dims_of
 from dialects.support.dtypes import FLOATS, of_mlir
-from dialects.support.shapes import element_type_of, has_rank, shape_of
+from dialects.support.shapes import element_type_of, has_rank, shape_of, static
 from passes.emit.rewriting import Emitter
 from passes.emit.shape_math import ShapeMath
 from passes.kernels import older_indices, older_reductions, older_windows
@@ -70,12 +70,17 @@ def _pad(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
 
 
 def _reshape(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """Before opset 14 a 0 was always the size of that axis: which it is, or there is none."""
+    """Before opset 14 a 0 was always the size of that axis: which it is, or the result is empty, or there
+    is none."""
     assert isinstance(op, onnx.ReshapeOp)
     wanted = dims_of(op.shape)
     if wanted is None or not has_rank(op.data):
         return None
     data = shape_of(op.data)
+    dtype = of_mlir(element_type_of(op.data))
+    sizes = static(wanted)
+    if 0 in data and sizes is not None and 0 in sizes and dtype is not None:
+        return [emit.constant(np.empty(sizes, dtype.numpy))]
     for axis, dim in enumerate(wanted):
         is_own = axis < len(data) and dim is not None and dim == data[axis]
         if not is_own and (not isinstance(dim, int) or dim == 0):
@@ -131,6 +136,7 @@ def _trilu(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
 OLDER_FORMS: Mapping[type[OnnxOp], OlderForm] = {
     onnx.AddOp: older_reductions.arithmetic,
     onnx.AveragePoolOp: older_windows.average_pool,
+    onnx.BitwiseNotOp: older_reductions.bitwise_not,
     onnx.DivOp: older_reductions.arithmetic,
     onnx.LpPoolOp: older_windows.lp_pool,
     onnx.ModOp: _mod,

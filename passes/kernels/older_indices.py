@@ -17,6 +17,7 @@ from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import element_type_of, has_rank, shape_of, static_shape
 from passes.emit.rewriting import Emitter
 from passes.emit.shape_math import ShapeMath
+from passes.kernels import resize_by_matrix
 from passes.kernels.scatter_matrix import scatter_nd as by_matrix
 
 Merge = Callable[[Emitter, SSAValue, SSAValue], SSAValue]
@@ -123,6 +124,8 @@ def resize(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     """Before opset 18 a Resize was of all axes, and its sizes did not follow from a policy."""
     assert isinstance(op, onnx.ResizeOp)
     given: dict[str, Any] = {**op.onnx_attributes()}
+    if _is_newer(op):
+        return resize_by_matrix.by_matrix(emit, op)
     axes, policy = given.pop("axes", None), given.pop("keep_aspect_ratio_policy", "stretch")
     if not has_rank(op.X) or (axes is None and policy == "stretch"):
         return None
@@ -133,7 +136,7 @@ def resize(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     if policy != "stretch" and sizes is not None:
         factors = _policy_scales(op, listed, policy)
         if factors is None:
-            return None
+            return resize_by_matrix.by_matrix(emit, op)
         scales, sizes = emit.constant(factors), None
     elif scales is not None:
         scales = math.take(math.concat([scales, emit.constant(np.ones(rank, np.float32))]), order)
@@ -141,6 +144,15 @@ def resize(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
         sizes = math.take(math.concat([sizes, math.sizes(op.X, range(rank))]), order)
     roi = None if op.roi is None or shape_of(op.roi) == (0,) else _whole_roi(emit, op.roi, order, len(listed))
     return [emit(onnx.ResizeOp(op.X, roi, scales, sizes, **given))]
+
+
+def _is_newer(op: onnx.ResizeOp) -> bool:
+    """Whether a Resize has weights that opset 18 (antialias) or 19 (half_pixel_symmetric) introduced."""
+    given = op.call().attribute
+    return (
+        bool(given("antialias", 0))
+        or given("coordinate_transformation_mode", "half_pixel") == "half_pixel_symmetric"
+    )
 
 
 def _policy_scales(op: onnx.ResizeOp, axes: Sequence[int], policy: object) -> np.ndarray | None:

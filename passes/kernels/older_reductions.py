@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import i32
+from xdsl.dialects.builtin import i1, i32, i64
 from xdsl.ir import SSAValue
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.values import constant_of
 from dialects.support.dtypes import FLOATS, of_mlir
-from dialects.support.shapes import element_type_of
+from dialects.support.shapes import element_type_of, shape_of
 from passes.emit.rewriting import Emitter
+from passes.emit.shape_math import ShapeMath
 
 Reduction = onnx.ReduceMaxOp | onnx.ReduceMeanOp | onnx.ReduceMinOp | onnx.ReduceProdOp
 
@@ -30,7 +31,58 @@ def reduction(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
         return [emit(type(op)(op.data, keepdims=keeps))] if op.axes is not None else None
     if axes is None and isinstance(op, onnx.ReduceMeanOp):
         return _mean(emit, op, op.axes)
-    return None
+    return None if axes is not None else _by_membership(emit, op, op.axes)
+
+
+def _by_membership(emit: Emitter, op: Reduction, axes: SSAValue) -> Sequence[SSAValue] | None:
+    """Reduce every axis in turn, append the result along that axis, and slice out either the result or the
+    data by whether the axis is listed in `axes`. The data has a known rank."""
+    call, rank = op.call(), len(shape_of(op.data))
+    if rank == 0:
+        return [emit(onnx.IdentityOp(op.data))]
+    noop = call.attribute("noop_with_empty_axes", 0)
+    math, value = ShapeMath(emit), op.data
+    listed = _listed(math, axes, rank, noop)
+    for axis in range(rank):
+        is_listed, size = math.take(listed, [axis]), math.sizes(op.data, [axis])
+        start = math.mul(size, is_listed)
+        stop = math.add(size, is_listed)
+        reduced = emit(type(op)(value, emit.ints([axis]), keepdims=1))
+        both = emit(onnx.ConcatOp([value, reduced], axis=axis))
+        value = emit(onnx.SliceOp(both, start, stop, emit.ints([axis])))
+    if call.attribute("keepdims", 1):
+        return [value]
+    length = shape_of(axes)[0]
+    if isinstance(length, int) and length > 0:
+        return [emit(onnx.SqueezeOp(value, axes))]
+    columns = emit(onnx.CompressOp(emit.ints(range(rank)), emit(onnx.CastOp(listed, to=i1)), axis=0))
+    beyond = emit.ints([rank])  # an empty list of axes would squeeze all axes of size 1
+    return [emit(onnx.SqueezeOp(emit(onnx.UnsqueezeOp(value, beyond)), math.concat([columns, beyond])))]
+
+
+def _listed(math: ShapeMath, axes: SSAValue, rank: int, noop: int) -> SSAValue:
+    """Return 1 for each axis that is in `axes`, else 0; 1 for all if `axes` is empty without `noop`."""
+    emit = math.emit
+    every = emit.ints(range(rank))
+    column = emit(onnx.UnsqueezeOp(emit(onnx.GatherOp(every, axes)), emit.ints([1])))
+    equal = emit(onnx.CastOp(emit(onnx.EqualOp(column, every)), to=i64))
+    listed = math.min(emit(onnx.ReduceSumOp(equal, emit.ints([0]), keepdims=0)), 1)
+    if noop:
+        return listed
+    is_empty = emit(onnx.EqualOp(emit(onnx.SizeOp(axes)), emit.constant(np.array(0, np.int64))))
+    return math.add(listed, emit(onnx.CastOp(is_empty, to=i64)))
+
+
+def bitwise_not(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+    """Before opset 18 there was none: -1 - x for signed integers, the largest one minus x for others."""
+    dtype = of_mlir(element_type_of(op.operands[0]))
+    if dtype is None or dtype.name not in ("s8", "u8", "s16", "u16", "s32", "u32", "s64"):
+        return None
+    wide = {"s32": i32, "s64": i64, "u32": i64}.get(dtype.name, i32)
+    ones = np.array(int(~np.zeros((), dtype.numpy)), np.int64 if wide is i64 else np.int32)
+    value = op.operands[0] if dtype.mlir == wide else emit(onnx.CastOp(op.operands[0], to=wide))
+    found = emit(onnx.SubOp(emit.constant(ones), value))
+    return [found if dtype.mlir == wide else emit(onnx.CastOp(found, to=dtype.mlir))]
 
 
 def _mean(emit: Emitter, op: onnx.ReduceMeanOp, axes: SSAValue) -> Sequence[SSAValue] | None:

@@ -13,18 +13,26 @@ from dialects.onnx.attributes import python_values
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.opset_range import telling_attributes
 from dialects.support.dtypes import FLOATS, of_mlir
-from dialects.support.shapes import element_type_of, has_rank
+from dialects.support.shapes import element_type_of, has_rank, shape_of, static
 from passes.emit.rewriting import Emitter
 from passes.emit.shape_math import ShapeMath
+from passes.kernels import portable_pools
+from passes.kernels.explicit_pads import explicit_pads
+from passes.kernels.portable_pools import counts_beyond_the_pads
+
+Attributes = dict[str, Any]
 
 
 def average_pool(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     assert isinstance(op, onnx.AveragePoolOp)
-    given: dict[str, Any] = {**python_values(telling_attributes(op))}
+    given: Attributes | None = {**python_values(telling_attributes(op))}
     if "dilations" not in given:
         return [emit(onnx.AveragePoolOp(op.X, **given))]
-    sums = _window_sums(emit, op.X, given)
-    if sums is None:
+    if counts_beyond_the_pads(op):
+        return portable_pools.average_pool(emit, op)
+    given = _with_whole_windows(op, given)
+    sums = None if given is None else _window_sums(emit, op.X, given)
+    if given is None or sums is None:
         return None
     if given.get("count_include_pad", 0) or not any(given.get("pads", [])):
         count = emit.constant(np.array(np.prod(given["kernel_shape"]), _numpy(op.X)))
@@ -37,10 +45,11 @@ def average_pool(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
 
 def lp_pool(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     assert isinstance(op, onnx.LpPoolOp)
-    given: dict[str, Any] = {**python_values(telling_attributes(op))}
+    given: Attributes | None = {**python_values(telling_attributes(op))}
     if "dilations" not in given and "ceil_mode" not in given:
         return [emit(onnx.LpPoolOp(op.X, **given))]
-    if not has_rank(op.X):
+    given = _with_whole_windows(op, given)
+    if given is None:
         return None
     p = given.get("p", 2)
     magnitudes = emit(onnx.AbsOp(op.X))
@@ -55,18 +64,43 @@ def _numpy(value: SSAValue) -> np.dtype:
     return dtype.numpy
 
 
-def _window_sums(emit: Emitter, data: SSAValue, given: dict[str, Any]) -> SSAValue | None:
+def _with_whole_windows(op: OnnxOp, given: Attributes) -> Attributes | None:
+    """Return the attributes without `auto_pad` and `ceil_mode`, which a convolution with dilations does not
+    have: explicit pads that end with the last window. None if those depend on unknown sizes."""
+    if not has_rank(op.operands[0]):
+        return None
+    plain = {**given, **(explicit_pads(op) or {})}
+    if "pads" in plain:
+        plain.pop("auto_pad", None)
+    if plain.get("auto_pad", "NOTSET") != "NOTSET":
+        return None
+    if not plain.pop("ceil_mode", 0):
+        return plain
+    sizes, counts = (static(shape_of(value)[2:]) for value in (op.operands[0], op.results[0]))
+    if "auto_pad" in given or sizes is None or counts is None or not all((*sizes, *counts)):
+        return None
+    rank = len(sizes)
+    begins = plain.get("pads", [0] * rank)[:rank]
+    strides, dilations = (plain.get(name, [1] * rank) for name in ("strides", "dilations"))
+    ends: list[int] = []
+    for i, kernel in enumerate(plain["kernel_shape"]):
+        reach = (counts[i] - 1) * strides[i] + (kernel - 1) * dilations[i] + 1
+        ends.append(reach - sizes[i] - begins[i])
+        if ends[i] <= -strides[i]:
+            return None
+    return {**plain, "pads": [*begins, *(max(0, end) for end in ends)]}
+
+
+def _window_sums(emit: Emitter, data: SSAValue, given: Attributes) -> SSAValue | None:
     """The sum over each window, by a convolution of each channel as an image of its own."""
     dtype = of_mlir(element_type_of(data))
-    if given.get("ceil_mode", 0) or given.get("auto_pad", "NOTSET").startswith("SAME"):
-        return None  # which a convolution does not have, or not beside dilations
     if dtype is None or dtype.name not in FLOATS or not has_rank(data):
         return None
     kernel, math = given["kernel_shape"], ShapeMath(emit)
     spatial = range(2, 2 + len(kernel))
     weights = emit.constant(np.ones((1, 1, *kernel), dtype.numpy))
     apart = math.concat([emit.ints([-1, 1]), math.sizes(data, spatial)])
-    names = ("auto_pad", "dilations", "kernel_shape", "pads", "strides")
+    names = ("dilations", "kernel_shape", "pads", "strides")
     window = {name: given[name] for name in names if name in given}
     images = emit(onnx.ConvOp(emit(onnx.ReshapeOp(data, apart)), weights, **window))
     whole = math.concat([math.sizes(data, (0, 1)), math.sizes(images, spatial)])

@@ -25,6 +25,7 @@ def whole(*values: int) -> np.ndarray:
 
 
 X = floats(2, 3)
+CUBE = floats(2, 1, 3)
 IMAGE = floats(1, 2, 4, 6)
 SQUARE = floats(1, 2, 9, 9)
 BYTES = [np.array(values) for values in ([250, 3, 100, 7], [9, 2, 200, 3])]
@@ -70,12 +71,44 @@ WRITTEN: dict[str, Case] = {
         )
         for policy in ("not_larger", "not_smaller")
     },
+    **{
+        f"Resize {mode} {name}": (
+            "Resize", 19, [IMAGE, None, None, whole(1, 2, 3, 8)], {"mode": mode, **given}
+        )
+        for mode in ("linear", "cubic")
+        for name, given in {
+            "antialias": {"antialias": 1},
+            "half_pixel_symmetric": {"coordinate_transformation_mode": "half_pixel_symmetric"},
+        }.items()
+    },
+    "Resize antialias of axes": (
+        "Resize", 18, [IMAGE, None, np.float32([0.5] * 2)], {"axes": [3, 2], "antialias": 1, "mode": "linear"}
+    ),
     "AveragePool with dilations": ("AveragePool", 19, [SQUARE], {**POOL, "strides": [2, 1]}),
     **{
         f"AveragePool with dilations, pads count {counted}": (
             "AveragePool", 19, [SQUARE], {**POOL, "pads": [1, 1, 0, 1], "count_include_pad": counted}
         )
         for counted in (0, 1)
+    },
+    **{
+        f"AveragePool with dilations, {pads}, ceil {ceil}, count {counted}": (
+            "AveragePool",
+            19,
+            [SQUARE],
+            {**POOL, "strides": [2, 2], **given, "ceil_mode": ceil, "count_include_pad": counted},
+        )
+        for counted in (0, 1)
+        for pads, given, ceil in (
+            ("no pads", {}, 1),
+            ("pads", {"pads": [1, 0, 1, 1]}, 1),
+        )
+    },
+    "LpPool with dilations, ceil": ("LpPool", 18, [SQUARE], {**POOL, "strides": [2, 2], "ceil_mode": 1}),
+    "Reshape to no elements": ("Reshape", 14, [floats(0, 6), whole(3, 0)], {"allowzero": 1}),
+    **{
+        f"BitwiseNot of {dtype}": ("BitwiseNot", 18, [np.array([0, 5, 77]).astype(dtype)], {})
+        for dtype in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64")
     },
     "AveragePool with dilations of 1": ("AveragePool", 19, [SQUARE], {**POOL, "dilations": [1, 1]}),
     "LpPool with dilations": ("LpPool", 18, [SQUARE], {**POOL, "p": 3, "pads": [1, 1, 0, 0]}),
@@ -97,6 +130,23 @@ WRITTEN: dict[str, Case] = {
 
 OF_RUN_TIME: dict[str, Case] = {
     "ReduceMean": ("ReduceMean", 18, [X, whole(1)], {}),
+    **{
+        f"{op} over {axes}, keepdims {keeps}, noop {noop}": (
+            op,
+            18,
+            [CUBE, whole(*axes)],
+            {"keepdims": keeps, "noop_with_empty_axes": noop},
+        )
+        for op, axes, keeps, noop in (
+            ("ReduceMax", (1,), 1, 0),
+            ("ReduceMin", (2, -3), 0, 0),
+            ("ReduceProd", (-1,), 0, 0),
+            ("ReduceMax", (), 0, 0),
+            ("ReduceMin", (), 1, 0),
+            ("ReduceProd", (), 0, 1),
+        )
+    },
+    "ReduceMax of truth values": ("ReduceMax", 20, [X > 1, whole(1)], {}),
     "Resize by sizes": ("Resize", 18, [IMAGE, None, None, whole(8, 3)], {"axes": [2, 3], "mode": "linear"}),
     "ScatterND add": ("ScatterND", 16, [floats(4, 3), ROWS, floats(3, 3)], {"reduction": "add"}),
     "ScatterElements add": (
@@ -108,10 +158,8 @@ OF_RUN_TIME: dict[str, Case] = {
 }
 
 REFUSED: dict[str, Case] = {
-    "ReduceMax by axes of run time": ("ReduceMax", 18, [X, whole(1)], {}),
     "Pad that wraps by pads of run time": ("Pad", 19, [X, whole(1, 0, 0, 1)], {"mode": "wrap"}),
     "ScatterND max of run time": ("ScatterND", 18, [floats(4, 3), ROWS, floats(3, 3)], {"reduction": "max"}),
-    "AveragePool that rounds up": ("AveragePool", 19, [SQUARE], {**POOL, "strides": [2, 2], "ceil_mode": 1}),
     "BitwiseAnd": ("BitwiseAnd", 18, [whole(12, 5), whole(10, 3)], {}),
 }
 
@@ -145,6 +193,19 @@ def test_constants(name: str):
     """At the oldest opset, and at the one before that which brought the form."""
     for opset in {13, WRITTEN[name][1] - 1}:
         check(WRITTEN[name], opset, constant=True)
+
+
+@pytest.mark.parametrize(("auto_pad", "pads"), [("SAME_UPPER", [2, 1, 2, 2]), ("SAME_LOWER", [2, 2, 2, 1])])
+@pytest.mark.parametrize("counted", [0, 1])
+def test_same_pads_of_dilated_windows(auto_pad: str, pads: list[int], counted: int):
+    """onnxruntime takes pads of windows without dilations, and another shape than ONNX infers."""
+    given: dict[str, Any] = {"kernel_shape": [3, 4], "dilations": [2, 1], "strides": [2, 2]}
+    given["count_include_pad"] = counted
+    source, feeds = model(("AveragePool", 19, [SQUARE], {**given, "auto_pad": auto_pad}), constant=True)
+    explicit, _ = model(("AveragePool", 19, [SQUARE], {**given, "pads": pads}), constant=True)
+    session = ort.InferenceSession(explicit.SerializeToString(), providers=["CPUExecutionProvider"])
+    found = gradc.compile(source, opset=13).run(feeds)["y"]
+    np.testing.assert_allclose(found, np.asarray(session.run(None, feeds)[0]), rtol=1e-5)
 
 
 @pytest.mark.parametrize("name", OF_RUN_TIME)
