@@ -47,9 +47,12 @@ def _of(op: OnnxOp | NodeOp, target: Target) -> Iterator[UnsupportedNode]:
         reason = f"gradc does not know whether {target.name} has it"
         yield UnsupportedNode(title, name, position, reason, "it is passed on as it is", True)
         return
-    if isinstance(op, ConstantOp) or (reason := target.lacks_kernel(op)) is None:
+    if isinstance(op, ConstantOp):
         return
-    if target.leaves_to_runtime(op):
+    reason = target.lacks_kernel(op) or (None if target.has_form(op) else target.lacks_form(op))
+    if reason is None:
+        return
+    if target.has_form(op) and target.leaves_to_runtime(op):
         return
     title = op.onnx_name()
     if target.lacks_form(op) is None or is_written(op, target):

@@ -13,7 +13,7 @@ from dialects.onnx.call import axes_of
 from dialects.onnx.dims import ints
 from dialects.onnx.values import dims_of
 from dialects.support.dtypes import FLOATS, of_mlir
-from dialects.support.shapes import element_type_of, has_rank, shape_of, static
+from dialects.support.shapes import UnknownRank, element_type_of, has_rank, shape_of, static
 from passes.emit.rewriting import Emitter
 from passes.emit.shape_math import ShapeMath
 from passes.kernels import older_indices, older_reductions, older_windows
@@ -157,3 +157,12 @@ OLDER_FORMS: Mapping[type[OnnxOp], OlderForm] = {
     onnx.SubOp: older_reductions.arithmetic,
     onnx.TriluOp: _trilu,
 }
+
+
+def write_older_form(emit: Emitter, op: OnnxOp) -> bool:
+    """Emit the older form of an op; return whether it has one."""
+    write = OLDER_FORMS.get(type(op))
+    try:
+        return write is not None and write(emit, op) is not None
+    except UnknownRank:
+        return False

@@ -18,6 +18,7 @@ from dialects.onnx.opsets import OLDEST, Version
 from dialects.support import shapes
 from dialects.support.diagnostics import Diagnostic, UsageError, sentence
 from dialects.support.dtypes import HALVES, name_of
+from passes.emit.rewriting import Emitter
 from passes.kernels import (
     EXPANDED_BY_RUNTIME,
     FAILS_ON_EMPTY,
@@ -30,7 +31,7 @@ from passes.kernels import (
     word_types,
 )
 from passes.kernels.expansions import EXPANSIONS
-from passes.kernels.older_forms import OLDER_FORMS
+from passes.kernels.older_forms import write_older_form
 from passes.kernels.portable_forms import PortableForm, portable_form
 from passes.kernels.wrong_forms import wrong_form
 
@@ -145,10 +146,21 @@ class Target:
     def lacks_form(self, op: OnnxOp) -> str | None:
         """Why this target can run an op in no form that a pass gives it, None if it can: as it is, with half
         types widened, or as what `expand-ops` writes in its place."""
-        if not self.has_form(op) and type(op) not in OLDER_FORMS:
-            return f"{op.onnx_name()} in this form is not of opset {self.opset}"
+        if not self.has_form(op):
+            return self._lacks_older_form(op)
         reason = None if isinstance(op, OnnxConstant) else self.lacks_kernel(op)
         return None if reason is None or self.expands(op) or self._runs_wide(op) else reason
+
+    def _lacks_older_form(self, op: OnnxOp) -> str | None:
+        """Why this target cannot run the older form of an op, None if it can."""
+        emit = Emitter()
+        try:
+            if not write_older_form(emit, op):
+                return f"{op.onnx_name()} in this form is not of opset {self.opset}"
+            lacking = (self.lacks_form(new) for new in emit.ops if isinstance(new, OnnxOp))
+            return next(filter(None, lacking), None)
+        finally:
+            emit.discard()
 
     def expands(self, op: OnnxOp) -> bool:
         """Whether other ops are to stand in place of this one: there are such, and it has no kernel, also not

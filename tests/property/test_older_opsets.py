@@ -12,6 +12,7 @@ from onnx import ModelProto, helper, numpy_helper
 
 import gradc
 from dialects.support.diagnostics import UnsupportedError
+from gradc.insight.inspection import inspect
 
 RNG = np.random.default_rng(0)
 
@@ -211,6 +212,8 @@ def test_same_pads_of_dilated_windows(auto_pad: str, pads: list[int], counted: i
 @pytest.mark.parametrize("name", OF_RUN_TIME)
 def test_run_time_operands(name: str):
     check(OF_RUN_TIME[name], 13, constant=False)
+    source, _ = model(OF_RUN_TIME[name], constant=False)
+    assert all(node.handled for node in inspect(source, target="cpu", opset=13).lacks or [])
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -218,3 +221,4 @@ def test_what_older_opsets_cannot_say_is_refused(name: str):
     source, _ = model(REFUSED[name], constant=False)
     with pytest.raises(UnsupportedError, match="in this form: given opset=13, expected"):
         gradc.compile(source, opset=13)
+    assert [node.handled for node in inspect(source, target="cpu", opset=13).lacks or []] == [False]
