@@ -411,13 +411,15 @@ def _values_of(
 
 def _readers(value: SSAValue) -> Iterator[tuple[OnnxOp, int]]:
     """The ops that read a value, as it is or behind ops that keep its numbers, with the operand's place."""
-    for use in value.uses:
+    waiting = list(value.uses)
+    while waiting:
+        use = waiting.pop(0)
         op = use.operation
         if not isinstance(op, OnnxOp):
             continue
         place = next(i for i, each in enumerate(_places(op)) if each == use.index)
         if op.name in PASSED_ON and place == 0:
-            yield from _readers(op.results[0])
+            waiting[:0] = op.results[0].uses
         else:
             yield op, place
 

@@ -43,14 +43,16 @@ class Opaque:
 
     def terms(self, value: SSAValue) -> list[tuple[SSAValue, bool]]:
         """The two terms of a sum or difference, and whether each is subtracted; none of any other value."""
-        op = self.maker(value)
+        op, is_negated = self.maker(value), False
+        while isinstance(op, onnx.NegOp):
+            op, is_negated = self.maker(op.operands[0]), not is_negated
         if isinstance(op, onnx.AddOp):
-            return [self._signed(operand) for operand in op.operands]
-        if isinstance(op, onnx.SubOp):
-            return [(op.operands[0], False), (op.operands[1], True)]
-        if isinstance(op, onnx.NegOp):
-            return [(term, not negative) for term, negative in self.terms(op.operands[0])]
-        return []
+            terms = [self._signed(operand) for operand in op.operands]
+        elif isinstance(op, onnx.SubOp):
+            terms = [(op.operands[0], False), (op.operands[1], True)]
+        else:
+            return []
+        return [(term, is_subtracted is not is_negated) for term, is_subtracted in terms]
 
     def _signed(self, value: SSAValue) -> tuple[SSAValue, bool]:
         inner = self.operand(value, onnx.NegOp)

@@ -94,13 +94,13 @@ class Logarithms:
         beside = self.opaque.beside_one(op.results[0])
         match beside:
             case value, True, False:
-                return self._one_minus(value)
+                return self._one_minus(value, left)
             case value, False, True:
                 return self._minus_one(value)
             case _:
                 return self._exponentials(op)
 
-    def _one_minus(self, value: SSAValue) -> Expr | None:
+    def _one_minus(self, value: SSAValue, left: int) -> Expr | None:
         """Of 1 - v: Sigmoid, Exp, the square of Tanh, and a choice between those and constants."""
         e, op = self.e, self.opaque.maker(value)
         known = constant_of(value)
@@ -114,8 +114,8 @@ class Logarithms:
             case onnx.MulOp() | onnx.PowOp() if (t := self._squared_tanh(op)) is not None:
                 double = e(t) * 2
                 return -(double.softplus() + (-double).softplus()) + math.log(4)
-            case onnx.WhereOp():
-                yes, no = map(self._one_minus, op.operands[1:])
+            case onnx.WhereOp() if left:
+                yes, no = (self._one_minus(side, left - 1) for side in op.operands[1:])
                 return None if yes is None or no is None else e(op.operands[0]).where(yes, no)
             case _:
                 return None

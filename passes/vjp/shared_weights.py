@@ -104,9 +104,15 @@ def several_readers(
 def _readers(value: SSAValue) -> list[Operation]:
     """The ops that read a value, also by a view of it."""
     found: list[Operation] = []
-    for op in dict.fromkeys(use.operation for use in value.uses):
-        is_view = isinstance(op, onnx.TransposeOp) or op.name.removeprefix("onnx.") in traits.VIEWS
-        found += _readers(op.results[0]) if is_view and op.operands[0] is value else [op]
+    waiting = [value]
+    while waiting:
+        value = waiting.pop()
+        for op in dict.fromkeys(use.operation for use in value.uses):
+            is_view = isinstance(op, onnx.TransposeOp) or op.name.removeprefix("onnx.") in traits.VIEWS
+            if is_view and op.operands[0] is value:
+                waiting.append(op.results[0])
+            else:
+                found.append(op)
     return found
 
 

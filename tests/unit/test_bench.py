@@ -386,7 +386,9 @@ def test_the_plot(tmp_path, name: str, magic: bytes):
 def test_the_command(tmp_path, lengths):
     path = tmp_path / "bench.json"
     found = run_gradc("bench", SMALL, RESIZE, "--peers", "none", "--threads", 1, "--json", path)
-    assert (found.code, found.err) == (0, "")
+    assert found.code == 0
+    assert [line.startswith(f"wrote {path}: JSON") for line in found.written] == [True]
+    assert not found.lines
     assert "1 thread; peers: none" in found.out
     assert [case["problem"] for case in json.loads(path.read_text())["cases"]] == [SMALL, RESIZE]
 

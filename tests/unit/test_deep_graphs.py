@@ -62,6 +62,12 @@ BOUNDED = {
     ("gradc/compiler/driver.py", "load_gradient"): "a source under other names, or differentiated",
     ("gradc/compiler/pipeline_text.py", "parse_passes"): "a pipeline of passes",
     ("gradc/graph/printing.py", "ElidingPrinter.print_attribute"): "an attribute in an attribute",
+    ("gradc/reporting/request.py", "_file"): "a list of paths",
+    ("passes/kernels/target.py", "Target.lacks_form"): "an op, and those of its older form",
+    ("passes/kernels/target.py", "Target._lacks_older_form"): "an op, and those of its older form",
+    ("passes/vjp/logarithms.py", "Logarithms._moved"): "at most `stable_forms.DEEPEST` ops",
+    ("passes/vjp/logarithms.py", "Logarithms._one_minus"): "at most `stable_forms.DEEPEST` ops",
+    ("passes/vjp/logarithms.py", "Logarithms.of"): "at most `stable_forms.DEEPEST` ops",
 }
 """What calls itself, and over what: nothing that a larger graph makes deeper."""
 
@@ -105,7 +111,12 @@ BOUNDED |= {
 BOUNDED |= {
     (file, name): "graphs in graphs, at most `scope.DEEPEST`"
     for file, names in {
+        "gradc/checking/random_ops.py": ("_loop", "_made", "_scan", "_visit", "_visit_control", "_yields"),
         "gradc/insight/memory.py": ("_Run.peak",),
+        "gradc/model/branches.py": tuple(
+            f"_Watcher.{name}" for name in ("_labels_of_node", "_of_body", "_of_if", "labels_of")
+        ),
+        "gradc/model/exposing.py": ("_all",),
         "passes/emit/type_inference.py": ("refine_with_regions",),
         "passes/vjp/control/loop_shapes.py": ("_after", "_by_induction", "_settle", "kept_types"),
     }.items()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from xdsl.dialects.builtin import TensorType, UnrankedTensorType, i64
 from xdsl.ir import Attribute, Block, Region, SSAValue
@@ -57,7 +59,9 @@ def scan_over_samples(node: Source) -> None:
 def _scan(node: Source) -> list[SSAValue]:
     types = control.results(node, node.declared)
     known = [UnknownType() if type_ is None else type_ for type_ in types]
-    op = ops.ScanOp(node.operands, result_types=known, **node.attributes, **node.regions)
+    operands: list[Any] = node.operands
+    given: dict[str, Any] = {**node.attributes, **node.regions}
+    op = ops.ScanOp(operands, result_types=known, **given)
     node.emit(op)
     return list(op.results)
 
