@@ -137,7 +137,7 @@ class TestPrintIR:
 class TestTiming:
     def test_a_row_per_pass_and_the_total(self, conv, tmp_path):
         result = run_gradc("compile", conv, "-o", tmp_path / "out.onnx", "--timing")
-        header, *rows = [line.split() for line in result.err.splitlines()]
+        header, *rows = [line.split() for line in result.lines]
         assert header == ["pass", "time"]
         assert len(rows) == PASSES + 1
         assert all(unit == "ms" for *_, unit in rows)
