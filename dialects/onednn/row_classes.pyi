@@ -666,7 +666,8 @@ class DropoutOp(DroppingOp):
     dst[i] = src[i]; mask is 1.
 
     C1 a float dtype; C2 seed and offset are s64, probability is f32, each a scalar or one element; C3
-    probability is 0: a constant other than that is refused, one that run time brings gives NaN.
+    probability is 0: a constant other than that is refused, one that run time brings is an error of `gradc
+    run`, and gives NaN elsewhere.
     """
 
     KIND: ClassVar[str]
