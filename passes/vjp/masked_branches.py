@@ -21,6 +21,7 @@ from dialects.onnx.base import OnnxOp
 from dialects.onnx.call import Call
 from dialects.onnx.values import constant_of
 from dialects.support.dtypes import of_mlir
+from dialects.support.interfaces import set_type
 from dialects.support.shapes import element_type_of, has_rank
 from passes.emit.expressions import Operators
 from passes.emit.walking import ops_within
@@ -108,14 +109,17 @@ class Branch:
             return False
         e = Operators()
         condition = e(self.where.operands[0])
-        own = set(self.ops)
+        own, is_broadcast = set(self.ops), False
         for value in guarded:
             x, safe = e(value), e.scalar(numbers[value], e(value))
             chosen = condition.where(x, safe) if self.index == 1 else condition.where(safe, x)
+            is_broadcast |= chosen.value.type != value.type
             value.replace_uses_with_if(chosen.value, lambda use: use.operation in own)
         for op in self.ops:
             op.detach()
         Rewriter.insert_op([*e.emit.ops, *self.ops], InsertPoint.before(self.where))
+        for op in self.ops if is_broadcast else ():
+            _infer_results(op)
         return True
 
     def _operands(self) -> Iterator[SSAValue]:
@@ -152,6 +156,13 @@ class Branch:
                 return False
             known[op.results[0]] = found
         return True
+
+
+def _infer_results(op: OnnxOp) -> None:
+    """Give an op the result types of its operands, which have a larger shape than before."""
+    for result, type_ in zip(op.results, op.infer_result_types(), strict=True):
+        if type_ is not None:
+            set_type(result, type_)
 
 
 def _elementwise_ops(value: SSAValue, where: Operation, kept: Collection[SSAValue]) -> list[OnnxOp]:

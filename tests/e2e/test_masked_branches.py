@@ -159,3 +159,19 @@ def test_a_quotient_that_is_differentiated_by():
     found = gradc.grad(onnx.parser.parse_model(text), wrt="q", reduce="sum", check=False)
     got = found.run({"y": np.float32([2]), "x": np.float32([1])})["grad_q"]
     np.testing.assert_allclose(got, [0.2], rtol=1e-6)
+
+
+def test_a_mask_larger_than_the_branch():
+    """The guarded operand takes the shape of the mask, and so does the branch."""
+    text = """<ir_version: 8, opset_import: ["": 18]> g (bool[2, 3] c, float[2, 1] x) => (float[2, 3] y) {
+        zero = Constant <value = float {0}> ()
+        root = Sqrt(x) inner = Div(x, root)
+        y = Where(c, inner, zero)
+    }"""
+    found = gradc.vjp(onnx.parser.parse_model(text), wrt="x", check=True)
+    feeds = {
+        "c": np.array([[True, True, False], [False, False, False]]),
+        "x": np.array([[4], [0]], np.float32),
+    }
+    got = found.run({**feeds, "cotangent_y": np.ones((2, 3), np.float32)})["grad_x"]
+    np.testing.assert_allclose(got, [[0.5], [0]], rtol=1e-6)
