@@ -85,15 +85,19 @@ def several_readers(
     of: Collection[SSAValue],
     ops: Sequence[Operation],
 ) -> list[Diagnostic]:
-    """A remark on each of the weights that several nodes of a model read on the way to `of`."""
+    """A remark on each of the weights that several nodes of a model read on the way to `of`.
+
+    A scale is always read by both ops of a quantisation.
+    """
     found: list[Diagnostic] = []
     needed = _needed(of, ops)
     for name, value in wrt.items():
         readers = _readers(value) if value in weights else []
+        kinds = {op: op.name.removeprefix("onnx.") for op in readers}
         nodes = {
-            f"{op.name.removeprefix('onnx.')} {name_of(op)}": None
-            for op in readers
-            if name_of(op) and _outermost(op, ops[0]) in needed
+            f"{kind} {name_of(op)}": None
+            for op, kind in kinds.items()
+            if name_of(op) and kind not in traits.QUANTIZATION and _outermost(op, ops[0]) in needed
         }
         if len(nodes) > 1:
             what = f"{name} is read by {several(list(nodes))}; its gradient is the sum over them"
