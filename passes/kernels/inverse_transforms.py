@@ -26,12 +26,14 @@ def is_inverse_in_f64(op: OnnxOp) -> bool:
     return bool(is_inverse) and element_type_of(op.input) == f64
 
 
-INVERSE_DFT = (onnx.GatherOp, onnx.DivOp, onnx.PadOp)
+INVERSE_DFT = (onnx.DFTOp, onnx.GatherOp, onnx.DivOp, onnx.PadOp)
 
 
 def inverse_dft(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     """The forward transform with real and imaginary parts exchanged, before and after it, over n."""
     assert isinstance(op, onnx.DFTOp)
+    if not is_inverse_in_f64(op):
+        return None
     axis = None if op.axis is None else constant_of(op.axis)
     if not has_rank(op.input) or (op.axis is not None and axis is None):
         return None
