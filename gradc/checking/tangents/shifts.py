@@ -1,0 +1,40 @@
+"""Operands of Softmax and its kind rewritten so that masks take no digits: its results do not change if the
+same number is added to all of a row, and neither does its derivative if one is added to a row's tangent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradc.checking.tangents.tangent import Array
+
+AXES: Mapping[str, int] = {"LogSoftmax": -1, "Softmax": -1}
+"""Op -> the default of its axis."""
+
+LOSSES = frozenset(("SoftmaxCrossEntropyLoss",))
+MASK = 3
+"""The index of the mask among the inputs of Attention."""
+
+
+def shifted(data: Array, axis: int) -> tuple[Array, Array]:
+    """The data less the largest of each row, and where that is; unchanged where it is not finite."""
+    place = np.expand_dims(np.argmax(data, axis), axis)
+    largest = np.take_along_axis(data, place, axis)
+    return data - np.where(np.isfinite(largest), largest, 0.0), place
+
+
+def normalized(tangent: Array, place: Array, axis: int) -> tuple[Array, Array]:
+    """The tangent less that of the largest element of each row, over its own largest magnitude, and that."""
+    tangent = tangent - np.take_along_axis(tangent, place, axis)
+    size = np.max(np.abs(tangent), axis=axis, keepdims=True)
+    return tangent / np.where(size > 0, size, 1.0), size
+
+
+def without_large_masks(operands: Sequence[Any], position: int | None) -> list[Any]:
+    """The operands of an Attention with a mask of floats whose rows have 0 for their largest."""
+    found = list(operands)
+    if position is not None and found[position].dtype == np.float64 and found[position].size:
+        found[position] = shifted(found[position], -1)[0]
+    return found
