@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gradc.cli.completion import a_file, a_pass
+from gradc.cli.endings import IR, MODEL, check_ending
 from gradc.cli.help import Command, Word
 from gradc.cli.options import (
     COMPILED_THREADS,
@@ -110,6 +111,7 @@ def compile_command(
         raise click.UsageError("--checked is about a model, and IR is to be written.")
     if external_data and (stop_after is not None or emit != "onnx"):
         raise click.UsageError("--external-data is about a model, and IR is to be written.")
+    check_ending(output, MODEL if stop_after is None and emit == "onnx" else IR)
     source = replace(source, rebatch=rebatch, static_shapes=shapes_of(static_shapes, STATIC_SHAPE))
     tuning.request.check_shapes_are_used()
     options = tuning.options(given)

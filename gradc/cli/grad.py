@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from gradc.cli.completion import a_file
+from gradc.cli.endings import MODEL, check_ending
 from gradc.cli.help import Command, Word
 from gradc.cli.options import (
     AS_JSON,
@@ -34,13 +36,20 @@ if TYPE_CHECKING:
     from gradc.compiler.source import Source
 
 
-def _list_rules(context: click.Context, parameter: click.Parameter, given: bool) -> None:
-    if not given or context.resilient_parsing:
-        return
-    from gradc.insight.rules import as_text
+class ListRules(click.Option):
+    """A flag that lists the rules of the ops named in place of files, or of all of them, and exits."""
 
-    click.echo(as_text())
-    context.exit()
+    def handle_parse_result(
+        self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]
+    ) -> tuple[Any, list[str]]:
+        given, args = super().handle_parse_result(ctx, opts, args)
+        if given and not ctx.resilient_parsing:
+            from gradc.insight.rules import as_text
+
+            names: Any = opts.get("files")
+            click.echo(as_text(names if isinstance(names, tuple) else ()))
+            ctx.exit()
+        return given, args
 
 
 def _gradient_options(command: Any) -> Any:
@@ -83,11 +92,11 @@ def _gradient_options(command: Any) -> Any:
             STRAIGHT_THROUGH,
             click.option(
                 "--list-rules",
+                cls=ListRules,
                 is_flag=True,
                 is_eager=True,
                 expose_value=False,
-                callback=_list_rules,
-                help="List the ops of ONNX, and which have a derivative.",
+                help="List the ops of ONNX, and which have a derivative; those named in place of IN only.",
             ),
             click.option(
                 "--check/--no-check",
@@ -147,6 +156,7 @@ def grad(
 
     if as_json and output == commands.STDOUT:
         raise click.UsageError("--json and -o - both write to stdout.")
+    check_ending(output, MODEL)
     own = {field.name: given.pop(field.name) for field in fields(GradientRequest) if field.name in given}
     own |= {name: own[name] or None for name in ("wrt", "of")}
     own["weights"] = _weights(weights, weights_as_inputs, output)

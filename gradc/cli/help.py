@@ -76,7 +76,7 @@ class Command(click.Command):
             formatter.write_dl([(names, _first_sentence(text)) for names, text in filter(None, rows)])
 
     def invoke(self, ctx: click.Context) -> Any:
-        _keep_what_is_read(ctx.params)
+        _check_output(ctx.params)
         with spelling.offering(_python_names(self.params)):
             return super().invoke(ctx)
 
@@ -91,9 +91,11 @@ def _python_names(params: Iterable[click.Parameter]) -> Iterator[str]:
     return (word.lstrip("-").replace("-", "_") for param in params for word in param.opts)
 
 
-def _keep_what_is_read(given: Mapping[str, Any]) -> None:
-    """Raise UsageError for an -o that is a file which the command reads: that would be the end of it."""
+def _check_output(given: Mapping[str, Any]) -> None:
+    """Raise UsageError for an -o that names nothing, or a file that the command reads."""
     output = given.get("output")
+    if output == "":
+        raise click.UsageError("-o '': expected the name of a file, or - for stdout.")
     if not output or not os.path.isfile(output):
         return
     for name in READ:

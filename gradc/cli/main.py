@@ -19,6 +19,7 @@ from gradc.cli import completion
 from gradc.cli.bench import bench
 from gradc.cli.compile import compile_command
 from gradc.cli.completion import a_file
+from gradc.cli.endings import ARRAYS, check_ending
 from gradc.cli.errors import EXIT_CHECK_FAILED, one_line_errors
 from gradc.cli.grad import grad
 from gradc.cli.help import Group, Word, help_command, usage_errors
@@ -45,6 +46,7 @@ from gradc.cli.options import (
 from gradc.cli.reduce import reduce
 from gradc.cli.report import report
 from gradc.cli.weights import weights
+from gradc.files.kinds import is_onnx
 from gradc.terminal import messages, progress, streams
 from gradc.terminal.console import has_style
 from gradc.terminal.tables import look
@@ -113,6 +115,7 @@ def run(
 
     if as_json and output == commands.STDOUT:
         raise click.UsageError("--json and -o - both write to stdout.")
+    check_ending(output, ARRAYS)
     fed = inputs_of(inputs, seed, shapes)
     if source.is_model:
         _refuse_source_options(source)
@@ -181,6 +184,7 @@ def verify(
         raise click.UsageError(f"--rename: {source} is held against itself, under its own names.")
     if within and (report or not source.is_model):
         raise click.UsageError("--within is about a model (.onnx) beside itself, without --report.")
+    _refuse_several_models(source)
     fed = inputs_of(inputs, seed, shapes, sizes)
     compiled = _compiled(source, given, constants, ep, threads)
     if source.is_model and not report:
@@ -320,6 +324,13 @@ def _refuse_source_options(source: Source) -> None:
     for parameter in source_options(RENAME(lambda: None)).__click_params__:
         if context.get_parameter_source(parameter.name) is not click.core.ParameterSource.DEFAULT:
             raise click.UsageError(f"{parameter.opts[0]} is for graphs; {source} is a compiled model.")
+
+
+def _refuse_several_models(source: Source) -> None:
+    """Raise UsageError for a second file beside a model, which is compared with itself only."""
+    if len(source.files) > 1 and any(map(is_onnx, source.files)):
+        compared = "verify compares one model with what gradc compiles of it, not two models"
+        raise click.UsageError(f"{compared}: given {source}; several files are the parts of one oneDNN dump.")
 
 
 def _compiled(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gradc.cli.completion import a_file, a_pipeline
+from gradc.cli.endings import IR, check_ending
 from gradc.cli.help import Command
 from gradc.cli.options import (
     EP,
@@ -92,6 +93,7 @@ def reduce(
 
     if as_json and output == "-":
         raise click.UsageError("--json prints to stdout: say where the graph goes with -o FILE.")
+    check_ending(output, IR)
     named = {"seed": seed or None, "ep": ep, **given, "strategy": _unless(given["strategy"], "auto")}
     again = [word for name, value in named.items() if value for word in _option(name, value)]
     options = options_of(dict(given), ep)

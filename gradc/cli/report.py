@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gradc.cli.completion import a_file
+from gradc.cli.endings import PAGE, check_ending
 from gradc.cli.help import Command
 from gradc.cli.options import (
     LIMITS,
@@ -71,6 +72,7 @@ def report(
         raise click.UsageError("Missing option '-o' / '--output': where the page goes ('-' for stdout).")
     if output == "-" and as_json:
         raise click.UsageError("-o - and --json both write to stdout.")
+    check_ending(output, PAGE)
     from dialects.support.diagnostics import GradcError
     from gradc.cli import report_command as command
     from gradc.reporting.request import Request

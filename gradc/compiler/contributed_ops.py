@@ -1,13 +1,27 @@
-"""Ops outside the standard ONNX domain, in models for a target that promises standard ops only."""
+"""Ops outside the standard ONNX domain: those that a target lacks, and misspelt ones of onnxruntime's."""
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import ModuleOp
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 
-from dialects.onnx.node import NodeOp
-from dialects.support.diagnostics import Diagnostic, several
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+
+from dialects.onnx.node import WHY, NodeOp
+from dialects.support.diagnostics import (
+    Diagnostic,
+    UnsupportedError,
+    diagnostic_at,
+    nearest,
+    sentence,
+    several,
+)
 from gradc.model.exported_domains import is_of_onnx
+from gradc.runtime.session import registered_ops
 from passes.kernels.target import Target
+
+OF_RUNTIME = "com.microsoft"
+"""What the names of onnxruntime's own domains begin with."""
 
 
 def lacked_remarks(module: ModuleOp, target: Target) -> tuple[Diagnostic, ...]:
@@ -22,3 +36,37 @@ def lacked_remarks(module: ModuleOp, target: Target) -> tuple[Diagnostic, ...]:
 def is_lacked(op: NodeOp, target: Target) -> bool:
     """Whether the target is portable and an op is none of the standard domain."""
     return target.name == "portable" and not is_of_onnx(op)
+
+
+def misspelt_remarks(module: ModuleOp) -> tuple[Diagnostic, ...]:
+    """Return a remark on the first node of each op that a domain of onnxruntime's own does not have."""
+    found: dict[str, Diagnostic] = {}
+    for op, why in _misspelt(module):
+        found.setdefault(op.title, diagnostic_at(op, "remark", why))
+    return tuple(found.values())
+
+
+def explain_misspelt(module: ModuleOp) -> None:
+    """Write into each node of a misspelt op why it has no derivative."""
+    for op, why in _misspelt(module):
+        op.attributes[WHY] = StringAttr(why)
+
+
+def _misspelt(module: ModuleOp) -> Iterator[tuple[NodeOp, str]]:
+    for op in module.walk():
+        if isinstance(op, NodeOp) and op.domain.data.startswith(OF_RUNTIME):
+            known, name = _registered().get(op.domain.data, ()), op.op_type.data
+            if known and name not in known:
+                yield (
+                    op,
+                    sentence(f"the installed onnxruntime has no op {op.title}", hint=nearest(name, known)),
+                )
+
+
+@cache
+def _registered() -> Mapping[str, Sequence[str]]:
+    """The ops of each domain; none without an onnxruntime."""
+    try:
+        return registered_ops()
+    except UnsupportedError:
+        return {}

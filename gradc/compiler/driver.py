@@ -28,7 +28,7 @@ from dialects.support.spelling import offers_its_arguments, option
 from gradc.base import arguments
 from gradc.base.collector import rare_collections
 from gradc.compiler.compiled import Compiled
-from gradc.compiler.contributed_ops import lacked_remarks
+from gradc.compiler.contributed_ops import explain_misspelt, lacked_remarks, misspelt_remarks
 from gradc.compiler.default_opset import with_opset
 from gradc.compiler.invalid_sources import blamed_on_source
 from gradc.compiler.opaque_nodes import blamed_on_nodes
@@ -168,6 +168,15 @@ def load(
     Importers are told the rule, because a document may be valid under one rule only; and whether gradients
     are to be taken, for which ops of other domains are written as ops of ONNX, or a target lacks such ops.
     """
+    module = _loaded(source, auto_pad_rule, for_gradients, target)
+    if for_gradients is not None:
+        explain_misspelt(module)
+    return module
+
+
+def _loaded(
+    source: Any, auto_pad_rule: str | None, for_gradients: Collection[str] | None, target: str
+) -> ModuleOp:
     if arguments.is_path(source):
         from gradc.importers import import_file
 
@@ -250,7 +259,8 @@ def compile_module(
     target = options.resolved()
     if options.checked:
         write_checks(module, source, target)
-    remarks += _settle_unused_inputs(module, options) + lacked_remarks(module, target)
+    remarks += _settle_unused_inputs(module, options)
+    remarks += lacked_remarks(module, target) + misspelt_remarks(module)
     again = f"gradc compile --target {target.name} --opset {target.opset} THIS_FILE -o model.onnx"
     recipe = Recipe(MODEL, "the exporter", options=asdict(options))
     reproduced = crash.reproducer(recipe, lambda: whole(module), again)

@@ -88,7 +88,7 @@ def read_stream(stream: BinaryIO, name: str) -> bytes:
 
 def unreadable(path: str | os.PathLike[str], error: OSError, hint: str = "") -> GradcError:
     """What a file that cannot be read is to the user; of one that is not there, the nearest name."""
-    name = os.fspath(path)
+    name = os.fspath(path) or "''"
     missing = isinstance(error, FileNotFoundError)
     return violation(f"cannot read {name}: {error.strerror or error}", hint=hint or missing * near(name))
 

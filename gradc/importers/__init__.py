@@ -106,10 +106,9 @@ def import_files(paths: Sequence[str | os.PathLike[str]], auto_pad_rule: str | N
         name = os.fspath(path)
         data = _read(name)
         if is_onnx(name) or not data.strip() or (form_of_suffix(name) or _form_of_content(data)) != "json":
-            hint = "other sources are compiled one by one"
-            raise violation(
-                f"{shown(name)} is not oneDNN Graph JSON", expected="parts of one dump", hint=hint
-            )
+            kind = "an ONNX model" if is_onnx(name) else "not oneDNN Graph JSON"
+            hint = "several files are the parts of one dump; a graph of another kind is given alone"
+            raise violation(f"{len(paths)} files, of which {shown(name)} is {kind}", hint=hint)
         documents.append(json_positions.parse(decode(data, shown(name)), shown(name)))
     return import_documents(documents, auto_pad_rule)
 

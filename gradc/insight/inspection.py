@@ -33,7 +33,7 @@ from dialects.support.dtypes import name_of as dtype_name
 from dialects.support.findings import is_opaque
 from dialects.support.interfaces import collect_remarks
 from gradc.base.arguments import is_path
-from gradc.compiler.contributed_ops import lacked_remarks
+from gradc.compiler.contributed_ops import lacked_remarks, misspelt_remarks
 from gradc.compiler.default_opset import with_opset
 from gradc.compiler.driver import compile_module, load
 from gradc.compiler.options import Options
@@ -132,7 +132,7 @@ def inspect(
             )
         ],
         ops=[_op(labels, op) for op in ops],
-        remarks=[str(remark) for remark in collect_remarks(ops)],
+        remarks=[str(remark) for remark in (*collect_remarks(ops), *misspelt_remarks(module))],
         refusal=refused or refusal or ("" if asked is None else _lacked(lowered, asked)),
         contents=described,
         target=asked and asked.name,

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import fnmatch
+from collections.abc import Iterator, Mapping, Sequence
 
 from dialects.onnx.signatures import SIGNATURES
+from dialects.support.diagnostics import Diagnostic, UsageError, nearest, sentence
+from passes.foreign.table import titles
 from passes.vjp.reach.listed import REASONS, REFUSED
+from passes.vjp.rules import contributed
 from passes.vjp.table import BODIES, REGION_RULES, RULES
+
+BY_DECOMPOSITION = "by the ops that it stands for"
 
 
 def rules() -> Iterator[tuple[str, str]]:
@@ -19,13 +25,33 @@ def _of(name: str) -> str:
     if name in RULES or name in REGION_RULES:
         return "has a rule"
     if name in BODIES:
-        return "by the ops that it stands for"
+        return BY_DECOMPOSITION
     if name in REASONS:
         return f"zero: {REASONS[name]}"
     return f"refused: {REFUSED[name]}" if name in REFUSED else "refused: no rule yet"
 
 
-def as_text() -> str:
-    found = list(rules())
+def as_text(patterns: Sequence[str] = ()) -> str:
+    """A line per op, or per op of a name or pattern. Raises UsageError for one that matches no op."""
+    known = dict(rules())
+    found = list(known.items()) if not patterns else _named(patterns, known | _of_other_domains())
     width = max(len(name) for name, _ in found)
     return "\n".join(f"{name:{width}}  {what}" for name, what in found)
+
+
+def _named(patterns: Sequence[str], known: Mapping[str, str]) -> list[tuple[str, str]]:
+    for pattern in patterns:
+        if not fnmatch.filter(known, pattern):
+            text = sentence("--list-rules", pattern or "''", "an op, or a pattern such as *Pool")
+            hint = nearest(pattern, known)
+            raise UsageError(Diagnostic("error", f"{text}; {hint}" if hint else text))
+    return [
+        (name, what) for name, what in known.items() if any(fnmatch.fnmatchcase(name, p) for p in patterns)
+    ]
+
+
+def _of_other_domains() -> dict[str, str]:
+    """The ops of other domains whose decompositions have derivatives, and those for which none is known."""
+    refused = {title: f"refused: {why}" for title, why in contributed.REFUSED.items()}
+    ruled = dict.fromkeys(contributed.RULES, "has a rule")
+    return dict.fromkeys(titles(), BY_DECOMPOSITION) | refused | ruled

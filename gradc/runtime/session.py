@@ -294,6 +294,16 @@ def registered_kernels(provider: str) -> list[Any]:
     return [k for k in state.get_all_opkernel_def() if k.provider == provider and k.domain in ("", "ai.onnx")]
 
 
+def registered_ops() -> dict[str, list[str]]:
+    """The ops of each domain that onnxruntime has in any version, from its own registry."""
+    _onnxruntime()
+    state: Any = import_module("onnxruntime.capi.onnxruntime_pybind11_state")
+    found: dict[str, set[str]] = {}
+    for schema in state.get_all_operator_schema():
+        found.setdefault(schema.domain, set()).add(schema.name)
+    return {domain: sorted(names) for domain, names in found.items()}
+
+
 def _onnxruntime() -> Any:
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # else importing it leaves files in $HOME and /tmp
     try:

@@ -69,7 +69,8 @@ def all_named(what: str, names: Sequence[str], values: Mapping[str, SSAValue]) -
 
 def named(what: str, name: str, values: Mapping[str, SSAValue]) -> SSAValue:
     if name not in values:
-        raise usage(f"{option(what)}: there is no value {name}", hint=_other_name(name, values))
+        shown = name or "''"
+        raise usage(f"{option(what)}: there is no value {shown}", hint=_other_name(name, values))
     return values[name]
 
 
@@ -121,9 +122,23 @@ def _may_have_ranks(value: SSAValue) -> bool:
 
 
 def _other_name(name: str, values: Mapping[str, SSAValue]) -> str:
-    """What may have been meant by a name that is none."""
-    whole = values.get(base_of(name))
+    """A hint on what may have been meant by a name that is none."""
+    base, missing = _element_of(name, values)
+    whole = values.get(base)
     if whole is not None and not is_open(whole):
         rank = len(shape_of(whole))
-        return f"an element of {base_of(name)} is {rank} numbers in brackets, or : for all along an axis"
+        numbers = "1 number" if rank == 1 else f"{rank} numbers"
+        return f"{missing}an element of {base} is {numbers} in brackets, or : for all along an axis"
     return nearest(name, values) or "gradc inspect --values lists what there is"
+
+
+def _element_of(name: str, values: Mapping[str, SSAValue]) -> tuple[str, str]:
+    """The value of which a name may be an element, and which bracket is missing, if one is."""
+    head, opening, _ = name.rpartition("[")
+    if opening and not name.endswith("]"):
+        return head, "the closing ] is missing: "
+    if not opening and name.endswith("]"):
+        return max(
+            (one for one in values if name.startswith(one)), key=len, default=""
+        ), "the opening [ is missing: "
+    return base_of(name), ""
