@@ -1,0 +1,21 @@
+"""Small but realistic models whose gradients the proof is tried on, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from types import MappingProxyType
+
+from support.proof.images import IMAGES
+from support.proof.net import ProofModel
+from support.proof.others import AT_KINKS, OTHERS
+from support.proof.texts import TEXTS
+
+MODELS: Mapping[str, Callable[[], ProofModel]] = MappingProxyType({**IMAGES, **TEXTS, **OTHERS})
+"""Name -> model; each gradient can be proved."""
+
+
+@cache
+def proof_model(name: str) -> ProofModel:
+    """The model of a name. It is built once; nobody may change it."""
+    return {**MODELS, **AT_KINKS}[name]()
