@@ -1,0 +1,67 @@
+"""Sensitivity of the gradient check: inject each fault into the compiler and print what becomes of it.
+
+    python benchmarks/injected_faults.py [--clean | --each] [FAULT or MODEL ...]
+
+Prints one line for each fault and model: the change of the gradient over its size, the verdict of the check,
+whether it names the op to blame, CPU seconds and the message. `--each` takes each fault in its
+smallest model only, `--clean` checks the models without a fault.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from support.injected_faults import CAUGHT, Outcome, outcome, pairs, undecided
+from support.proof_models import MODELS, proof_model
+
+WORDS = {True: "yes", False: "no", None: "-"}
+
+
+def row(one: Outcome) -> str:
+    message = " ".join(one.message.split())[:300]
+    numbers = f"{one.change:8.1e}  {one.verdict:12}  {WORDS[one.right_op]:4} {one.seconds:6.2f}"
+    return f"{one.fault:48} {one.model:22} {numbers}  {message}"
+
+
+def size(model: str) -> int:
+    return len(proof_model(model).model.graph.node)
+
+
+def faults(asked: Sequence[str], each: bool) -> None:
+    chosen = [(f, m) for f, m in pairs() if not asked or f.name in asked or m in asked]
+    chosen = [(f, m) for f, m in chosen if not each or m == min(f.models, key=size)]
+    print(f"{'fault':48} {'model':22} {'change':>8}  {'verdict':12}  {'op':4} {'CPU s':>6}  message")
+    found: list[Outcome] = []
+    conventions = {fault.name for fault, _ in chosen if fault.convention}
+    for fault, model in chosen:
+        found.append(outcome(fault, model))
+        print(row(found[-1]), flush=True)
+    visible = [one for one in found if one.is_visible and one.fault not in conventions]
+    kinds = {one.fault for one in visible}
+    caught = {kind for kind in kinds if all(o.verdict == CAUGHT for o in visible if o.fault == kind)}
+    print(f"\n{len(visible)} settings of {len(kinds)} kinds change a gradient by more than 1e-4")
+    print(f"verdicts: {dict(Counter(one.verdict for one in visible))}; {len(caught)} kinds caught everywhere")
+    named = Counter(one.right_op for one in visible if one.verdict == CAUGHT)
+    print(f"op to blame: {named[True]} named, {named[False]} not, {named[None]} faults of no op")
+    print(f"{sum(one.seconds for one in found):.0f} s of CPU")
+
+
+def clean(asked: Sequence[str]) -> None:
+    for name in asked or MODELS:
+        begin = time.process_time()
+        compiled = proof_model(name).gradient(check=True)
+        seconds, remarks = time.process_time() - begin, undecided(compiled)
+        print(f"{name:22} {seconds:6.2f}  {compiled.proof}  {'; '.join(remarks)}", flush=True)
+
+
+if __name__ == "__main__":
+    names = [name for name in sys.argv[1:] if not name.startswith("--")]
+    clean(names) if "--clean" in sys.argv else faults(names, "--each" in sys.argv)

@@ -1,0 +1,100 @@
+"""Faults that are injected into the compiler, to measure whether a gradient check finds them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+
+from passes.emit.expressions import Expr, Operators
+from passes.vjp import walk
+from passes.vjp.common.forward import Forward, Gradient
+from passes.vjp.rules import pointwise
+
+Patch = pytest.MonkeyPatch
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A corruption of the compiler.
+
+    blamed: op types, separated by `|`, of which a message has to name one; '' for a fault of no op.
+    models: names of the models in which it changes a gradient.
+    convention: why no check has to find it; '' for one that has to be found.
+    """
+
+    name: str
+    blamed: str
+    models: Sequence[str]
+    inject: Callable[[Patch], None]
+    convention: str = ""
+
+    def __str__(self) -> str:
+        return self.name
+
+    @contextmanager
+    def injected(self) -> Iterator[None]:
+        with pytest.MonkeyPatch.context() as patch:
+            self.inject(patch)
+            yield
+
+
+FAULTS: dict[str, Fault] = {}
+"""All faults by name; the modules of this package add theirs."""
+
+
+def fault(
+    blamed: str, *models: str, convention: str = "", name: str = ""
+) -> Callable[[Callable[[Patch], None]], Callable[[Patch], None]]:
+    """Register a function that patches as a fault of its name."""
+
+    def register(inject: Callable[[Patch], None]) -> Callable[[Patch], None]:
+        key = name or inject.__name__
+        assert key not in FAULTS, key
+        FAULTS[key] = Fault(key, blamed, models, inject, convention)
+        return inject
+
+    return register
+
+
+Gradients = list[Any]
+"""The gradients of an op's operands: expressions or ZERO."""
+
+Change = Callable[[Forward, Gradients, Sequence[Expr], Operators], Sequence[Gradient]]
+"""change(f, gradients by the right rule, cotangents, e) -> the wrong gradients."""
+
+
+def in_rule(
+    op: str,
+    *models: str,
+    blamed: str = "",
+    convention: str = "",
+    where: Callable[[Forward], bool] = lambda f: True,
+) -> Callable[[Change], Change]:
+    """Register a change of what the VJP rule of an op returns, also where it is preaccumulated."""
+
+    def register(change: Change) -> Change:
+        def inject(patch: Patch) -> None:
+            right = walk.RULES[op]
+
+            def wrong(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+                found = list(right(f, g, e))
+                return change(f, found, g, e) if where(f) else found
+
+            patch.setattr(walk, "RULES", MappingProxyType({**walk.RULES, op: wrong}))
+            if op in pointwise.RULES:
+                patch.setattr(pointwise, "RULES", MappingProxyType({**pointwise.RULES, op: wrong}))
+
+        fault(blamed or op, *models, convention=convention, name=change.__name__)(inject)
+        return change
+
+    return register
+
+
+def named(name: str) -> Callable[[Forward], bool]:
+    """Whether the op of a rule has a name."""
+    return lambda f: f.y.value.name_hint == name
