@@ -14,6 +14,7 @@ from dialects.onnx.call import Call, axes_of
 from dialects.onnx.dims import ints
 from dialects.onnx.infer.spatial import window, with_explicit_pads
 from dialects.onnx.recurrence import GATES
+from dialects.support.columns import taken
 from dialects.support.shapes import Dim, Shape, static
 from dialects.support.taps import PER_READ, PER_STACK
 from dialects.support.work import LEAST, PYTHON, Work
@@ -100,7 +101,8 @@ def _conv(weights: int) -> Callable[[Call, Results], Work]:
         stacks = batch * group * PER_STACK
         products = made * size(_shape(call, weights)[1:2]) // PER_READ
         reads = _taps(kernel, max(made, read, stacks) + products)
-        return Work(reads, WIDE * (_padded(call, kernel) + read + 2 * _sized(call, weights)))
+        block = taken(_sized(call, weights), size(kernel) * read + made)
+        return Work(reads, WIDE * (_padded(call, kernel) + max(read, block) + 2 * _sized(call, weights)))
 
     return more
 
@@ -109,13 +111,11 @@ def _conv_transpose(call: Call, results: Results) -> Work:
     kernel, data = _kernel(call, 1), _sized(call, 0)
     group = call.attribute("group", 1)
     part = size((*_shape(call, 0)[:1], *_shape(call, 1)[1:2], *_shape(call, 0)[2:])) * group
-    view = window(call, kernel)
-    shape = results[0] or ()
-    whole = [dim + view.pads(i) if isinstance(dim, int) else None for i, dim in enumerate(shape[2:])]
     stacks = size(_shape(call, 0)[:1]) * group * PER_STACK
     products = part * size(_shape(call, 0)[1:2]) // group // PER_READ
     reads = _taps(kernel, max(data, part, stacks) + products)
-    return Work(reads, WIDE * (size((*shape[:2], *whole)) + 2 * part + data + 2 * _sized(call, 1)))
+    block = taken(_sized(call, 1), size(kernel) * part + data)
+    return Work(reads, WIDE * (data + max(part, block) + 2 * _sized(call, 1)))
 
 
 def _pool(call: Call, results: Results) -> Work:

@@ -6,8 +6,6 @@ import itertools
 from collections.abc import Iterator, Sequence
 from math import prod
 
-import numpy as np
-
 from dialects.support import limits, work
 from dialects.support.work import LEAST
 
@@ -21,11 +19,15 @@ PER_READ = 16
 def asked_taps(
     kernel: Sequence[int], elements: int, *, products: int = 0, taken: int = 0
 ) -> Iterator[tuple[int, ...]]:
-    """`taps_of` for a run, of which the reads are counted: for each tap so many elements and `products` of
-    matrix products, and `taken` elements of float64 in all while it runs."""
-    reads = prod(kernel) * (max(elements, LEAST) + products // PER_READ)
-    work.ask(reads, 8 * taken)
+    """`taps_of` for a run, of which the reads are counted as `ask_taps` does."""
+    ask_taps(kernel, elements, products=products, taken=taken)
     return taps_of(kernel, elements)
+
+
+def ask_taps(kernel: Sequence[int], elements: int, *, products: int = 0, taken: int = 0) -> None:
+    """Ask for what all taps read, so many elements and `products` of matrix products each, and for `taken`
+    elements of float64 in all."""
+    work.ask(prod(kernel) * (max(elements, LEAST) + products // PER_READ), 8 * taken)
 
 
 def taps_of(kernel: Sequence[int], elements: int) -> Iterator[tuple[int, ...]]:
@@ -33,11 +35,3 @@ def taps_of(kernel: Sequence[int], elements: int) -> Iterator[tuple[int, ...]]:
     what = "elements that the reference reads, tap by tap"
     limits.check("reference-reads", prod(kernel) * max(elements, LEAST), what)
     return itertools.product(*map(range, kernel))
-
-
-def over_channels(weights: np.ndarray, data: np.ndarray) -> np.ndarray:
-    """The sums over the channels of a group: weights (G, O, C), data (N, G, C, X...) -> (N, G, O, X...)."""
-    sizes = data.shape[3:]
-    flat = data.reshape(*data.shape[:3], prod(sizes))
-    found = np.matmul(np.ascontiguousarray(weights), flat)
-    return found.reshape(*found.shape[:3], *sizes)

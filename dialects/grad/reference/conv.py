@@ -13,7 +13,8 @@ from math import prod
 
 import numpy as np
 
-from dialects.support.taps import PER_STACK, asked_taps, over_channels
+from dialects.support.columns import Windows, gather, scatter, taken
+from dialects.support.taps import PER_STACK, ask_taps
 
 
 def conv_backward_data(
@@ -33,20 +34,11 @@ def conv_backward_data(
     part = batch * groups * per_group * prod(diff_dst.shape[2:])
     elements = max(dy.size, part, batch * groups * PER_STACK)
     products = part * (out_channels // groups)
-    taps = asked_taps(kernel, elements, products=products, taken=2 * dy.size + made + 3 * part)
-    dy = dy.astype(np.float64)
-    w = weights.astype(np.float64).reshape(groups, out_channels // groups, per_group, *kernel)
-    diff_src = np.zeros((batch, groups, per_group, *src_sizes))
-    for tap in taps:
-        reads = [
-            np.arange(y) * s - pb + k * d
-            for y, s, pb, k, d in zip(diff_dst.shape[2:], strides, pads_begin, tap, dilations, strict=True)
-        ]
-        inside = [(r >= 0) & (r < x) for r, x in zip(reads, src_sizes, strict=True)]
-        kept = dy[(..., *np.ix_(*inside))]
-        moved = over_channels(w[(..., *tap)].swapaxes(1, 2), kept)
-        # one output position reads an input position at most once per tap: += does not collide
-        diff_src[(..., *np.ix_(*(r[m] for r, m in zip(reads, inside, strict=True))))] += moved
+    block = max(part, taken(weights.size, prod(kernel) * part + dy.size))
+    ask_taps(kernel, elements, products=products, taken=2 * dy.size + made + block)
+    w = weights.astype(np.float64, copy=False).reshape(groups, out_channels // groups, per_group, *kernel)
+    windows = Windows(kernel, strides, dilations, pads_begin)
+    diff_src = scatter(dy.astype(np.float64, copy=False), w, windows, src_sizes)
     return diff_src.reshape(batch, groups * per_group, *src_sizes)
 
 
@@ -70,18 +62,11 @@ def conv_transpose_backward_data(
     made = batch * in_channels * prod(src_sizes)
     part = batch * groups * per_group * prod(src_sizes)
     elements = max(made, part, batch * groups * PER_STACK)
-    taps = asked_taps(kernel, elements, products=made * per_group, taken=dy.size + 4 * made + 2 * part)
-    dy = dy.astype(np.float64)
-    w = weights.astype(np.float64).reshape(groups, in_channels // groups, per_group, *kernel)
-    diff_src = np.zeros((batch, groups, in_channels // groups, *src_sizes))
-    for tap in taps:
-        writes = [
-            np.arange(x) * s - pb + k * d
-            for x, s, pb, k, d in zip(src_sizes, strides, pads_begin, tap, dilations, strict=True)
-        ]
-        inside = [(p >= 0) & (p < y) for p, y in zip(writes, diff_dst.shape[2:], strict=True)]
-        read = dy[(..., *np.ix_(*(p[m] for p, m in zip(writes, inside, strict=True))))]
-        diff_src[(..., *np.ix_(*inside))] += over_channels(w[(..., *tap)], read)
+    block = max(part, taken(weights.size, prod(kernel) * part + made))
+    ask_taps(kernel, elements, products=made * per_group, taken=2 * dy.size + 2 * made + block)
+    w = weights.astype(np.float64, copy=False).reshape(groups, in_channels // groups, per_group, *kernel)
+    windows = Windows(kernel, strides, dilations, pads_begin)
+    diff_src = gather(dy.astype(np.float64, copy=False), w, windows, src_sizes)
     return diff_src.reshape(batch, in_channels, *src_sizes)
 
 

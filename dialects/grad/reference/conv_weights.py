@@ -5,10 +5,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 
-from dialects.support.taps import asked_taps
+from dialects.support.columns import Windows, correlate, taken
+from dialects.support.taps import ask_taps
 
 
 def conv_backward_weights(
@@ -27,25 +29,14 @@ def conv_backward_weights(
     """
     batch, channels, out_channels = src.shape[0], src.shape[1], diff_dst.shape[1]
     products = diff_dst.size * (channels // groups)
-    taps = asked_taps(
-        kernel, max(src.size, diff_dst.size), products=products, taken=3 * (src.size + diff_dst.size)
+    weights = out_channels * channels // groups * prod(kernel)
+    block = taken(weights, prod(kernel) * batch * channels * prod(diff_dst.shape[2:]) + diff_dst.size)
+    elements = max(src.size, diff_dst.size)
+    ask_taps(kernel, elements, products=products, taken=3 * (src.size + diff_dst.size) + weights + block)
+    x, dy = (array.astype(np.float64, copy=False) for array in (src, diff_dst))
+    found = correlate(
+        x.reshape(batch, groups, channels // groups, *src.shape[2:]),
+        dy.reshape(batch, groups, out_channels // groups, *diff_dst.shape[2:]),
+        Windows(tuple(kernel), strides, dilations, pads_begin),
     )
-    x = src.astype(np.float64).reshape(batch, groups, channels // groups, *src.shape[2:])
-    dy = diff_dst.astype(np.float64).reshape(batch, groups, out_channels // groups, *diff_dst.shape[2:])
-    result = np.zeros((groups, out_channels // groups, channels // groups, *kernel))
-    for tap in taps:
-        reads = [
-            np.arange(y) * s - pb + k * d
-            for y, s, pb, k, d in zip(diff_dst.shape[2:], strides, pads_begin, tap, dilations, strict=True)
-        ]
-        inside = [(r >= 0) & (r < size) for r, size in zip(reads, src.shape[2:], strict=True)]
-        weighed = _rows(dy[(..., *np.ix_(*inside))])
-        read = _rows(x[(..., *np.ix_(*(r[m] for r, m in zip(reads, inside, strict=True))))])
-        result[(..., *tap)] = np.matmul(weighed, read.swapaxes(1, 2))
-    return result.reshape(out_channels, channels // groups, *kernel)
-
-
-def _rows(array: np.ndarray) -> np.ndarray:
-    """(N, G, C, X...) -> (G, C, N X): what is summed over is one axis."""
-    rows = np.moveaxis(array, 0, 2)
-    return rows.reshape(*rows.shape[:2], int(np.prod(rows.shape[2:])))
+    return found.reshape(out_channels, channels // groups, *kernel)

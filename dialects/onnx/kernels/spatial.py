@@ -16,8 +16,9 @@ from dialects.onnx.infer.spatial import average_pool as average_pool_shape
 from dialects.onnx.infer.spatial import col2im as col2im_shape
 from dialects.onnx.infer.spatial import conv as conv_shape
 from dialects.onnx.infer.spatial import conv_transpose as conv_transpose_shape
+from dialects.support.columns import Windows, gather, scatter
 from dialects.support.shapes import Shape, static
-from dialects.support.taps import over_channels, taps_of
+from dialects.support.taps import taps_of
 
 Ints = tuple[int, ...]
 
@@ -25,7 +26,7 @@ Ints = tuple[int, ...]
 def _array(call: Call, index: int) -> np.ndarray:
     found = call.operand(index).value
     assert found is not None
-    return found.astype(np.float64)
+    return found.astype(np.float64, copy=False)
 
 
 def _window(call: Call, kernel: Sequence[int]) -> Window:
@@ -62,14 +63,10 @@ def _grouped(data: np.ndarray, group: int, axis: int) -> np.ndarray:
 def conv(call: Call) -> list[np.ndarray]:
     """Y[n, g, o, p] = B + sum over c, tap of X[n, g, c, s p + d tap - pad] W[g, o, c, tap]."""
     data, weights, group = _array(call, 0), _array(call, 1), call.attribute("group", 1)
-    view = _window(call, weights.shape[2:])
+    windows = _windows(_window(call, weights.shape[2:]))
     shape = _ints(conv_shape(call)[0])
-    padded = _grouped(_pad(data, view), group, 1)
-    weights = _grouped(weights, group, 0)
-    result = np.zeros((shape[0], group, shape[1] // group, *shape[2:]))
-    for tap in taps_of(weights.shape[3:], result.size):
-        seen = padded[(..., *_places(view, tap, shape[2:]))]
-        result += over_channels(weights[(..., *tap)], seen)
+    padded = windows.framed(_grouped(data, group, 1), shape[2:])
+    result = gather(padded, _grouped(weights, group, 0), windows.unframed(), shape[2:])
     return [_biased(call, result.reshape(shape))]
 
 
@@ -81,15 +78,12 @@ def conv_transpose(call: Call) -> list[np.ndarray]:
     if call.attribute("output_shape") is not None or view.auto_pad.startswith("SAME"):
         extra = call.attribute("output_padding", (0,) * view.rank)
         view = with_pads_for(view, data.shape[2:], shape[2:], extra)
-    data, weights = _grouped(data, group, 1), _grouped(weights, group, 0)
-    whole = [size + view.pads(i) for i, size in enumerate(shape[2:])]
-    # With output_padding the result may end after the last tap, without it not before.
-    result = np.zeros((shape[0], group, shape[1] // group, *whole))
-    for tap in taps_of(weights.shape[3:], data.size):
-        part = over_channels(weights[(..., *tap)].swapaxes(1, 2), data)
-        result[(..., *_places(view, tap, data.shape[3:]))] += part
-    kept = tuple(slice(b, b + size) for b, size in zip(view.begin, shape[2:], strict=True))
-    return [_biased(call, result[(..., *kept)].reshape(shape))]
+    result = scatter(_grouped(data, group, 1), _grouped(weights, group, 0), _windows(view), shape[2:])
+    return [_biased(call, result.reshape(shape))]
+
+
+def _windows(view: Window) -> Windows:
+    return Windows(_ints(view.kernel), view.strides, view.dilations, view.begin)
 
 
 def _biased(call: Call, result: np.ndarray) -> np.ndarray:

@@ -1,0 +1,232 @@
+# pyright: standard
+# (numpy in comprehensions, whose elements its stubs do not know)
+"""The sums over taps and channels of which convolutions and their gradients consist.
+
+Arrays are float64, channels first, and split into groups: data (N, G, C, X...). Tap k of position y meets
+element y s - b + k d of the data, if there is one. One matrix product sums a block of columns: of some
+positions, what each tap of each channel meets. With few channels in a group, and with one tap alone,
+the sums go tap by tap.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+BLOCK = 2**20
+"""Elements of a block of columns and of its product, if the weights do not have more."""
+
+SLAB = 2**14
+"""Elements that all taps are added to before the next ones, where no matrix product is worth it."""
+
+FEW = 4
+"""Products of channels in a group up to which no matrix product is worth it."""
+
+Index = tuple[slice, ...]
+
+
+@dataclass(frozen=True)
+class Windows:
+    """The taps of every position: per spatial axis how many there are, and s, d and b of their places."""
+
+    kernel: tuple[int, ...]
+    strides: Sequence[int]
+    dilations: Sequence[int]
+    begin: Sequence[int]
+
+    @property
+    def is_point(self) -> bool:
+        return prod(self.kernel) == 1
+
+    def taps(self) -> Iterator[tuple[int, ...]]:
+        return itertools.product(*map(range, self.kernel))
+
+    def met(self, tap: Sequence[int], sizes: Sequence[int], counts: Sequence[int]) -> tuple[Index, Index]:
+        """Of `sizes` elements and `counts` positions, the elements that a tap meets, and from where."""
+        axes = zip(tap, self.strides, self.dilations, self.begin, sizes, counts, strict=True)
+        pairs = [_met(k * d - b, s, size, count) for k, s, d, b, size, count in axes]
+        return tuple(places for places, _ in pairs), tuple(positions for _, positions in pairs)
+
+    def after(self, positions: Sequence[slice]) -> Windows:
+        """Those of the positions from some on."""
+        axes = zip(self.begin, self.strides, positions, strict=True)
+        begin = [b - s * position.start for b, s, position in axes]
+        return Windows(self.kernel, self.strides, self.dilations, begin)
+
+    def framed(self, data: np.ndarray, counts: Sequence[int]) -> np.ndarray:
+        """The elements that `counts` positions meet, from the first tap of the first one: 0 outside."""
+        axes = zip(self.kernel, self.strides, self.dilations, counts, strict=True)
+        spans = [(count - 1) * s + (k - 1) * d + 1 if count and k else 0 for k, s, d, count in axes]
+        sizes = data.shape[3:]
+        if not any(self.begin) and all(span <= size for span, size in zip(spans, sizes, strict=True)):
+            return data
+        pairs = [_met(-b, 1, size, span) for b, size, span in zip(self.begin, sizes, spans, strict=True)]
+        frame = np.zeros((*data.shape[:3], *spans))
+        frame[(..., *(inside for _, inside in pairs))] = data[(..., *(places for places, _ in pairs))]
+        return frame
+
+    def unframed(self) -> Windows:
+        """These windows over what is `framed`."""
+        return Windows(self.kernel, self.strides, self.dilations, (0,) * len(self.kernel))
+
+
+def _met(first: int, stride: int, size: int, count: int) -> tuple[slice, slice]:
+    """Of `count` places from `first` on those within [0, size), and the positions that they are of."""
+    start = max(0, -(first // stride))
+    stop = max(start, min(count, (size - 1 - first) // stride + 1))
+    begin = first + start * stride
+    return slice(begin, begin + (stop - start) * stride, stride), slice(start, stop)
+
+
+def taken(weights: int, columns: int) -> int:
+    """Elements of a block, where there are so many weights and so many columns in all."""
+    return min(columns, max(BLOCK, weights))
+
+
+def gather(data: np.ndarray, weights: np.ndarray, windows: Windows, counts: Sequence[int]) -> np.ndarray:
+    """data (N, G, C, X...), weights (G, O, C, K...) -> (N, G, O, Y...): a convolution."""
+    if windows.is_point:
+        return _gather_by_taps(data, weights, windows, counts)
+    frame = windows.framed(data, counts)
+    if frame is not data and not np.isfinite(weights).all():
+        return _gather_by_taps(data, weights, windows, counts)  # inf times the 0 around them would be NaN
+    seen, rows = _seen(frame, windows, counts), _flat(weights)
+    result = np.empty((len(data), *weights.shape[:2], *counts))
+    for block in _blocks(result, weights):
+        part = np.moveaxis(result[block], 0, 2)
+        part[...] = np.matmul(rows, _columns(seen[block], windows)).reshape(part.shape)
+    return result
+
+
+def scatter(data: np.ndarray, weights: np.ndarray, windows: Windows, sizes: Sequence[int]) -> np.ndarray:
+    """data (N, G, C, Y...), weights (G, C, O, K...) -> (N, G, O, X...): the transpose of `gather`."""
+    if windows.is_point or _is_thin(weights):
+        return _scatter_by_taps(data, weights, windows, sizes)
+    result = np.zeros((*data.shape[:2], weights.shape[2], *sizes))
+    rows = _flat(weights).swapaxes(1, 2)
+    for block in _blocks(data, weights):
+        part = np.moveaxis(data[block], 0, 2)
+        columns = np.matmul(rows, _flat(part)).reshape(len(rows), *weights.shape[2:], *part.shape[2:])
+        added, target = np.moveaxis(columns, -part.ndim + 2, 0), result[block[0]]
+        after = windows.after(block[3:])
+        for tap in windows.taps():
+            places, positions = after.met(tap, sizes, part.shape[3:])
+            target[(..., *places)] += added[(slice(None), slice(None), slice(None), *tap, *positions)]
+    return result
+
+
+def correlate(data: np.ndarray, others: np.ndarray, windows: Windows) -> np.ndarray:
+    """data (N, G, C, X...), others (N, G, O, Y...) -> (G, O, C, K...): `gather` transposed by its weights."""
+    counts, sums = others.shape[3:], np.zeros((*others.shape[1:3], data.shape[2], *windows.kernel))
+    frame = data if windows.is_point else windows.framed(data, counts)
+    if windows.is_point or (frame is not data and not np.isfinite(others).all()):
+        return _correlate_by_taps(data, others, windows, sums)
+    seen, rows = _seen(frame, windows, counts), _flat(sums)
+    for block in _blocks(others, sums):
+        columns = _columns(seen[block], windows).swapaxes(1, 2)
+        rows += np.matmul(_flat(np.moveaxis(others[block], 0, 2)), columns)
+    return sums
+
+
+def _seen(frame: np.ndarray, windows: Windows, counts: Sequence[int]) -> np.ndarray:
+    """(N, G, C, Y..., K...): what each position's taps meet, of which `frame` holds everything; a view."""
+    steps = frame.strides[3:]
+    across = [step * s for step, s in zip(steps, windows.strides, strict=True)]
+    within = [step * d for step, d in zip(steps, windows.dilations, strict=True)]
+    shape = (*frame.shape[:3], *counts, *windows.kernel)
+    return as_strided(frame, shape, (*frame.strides[:3], *across, *within), writeable=False)
+
+
+def _columns(seen: np.ndarray, windows: Windows) -> np.ndarray:
+    """(N, G, C, Y..., K...) -> (G, C K, N Y)."""
+    rank = len(windows.kernel)
+    batch, groups, channels, *rest = range(seen.ndim)
+    moved = seen.transpose(groups, channels, *rest[rank:], batch, *rest[:rank])
+    sizes = moved.shape
+    return moved.reshape(sizes[0], prod(sizes[1 : 2 + rank]), prod(sizes[2 + rank :]))
+
+
+def _flat(array: np.ndarray) -> np.ndarray:
+    """All axes but the first two as one."""
+    return array.reshape(*array.shape[:2], prod(array.shape[2:]))
+
+
+def _blocks(data: np.ndarray, weights: np.ndarray) -> Iterator[Index]:
+    """Indices of parts of (N, G, C, Y...) that have all of G and C, and whose columns are few."""
+    each = weights.size // max(1, weights.shape[1]) + prod(weights.shape[:2])
+    left = max(BLOCK, weights.size) // max(1, each)
+    parts: list[list[slice]] = []
+    for size in (*data.shape[:2:-1], data.shape[0]):
+        count = -(-size // max(1, min(size, left)))
+        parts.append(_parts(size, count))
+        left = left // max(1, size) if count <= 1 else 1
+    images, *axes = reversed(parts)
+    return itertools.product(images, [slice(None)], [slice(None)], *axes)
+
+
+def _parts(size: int, count: int) -> list[slice]:
+    """So many nearly equal parts of an axis; one of an empty one."""
+    ends = [size * i // max(1, count) for i in range(max(1, count) + 1)]
+    return [slice(*pair) for pair in itertools.pairwise(ends)]
+
+
+def _is_thin(weights: np.ndarray) -> bool:
+    return weights.shape[0] > 1 and weights.shape[1] * weights.shape[2] <= FEW
+
+
+def _gather_by_taps(
+    data: np.ndarray, weights: np.ndarray, windows: Windows, counts: Sequence[int]
+) -> np.ndarray:
+    result = np.zeros((len(data), *weights.shape[:2], *counts))
+    for tap in windows.taps():
+        places, positions = windows.met(tap, data.shape[3:], counts)
+        part = _products(weights[(..., *tap)], data[(..., *places)])
+        if windows.is_point and part.shape == result.shape:
+            return part
+        result[(..., *positions)] += part
+    return result
+
+
+def _scatter_by_taps(
+    data: np.ndarray, weights: np.ndarray, windows: Windows, sizes: Sequence[int]
+) -> np.ndarray:
+    result = np.zeros((*data.shape[:2], weights.shape[2], *sizes))
+    for groups in _slabs(result, windows):
+        target, source, rows = result[:, groups], data[:, groups], weights[groups].swapaxes(1, 2)
+        for tap in windows.taps():
+            places, positions = windows.met(tap, sizes, data.shape[3:])
+            part = _products(rows[(..., *tap)], source)[(..., *positions)]
+            if windows.is_point and part.shape == result.shape:
+                return part
+            target[(..., *places)] += part
+    return result
+
+
+def _correlate_by_taps(
+    data: np.ndarray, others: np.ndarray, windows: Windows, sums: np.ndarray
+) -> np.ndarray:
+    for tap in windows.taps():
+        places, positions = windows.met(tap, data.shape[3:], others.shape[3:])
+        met, by = (np.moveaxis(part, 0, 2) for part in (data[(..., *places)], others[(..., *positions)]))
+        sums[(..., *tap)] = np.matmul(_flat(by), _flat(met).swapaxes(1, 2))
+    return sums
+
+
+def _slabs(result: np.ndarray, windows: Windows) -> list[slice]:
+    """Parts of the groups of (N, G, O, X...), a few of them at a time."""
+    groups = result.shape[1]
+    return _parts(groups, 1 if windows.is_point else min(groups, -(-result.size // SLAB)))
+
+
+def _products(weights: np.ndarray, data: np.ndarray) -> np.ndarray:
+    """The sums over the channels of a group: weights (G, O, C), data (N, G, C, X...) -> (N, G, O, X...)."""
+    sizes = data.shape[3:]
+    if weights.shape[2] == 1:
+        return weights.reshape(*weights.shape[:2], *[1] * len(sizes)) * data
+    flat = data.reshape(*data.shape[:3], prod(sizes))
+    return np.matmul(np.ascontiguousarray(weights), flat).reshape(*data.shape[:2], weights.shape[1], *sizes)
