@@ -35,6 +35,7 @@ from passes.strategies.choice import choose, find_strategy, unused_choices
 
 WHY = {
     "predicted": "predicted to be fastest",
+    "untuned": "predicted to be fastest; another was measured to be faster, which tuning goes by",
     "measured": "measured to be fastest",
     "named": f"named by the op's attribute {CHOICE}",
     "forced": "forced for all ops that it can write",
@@ -214,13 +215,21 @@ class _View:
             return choice, "named" if op.location in self.naming else "layout"
         if self.tuned and case.key in self.tunings:
             return choice, "measured"
-        return choice, "predicted" if _is_cheapest(choice, case) else "shared"
+        if not _is_cheapest(choice, case):
+            return choice, "shared"
+        return choice, "predicted" if _is_measured_best(choice, self.tunings.get(case.key)) else "untuned"
 
 
 def _is_cheapest(choice: str, case: Case) -> bool:
     """Whether no other strategy is predicted to take less time, alone."""
     times = {c.strategy.name: c.cost for c in case.candidates if c.cost is not None}
     return choice not in times or times[choice] <= min(times.values())
+
+
+def _is_measured_best(choice: str, tuning: Tuning | None) -> bool:
+    """Whether no other strategy was measured to take less time, as far as there are measurements."""
+    seconds = tuning.seconds if tuning else {}
+    return choice not in seconds or seconds[choice] <= min(seconds.values())
 
 
 def _written(case: Case, strategy: str, target: Target) -> tuple[dict[str, int], int]:

@@ -7,7 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
+from onnx import helper, numpy_helper
 from support.cli import run_gradc
 from support.tuning import Bench
 from xdsl.dialects.builtin import StringAttr
@@ -150,7 +152,8 @@ class TestChoice:
     def test_what_compile_measured_is_shown_and_changes_nothing(self):
         gradc.compile(conv(), tune=True)
         gradient = only(explained(conv()))
-        assert gradient.why == "predicted"
+        assert gradient.why == "untuned"
+        assert gradient.choice != "conv-to-col2im"
         assert all((row.measured is None) == (row.refusal is not None) for row in gradient.strategies)
 
     def test_named(self, tmp_path):
@@ -329,3 +332,57 @@ def test_a_gradient_that_is_no_known_problem_is_told(monkeypatch):
         assert "remark: " in remark
         assert "gradc/problems has no kind for grad.conv_backward_data" in remark
         assert remark in as_text(found)
+
+
+def residual_stage(tmp_path: Path) -> Path:
+    """The last stage of a ResNet-18 without normalizations."""
+    rng = np.random.default_rng(0)
+    tensors, nodes = [], []
+
+    def conv(read: str, made: str, channels: int, size: int, stride: int = 1) -> None:
+        weight = rng.normal(size=(512, channels, size, size)).astype(np.float32)
+        tensors.append(numpy_helper.from_array(weight, f"w_{made}"))
+        window = {"pads": [size // 2] * 4, "strides": [stride] * 2}
+        nodes.append(helper.make_node("Conv", [read, f"w_{made}"], [made], **window))
+
+    def plain(op: str, read: list[str], made: str) -> None:
+        nodes.append(helper.make_node(op, read, [made]))
+
+    conv("x", "c0", 256, 3, 2)
+    plain("Relu", ["c0"], "r0")
+    conv("r0", "c1", 512, 3)
+    conv("x", "skip", 256, 1, 2)
+    plain("Add", ["c1", "skip"], "a1")
+    plain("Relu", ["a1"], "r1")
+    conv("r1", "c2", 512, 3)
+    plain("Relu", ["c2"], "r2")
+    conv("r2", "c3", 512, 3)
+    plain("Add", ["c3", "r1"], "a3")
+    plain("Relu", ["a3"], "y")
+    x = helper.make_tensor_value_info("x", 1, [1, 256, 14, 14])
+    y = helper.make_tensor_value_info("y", 1, [1, 512, 7, 7])
+    graph = helper.make_graph(nodes, "g", [x], [y], tensors)
+    path = tmp_path / "stage.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    return path
+
+
+@pytest.mark.parametrize("threads", [1, 16])
+def test_the_fastest_by_prediction_has_the_shortest_bar(tmp_path: Path, threads: int):
+    """One that is dearer alone, as it keeps the layout of its neighbours, has another reason."""
+    done = run_gradc("explain", residual_stage(tmp_path), "--wrt", "x", "--threads", threads, "--json")
+    assert done.code == 0, done.err
+    gradients = json.loads(done.out)["gradients"]
+    assert len(gradients) == 3
+    for gradient in gradients:
+        times = {row["name"]: row["predicted"] for row in gradient["strategies"] if row["predicted"]}
+        is_shortest = times[gradient["choice"]] == min(times.values())
+        assert is_shortest == (gradient["why"] == "predicted"), gradient
+    assert threads == 16 or any(gradient["why"] == "layout" for gradient in gradients)
+
+
+def test_a_choice_that_is_dearer_alone_shares_a_layout(monkeypatch):
+    dearer = next(strategy for strategy in STRATEGIES if strategy.name == "conv-to-matmul")
+    monkeypatch.setattr(explaining, "choose", lambda op, forced, target: dearer)
+    gradient = only(explained(conv()))
+    assert (gradient.choice, gradient.why) == ("conv-to-matmul", "shared")
