@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 from support.faults.fault import Patch, fault, in_rule, named
-from xdsl.dialects.builtin import f16, f64
+from xdsl.dialects.builtin import bf16, f16, f64
 
 from dialects.onnx import ops as onnx
 from passes.emit.expressions import Expr
@@ -31,6 +32,16 @@ def one_per_cent_in_one_of_sixty(f, found, g, e):
 @in_rule("Tanh", "deep", where=named("layer5"))
 def a_thousandth_in_one_of_sixty(f, found, g, e):
     return [found[0] * 1.001]
+
+
+@in_rule("Tanh", "mlp", "deep", "mlp_twice")
+def tanh_off_where_it_is_large(f, found, g, e):
+    return [found[0] * ((f.x.abs() > 1.2).cast(f.x.dtype) * 0.05 + 1)]
+
+
+@in_rule("Tanh", "deep", where=named("layer20"))
+def sign_of_one_column_in_one_of_sixty(f, found, g, e):
+    return [found[0] * e(e.emit.constant(np.array([1, 1, 1, 1, 1, -1], np.float32)))]
 
 
 @in_rule("Sigmoid", "mlp", "mlp_twice", "physics", "causal", "loop", blamed="Sigmoid|Mul|Loop")
@@ -198,8 +209,8 @@ def neg_without_a_sign(f, found, g, e):
 
 
 @in_rule("Cast", "mixed", where=lambda f: f.y.dtype == f64)
-def cast_through_half(f, found, g, e):
-    return [g[0].cast(f16).cast(f.x.dtype) * 1.0005]
+def cast_through_bfloat16(f, found, g, e):
+    return [g[0].cast(bf16).cast(f.x.dtype)]
 
 
 @in_rule("MatMul", "mlp", "encoder", "causal", "physics", "loop")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 from support.faults.fault import Patch, fault, in_rule
 from support.faults.moved import rolled
 
@@ -174,6 +175,15 @@ def exclusive_forgotten(f, found, g, e):
 @in_rule("MatMul", "encoder", "mlp", "mlp_twice", "scan", "loop", "causal", blamed="MatMul|Scan|Loop")
 def gradient_by_the_right_one_per_cent_off(f, found, g, e):
     return [found[0], found[1] * 1.01 if isinstance(found[1], Expr) else found[1]]
+
+
+@in_rule("MatMul", "encoder", "mlp", "causal")
+def last_row_of_a_weight_s_gradient_lost(f, found, g, e):
+    if not isinstance(found[1], Expr) or found[1].rank != 2:
+        return found
+    mask = np.ones((found[1].shape[0], 1), np.float32)
+    mask[-1] = 0
+    return [found[0], found[1] * e(e.emit.constant(mask))]
 
 
 @in_rule("Gemm", "resnet")
