@@ -18,8 +18,10 @@ from passes.vjp.rules import conv, pool, shape
 
 
 def _shifted(convolution: conv.Convolution) -> conv.Convolution:
-    """With one more position of padding at the beginning and one less at the end."""
-    axes = [ConvAxis(axis.window, axis.pad_begin + 1, axis.pad_end - 1) for axis in convolution.axes]
+    """With one more position of padding at the beginning and one less at the end, where there is any."""
+    moved = [min(axis.pad_end, 1) for axis in convolution.axes]
+    pairs = zip(convolution.axes, moved, strict=True)
+    axes = [ConvAxis(axis.window, axis.pad_begin + by, axis.pad_end - by) for axis, by in pairs]
     return replace(convolution, axes=axes)
 
 

@@ -213,7 +213,7 @@ def cast_through_bfloat16(f, found, g, e):
     return [g[0].cast(bf16).cast(f.x.dtype)]
 
 
-@in_rule("MatMul", "mlp", "encoder", "causal", "physics", "loop")
+@in_rule("MatMul", "mlp", "encoder", "causal", "loop", blamed="MatMul|Loop")
 def product_rounded_to_half(f, found, g, e):
     return [one.cast(f16).cast(g[0].dtype) if isinstance(one, Expr) else one for one in found]
 
