@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from gradc.checking.tangents.tangent import EPS, Array
+from gradc.checking.tangents.tangent import Array
 
-RATIO = 4.0
-"""Of the two steps of a smooth function."""
-
-ROUNDING = 4 * EPS
-"""Relative error of a kernel's value."""
-
-TARGET = 1e-7
-"""Relative error at which an element needs no further steps."""
-
-FLOOR = 1e-9
-"""Error of an element, over the mean magnitude of all, that needs no further steps."""
+ROUNDING = 8 * float(np.finfo(np.float64).eps)
+"""Relative error of the difference of two values of a kernel."""
 
 KINK = 1e-4
 """Relative disagreement of the steps or sides of an element from which on it is undecided."""
@@ -26,98 +18,111 @@ KINK = 1e-4
 
 @dataclass(frozen=True)
 class Sides:
-    """Values of a function at a step to both sides of a point, and the widths of these steps."""
+    """Values of a function at a point and at a step to both sides, with the signed widths of the steps."""
 
+    value: Array
     ahead: Array
     behind: Array
     right: Array | float
     left: Array | float
 
+    @cached_property
+    def slopes(self) -> tuple[Array, Array]:
+        return (self.ahead - self.value) / self.right, (self.value - self.behind) / self.left
+
     def central(self) -> Array:
-        return (self.ahead - self.behind) / (self.right + self.left)
+        first, second = self.slopes
+        return (first + second) * 0.5
 
-    def apart(self, value: Array) -> Array:
+    def apart(self) -> Array:
         """The difference of the one-sided slopes."""
-        return np.abs((self.ahead - value) / self.right - (value - self.behind) / self.left)
+        return np.abs(np.subtract(*self.slopes))
 
-    def rounding(self, value: Array) -> Array:
+    def rounding(self) -> Array:
         """A bound of what roundings of the values make of a slope."""
-        return ROUNDING * (np.abs(value) + np.abs(self.ahead)) / np.abs(self.right)
+        return ROUNDING * np.abs(self.value / self.right)
+
+    def stays(self) -> Array:
+        """The elements whose finite value is the same on both sides, at infinite operands, too."""
+        same = (self.ahead == self.value) & (self.behind == self.value) & np.isfinite(self.value)
+        return same & (np.asarray(self.right) != 0)
 
 
 @dataclass
 class Estimate:
-    """A derivative with two parts of its error: by roundings, and by what the steps disagree in."""
+    """A derivative with two parts of its error: by roundings, and by what the steps disagree in. `slope` is
+    a one-sided derivative, whose size is a scale for the errors even where the derivative is near 0."""
 
     found: Array
     rounding: Array
     disagreement: Array
-
-    def __post_init__(self) -> None:
-        self.found, self.rounding = np.asarray(self.found), np.asarray(self.rounding)
-        self.disagreement = np.asarray(self.disagreement)
+    slope: Array
 
     def error(self) -> Array:
         return self.rounding + self.disagreement
 
+    def weighted(self, weight: Array) -> Estimate:
+        """The estimate times a factor; 0 times infinity is 0."""
+        size = np.abs(weight)
+        parts = (self.found * weight, self.rounding * size, self.disagreement * size, self.slope * weight)
+        if not np.isfinite(np.sum(parts[2])):
+            parts = tuple(np.where((weight == 0) & ~np.isfinite(part), 0.0, part) for part in parts)
+        return Estimate(*parts)
+
     def taken(self, chosen: Array) -> Estimate:
-        return Estimate(self.found[chosen], self.rounding[chosen], self.disagreement[chosen])
+        parts = (self.found, self.rounding, self.disagreement, self.slope)
+        return Estimate(*(part[chosen] for part in parts))
 
-    def needs_more(self, weight: Array | float, floor: float) -> Array:
-        """The elements whose error, times the weight, shows; also those that are not finite."""
-        return ~(self.error() * weight <= TARGET * np.abs(self.found * weight) + floor)
+    def improve(self, other: Estimate, chosen: Array) -> None:
+        """Take those elements of another estimate, of the elements `chosen` alone, whose error is smaller."""
+        better = ~(self.error()[chosen] <= other.error()) & np.isfinite(other.found)
+        at = chosen[better]
+        self.found[at], self.rounding[at] = other.found[better], other.rounding[better]
+        self.disagreement[at] = other.disagreement[better]
 
-    def is_undecided(self, floor: Array | float) -> Array:
+    def is_undecided(self, floor: float) -> Array:
         bound = KINK * np.abs(self.found) + 4 * self.rounding + floor
-        return ~(self.disagreement <= bound)
+        return ~((self.disagreement <= bound) & np.isfinite(self.found))
 
 
-def straight(value: Array, near: Sides) -> Estimate:
+def straight(near: Sides) -> Estimate:
     """The slope of a function of straight pieces, which holds where both sides have it."""
-    return _unchanged(Estimate(near.central(), near.rounding(value), near.apart(value)), value, near)
+    return _finite(Estimate(near.central(), near.rounding(), near.apart(), near.slopes[0]), near)
 
 
-def smooth(value: Array, far: Sides, near: Sides, ratio: float = RATIO) -> Estimate:
-    """The slope by Richardson's extrapolation, with its correction for an error. The difference of the sides
-    shrinks with the step where the function is smooth; at a kink, or by roundings, it does not."""
-    coarse, fine = far.central(), near.central()
-    change = fine - coarse
-    kink = np.asarray(near.apart(value) - (2 / ratio) * far.apart(value))
-    rounding = near.rounding(value)
-    kink[kink <= 4 * rounding] = 0.0
-    disagreement = np.abs(change) / (ratio * ratio) + kink
-    found = fine + change / (ratio * ratio - 1)
-    return _unchanged(Estimate(found, rounding, disagreement), value, near)
+def stepwise(near: Sides) -> Estimate:
+    """The slope of a function that is constant between jumps, one of which may be at the point."""
+    zeros = np.zeros(near.value.shape)
+    return Estimate(zeros, zeros, np.where(near.stays(), 0.0, np.inf), zeros)
 
 
-def _unchanged(estimate: Estimate, value: Array, near: Sides) -> Estimate:
-    """With 0 where a finite value does not change, also at infinite operands, unless no step was made."""
-    if np.isfinite(estimate.disagreement).all() and np.isfinite(estimate.found).all():
+def smooth(far: Sides, near: Sides, ratio: float) -> Estimate:
+    """The slope by Richardson's extrapolation. The error is the change between the two steps as if it were of
+    first order in the step, as where the second derivative jumps. The difference of the sides shrinks with
+    the step where the function is smooth; at a kink, or by roundings, it does not."""
+    fine, rounding = near.central(), near.rounding()
+    change = fine - far.central()
+    kink = near.apart() - (2 / ratio) * far.apart()
+    np.copyto(kink, 0.0, where=kink <= rounding)
+    found, disagreement = fine + change / (ratio * ratio - 1), np.abs(change) / (ratio - 1) + kink
+    return _finite(Estimate(found, rounding, disagreement, far.slopes[0]), near)
+
+
+def _finite(estimate: Estimate, near: Sides) -> Estimate:
+    """With 0 for what does not change, and an infinite error for what is no number."""
+    if np.isfinite(np.sum(estimate.disagreement)) and np.isfinite(np.sum(estimate.rounding)):
         return estimate
-    still = (near.ahead == near.behind) & (near.ahead == value) & np.isfinite(value) & (near.right != 0)
-    for part in (estimate.found, estimate.rounding, estimate.disagreement):
-        np.copyto(part, 0.0, where=still & ~np.isfinite(part))
-    bad = ~np.isfinite(estimate.found)
-    np.copyto(estimate.disagreement, np.inf, where=bad | np.isnan(estimate.disagreement))
+    stays, parts = near.stays(), (estimate.found, estimate.rounding, estimate.disagreement, estimate.slope)
+    for part in parts:
+        np.copyto(part, 0.0, where=stays & ~np.isfinite(part))
+    np.copyto(estimate.disagreement, np.inf, where=~np.isfinite(estimate.found + estimate.error()))
     return estimate
 
 
-def improve(best: Estimate, other: Estimate, chosen: Array) -> None:
-    """Take the elements of another estimate, at the indices `chosen`, whose error is smaller."""
-    better = ~(best.taken(chosen).error() <= other.error()) & np.isfinite(other.found)
-    at = chosen[better]
-    best.found[at], best.rounding[at] = other.found[better], other.rounding[better]
-    best.disagreement[at] = other.disagreement[better]
-
-
-def one_sided(value: Array, near: Sides, nearer: Sides) -> tuple[Array, Array]:
+def one_sided(near: Sides, nearer: Sides) -> tuple[Array, Array]:
     """The smaller and the larger one-sided derivative; infinite where the two steps disagree in one."""
-    right = [(s.ahead - value) / s.right for s in (near, nearer)]
-    left = [(value - s.behind) / s.left for s in (near, nearer)]
-    bound = 8 * (near.rounding(value) + nearer.rounding(value))
-    known = np.ones(value.shape, bool)
-    for first, second in (right, left):
+    bound, known = near.rounding() + nearer.rounding(), np.ones(near.value.shape, bool)
+    for first, second in zip(near.slopes, nearer.slopes, strict=True):
         known &= np.abs(first - second) <= KINK * np.maximum(np.abs(first), np.abs(second)) + bound
-    low = np.minimum(right[1], left[1]) - bound
-    high = np.maximum(right[1], left[1]) + bound
+    low, high = np.minimum(*nearer.slopes) - bound, np.maximum(*nearer.slopes) + bound
     return np.where(known, low, -np.inf), np.where(known, high, np.inf)

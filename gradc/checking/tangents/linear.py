@@ -54,7 +54,7 @@ def _scatter(attributes: Attributes, count: int) -> Sequence[Linear]:
 def _batch_normalization(attributes: Attributes, count: int) -> Sequence[Linear]:
     if attributes.get("training_mode", 0):
         return [Linear((1, 2), (0,))]
-    return [Linear((0, 2, 3)), Linear((1, 2))]
+    return [Linear((0, 2, 3), (0, 1)), Linear((1, 2), (0,))]
 
 
 def _causal_conv(attributes: Attributes, count: int) -> Sequence[Linear]:
@@ -97,8 +97,7 @@ RULES: Mapping[str, Rule] = {
     **dict.fromkeys(
         (
             *("MatMul", "Mul", "grad.conv_backward_data", "grad.conv_backward_weights"),
-            *("grad.conv_transpose_backward_data", "onednn.conv_transpose_backward_data"),
-            "onednn.convolution_backward_data",
+            *("grad.conv_transpose_backward_data",),
         ),
         _EITHER,
     ),
@@ -108,7 +107,7 @@ RULES: Mapping[str, Rule] = {
     **dict.fromkeys(("SequenceInsert", "TensorScatter"), _groups((0, 1))),
     **dict.fromkeys(("GroupNormalization", "InstanceNormalization"), _groups((1, 2))),
     **dict.fromkeys(
-        ("RMSNormalization", "SwiGLU", "grad.max_pool_backward", "onednn.interpolate_backward"),
+        ("RMSNormalization", "SwiGLU", "grad.max_pool_backward"),
         _groups((1,)),
     ),
     "Attention": _groups((2, 5), results=(0, 2)),

@@ -4,30 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
-from gradc.checking.tangents.estimates import (
-    FLOOR,
-    RATIO,
-    Estimate,
-    Sides,
-    improve,
-    one_sided,
-    smooth,
-    straight,
-)
-from gradc.checking.tangents.tangent import Array, Run, Tangent, bounded
+from gradc.checking.tangents.estimates import Estimate, Sides, one_sided, smooth, stepwise, straight
+from gradc.checking.tangents.search import Search
+from gradc.checking.tangents.tangent import Array, Run, Tangent
 
-PART = 2**17
-"""Elements that are computed with at once: their arrays fit a cache."""
+RATIO = 4.0
+"""Of the two steps of a smooth op."""
 
 STRAIGHT = frozenset((
-    "Abs", "Ceil", "Clip", "Floor", "HardSigmoid", "LeakyRelu", "Max", "Min", "Mod", "PRelu", "Relu", "Round",
-    "Shrink", "Sign", "ThresholdedRelu",
+    "Abs", "Clip", "HardSigmoid", "LeakyRelu", "Max", "Min", "Mod", "PRelu", "Relu", "Shrink",
+    "ThresholdedRelu",
 ))  # fmt: skip
 """Ops of straight pieces. A step relative to the operand never crosses a kink at 0."""
+
+STEPWISE = frozenset(("Ceil", "Floor", "Round", "Sign"))
+"""Ops that are constant between jumps."""
 
 SINGULAR = frozenset(("Div", "Log", "Pow", "Reciprocal", "Sqrt"))
 """Ops that change on the scale of the operand itself; the others change on a scale of 1."""
@@ -44,72 +40,70 @@ _SINGULAR_STEPS = tuple((kind, step) for step in _STEPS for kind in (RELATIVE, A
 
 
 def steps_of(name: str) -> tuple[tuple[bool, float], ...]:
-    if name in STRAIGHT:
+    if name in STRAIGHT or name in STEPWISE:
         return _STRAIGHT_STEPS
     return _SINGULAR_STEPS if name in SINGULAR else _SMOOTH_STEPS
 
 
 @dataclass(frozen=True)
 class _Part:
-    """Some elements of the operands and of the result, all as vectors; operands of one element may be one
-    number. `directions` have magnitudes of at most 1."""
+    """Some elements of the operands and of the result, as vectors; an operand that does not move may be one
+    number. The tangents are `directions`, of magnitudes of at most 1, times `weight`."""
 
     run: Run
     operands: Sequence[Any]
     directions: Sequence[Any]
+    weight: Array
     value: Array
 
-    def sides(self, step: Array | float) -> Sides:
-        ahead, right = self._at(step)
-        behind, left = self._at(-step)
-        return Sides(ahead, behind, right, left)
+    def estimate(self, name: str, relative: bool, size: float) -> Estimate:
+        step = self._step(relative, size)
+        if name in STEPWISE:
+            found = stepwise(self._sides(step))
+        elif name in STRAIGHT:
+            found = straight(self._sides(step))
+        else:
+            found = smooth(self._sides(step), self._sides(step / RATIO), RATIO)
+        return found.weighted(self.weight)
+
+    def one_sided(self) -> tuple[Array, Array]:
+        step = self._step(RELATIVE, 1.0)
+        step = np.where(np.isfinite(step) & (step != 0), step, 1.0)
+        sides = one_sided(self._sides(step * 2.0**-18), self._sides(step * 2.0**-21))
+        first, second = (side * self.weight for side in sides)
+        return np.fmin(first, second), np.fmax(first, second)
+
+    def taken(self, chosen: Any) -> _Part:
+        operands = [x[chosen] if np.ndim(x) else x for x in self.operands]
+        directions = [d if d is None or d is UNIT else d[chosen] for d in self.directions]
+        return _Part(self.run, operands, directions, self.weight[chosen], self.value[chosen])
+
+    def _step(self, relative: bool, size: float) -> Array | float:
+        if not relative:
+            return size
+        moved = [x for x, d in zip(self.operands, self.directions, strict=True) if d is not None]
+        if len(moved) == 1:
+            return moved[0] * size
+        return reduce(np.maximum, map(np.abs, moved)) * size
+
+    def _sides(self, step: Array | float) -> Sides:
+        (ahead, right), (behind, left) = self._at(step), self._at(-step)
+        return Sides(self.value, ahead, behind, right, -left)
 
     def _at(self, step: Any) -> tuple[Array, Any]:
         """The value at a step, and the length of that step after roundings."""
-        moved, width = list(self.operands), np.abs(step)
+        moved, width = list(self.operands), step
         for index, direction in enumerate(self.directions):
-            if direction is not None:
+            if direction is UNIT:
+                moved[index] = self.operands[index] + step
+                width = moved[index] - self.operands[index]
+            elif direction is not None:
                 moved[index] = self.operands[index] + step * direction
-                if direction is UNIT:
-                    width = np.abs(moved[index] - self.operands[index])
         return self.run(moved)[0], width
-
-    def step(self, relative: bool, size: float) -> Array | float:
-        if not relative:
-            return size
-        moved = [abs(x) for x, d in zip(self.operands, self.directions, strict=True) if d is not None]
-        largest = moved[0]
-        for each in moved[1:]:
-            largest = np.maximum(largest, each)
-        return largest * size
-
-    def estimate(self, is_straight: bool, relative: bool, size: float) -> Estimate:
-        step = self.step(relative, size)
-        if is_straight:
-            return straight(self.value, self.sides(step))
-        return smooth(self.value, self.sides(step), self.sides(step / RATIO))
-
-    def taken(self, chosen: Any) -> _Part:
-        operands = [_taken(x, chosen) for x in self.operands]
-        directions = [d if d is None or d is UNIT else _taken(d, chosen) for d in self.directions]
-        return _Part(self.run, operands, directions, self.value[chosen])
-
-    def one_sided(self) -> tuple[Array, Array]:
-        size = self.step(RELATIVE, 1.0)
-        size = np.where(np.isfinite(size) & (size > 0), size, 1.0)
-        near, nearer = self.sides(size * 2.0**-22), self.sides(size * 2.0**-25)
-        return one_sided(self.value, near, nearer)
 
 
 UNIT = np.array(1.0)
 """The direction of a single operand that moves."""
-
-
-TINY = float(np.finfo(np.float64).tiny)
-
-
-def _taken(array: Any, chosen: Any) -> Any:
-    return array if np.size(array) == 1 else array[chosen]
 
 
 def pointwise(name: str, operands: Sequence[Any], tangents: Sequence[Any], run: Run, value: Array) -> Tangent:
@@ -119,75 +113,24 @@ def pointwise(name: str, operands: Sequence[Any], tangents: Sequence[Any], run: 
         np.reshape(x, ()) if t is None and np.size(x) == 1 else _flat(x, value.shape)
         for x, t in zip(operands, tangents, strict=True)
     ]
-    whole = _Part(run, flat, directions, value.reshape(-1))
-    is_straight, ((relative, size), *further) = name in STRAIGHT, steps_of(name)
-    estimate = _in_parts(whole, is_straight, relative, size)
-    floor = _floor(estimate.found, weight)
-    more = np.flatnonzero(estimate.needs_more(weight, floor) & (weight != 0))
-    for relative, size in further:
-        if not more.size:
-            break
-        improve(estimate, whole.taken(more).estimate(is_straight, relative, size), more)
-        more = more[estimate.taken(more).needs_more(weight[more], floor)]
-    return _tangent(whole, estimate, weight, more, floor, value.shape)
+    whole = _Part(run, flat, directions, weight, value.reshape(-1))
+    search = Search(value.size)
+    for relative, size in steps_of(name):
+        if search.needs_more:
+            search.step(lambda at, r=relative, s=size: whole.taken(at).estimate(name, r, s))
+    return search.tangent(value.shape, lambda at: whole.taken(at).one_sided())
 
 
 def _directions(tangents: Sequence[Any], shape: tuple[int, ...]) -> tuple[Array, list[Any]]:
     """The largest magnitude of the tangents of each element of the result, and what of it each has."""
-    moved = [t for t in tangents if t is not None]
+    moved = [_flat(t, shape) for t in tangents if t is not None]
     if len(moved) == 1:
-        return _flat(moved[0], shape), [None if t is None else UNIT for t in tangents]
-    vectors = [None if t is None else _flat(t, shape) for t in tangents]
-    weight = np.zeros(())
-    for each in vectors:
-        weight = weight if each is None else np.maximum(weight, np.abs(each))
+        return moved[0], [None if t is None else UNIT for t in tangents]
+    weight = reduce(np.maximum, map(np.abs, moved))
     divisor = np.where(weight > 0, weight, 1.0)
-    return weight, [None if t is None else t / divisor for t in vectors]
+    vectors = iter(moved)
+    return weight, [None if t is None else next(vectors) / divisor for t in tangents]
 
 
 def _flat(array: Any, shape: tuple[int, ...]) -> Array:
     return np.broadcast_to(array, shape).reshape(-1)
-
-
-def _in_parts(whole: _Part, is_straight: bool, relative: bool, size: float) -> Estimate:
-    count = whole.value.size
-    if count <= PART:
-        return whole.estimate(is_straight, relative, size)
-    found = Estimate(*(np.empty(count) for _ in range(3)))
-    for start in range(0, count, PART):
-        part = slice(start, start + PART)
-        one = whole.taken(part).estimate(is_straight, relative, size)
-        found.found[part], found.rounding[part], found.disagreement[part] = (
-            one.found,
-            one.rounding,
-            one.disagreement,
-        )
-    return found
-
-
-def _floor(found: Array, weight: Array) -> float:
-    products = np.abs(found * weight)
-    mean = float(products.mean()) if products.size else 0.0
-    if not np.isfinite(mean):
-        mean = float(products.mean(where=np.isfinite(products)))
-    return FLOOR * mean if np.isfinite(mean) else 0.0
-
-
-def _tangent(
-    whole: _Part, estimate: Estimate, weight: Array, more: Array, floor: float, shape: tuple[int, ...]
-) -> Tangent:
-    """`more` are the elements that no step satisfied."""
-    found, noise = estimate.found * weight, estimate.error() * np.abs(weight)
-    still = ~np.isfinite(found) & (weight == 0)
-    np.copyto(found, 0.0, where=still)
-    np.copyto(noise, 0.0, where=~np.isfinite(noise))
-    weights = weight[more]
-    undecided = estimate.taken(more).is_undecided(floor / np.maximum(np.abs(weights), TINY))
-    more, weights = more[undecided], weights[undecided]
-    if not more.size:
-        return Tangent(found.reshape(shape), noise.reshape(shape))
-    sides = [side * weights for side in whole.taken(more).one_sided()]
-    low, high, unknown = found.copy(), found.copy(), np.zeros(found.shape, bool)
-    low[more], high[more] = np.fmin(*sides), np.fmax(*sides)
-    unknown[more] = True
-    return bounded(*(each.reshape(shape) for each in (found, noise, unknown, low, high)))

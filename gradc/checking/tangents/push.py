@@ -27,6 +27,9 @@ SIZES: Mapping[str, frozenset[int]] = {
 }
 """Op -> positions of operands of floats that are sizes, scales or depths: they have no derivative."""
 
+CHANGE = 1e-6
+"""Relative change of a result from which on it is another one."""
+
 
 def push(
     op: Operation,
@@ -109,9 +112,24 @@ def _by_differences(
         axis = 1 if name in shifts.LOSSES else attributes.get("axis", shifts.AXES.get(name))
         return _of_rows(name, operands, moved[0], axis, run)
     if name == "Attention" and shifts.MASK in positions:
-        operands = shifts.without_large_masks(operands, positions.index(shifts.MASK))
-        values = run(operands)
+        return _without_large_masks(name, operands, positions.index(shifts.MASK), moved, run, values)
     return whole(name, operands, moved, run, values)
+
+
+def _without_large_masks(
+    name: str, operands: Sequence[Any], index: int, moved: Mapping[int, Any], run: Run, values: Sequence[Any]
+) -> list[Any]:
+    """Of an Attention with the largest of each row of its mask taken off, which changes no result but for
+    digits that a mask took: elements that do change are open."""
+    given = shifts.without_large_masks(operands, index)
+    shifted = values if given[index] is operands[index] else run(given)
+    found = whole(name, given, moved, run, shifted)
+    for place, (tangent, old, new) in enumerate(zip(found, values, shifted, strict=True)):
+        if tangent is not None and old is not new:
+            changes = ~(np.abs(old - new) <= CHANGE * (np.abs(old) + np.abs(old).mean()))
+            if changes.any():
+                found[place] = total(tangent, bounded(np.zeros(old.shape), 0.0, changes))
+    return found
 
 
 def _of_rows(name: str, operands: Sequence[Any], tangent: Any, axis: int, run: Run) -> list[Any]:
@@ -123,7 +141,25 @@ def _of_rows(name: str, operands: Sequence[Any], tangent: Any, axis: int, run: R
         return whole(name, given, {0: unit * size}, run, run(given), 1 / max(float(size.max()), 1e-300))
     (found,) = whole(name, given, {0: unit}, run, run(given), 1.0)
     assert found is not None
+    if name == "LogSoftmax":
+        found = _of_differences(found, unit, place, axis)
     return [_scaled(found, size)]
+
+
+def _of_differences(found: Tangent, tangent: Any, place: Any, axis: int) -> Tangent:
+    """Of results that are the operand less one number for each row, as that of the largest element has it."""
+    noise = np.broadcast_to(found.noise, found.found.shape)
+    known = np.take_along_axis(found.found, place, axis) + tangent
+    less = np.take_along_axis(noise, place, axis) * np.ones_like(known)
+    better = less < noise
+    if found.open is not None:
+        better &= ~found.open & ~np.take_along_axis(found.open, place, axis)
+    known, less = np.where(better, known, found.found), np.where(better, less, noise)
+    return (
+        Tangent(known, less)
+        if found.open is None
+        else bounded(known, less, found.open, found.low, found.high)
+    )
 
 
 def _scaled(tangent: Tangent, size: Any) -> Tangent:

@@ -32,9 +32,9 @@ def normalized(tangent: Array, place: Array, axis: int) -> tuple[Array, Array]:
     return tangent / np.where(size > 0, size, 1.0), size
 
 
-def without_large_masks(operands: Sequence[Any], position: int | None) -> list[Any]:
+def without_large_masks(operands: Sequence[Any], index: int) -> list[Any]:
     """The operands of an Attention with a mask of floats whose rows have 0 for their largest."""
     found = list(operands)
-    if position is not None and found[position].dtype == np.float64 and found[position].size:
-        found[position] = shifted(found[position], -1)[0]
+    if found[index].dtype == np.float64 and found[index].size and found[index].max(-1).any():
+        found[index] = shifted(found[index], -1)[0]
     return found

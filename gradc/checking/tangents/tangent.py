@@ -53,6 +53,7 @@ def bounded(
     found = np.where(np.isfinite(found), found, 0.0)
     low = np.where(unknown, -np.inf if low is None else low, found)
     high = np.where(unknown, np.inf if high is None else high, found)
+    noise = np.where(unknown, 0.0, noise)
     return Tangent(np.where(unknown & ~np.isfinite(high - low), 0.0, found), noise, unknown, low, high)
 
 

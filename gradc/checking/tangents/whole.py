@@ -9,18 +9,20 @@ import numpy as np
 
 from dialects.onnx.kernels import NUMPY_ERRORS
 from dialects.support.diagnostics import GradcError
-from gradc.checking.tangents.estimates import FLOOR, Estimate, Sides, one_sided, smooth, straight
+from gradc.checking.tangents.estimates import Sides, one_sided, smooth, straight
+from gradc.checking.tangents.search import PART, Search
 from gradc.checking.tangents.tangent import Array, Run, Tangent, bounded, is_float
 
 STRAIGHT = frozenset((
     "Clip", "DynamicQuantizeLinear", "GlobalMaxPool", "Hardmax", "MaxPool", "ReduceL1", "ReduceMax",
-    "ReduceMin", "RoiAlign", "ScatterElements", "ScatterND", "TopK", "Unique",
+    "ReduceMin", "TopK", "Unique",
 ))  # fmt: skip
 """Ops of straight pieces."""
 
-_STRAIGHT_STEPS = (2.0**-20, 2.0**-26, 2.0**-14, 2.0**-32)
+_STRAIGHT_STEPS = (2.0**-22, 2.0**-26, 2.0**-16, 2.0**-32)
 _STEPS = (2.0**-10, 2.0**-14, 2.0**-18, 2.0**-22, 2.0**-26, 2.0**-30)
 _RATIO = 16.0
+_SIDE_STEPS = (2.0**-18, 2.0**-21)
 
 SAMPLE = 4096
 LOST = 1e-4
@@ -32,31 +34,67 @@ Moved = Mapping[int, Array]
 class _Line:
     """An op along a line through its operands."""
 
-    def __init__(self, operands: Sequence[Any], moved: Moved, run: Run, values: Sequence[Any]):
-        self.operands, self.moved, self.run, self.values = operands, moved, run, values
-
-    def at(self, step: float) -> list[Array] | None:
-        """The results, or None where the op has none there, or of other shapes."""
-        moved = list(self.operands)
-        for index, tangent in self.moved.items():
-            moved[index] = self.operands[index] + step * tangent
-        return self.computed(moved)
-
-    def computed(self, operands: Sequence[Any]) -> list[Array] | None:
-        try:
-            found = self.run(operands)
-        except (GradcError, *NUMPY_ERRORS):
-            return None
-        floats = [each for each, value in zip(found, self.values, strict=True) if is_float(value)]
-        known = [value for value in self.values if is_float(value)]
-        same = all(a.shape == b.shape for a, b in zip(floats, known, strict=True))
-        return floats if same else None
+    def __init__(self, operands: Sequence[Any], moved: Moved, run: Run, values: Sequence[Any], size: float):
+        self._operands, self._moved, self._run, self._size = operands, moved, run, size
+        self._is_float = [*map(is_float, values)]
+        self.values: list[Array] = [value for value in values if is_float(value)]
 
     def sides(self, step: float) -> list[Sides] | None:
-        ahead, behind = self.at(step), self.at(-step)
+        """The values on both sides, as vectors; None where the op has none, or of other shapes."""
+        width = step * self._size
+        ahead, behind = self._at(width), self._at(-width)
         if ahead is None or behind is None:
             return None
-        return [Sides(a, b, step, step) for a, b in zip(ahead, behind, strict=True)]
+        return [
+            Sides(value.reshape(-1), a.reshape(-1), b.reshape(-1), width, width)
+            for value, a, b in zip(self.values, ahead, behind, strict=True)
+        ]
+
+    def _at(self, width: float) -> list[Array] | None:
+        moved = list(self._operands)
+        for index, tangent in self._moved.items():
+            moved[index] = width * tangent
+            moved[index] += self._operands[index]
+        return self._computed(moved)
+
+    def _computed(self, operands: Sequence[Any]) -> list[Array] | None:
+        try:
+            results = self._run(operands)
+        except (GradcError, *NUMPY_ERRORS):
+            return None
+        found = [result for result, kept in zip(results, self._is_float, strict=True) if kept]
+        same = all(np.shape(a) == b.shape for a, b in zip(found, self.values, strict=True))
+        return found if same else None
+
+    def depends_on_lost(self) -> list[Array | None]:
+        """For each result the elements that depend on elements of operands in which steps are lost."""
+        moved, generator = list(self._operands), np.random.default_rng(0)
+        width = self._size * _STEPS[1]
+        for index, tangent in self._moved.items():
+            operand = np.ascontiguousarray(self._operands[index])
+            lost = _lost(operand.reshape(-1), width * tangent.reshape(-1))
+            if lost.size:
+                changed = operand.copy()
+                signs = generator.choice((-1.0, 1.0), lost.size)
+                changed.reshape(-1)[lost] *= 1 + signs * 2.0**-10
+                moved[index] = changed
+        if all(a is b for a, b in zip(moved, self._operands, strict=True)):
+            return [None] * len(self.values)
+        found = self._computed(moved)
+        if found is None:
+            return [np.ones(value.shape, bool) for value in self.values]
+        changes = [~(a == b) for a, b in zip(found, self.values, strict=True)]
+        return [each if each.any() else None for each in changes]
+
+
+def _lost(operand: Array, change: Array) -> Array:
+    """The indices of the finite elements that keep too few digits of a change."""
+    found: list[Array] = []
+    for start in range(0, operand.size, PART):
+        part = slice(start, start + PART)
+        here, by = operand[part], change[part]
+        found.append(np.flatnonzero(np.abs((here + by) - here - by) > LOST * np.abs(by)) + start)
+    return np.concatenate(found) if found else np.empty(0, np.intp)
 
 
 def whole(
@@ -69,37 +107,59 @@ def whole(
 ) -> list[Tangent | None]:
     """`values` are the results at the operands; steps are relative to `size`, by default that of the operands
     over that of their tangents."""
-    line = _Line(operands, moved, run, values)
-    size = step_size(operands, moved) if size is None else size
-    known = [value for value in values if is_float(value)]
-    estimates = _straight(line, known, size) if name in STRAIGHT else _smooth(line, known, size)
-    if estimates is None:
-        found = [_unknown(value) for value in known]
-    else:
-        lost = _depends_on_lost(line, known, size)
-        found = [
-            _tangent(e, v, i, line, size, lost) for i, (e, v) in enumerate(zip(estimates, known, strict=True))
-        ]
-    each = iter(found)
-    return [next(each) if is_float(value) else None for value in values]
+    line = _Line(operands, moved, run, values, step_size(operands, moved) if size is None else size)
+    searches = [Search(value.size) for value in line.values]
+    far: list[Sides] | None = None
+    for step in _STRAIGHT_STEPS if name in STRAIGHT else _STEPS:
+        if not any(search.needs_more for search in searches):
+            break
+        near = line.sides(step)
+        if name in STRAIGHT and near is not None:
+            for search, side in zip(searches, near, strict=True):
+                search.step(lambda at, s=side: straight(_taken(s, at)))
+        elif far is not None and near is not None:
+            for search, a, b in zip(searches, far, near, strict=True):
+                search.step(lambda at, a=a, b=b: smooth(_taken(a, at), _taken(b, at), _RATIO))
+        far = near
+    found = iter(_tangents(line, searches))
+    return [next(found) if is_float(value) else None for value in values]
 
 
-def _unknown(value: Array) -> Tangent:
-    return bounded(np.zeros(value.shape), 0.0, np.ones(value.shape, bool))
+def _taken(sides: Sides, at: Any) -> Sides:
+    return Sides(sides.value[at], sides.ahead[at], sides.behind[at], sides.right, sides.left)
+
+
+def _tangents(line: _Line, searches: Sequence[Search]) -> list[Tangent]:
+    if not all(search.is_started for search in searches):
+        shapes = [value.shape for value in line.values]
+        return [bounded(np.zeros(shape), 0.0, np.ones(shape, bool)) for shape in shapes]
+    sides: list[list[Sides] | None] = []
+
+    def one_sided_of(index: int, at: Array) -> tuple[Array, Array]:
+        if not sides:
+            sides.extend(line.sides(step) for step in _SIDE_STEPS)
+        near, nearer = sides
+        if near is None or nearer is None:
+            return np.full(at.size, -np.inf), np.full(at.size, np.inf)
+        return one_sided(_taken(near[index], at), _taken(nearer[index], at))
+
+    return [
+        search.tangent(value.shape, lambda at, i=index: one_sided_of(i, at), lost)
+        for index, (search, value, lost) in enumerate(
+            zip(searches, line.values, line.depends_on_lost(), strict=True)
+        )
+    ]
 
 
 def step_size(operands: Sequence[Any], moved: Moved) -> float:
     """The typical size of the operands over that of their tangents, the smallest of all that move. Masks and
     heavy channels do not count."""
-    ratios, sizes = [], []
+    ratios, sizes = list[float](), list[float]()
     for index, tangent in moved.items():
-        tangent_size = _typical(tangent, 0.5)
-        if tangent_size is None:
-            continue
-        sizes.append(tangent_size)
-        operand_size = _typical(operands[index], 0.25)
-        if operand_size is not None:
-            ratios.append(operand_size / tangent_size)
+        of_tangent, of_operand = _typical(tangent, 0.5), _typical(operands[index], 0.25)
+        if of_tangent is not None:
+            sizes.append(of_tangent)
+            ratios += [] if of_operand is None else [of_operand / of_tangent]
     return min(ratios) if ratios else 1 / max(sizes, default=1.0)
 
 
@@ -110,87 +170,3 @@ def _typical(array: Array, quantile: float) -> float | None:
     if not some.size and array.size > SAMPLE:
         some = np.abs(array[np.isfinite(array) & (array != 0)])
     return float(np.quantile(some, quantile)) if some.size else None
-
-
-def _floor(estimate: Estimate) -> float:
-    found = np.abs(estimate.found[np.isfinite(estimate.found)])
-    return FLOOR * float(found.mean()) if found.size else 0.0
-
-
-def _straight(line: _Line, values: Sequence[Array], size: float) -> list[Estimate] | None:
-    best: list[Estimate] | None = None
-    for step in _STRAIGHT_STEPS:
-        sides = line.sides(step * size)
-        if sides is None:
-            continue
-        best = _better(best, [straight(v, s) for v, s in zip(values, sides, strict=True)])
-        if _is_enough(best):
-            break
-    return best
-
-
-def _smooth(line: _Line, values: Sequence[Array], size: float) -> list[Estimate] | None:
-    best: list[Estimate] | None = None
-    far: list[Sides] | None = None
-    for step in _STEPS:
-        near = line.sides(step * size)
-        if far is not None and near is not None:
-            best = _better(
-                best, [smooth(*each, ratio=_RATIO) for each in zip(values, far, near, strict=True)]
-            )
-            if _is_enough(best):
-                break
-        far = near
-    return best
-
-
-def _better(best: list[Estimate] | None, other: list[Estimate]) -> list[Estimate]:
-    if best is None:
-        return other
-    for one, new in zip(best, other, strict=True):
-        worse = ~(one.error() <= new.error()) & np.isfinite(new.found)
-        for part in ("found", "rounding", "disagreement"):
-            np.copyto(getattr(one, part), getattr(new, part), where=worse)
-    return best
-
-
-def _is_enough(estimates: Sequence[Estimate]) -> bool:
-    return not any(each.needs_more(1.0, _floor(each)).any() for each in estimates)
-
-
-def _depends_on_lost(line: _Line, values: Sequence[Array], size: float) -> list[Array] | None:
-    """The elements that depend on elements of operands in which the steps were lost."""
-    step, moved, generator = size * _STEPS[1], list(line.operands), np.random.default_rng(0)
-    lost_any = False
-    for index, tangent in line.moved.items():
-        operand, change = line.operands[index], step * tangent
-        lost = np.abs((operand + change) - operand - change) > LOST * np.abs(change)
-        if lost.any():
-            lost_any = True
-            signs = generator.choice((-1.0, 1.0), operand.shape)
-            moved[index] = np.where(lost, operand * (1 + signs * 2.0**-10), operand)
-    if not lost_any:
-        return None
-    found = line.computed(moved)
-    if found is None:
-        return [np.ones(value.shape, bool) for value in values]
-    return [~(a == b) for a, b in zip(found, values, strict=True)]
-
-
-def _tangent(
-    estimate: Estimate, value: Array, index: int, line: _Line, size: float, lost: Sequence[Array] | None
-) -> Tangent:
-    noise = estimate.error()
-    undecided = estimate.is_undecided(_floor(estimate))
-    if lost is not None:
-        undecided |= lost[index]
-    if not undecided.any():
-        return Tangent(estimate.found, noise)
-    noise = np.where(np.isfinite(noise), noise, 0.0)
-    sides = [line.sides(size * step) for step in (2.0**-22, 2.0**-25)]
-    if sides[0] is None or sides[1] is None:
-        return bounded(estimate.found, noise, undecided)
-    low, high = one_sided(value, sides[0][index], sides[1][index])
-    if lost is not None:
-        low, high = np.where(lost[index], -np.inf, low), np.where(lost[index], np.inf, high)
-    return bounded(estimate.found, noise, undecided, low, high)
