@@ -11,14 +11,14 @@ from dialects.support.dtypes import of_numpy
 
 
 def value(call: Call, index: int) -> np.ndarray:
-    """An operand's value: floats as float64, integers of a few bits as int64."""
+    """An operand's value, not to be changed: floats as float64, integers of a few bits as int64."""
     found = call.operand(index).value
     assert found is not None
     return wide(found)
 
 
 def wide(array: np.ndarray) -> np.ndarray:
-    if array.dtype.kind in "biuOT":
+    if array.dtype.kind in "biuOT" or array.dtype == np.float64:
         return array
     if array.dtype.kind == "c":
         return array.astype(np.complex128)

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
 
 from dialects.grad.geometry import Window
+from dialects.support.columns import Windows
 from dialects.support.taps import asked_taps
 
-Read = tuple[list[np.ndarray], list[np.ndarray]]
+Index = tuple[Any, ...]
+Met = tuple[Index, Index]
 
 
-def _reads(
+def _met(
     windows: Sequence[Window], begin: Sequence[int], y: Sequence[int], x: Sequence[int], channels: int
-) -> Iterator[Read]:
-    """For each place of the window, in row-major order: where it lies, and whether that is data."""
-    for tap in asked_taps([window.kernel for window in windows], channels * prod(y)):
-        rows = zip(windows, begin, y, tap, strict=True)
-        places = [np.arange(count) * w.stride - b + k * w.dilation for w, b, count, k in rows]
-        yield places, [(at >= 0) & (at < size) for at, size in zip(places, x, strict=True)]
+) -> Iterator[Met]:
+    """For each place of the window, in row-major order: the data that it meets, and from which positions."""
+    kernel = tuple(window.kernel for window in windows)
+    every = Windows(kernel, [w.stride for w in windows], [w.dilation for w in windows], begin)
+    for tap in asked_taps(kernel, channels * prod(y)):
+        places, positions = every.met(tap, x, y)
+        yield (..., *places), (..., *positions)
 
 
 def max_pool_backward(
@@ -31,22 +35,16 @@ def max_pool_backward(
     sizes, counts = src.shape[2:], diff_dst.shape[2:]
     best, chosen = np.full(diff_dst.shape, -np.inf), np.zeros(diff_dst.shape, np.int32)
 
-    def reads() -> Iterator[Read]:
-        return _reads(windows, begin, counts, sizes, 4 * prod(src.shape[:2]))
+    def met() -> Iterator[Met]:
+        return _met(windows, begin, counts, sizes, 4 * prod(src.shape[:2]))
 
-    for number, (places, inside) in enumerate(reads()):
-        kept = [at[m] for at, m in zip(places, inside, strict=True)]
-        where, held = (..., *np.ix_(*inside)), src[(..., *np.ix_(*kept))]
-        before, numbers = best[where], chosen[where]
-        better = held > before
-        np.copyto(before, held, where=better)
-        np.copyto(numbers, number, where=better)
-        best[where], chosen[where] = before, numbers
+    for number, (places, positions) in enumerate(met()):
+        held, before, numbers = src[places], best[positions], chosen[positions]
+        np.maximum(numbers, (held > before) * np.int32(number), out=numbers)
+        np.fmax(before, held, out=before)
     result = np.zeros(src.shape)
-    for number, (places, inside) in enumerate(reads()):
-        where = (..., *np.ix_(*inside))
-        gives = np.where(chosen[where] == number, diff_dst[where], 0)
-        result[(..., *np.ix_(*(at[m] for at, m in zip(places, inside, strict=True))))] += gives
+    for number, (places, positions) in enumerate(met()):
+        result[places] += np.where(chosen[positions] == number, diff_dst[positions], 0)
     return result
 
 
@@ -59,14 +57,14 @@ def avg_pool_backward(
 ) -> np.ndarray:
     """To each place of a window its share of diff_dst: over all places, or over those that are data."""
 
-    def reads() -> Iterator[Read]:
-        return _reads(windows, begin, diff_dst.shape[2:], sizes, 2 * prod(diff_dst.shape[:2]))
+    def met() -> Iterator[Met]:
+        return _met(windows, begin, diff_dst.shape[2:], sizes, 2 * prod(diff_dst.shape[:2]))
 
-    held = (np.logical_and.reduce(np.meshgrid(*inside, indexing="ij")) for _, inside in reads())
-    count = sum(each.astype(int) for each in held)
+    count = np.zeros(diff_dst.shape[2:], int)
+    for _, positions in met():
+        count[positions] += 1
     share = diff_dst / (np.maximum(count, 1) if exclude_pad else prod(window.kernel for window in windows))
     result = np.zeros((*diff_dst.shape[:2], *sizes))
-    for places, inside in reads():
-        kept = [at[m] for at, m in zip(places, inside, strict=True)]
-        result[(..., *np.ix_(*kept))] += share[(..., *np.ix_(*inside))]
+    for places, positions in met():
+        result[places] += share[positions]
     return result

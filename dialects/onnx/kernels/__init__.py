@@ -84,11 +84,18 @@ def tensor_of(array: np.ndarray) -> Tensor:
 
 
 def round_to(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """The array in another dtype, floats rounded to nearest even, once."""
+    """The array in another dtype, floats rounded to nearest even, once; as it is where it has that dtype, but
+    not a part of a larger array, which would be held as long as the part."""
     array = np.asarray(array)
+    if array.dtype == dtype:
+        return array.copy() if _is_part(array) else array
     if array.dtype == np.float64 and dtype.kind not in "biufc":
         return np.asarray(_to_odd(array)).astype(dtype)
     return array.astype(dtype)
+
+
+def _is_part(array: np.ndarray) -> bool:
+    return isinstance(array.base, np.ndarray) and array.base.nbytes != array.nbytes
 
 
 def _to_odd(array: np.ndarray) -> np.ndarray:

@@ -5,8 +5,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from dialects.onnx.infer.spatial import window, with_explicit_pads
 from dialects.onnx.kernels.reductions import mean_of
 from dialects.onnx.kernels.spatial import conv
 from dialects.onnx.operands import optional, sizes, value
+from dialects.support.columns import Windows
 from dialects.support.diagnostics import UnsupportedError, violation
 from dialects.support.dtypes import UI8, limits_of, of_mlir, of_numpy
 from dialects.support.shapes import static
@@ -155,19 +157,57 @@ def max_pool(call: Call) -> list[np.ndarray]:
     """The largest of each window, and its place in the whole tensor; the first of equal ones."""
     data = call.operand(0).value
     assert data is not None
-    taps = _taps(call, data)
-    best, first = next(taps)
-    places = np.tile(first, (*best.shape[:2], *[1] * (best.ndim - 2)))
-    for seen, at in taps:
-        better = (seen > best) | ((places < 0) & (at >= 0))
-        np.copyto(best, seen, where=better)
-        np.copyto(places, at, where=better)
-    image = math.prod(data.shape[2:])
-    before = np.arange(math.prod(best.shape[:2])).reshape(*best.shape[:2], *[1] * (best.ndim - 2)) * image
-    np.add(places, before, out=places, where=places >= 0)
+    windows, counts = _windows(call, data)
+    least = -np.inf if data.dtype.kind not in "biu" else np.iinfo(data.dtype).min
+    best = np.full((*data.shape[:2], *counts), np.asarray(least, data.dtype))
+    chosen, has_nan = np.full(best.shape, -1, np.int32), bool(np.isnan(data).any())
+    for number, (tap, positions) in enumerate(_met(windows, data, counts)):
+        seen, before, numbers = data[tap], best[positions], chosen[positions]
+        better = (seen > before) | (numbers < 0)
+        if has_nan:  # the first element stays where it is NaN, and a later NaN is not larger
+            np.copyto(before, seen, where=better)
+        else:
+            np.maximum(before, seen, out=before)
+        np.maximum(numbers, better * np.int32(number), out=numbers)
+    places = _places(windows, chosen, data.shape)
     if call.attribute("storage_order", 0):
         places = _column_major(places, data.shape)
     return [best, places]
+
+
+def _windows(call: Call, data: np.ndarray) -> tuple[Windows, tuple[int, ...]]:
+    """The windows of a pool, and how many there are along each axis."""
+    view = with_explicit_pads(window(call, call.attribute("kernel_shape")), data.shape[2:])
+    shape, kernel = static(pool_shape(call)[0] or ()), static(view.kernel)
+    assert shape is not None
+    assert kernel is not None
+    return Windows(kernel, view.strides, view.dilations, view.begin), shape[2:]
+
+
+Index = tuple[Any, ...]
+
+
+def _met(windows: Windows, data: np.ndarray, counts: Sequence[int]) -> Iterator[tuple[Index, Index]]:
+    """For each tap of the window the elements that it meets, and the positions at which it meets them."""
+    for tap in taps_of(windows.kernel, math.prod(counts)):
+        places, positions = windows.met(tap, data.shape[2:], counts)
+        yield (..., *places), (..., *positions)
+
+
+def _places(windows: Windows, chosen: np.ndarray, shape: Sequence[int]) -> np.ndarray:
+    """Where in a tensor of this shape the taps lie that are chosen by number; -1 for none."""
+    rank = len(windows.kernel)
+    starts = np.arange(math.prod(chosen.shape[:2])).reshape(*chosen.shape[:2], *[1] * rank)
+    of_tap = np.zeros(windows.kernel, np.int64)
+    for i, size in enumerate(shape[2:]):
+        along = [-1 if axis == i else 1 for axis in range(rank)]
+        first = np.arange(chosen.shape[2 + i]) * windows.strides[i] - windows.begin[i]
+        starts = starts * size + first.reshape(along)
+        of_tap = of_tap * size + (np.arange(windows.kernel[i]) * windows.dilations[i]).reshape(along)
+    found = np.take(of_tap.reshape(-1), chosen, mode="wrap")
+    found += starts
+    np.copyto(found, -1, where=chosen < 0)
+    return found
 
 
 def _column_major(places: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
@@ -178,37 +218,15 @@ def _column_major(places: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     return before * image + np.ravel_multi_index(parts[::-1], shape[2:][::-1])
 
 
-def _taps(call: Call, data: np.ndarray):
-    """For each tap of the window what each position sees, and where in an image; -1 beyond the edge."""
-    rank = data.ndim - 2
-    view = with_explicit_pads(window(call, call.attribute("kernel_shape")), data.shape[2:])
-    counts = static(pool_shape(call)[0] or ())
-    assert counts is not None
-    least = -np.inf if data.dtype.kind not in "biu" else np.iinfo(data.dtype).min
-    sizes = data.shape[2:]
-    for tap in taps_of([k if isinstance(k, int) else 0 for k in view.kernel], math.prod(counts)):
-        seen, inside, places = data, np.ones((1,) * data.ndim, bool), np.zeros((1,) * data.ndim, np.int64)
-        for i in range(rank):
-            at = np.arange(counts[2 + i]) * view.strides[i] + tap[i] * view.dilations[i] - view.begin[i]
-            shape = [1] * data.ndim
-            shape[2 + i] = at.size
-            inside = inside & ((at >= 0) & (at < sizes[i])).reshape(shape)
-            at = np.clip(at, 0, sizes[i] - 1)
-            places = places * sizes[i] + at.reshape(shape)
-            seen = np.take(seen, at, 2 + i)
-        np.copyto(seen, np.asarray(least, data.dtype), where=~inside)
-        yield seen, np.where(inside, places, -1)
-
-
 def lp_pool(call: Call) -> list[np.ndarray]:
     data, p = value(call, 0), call.attribute("p", 2)
-    total: np.ndarray | None = None
-    for seen, at in _taps(call, data):
-        np.abs(seen, out=seen)
-        np.copyto(seen, 0, where=at < 0)
+    windows, counts = _windows(call, data)
+    total = np.zeros((*data.shape[:2], *counts))
+    for tap, positions in _met(windows, data, counts):
+        seen = np.abs(data[tap])
         seen **= p
-        total = seen if total is None else np.add(total, seen, out=total)
-    return [np.zeros(()) if total is None else np.power(total, 1 / p, out=total)]
+        total[positions] += seen
+    return [np.power(total, 1 / p, out=total)]
 
 
 def global_pool(function: Callable[[Call, np.ndarray], np.ndarray]) -> Kernel:

@@ -11,25 +11,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from dialects.onnx.call import Call
+from dialects.onnx.kernels.error_function import erf
 from dialects.onnx.operands import value, values
 from dialects.support.diagnostics import violation
 
 Kernel = Callable[[Call], Sequence[np.ndarray]]
 Function = Callable[..., np.ndarray]
-
-PART = 2**16
-"""Numbers that a function of Python's is asked for at once."""
-
-_erf = np.vectorize(math.erf, otypes=[np.float64])
-
-
-def erf(x: np.ndarray) -> np.ndarray:
-    """A part at a time, since each number is a Python one for as long as it is computed with."""
-    flat, result = x.reshape(-1), np.empty(x.size)
-    for start in range(0, x.size, PART):
-        part = slice(start, start + PART)
-        result[part] = _erf(flat[part])
-    return result.reshape(x.shape)
 
 
 def sigmoid(x: np.ndarray) -> np.ndarray:
@@ -103,7 +90,7 @@ def swiglu(call: Call) -> list[np.ndarray]:
 def gelu(call: Call) -> list[np.ndarray]:
     x = value(call, 0)
     if call.attribute("approximate", "none") == "tanh":
-        return [0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))]
+        return [0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * np.square(x) * x)))]
     return [0.5 * x * (1 + erf(x / math.sqrt(2)))]
 
 

@@ -117,16 +117,21 @@ def cumulative(function: Callable[..., np.ndarray], start: int) -> Kernel:
 
 
 def softmax(call: Call) -> list[np.ndarray]:
-    return [np.exp(log_softmax(call)[0])]
+    shares, axis = _below_the_largest(call)
+    np.exp(shares, out=shares)
+    return [np.divide(shares, np.sum(shares, axis=axis, keepdims=True), out=shares)]
 
 
 def log_softmax(call: Call) -> list[np.ndarray]:
+    found, axis = _below_the_largest(call)
+    return [np.subtract(found, np.log(np.sum(np.exp(found), axis=axis, keepdims=True)), out=found)]
+
+
+def _below_the_largest(call: Call) -> tuple[np.ndarray, int]:
+    """A new array of the differences to the largest number along the axis, and the axis."""
     data = value(call, 0)
     axis = axis_of(call.attribute("axis", -1), data.ndim)
-    if not data.size:
-        return [data]
-    data = data - np.max(data, axis=axis, keepdims=True)
-    return [data - np.log(np.sum(np.exp(data), axis=axis, keepdims=True))]
+    return np.asarray(data - np.max(data, axis=axis, keepdims=True, initial=-np.inf)), axis
 
 
 def hardmax(call: Call) -> list[np.ndarray]:
@@ -163,8 +168,16 @@ def _standardized(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(x - mean) / sqrt(variance + epsilon), the mean, and one over the root."""
     middle = mean_of(data, axes)
-    scale = 1 / np.sqrt(variance_of(data, axes) + epsilon)
-    return (data - middle) * scale, middle, scale
+    found = np.asarray(data - middle)
+    scale = 1 / np.sqrt(mean_of(np.square(found), axes) + epsilon)
+    return np.multiply(found, scale, out=found), middle, scale
+
+
+def _affine(new: np.ndarray, factor: np.ndarray, summand: np.ndarray | None) -> np.ndarray:
+    """new * factor + summand, in its place unless that is larger."""
+    shape = np.broadcast_shapes(new.shape, factor.shape, () if summand is None else summand.shape)
+    found = np.multiply(new, factor, out=new if shape == new.shape else None)
+    return found if summand is None else np.add(found, summand, out=found if shape == found.shape else None)
 
 
 def layer_normalization(call: Call) -> list[np.ndarray]:
@@ -172,8 +185,7 @@ def layer_normalization(call: Call) -> list[np.ndarray]:
     axis = axis_of(call.attribute("axis", -1), data.ndim)
     over = tuple(range(axis, data.ndim))
     found, middle, scale = _standardized(data, over, call.attribute("epsilon", 1e-5))
-    bias = optional(call, 2)
-    return [found * value(call, 1) + (0 if bias is None else bias), middle, scale]
+    return [_affine(found, value(call, 1), optional(call, 2)), middle, scale]
 
 
 def rms_normalization(call: Call) -> list[np.ndarray]:
@@ -192,7 +204,7 @@ def instance_normalization(call: Call) -> list[np.ndarray]:
     data = value(call, 0)
     scale, bias = (_per_channel(value(call, i), data.ndim) for i in (1, 2))
     found, _, _ = _standardized(data, tuple(range(2, data.ndim)), call.attribute("epsilon", 1e-5))
-    return [found * scale + bias]
+    return [_affine(found, scale, bias)]
 
 
 def group_normalization(call: Call) -> list[np.ndarray]:
@@ -200,7 +212,7 @@ def group_normalization(call: Call) -> list[np.ndarray]:
     scale, bias = (_per_channel(value(call, i), data.ndim) for i in (1, 2))
     grouped = data.reshape(data.shape[0], groups, int(np.prod(data.shape[1:])) // groups)
     found, _, _ = _standardized(grouped, (2,), call.attribute("epsilon", 1e-5))
-    return [found.reshape(data.shape) * scale + bias]
+    return [_affine(found.reshape(data.shape), scale, bias)]
 
 
 def batch_normalization(call: Call) -> list[np.ndarray]:
@@ -214,8 +226,8 @@ def batch_normalization(call: Call) -> list[np.ndarray]:
         pairs = zip(running, (middle, variance), strict=True)
         running = [old * keep + new * (1 - keep) for old, new in pairs]
     scale, bias, middle, variance = (_per_channel(v, data.ndim) for v in (scale, bias, middle, variance))
-    found = (data - middle) / np.sqrt(variance + call.attribute("epsilon", 1e-5))
-    return [found * scale + bias, *running][: call.results]
+    factor = scale / np.sqrt(variance + call.attribute("epsilon", 1e-5))
+    return [_affine(np.asarray(data - middle), factor, bias), *running][: call.results]
 
 
 def mean_variance_normalization(call: Call) -> list[np.ndarray]:

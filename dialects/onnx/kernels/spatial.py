@@ -50,6 +50,8 @@ def _places(view: Window, tap: Ints, counts: Ints) -> tuple[slice, ...]:
 def _pad(data: np.ndarray, view: Window, more: Sequence[int] = ()) -> np.ndarray:
     """Zeros around the spatial axes; `more` at the end of each, for windows that stick out."""
     extra = more or (0,) * view.rank
+    if not any((*view.begin, *view.end, *extra)):
+        return data
     spatial = [(b, e + x) for b, e, x in zip(view.begin, view.end, extra, strict=True)]
     return np.pad(data, [(0, 0), (0, 0), *spatial])
 
