@@ -101,12 +101,12 @@ def evaluate(
     Raises LimitError, before it is taken, for time and memory beyond reference-reads and reference-bytes.
     """
     function = entry_function(module)
-    check(function.body.block)
+    ends = check(function.body.block)
     listeners = [] if progress is None else [_Listener(len(function.body.block.ops), progress)]
     listeners += [] if watch is None else [_Watcher(watch)]
     listeners += [] if before is None else [_Before(before)]
     with new_account() as account:
-        meter = Meter(account)
+        meter = Meter(account, {function.body.block: ends})
         interpreter = Interpreter(module, listeners=(*listeners, meter))
         meter.interpreter = interpreter
         for functions in (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from xdsl.dialects.builtin import TensorType
@@ -34,10 +34,10 @@ class Meter(Interpreter.Listener):
     """Lets go of each value when nothing needs it any more, and counts for the account what is held, and what
     each op is about to take."""
 
-    def __init__(self, account: Account) -> None:
+    def __init__(self, account: Account, ends: Mapping[Block, Ends]) -> None:
         self.interpreter: Interpreter | None = None
         self._account = account
-        self._ends: dict[Block, Ends] = {}
+        self._ends = dict(ends)
         self._held: dict[Block, dict[SSAValue, int]] = defaultdict(dict)
         self._leaving: dict[Block, Sequence[SSAValue]] = {}
 
@@ -56,7 +56,7 @@ class Meter(Interpreter.Listener):
         self._leaving[block] = [value for value in ended if isinstance(value.owner, Operation)]
         self.interpreter.set_values((value, None) for value in ended)
         self._account.reads += STEP
-        _asked(op, self._account, _work_of_row(op, [*map(_elements, args)]))
+        _asked(op, self._account, _work_of_row(op, map(_elements, args)))
 
     def did_interpret_op(self, op: Operation, results: PythonValues) -> None:
         block = op.parent
@@ -77,8 +77,9 @@ def constant_attribute_of(op: Operation) -> Any:
     return constant_attribute(op.results[0]) if len(op.results) == 1 else None
 
 
-def check(block: Block) -> None:
-    """Raise LimitError, located at an op, where the types of a function tell that a run takes too much.
+def check(block: Block) -> Ends:
+    """Where the values of a function end. Raises LimitError, located at an op, where types tell that a run
+    takes too much.
 
     Of what regions do, no more is counted than the steps of a loop whose number is known.
     """
@@ -91,6 +92,7 @@ def check(block: Block) -> None:
         constants = constant_attribute_of(op) is not None
         account.held -= sum(_bytes(v) for v in ended if constant_attribute(v) is None)
         account.held += 0 if constants else sum(map(_bytes, op.results))
+    return ends
 
 
 def _steps(op: Operation) -> int:
@@ -124,7 +126,7 @@ def _work(op: Operation) -> Work:
         return Work()
 
 
-def _work_of_row(op: Operation, operands: Sequence[int]) -> Work:
+def _work_of_row(op: Operation, operands: Iterable[int]) -> Work:
     """Of an op of another dialect, whose operands have so many elements; nothing of all others."""
     if isinstance(op, OnnxOp) or not isinstance(op, DocumentedOp):
         return Work()

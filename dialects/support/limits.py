@@ -14,6 +14,7 @@ import re
 from collections.abc import Generator, Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
+from functools import cache
 from math import prod
 from typing import Any
 
@@ -78,16 +79,25 @@ class Limits:
 
     def of(self, name: str) -> int:
         """The limit of a name in the spelling of either place. Raises UsageError for another one."""
-        spelled = name.replace("_", "-") if isinstance(name, str) else name  # pyright: ignore
-        if spelled not in names():
-            hint = nearest(spelled, names()) if isinstance(spelled, str) else ""  # pyright: ignore
+        field_name = _field_names().get(name) if isinstance(name, str) else None  # pyright: ignore
+        if field_name is None:
+            spelled = name.replace("_", "-") if isinstance(name, str) else ""  # pyright: ignore
+            hint = nearest(spelled, names()) if spelled else ""
             raise _usage("limit", repr(name), f"one of {', '.join(names())}", hint)
-        return getattr(self, spelled.replace("-", "_"))
+        return getattr(self, field_name)
 
 
+@cache
 def names() -> tuple[str, ...]:
     """As the command line spells them."""
     return tuple(entry.name.replace("_", "-") for entry in fields(Limits))
+
+
+@cache
+def _field_names() -> dict[str, str]:
+    """The field of each name, in the spelling of either place."""
+    found = {entry.name: entry.name for entry in fields(Limits)}
+    return found | {name.replace("_", "-"): name for name in found}
 
 
 DEFAULTS = Limits()

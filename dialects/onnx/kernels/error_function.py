@@ -1,3 +1,5 @@
+# pyright: standard
+# (numpy.take, whose type its stubs do not know)
 """The error function of many numbers: a Taylor polynomial around the nearest of many centres.
 
 With a = |x| and d = a - c, erf(a) = erf(c) + the sum over n of e_n(c) d^n. The e_n are those of the integral

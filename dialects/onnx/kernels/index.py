@@ -242,7 +242,8 @@ def _places(count: int, corners: bool) -> np.ndarray:
 
 
 def einsum(call: Call) -> list[np.ndarray]:
-    return [np.einsum(call.attribute("equation"), *values(call))]
+    """Of two operands as a product of matrices where it is one."""
+    return [np.einsum(call.attribute("equation"), *values(call), optimize=len(call.operands) == 2)]
 
 
 def det(call: Call) -> list[np.ndarray]:
