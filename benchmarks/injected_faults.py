@@ -1,10 +1,12 @@
 """Sensitivity of the gradient check: inject each fault into the compiler and print what becomes of it.
 
     python benchmarks/injected_faults.py [--clean | --each] [FAULT or MODEL ...]
+    python benchmarks/injected_faults.py --random FIRST LAST
 
 Prints one line for each fault and model: the change of the gradient over its size, the verdict of the check,
 whether it names the op to blame, CPU seconds and the message. `--each` takes each fault in its
-smallest model only, `--clean` checks the models without a fault.
+smallest model only, `--clean` checks the models without a fault. `--random`
+makes one op of each random graph of some seeds one per cent off.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from pathlib import Path
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from support.injected_faults import CAUGHT, Outcome, outcome, pairs, undecided
+from support.injected_faults import CAUGHT, Fault, Outcome, outcome, pairs, slips, undecided
 from support.proof_models import MODELS, proof_model
 
 WORDS = {True: "yes", False: "no", None: "-"}
@@ -35,9 +37,16 @@ def size(model: str) -> int:
     return len(proof_model(model).model.graph.node)
 
 
-def faults(asked: Sequence[str], each: bool) -> None:
+def chosen_faults(asked: Sequence[str], each: bool) -> list[tuple[Fault, str]]:
     chosen = [(f, m) for f, m in pairs() if not asked or f.name in asked or m in asked]
-    chosen = [(f, m) for f, m in chosen if not each or m == min(f.models, key=size)]
+    return [(f, m) for f, m in chosen if not each or m == min(f.models, key=size)]
+
+
+def random_faults(first: int, last: int) -> list[tuple[Fault, str]]:
+    return [found[seed % len(found)] for seed in range(first, last) if (found := slips(seed))]
+
+
+def table(chosen: Sequence[tuple[Fault, str]]) -> None:
     print(f"{'fault':48} {'model':22} {'change':>8}  {'verdict':12}  {'op':4} {'CPU s':>6}  message")
     found: list[Outcome] = []
     conventions = {fault.name for fault, _ in chosen if fault.convention}
@@ -64,4 +73,9 @@ def clean(asked: Sequence[str]) -> None:
 
 if __name__ == "__main__":
     names = [name for name in sys.argv[1:] if not name.startswith("--")]
-    clean(names) if "--clean" in sys.argv else faults(names, "--each" in sys.argv)
+    if "--clean" in sys.argv:
+        clean(names)
+    elif "--random" in sys.argv:
+        table(random_faults(*map(int, names)))
+    else:
+        table(chosen_faults(names, "--each" in sys.argv))

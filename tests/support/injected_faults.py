@@ -11,12 +11,13 @@ from functools import cache
 
 import numpy as np
 from support.faults import placed_rules, pointwise_rules, row_rules, walks
-from support.faults.fault import FAULTS, Fault
-from support.proof_models import proof_model
+from support.faults.fault import FAULTS, Fault, scaled
+from support.proof_models import RANDOM, proof_model
 
 import gradc
+from passes.vjp.table import RULES
 
-__all__ = ["FAULTS", "MODULES", "Fault", "Outcome", "change", "outcome", "pairs", "undecided"]
+__all__ = ["FAULTS", "MODULES", "Fault", "Outcome", "change", "outcome", "pairs", "slips", "undecided"]
 
 MODULES = (placed_rules, pointwise_rules, row_rules, walks)
 
@@ -50,6 +51,13 @@ class Outcome:
 def pairs() -> list[tuple[Fault, str]]:
     """Each fault with each of its models."""
     return [(fault, model) for fault in FAULTS.values() for model in fault.models]
+
+
+def slips(seed: int, factor: float = 1.01) -> list[tuple[Fault, str]]:
+    """Each op of the random graph of a seed one per cent off, if it has a rule of its own."""
+    model = f"{RANDOM}{seed}"
+    nodes = [node for node in proof_model(model).model.graph.node if node.op_type in RULES]
+    return [(scaled(node.op_type, node.output[0], factor, model), model) for node in nodes]
 
 
 @cache

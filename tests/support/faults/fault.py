@@ -9,10 +9,12 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
+from xdsl.ir import Operation
 
+from dialects.support.diagnostics import name_of
 from passes.emit.expressions import Expr, Operators
 from passes.vjp import walk
-from passes.vjp.common.forward import Forward, Gradient
+from passes.vjp.common.forward import Forward, Gradient, Rule
 from passes.vjp.rules import pointwise
 
 Patch = pytest.MonkeyPatch
@@ -85,9 +87,7 @@ def in_rule(
                 found = list(right(f, g, e))
                 return change(f, found, g, e) if where(f) else found
 
-            patch.setattr(walk, "RULES", MappingProxyType({**walk.RULES, op: wrong}))
-            if op in pointwise.RULES:
-                patch.setattr(pointwise, "RULES", MappingProxyType({**pointwise.RULES, op: wrong}))
+            _set_rule(patch, op, wrong)
 
         fault(blamed or op, *models, convention=convention, name=change.__name__)(inject)
         return change
@@ -95,6 +95,36 @@ def in_rule(
     return register
 
 
+def scaled(op: str, name: str, factor: float, model: str) -> Fault:
+    """The fault that multiplies what one op of a model gives its operands; it is not registered."""
+
+    def inject(patch: Patch) -> None:
+        right, is_it = walk.RULES[op], named(name)
+
+        def wrong(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+            found = right(f, g, e)
+            return [_times(one, factor) for one in found] if is_it(f) else found
+
+        _set_rule(patch, op, wrong)
+
+    return Fault(f"{op} {name} times {factor}", op, (model,), inject)
+
+
+def _set_rule(patch: Patch, op: str, rule: Rule) -> None:
+    patch.setattr(walk, "RULES", MappingProxyType({**walk.RULES, op: rule}))
+    if op in pointwise.RULES:
+        patch.setattr(pointwise, "RULES", MappingProxyType({**pointwise.RULES, op: rule}))
+
+
+def _times(gradient: Gradient, factor: float) -> Gradient:
+    return gradient * factor if isinstance(gradient, Expr) else gradient
+
+
 def named(name: str) -> Callable[[Forward], bool]:
     """Whether the op of a rule has a name."""
-    return lambda f: f.y.value.name_hint == name
+
+    def is_it(f: Forward) -> bool:
+        value = f.y.value
+        return name in (value.name_hint, name_of(value.owner) if isinstance(value.owner, Operation) else "")
+
+    return is_it

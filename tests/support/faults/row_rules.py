@@ -144,7 +144,7 @@ def l2_norm_not_divided(f, found, g, e):
 
 @in_rule("ReduceProd", "reduced")
 def product_of_all(f, found, g, e):
-    return [reduce.kept(g[0], f) * reduce.kept(f.y, f), ZERO]
+    return [reduce.repeated(g[0] * f.y, f), ZERO]
 
 
 @in_rule("ReduceLogSumExp", "reduced")
