@@ -25,8 +25,9 @@ _RATIO = 16.0
 _SIDE_STEPS = (2.0**-18, 2.0**-21)
 
 SAMPLE = 4096
-LOST = 1e-4
-"""Part of a step that roundings of an operand may take before its digits count as lost."""
+LOST, SHOWS = 1e-4, 1e-7
+"""Digits of a step are lost where roundings of an operand take this part of it, and this part of a typical
+step."""
 
 Moved = Mapping[int, Array]
 
@@ -72,7 +73,8 @@ class _Line:
         width = self._size * _STEPS[1]
         for index, tangent in self._moved.items():
             operand = np.ascontiguousarray(self._operands[index])
-            lost = _lost(operand.reshape(-1), width * tangent.reshape(-1))
+            least = SHOWS * width * (_typical(tangent, 0.5) or 0.0)
+            lost = _lost(operand.reshape(-1), width * tangent.reshape(-1), least)
             if lost.size:
                 changed = operand.copy()
                 signs = generator.choice((-1.0, 1.0), lost.size)
@@ -87,13 +89,14 @@ class _Line:
         return [each if each.any() else None for each in changes]
 
 
-def _lost(operand: Array, change: Array) -> Array:
-    """The indices of the finite elements that keep too few digits of a change."""
+def _lost(operand: Array, change: Array, least: float) -> Array:
+    """The indices of the finite elements that keep too few digits of a change, by more than `least`."""
     found: list[Array] = []
     for start in range(0, operand.size, PART):
         part = slice(start, start + PART)
         here, by = operand[part], change[part]
-        found.append(np.flatnonzero(np.abs((here + by) - here - by) > LOST * np.abs(by)) + start)
+        error = np.abs((here + by) - here - by)
+        found.append(np.flatnonzero((error > LOST * np.abs(by)) & (error > least)) + start)
     return np.concatenate(found) if found else np.empty(0, np.intp)
 
 
