@@ -77,8 +77,8 @@ class _Line:
             lost = _lost(operand.reshape(-1), width * tangent.reshape(-1), least)
             if lost.size:
                 changed = operand.copy()
-                signs = generator.choice((-1.0, 1.0), lost.size)
-                changed.reshape(-1)[lost] *= 1 + signs * 2.0**-10
+                parts = generator.uniform(-1.0, 1.0, lost.size)
+                changed.reshape(-1)[lost] *= 1 + parts * 2.0**-10
                 moved[index] = changed
         if all(a is b for a, b in zip(moved, self._operands, strict=True)):
             return [None] * len(self.values)
