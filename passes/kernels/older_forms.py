@@ -16,7 +16,7 @@ from dialects.support.dtypes import FLOATS, of_mlir
 from dialects.support.shapes import UnknownRank, element_type_of, has_rank, shape_of, static
 from passes.emit.rewriting import Emitter
 from passes.emit.shape_math import ShapeMath
-from passes.kernels import older_indices, older_reductions, older_windows
+from passes.kernels import older_bits, older_indices, older_reductions, older_windows
 
 OlderForm = Callable[[Emitter, OnnxOp], Sequence[SSAValue] | None]
 """The results of an op in an older form; None for one that has none."""
@@ -70,8 +70,8 @@ def _pad(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
 
 
 def _reshape(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """Before opset 14 a 0 was always the size of that axis: which it is, or the result is empty, or there
-    is none."""
+    """Before opset 14 a 0 was always the size of that axis: which it is, or the result is empty, or a Gather
+    makes the result."""
     assert isinstance(op, onnx.ReshapeOp)
     wanted = dims_of(op.shape)
     if wanted is None or not has_rank(op.data):
@@ -84,7 +84,7 @@ def _reshape(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     for axis, dim in enumerate(wanted):
         is_own = axis < len(data) and dim is not None and dim == data[axis]
         if not is_own and (not isinstance(dim, int) or dim == 0):
-            return None
+            return older_indices.gathered(emit, op, len(wanted))
     return [emit(onnx.ReshapeOp(op.data, op.shape))]
 
 
@@ -136,7 +136,11 @@ def _trilu(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
 OLDER_FORMS: Mapping[type[OnnxOp], OlderForm] = {
     onnx.AddOp: older_reductions.arithmetic,
     onnx.AveragePoolOp: older_windows.average_pool,
+    onnx.BitwiseAndOp: older_bits.bitwise,
     onnx.BitwiseNotOp: older_reductions.bitwise_not,
+    onnx.BitwiseOrOp: older_bits.bitwise,
+    onnx.BitwiseXorOp: older_bits.bitwise,
+    onnx.Col2ImOp: older_bits.col2im,
     onnx.DivOp: older_reductions.arithmetic,
     onnx.LpPoolOp: older_windows.lp_pool,
     onnx.ModOp: _mod,

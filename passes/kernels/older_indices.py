@@ -35,12 +35,12 @@ MOST_ROUNDS = 16
 
 def scatter_nd(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     """Before opset 16 nothing was added or multiplied, before 18 there were no extremes. Of constant indices
-    updates of one element are made in turn; run-time indices have sums alone."""
+    updates of one element are made in turn; run-time ones are compared with each place."""
     assert isinstance(op, onnx.ScatterNDOp)
     how, indices = op.call().attribute("reduction", "none"), constant_of(op.indices)
     sizes = static_shape(op.data) if has_rank(op.data) else None
     if indices is None or sizes is None:
-        return by_matrix(emit, op) if how == "add" else None
+        return by_matrix(emit, op)
     depth, columns = indices.shape[-1], indices.reshape(-1, indices.shape[-1])
     bounds = np.array(sizes[:depth], np.int64)
     if not columns.size or (columns < -bounds).any() or (columns >= bounds).any():
@@ -61,13 +61,11 @@ def scatter_nd(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
 
 
 def scatter_elements(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """By ScatterND, element by element: indices of run time in a known number, for sums alone."""
+    """By ScatterND, element by element: indices of run time in a known number."""
     assert isinstance(op, onnx.ScatterElementsOp)
     call, shape = op.call(), static_shape(op.indices) if has_rank(op.indices) else None
     how = call.attribute("reduction", "none")
     if shape is None or how == "none" or not has_rank(op.data):
-        return None
-    if constant_of(op.indices) is None and how != "add":
         return None
     axis, rank = axis_of(call.attribute("axis", 0), len(shape)), len(shape)
     grid = np.indices(shape).reshape(rank, -1).T.copy()
@@ -97,26 +95,49 @@ def _rounds(places: np.ndarray) -> list[list[int]] | None:
     return rounds
 
 
+def gathered(emit: Emitter, op: onnx.ReshapeOp, rank: int) -> Sequence[SSAValue]:
+    """A Reshape to sizes of run time that may be 0, of which an older Reshape takes others: each element by
+    its number in the data."""
+    math = ShapeMath(emit)
+    zero, one = (emit.constant(np.array(value, np.int64)) for value in (0, 1))
+    sizes, count = math.as_int64(op.shape), emit(onnx.SizeOp(op.data))
+    is_open = emit(onnx.LessOp(sizes, zero))
+    known = emit(onnx.ReduceProdOp(emit(onnx.WhereOp(is_open, one, sizes)), keepdims=1))
+    rest = math.div(emit(onnx.UnsqueezeOp(count, emit.ints([0]))), math.max(known, 1))
+    sizes = emit(onnx.WhereOp(is_open, rest, sizes))
+    numbers: SSAValue = zero
+    for axis in range(rank):
+        size = emit(onnx.SqueezeOp(math.take(sizes, [axis]), emit.ints([0])))
+        line = emit(onnx.RangeOp(zero, size, one))
+        rows = emit(onnx.UnsqueezeOp(emit(onnx.MulOp(numbers, size)), emit.ints([-1])))
+        numbers = emit(onnx.AddOp(rows, line))
+    return [emit(onnx.GatherOp(emit(onnx.ReshapeOp(op.data, emit.ints([-1]))), numbers, axis=0))]
+
+
 def wrapped(emit: Emitter, op: onnx.PadOp) -> Sequence[SSAValue] | None:
-    """Before opset 19 a Pad did not wrap: a Gather along each axis. Pads are constant, and cut nothing."""
+    """Before opset 19 a Pad did not wrap: a Gather along each axis. Negative pads cut first."""
     call = op.call()
     pads, given = ints(call.operand(1).dims), call.optional(3)
-    if pads is None or min(pads, default=0) < 0 or not has_rank(op.data):
+    if not has_rank(op.data):
         return None
     rank = len(shape_of(op.data))
     listed = list(range(rank)) if given is None else ints(given.dims)
     if listed is None:
         return None
     math, found = ShapeMath(emit), op.data
-    one = emit.constant(np.array(1, np.int64))
+    one, columns = emit.constant(np.array(1, np.int64)), math.as_int64(op.pads)
     for i, axis in enumerate(axes_of(listed, rank)):
-        begin, end = pads[i], pads[i + len(listed)]
-        if not begin and not end:
+        if pads is not None and not pads[i] and not pads[i + len(listed)]:
             continue
-        size = math.sizes(op.data, [axis])
-        stop = emit(onnx.SqueezeOp(math.add(size, math.vector([end])), emit.ints([0])))
-        places = emit(onnx.RangeOp(emit.constant(np.array(-begin, np.int64)), stop, one))
-        found = emit(onnx.GatherOp(found, emit(onnx.ModOp(places, size)), axis=axis))
+        begin, end = (math.take(columns, [place]) for place in (i, i + len(listed)))
+        before, after = math.max(begin, 0), math.max(end, 0)
+        cut = math.sub(before, begin)
+        size = math.sub(math.add(math.sizes(op.data, [axis]), begin), math.sub(before, math.sub(end, after)))
+        first, stop = math.sub(math.vector([0]), before), math.add(size, after)
+        ends = [emit(onnx.SqueezeOp(bound, emit.ints([0]))) for bound in (first, stop)]
+        places = emit(onnx.RangeOp(ends[0], ends[1], one))
+        within = math.add(emit(onnx.ModOp(places, size)), cut)
+        found = emit(onnx.GatherOp(found, within, axis=axis))
     return [found]
 
 

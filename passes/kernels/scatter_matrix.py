@@ -5,19 +5,37 @@ The matrix has a row for each place and a column for each update, so it is for f
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from xdsl.ir import SSAValue
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
+from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import has_rank, shape_of
 from passes.emit.expressions import Expr, Operators
 from passes.emit.rewriting import Emitter
 from passes.emit.shape_math import ShapeMath
 
+
+def _end(dtype: Any, sign: int) -> np.ndarray:
+    """The largest number of a dtype, or for a negative sign the lowest."""
+    if not np.issubdtype(dtype, np.integer):
+        return np.array(sign * np.inf, dtype)
+    limits = np.iinfo(dtype)
+    return np.array(limits.max if sign > 0 else limits.min, dtype)
+
+
 SCATTER = (onnx.MatMulOp, onnx.AddOp, onnx.WhereOp)
+REDUCTIONS: Mapping[str, tuple[type[OnnxOp], Callable[[Any], np.ndarray]]] = {
+    "mul": (onnx.ReduceProdOp, lambda dtype: np.ones((), dtype)),
+    "max": (onnx.ReduceMaxOp, lambda dtype: _end(dtype, -1)),
+    "min": (onnx.ReduceMinOp, lambda dtype: _end(dtype, 1)),
+}
+"""The reduction of each kind, and what changes nothing in it."""
+
 OF_PLACES: Mapping[type[OnnxOp], str] = {
     onnx.RangeOp: "s64",
     onnx.EqualOp: "s64",
@@ -27,11 +45,12 @@ OF_PLACES: Mapping[type[OnnxOp], str] = {
 
 
 def scatter_nd(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """Sums, or what is written to each place once: of places that are written to twice ONNX says nothing."""
+    """Sums, products and extremes, or what is written to each place once: of places that are written to twice
+    ONNX says nothing."""
     assert isinstance(op, onnx.ScatterNDOp)
     how = op.call().attribute("reduction", "none")
     depth = shape_of(op.indices)[-1] if has_rank(op.indices) else None
-    if how not in ("none", "add") or not isinstance(depth, int) or not has_rank(op.data):
+    if not isinstance(depth, int) or not has_rank(op.data):
         return None
     e, math = Operators(emit), ShapeMath(emit)
     data, updates = e(op.data), e(op.updates)
@@ -43,6 +62,9 @@ def scatter_nd(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
         for value, size in ((data, count), (updates, place.apply(onnx.ShapeOp)))
     )
     hits = _line(count).apply(onnx.UnsqueezeOp, e.ints([1])).equals(place)
+    if how in REDUCTIONS:
+        found = _reduced(how, rows, hits, written)
+        return [found.apply(onnx.ReshapeOp, e.shape(data), allowzero=1).value]
     sums = hits.cast(data.dtype).apply(onnx.MatMulOp, written)
     if how == "add":
         found = rows + sums
@@ -50,6 +72,24 @@ def scatter_nd(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
         some = hits.cast(data.dtype).summed([1], keepdims=1) > 0
         found = some.where(sums, rows)
     return [found.apply(onnx.ReshapeOp, e.shape(data), allowzero=1).value]
+
+
+def _reduced(how: str, rows: Expr, hits: Expr, written: Expr) -> Expr:
+    """The rows, each reduced with those of `written` that hit it."""
+    e, ends = rows.e, rows.e.ints([2])
+    reduction, neutral = REDUCTIONS[how]
+    none = e(e.emit.constant(neutral(_numpy(rows))))
+    given = written.apply(onnx.UnsqueezeOp, e.ints([0]))
+    taken = hits.apply(onnx.UnsqueezeOp, ends).where(given, none)
+    own = rows.apply(onnx.UnsqueezeOp, e.ints([1]))
+    every = e(e.emit(onnx.ConcatOp([own.value, taken.value], axis=1)))
+    return every.apply(reduction, e.ints([1]), keepdims=0)
+
+
+def _numpy(x: Expr) -> Any:
+    dtype = of_mlir(x.dtype)
+    assert dtype is not None
+    return dtype.numpy
 
 
 def _numbered(indices: Expr, sizes: Sequence[Expr]) -> Expr:

@@ -158,10 +158,64 @@ OF_RUN_TIME: dict[str, Case] = {
     ),
 }
 
+OF_RUN_TIME |= {
+    **{
+        f"Pad that wraps by {pads} of run time": ("Pad", 19, [X, whole(*pads)], {"mode": "wrap"})
+        for pads in ((1, 0, 0, 1), (0, 5, 3, 0), (-1, 2, 0, -1), (0, -2, 2, 4))
+    },
+    **{
+        f"ScatterND {how} of {dtype}": (
+            "ScatterND",
+            18,
+            [floats(4, 3).astype(dtype), ROWS, (3 * floats(3, 3)).astype(dtype)],
+            {"reduction": how},
+        )
+        for how in ("mul", "max", "min")
+        for dtype in ("float32", "int64")
+    },
+    **{
+        f"ScatterElements {how}": (
+            "ScatterElements", 18, [floats(4, 3), PLACES, floats(2, 3)], {"reduction": how, "axis": 1}
+        )
+        for how in ("mul", "max", "min")
+    },
+    **{
+        f"Reshape of {given} to {wanted} of run time": (
+            "Reshape", 14, [floats(*given), whole(*wanted)], {"allowzero": 1}
+        )
+        for given, wanted in (
+            ((2, 6), (3, 4)), ((2, 6), (3, -1)), ((0, 6), (3, 0)), ((0, 6), (0, 2)), ((0, 6), (6, 0, 3))
+        )
+    },
+    "ScatterND max of no updates": (
+        "ScatterND", 18, [floats(4, 3), np.zeros((0, 1), np.int64), floats(0, 3)], {"reduction": "max"}
+    ),
+    **{
+        f"{op} of {dtype}": (
+            op, 18, [np.array(given).astype(dtype) for given in ([[12, -5, 77, -128]], [[10], [3], [-1]])], {}
+        )
+        for op in ("BitwiseAnd", "BitwiseOr", "BitwiseXor")
+        for dtype in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
+    },
+}  # fmt: skip
+
+WRITTEN |= {
+    "Pad that cuts and wraps": ("Pad", 19, [X, whole(0, -1, 1, 3)], {"mode": "wrap"}),
+    "Col2Im": ("Col2Im", 18, [floats(1, 10, 5), whole(5, 5), whole(1, 5)], {}),
+    "Col2Im of strides": (
+        "Col2Im", 18, [floats(2, 12, 4), whole(5, 6), whole(2, 3)], {"strides": [2, 2], "pads": [0, 0, 0, 0]}
+    ),
+    "Col2Im of dilations and pads": (
+        "Col2Im",
+        18,
+        [floats(1, 4, 15), whole(4, 5), whole(2, 2)],
+        {"dilations": [2, 2], "pads": [1, 1, 0, 1]},
+    ),
+}  # fmt: skip
+
 REFUSED: dict[str, Case] = {
-    "Pad that wraps by pads of run time": ("Pad", 19, [X, whole(1, 0, 0, 1)], {"mode": "wrap"}),
-    "ScatterND max of run time": ("ScatterND", 18, [floats(4, 3), ROWS, floats(3, 3)], {"reduction": "max"}),
-    "BitwiseAnd": ("BitwiseAnd", 18, [whole(12, 5), whole(10, 3)], {}),
+    "GridSample": ("GridSample", 16, [IMAGE, floats(1, 3, 3, 2)], {}),
+    "Col2Im of sizes of run time": ("Col2Im", 18, [floats(1, 10, 5), whole(5, 5), whole(1, 5)], {}),
 }
 
 
