@@ -27,6 +27,10 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+
+from support.fused_ops import fused_ops
+
 import gradc
 from gradc.terminal.tables import look, table
 
@@ -34,22 +38,6 @@ FLOOR = 0.97
 """The lowest ratio that is no regression."""
 
 FEWEST_ROUNDS, RUNS_OF_A_ROUND = 9, 5
-
-STANDARD = frozenset(
-    (
-        "Gelu",
-        "Gemm",
-        "LayerNormalization",
-        "QLinearConv",
-        "QLinearMatMul",
-        "SimplifiedLayerNormalization",
-        "Split",
-    )
-)
-"""Ops of the standard domain that onnxruntime's optimizer writes for several others."""
-
-LAYOUT = frozenset(("ReorderInput", "ReorderOutput", "Upsample"))
-"""Ops of onnxruntime's blocked layout that move data."""
 
 Feeds = dict[str, np.ndarray]
 
@@ -87,12 +75,6 @@ def optimized(model: bytes) -> tuple[ort.InferenceSession, Counter[str]]:
         session = ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
         nodes = onnx.load(path, load_external_data=False).graph.node
     return session, Counter(f"{node.domain}.{node.op_type}".lstrip(".") for node in nodes)
-
-
-def fused_ops(ops: Counter[str]) -> Counter[str]:
-    """The fused ops among those of an optimized graph."""
-    kinds = (op for op in ops if op in STANDARD or ("." in op and op.rpartition(".")[2] not in LAYOUT))
-    return Counter({op: ops[op] for op in kinds})
 
 
 def feeds_of(session: ort.InferenceSession) -> Feeds:

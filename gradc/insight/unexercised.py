@@ -46,11 +46,15 @@ class Branches:
 
 def branches_of(path: Any, ep: Ep | None, threads: int | None) -> Branches | None:
     """None of a model without branches, and where the runtime does not take the model with its flags."""
-    try:
-        found = observed(path)
-        return found and Branches(Session(found.model, ep=ep, threads=threads), found.labels)
-    except Exception:  # the model itself runs: it is compared without this
+    found = observed(path)
+    if found is None:
         return None
+    try:
+        return Branches(Session(found.model, ep=ep, threads=threads), found.labels)
+    except Exception as error:
+        if not isinstance(error, GradcError) and not type(error).__module__.startswith("onnxruntime"):
+            raise
+        return None  # the model itself runs: it is compared without this
 
 
 def search(

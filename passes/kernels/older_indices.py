@@ -18,7 +18,7 @@ from dialects.support.shapes import element_type_of, has_rank, shape_of, static_
 from passes.emit.rewriting import Emitter
 from passes.emit.shape_math import ShapeMath
 from passes.kernels import resize_by_matrix
-from passes.kernels.scatter_matrix import scatter_nd as by_matrix
+from passes.kernels.scatter_matrix import scatter_or_reduce
 
 Merge = Callable[[Emitter, SSAValue, SSAValue], SSAValue]
 
@@ -40,7 +40,7 @@ def scatter_nd(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     how, indices = op.call().attribute("reduction", "none"), constant_of(op.indices)
     sizes = static_shape(op.data) if has_rank(op.data) else None
     if indices is None or sizes is None:
-        return by_matrix(emit, op)
+        return scatter_or_reduce(emit, op)
     depth, columns = indices.shape[-1], indices.reshape(-1, indices.shape[-1])
     bounds = np.array(sizes[:depth], np.int64)
     if not columns.size or (columns < -bounds).any() or (columns >= bounds).any():

@@ -45,8 +45,12 @@ OF_PLACES: Mapping[type[OnnxOp], str] = {
 
 
 def scatter_nd(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """Sums, products and extremes, or what is written to each place once: of places that are written to twice
-    ONNX says nothing."""
+    """Sums, or what is written to each place once: of places that are written to twice ONNX says nothing."""
+    return None if op.call().attribute("reduction", "none") in REDUCTIONS else scatter_or_reduce(emit, op)
+
+
+def scatter_or_reduce(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+    """The same, and products and extremes."""
     assert isinstance(op, onnx.ScatterNDOp)
     how = op.call().attribute("reduction", "none")
     depth = shape_of(op.indices)[-1] if has_rank(op.indices) else None

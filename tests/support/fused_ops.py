@@ -51,7 +51,12 @@ def _nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
                 yield from _nodes(attribute.g)
 
 
+def fused_ops(ops: Counter[str]) -> Counter[str]:
+    """The fused ops among those of an optimized graph."""
+    kinds = (op for op in ops if op in STANDARD or ("." in op and op.rpartition(".")[2] not in LAYOUT))
+    return Counter({op: ops[op] for op in kinds})
+
+
 def lost_fusions(before: Counter[str], after: Counter[str]) -> dict[str, tuple[int, int]]:
     """The fused ops of which there are fewer after than before: op -> both numbers."""
-    fused = (op for op in before if op in STANDARD or ("." in op and op.rpartition(".")[2] not in LAYOUT))
-    return {op: (before[op], after[op]) for op in fused if after[op] < before[op]}
+    return {op: (count, after[op]) for op, count in fused_ops(before).items() if after[op] < count}

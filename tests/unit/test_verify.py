@@ -5,6 +5,7 @@ import tracemalloc
 
 import ml_dtypes
 import numpy as np
+import onnx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,6 +22,7 @@ from gradc.checking.samples import random_inputs
 from gradc.checking.verify import RTOL, bounds, compare, may_overflow_within, reference, verify_outputs
 from gradc.graph.tensors import tensor_info
 from gradc.importers import import_text
+from gradc.insight import unexercised
 from gradc.runtime.session import Session
 
 HALVES = {"bf16": ml_dtypes.bfloat16, "f16": np.float16}
@@ -322,3 +324,31 @@ def test_attributes_beside_f64_keep_its_precision(op: str, attributes: dict[str,
     c = gradc.compile(g, threads=1)
     fed = {"x": np.linspace(-3, 3, 64)}
     assert all(row.ok for row in verify_outputs(c.source, c.inputs, fed, c.run(fed)))
+
+
+class TestBranchesOfAModel:
+    """What the model with flags cannot be run with is left out; a fault of gradc's is none of that."""
+
+    TEXT = """<ir_version: 8, opset_import: ["": 18]> g (float[2] x, bool c) => (float[2] y) {
+        y = If (c) <then_branch = a () => (float[2] p) { p = Exp (x) },
+                    else_branch = b () => (float[2] q) { q = Neg (x) }> }"""
+
+    def test_a_fault_is_not_swallowed(self, tmp_path, monkeypatch):
+        path = tmp_path / "m.onnx"
+        onnx.save(onnx.parser.parse_model(self.TEXT), path)
+        assert unexercised.branches_of(str(path), None, 1) is not None
+
+        def faulty(*given, **named):
+            raise KeyError("flag")
+
+        monkeypatch.setattr(unexercised, "Session", faulty)
+        with pytest.raises(KeyError):
+            unexercised.branches_of(str(path), None, 1)
+
+    def test_a_model_that_the_runtime_refuses(self, tmp_path, monkeypatch):
+        path = tmp_path / "m.onnx"
+        onnx.save(onnx.parser.parse_model(self.TEXT), path)
+        unknown = unexercised.observed(str(path))
+        unknown.model.graph.node[0].op_type = "Iff"
+        monkeypatch.setattr(unexercised, "observed", lambda _: unknown)
+        assert unexercised.branches_of(str(path), None, 1) is None
