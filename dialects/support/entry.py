@@ -40,6 +40,9 @@ SHARED = "gradc.shared"
 OPSET = "onnx.opset"
 """The module's attribute with the opset of the model that it was."""
 
+OPTIONAL = "onnx.optional_inputs"
+"""The inputs of a model of gradc's that had an initializer, and are constants in a module."""
+
 METADATA = "onnx.metadata"
 """The module's attribute with what that model says of itself: a dictionary of texts."""
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.passes import ModulePass, PassPipeline
 
 import dialects
@@ -20,6 +20,7 @@ from dialects.support.diagnostics import (
     UsageError,
     nearest,
     sentence,
+    several,
 )
 from dialects.support.findings import together
 from dialects.support.interfaces import collect_remarks
@@ -260,7 +261,7 @@ def compile_module(
     if options.checked:
         write_checks(module, source, target)
     remarks += _settle_unused_inputs(module, options)
-    remarks += lacked_remarks(module, target) + misspelt_remarks(module)
+    remarks += _defaults_lost(source) + lacked_remarks(module, target) + misspelt_remarks(module)
     again = f"gradc compile --target {target.name} --opset {target.opset} THIS_FILE -o model.onnx"
     recipe = Recipe(MODEL, "the exporter", options=asdict(options))
     reproduced = crash.reproducer(recipe, lambda: whole(module), again)
@@ -284,6 +285,16 @@ def _write_bodies(module: ModuleOp, options: Options) -> None:
     from gradc.importers.onnx.bodies import write_bodies
 
     write_bodies(module, options.resolved())
+
+
+def _defaults_lost(source: ModuleOp) -> tuple[Diagnostic, ...]:
+    """Return a remark on the inputs with defaults of a gradient, which are constants where it is compiled."""
+    names = source.attributes.get(entry.OPTIONAL)
+    if not isinstance(names, ArrayAttr):
+        return ()
+    words = [name.data for name in names if isinstance(name, StringAttr)]
+    text = f"{several(words)}: inputs with defaults in the source, constants here"
+    return (Diagnostic("remark", f"{text}; gradc grad writes a gradient for another target or opset"),)
 
 
 def _pipeline(options: Options) -> dict[str, str]:

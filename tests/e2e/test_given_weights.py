@@ -280,3 +280,15 @@ class TestJavascript:
             assert float(out) > 0, "onnxruntime-node takes the default"
         else:
             assert "head" in out
+
+
+def test_inputs_with_defaults_that_compile_makes_constants(tmp_path: Path):
+    text = '<ir_version: 8, opset_import: ["": 18]> g (float[2, 3] x) => (float[2, 2] y) '
+    source = onnx.parser.parse_model(text + "<float[3, 2] w = {1, 2, 3, 4, 5, 6}> { y = MatMul (x, w) }")
+    gradient = gradc.grad(source, wrt=["w"], reduce="sum", weights="default")
+    assert [info.name for info in gradient.optional_inputs] == ["w"]
+    said = "w: inputs with defaults in the source, constants here"
+    assert any(said in remark.message for remark in gradc.compile(gradient.model).remarks)
+    assert not any(
+        "defaults" in remark.message for remark in (*gradient.remarks, *gradc.compile(source).remarks)
+    )

@@ -9,6 +9,7 @@ from typing import Any
 import onnx
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto
 from xdsl.dialects.builtin import (
+    ArrayAttr,
     DictionaryAttr,
     LocationAttr,
     ModuleOp,
@@ -99,6 +100,9 @@ def module_of(
     if model.metadata_props:
         given = {prop.key: StringAttr(prop.value) for prop in model.metadata_props}
         module.attributes[entry.METADATA] = DictionaryAttr(given)
+    optional = [value.name for value in graph.input if value.name in scope.weights]
+    if optional and for_gradients is None and model.producer_name == PRODUCER:
+        module.attributes[entry.OPTIONAL] = ArrayAttr(map(StringAttr, optional))
     if reader.docs:
         module.attributes[entry.NODE_DOCS] = DictionaryAttr(reader.docs)
     if about := _about(model):
@@ -178,6 +182,9 @@ def _versions(imports: Sequence[onnx.OperatorSetIdProto], ir_version: int = 0) -
         return {"": 1}  # of models that are older than the field
     return found
 
+
+PRODUCER = "gradc"
+"""The producer of models whose inputs with initializers are weights to be trained."""
 
 BUILT_IN = {"com.microsoft": 1}
 """Versions of the domains that onnxruntime knows without an import: tf2onnx writes none."""
