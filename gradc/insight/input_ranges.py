@@ -19,15 +19,14 @@ from gradc.checking.alike import is_same
 from gradc.checking.operand_values import is_fitted
 from gradc.checking.roundings import ROUNDINGS, nudged
 
-RANGES: Mapping[str, tuple[float, float]] = {
-    "inputs + 1000": (1.0, 1000.0),
-    "inputs * 1e15": (1e15, 0.0),
-    "inputs * 1e-15": (1e-15, 0.0),
-}
-"""Factor and summand of the floating-point inputs."""
-
 HEADROOM = 16.0
 """Elements that overflow for inputs larger by this factor are not compared."""
+
+WHOLE = 3.0
+"""Factor of the inputs that are rounded to whole numbers."""
+
+BESIDE = 0.25
+"""Distance from whole numbers at which the conditioning is measured."""
 
 SEEDS = (1, 2)
 """Seeds of the perturbations by a few roundings that measure the conditioning."""
@@ -39,14 +38,57 @@ FLOATS = ("f32", "f64")
 
 Arrays = Mapping[str, Any]
 Run = Callable[[Arrays], Arrays]
+Change = Callable[[np.ndarray], np.ndarray]
+
+
+def _scaled(factor: float, summand: float) -> Change:
+    return lambda array: np.asarray(array * array.dtype.type(factor) + array.dtype.type(summand))
+
+
+def _whole(array: np.ndarray) -> np.ndarray:
+    return np.asarray(np.rint(array * array.dtype.type(WHOLE)))
+
+
+def _half_zero(array: np.ndarray) -> np.ndarray:
+    kept = np.random.default_rng(0).permutation(array.size).reshape(array.shape) % 2 == 0
+    return np.where(kept, array, np.zeros_like(array))
+
+
+_larger = _scaled(HEADROOM, 0.0)
+
+
+@dataclass(frozen=True)
+class Range:
+    """A range of floating-point inputs.
+
+    change: makes them from normally distributed ones.
+    larger: makes larger ones; None where none is near overflow.
+    beside: moves them to where the conditioning is measured; None where it is measured at the inputs
+        themselves, which is no measure where a step function jumps at each of them.
+    """
+
+    change: Change
+    larger: Change | None = None
+    beside: Change | None = None
+
+
+RANGES: Mapping[str, Range] = {
+    "inputs + 1000": Range(_scaled(1.0, 1000.0), _larger),
+    "inputs * 1e15": Range(_scaled(1e15, 0.0), _larger),
+    "inputs * 1e-15": Range(_scaled(1e-15, 0.0), _larger),
+    "whole numbers": Range(_whole, beside=_scaled(1.0, BESIDE)),
+    "zeros": Range(np.zeros_like),
+    "half of them zero": Range(_half_zero),
+}
 
 
 @dataclass(frozen=True, eq=False)
 class RangeRun:
     """Inputs of one range, the original model's outputs for them, and its outputs for other inputs.
 
-    `perturbed` are the outputs for inputs that differ by a few roundings, `larger` those for inputs larger by
-    HEADROOM, `usual` those for the inputs that `inputs` were made from.
+    `perturbed` are the outputs for inputs that differ by a few roundings, `larger` those for larger inputs,
+    `usual` those for the inputs that `inputs` were made from. `conditioning` are pairs of outputs for inputs
+    that are a few roundings apart.
     """
 
     label: str
@@ -55,6 +97,7 @@ class RangeRun:
     perturbed: Sequence[Arrays]
     larger: Arrays
     usual: Arrays
+    conditioning: Sequence[tuple[Arrays, Arrays]]
 
     def is_determined(self, name: str) -> bool:
         """Whether an output is a tensor of floats, or is unchanged by perturbations of the inputs."""
@@ -64,11 +107,13 @@ class RangeRun:
             return False
         if not _is_float(want):
             return all(is_same(want, other) for other in others)
-        return all(np.shape(other) == want.shape for other in (*others, self.larger[name]))
+        measured = [run[name] for pair in self.conditioning for run in pair]
+        return all(np.shape(other) == want.shape for other in (*others, self.larger[name], *measured))
 
     def finite(self, name: str) -> np.ndarray:
         """The elements that no perturbation and no larger input makes inf or NaN."""
-        known = [run[name] for run in (self.outputs, self.larger, *self.perturbed)]
+        at_inputs = [run for base, run in self.conditioning if base is self.outputs]
+        known = [run[name] for run in (self.outputs, self.larger, *at_inputs)]
         return np.logical_and.reduce([np.isfinite(array) for array in known])
 
     def compared(self, name: str, got: Any) -> tuple[Any, Any]:
@@ -90,7 +135,7 @@ class RangeRun:
             return 0.0
         finite = self.finite(name)
         largest = _largest(want, finite)
-        moved = max(_largest(_difference(run[name], want), finite) for run in self.perturbed)
+        moved = max(_moved(base[name], run[name], finite) for base, run in self.conditioning)
         usual = self.usual[name]
         allowed = rtol * max(largest, _largest(usual, np.isfinite(usual))) + ROUNDINGS * moved
         return allowed / max(largest or 1.0, float(np.finfo(want.dtype).smallest_normal))
@@ -108,14 +153,26 @@ def range_runs(source: ModuleOp, run: Run, inputs: Arrays) -> Iterator[RangeRun]
     start, usual = time.monotonic(), run(inputs)
     if time.monotonic() - start > PATIENCE:
         return
-    for label, (factor, summand) in RANGES.items():
+    for label, range_ in RANGES.items():
         try:
-            moved = _scaled(inputs, names, factor, summand)
-            perturbed = [run(_perturbed(moved, names, seed)) for seed in SEEDS]
-            larger = run(_scaled(moved, names, HEADROOM, 0.0))
-            yield RangeRun(label, moved, run(moved), perturbed, larger, usual)
+            yield _range_run(label, range_, run, names, inputs, usual)
         except GradcError:
             continue
+
+
+def _range_run(
+    label: str, range_: Range, run: Run, names: Sequence[str], inputs: Arrays, usual: Arrays
+) -> RangeRun:
+    moved = _changed(inputs, names, range_.change)
+    outputs = run(moved)
+    perturbed = [run(_perturbed(moved, names, seed)) for seed in SEEDS]
+    larger = outputs if range_.larger is None else run(_changed(moved, names, range_.larger))
+    base, others = outputs, perturbed
+    if range_.beside is not None:
+        beside = _changed(moved, names, range_.beside)
+        base, others = run(beside), [run(_perturbed(beside, names, seed)) for seed in SEEDS]
+    pairs = [(base, other) for other in others]
+    return RangeRun(label, moved, outputs, perturbed, larger, usual, pairs)
 
 
 def free_inputs(source: ModuleOp) -> list[str]:
@@ -151,11 +208,8 @@ def _becomes_integer(op: Operation) -> bool:
     return word_of(op.operands[0].type) in FLOATS and word_of(op.results[0].type)[:1] in "su"
 
 
-def _scaled(inputs: Arrays, names: Sequence[str], factor: float, summand: float) -> dict[str, Any]:
-    def scaled(array: np.ndarray) -> np.ndarray:
-        return np.asarray(array * array.dtype.type(factor) + array.dtype.type(summand))
-
-    return {name: scaled(array) if name in names else array for name, array in inputs.items()}
+def _changed(inputs: Arrays, names: Sequence[str], change: Change) -> dict[str, Any]:
+    return {name: change(array) if name in names else array for name, array in inputs.items()}
 
 
 def _perturbed(inputs: Arrays, names: Sequence[str], seed: int) -> dict[str, Any]:
@@ -167,9 +221,10 @@ def _is_float(value: Any) -> bool:
     return isinstance(value, np.ndarray) and value.dtype in (np.float32, np.float64)
 
 
-def _difference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def _moved(base: np.ndarray, other: np.ndarray, where: np.ndarray) -> float:
+    where = where & np.isfinite(base) & np.isfinite(other)
     with np.errstate(all="ignore"):
-        return a.astype(np.float64) - b
+        return _largest(base.astype(np.float64) - other, where)
 
 
 def _largest(array: np.ndarray, where: np.ndarray) -> float:

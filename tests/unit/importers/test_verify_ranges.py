@@ -57,6 +57,19 @@ WRONG = {
         "l = Constant<value = float {-1e12}>() k = Constant<value = float {1e12}>() y = Clip(x, l, k)",
         "inputs * 1e15",
     ),
+    "a power of negative numbers": (
+        "y = Pow(x, s)",
+        "l = Log(x) k = Mul(s, l) y = Exp(k)",
+        "whole numbers",
+    ),
+    "rounded down at whole numbers": ("y = Floor(x)", f"{ONE} c = Ceil(x) y = Sub(c, o)", "whole numbers"),
+    "a limit that is not included": (
+        f"{ONE} c = LessOrEqual(x, o) y = Where(c, x, s)",
+        f"{ONE} c = Less(x, o) y = Where(c, x, s)",
+        "whole numbers",
+    ),
+    "the root of zero": ("k = Abs(x) y = Sqrt(k)", "k = Abs(x) r = Sqrt(k) y = Div(k, r)", "zeros"),
+    "the sign of zero": ("y = Sign(x)", "k = Abs(x) y = Div(x, k)", "half of them zero"),
 }
 
 
@@ -93,6 +106,11 @@ RIGHT = {
     ),
     "Sign": ("y = Sign(x)", f"{HALF} i = Mul(x, h) y = Sign(i)"),
     "products": ("i = Mul(x, s) y = Mul(i, x)", "i = Mul(x, x) y = Mul(i, s)"),
+    "steps of whole numbers": (
+        "t = Constant<value = float {3}>() i = Div(x, t) y = Floor(i)",
+        "t = Constant<value = float {3}>() k = Neg(x) i = Div(k, t) c = Ceil(i) y = Neg(c)",
+    ),
+    "a quotient of zeros": ("y = Div(x, x)", "k = Identity(x) y = Div(k, x)"),
     "a norm": (L2, "y = LpNormalization<axis = -1, p = 2>(x)"),
 }
 
@@ -156,5 +174,11 @@ def test_ranges(shape: tuple[int, ...], tmp_path: Path):
     for run in found:
         assert isinstance(run.inputs["x"], np.ndarray)
         assert run.inputs["x"].dtype == np.float32
-    assert found[-1].bound("y", 0.0) < 1e-6
-    assert not found[0].finite("y").any()
+        assert run.inputs["x"].shape == shape
+    by_label = {run.label: run for run in found}
+    assert by_label["inputs * 1e-15"].bound("y", 0.0) < 1e-6
+    assert not by_label["inputs + 1000"].finite("y").any()
+    np.testing.assert_array_equal(by_label["whole numbers"].inputs["x"], np.full(shape, -6))
+    np.testing.assert_array_equal(by_label["zeros"].inputs["x"], np.zeros(shape))
+    half = by_label["half of them zero"].inputs["x"]
+    assert (half == 0).sum() == half.size // 2
