@@ -14,9 +14,8 @@ from dialects.support.diagnostics import GradcError
 from dialects.support.documented_op import DocumentedOp
 from gradc.checking.alike import why_not_measured
 from gradc.checking.samples import random_inputs
-from gradc.checking.verify import check_reference, reference
+from gradc.checking.verify import check_reference, in_order, reference
 from gradc.compiler.compiled import Compiled
-from gradc.graph.tensors import as_dtype
 from gradc.insight import accuracy as accuracy
 from gradc.insight.verify_ops import verify
 from gradc.reporting.data import Array, Missing, Run
@@ -82,8 +81,7 @@ def _too_much(compiled: Compiled, work: int) -> str:
 
 def _expected(compiled: Compiled, fed: Mapping[str, Any]) -> dict[str, np.ndarray]:
     function = entry.entry_function(compiled.source)
-    dtypes = {info.name: info.dtype for info in compiled.inputs}
-    given = [as_dtype(np.asarray(fed[name]), dtypes[name]) for name in entry.input_names(function)]
+    given = in_order(compiled.source, compiled.inputs, fed)
     return dict(zip(entry.output_names(function), reference(compiled.source, given), strict=True))
 
 
@@ -96,12 +94,12 @@ def _inputs(compiled: Compiled, request: Request) -> Mapping[str, np.ndarray]:
 def _given(compiled: Compiled, fed: Mapping[str, Any]) -> Iterator[Array]:
     """The inputs that are gradients; weights are no images, and of images only the sizes matter."""
     function = entry.entry_function(compiled.source)
-    dtypes = {info.name: info.dtype for info in compiled.inputs}
-    for name, argument in zip(entry.input_names(function), function.args, strict=True):
+    arrays = in_order(compiled.source, compiled.inputs, fed)
+    for name, argument, array in zip(entry.input_names(function), function.args, arrays, strict=True):
         readers = [use.operation for use in argument.uses if isinstance(use.operation, DocumentedOp)]
         layouts = [_layout(op) for op in readers if _is_gradient_of(op, argument)]
         if layouts:
-            yield Array(name, "input", layouts[0], as_dtype(np.asarray(fed[name]), dtypes[name]))
+            yield Array(name, "input", layouts[0], array)
 
 
 def _is_gradient_of(op: DocumentedOp, value: SSAValue) -> bool:

@@ -346,6 +346,10 @@ SCALED = """<ir_version: 10, opset_import: ["": 18]> g (float[3] x, float[3] k) 
 { y = Mul (x, k)  z = Sin (y) }"""
 
 
+BY_A_WEIGHT = """<ir_version: 10, opset_import: ["": 18]> g (float[3] x) => (float[3] y)
+<float[3] k = {1, 2, 3}> { y = Mul (k, x) }"""
+
+
 class TestOfGradients:
     """`wrt` and `of` as the command has them."""
 
@@ -375,6 +379,12 @@ class TestOfGradients:
         )
         for command in by_name.repeat[1:]:
             assert run_gradc(*shlex.split(command)[1:]).code == 0, command
+
+    def test_a_gradient_by_a_weight(self):
+        """The weight is an optional input of the model, and an input of the source."""
+        found = gradc.report(onnx.parser.parse_model(BY_A_WEIGHT), wrt="k", of="y")
+        assert [row.name for row in ran(found).rows] == ["grad_k"]
+        assert found.ok
 
     def test_what_is_no_gradient(self):
         with pytest.raises(
