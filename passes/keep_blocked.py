@@ -41,7 +41,6 @@ from passes.layout.blocked_forms import (
     stays,
 )
 from passes.layout.runtime_fusions import folded_ops
-from passes.layout.shifted_bounds import shift_bounds
 
 ENTER = 2.0
 """Passes over a tensor that enters: a reorder and a convolution with ones. A crossing is one."""
@@ -81,7 +80,6 @@ def keep_blocked(block: Block) -> None:
         chosen = crossings.improved(group)
         if chosen:
             _write(block, {op: forms[op] for op in chosen}, fixed)
-    shift_bounds(block)
 
 
 def _groups(forms: Mapping[Operation, Form]) -> list[list[Operation]]:
