@@ -107,16 +107,22 @@ def evaluate(
     listeners += [] if before is None else [_Before(before)]
     with new_account() as account:
         meter = Meter(account, {function.body.block: ends})
-        interpreter = Interpreter(module, listeners=(*listeners, meter))
+        interpreter = interpreter_of(module, (*listeners, meter))
         meter.interpreter = interpreter
-        for functions in (
-            ReturnFunctions(),
-            ConstantFunctions(),
-            OneDNNFunctions(),
-            row_functions(),
-            CannFunctions(),
-            GradFunctions(),
-            OnnxFunctions(),
-        ):
-            interpreter.register_implementations(functions)
         return tuple(interpreter.run_ssacfg_region(function.body, tuple(inputs), function.sym_name.data))
+
+
+def interpreter_of(module: ModuleOp, listeners: Sequence[Interpreter.Listener] = ()) -> Interpreter:
+    """Return an interpreter of the module's ops with numpy."""
+    interpreter = Interpreter(module, listeners=tuple(listeners))
+    for functions in (
+        ReturnFunctions(),
+        ConstantFunctions(),
+        OneDNNFunctions(),
+        row_functions(),
+        CannFunctions(),
+        GradFunctions(),
+        OnnxFunctions(),
+    ):
+        interpreter.register_implementations(functions)
+    return interpreter

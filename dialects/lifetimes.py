@@ -18,7 +18,7 @@ def ends_of(block: Block) -> Ends:
     """
     ends: dict[SSAValue, Operation | None] = dict.fromkeys(block.args, block.first_op)
     for op in block.ops:
-        read = dict.fromkeys(op.operands, op) | dict.fromkeys(_captured(op), op.next_op)
+        read = dict.fromkeys(op.operands, op) | dict.fromkeys(captured_by(op), op.next_op)
         ends |= {value: end for value, end in read.items() if value in ends}
         ends |= dict.fromkeys(op.results, op.next_op)
     found: dict[Operation, list[SSAValue]] = defaultdict(list)
@@ -28,7 +28,7 @@ def ends_of(block: Block) -> Ends:
     return found
 
 
-def _captured(op: Operation) -> Iterator[SSAValue]:
+def captured_by(op: Operation) -> Iterator[SSAValue]:
     """What the ops within the regions of an op read, of their own values and of others."""
     for region in op.regions:
         for inner in region.walk():

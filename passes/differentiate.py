@@ -56,6 +56,7 @@ from passes.vjp.reach.estimators import mark_estimates, unmark_estimates
 from passes.vjp.reach.flows import depending_on
 from passes.vjp.reach.listed import mark_ruled, unmark_ruled
 from passes.vjp.reach.unreached import no_gradient, partly_zero, without_gradients
+from passes.vjp.record import Differentiated
 from passes.vjp.rules.norm import unmark_centred
 from passes.vjp.rules.quantize import mark_pairs, unmark_pairs
 from passes.vjp.shared_weights import (
@@ -128,6 +129,8 @@ class Gradients:
     cotangents: Mapping[str, str]
     of: Sequence[str] = ()
     remarks: Sequence[Diagnostic] = field(default_factory=tuple)
+    differentiated: Differentiated | None = None
+    """The forward ops with all that the walk emitted, for a check; None unless it was to be recorded."""
 
 
 def differentiate(
@@ -136,16 +139,18 @@ def differentiate(
     *,
     strict_ieee: bool = False,
     rules: Mapping[str, Rule] | None = None,
+    record: bool = False,
 ) -> Gradients:
     """Make the gradient of the module's function of it, and say what its new results and inputs are called.
 
-    `rules` are the user's own, by op_type, with the domain before it: `com.example.Ramp`.
+    `rules` are the user's own, by op_type, with the domain before it: `com.example.Ramp`. With `record` the
+    result has a copy of the module in which every step of the walk can be checked.
 
     Raises UsageError for a request that makes no sense, UnsupportedError for all ops on the way that have
     no derivative.
     """
     operators = Operators(strict_ieee=strict_ieee)
-    return _Differentiation(module, request, operators, {} if rules is None else rules).write()
+    return _Differentiation(module, request, operators, {} if rules is None else rules, record).write()
 
 
 @dataclass
@@ -154,6 +159,7 @@ class _Differentiation:
     request: Request
     e: Operators
     rules: Mapping[str, Rule]
+    record: bool
 
     def write(self) -> Gradients:
         function, request = entry_function(self.module), self.request
@@ -199,7 +205,8 @@ class _Differentiation:
             mark_pairs(self.module)
         mark_ruled(self.module, self.rules)
         mark_estimates(self.module, straight_through=request.straight_through)
-        found = Walk(self.e, ops, set(wrt.values()), self.rules).gradients(self._seeds(function, of))
+        walk = Walk(self.e, ops, set(wrt.values()), self.rules)
+        found = walk.gradients(self._seeds(function, of))
         unused = {} if request.allow_unused else {n: value for n, value in wrt.items() if value not in found}
         left_out = self._left_out(unused, wrt)
         _check_reached({name: value for name, value in unused.items() if name not in left_out}, of, ops)
@@ -217,6 +224,14 @@ class _Differentiation:
         remarks += several_readers(wrt, held.arguments, of.values(), ops)
         remarks += copied_weights(wrt, copies)
         _return(function, self.e, [*kept, *results])
+        differentiated = None
+        if self.record:
+            given = dict(zip(inputs, function.args, strict=False))
+            seeds = (
+                dict(zip(cotangents, function.args[-len(cotangents) :], strict=True)) if cotangents else {}
+            )
+            whole = Differentiated(self.module, walk.record, given, held.constants, seeds, of, wrt, len(ops))
+            differentiated = whole.cloned()
         drop_unread_nodes(function)
         unmark_pairs(self.module)
         unmark_estimates(self.module)
@@ -229,7 +244,7 @@ class _Differentiation:
         set_new_names(function, [*inputs, *weights, *cotangents.values()], [*keep, *gradients.values()])
         set_defaults(function, weights)
         update_function_type(function)
-        return Gradients(gradients, cotangents, list(of), remarks)
+        return Gradients(gradients, cotangents, list(of), remarks, differentiated)
 
     def _left_out(self, unused: Mapping[str, SSAValue], wrt: Collection[str]) -> dict[str, SSAValue]:
         """The values without a gradient that a pattern matched, unless no others are left."""

@@ -65,6 +65,9 @@ class Limits:
         1_250_000_000,
         "bytes of the values that the numpy reference holds, and of what an op takes while it runs",
     )
+    check_bytes: int = _limit(
+        6_000_000_000, "bytes of values and tangents that the check of a gradient holds at once"
+    )
     nodes: int = _limit(10_000, "ONNX nodes that one op becomes")
     tensor_elements: int = _limit(2**26, "elements of a tensor of a graph that is run")
     input_elements: int = _limit(2**26, "elements of all inputs that gradc makes up for a run")

@@ -103,6 +103,12 @@ class Held:
         """The arguments that stand for constants."""
         return self._ops.keys()
 
+    @property
+    def constants(self) -> dict[SSAValue, DenseIntOrFPElementsAttr]:
+        """Each argument with the constant that it stands for."""
+        found = {argument: constant_attribute(op.results[0]) for argument, op in self._ops.items()}
+        return {argument: constant for argument, constant in found.items() if constant is not None}
+
     def hold(self, function: FuncOp, values: Mapping[str, SSAValue]) -> dict[str, SSAValue]:
         """The values, with arguments in place of the constants among them."""
         return {name: self._held(function, value) for name, value in values.items()}

@@ -37,6 +37,7 @@ from passes.vjp.preaccumulation import NAMES, Number, Sources
 from passes.vjp.reach.estimates import taking_cotangent
 from passes.vjp.reach.flows import depending_on, is_float, read_by
 from passes.vjp.reach.listed import NO_TYPE, REFUSED, title_of
+from passes.vjp.record import Record
 from passes.vjp.rules import contributed
 from passes.vjp.rules.angles import angle, quotient_of_angle
 from passes.vjp.rules.quantize import passed_straight, quantizing
@@ -59,6 +60,8 @@ class Walk:
     _unbounded: set[Operation] = field(default_factory=set)
     refused: dict[tuple[str, str], list[Operation]] = field(default_factory=dict)
     """A kind of op and why it is refused -> the ops."""
+    record: Record = field(default_factory=Record)
+    """The steps that were taken; those within regions and decompositions are not."""
 
     def gradients(self, seeds: Iterable[tuple[SSAValue, Expr]]) -> dict[SSAValue, Expr]:
         """The sum of (d of / d w)^T seed for each w that a seeded value depends on.
@@ -90,6 +93,7 @@ class Walk:
         return Walk(e, ops, wrt, self.rules, refused=self.refused)._collect(seeds)
 
     def _add(self, value: SSAValue, gradient: Expr) -> None:
+        self.record.add(value, gradient.value)
         if value in self._flows:
             self.cotangents.setdefault(value, []).append(gradient)
 
@@ -101,6 +105,7 @@ class Walk:
         for other in others if is_float(value) or is_sequence(value) else ():
             total = added(total, other)
         self.cotangents[value] = [total]
+        self.record.totals[value] = total.value
         return total
 
     def _through(self, op: Operation) -> None:
@@ -110,6 +115,7 @@ class Walk:
             return
         first = len(self.e.emit.ops)
         totals = {i: self._total(op.results[i]) for i in read}
+        self.record.begin(op, {op.results[i]: total.value for i, total in totals.items()})
         try:
             (self._apply_region_rule if op.regions else self._apply_rule)(op, totals)
         except (UnknownRank, UnsupportedError) as error:
@@ -117,6 +123,7 @@ class Walk:
             self.refused.setdefault((op.name, why.diagnostic.message), []).append(op)
             for value in filter(self._flows.__contains__, read_by(op)):
                 self._add(value, self.e(value))  # anything of its type: the walk goes on to find other ops
+        self.record.end()
         for new in self.e.emit.ops[first:]:
             if isinstance(new.location, UnknownLoc):
                 new.location = op.location

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
-from xdsl.interpreter import Interpreter
-from xdsl.ir import SSAValue
+from xdsl.ir import Region, SSAValue
 
 from dialects.onnx.base import OnnxOp
+from dialects.onnx.reference.pairs import slices, stacked
 from dialects.onnx.types import SequenceType
 from dialects.support import shapes
 from dialects.support.diagnostics import violation
@@ -18,15 +18,23 @@ from dialects.support.dtypes import of_mlir
 from dialects.support.work import keeping
 
 Values = tuple[Any, ...]
-Meaning = Callable[[Interpreter, OnnxOp, Values], Values]
 
 
-def _if(interpreter: Interpreter, op: OnnxOp, args: Values) -> Values:
+class RunsRegions(Protocol):
+    """An interpreter, or anything else that runs the block of a region with values of its arguments."""
+
+    def run_ssacfg_region(self, region: Region, args: Values, name: str = ..., /) -> Values: ...
+
+
+Meaning = Callable[[RunsRegions, OnnxOp, Values], Values]
+
+
+def _if(interpreter: RunsRegions, op: OnnxOp, args: Values) -> Values:
     name = "then_branch" if np.all(args[0]) else "else_branch"
     return interpreter.run_ssacfg_region(op.named_regions()[name], (), name)
 
 
-def _loop(interpreter: Interpreter, op: OnnxOp, args: Values) -> Values:
+def _loop(interpreter: RunsRegions, op: OnnxOp, args: Values) -> Values:
     given = iter(args)
     most, going = (None if value is None else next(given) for value in op.onnx_inputs()[:2])
     carried = tuple(given)
@@ -52,10 +60,10 @@ def _as_declared(number: np.ndarray, argument: SSAValue) -> np.ndarray:
     return number.reshape(1) if is_vector else number
 
 
-def _stacked(parts: Sequence[np.ndarray], result: SSAValue, axis: int = 0) -> np.ndarray:
+def _stacked(parts: Sequence[Any], result: SSAValue, axis: int = 0) -> Any:
     """What each step made side by side; of no step an empty tensor, of which unknown sizes are 0."""
     if parts:
-        return np.stack(parts, axis)
+        return stacked(parts, axis)
     dtype = of_mlir(shapes.element_type_of(result))
     assert dtype is not None
     known = [dim if isinstance(dim, int) else 0 for dim in shapes.shape_of(result)]
@@ -63,14 +71,14 @@ def _stacked(parts: Sequence[np.ndarray], result: SSAValue, axis: int = 0) -> np
     return np.zeros(known, dtype.numpy)
 
 
-def _scan(interpreter: Interpreter, op: OnnxOp, args: Values) -> Values:
+def _scan(interpreter: RunsRegions, op: OnnxOp, args: Values) -> Values:
     attributes: Any = op.onnx_attributes()
     count = attributes["num_scan_inputs"]
     states, scanned = args[: len(args) - count], args[len(args) - count :]
     kept = op.results[len(states) :]
     axes = attributes.get("scan_input_axes", [0] * count)
     backward = attributes.get("scan_input_directions", [0] * count)
-    moved = [np.moveaxis(value, axis, 0) for value, axis in zip(scanned, axes, strict=True)]
+    moved = [slices(value, axis) for value, axis in zip(scanned, axes, strict=True)]
     inputs = [value[::-1] if back else value for value, back in zip(moved, backward, strict=True)]
     lengths = sorted({len(value) for value in inputs})
     if len(lengths) > 1:
@@ -79,7 +87,7 @@ def _scan(interpreter: Interpreter, op: OnnxOp, args: Values) -> Values:
     steps: list[Values] = []
     with keeping() as keep:
         for index in range(lengths[0]):
-            each = (*states, *(np.asarray(value[index]) for value in inputs))
+            each = (*states, *(value[index] for value in inputs))
             found = interpreter.run_ssacfg_region(op.regions[0], each, op.name)
             states, made = found[: len(states)], found[len(states) :]
             steps.append(keep(made))
@@ -90,7 +98,7 @@ def _scan(interpreter: Interpreter, op: OnnxOp, args: Values) -> Values:
     return (*states, *outputs)
 
 
-def _map(interpreter: Interpreter, op: OnnxOp, args: Values) -> Values:
+def _map(interpreter: RunsRegions, op: OnnxOp, args: Values) -> Values:
     """The region on each element; what is no sequence beside the first operand is the same for all."""
     with keeping() as keep:
         steps = [
