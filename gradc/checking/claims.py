@@ -1,13 +1,14 @@
-"""What is said of a gradient, and what is told of it where that is wrong."""
+"""The specification of a gradient check, and the error it raises."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import ModuleOp
 
 from dialects.support.diagnostics import Diagnostic, GradcError
+from passes.vjp.record import Differentiated
 
 
 class CheckError(GradcError):
@@ -18,17 +19,28 @@ class CheckError(GradcError):
 
 @dataclass(frozen=True)
 class Claim:
-    """That `gradient`, a module, gives the gradients of a primal's `of`, under names of its results."""
+    """A gradient to be proved: a function, and the record of its differentiation.
+
+    primal: the function as it was given, in ONNX ops.
+    straight_through: gradients pass rounding; the straight-through function is what is tested.
+    """
 
     primal: ModuleOp
-    gradient: ModuleOp
-    of: Sequence[str]
+    differentiated: Differentiated
+    straight_through: bool = False
+
+
+@dataclass(frozen=True)
+class Written:
+    """The names of a compiled gradient.
+
+    gradients, cotangents: of what the gradient is by, and of what is differentiated -> result, input.
+    factors: result -> what the gradient in it is multiplied by; those of 0 are not compared.
+    """
+
     gradients: Mapping[str, str]
     cotangents: Mapping[str, str]
-    reduce: str | None = None
-    straight_through: bool = False
-    factors: Mapping[str, float] = field(default_factory=dict)
-    """By the names of results: what a gradient is multiplied by, not 0."""
+    factors: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
 def remark(text: str) -> Diagnostic:

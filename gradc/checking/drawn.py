@@ -12,14 +12,23 @@ from xdsl.ir import SSAValue
 from dialects.support.diagnostics import GradcError
 from dialects.support.entry import entry_function
 from dialects.support.shapes import has_rank, shape_of
-from gradc.checking.lines import Arrays, NotComputed
+from gradc.checking.evaluation import NotComputed
+from gradc.checking.operand_values import CHOICES
 from gradc.checking.samples import ANY_SIZES, Guess, random_inputs
+
+Arrays = dict[str, np.ndarray]
 
 SEEDS = 3
 """Points that are tried; at the last of them every input is positive."""
 
-GUESSES = (ANY_SIZES, Guess(size=40), Guess(60, 60))
-"""Sizes that run time would tell: others after those at which an op has no value, or no result a number."""
+GUESSES = (
+    ANY_SIZES,
+    *(Guess(values=choice) for choice in range(2 * CHOICES)),
+    Guess(size=40),
+    Guess(60, 60),
+)
+"""Sizes of dynamic dims, and values of inputs that are sizes or indices: others after those at which an op
+has no value, or no result a number."""
 
 
 LONG = Guess(size=576)

@@ -309,6 +309,8 @@ VALUES: dict[tuple[str, int], Callable[[Reader], Numbers]] = {
     ("Squeeze", 1): _squeezed,
     ("ConstantOfShape", 0): _sizes,
     ("CenterCropPad", 1): _cropped,
+    ("Clip", 1): _just(-0.5, 0.0),
+    ("Clip", 2): _just(0.5, 6.0),
     ("CumSum", 1): _just(0),
     ("Dropout", 1): _just(0.25, 0.0),
     ("LSTM", 4): _lengths(0, 1),

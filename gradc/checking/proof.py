@@ -2,32 +2,87 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-FINITE_DIFFERENCES, REFERENCE = "finite differences", "onnxruntime against numpy"
+SHOWN = 3
+"""Ops that a line names; further ones are counted."""
+
+
+@dataclass(frozen=True)
+class Undecided:
+    """An op of which the check decided nothing, and why."""
+
+    op: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.op} ({self.reason})"
 
 
 @dataclass(frozen=True)
 class Proof:
     """The outcome of a gradient check.
 
-    methods: the comparisons that succeeded for every gradient.
-    reason: why a comparison is missing, '' where none is.
+    ops: how many differentiated ops the gradient has; proved: of how many the derivative is right.
+    worst: the largest relative error of an op or of the whole.
+    undecided: the other ops, with the reason.
+    runtime: the execution provider whose float results agree, '' where none was compared.
+    not_reached: branches that no sample went through.
+    reason: why a part of the check is missing, '' where none is.
+    seconds: the time it took.
+    ran: whether any part of it was done.
+    whole: whether the identity of the whole gradient holds.
     """
 
-    methods: tuple[str, ...] = ()
+    ops: int = 0
+    proved: int = 0
+    worst: float = 0.0
+    undecided: tuple[Undecided, ...] = ()
+    runtime: str = ""
+    not_reached: tuple[str, ...] = ()
     reason: str = ""
+    seconds: float = field(default=0.0, compare=False)
+    ran: bool = False
+    whole: bool = False
 
     @property
     def status(self) -> str:
-        if not self.methods:
+        if not self.ran:
             return "not checked"
-        return "partly checked" if self.reason else "checked"
+        complete = self.proved == self.ops and self.whole and not self.reason and not self.not_reached
+        return "proved" if complete else "partly proved"
 
     def __str__(self) -> str:
-        by = f" by {' and '.join(self.methods)}" if self.methods else ""
-        return f"{self.status}{by}" + (f" ({self.reason})" if self.reason else "")
+        if not self.ran:
+            return f"{self.status} ({self.reason})" if self.reason else self.status
+        ops = "1 op" if self.ops == 1 else f"{self.ops} ops"
+        whole = " and the whole" if self.whole else ""
+        parts = [f"proved: {self.proved} of {ops}{whole}, worst {self.worst:.0e}"]
+        if self.undecided:
+            parts.append(f"not decided: {listed(list(map(str, self.undecided)))}")
+        if self.not_reached:
+            parts.append(f"not reached: {listed(list(self.not_reached))}")
+        if self.reason:
+            parts.append(self.reason)
+        return "; ".join(parts)
 
     def as_data(self) -> dict[str, Any]:
-        return {"status": self.status, "methods": list(self.methods), "reason": self.reason or None}
+        return {
+            "status": self.status,
+            "ops": self.ops,
+            "proved": self.proved,
+            "worst": self.worst if self.ran else None,
+            "whole": self.whole,
+            "undecided": [{"op": one.op, "reason": one.reason} for one in self.undecided],
+            "not_reached": list(self.not_reached),
+            "runtime": self.runtime or None,
+            "seconds": round(self.seconds, 3),
+            "reason": self.reason or None,
+        }
+
+
+def listed(items: list[str]) -> str:
+    """Name the first few, and count the others."""
+    more = len(items) - SHOWN
+    return ", ".join(items[:SHOWN]) + (f" and {more} more" if more > 0 else "")

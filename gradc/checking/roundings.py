@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from gradc.checking.lines import in_float64
+from gradc.checking.widening import wide as in_float64
 
 Name = TypeVar("Name")
 

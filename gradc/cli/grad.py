@@ -101,7 +101,13 @@ def _gradient_options(command: Any) -> Any:
             click.option(
                 "--check/--no-check",
                 default=None,
-                help="Whether the gradient is proved by differences.  [default: unless the model is large]",
+                help="Prove the gradient without a time limit, or not at all.  [default: --check-seconds 30]",
+            ),
+            click.option(
+                "--check-seconds",
+                type=float,
+                metavar="N",
+                help="Time for the proof; what does not fit is named.  [default: 30]",
             ),
             STATIC_SHAPES,
             REBATCH,

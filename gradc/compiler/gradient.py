@@ -5,22 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
 from inspect import signature
-from math import inf
 from typing import Any, ParamSpec
 from warnings import warn
 
-import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from dialects.support import entry
 from dialects.support.diagnostics import Diagnostic
 from dialects.support.limits import Limits, using
-from dialects.support.spelling import advice, offers_its_arguments, option
+from dialects.support.spelling import offers_its_arguments, option
 from gradc.base import arguments
-from gradc.checking.claims import Claim
-from gradc.checking.compiled import check_compiled
-from gradc.checking.gradients import MOST_WORK, TooMuchWork, check_gradient
-from gradc.checking.proof import FINITE_DIFFERENCES, REFERENCE, Proof
+from gradc.checking.claims import Claim, Written
+from gradc.checking.proof import Proof
 from gradc.compiler.compiled import Compiled
 from gradc.compiler.differentiated import in_onnx
 from gradc.compiler.driver import compile_module, constants_of, load
@@ -56,7 +52,9 @@ def grad(
     static_shapes: Mapping[str, Sequence[int]] | None = None,
     name_template: str = NAME_TEMPLATE,
     rules: Mapping[str, Rule] | None = None,
+    kernels: Mapping[str, Callable[..., Any]] | None = None,
     check: bool | None = None,
+    check_seconds: float | None = None,
     rename: Mapping[str, str] | None = None,
     scale: Mapping[str, float] | None = None,
     rebatch: int | str | None = None,
@@ -91,8 +89,11 @@ def grad(
     that of the value.
     rules: op type, as `com.example.Ramp`, -> the derivative of such ops, `rule(f, g, e)`;
     docs/gradient_recipes.md has one.
-    check: True proves the gradient by differences, False does not; default: of models that are not too large
-    for numpy.
+    kernels: op type -> a function `f(*arrays, **attributes)` of numpy arrays that computes such ops, for the
+    check of their rules.
+    check: True proves the gradient without a time limit, False does not prove it; default: within
+    check_seconds. docs/gradients.md says how.
+    check_seconds: the time limit of the check, default 30; what does not fit is named in `Compiled.proof`.
     rename: name of an input or output of the source, else of the gradient -> its new name.
     scale: final name of a result -> a number that it is multiplied by, in its dtype.
     target, opset, threads, strict_ieee, limits: as for `compile`.
@@ -119,6 +120,8 @@ def grad(
         rename,
         scale,
         rebatch,
+        check_seconds,
+        kernels,
     )
     with using(limits):
         return gradient_of(load(model, for_gradients=tuple(rules or ())), asked, options, constants)
@@ -169,7 +172,9 @@ def hvp(
     constants: Any = None,
     static_shapes: Mapping[str, Sequence[int]] | None = None,
     rules: Mapping[str, Rule] | None = None,
+    kernels: Mapping[str, Callable[..., Any]] | None = None,
     check: bool | None = None,
+    check_seconds: float | None = None,
     target: str = "cpu",
     opset: int | None = None,
     threads: int | None = None,
@@ -190,6 +195,8 @@ def hvp(
         allow_unused=allow_unused,
         static_shapes=static_shapes,
         check=check,
+        check_seconds=check_seconds,
+        kernels=kernels,
         rules=rules,
         straight_through=straight_through,
     )
@@ -205,7 +212,8 @@ def _second_of(module: ModuleOp, asked: GradientRequest, options: Options, const
     inputs = entry.input_names(entry.entry_function(module))
     request = replace(request, name_template=_free_template({*inputs, *request.wrt}))
     straight = asked.straight_through
-    once = differentiate(module, request, strict_ieee=options.strict_ieee, rules=asked.rules)
+    checked = asked.check is not False
+    once = differentiate(module, request, strict_ieee=options.strict_ieee, rules=asked.rules, record=checked)
     first = module.clone()
     again = Request(
         of=list(once.gradients.values()),
@@ -215,25 +223,16 @@ def _second_of(module: ModuleOp, asked: GradientRequest, options: Options, const
         straight_through=straight,
         name_template=request.name_template,
     )
-    twice = differentiate(module, again, strict_ieee=options.strict_ieee, rules=asked.rules)
+    twice = differentiate(module, again, strict_ieee=options.strict_ieee, rules=asked.rules, record=checked)
     names = {name: f"hvp_{name}" for name in once.gradients}
     tangents = {twice.cotangents[gradient]: f"tangent_{name}" for name, gradient in once.gradients.items()}
     check_names([*tangents.values(), *names.values()], [*inputs, *once.gradients])
     _rename(module, tangents, {twice.gradients[name]: new for name, new in names.items()})
     compiled = _stored(compile_module(module, options, origin=primal), asked)
-    claims = [
-        Claim(primal, first, once.of, once.gradients, once.cotangents, request.reduce, straight),
-        Claim(
-            first,
-            compiled.source,
-            again.of,
-            names,
-            {gradient: f"tangent_{name}" for name, gradient in once.gradients.items()},
-            None,
-            straight,
-        ),
-    ]
-    proof, remarks = _checked(claims, compiled, asked)
+    records = ((primal, once.differentiated), (first, twice.differentiated))
+    claims = [Claim(function, record, straight) for function, record in records if record is not None]
+    cotangents = {gradient: f"tangent_{name}" for name, gradient in once.gradients.items()}
+    proof, remarks = _checked(claims, compiled, asked, Written(names, cotangents))
     compiled = replace(compiled, remarks=(*compiled.remarks, *once.remarks, *remarks), proof=proof)
     return _named(compiled, names, {name: f"tangent_{name}" for name in names})
 
@@ -260,52 +259,33 @@ def gradient_of(
     module = _prepared(module, asked, constants)
     primal = module.clone()
     request = asked.request(module)
-    found = differentiate(module, request, strict_ieee=options.strict_ieee, rules=asked.rules)
+    found = differentiate(
+        module,
+        request,
+        strict_ieee=options.strict_ieee,
+        rules=asked.rules,
+        record=asked.check is not False,
+    )
     results = asked.finish(module, found, of_source)
     compiled = _stored(compile_module(module, options, origin=primal), asked)
-    checked = {key: name for key, name in results.gradients.items() if results.factors.get(name) != 0}
-    claim = Claim(
-        primal,
-        compiled.source,
-        found.of,
-        checked,
-        results.cotangents,
-        request.reduce,
-        request.straight_through,
-        results.factors,
-    )
-    proof, remarks = _checked([claim], compiled, asked)
+    record = found.differentiated
+    claims = [] if record is None else [Claim(primal, record, request.straight_through)]
+    written = Written(results.gradients, results.cotangents, results.factors)
+    proof, remarks = _checked(claims, compiled, asked, written)
     compiled = replace(compiled, remarks=(*compiled.remarks, *found.remarks, *remarks), proof=proof)
     return _named(compiled, results.gradients, results.cotangents, asked.scale)
 
 
 def _checked(
-    claims: Sequence[Claim], compiled: Compiled, asked: GradientRequest
+    claims: Sequence[Claim], compiled: Compiled, asked: GradientRequest, written: Written
 ) -> tuple[Proof, Sequence[Diagnostic]]:
-    """The outcome of the check of gradients, of which the last one is compiled, and remarks on what could not
-    be decided. Raises CheckError."""
+    """The outcome of the check of gradients, of which the last one is compiled, and a remark on what could
+    not be decided. Raises CheckError."""
     if asked.check is False:
         return Proof(reason=option("check", False)), ()
-    most = inf if asked.check else MOST_WORK
-    try:
-        remarks = [remark for claim in claims for remark in check_gradient(claim, asked.rules, most)]
-    except TooMuchWork:
-        more = advice("check", "checks it all the same", True)
-        text = f"the gradient is not checked, which takes more than {MOST_WORK:,} operations"
-        return (
-            Proof(reason=f"limit {MOST_WORK:,} operations"),
-            [Diagnostic("remark", "; ".join(filter(None, (text, more))))],
-        )
-    infos = [info for info in compiled.inputs if info.name not in compiled.weights]
+    from gradc.checking.check import check
 
-    def run(inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        return compiled.run({**compiled.required_weights, **inputs})
-
-    beside = check_compiled(claims[-1], infos, run)
-    outcomes = ((FINITE_DIFFERENCES, remarks), (REFERENCE, beside))
-    methods = tuple(method for method, open_ in outcomes if not open_)
-    missing = [f"{method} did not decide" for method, open_ in outcomes if open_]
-    return Proof(methods, ", ".join(missing)), [*remarks, *beside]
+    return check(claims, compiled, written, asked)
 
 
 def _stored(compiled: Compiled, asked: GradientRequest) -> Compiled:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from string import Formatter
@@ -69,6 +69,8 @@ class GradientRequest:
     rename: Mapping[str, str] | None = None
     scale: Mapping[str, float] | None = None
     rebatch: int | str | None = None
+    check_seconds: float | None = None
+    kernels: Mapping[str, Callable[..., Any]] | None = None
 
     def __post_init__(self) -> None:
         """Raise UsageError for what no model can be asked for."""
@@ -91,11 +93,10 @@ class GradientRequest:
         _check_template(self.name_template)
         if self.check is not None:
             arguments.flag("check", self.check)
-        if self.rules is not None:
-            expected = "a mapping from op types, as com.example.Ramp, to functions"
-            found = arguments.mapping("rules", self.rules, expected)
-            if not all(map(callable, found.values())):
-                raise arguments.refused("rules", self.rules, expected)
+        if self.check_seconds is not None:
+            _check_seconds(self.check_seconds, self.check)
+        for what in ("rules", "kernels"):
+            _check_functions(what, getattr(self, what))
 
     def request(self, module: ModuleOp) -> Request:
         function = entry.entry_function(module)
@@ -136,6 +137,8 @@ class GradientRequest:
         errors = Errors()
         for title in self.rules or ():
             errors.attempt(_check_title, title, own)
+        for title in self.kernels or ():
+            errors.attempt(_check_kernel, title, own)
         errors.check()
 
     def resized(self, module: ModuleOp) -> ModuleOp:
@@ -148,6 +151,24 @@ class GradientRequest:
         results = Results(found.gradients, found.cotangents)
         results = with_result_names(module, results, self.rename or {}, of_source)
         return with_scales(module, results, self.scale or {})
+
+
+def _check_seconds(given: Any, check: bool | None) -> None:
+    seconds = arguments.number("check_seconds", given, "a number of seconds > 0")
+    if not seconds > 0:
+        raise arguments.refused("check_seconds", given, "a number of seconds > 0")
+    if check is not None:
+        both = f"{option('check', check)} and {option('check_seconds', given)}"
+        hint = f"{option('check', True)} has no time limit"
+        raise UsageError(Diagnostic("error", sentence(both, expected="one of both", hint=hint)))
+
+
+def _check_functions(what: str, given: Any) -> None:
+    if given is None:
+        return
+    expected = "a mapping from op types, as com.example.Ramp, to functions"
+    if not all(map(callable, arguments.mapping(what, given, expected).values())):
+        raise arguments.refused(what, given, expected)
 
 
 def _float_outputs(values: Mapping[str, SSAValue], outputs: Sequence[str]) -> Sequence[str]:
@@ -175,6 +196,13 @@ def looked_at(wrt: Names, of: Names, straight_through: bool = False) -> Gradient
     if arguments.flag("straight_through", straight_through):
         raise arguments.refused("straight_through", True, f"{option('wrt')} or {option('of')} beside it")
     return None
+
+
+def _check_kernel(title: str, own: Collection[str]) -> None:
+    """Raise UsageError for a kernel of an op that the model does not have."""
+    if title not in own:
+        hint = nearest(title, own)
+        raise UsageError(Diagnostic("error", sentence("kernels", title, "an op of the model", hint)))
 
 
 def _check_title(title: str, own: Collection[str]) -> None:

@@ -7,20 +7,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from dialects.support.diagnostics import GradcError
+from gradc.checking.regimes import varied
 from gradc.model.branches import observed
 from gradc.runtime.session import Ep, Session
 
 SAMPLES, PATIENCE = 64, 5.0
 """How many further samples are tried for branches that no run went through, and for how many seconds."""
-
-SCALES = (1.0, 10.0, -1.0, 100.0, 0.0, 0.01, 1e4, -100.0)
-"""What the random floats of a sample are multiplied by; every other sample has no negative ones."""
-
-RANGES = ((0, 2), (0, 10), (-100, 100), (0, 1), (1, 2), (-1, 0))
-"""From which the integers of a sample are drawn."""
 
 
 @dataclass
@@ -65,48 +58,10 @@ def search(
     for number in range(SAMPLES):
         if not branches.missing or time.monotonic() > until:
             return
-        inputs = _varied(given[number % len(given)], number)
+        inputs = varied(given[number % len(given)], number)
         try:
             new = branches.visit(inputs)
         except GradcError:
             continue
         if new:
             accept(inputs, ", ".join(new))
-
-
-def _varied(inputs: Mapping[str, Any], number: int) -> dict[str, Any]:
-    rng, found, bools = np.random.default_rng(number), dict[str, Any](), 0
-    for name, array in inputs.items():
-        found[name] = array
-        if not isinstance(array, np.ndarray) or array.dtype.kind in "OUS":
-            continue
-        if array.dtype.kind == "b":
-            found[name] = _bools(array, number, bools, rng)
-            bools += 1
-        elif array.dtype.kind in "iu":
-            found[name] = _integers(array, number, rng)
-        else:
-            found[name] = _floats(array, number, rng)
-    return found
-
-
-def _bools(array: np.ndarray, number: int, place: int, rng: np.random.Generator) -> np.ndarray:
-    """All alike, by the bits of the sample's number, so that all combinations of few inputs come."""
-    if array.ndim and number % 3 == 2:
-        return rng.integers(0, 2, array.shape).astype(bool)
-    return np.full_like(array, (number >> place) & 1)
-
-
-def _integers(array: np.ndarray, number: int, rng: np.random.Generator) -> np.ndarray:
-    """Every other sample keeps them: they may be sizes."""
-    if number % 2 == 0:
-        return array
-    low, high = RANGES[number // 2 % len(RANGES)]
-    low = max(low, 0) if array.dtype.kind == "u" else low
-    return rng.integers(low, max(high, low + 1), array.shape).astype(array.dtype)
-
-
-def _floats(array: np.ndarray, number: int, rng: np.random.Generator) -> np.ndarray:
-    numbers = rng.standard_normal(array.shape)
-    numbers = np.abs(numbers) if number // 2 % 2 else numbers
-    return (numbers * SCALES[number % len(SCALES)]).astype(np.float32).astype(array.dtype)

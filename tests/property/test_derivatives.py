@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from dialects.evaluate import evaluate
 from dialects.onnx.ops import op_names
-from gradc.checking.lines import widened
+from gradc.checking.evaluation import evaluated_at
 from passes.vjp.control import sequences
 from passes.vjp.reach import listed
 from passes.vjp.table import BODIES, REGION_RULES, RULES
@@ -61,4 +61,4 @@ def test_a_rule_is_the_adjoint_and_so_is_that_of_what_it_gives(problem: Problem)
 
 
 def _widely(module: ModuleOp, inputs: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
-    return evaluate(widened(module), inputs)
+    return evaluated_at(module, inputs)

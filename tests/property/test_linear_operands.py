@@ -18,10 +18,10 @@ from dialects.grad.geometry import ConvAxis, Window
 from dialects.onnx.base import OnnxOp
 from dialects.support.entry import entry_function, input_names
 from dialects.support.shapes import tensor_type
-from gradc.checking.lines import in_float64, widened
 from gradc.checking.tangents.linear import RULES, Linear, along, groups_of
 from gradc.checking.tangents.tangent import Tangent
 from gradc.checking.tangents.whole import whole
+from gradc.checking.widening import wide, widened
 from passes.differentiate import Request, differentiate
 
 BOUND = 1e-6
@@ -45,7 +45,7 @@ def name_of(step: Step) -> str:
 def modules(problem: Problem) -> Iterator[tuple[ModuleOp, list[Any]]]:
     """The problem, and its gradient where that has ops of its own."""
     module, inputs = module_of(problem, np.float32)
-    inputs = [in_float64(array) for array in inputs]
+    inputs = [wide(array) for array in inputs]
     yield widened(module), inputs
     if problem.op in GRADIENTS:
         function = entry_function(module)

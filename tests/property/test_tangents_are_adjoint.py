@@ -13,7 +13,7 @@ from xdsl.ir import SSAValue
 
 from dialects.evaluate import evaluate
 from dialects.support.entry import entry_function, input_names, return_op
-from gradc.checking.lines import in_float64, widened
+from gradc.checking.widening import wide, widened
 from passes.differentiate import Request, differentiate
 
 BOUND = 1e-7
@@ -33,16 +33,16 @@ MOVES_A_SIZE = ("Range",)
 )
 def test_a_tangent_meets_the_rule(problem: Problem):
     module, given = module_of(problem, np.float32 if problem.op in WITHOUT_F64 else np.float64)
-    wide = widened(module)
-    inputs = [in_float64(array) for array in given]
+    module_ = widened(module)
+    inputs = [wide(array) for array in given]
     rng = np.random.default_rng(0)
     tangents = [rng.normal(size=a.shape) if a.dtype == np.float64 else None for a in inputs]
     found: dict[SSAValue, tuple[Any, Any]] = {}
-    for step in steps(wide, inputs, tangents, found):
+    for step in steps(module_, inputs, tangents, found):
         for result, tangent in zip(step.results, step.pushed, strict=True):
             assert tangent is None or tangent.found.shape == result.shape
             assert tangent is None or tangent.open is None
-    results = [found[value] for value in return_op(entry_function(wide)).arguments]
+    results = [found[value] for value in return_op(entry_function(module_)).arguments]
     cotangents = [rng.normal(size=value.shape) for value, _ in results]
     products = [u * t for u, (_, t) in zip(cotangents, results, strict=True) if t is not None]
     want, scale = sum(p.sum() for p in products), sum(np.abs(p).sum() for p in products)

@@ -22,7 +22,7 @@ import gradc
 from dialects.support.diagnostics import GradcError, UnsupportedError
 from dialects.support.dtypes import by_name
 from dialects.support.entry import entry_function, input_names, output_names, return_op
-from gradc.checking.lines import evaluated, in_float64, widened
+from gradc.checking.evaluation import evaluated_at
 from gradc.faults.crash import InternalError
 from gradc.importers.onnx import import_onnx
 from gradc.runtime.session import released_opset
@@ -139,7 +139,7 @@ def _twice(op: str) -> str:
     module, inputs = _control(op, "f32", "3") if op in CONTROL else _static(op, "f32")
     if module is None:
         return NOT_IN_ONNX
-    results = evaluated(widened(module), list(map(in_float64, inputs)))
+    results = evaluated_at(module, inputs)
     rng = np.random.default_rng(1)
     try:
         _differentiate(module)
@@ -209,7 +209,7 @@ def _tried(module: ModuleOp | None, inputs: Sequence[np.ndarray], dtype: str) ->
     if module is None:
         return NOT_IN_ONNX
     try:
-        results = evaluated(widened(module), list(map(in_float64, inputs)))
+        results = evaluated_at(module, inputs)
         _differentiate(module)
         compiled = _compiled(module)
     except (GradcError, InternalError) as error:
@@ -217,7 +217,7 @@ def _tried(module: ModuleOp | None, inputs: Sequence[np.ndarray], dtype: str) ->
     rng, numpy = np.random.default_rng(0), DTYPES[dtype]
     cotangents = [rng.normal(size=r.shape).astype(numpy) for r in results if r.dtype == np.float64]
     given = [*inputs, *cotangents]
-    want = evaluated(widened(module), list(map(in_float64, given)))
+    want = evaluated_at(module, given)
     names = input_names(entry_function(module))
     assert len(names) == len(given)
     try:

@@ -1,0 +1,158 @@
+"""The adjoint identity of each op of a gradient at one point.
+
+For an op with operands x, results y, tangents t and cotangents c, whose VJP rule contributes g to the
+operands, `sum <g, t_x> = sum <c, t_y>`. For each value the complete cotangent is the sum of what was
+contributed. Summed over a graph these give `sum <gradient, t_wrt> = sum <seed, t_of>` exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+BOUND = 1e-6
+"""Largest difference between the two sides, relative to the norm of their terms: f32 constants in VJP rules
+are good to 1e-7."""
+
+NOISE = 1e-2
+"""Part of the norm of the terms beyond which what roundings leave open decides nothing."""
+
+Verdict = Literal["right", "wrong", "undecided", "idle"]
+
+
+@dataclass
+class Side:
+    """A sum of inner products: its value, and the norm of its terms."""
+
+    total: float = 0.0
+    squares: float = 0.0
+    count: int = 0
+
+    def add(self, cotangent: Any, tangent: Any, mask: np.ndarray | None = None) -> None:
+        """Add <cotangent, tangent>, over the elements of `mask` if one is given."""
+        if isinstance(tangent, list):
+            if not isinstance(cotangent, list) or len(cotangent) != len(tangent):
+                self.total = np.nan
+                return
+            for c, t in zip(cotangent, tangent, strict=True):
+                self.add(c, t)
+            return
+        if tangent is None:
+            return
+        if np.shape(cotangent) != np.shape(tangent):
+            self.total = np.nan
+            return
+        terms = product(cotangent, tangent)
+        terms = terms if mask is None else terms[mask]
+        flat = terms.reshape(-1)
+        self.total += float(flat.sum())
+        self.squares += float(flat @ flat)
+        self.count += int(np.count_nonzero(flat))
+
+    @property
+    def norm(self) -> float:
+        return float(np.sqrt(self.squares))
+
+
+def product(cotangent: np.ndarray, tangent: np.ndarray) -> np.ndarray:
+    """Return the terms of an inner product; where nothing moves they are 0, whatever the cotangent is."""
+    with np.errstate(all="ignore"):
+        terms = np.asarray(cotangent * tangent)
+    if np.isfinite(terms).all():
+        return terms
+    return np.where(tangent == 0, 0.0, terms)
+
+
+@dataclass
+class Balance:
+    """The two sides of the identity of an op, and how much of their difference is explained.
+
+    noise: what roundings of differences may amount to.
+    low, high: what elements at a kink may add to the side of the results.
+    open: how many elements these are.
+    """
+
+    contributed: Side = field(default_factory=Side)
+    passed: Side = field(default_factory=Side)
+    noise: float = 0.0
+    low: float = 0.0
+    high: float = 0.0
+    open: int = 0
+    excluded: bool = False
+    """Whether elements at a kink are left out of both sides."""
+    contributes: bool = False
+    """Whether the rule contributes anything."""
+    moved: bool = False
+    """Whether an operand moves."""
+
+    @property
+    def difference(self) -> float:
+        return self.contributed.total - self.passed.total
+
+    @property
+    def norm(self) -> float:
+        return max(self.contributed.norm, self.passed.norm)
+
+    @property
+    def error(self) -> float:
+        """The difference of the sides relative to the norm of their terms."""
+        if not np.isfinite(self.difference):
+            return np.inf
+        return abs(self.difference) / self.norm if self.norm else 0.0
+
+    def verdict(self) -> Verdict:
+        difference, bound = self.difference, BOUND * self.norm + self.noise
+        if not np.isfinite(difference):
+            return "undecided" if self.open or not np.isfinite(self.passed.total) else "wrong"
+        if abs(difference) > bound:
+            explained = self.low - bound <= difference <= self.high + bound
+            return "undecided" if explained and self.open else "wrong"
+        if self.norm == 0.0:
+            if self.open:
+                return "undecided"
+            return "right" if self.moved and not self.contributes else "idle"
+        if self.noise > NOISE * self.norm:
+            return "idle"
+        return "undecided" if self.open and self.excluded else "right"
+
+
+def add_open(balance: Balance, cotangent: Any, tangent: Any) -> None:
+    """Account for the elements of a result whose tangent could not be decided, and for roundings."""
+    if isinstance(tangent, list):
+        for c, t in zip(cotangent, tangent, strict=False):
+            add_open(balance, c, t)
+        return
+    if tangent is None or np.shape(cotangent) != np.shape(tangent.found):
+        return
+    noise = np.abs(cotangent) * tangent.noise
+    balance.noise += float(np.sqrt(np.square(np.where(np.isfinite(noise), noise, 0.0)).sum()))
+    if tangent.open is None or not tangent.open.any():
+        return
+    mask = tangent.open
+    c, found = cotangent[mask], tangent.found[mask]
+    with np.errstate(all="ignore"):
+        ends = np.stack([c * (tangent.low[mask] - found), c * (tangent.high[mask] - found)])
+    ends = np.where(np.isnan(ends), 0.0, ends)
+    moved = c != 0
+    balance.open += int(moved.sum())
+    balance.low += float(ends.min(axis=0)[moved].sum())
+    balance.high += float(ends.max(axis=0)[moved].sum())
+
+
+def together(balances: Sequence[Balance]) -> Balance:
+    """Return the balance of several ops as one."""
+    found = Balance()
+    for one in balances:
+        for mine, its in ((found.contributed, one.contributed), (found.passed, one.passed)):
+            mine.total += its.total
+            mine.squares += its.squares
+            mine.count += its.count
+        found.noise += one.noise
+        found.low, found.high = found.low + one.low, found.high + one.high
+        found.open += one.open
+        found.moved = found.moved or one.moved
+        found.contributes = found.contributes or one.contributes
+    return found

@@ -1,0 +1,66 @@
+"""The check of a compiled gradient: its proof, and what a caller is told of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dialects.support import limits
+from dialects.support.diagnostics import Diagnostic
+from dialects.support.limits import using
+from gradc.checking.claims import Claim, Written, remark
+from gradc.checking.evaluation import Kernel
+from gradc.checking.kernels import kernel_of
+from gradc.checking.proof import Proof
+from gradc.checking.prove import Prover, proof_of
+from gradc.checking.written import Model
+
+if TYPE_CHECKING:
+    from gradc.compiler.compiled import Compiled
+    from gradc.compiler.gradient_request import GradientRequest
+
+UNLIMITED = 2**62
+
+SECONDS = 30.0
+"""The time limit of a check by default."""
+
+
+def check(
+    claims: Sequence[Claim], compiled: Compiled, written: Written, asked: GradientRequest
+) -> tuple[Proof, Sequence[Diagnostic]]:
+    """Prove claims, of which the last is compiled. Raises CheckError for what is wrong."""
+    begun = time.perf_counter()
+    seconds = np.inf if asked.check else asked.check_seconds or SECONDS
+    kernel = kernel_of(asked.kernels)
+    provers = [Prover(claim, kernel, begun + seconds) for claim in claims]
+    model = _read_back(compiled, written, kernel)
+    reasons: list[str] = []
+    with using(
+        replace(
+            limits.current(), reference_reads=UNLIMITED, reference_bytes=UNLIMITED, tensor_elements=UNLIMITED
+        )
+    ):
+        for prover in provers:
+            reasons.append(prover.run(model if prover is provers[-1] else None))
+    runtime = compiled.options.resolved().name if model.ran else ""
+    reason = next(filter(None, (*reasons, model.reason)), "")
+    proof = proof_of(provers, reason, runtime, time.perf_counter() - begun)
+    told = [] if proof.status == "proved" else [remark(f"the gradient is not wholly proved: {proof}")]
+    return proof, told
+
+
+def _read_back(compiled: Compiled, written: Written, kernel: Kernel) -> Model:
+    from gradc.compiler.driver import load
+
+    module = load(compiled.parts.whole(), for_gradients=())
+    weights = compiled.required_weights
+    infos = {info.name: info for info in compiled.inputs}
+
+    def run(inputs: dict[str, Any]) -> Mapping[str, np.ndarray]:
+        return compiled.run({**weights, **inputs})
+
+    return Model(module, written, infos, run, kernel)

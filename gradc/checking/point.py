@@ -1,0 +1,425 @@
+"""A gradient at one point: the adjoint identity of each of its ops, each value and the whole."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from xdsl.dialects import func
+from xdsl.ir import Block, Operation, SSAValue
+
+from dialects.lifetimes import captured_by
+from dialects.onnx import traits
+from dialects.onnx.base import OnnxOp
+from dialects.onnx.reference.pairs import Pair, tangent_of, value_of
+from dialects.support import dense, entry
+from dialects.support.constants import constant_attribute
+from gradc.checking.balances import Balance, Side, add_open
+from gradc.checking.evaluation import Evaluation, Kernel, open_elements, wide_of
+from gradc.checking.straight_through import straight_through
+from gradc.checking.tangents import push
+from gradc.checking.widening import wide
+from passes.vjp.record import Differentiated, Step
+
+Arrays = Mapping[str, Any]
+
+
+@dataclass
+class Plan:
+    """What a point of a gradient needs: which ops run, and which inner products are formed of which value."""
+
+    differentiated: Differentiated
+
+    @cached_property
+    def block(self) -> Block:
+        return entry.entry_function(self.differentiated.module).body.block
+
+    @cached_property
+    def forward(self) -> list[Operation]:
+        """The forward ops that lead to what is differentiated, or that the gradient reads."""
+        return [op for op in self._ops[: self.differentiated.forward] if op in self._needed]
+
+    @cached_property
+    def emitted(self) -> list[Operation]:
+        """The ops that the walk emitted and that something reads."""
+        return [op for op in self._ops[self.differentiated.forward :] if op in self._needed]
+
+    @cached_property
+    def carries(self) -> Collection[Operation]:
+        """The ops that lead to what is differentiated."""
+        return self._leading_to(self.differentiated.of.values())
+
+    @cached_property
+    def steps(self) -> Sequence[Step]:
+        return self.differentiated.record.steps
+
+    @cached_property
+    def covered(self) -> list[list[Operation]]:
+        """For each step its op, and those before it that have no step of their own: the walk went through all
+        of them at once."""
+        stepped = {step.op for step in self.steps}
+        return [self._covered(step, stepped) for step in self.steps]
+
+    def _covered(self, step: Step, stepped: Collection[Operation]) -> list[Operation]:
+        reached = {value for value, _ in step.contributions}
+        found, waiting = {step.op: None}, [step.op] if reached else []
+        while waiting:
+            for value in waiting.pop().operands:
+                op = value.owner
+                if value in reached or not isinstance(op, Operation) or op in stepped or op in found:
+                    continue
+                if op in self.carries:
+                    found[op] = None
+                    waiting.append(op)
+        return list(found)
+
+    @cached_property
+    def contributions(self) -> dict[SSAValue, list[tuple[int, SSAValue]]]:
+        """An emitted value -> the steps that contribute it, each with the value it is contributed to."""
+        found: dict[SSAValue, list[tuple[int, SSAValue]]] = defaultdict(list)
+        for index, step in enumerate(self.steps):
+            for value, contribution in step.contributions:
+                found[contribution].append((index, value))
+        return found
+
+    @cached_property
+    def cotangents(self) -> dict[SSAValue, list[tuple[int, SSAValue]]]:
+        """An emitted value -> the steps of which it is the cotangent of a result."""
+        found: dict[SSAValue, list[tuple[int, SSAValue]]] = defaultdict(list)
+        for index, step in enumerate(self.steps):
+            for value, cotangent in step.cotangents.items():
+                found[cotangent].append((index, value))
+        return found
+
+    @cached_property
+    def totals(self) -> dict[SSAValue, list[SSAValue]]:
+        """An emitted value -> the values of which it is the complete cotangent."""
+        found: dict[SSAValue, list[SSAValue]] = defaultdict(list)
+        for value, total in self.differentiated.record.totals.items():
+            found[total].append(value)
+        return found
+
+    @cached_property
+    def seeds(self) -> dict[SSAValue, list[SSAValue]]:
+        found: dict[SSAValue, list[SSAValue]] = defaultdict(list)
+        for value, seed in self.differentiated.record.seeds:
+            found[seed].append(value)
+        return found
+
+    @property
+    def observed(self) -> set[SSAValue]:
+        """The values of which inner products are formed."""
+        return {*self.contributions, *self.cotangents, *self.totals, *self.seeds}
+
+    @cached_property
+    def last_reads(self) -> dict[Operation, list[SSAValue]]:
+        """An op that runs -> the values that nothing reads after it."""
+        last: dict[SSAValue, Operation] = {}
+        for op in (*self.forward, *self.emitted):
+            for value in (*op.operands, *captured_by(op), *op.results):
+                last[value] = op
+        found: dict[Operation, list[SSAValue]] = defaultdict(list)
+        for value, op in last.items():
+            found[op].append(value)
+        return found
+
+    @cached_property
+    def _ops(self) -> list[Operation]:
+        return [op for op in self.block.ops if not isinstance(op, func.ReturnOp)]
+
+    @cached_property
+    def _needed(self) -> set[Operation]:
+        record = self.differentiated.record
+        moved = {value for step in self.steps for value, _ in step.contributions}
+        roots = (*self.differentiated.of.values(), *self.differentiated.wrt.values(), *moved)
+        return self._leading_to((*roots, *self.observed, *record.totals))
+
+    def _leading_to(self, values: Collection[SSAValue]) -> set[Operation]:
+        wanted, found = set(values), set[Operation]()
+        for op in reversed(self._ops):
+            if not wanted.isdisjoint(op.results):
+                found.add(op)
+                wanted.update(op.operands, captured_by(op))
+        return found
+
+
+@dataclass
+class Outcome:
+    """What one point shows.
+
+    balances: of each step.
+    sums: a value -> <its complete cotangent, its tangent>, and the sum of the contributions to it.
+    said, found: <gradients, tangents of wrt> and <seeds, tangents of `of`>.
+    of, gradients: values by name.
+    """
+
+    balances: list[Balance]
+    sums: dict[SSAValue, tuple[Side, Side]]
+    said: Side
+    found: Side
+    of: dict[str, np.ndarray]
+    tangents_of: dict[str, Any]
+    gradients: dict[str, np.ndarray]
+    directions: dict[str, np.ndarray]
+    cotangents: dict[str, np.ndarray]
+    open_within: dict[int, tuple[Operation, int]] = field(default_factory=dict[int, tuple[Operation, int]])
+    taken: dict[Operation, set[int]] = field(default_factory=dict[Operation, set[int]])
+
+
+class OutOfTime(Exception):
+    """The time limit of a check has passed."""
+
+
+class Point:
+    """One evaluation of a gradient with tangents, from inputs, cotangents by name and a seed for directions.
+
+    `focus` is a step to look at closely: then the balance of each of its operands is formed as well. With
+    `off_codes` what is dequantised lies a little beside its codes, many of which are at a kink.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        inputs: Arrays,
+        seed: int,
+        kernel: Kernel | None = None,
+        cotangents: Arrays | None = None,
+        focus: int | None = None,
+        deadline: float = np.inf,
+        off_codes: bool = False,
+    ) -> None:
+        self.plan, self.inputs, self.given = plan, inputs, cotangents
+        self.rng = np.random.default_rng([seed, 2])
+        self.focus, self.deadline = focus, deadline
+        self.by_operand: dict[SSAValue, Balance] = {}
+        self.operands: list[Any] = []
+        self._alone: dict[SSAValue, list[Any]] = {}
+        rng = np.random.default_rng([seed, 3]) if off_codes else None
+        marked = partial(straight_through, off_codes=rng)
+        self.values = Evaluation(plan.differentiated.module, plan.carries, kernel, marked)
+        self._tangents: dict[SSAValue, Any] = {}
+        self._before: dict[SSAValue, Any] = {}
+        self._balances = [Balance() for _ in plan.steps]
+        self._sums: dict[SSAValue, tuple[Side, Side]] = defaultdict(lambda: (Side(), Side()))
+        self._said, self._found = Side(), Side()
+        self._gradients: dict[str, np.ndarray] = {}
+        self._directions: dict[SSAValue, Any] = {}
+
+    def run(self) -> Outcome:
+        """Raises NotComputed where an op has no value at this point."""
+        differentiated = self.plan.differentiated
+        self._set_arguments()
+        wrt = set(differentiated.wrt.values())
+        for op in self.plan.forward:
+            self._check_time()
+            self._forward(op, wrt)
+        of = {name: wide_of(self.values[value]) for name, value in differentiated.of.items()}
+        tangents_of = {name: self._tangent(value) for name, value in differentiated.of.items()}
+        cotangents = self._set_cotangents(of)
+        observed = self.plan.observed
+        for value in observed:
+            if value in self.values:
+                self._observe(value)
+        for op in self.plan.emitted:
+            self._check_time()
+            self.values.run(op)
+            for value in op.results:
+                if value in observed and constant_attribute(value) is None:
+                    self._observe(value)
+            self._forget(op)
+        directions = {name: self._directions.get(value) for name, value in differentiated.wrt.items()}
+        return Outcome(
+            self._balances,
+            dict(self._sums),
+            self._said,
+            self._found,
+            {name: value_of(value) for name, value in of.items()},
+            tangents_of,
+            self._gradients,
+            {name: direction for name, direction in directions.items() if direction is not None},
+            cotangents,
+            self._open_within(),
+            self.values.taken,
+        )
+
+    def _check_time(self) -> None:
+        if time.perf_counter() > self.deadline:
+            raise OutOfTime
+
+    def _set_arguments(self) -> None:
+        differentiated, wrt = self.plan.differentiated, set(self.plan.differentiated.wrt.values())
+        given = {value: wide(self.inputs[name]) for name, value in differentiated.inputs.items()}
+        constants = {value: dense.to_numpy(array) for value, array in differentiated.weights.items()}
+        for value, array in (constants | given).items():
+            if value in wrt:
+                self._directions[value] = self._direction(wide(array))
+                array = _moved(wide(array), self._directions[value])
+            self.values[value] = array
+            self._tangents[value] = tangent_of(array)
+
+    def _direction(self, value: Any) -> Any:
+        if isinstance(value, list):
+            return [self._direction(element) for element in value]
+        if value is None:
+            return None
+        size = float(np.sqrt(np.mean(np.square(value)))) if value.size else 0.0
+        size = size if np.isfinite(size) and size else 1.0
+        return self.rng.standard_normal(value.shape) * size
+
+    def _forward(self, op: Operation, wrt: Collection[SSAValue]) -> None:
+        if self.focus is not None and self.plan.steps[self.focus].op is op:
+            self._look_closely(op)
+        self.values.run(op)
+        for value in op.results:
+            if value not in self.values:
+                continue
+            self._tangents[value] = tangent_of(self.values[value])
+            if value in wrt:
+                self._displace(value)
+        self._forget(op)
+
+    def _displace(self, value: SSAValue) -> None:
+        """Let a value within the function that the gradient is by move by itself, too."""
+        array = value_of(wide_of(self.values[value]))
+        self._before[value] = self._tangents[value]
+        direction = self._directions[value] = self._direction(array)
+        own, before = direction, self._tangents[value]
+        total = own if before is None else _sum(before, own)
+        self.values[value] = _moved(array, total)
+        self._tangents[value] = total
+
+    def _forget(self, op: Operation) -> None:
+        kept = self.plan.differentiated
+        for value in self.plan.last_reads.get(op, ()):
+            if value not in kept.of.values():
+                self.values.forget(value)
+
+    def _set_cotangents(self, of: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        found: dict[str, np.ndarray] = {}
+        for name, argument in self.plan.differentiated.cotangents.items():
+            given = None if self.given is None else self.given.get(name)
+            shape = np.shape(value_of(of[name]))
+            found[name] = self.rng.standard_normal(shape) if given is None else wide(given)
+            self.values[argument] = found[name]
+        return found
+
+    def _tangent(self, value: SSAValue) -> Any:
+        return self._tangents.get(value)
+
+    def _observe(self, value: SSAValue) -> None:
+        """Form the inner products of an emitted value."""
+        plan, array = self.plan, value_of(wide_of(self.values[value]))
+        for index, result in plan.cotangents.get(value, ()):
+            self._pass(index, result, array)
+        for index, operand in plan.contributions.get(value, ()):
+            self._contribute(index, operand, array)
+        for whole in plan.totals.get(value, ()):
+            self._sums[whole][0].add(array, self._tangent(whole))
+            self._gradient(whole, array)
+        for seeded in plan.seeds.get(value, ()):
+            self._sums[seeded][1].add(array, self._tangent(seeded))
+            self._found.add(array, self._tangent(seeded))
+
+    def _pass(self, index: int, result: SSAValue, cotangent: Any) -> None:
+        balance, found = self._balances[index], self.values.tangents.get(result)
+        tangent = self._before.get(result, self._tangent(result))
+        mask = self._mask(index)
+        balance.passed.add(cotangent, tangent, mask)
+        if mask is not None:
+            balance.open += int((~mask & (cotangent != 0)).sum())
+            balance.excluded = True
+        else:
+            add_open(balance, cotangent, found)
+        for operand, results in self._alone.items():
+            if index == self.focus:
+                place = self.plan.steps[index].op.results.index(result)
+                self.by_operand[operand].passed.add(cotangent, results[place])
+
+    def _contribute(self, index: int, operand: SSAValue, contribution: Any) -> None:
+        balance, tangent = self._balances[index], self._tangent(operand)
+        balance.contributes = True
+        balance.moved = balance.moved or tangent is not None
+        mask = self._mask(index)
+        balance.contributed.add(contribution, tangent, mask)
+        self._sums[operand][1].add(contribution, tangent)
+        if index == self.focus and operand in self.by_operand:
+            self.by_operand[operand].contributed.add(contribution, tangent)
+
+    def _mask(self, index: int) -> np.ndarray | None:
+        """The elements of pointwise ops that are not at a kink; None where they cannot be told apart."""
+        mask = None
+        for op in self.plan.covered[index]:
+            if not isinstance(op, OnnxOp) or op.onnx_name() not in traits.POINTWISE:
+                return None
+            found = self.values.tangents.get(op.results[0])
+            if found is None or isinstance(found, list) or found.open is None or not found.open.any():
+                continue
+            if mask is not None and mask.shape != found.open.shape:
+                return None
+            mask = ~found.open if mask is None else mask & ~found.open
+        if mask is None:
+            return None
+        step = self.plan.steps[index]
+        moved = [*step.cotangents, *(value for value, _ in step.contributions)]
+        tangents = map(self._tangent, moved)
+        return mask if all(t is None or np.shape(t) == mask.shape for t in tangents) else None
+
+    def _gradient(self, value: SSAValue, array: Any) -> None:
+        if value not in self._directions:
+            return
+        self._said.add(array, self._directions[value])
+        for name, by in self.plan.differentiated.wrt.items():
+            if by is value:
+                self._gradients[name] = array
+
+    def _look_closely(self, op: Operation) -> None:
+        """Move each operand of an op alone."""
+        args = [wide_of(self.values[operand]) for operand in op.operands]
+        values, tangents = [value_of(arg) for arg in args], [tangent_of(arg) for arg in args]
+        if op.regions:
+            return
+        self.operands = values
+        for operand in dict.fromkeys(op.operands):
+            own = [t if v is operand else None for v, t in zip(op.operands, tangents, strict=True)]
+            if all(tangent is None for tangent in own):
+                continue
+            found = push(op, values, own, lambda given: self.values.numbers(op, given))
+            self._alone[operand] = [_found(tangent) for tangent in found]
+            self.by_operand[operand] = Balance()
+
+    def _open_within(self) -> dict[int, tuple[Operation, int]]:
+        """The steps of ops with regions, or of several ops, with one of them that has undecided elements."""
+        found: dict[int, tuple[Operation, int]] = {}
+        for index, step in enumerate(self.plan.steps):
+            ops = [*self.values.open_within.get(step.op, ()), *self._open_before(index)]
+            if ops:
+                found[index] = ops[0][0], sum(count for _, count in ops)
+        return found
+
+    def _open_before(self, index: int) -> list[tuple[Operation, int]]:
+        ops = self.plan.covered[index][1:]
+        counts = [(op, sum(open_elements(self.values.tangents.get(r)) for r in op.results)) for op in ops]
+        return [(op, count) for op, count in counts if count]
+
+
+def _found(tangent: Any) -> Any:
+    if isinstance(tangent, list):
+        return [_found(each) for each in tangent]
+    return None if tangent is None else tangent.found
+
+
+def _moved(value: Any, tangent: Any) -> Any:
+    if isinstance(value, list):
+        return [_moved(v, t) for v, t in zip(value, tangent, strict=True)]
+    return value if tangent is None else Pair(value, tangent)
+
+
+def _sum(a: Any, b: Any) -> Any:
+    if isinstance(a, list):
+        return [_sum(x, y) for x, y in zip(a, b, strict=True)]
+    return a + b

@@ -1,0 +1,70 @@
+"""The values of a function by the names that a gradient request has for them, in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from dialects.onnx import ops as onnx
+from dialects.support import entry
+from gradc.checking.evaluation import Kernel, evaluated
+from gradc.checking.widening import wide, widen
+from passes.emit.operands import replace_uses
+from passes.emit.rewriting import drop_unread_nodes, fold
+from passes.foreign.codes import compute_with_floats
+from passes.vjp.values import add_parts, named_values
+
+
+def values_of(
+    primal: ModuleOp,
+    names: Sequence[str],
+    inputs: Mapping[str, Any],
+    wrt: Sequence[str] = (),
+    straight_through: bool = False,
+    kernel: Kernel | None = None,
+) -> dict[str, np.ndarray]:
+    """Return the values of these names. What depends on constants alone is rounded to its own type, as in a
+    gradient by `wrt`, whose constants stay apart. Raises NotComputed where an op has no value."""
+    module = primal.clone()
+    if straight_through:
+        compute_with_floats(module)
+    _fold_constants(module, [*names, *wrt])
+    function = entry.entry_function(module)
+    given = dict(zip(function.args, entry.input_names(function), strict=True))
+    values = named_values(function)
+    values |= add_parts(function, names, values)
+    _return(function, [values[name] for name in names])
+    widen(module)
+    arguments: dict[SSAValue, Any] = {a: wide(inputs[name]) for a, name in given.items()}
+    return dict(zip(names, evaluated(module, arguments, kernel), strict=True))
+
+
+def _return(function: FuncOp, values: Sequence[Any]) -> None:
+    last = entry.return_op(function)
+    Rewriter.insert_op(ReturnOp(*values), InsertPoint.before(last))
+    Rewriter.erase_op(last)
+    drop_unread_nodes(function)
+    entry.update_function_type(function)
+
+
+def _fold_constants(module: ModuleOp, names: Sequence[str]) -> None:
+    """Fold what depends on constants alone, but for the named constants."""
+    function = entry.entry_function(module)
+    values = named_values(function)
+    asked = [values[name] for name in dict.fromkeys(names) if name in values]
+    block = function.body.block
+    moved = [value for value in asked if isinstance(value.owner, onnx.ConstantOp)]
+    instead = [block.insert_arg(value.type, len(block.args)) for value in moved]
+    for value, argument in zip(moved, instead, strict=True):
+        replace_uses(value, argument)
+    fold(module, asked)
+    for value, argument in zip(moved, instead, strict=True):
+        replace_uses(argument, value)
+        block.erase_arg(argument)
+    entry.update_function_type(function)
