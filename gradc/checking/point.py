@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from xdsl.dialects import func
 from xdsl.ir import Block, Operation, SSAValue
@@ -304,9 +305,13 @@ class Point:
         for name, argument in self.plan.differentiated.cotangents.items():
             given = None if self.given is None else self.given.get(name)
             shape = np.shape(value_of(of[name]))
-            found[name] = self.rng.standard_normal(shape) if given is None else wide(given)
+            found[name] = self._cotangent(shape) if given is None else wide(given)
             self.values[argument] = found[name]
         return found
+
+    def _cotangent(self, shape: tuple[int, ...]) -> np.ndarray:
+        """Draw numbers that f16 and bf16 hold, so that a compiled gradient gets the same ones."""
+        return wide(self.rng.standard_normal(shape).astype(ml_dtypes.bfloat16))
 
     def _tangent(self, value: SSAValue) -> Any:
         return self._tangents.get(value)

@@ -29,6 +29,8 @@ RUN = {"f64": 1e-9, "f32": 1e-4, "f16": 4e-3, "bf16": 3e-2}
 
 EPS = {"f64": 2.0**-52, "f32": 2.0**-23, "f16": 2.0**-10, "bf16": 2.0**-7}
 
+F32 = EPS["f32"]
+
 EXPLAINED = 16.0
 """What a result may be off by, over what it moves by where inputs move by a few roundings."""
 
@@ -185,7 +187,8 @@ def _nudged(inputs: Arrays, rng: np.random.Generator, narrow: bool) -> dict[str,
 def _nudge(array: Any, rng: np.random.Generator, narrow: bool) -> Any:
     if not isinstance(array, np.ndarray) or not _is_floats(array):
         return array
-    eps = EPS.get(_name(array), 2.0**-23)
+    eps = EPS.get(_name(array), F32)
+    eps = eps if narrow else min(eps, F32)
     moved = array.astype(np.float64) * (1 + eps * rng.integers(-4, 5, array.shape))
     return moved.astype(array.dtype) if narrow else moved
 
