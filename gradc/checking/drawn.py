@@ -26,6 +26,7 @@ GUESSES = (
     *(Guess(values=choice) for choice in range(2 * CHOICES)),
     Guess(size=40),
     Guess(60, 60),
+    Guess(1, 1),
 )
 """Sizes of dynamic dims, and values of inputs that are sizes or indices: others after those at which an op
 has no value, or no result a number."""

@@ -1,0 +1,140 @@
+"""Right gradients that were once called wrong, or were not decided, by their check."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import gradc
+from gradc.checking.proof import Proof
+
+HEAD = '<ir_version: 10, opset_import: ["": {opset}]>'
+
+
+def model(text: str, opset: int = 21, **constants: Any) -> onnx.ModelProto:
+    found = onnx.parser.parse_model(f"{HEAD.format(opset=opset)} {text}")
+    arrays = {name: np.asarray(array) for name, array in constants.items()}
+    found.graph.initializer.extend(onnx.numpy_helper.from_array(a, n) for n, a in arrays.items())
+    return found
+
+
+def proof_of(source: onnx.ModelProto, **options: Any) -> Proof:
+    """Raises CheckError if the gradient is called wrong."""
+    found = gradc.vjp(source, **{"wrt": "x", "check": True, **options}).proof
+    assert found is not None
+    return found
+
+
+NODES = 1250
+
+PAIRS = [(0.6, 0.8), (1.7, 0.3), (1.3, 1.1), (2.0, 2.0), (0.5, 3.0)]
+ROUNDINGS = ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"]
+TRANSFORMS = ["half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"]
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS)
+@pytest.mark.parametrize("rounding", ROUNDINGS)
+@pytest.mark.parametrize("scales", PAIRS, ids=str)
+def test_resize_nearest_by_scales(scales: tuple[float, float], rounding: str, transform: str):
+    node = f"""y = Resize <mode = "nearest", nearest_mode = "{rounding}",
+        coordinate_transformation_mode = "{transform}"> (u, , k)"""
+    text = f"g (float[1, 2, 5, 7] x) => (float[1, 2, H, W] y) {{ u = Sin (x) {node} }}"
+    found = proof_of(model(text, k=np.array([1, 1, *scales], np.float32)))
+    assert found.status == "proved", str(found)
+
+
+@pytest.mark.parametrize("rounding", ROUNDINGS)
+@pytest.mark.parametrize("transform", TRANSFORMS)
+def test_resize_nearest_by_sizes_of_run_time(rounding: str, transform: str):
+    node = f"""y = Resize <mode = "nearest", nearest_mode = "{rounding}",
+        coordinate_transformation_mode = "{transform}"> (u, , , n)"""
+    text = f"g (float[1, 2, 5, 7] x, int64[4] n) => (float[A, B, H, W] y) {{ u = Sin (x) {node} }}"
+    found = proof_of(model(text))
+    assert found.status == "proved", str(found)
+
+
+def test_resize_nearest_by_scales_of_run_time():
+    node = 'y = Resize <mode = "nearest"> (u, , k)'
+    text = f"g (float[1, 2, 5, 7] x, float[4] k) => (float[A, B, H, W] y) {{ u = Sin (x) {node} }}"
+    found = proof_of(model(text))
+    assert found.status == "proved", str(found)
+
+
+EXPANDS = {
+    "length unknown": "g (float[3] x, int64[N] n) => (float[A, B] y) { u = Sin (x) y = Expand (u, n) }",
+    "of three axes": """g (float[3, 1] x, int64[N] n) => (float[A, B, C] y) {
+        u = Sin (x) y = Expand (u, n) }""",
+    "shape of another input": """g (float[3, 1] x, float[A, B] z) => (float y) {
+        n = Shape (z) u = Sin (x) e = Expand (u, n) y = ReduceSumSquare <keepdims = 0> (e) }""",
+    "sizes unknown": """g (float[A, B] x, int64[2] n) => (float y) {
+        u = Sin (x) e = Expand (u, n) y = ReduceSumSquare <keepdims = 0> (e) }""",
+}
+
+
+@pytest.mark.parametrize("name", EXPANDS)
+def test_expand(name: str):
+    found = proof_of(model(EXPANDS[name]))
+    assert found.status == "proved", str(found)
+
+
+@pytest.mark.parametrize("length", [8, 7, 12])
+@pytest.mark.parametrize("inverse", [0, 1])
+@pytest.mark.parametrize("parts", [1, 2])
+def test_transform_of_doubles(length: int, inverse: int, parts: int):
+    node = f"y = DFT <inverse = {inverse}> (u, n, a)"
+    text = f"g (double[2, {length}, {parts}] x) => (double[2, {length}, 2] y) {{ u = Sin (x) {node} }}"
+    source = model(text, 20, n=np.int64(length), a=np.int64(1))
+    found = proof_of(source)
+    assert found.status == "proved", str(found)
+
+
+def test_one_sided_transform_of_doubles():
+    text = "g (double[2, 9, 1] x) => (double[2, 5, 2] y) { u = Sin (x) y = DFT <onesided = 1> (u, , a) }"
+    found = proof_of(model(text, 20, a=np.int64(1)))
+    assert found.status == "proved", str(found)
+
+
+@pytest.mark.parametrize("pool", ["MaxPool", "AveragePool"])
+@pytest.mark.parametrize("scale", [0.02, 0.25])
+def test_pool_behind_dequantised_values(pool: str, scale: float):
+    """Many values of a window have one code, so that the largest of them is none alone."""
+    text = f"""g (float[1, 2, 8, 8] x) => (float[1, 3] y) {{
+        q = QuantizeLinear (x, s, zero)
+        d = DequantizeLinear (q, s, zero)
+        kd = DequantizeLinear (kq, s, zero)
+        c = Conv (d, kd)
+        r = Relu (c)
+        rq = QuantizeLinear (r, s, zero)
+        rd = DequantizeLinear (rq, s, zero)
+        p = {pool} <kernel_shape = [2, 2], strides = [2, 2]> (rd)
+        f = Flatten (p)
+        y = MatMul (f, w)
+    }}"""
+    rng = np.random.default_rng(0)
+    weights = {
+        "s": np.float32(scale),
+        "zero": np.int8(0),
+        "kq": rng.integers(-20, 20, (4, 2, 3, 3)).astype(np.int8),
+        "w": rng.standard_normal((36, 3)).astype(np.float32),
+    }
+    found = proof_of(model(text, **weights), straight_through=True)
+    assert found.status == "proved", str(found)
+
+
+def test_a_long_graph_of_few_elements():
+    """As many ops as a network has, on 4 elements: none is left out for want of time."""
+    kinds = ["Sin", "Softmax", "Tanh", "Mul", "Add"]
+    nodes = [_node(kinds[index % len(kinds)], index) for index in range(NODES)]
+    text = f"""g (float[4] x) => (float y) {{
+        v0 = Identity (x) {" ".join(nodes)} y = ReduceSum <keepdims = 0> (v{NODES}) }}"""
+    found = proof_of(model(text))
+    assert found.status == "proved", str(found)
+    assert found.ops > NODES // 5
+
+
+def _node(kind: str, index: int) -> str:
+    operands = f"v{index}, v{max(index - 3, 0)}" if kind in ("Mul", "Add") else f"v{index}"
+    return f"v{index + 1} = {kind} ({operands})"
