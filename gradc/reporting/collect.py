@@ -28,7 +28,8 @@ from gradc.compiler.options import Options
 from gradc.graph.constants import bind_constants
 from gradc.insight.explain import Explanation, explain
 from gradc.model import saving
-from gradc.reporting.data import NOT_COMPILED, Missing, Model, Run, Settings
+from gradc.reporting.data import NOT_COMPILED, Missing, Model, Settings
+from gradc.reporting.gradient_check import gradient_check
 from gradc.reporting.pointing import pointed
 from gradc.reporting.report import Report
 from gradc.reporting.request import Request
@@ -160,7 +161,7 @@ def _failed(request: Request, error: GradcError) -> Report:
 
 def _whole(request: Request, compiled: Compiled, watch: Watch, explanation: Explanation | Missing) -> Report:
     done = run(compiled, request, _work(explanation))
-    return Report(
+    found = Report(
         title=request.title,
         repeat=request.commands(),
         settings=_settings(request),
@@ -171,11 +172,12 @@ def _whole(request: Request, compiled: Compiled, watch: Watch, explanation: Expl
         passes=tuple(watch.records),
         explanation=explanation,
         run=done,
-        exit_code=CHECK_FAILED if isinstance(done, Run) and not done.ok else 0,
         source=compiled.source,
         result=compiled.module,
         compiled=compiled,
+        check=gradient_check(request),
     )
+    return replace(found, exit_code=CHECK_FAILED) if found.is_wrong else found
 
 
 def _work(explanation: Explanation | Missing) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from dialects.support.diagnostics import Diagnostic, GradcError, printable
+from gradc.checking.proof import Proof
 from gradc.checking.verify import OutputError
 from gradc.files.json_text import json_text
 from gradc.graph.tensors import TensorInfo
@@ -105,6 +106,30 @@ class Run:
         return all(row.ok for row in self.rows)
 
 
+@dataclass(frozen=True)
+class GradientCheck:
+    """The outcome of the check of a gradient, or the error that it raised."""
+
+    proof: Proof | None = None
+    error: Diagnostic | None = None
+
+    @property
+    def ok(self) -> bool:
+        return self.error is None
+
+    @property
+    def status(self) -> str:
+        """`proved`, `partly proved`, `not checked` or `wrong`."""
+        return "wrong" if self.proof is None else self.proof.status
+
+    def __str__(self) -> str:
+        return str(self.error or self.proof)
+
+    def as_data(self) -> dict[str, Any]:
+        data = {"status": self.status} if self.proof is None else self.proof.as_data()
+        return data | {"error": None if self.error is None else str(self.error)}
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Contents:
     """What a report says of a graph, however it is shown."""
@@ -128,11 +153,18 @@ class Contents:
     """What else is wrong with a graph that does not compile, besides `failure`."""
 
     compiled: Compiled | None = field(default=None, repr=False)
+    check: GradientCheck | Missing | None = None
+    """The check of a gradient; None for a graph that is no gradient."""
 
     @property
     def ok(self) -> bool:
         """It compiled, and what was verified is right."""
-        return self.failure is None and (isinstance(self.run, Missing) or self.run.ok)
+        return self.failure is None and not self.is_wrong
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether verification or the check of the gradient failed."""
+        return any(isinstance(part, Run | GradientCheck) and not part.ok for part in (self.run, self.check))
 
     @property
     def failures(self) -> tuple[Remark, ...]:
@@ -145,8 +177,8 @@ class Contents:
         if self.failure is not None:
             return "does not compile"
         if isinstance(self.run, Missing):
-            return "not verified"
-        return "verified" if self.run.ok else "failed verification"
+            return "failed verification" if self.is_wrong else "not verified"
+        return "failed verification" if self.is_wrong else "verified"
 
     def __repr__(self) -> str:
         """`<Report of graph.json: target cpu, 5 source ops, 15 ONNX nodes, verified>`."""
@@ -177,6 +209,7 @@ def as_json(report: Contents) -> str:
         "passes": _passes(report.passes),
         "explanation": _plain(report.explanation),
         "run": _run(report.run),
+        "check": _check(report.check),
     }
     return json_text(found)
 
@@ -196,6 +229,10 @@ def _run(part: Run | Missing) -> Any:
         return _plain(part)
     verified = [asdict(row) | {"ok": row.ok} for row in part.rows]
     return {"inputs": part.inputs, "verified": verified, "errors": _errors(part.errors)}
+
+
+def _check(part: GradientCheck | Missing | None) -> Any:
+    return part.as_data() if isinstance(part, GradientCheck) else None if part is None else _plain(part)
 
 
 def _errors(part: accuracy.Report | Missing) -> Any:

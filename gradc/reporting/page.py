@@ -20,7 +20,7 @@ from gradc.insight.accuracy import Row
 from gradc.reporting import drawings
 from gradc.reporting.bars import gradients
 from gradc.reporting.changes import Line, Stretch, folded
-from gradc.reporting.data import NOT_COMPILED, Contents, Missing, Model, PassRecord, Run
+from gradc.reporting.data import NOT_COMPILED, Contents, GradientCheck, Missing, Model, PassRecord, Run
 from gradc.terminal.numbers import number, size, time
 
 PACKAGE = "gradc.reporting"
@@ -61,6 +61,7 @@ def page(report: Contents) -> str:
         **_passes(report),
         **gradients(report.explanation),
         run=run,
+        check=report.check if isinstance(report.check, GradientCheck) else None,
         spreads=_spreads(run),
     )
 
@@ -162,6 +163,8 @@ def _tiles(report: Contents) -> Iterator[Tile]:
     yield from _time(report)
     if isinstance(report.run, Run):
         yield _verdict(report.run)
+    if isinstance(report.check, GradientCheck):
+        yield _checked(report.check)
 
 
 def _time(report: Contents) -> Iterator[Tile]:
@@ -197,6 +200,12 @@ def _verdict(run: Run) -> Tile:
         return Tile("verified", "nothing", note="inf and NaN, as the reference")
     note = f"bound {number(worst.rtol)}"
     return Tile("worst error", number(worst.worst), note=note, mood="good" if run.ok else "bad")
+
+
+def _checked(check: GradientCheck) -> Tile:
+    mood = {"proved": "good", "wrong": "bad"}.get(check.status, "")
+    note = "" if check.proof is None else f"{check.proof.proved} of {check.proof.ops} ops"
+    return Tile("gradient", check.status, note=note, mood=mood)
 
 
 def _passes(report: Contents) -> dict[str, Any]:

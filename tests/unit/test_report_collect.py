@@ -20,12 +20,13 @@ from support.tuning import Bench
 import gradc
 from dialects.support.diagnostics import Diagnostic
 from gradc.reporting import running, watching
-from gradc.reporting.data import Missing, Model, Run, as_json
+from gradc.reporting.data import GradientCheck, Missing, Model, Run, as_json
 from gradc.reporting.report import Report
 from gradc.runtime import session as runtime
 from gradc.runtime.session import Session
 from gradc.tuning import request
 from gradc.tuning.stores import FOLDER_VARIABLE
+from passes.vjp import walk
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 CONV_MLIR = EXAMPLES / "conv_backward.mlir"
@@ -349,6 +350,9 @@ SCALED = """<ir_version: 10, opset_import: ["": 18]> g (float[3] x, float[3] k) 
 BY_A_WEIGHT = """<ir_version: 10, opset_import: ["": 18]> g (float[3] x) => (float[3] y)
 <float[3] k = {1, 2, 3}> { y = Mul (k, x) }"""
 
+AT_A_KINK = """<ir_version: 10, opset_import: ["": 18]> g (float[3] x) => (float[3] y)
+<float[3] k = {0, 0, 0}> { a = Mul (k, x) y = Relu (a) }"""
+
 
 class TestOfGradients:
     """`wrt` and `of` as the command has them."""
@@ -380,11 +384,39 @@ class TestOfGradients:
         for command in by_name.repeat[1:]:
             assert run_gradc(*shlex.split(command)[1:]).code == 0, command
 
+    def test_the_check_of_the_gradient(self):
+        found = gradc.report(onnx.parser.parse_model(SCALED), wrt="x", of="z")
+        assert isinstance(found.check, GradientCheck)
+        assert str(found.check).startswith("proved: 2 of 2 ops and the whole, worst ")
+        assert json.loads(as_json(found))["check"]["status"] == "proved"
+
     def test_a_gradient_by_a_weight(self):
         """The weight is an optional input of the model, and an input of the source."""
         found = gradc.report(onnx.parser.parse_model(BY_A_WEIGHT), wrt="k", of="y")
         assert [row.name for row in ran(found).rows] == ["grad_k"]
         assert found.ok
+
+    def test_an_op_that_the_check_cannot_decide(self):
+        found = gradc.report(onnx.parser.parse_model(AT_A_KINK), wrt="k", of="y")
+        assert found.ok
+        data = json.loads(as_json(found))["check"]
+        assert data["status"] == "partly proved"
+        assert {"op": "Relu y", "reason": "3 elements at its kink"} in data["undecided"]
+
+    def test_a_wrong_gradient(self, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setattr(walk, "RULES", {**walk.RULES, "Sin": lambda f, g, e: [g[0] * 2]})
+        found = gradc.report(onnx.parser.parse_model(SCALED), wrt="x", of="z")
+        assert (found.ok, found.exit_code, found.verdict) == (False, 1, "failed verification")
+        data = json.loads(as_json(found))["check"]
+        assert data["status"] == "wrong"
+        assert "this op is to blame" in data["error"]
+
+    def test_no_check(self):
+        found = gradc.report(onnx.parser.parse_model(SCALED), wrt="x", of="z", run=False)
+        assert why(found.check) == "nothing was run, as was asked for"
+        plain = gradc.report(onnx.parser.parse_model(SCALED), run=False)
+        assert plain.check is None
+        assert json.loads(as_json(plain))["check"] is None
 
     def test_what_is_no_gradient(self):
         with pytest.raises(

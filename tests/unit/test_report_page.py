@@ -9,6 +9,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
+import onnx
+import onnx.parser
 import pytest
 from support.cli import run_gradc
 from support.documents import CONV, attrs, changed, text_of
@@ -24,6 +26,7 @@ from gradc.runtime import session as runtime
 from gradc.terminal.numbers import amount, number, size, time
 from gradc.tuning import request
 from gradc.tuning.stores import FOLDER_VARIABLE
+from passes.vjp import walk
 
 for package in ("jinja2", "PIL", "pygraphviz"):
     pytest.importorskip(package)
@@ -404,3 +407,26 @@ def test_units():
     assert [time(s) for s in (2.0, 0.0123, 4.56e-5)] == ["2 s", "12.3 ms", "45.6 µs"]
     assert [size(n) for n in (12, 1_900, 2_000_000)] == [("12", "bytes"), ("1.9", "kB"), ("2", "MB")]
     assert [amount(n) for n in (12, 1_900, 2.5e12)] == ["12 ", "1.9 k", "2.5 T"]
+
+
+KINKED = """<ir_version: 10, opset_import: ["": 18]> g (float[3] x) => (float[3] y)
+<float[3] k = {0, 0, 0}> { a = Mul (k, x) y = Relu (a) }"""
+
+
+class TestCheckOfAGradient:
+    def test_the_outcome_and_each_undecided_op(self):
+        text = said(gradc.report(onnx.parser.parse_model(KINKED), wrt="k", of="y").html())
+        assert "partly proved" in text
+        assert "Check of the gradient" in text
+        assert re.search(r"Relu y ?3 elements at its kink", text)
+
+    def test_a_wrong_gradient(self, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setattr(walk, "RULES", {**walk.RULES, "Relu": lambda f, g, e: [g[0] * 2]})
+        source = onnx.parser.parse_model(KINKED.replace("0, 0, 0", "1, 2, 3"))
+        text = said(gradc.report(source, wrt="x").html())
+        assert "this op is to blame" in text
+        assert "proved" not in text
+
+    def test_a_graph_that_is_no_gradient(self):
+        text = said(gradc.report(onnx.parser.parse_model(KINKED)).html())
+        assert "Check of the gradient" not in text

@@ -1,0 +1,33 @@
+"""The check of the gradient that a report is of."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dialects.support.diagnostics import GradcError
+from gradc.checking.claims import CheckError
+from gradc.compiler.driver import load
+from gradc.compiler.gradient import gradient_of
+from gradc.compiler.source import Source
+from gradc.reporting.data import GradientCheck, Missing
+from gradc.reporting.request import Request
+
+
+def gradient_check(request: Request) -> GradientCheck | Missing | None:
+    """Return the outcome that `gradc grad` has of the same request; None for a graph that is no gradient."""
+    source, asked = request.source, request.gradient
+    if isinstance(source, Source) and source.gradient is not None:
+        source, asked = replace(source, gradient=None), source.gradient
+    if asked is None:
+        return None
+    if not request.run:
+        return Missing("nothing was run, as was asked for")
+    try:
+        module = load(source, request.options.auto_pad_rule, for_gradients=())
+        return GradientCheck(gradient_of(module, asked, request.options, request.constants).proof)
+    except CheckError as error:
+        return GradientCheck(error=error.diagnostic)
+    except GradcError as error:
+        return Missing.because_of(error)
+    except MemoryError:
+        return Missing("the memory of this machine does not suffice to check the gradient")
