@@ -283,7 +283,7 @@ def _checked(
     not be decided. Raises CheckError."""
     if asked.check is False:
         return Proof(reason=option("check", False)), ()
-    from gradc.checking.check import check
+    from gradc.compiler.gradient_check import check
 
     return check(claims, compiled, written, asked)
 

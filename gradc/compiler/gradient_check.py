@@ -18,6 +18,7 @@ from gradc.checking.kernels import kernel_of
 from gradc.checking.proof import Proof
 from gradc.checking.prove import Prover, proof_of
 from gradc.checking.written import Model
+from gradc.compiler.driver import load
 
 if TYPE_CHECKING:
     from gradc.compiler.compiled import Compiled
@@ -54,8 +55,6 @@ def check(
 
 
 def _read_back(compiled: Compiled, written: Written, kernel: Kernel) -> Model:
-    from gradc.compiler.driver import load
-
     module = load(compiled.parts.whole(), for_gradients=())
     weights = compiled.required_weights
     infos = {info.name: info for info in compiled.inputs}
