@@ -67,7 +67,8 @@ class Model:
         names = entry.input_names(function)
         defaults = {name: dense.to_numpy(value) for name, value in entry.defaults(function).items()}
         given = {**defaults, **inputs}
-        arguments = {argument: wide(given[name]) for name, argument in zip(names, function.args, strict=True)}
+        pairs = zip(names, function.args, strict=True)
+        arguments: dict[SSAValue, Any] = {argument: wide(given[name]) for name, argument in pairs}
         results = evaluated(self._widened, arguments, self.kernel)
         return dict(zip(entry.output_names(function), results, strict=True))
 

@@ -20,7 +20,7 @@ class Pair:
 def value_of(given: Any) -> Any:
     """Return the array of a pair, the arrays of a sequence, or what is neither as it is."""
     if isinstance(given, list):
-        return [value_of(element) for element in given]
+        return list(map(value_of, _elements(given)))
     return given.value if isinstance(given, Pair) else given
 
 
@@ -28,7 +28,7 @@ def tangent_of(given: Any) -> Any:
     """Return the tangent of a pair, those of a sequence with zeros for the others, or None."""
     if not isinstance(given, list):
         return given.tangent if isinstance(given, Pair) else None
-    found = [tangent_of(element) for element in given]
+    found = list(map(tangent_of, _elements(given)))
     if all(tangent is None for tangent in found):
         return None
     values = value_of(given)
@@ -40,7 +40,7 @@ def paired(value: Any, tangent: Any) -> Any:
     if tangent is None:
         return value
     if isinstance(value, list):
-        return [paired(v, t) for v, t in zip(value, tangent, strict=True)]
+        return [paired(v, t) for v, t in zip(_elements(value), tangent, strict=True)]
     return Pair(value, tangent)
 
 
@@ -59,3 +59,7 @@ def slices(given: Any, axis: int) -> list[Any]:
         values, tangents = slices(given.value, axis), slices(given.tangent, axis)
         return [Pair(v, t) for v, t in zip(values, tangents, strict=True)]
     return [np.asarray(part) for part in np.moveaxis(given, axis, 0)]
+
+
+def _elements(sequence: Any) -> list[Any]:
+    return sequence

@@ -219,5 +219,7 @@ def _zero_where_still(name: str, found: list[Any], tangents: Sequence[Any]) -> l
     for tangent in tangents:
         still &= tangent is None or np.broadcast_to(np.asarray(tangent) == 0, still.shape)
     unknown = one.open & ~still
+    assert one.low is not None
+    assert one.high is not None
     low, high = (np.where(unknown, side, one.found) for side in (one.low, one.high))
     return [Tangent(one.found, one.noise, unknown, low, high)]
