@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
 
 from dialects.support import dense, entry
 from dialects.support.diagnostics import Diagnostic

@@ -80,6 +80,7 @@ BOUNDED = {
     ("gradc/checking/point.py", "Point._direction"): "a sequence in a sequence",
     ("gradc/checking/point.py", "_found"): "a sequence in a sequence",
     ("gradc/checking/point.py", "_moved"): "a sequence in a sequence",
+    ("gradc/checking/local.py", "LocalPoint._drawn"): "a sequence in a sequence",
     ("gradc/checking/point.py", "_sum"): "a sequence in a sequence",
     ("gradc/checking/prove.py", "_has_numbers"): "a sequence in a sequence",
     ("gradc/checking/tangents/linear.py", "_exact"): "a sequence in a sequence",
