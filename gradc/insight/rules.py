@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from dialects.onnx.signatures import SIGNATURES
 from dialects.support.diagnostics import Diagnostic, UsageError, nearest, sentence
+from dialects.support.spelling import option
 from passes.foreign.table import titles
 from passes.vjp.reach.listed import REASONS, REFUSED
 from passes.vjp.rules import contributed
@@ -42,7 +43,7 @@ def as_text(patterns: Sequence[str] = ()) -> str:
 def _named(patterns: Sequence[str], known: Mapping[str, str]) -> list[tuple[str, str]]:
     for pattern in patterns:
         if not fnmatch.filter(known, pattern):
-            text = sentence("--list-rules", pattern or "''", "an op, or a pattern such as *Pool")
+            text = sentence(option("list_rules"), pattern or "''", "an op, or a pattern such as *Pool")
             hint = nearest(pattern, known)
             raise UsageError(Diagnostic("error", f"{text}; {hint}" if hint else text))
     return [

@@ -19,6 +19,7 @@ MAY_IMPORT = {
 PEERS = "gradc/bench/peers/"
 ONNX = ("dialects/onnx/schema.py", "gradc/model/", "gradc/importers/onnx/", PEERS)
 SAFETENSORS = ("gradc/files/safetensors.py",)
+THREADPOOLS = ("gradc/compiler/gradient_check.py",)
 RUNTIME = ("gradc/runtime/session.py",)
 FILES = [path for layer in MAY_IMPORT for path in sorted((ROOT / layer).rglob("*.py"))]
 
@@ -43,6 +44,7 @@ def test_imports_follow_the_arrows(path: Path):
     allowed |= {"onnx", "google"} if name(path).startswith(ONNX) else set()
     allowed |= {"onnxruntime"} if name(path) in RUNTIME else set()
     allowed |= {"safetensors"} if name(path) in SAFETENSORS else set()
+    allowed |= {"threadpoolctl"} if name(path) in THREADPOOLS else set()
     allowed |= {"torch", "onnx_ad"} if name(path).startswith(PEERS) else set()
     allowed |= {"matplotlib"} if name(path) == "gradc/bench/plot.py" else set()
     assert {found for found in imports(path) if found.partition(".")[0] not in allowed} == set()

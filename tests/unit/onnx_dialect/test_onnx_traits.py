@@ -35,6 +35,7 @@ UNPRICED = {
     "ReduceMax": "the same, and rules of what has sizes at run time",
     "ReduceMean": "the same",
     "ReduceMin": "the same",
+    "ReduceProd": "the older form of an op writes it, of which there is no other form",
     "ScatterND": "the older form of an op writes it, of which there is no other form",
     "Size": "the same",
     "Scan": "rules of ops that go step by step write it, of which there is no other form",
