@@ -1,4 +1,4 @@
-"""The specification of a gradient check, and the error it raises."""
+"""The specification of a gradient check, and the error that it raises."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from passes.vjp.record import Differentiated
 
 
 class CheckError(GradcError):
-    """A gradient that a check found to be wrong; a command ends with 1."""
+    """A gradient that the check found to be wrong; the exit code is 1."""
 
     exit_code = 1
 
@@ -22,7 +22,7 @@ class Claim:
     """A gradient to be proved: a function, and the record of its differentiation.
 
     primal: the function as it was given, in ONNX ops.
-    straight_through: gradients pass rounding; the straight-through function is what is tested.
+    straight_through: whether gradients pass rounding; then the straight-through function is tested.
     """
 
     primal: ModuleOp
@@ -34,8 +34,8 @@ class Claim:
 class Written:
     """The names of a compiled gradient.
 
-    gradients, cotangents: of what the gradient is by, and of what is differentiated -> result, input.
-    factors: result -> what the gradient in it is multiplied by; those of 0 are not compared.
+    gradients: name of a `wrt` -> result. cotangents: name of an `of` -> input.
+    factors: result -> the factor of the gradient in it; results of factor 0 are not compared.
     """
 
     gradients: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""An estimate of what a proof takes, from types."""
+"""Estimates of the time and memory of a proof, from types."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PASSES = 6
 """How often the forward ops are evaluated, in time: values, tangents, gradient; and the compiled model."""
 
 UNKNOWN = 8
-"""What a dynamic size is taken for."""
+"""The value assumed for a dynamic size."""
 
 
 def seconds_of(plan: Plan) -> float:

@@ -1,4 +1,4 @@
-"""Kernels for ops that have no numpy reference: those of a user."""
+"""Numpy kernels that a user gives for ops without a numpy reference."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gradc.checking.evaluation import Kernel
 
 
 def kernel_of(functions: Mapping[str, Callable[..., Any]] | None) -> Kernel:
-    """Return what evaluates the nodes of which a user gave the kernels."""
+    """Return a function that evaluates a node by the kernel that the user gave for its op type."""
     known = dict(functions or {})
 
     def run(op: Operation, values: Sequence[Any]) -> Sequence[Any]:

@@ -32,7 +32,7 @@ Arrays = Mapping[str, Any]
 
 @dataclass
 class Plan:
-    """What a point of a gradient needs: which ops run, and which inner products are formed of which value."""
+    """The ops that a point of a gradient runs, and the inner products that it forms of each value."""
 
     differentiated: Differentiated
 
@@ -119,7 +119,7 @@ class Plan:
 
     @cached_property
     def last_reads(self) -> dict[Operation, list[SSAValue]]:
-        """An op that runs -> the values that nothing reads after it."""
+        """An op that runs -> the values that no later op reads."""
         last: dict[SSAValue, Operation] = {}
         for op in (*self.forward, *self.emitted):
             for value in (*op.operands, *captured_by(op), *op.results):
@@ -151,7 +151,7 @@ class Plan:
 
 @dataclass
 class Outcome:
-    """What one point shows.
+    """The result of one point.
 
     balances: of each step.
     sums: a value -> <its complete cotangent, its tangent>, and the sum of the contributions to it.
@@ -212,7 +212,7 @@ class Point:
         self._directions: dict[SSAValue, Any] = {}
 
     def run(self) -> Outcome:
-        """Raises NotComputed where an op has no value at this point."""
+        """Evaluate the point. Raises NotComputed if an op has no value there."""
         differentiated = self.plan.differentiated
         self._set_arguments()
         wrt = set(differentiated.wrt.values())

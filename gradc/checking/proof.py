@@ -1,4 +1,4 @@
-"""The outcome of a gradient check, for people and for programs."""
+"""The outcome of a gradient check, as a line of text and as data."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 SHOWN = 3
-"""Ops that a line names; further ones are counted."""
+"""Number of ops that a line names; further ones are counted."""
 
 
 @dataclass(frozen=True)
 class Undecided:
-    """An op of which the check decided nothing, and why."""
+    """An op that the check could not decide, and the reason."""
 
     op: str
     reason: str
@@ -24,14 +24,14 @@ class Undecided:
 class Proof:
     """The outcome of a gradient check.
 
-    ops: how many differentiated ops the gradient has; proved: of how many the derivative is right.
+    ops: number of differentiated ops; proved: number of those whose derivative is right.
     worst: the largest relative error of an op or of the whole.
-    undecided: the other ops, with the reason.
-    runtime: the execution provider whose float results agree, '' where none was compared.
-    not_reached: branches that no sample went through.
-    reason: why a part of the check is missing, '' where none is.
-    seconds: the time it took.
-    ran: whether any part of it was done.
+    undecided: the ops that are not proved, with the reason.
+    runtime: the execution provider whose results agree, "" if none ran.
+    not_reached: branches that no sample takes.
+    reason: why a part of the check is missing, "" if none is.
+    seconds: the time that the check took.
+    ran: whether any part of the check was done.
     whole: whether the identity of the whole gradient holds.
     """
 
@@ -58,7 +58,8 @@ class Proof:
             return f"{self.status} ({self.reason})" if self.reason else self.status
         ops = "1 op" if self.ops == 1 else f"{self.ops} ops"
         whole = " and the whole" if self.whole else ""
-        parts = [f"proved: {self.proved} of {ops}{whole}, worst {self.worst:.0e}"]
+        worst = f", worst {_short(self.worst)}" if self.proved or self.whole else ""
+        parts = [f"proved: {self.proved} of {ops}{whole}{worst}"]
         if self.undecided:
             parts.append(f"not decided: {listed(list(map(str, self.undecided)))}")
         if self.not_reached:
@@ -82,7 +83,12 @@ class Proof:
         }
 
 
+def _short(error: float) -> str:
+    """Format an error with one digit, without zeros before its exponent."""
+    return f"{error:.0e}".replace("e-0", "e-") if error else "0"
+
+
 def listed(items: list[str]) -> str:
-    """Name the first few, and count the others."""
+    """Join the first few items; further ones are counted."""
     more = len(items) - SHOWN
     return ", ".join(items[:SHOWN]) + (f" and {more} more" if more > 0 else "")

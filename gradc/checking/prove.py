@@ -34,18 +34,18 @@ VALUES = 1e-6
 """Largest difference between the values of `of` as differentiated and as given, relative to their size."""
 
 FOR_THE_WHOLE = 0.7
-"""Part of the time limit after which single ops are proved instead of the whole."""
+"""Fraction of the time limit after which single ops are proved instead of the whole."""
 
 OTHER_SIZES = {"batch": 3, "size": 5, "step": 1}
 """Dynamic sizes of a second point."""
 
 BRANCH_SAMPLES = 16
-"""Further samples that are tried for branches that none went through."""
+"""Maximum number of further samples drawn for branches that no sample takes."""
 
-STILL = "its operands do not move"
+STILL = "its result does not move"
 
 CONFIRMED = 2
-"""Further directions along which an op has to be off before it is called wrong."""
+"""Number of further directions along which a wrong op must be wrong, too."""
 
 
 @dataclass
@@ -78,8 +78,8 @@ class Prover:
         return len(self.plan.steps)
 
     def run(self, model: Model | None = None) -> str:
-        """Decide as much as can be decided, and return why the rest is open. Raises CheckError for what is
-        wrong."""
+        """Decide as many steps as possible, and return why the rest is open. Raises CheckError for a wrong
+        step."""
         try:
             return self._points(model)
         except OutOfTime:
@@ -120,7 +120,7 @@ class Prover:
         return Point(self.plan, inputs, seed, self.kernel, off_codes=self.off_codes, **given)
 
     def _look_for_branches(self, until: float) -> None:
-        """Try further samples as long as there is a branch that none went through."""
+        """Draw further samples while there is a branch that none took."""
         start = self.inputs
         for number in range(BRANCH_SAMPLES):
             if not not_reached(self) or time.perf_counter() > until:
@@ -165,7 +165,7 @@ class Prover:
         return not all(has_rank(value) and static_shape(value) is not None for value in arguments)
 
     def _sample(self, seed: int, until: float) -> tuple[Outcome | None, str]:
-        """A point at sizes that the function can have; those that it cannot are not tried again."""
+        """Evaluate a point at sizes that the function can have; sizes that fail are not drawn again."""
         why = ""
         others = [replace(self.guesses[0], **OTHER_SIZES)] if seed and self._is_dynamic() else []
         for guess in (*others, *self.guesses):
@@ -226,7 +226,7 @@ class Prover:
         return f"{_elements(balance.open)} at its kink"
 
     def _confirm(self, index: int, outcome: Outcome, seed: int) -> str:
-        """Why a step that is off may be right all the same. Raises CheckError if it is not."""
+        """Return the reason for which a step that is off may be right. Raises CheckError if there is none."""
         step = self.plan.steps[index]
         point, again = None, outcome
         for other in range(1, CONFIRMED + 1):
@@ -254,7 +254,7 @@ class Prover:
         return CheckError(diagnostic_at(op, "error", f"{what} is wrong: {numbers}; this op is to blame"))
 
     def _judge_values(self, outcome: Outcome) -> None:
-        """The values of `of` beside those of the function as it was given."""
+        """Compare the values of `of` with those of the source function."""
         names = [name for name, value in outcome.of.items() if isinstance(value, np.ndarray)]
         claim = self.claim
 
@@ -270,7 +270,7 @@ class Prover:
                 raise CheckError(Diagnostic("error", f"{text}; simplifying the function changed it"))
 
     def _judge_sums(self, outcome: Outcome, seed: int) -> None:
-        """Each complete cotangent beside the sum of the contributions to it."""
+        """Compare each complete cotangent with the sum of the contributions to it."""
         stepped = {value for step in self.plan.steps for value in step.cotangents}
         for value, (total, added) in outcome.sums.items():
             scale = max(total.norm, added.norm)
@@ -305,7 +305,8 @@ class Prover:
         return CheckError(diagnostic_at(value.owner, "error", text))
 
     def _judge_whole(self, outcome: Outcome, seed: int) -> None:
-        """<gradients, tangents of wrt> beside <seeds, tangents of `of`>, less what single ops left open."""
+        """Compare <gradients, tangents of wrt> with <seeds, tangents of `of`>, less the errors of single
+        ops."""
         known = sum(one.difference for one in outcome.balances if np.isfinite(one.difference))
         off = outcome.said.total - outcome.found.total - known
         scale = max(outcome.said.norm, outcome.found.norm)
@@ -355,7 +356,7 @@ def proof_of(provers: Sequence[Prover], reason: str, runtime: str, seconds: floa
 
 
 def not_reached(prover: Prover) -> list[str]:
-    """The branches of forward Ifs that no sample went through."""
+    """Return the branches of forward Ifs that no sample took."""
     found = []
     for op in prover.plan.carries:
         for inner in op.walk():

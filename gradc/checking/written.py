@@ -1,4 +1,4 @@
-"""The compiled gradient beside the gradient that was proved: read back in float64, and on its runtime."""
+"""Comparison of the compiled gradient with the proved one: read back in float64, and run on its runtime."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ EPS = {"f64": 2.0**-52, "f32": 2.0**-23, "f16": 2.0**-10, "bf16": 2.0**-7}
 F32 = EPS["f32"]
 
 EXPLAINED = 16.0
-"""What a result may be off by, over what it moves by where inputs move by a few roundings."""
+"""Largest error of a result relative to its change when the inputs change by a few roundings."""
 
 NUDGES = 4
 
@@ -114,7 +114,7 @@ class Model:
         try:
             found = self.run(given)
         except Exception as error:
-            self.reason = f"it does not run here: {' '.join(str(error).split())[:200]}"
+            self.reason = f"the model did not run: {_first_clause(error)}"
             return
         self.ran = True
         by = {result: name for name, result in self.written.gradients.items()}
@@ -148,6 +148,10 @@ class Model:
         arguments = {a: arrays[name] for name, a in zip(names, function.args, strict=True)}
         rounded = dict(zip(entry.output_names(function), narrow_values(self.module, arguments), strict=True))
         return off <= EXPLAINED * distance(wide(rounded[result]), expected[result])
+
+
+def _first_clause(error: Exception) -> str:
+    return " ".join(str(error).split()).removeprefix("error: ").split("; ")[0][:200]
 
 
 def narrow_values(module: ModuleOp, arguments: Mapping[Any, Any]) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""The check of a compiled gradient: its proof, and what a caller is told of it."""
+"""The check of a compiled gradient: the proof of its claims, and a remark on what is not proved."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SECONDS = 30.0
 def check(
     claims: Sequence[Claim], compiled: Compiled, written: Written, asked: GradientRequest
 ) -> tuple[Proof, Sequence[Diagnostic]]:
-    """Prove claims, of which the last is compiled. Raises CheckError for what is wrong."""
+    """Prove the claims, the last of which is the compiled one. Raises CheckError for a wrong gradient."""
     begun = time.perf_counter()
     seconds = np.inf if asked.check else asked.check_seconds or SECONDS
     kernel = kernel_of(asked.kernels)
@@ -49,8 +49,9 @@ def check(
     runtime = compiled.options.resolved().name if model.ran else ""
     reason = next(filter(None, (*reasons, model.reason)), "")
     proof = proof_of(provers, reason, runtime, time.perf_counter() - begun)
-    told = [] if proof.status == "proved" else [remark(f"the gradient is not wholly proved: {proof}")]
-    return proof, told
+    return proof, [] if proof.status == "proved" else [
+        remark(f"the check of the gradient is incomplete: {proof}")
+    ]
 
 
 def _read_back(compiled: Compiled, written: Written, kernel: Kernel) -> Model:
