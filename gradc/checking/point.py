@@ -400,16 +400,17 @@ class Point:
     def _open_within(self) -> dict[int, tuple[Operation, int]]:
         """The steps of ops with regions, or of several ops, with one of them that has undecided elements."""
         found: dict[int, tuple[Operation, int]] = {}
-        for index, step in enumerate(self.plan.steps):
-            ops = [*self.values.open_within.get(step.op, ()), *self._open_before(index)]
-            if ops:
+        for index in range(len(self.plan.steps)):
+            if ops := self.open_in(index):
                 found[index] = ops[0][0], sum(count for _, count in ops)
         return found
 
-    def _open_before(self, index: int) -> list[tuple[Operation, int]]:
+    def open_in(self, index: int) -> list[tuple[Operation, int]]:
+        """The ops within a step, beside its last one, that have undecided elements, and how many."""
         ops = self.plan.covered[index][1:]
         counts = [(op, sum(open_elements(self.values.tangents.get(r)) for r in op.results)) for op in ops]
-        return [(op, count) for op, count in counts if count]
+        within = self.values.open_within.get(self.plan.steps[index].op, ())
+        return [*within, *((op, count) for op, count in counts if count)]
 
 
 def _found(tangent: Any) -> Any:

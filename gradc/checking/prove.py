@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -93,12 +94,20 @@ class Prover:
         for seed in range(SEEDS):
             if self.points and 2 * time.perf_counter() - begun > until:
                 break
-            outcome, why = self._sample(seed, until)
+            try:
+                outcome, why = self._sample(seed, until)
+            except OutOfTime:
+                if not self.points:
+                    raise
+                break
             if outcome is None:
                 return "" if self.points else why
-            self._judge(outcome, seed)
+            self._judge_gradient(outcome, seed)
             if model is not None:
                 model.judge(self.inputs, outcome)
+            if time.perf_counter() > until:
+                return f"no time was left to compare {' and '.join(outcome.of)} with the function as given"
+            self._judge_values(outcome)
             self._give_cotangents(until)
             if not self.open and (seed or not self._is_dynamic()):
                 break
@@ -113,8 +122,9 @@ class Prover:
         still = [index for index, why in self.open.items() if why == STILL]
         if still:
             point = LocalPoint(self.plan, self.inputs, self.points[-1][0], until, self.kernel, still)
-            for index, balance in point.balances():
-                self._judge_alone(index, balance)
+            with contextlib.suppress(OutOfTime):
+                for index, balance in point.balances():
+                    self._judge_alone(index, balance, point)
 
     def _point(self, inputs: Mapping[str, Any], seed: int, **given: Any) -> Point:
         return Point(self.plan, inputs, seed, self.kernel, off_codes=self.off_codes, **given)
@@ -139,7 +149,7 @@ class Prover:
             self.inputs = drawn_inputs(self.claim.primal, 0, self.guesses[0])
             point = LocalPoint(self.plan, self.inputs, 0, self.deadline, self.kernel)
             for index, balance in point.balances():
-                self._judge_alone(index, balance)
+                self._judge_alone(index, balance, point)
         except OutOfTime:
             return "the whole takes more than the time or memory of the check"
         except CheckError:
@@ -148,8 +158,12 @@ class Prover:
             return in_words(error)
         return "the whole takes more than the time or memory of the check"
 
-    def _judge_alone(self, index: int, balance: Balance) -> None:
+    def _judge_alone(self, index: int, balance: Balance, point: LocalPoint) -> None:
+        kinks = point.open_in(index)
         match balance.verdict():
+            case "wrong" if kinks:
+                op, count = kinks[0]
+                self.open[index] = f"{_title(op)} within has {_elements(count)} at a kink"
             case "right":
                 self.open.pop(index, None)
                 self.worst = max(self.worst, balance.error)
@@ -185,10 +199,6 @@ class Prover:
             if len(self.guesses) > 1 and guess in self.guesses:
                 self.guesses.remove(guess)
         return None, why
-
-    def _judge(self, outcome: Outcome, seed: int) -> None:
-        self._judge_values(outcome)
-        self._judge_gradient(outcome, seed)
 
     def _judge_gradient(self, outcome: Outcome, seed: int) -> None:
         for op, indices in outcome.taken.items():
