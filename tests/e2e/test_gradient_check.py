@@ -567,11 +567,12 @@ def test_a_wrong_rule_is_found_beside_masks(least: str):
 def test_small_activations_of_a_bounded_network():
     """A shift of ReLU6's bounds into the bias of a convolution lost activations below 1e-7 in f32."""
     layers = "".join(
-        f"c{i} = Conv<pads = [1, 1, 1, 1]>({x}, k, b) r{i} = Clip(c{i}, low, high)\n"
+        f"c{i} = Conv<pads = [1, 1, 1, 1]>({x}, k{i}, b)\nr{i} = Clip(c{i}, low, high)\n"
         for i, x in enumerate(["x", "r0", "r1"])
     )
     text = f"""g (float[1, 16, 8, 8] x) => (float[1, 16, 8, 8] r2)
-        <float low = {{0.0}}, float high = {{6.0}}, float[16, 16, 3, 3] k, float[16] b> {{ {layers} }}"""
-    weights = np.random.default_rng(0).normal(size=(16, 16, 3, 3)) * 1e-3
-    found = gradc.vjp(model(text, k=weights, b=np.zeros(16)), wrt="x", check=True)
+        <float low = {{0.0}}, float high = {{6.0}}> {{ {layers} }}"""
+    rng = np.random.default_rng(0)
+    kernels = {f"k{i}": rng.normal(size=(16, 16, 3, 3)) * 1e-3 for i in range(3)}
+    found = gradc.vjp(model(text, **kernels, b=np.zeros(16)), wrt="x", check=True)
     assert undecided(found) == []
