@@ -75,7 +75,7 @@ class Model:
 
     def judge(self, inputs: Arrays, outcome: Outcome) -> None:
         """Raise CheckError where the compiled gradient is not what was proved."""
-        given = self._given(inputs, outcome)
+        given = self.given(inputs, outcome.cotangents)
         wide_ = self.values(given)
         for name, result in self.written.gradients.items():
             factor = self.written.factors.get(result, 1.0)
@@ -92,9 +92,10 @@ class Model:
                 raise _wrong(result, off, "the gradient that was proved")
         self._judge_run(given, wide_, outcome)
 
-    def _given(self, inputs: Arrays, outcome: Outcome) -> dict[str, Any]:
-        cotangents = {self.written.cotangents[n]: array for n, array in outcome.cotangents.items()}
-        found = {**inputs, **cotangents}
+    def given(self, inputs: Arrays, cotangents: Arrays) -> dict[str, Any]:
+        """Return what the compiled model gets, in its own types; cotangents by the names of results."""
+        named = self.written.cotangents
+        found = {**inputs, **{named[name]: array for name, array in cotangents.items() if name in named}}
         return {name: _as(array, self.infos[name]) for name, array in found.items() if name in self.infos}
 
     def _is_below(

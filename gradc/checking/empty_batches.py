@@ -1,0 +1,106 @@
+"""The compiled gradient at an empty batch: its shapes, and zeros where no result depends on anything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from dialects.support.diagnostics import Diagnostic, GradcError
+from dialects.support.entry import entry_function
+from dialects.support.shapes import has_rank, shape_of, static_shape
+from gradc.checking.claims import CheckError, Claim
+from gradc.checking.drawn import drawn_inputs
+from gradc.checking.evaluation import Kernel
+from gradc.checking.primal import values_of
+from gradc.checking.samples import Guess
+from gradc.checking.written import Model
+
+Arrays = Mapping[str, Any]
+
+SECONDS_OF_A_POINT = 1.0
+"""Time that each point may take where the gradient is evaluated at an empty batch, too."""
+
+WHERE = "at an empty batch"
+
+
+STEPPED = ("onnx.GRU", "onnx.LSTM", "onnx.RNN", "onnx.Scan")
+"""Ops whose first axis may be that of steps; no runtime takes them without steps."""
+
+
+def has_batch(claim: Claim) -> bool:
+    """Whether the first axis of an input is dynamic, and is not one of steps."""
+    if any(op.name in STEPPED for op in claim.primal.walk()):
+        return False
+    return any(map(_is_batch, entry_function(claim.primal).args))
+
+
+def at_empty_batch(claim: Claim, model: Model, guess: Guess, kernel: Kernel | None) -> str:
+    """Return what could not be decided at these sizes with a batch of 0, '' for nothing.
+
+    Raises CheckError for a wrong shape, or for a gradient that is not 0 though all results are empty.
+    Nothing is tested where the function itself has no value at these inputs. The runtime is not asked: some
+    of its kernels end the process at an empty batch.
+    """
+    if not has_batch(claim):
+        return ""
+    try:
+        inputs = drawn_inputs(claim.primal, 0, replace(guess, batch=0))
+    except GradcError:
+        return ""
+    of = _values(claim, inputs, kernel)
+    if of is None:
+        return ""
+    given = model.given(inputs, {name: np.ones(array.shape) for name, array in of.items()})
+    try:
+        found = model.values(given)
+    except Exception as error:
+        return f"{WHERE}: {_in_words(error)}"
+    results = [result for result in model.written.gradients.values() if isinstance(found[result], np.ndarray)]
+    shapes = _shapes(claim, model, inputs)
+    is_zero = not any(array.size for array in of.values())
+    if why := next(filter(None, (_wrong(r, found[r], shapes.get(r), is_zero) for r in results)), ""):
+        raise CheckError(Diagnostic("error", f"{WHERE}, {why}"))
+    return ""
+
+
+def _values(claim: Claim, inputs: Arrays, kernel: Kernel | None) -> dict[str, np.ndarray] | None:
+    """The results, None unless each of them is a tensor of finite numbers."""
+    names, by = list(claim.differentiated.of), list(claim.differentiated.wrt)
+    try:
+        of = values_of(claim.primal, names, inputs, by, claim.straight_through, kernel)
+    except Exception:
+        return None
+    finite = all(isinstance(array, np.ndarray) and np.isfinite(array).all() for array in of.values())
+    return of if finite else None
+
+
+def _shapes(claim: Claim, model: Model, inputs: Arrays) -> dict[str, tuple[int, ...]]:
+    """The shapes of what the gradients are by, where they are known, by result."""
+    found: dict[str, tuple[int, ...]] = {}
+    for name, result in model.written.gradients.items():
+        value = claim.differentiated.wrt[name]
+        shape = np.shape(inputs[name]) if name in inputs else has_rank(value) and static_shape(value)
+        if isinstance(shape, tuple):
+            found[result] = shape
+    return found
+
+
+def _wrong(result: str, got: np.ndarray, shape: tuple[int, ...] | None, is_zero: bool) -> str:
+    if shape is not None and got.shape != shape:
+        return f"{result} has a wrong shape: given {list(got.shape)}, expected {list(shape)}"
+    if is_zero and np.any(np.nan_to_num(got)):
+        return f"{result} is not 0, though no result has elements"
+    return ""
+
+
+def _is_batch(value: SSAValue) -> bool:
+    return has_rank(value) and bool(shape_of(value)) and not isinstance(shape_of(value)[0], int)
+
+
+def _in_words(error: Exception) -> str:
+    text = error.diagnostic.message if isinstance(error, GradcError) else str(error)
+    return f"the gradient has no value: {' '.join(text.split())[:200] or type(error).__name__}"
