@@ -240,8 +240,9 @@ class LocalPoint(Point):
             elif op not in found:
                 found[op] = None
                 waiting += [*op.operands, *captured_by(op)]
-        own = {result for op in found for inner in op.walk() for result in inner.results}
-        own |= {a for op in found for r in op.regions for block in r.blocks for a in block.args}
+        inner = [each for op in found for each in op.walk()]
+        own = {result for op in inner for result in op.results}
+        own |= {a for op in inner for r in op.regions for block in r.blocks for a in block.args}
         ordered = [op for op in self.plan.emitted if op in found]
         return _Closure(ordered, [v for v in leaves if v not in own], list(drawn.items()))
 
