@@ -28,6 +28,7 @@ class Claim:
     primal: ModuleOp
     differentiated: Differentiated
     straight_through: bool = False
+    reduce: str | None = None
 
 
 @dataclass(frozen=True)

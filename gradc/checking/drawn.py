@@ -9,6 +9,7 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
+from dialects.onnx import ops as onnx
 from dialects.support.diagnostics import GradcError
 from dialects.support.entry import entry_function
 from dialects.support.shapes import has_rank, shape_of
@@ -42,7 +43,13 @@ MOST_OF_LONG = 2**18
 def guesses_of(primal: ModuleOp) -> list[Guess]:
     arguments = entry_function(primal).args
     is_small = sum(_elements_if_long(value) for value in arguments) <= MOST_OF_LONG
-    return [*GUESSES, LONG] if is_small else list(GUESSES)
+    found = [*GUESSES, LONG] if is_small else list(GUESSES)
+    return [Guess(values=0), *found] if any(map(_counts_trips, arguments)) else found
+
+
+def _counts_trips(value: SSAValue) -> bool:
+    """Whether an argument says how often a Loop goes round: random integers are 0 and 1."""
+    return any(isinstance(use.operation, onnx.LoopOp) and use.index == 0 for use in value.uses)
 
 
 def _elements_if_long(value: SSAValue) -> int:

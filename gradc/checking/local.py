@@ -23,6 +23,7 @@ from dialects.support.diagnostics import GradcError
 from gradc.checking.balances import Balance, add_open
 from gradc.checking.evaluation import Evaluation, Kernel, NotComputed, wide_of
 from gradc.checking.point import Arrays, Plan, Point
+from gradc.checking.straight_through import read_straight
 from gradc.checking.tangents import push
 from passes.emit.affine_ops import CENTRED
 
@@ -270,7 +271,7 @@ class LocalPoint(Point):
             moved = (value for value, _ in step.contributions)
             leaves[at] += [*closure.leaves, *drawn, *moved, *step.cotangents]
         for op in self.plan.forward:
-            for value in (*op.operands, *captured_by(op), *op.results, *leaves[op]):
+            for value in (*op.operands, *captured_by(op), *read_straight(op), *op.results, *leaves[op]):
                 last[value] = op
         found: dict[Operation, list[SSAValue]] = defaultdict(list)
         for value, op in last.items():

@@ -22,7 +22,7 @@ from dialects.support import dense, entry
 from dialects.support.constants import constant_attribute
 from gradc.checking.balances import Balance, Side, add_open
 from gradc.checking.evaluation import Evaluation, Kernel, open_elements, wide_of
-from gradc.checking.straight_through import straight_through
+from gradc.checking.straight_through import read_straight, straight_through
 from gradc.checking.tangents import push
 from gradc.checking.widening import wide
 from passes.vjp.record import Differentiated, Step
@@ -122,7 +122,7 @@ class Plan:
         """An op that runs -> the values that no later op reads."""
         last: dict[SSAValue, Operation] = {}
         for op in (*self.forward, *self.emitted):
-            for value in (*op.operands, *captured_by(op), *op.results):
+            for value in (*op.operands, *captured_by(op), *read_straight(op), *op.results):
                 last[value] = op
         found: dict[Operation, list[SSAValue]] = defaultdict(list)
         for value, op in last.items():
@@ -168,6 +168,7 @@ class Outcome:
     gradients: dict[str, np.ndarray]
     directions: dict[str, np.ndarray]
     cotangents: dict[str, np.ndarray]
+    seeds: dict[SSAValue, list[Any]]
     open_within: dict[int, tuple[Operation, int]] = field(default_factory=dict[int, tuple[Operation, int]])
     taken: dict[Operation, set[int]] = field(default_factory=dict[Operation, set[int]])
 
@@ -209,6 +210,7 @@ class Point:
         self._sums: dict[SSAValue, tuple[Side, Side]] = defaultdict(lambda: (Side(), Side()))
         self._said, self._found = Side(), Side()
         self._gradients: dict[str, np.ndarray] = {}
+        self._seeds: dict[SSAValue, list[Any]] = {}
         self._directions: dict[SSAValue, Any] = {}
 
     def run(self) -> Outcome:
@@ -244,6 +246,7 @@ class Point:
             self._gradients,
             {name: direction for name, direction in directions.items() if direction is not None},
             cotangents,
+            self._seeds,
             self._open_within(),
             self.values.taken,
         )
@@ -327,6 +330,7 @@ class Point:
             self._sums[whole][0].add(array, self._tangent(whole))
             self._gradient(whole, array)
         for seeded in plan.seeds.get(value, ()):
+            self._seeds.setdefault(seeded, []).append(array)
             self._sums[seeded][1].add(array, self._tangent(seeded))
             self._found.add(array, self._tangent(seeded))
 

@@ -82,10 +82,16 @@ class Prover:
     def run(self, model: Model | None = None) -> str:
         """Decide as many steps as possible, and return why the rest is open. Raises CheckError for a wrong
         step."""
+        self._judge_types()
         try:
             return self._points(model)
         except OutOfTime:
             return self._one_by_one()
+
+    def _judge_types(self) -> None:
+        for op, dtype in self.claim.differentiated.record.narrowed:
+            text = f"its derivative rounds to {dtype}, which the op does not; this op is to blame"
+            raise CheckError(diagnostic_at(op, "error", text))
 
     def _points(self, model: Model | None) -> str:
         begun, needed = time.perf_counter(), bytes_of(self.plan)
@@ -208,6 +214,7 @@ class Prover:
             self.taken.setdefault(op, set()).update(indices)
         for index, balance in enumerate(outcome.balances):
             self._judge_step(index, balance, outcome, seed)
+        self._judge_seeds(outcome)
         self._judge_sums(outcome, seed)
         self._judge_whole(outcome, seed)
 
@@ -281,6 +288,25 @@ class Prover:
             if off > VALUES and not explained(off, name, expected, self.inputs, given):
                 text = f"{name} is off by {off:.3g} of its size where it is differentiated"
                 raise CheckError(Diagnostic("error", f"{text}; simplifying the function changed it"))
+
+    def _judge_seeds(self, outcome: Outcome) -> None:
+        """The cotangents that the walk began with beside those of the request."""
+        given = self.claim.differentiated
+        expected: dict[SSAValue, Any] = {}
+        for name, value in given.of.items():
+            array = outcome.of[name]
+            if not isinstance(array, np.ndarray):
+                continue
+            share = 1 / max(np.size(array), 1) if self.claim.reduce == "mean" else 1.0
+            own = outcome.cotangents[name] if given.cotangents else np.full(np.shape(array), share)
+            expected[value] = own if value not in expected else expected[value] + own
+        for value, want in expected.items():
+            seeds = outcome.seeds.get(value)
+            if seeds is None or distance(np.asarray(sum(seeds)), want) > BOUND:
+                text = (
+                    f"the cotangent of {value.name_hint or 'a result'} that the gradient begins with is wrong"
+                )
+                raise CheckError(Diagnostic("error", text))
 
     def _judge_sums(self, outcome: Outcome, seed: int) -> None:
         """Compare each complete cotangent with the sum of the contributions to it."""

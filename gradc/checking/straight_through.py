@@ -48,6 +48,15 @@ def straight_through(
     return (_dequantized(op, made, given, numbers, off_codes),)
 
 
+def read_straight(op: Operation) -> list[SSAValue]:
+    """Return what the tangents that pass a marked op are made of, beside its operands."""
+    made = quantizing(op)
+    if made is None:
+        return []
+    zero = zero_of(made)
+    return [made.operands[0], scale_of(made), *([] if zero is None else [zero])]
+
+
 def _dequantized(
     op: OnnxOp,
     made: OnnxOp,

@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, SSAValue
 from dialects.onnx import ops as onnx
 from dialects.onnx.types import OptionalType, SequenceType
 from dialects.support import dense, entry
-from dialects.support.dtypes import of_mlir, of_numpy
+from dialects.support.dtypes import HALVES, of_mlir, of_numpy
 from dialects.support.interfaces import set_type
 from passes.vjp.reach.flows import FLOATS
 
@@ -36,6 +36,18 @@ def widen(module: ModuleOp) -> None:
     function = entry.entry_function(module)
     entry.forget_declared_types(function)
     entry.update_function_type(function)
+
+
+def has_halves(module: ModuleOp) -> bool:
+    """Whether a value of the module is of a half type."""
+    results = (result for op in module.walk() for result in op.results)
+    values = (*results, *entry.entry_function(module).args)
+    return any(isinstance(v.type, TensorType) and _is_half(v.type.element_type) for v in values)
+
+
+def _is_half(element: Attribute) -> bool:
+    dtype = of_mlir(element)
+    return dtype is not None and dtype.name in HALVES
 
 
 def wide(array: Any) -> Any:

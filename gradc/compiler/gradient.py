@@ -231,6 +231,7 @@ def _second_of(module: ModuleOp, asked: GradientRequest, options: Options, const
     compiled = _stored(compile_module(module, options, origin=primal), asked)
     records = ((primal, once.differentiated), (first, twice.differentiated))
     claims = [Claim(function, record, straight) for function, record in records if record is not None]
+    claims[:1] = [replace(claim, reduce=request.reduce) for claim in claims[:1]]
     cotangents = {gradient: f"tangent_{name}" for name, gradient in once.gradients.items()}
     proof, remarks = _checked(claims, compiled, asked, Written(names, cotangents))
     compiled = replace(compiled, remarks=(*compiled.remarks, *once.remarks, *remarks), proof=proof)
@@ -269,7 +270,7 @@ def gradient_of(
     results = asked.finish(module, found, of_source)
     compiled = _stored(compile_module(module, options, origin=primal), asked)
     record = found.differentiated
-    claims = [] if record is None else [Claim(primal, record, request.straight_through)]
+    claims = [] if record is None else [Claim(primal, record, request.straight_through, request.reduce)]
     written = Written(results.gradients, results.cotangents, results.factors)
     proof, remarks = _checked(claims, compiled, asked, written)
     compiled = replace(compiled, remarks=(*compiled.remarks, *found.remarks, *remarks), proof=proof)

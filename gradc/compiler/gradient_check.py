@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
+from xdsl.dialects.builtin import ModuleOp
 
 from dialects.support import limits
-from dialects.support.diagnostics import Diagnostic
+from dialects.support.diagnostics import Diagnostic, GradcError
 from dialects.support.limits import using
-from gradc.checking.claims import Claim, Written, remark
+from gradc.checking.claims import CheckError, Claim, Written, remark
 from gradc.checking.evaluation import Kernel
 from gradc.checking.kernels import kernel_of
 from gradc.checking.proof import Proof
 from gradc.checking.prove import Prover, proof_of
+from gradc.checking.widening import has_halves
 from gradc.checking.written import Model
 from gradc.compiler.driver import load
 
@@ -40,7 +42,7 @@ def check(
     seconds = np.inf if asked.check else asked.check_seconds or SECONDS
     kernel = kernel_of(asked.kernels)
     provers = [Prover(claim, kernel, begun + seconds) for claim in claims]
-    model = _read_back(compiled, written, kernel)
+    model = _read_back(compiled, written, kernel, claims[0].primal)
     free = replace(
         limits.current(), reference_reads=UNLIMITED, reference_bytes=UNLIMITED, tensor_elements=UNLIMITED
     )
@@ -54,12 +56,17 @@ def check(
     ]
 
 
-def _read_back(compiled: Compiled, written: Written, kernel: Kernel) -> Model:
-    module = load(compiled.parts.whole(), for_gradients=())
+def _read_back(compiled: Compiled, written: Written, kernel: Kernel, primal: ModuleOp) -> Model:
+    try:
+        module = load(compiled.parts.whole(), for_gradients=())
+    except GradcError as error:
+        text = f"the compiled model is wrong: it is not valid: {error.diagnostic.message}"
+        raise CheckError(Diagnostic("error", text)) from error
     weights = compiled.required_weights
     infos = {info.name: info for info in compiled.inputs}
 
     def run(inputs: dict[str, Any]) -> Mapping[str, np.ndarray]:
         return compiled.run({**weights, **inputs})
 
-    return Model(module, written, infos, run, kernel)
+    more = has_halves(module) and not has_halves(primal)
+    return Model(module, written, infos, run, kernel, more)

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp, TensorType
 from xdsl.ir import Operation, SSAValue
+
+from dialects.support.dtypes import HALVES, of_mlir
 
 
 @dataclass(frozen=True)
@@ -30,11 +32,13 @@ class Record:
     """The steps of the walk over a function's ops, and the seeds it began with.
 
     totals: a value -> its complete cotangent.
+    narrowed: ops whose derivative rounds to a half type that they do not have, and that type.
     """
 
     steps: list[Step] = field(default_factory=list[Step])
     seeds: list[tuple[SSAValue, SSAValue]] = field(default_factory=list[tuple[SSAValue, SSAValue]])
     totals: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    narrowed: list[tuple[Operation, str]] = field(default_factory=list[tuple[Operation, str]])
     _made: list[tuple[SSAValue, SSAValue]] | None = None
 
     def begin(self, op: Operation, cotangents: Mapping[SSAValue, SSAValue]) -> None:
@@ -43,6 +47,11 @@ class Record:
 
     def end(self) -> None:
         self._made = None
+
+    def check_types(self, op: Operation, emitted: Sequence[Operation]) -> None:
+        """Note an op whose derivative rounds to a half type of its own."""
+        more = _halves(emitted) - _halves([op])
+        self.narrowed += [(op, name) for name in sorted(more)]
 
     def add(self, value: SSAValue, contribution: SSAValue) -> None:
         """Note a contribution of the op that the walk is at, or a seed before the first."""
@@ -86,7 +95,9 @@ class Differentiated:
             Step(ops[step.op], dict(pairs(list(step.cotangents.items()))), pairs(step.contributions))
             for step in self.record.steps
         ]
-        record = Record(steps, pairs(self.record.seeds), dict(pairs(list(self.record.totals.items()))))
+        totals = dict(pairs(list(self.record.totals.items())))
+        narrowed = [(ops[op], name) for op, name in self.record.narrowed]
+        record = Record(steps, pairs(self.record.seeds), totals, narrowed)
         weights = {new[argument]: constant for argument, constant in self.weights.items()}
         return replace(
             self,
@@ -98,3 +109,10 @@ class Differentiated:
             of=named(self.of),
             wrt=named(self.wrt),
         )
+
+
+def _halves(ops: Sequence[Operation]) -> set[str]:
+    """The half types of what ops read and make."""
+    types = {value.type for op in ops for value in (*op.operands, *op.results)}
+    found = [of_mlir(type_.element_type) for type_ in types if isinstance(type_, TensorType)]
+    return {dtype.name for dtype in found if dtype is not None and dtype.name in HALVES}

@@ -124,6 +124,7 @@ class Walk:
             for value in filter(self._flows.__contains__, read_by(op)):
                 self._add(value, self.e(value))  # anything of its type: the walk goes on to find other ops
         self.record.end()
+        self.record.check_types(op, self.e.emit.ops[first:])
         for new in self.e.emit.ops[first:]:
             if isinstance(new.location, UnknownLoc):
                 new.location = op.location
