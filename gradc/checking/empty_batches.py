@@ -14,7 +14,7 @@ from dialects.support.entry import entry_function
 from dialects.support.shapes import has_rank, shape_of, static_shape
 from gradc.checking.claims import CheckError, Claim
 from gradc.checking.drawn import drawn_inputs
-from gradc.checking.evaluation import Kernel
+from gradc.checking.kernels import Kernels
 from gradc.checking.primal import values_of
 from gradc.checking.samples import Guess
 from gradc.checking.written import Model
@@ -38,7 +38,7 @@ def has_batch(claim: Claim) -> bool:
     return any(map(_is_batch, entry_function(claim.primal).args))
 
 
-def at_empty_batch(claim: Claim, model: Model, guess: Guess, kernel: Kernel | None) -> str:
+def at_empty_batch(claim: Claim, model: Model, guess: Guess, kernel: Kernels | None) -> str:
     """Return what could not be decided at these sizes with a batch of 0, '' for nothing.
 
     Raises CheckError for a wrong shape, or for a gradient that is not 0 though all results are empty.
@@ -67,7 +67,7 @@ def at_empty_batch(claim: Claim, model: Model, guess: Guess, kernel: Kernel | No
     return ""
 
 
-def _values(claim: Claim, inputs: Arrays, kernel: Kernel | None) -> dict[str, np.ndarray] | None:
+def _values(claim: Claim, inputs: Arrays, kernel: Kernels | None) -> dict[str, np.ndarray] | None:
     """The results, None unless each of them is a tensor of finite numbers."""
     names, by = list(claim.differentiated.of), list(claim.differentiated.wrt)
     try:

@@ -23,12 +23,12 @@ from dialects.onnx.reference.pairs import paired, tangent_of, value_of
 from dialects.support import dense, entry, shapes
 from dialects.support.constants import constant_attribute
 from dialects.support.diagnostics import GradcError, kind_of, name_of
+from gradc.checking.kernels import Kernels, push_single
 from gradc.checking.tangents import Tangent, push
 from gradc.checking.widening import wide, widen
 
 Values = tuple[Any, ...]
-Kernel = Callable[[Operation, Sequence[Any]], Sequence[Any]]
-"""Evaluates an op that has no numpy reference, for the values of its operands."""
+
 
 MOVES = frozenset(containers.MEANINGS) - {"ConcatFromSequence", "SplitToSequence"} | {"Identity"}
 """Ops that hand on what they are given, pairs as well as arrays."""
@@ -50,7 +50,7 @@ class Evaluation:
         self,
         module: ModuleOp,
         carries: Collection[Operation] = (),
-        kernel: Kernel | None = None,
+        kernel: Kernels | None = None,
         marked: Callable[[Operation, Callable[[SSAValue], Any], Any], Any] | None = None,
     ) -> None:
         self._module = module
@@ -127,9 +127,25 @@ class Evaluation:
         results = self.numbers(op, values)
         if not carries or all(tangent is None for tangent in tangents):
             return results
-        found = push(op, values, tangents, lambda given: self.numbers(op, given), results=results)
+        found = self.push(op, values, tangents, results)
         self._note(op, found)
         return tuple(paired(r, _found(t)) for r, t in zip(results, found, strict=True))
+
+    def push(
+        self,
+        op: Operation,
+        values: Sequence[Any],
+        tangents: Sequence[Any],
+        results: Sequence[Any] | None = None,
+    ) -> list[Any]:
+        """Return the directional derivatives of the results of an op without regions."""
+
+        def run(given: Sequence[Any]) -> Values:
+            return self.numbers(op, given)
+
+        if self._kernel is not None and self._kernel.is_single(op):
+            return list(push_single(values, tangents, run))
+        return push(op, values, tangents, run, results=results)
 
     def _note(self, op: Operation, found: Sequence[Any]) -> None:
         if not self._around:
@@ -179,7 +195,7 @@ class Evaluation:
         return ()
 
 
-def evaluated(module: ModuleOp, inputs: Mapping[SSAValue, Any], kernel: Kernel | None = None) -> Values:
+def evaluated(module: ModuleOp, inputs: Mapping[SSAValue, Any], kernel: Kernels | None = None) -> Values:
     """Return the results of a module whose floats are f64. Raises NotComputed where an op has no value."""
     evaluation = Evaluation(module, kernel=kernel)
     function = entry.entry_function(module)

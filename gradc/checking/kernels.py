@@ -1,4 +1,4 @@
-"""Numpy kernels that a user gives for ops without a numpy reference."""
+"""Kernels for ops without a numpy reference: those of a user, or of a runtime."""
 
 from __future__ import annotations
 
@@ -10,23 +10,81 @@ from xdsl.ir import Operation
 
 from dialects.onnx.node import NodeOp
 from dialects.support.diagnostics import Diagnostic, UnsupportedError
-from gradc.checking.evaluation import Kernel
+from gradc.checking.tangents import Tangent
+
+Run = Callable[[Sequence[Any]], Sequence[Any]]
+
+RuntimeKernel = tuple[Run, bool]
+"""Evaluates one op for the operands that it has, and whether it does so in f32."""
+
+STEP = 1e-2
+"""Step of differences of a kernel in f32, relative to the size of what moves."""
+
+SINGLE = 2.0**-22
+"""Roundings of a kernel in f32, relative to the largest of its results."""
 
 
-def kernel_of(functions: Mapping[str, Callable[..., Any]] | None) -> Kernel:
-    """Return a function that evaluates a node by the kernel that the user gave for its op type."""
-    known = dict(functions or {})
+class Kernels:
+    """Evaluates nodes by the kernels of a user, by op type, and others by those of a runtime."""
 
-    def run(op: Operation, values: Sequence[Any]) -> Sequence[Any]:
+    def __init__(
+        self,
+        functions: Mapping[str, Callable[..., Any]] | None,
+        runtime: Callable[[NodeOp], RuntimeKernel | None],
+    ) -> None:
+        self._functions = dict(functions or {})
+        self._runtime = runtime
+        self._known: dict[Operation, RuntimeKernel | None] = {}
+
+    def __call__(self, op: Operation, values: Sequence[Any]) -> Sequence[Any]:
         assert isinstance(op, NodeOp)
-        function = known.get(op.title)
-        if function is None:
+        if op.title in self._functions:
+            return self._of_user(op, values)
+        found = self._of_runtime(op)
+        if found is None:
             text = f"{op.title} has no numpy kernel; kernels={{'{op.title}': f}} takes one"
             raise UnsupportedError(Diagnostic("error", text))
+        return found[0](values)
+
+    def is_single(self, op: Operation) -> bool:
+        """Whether a node is evaluated in f32."""
+        if not isinstance(op, NodeOp) or op.title in self._functions:
+            return False
+        found = self._of_runtime(op)
+        return found is not None and found[1]
+
+    def _of_user(self, op: NodeOp, values: Sequence[Any]) -> Sequence[Any]:
         given = iter(values)
         arrays = [None if value is None else next(given) for value in op.onnx_inputs()]
-        found = function(*arrays, **op.onnx_attributes())
+        found = self._functions[op.title](*arrays, **op.onnx_attributes())
         results = found if isinstance(found, tuple | list) else (found,)
         return [np.asarray(result) for result in results]
 
-    return run
+    def _of_runtime(self, op: NodeOp) -> RuntimeKernel | None:
+        if op not in self._known:
+            self._known[op] = self._runtime(op)
+        return self._known[op]
+
+
+def push_single(operands: Sequence[Any], tangents: Sequence[Any], run: Run) -> list[Tangent | None]:
+    """Return the directional derivatives of a smooth op that is evaluated in f32: one step for all elements,
+    and half of it. Their difference and the roundings are the noise."""
+    moved = [(x, t) for x, t in zip(operands, tangents, strict=True) if t is not None]
+    size = max((float(np.abs(x).max(initial=0.0)) for x, _ in moved), default=0.0) or 1.0
+    speed = max((float(np.abs(t).max(initial=0.0)) for _, t in moved), default=0.0) or 1.0
+    step = STEP * size / speed
+
+    def at(length: float) -> Sequence[Any]:
+        pairs = zip(operands, tangents, strict=True)
+        return run([x if t is None else x + length * t for x, t in pairs])
+
+    ends = zip(at(step), at(-step), at(step / 2), at(-step / 2), strict=True)
+    return [_single(*values, step) for values in ends]
+
+
+def _single(far: Any, behind: Any, near: Any, left: Any, step: float) -> Tangent | None:
+    if not isinstance(far, np.ndarray) or far.dtype.kind != "f":
+        return None
+    coarse, fine = (far - behind) / (2 * step), (near - left) / step
+    roundings = SINGLE * float(np.abs(far).max(initial=0.0)) / step
+    return Tangent(fine + (fine - coarse) / 3, np.abs(fine - coarse) + roundings, None, None, None)

@@ -21,10 +21,10 @@ from dialects.onnx.kernels import NUMPY_ERRORS
 from dialects.onnx.reference.pairs import value_of
 from dialects.support.diagnostics import GradcError
 from gradc.checking.balances import Balance, add_open
-from gradc.checking.evaluation import Evaluation, Kernel, NotComputed, wide_of
+from gradc.checking.evaluation import Evaluation, NotComputed, wide_of
+from gradc.checking.kernels import Kernels
 from gradc.checking.point import Arrays, Plan, Point
 from gradc.checking.straight_through import read_straight
-from gradc.checking.tangents import push
 from passes.emit.affine_ops import CENTRED
 
 
@@ -49,7 +49,7 @@ class LocalPoint(Point):
         inputs: Arrays,
         seed: int,
         deadline: float,
-        kernel: Kernel | None = None,
+        kernel: Kernels | None = None,
         only: Collection[int] | None = None,
     ):
         super().__init__(plan, inputs, seed, kernel, deadline=deadline)
@@ -143,13 +143,8 @@ class LocalPoint(Point):
                 drawn[value] = self.rng.standard_normal(array.shape)
         values = [drawn.get(v, array) for v, array in zip(op.operands, values, strict=True)]
         results = self.values.numbers(op, values)
-        found = push(
-            op,
-            values,
-            [tangents.get(value) for value in op.operands],
-            lambda given: self.values.numbers(op, given),
-            results=results,
-        )
+        moving = [tangents.get(value) for value in op.operands]
+        found = self.values.push(op, values, moving, results)
         return self._balance(
             index,
             dict(zip((*op.operands, *op.results), (*values, *results), strict=True)),

@@ -21,9 +21,9 @@ from dialects.onnx.reference.pairs import Pair, tangent_of, value_of
 from dialects.support import dense, entry
 from dialects.support.constants import constant_attribute
 from gradc.checking.balances import Balance, Side, add_open
-from gradc.checking.evaluation import Evaluation, Kernel, open_elements, wide_of
+from gradc.checking.evaluation import Evaluation, open_elements, wide_of
+from gradc.checking.kernels import Kernels
 from gradc.checking.straight_through import read_straight, straight_through
-from gradc.checking.tangents import push
 from gradc.checking.widening import wide
 from passes.vjp.record import Differentiated, Step
 
@@ -189,7 +189,7 @@ class Point:
         plan: Plan,
         inputs: Arrays,
         seed: int,
-        kernel: Kernel | None = None,
+        kernel: Kernels | None = None,
         cotangents: Arrays | None = None,
         focus: int | None = None,
         deadline: float = np.inf,
@@ -397,7 +397,7 @@ class Point:
             own = [t if v is operand else None for v, t in zip(op.operands, tangents, strict=True)]
             if all(tangent is None for tangent in own):
                 continue
-            found = push(op, values, own, lambda given: self.values.numbers(op, given))
+            found = self.values.push(op, values, own)
             self._alone[operand] = [_found(tangent) for tangent in found]
             self.by_operand[operand] = Balance()
 

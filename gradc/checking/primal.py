@@ -13,7 +13,8 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from dialects.onnx import ops as onnx
 from dialects.support import entry
-from gradc.checking.evaluation import Kernel, evaluated
+from gradc.checking.evaluation import evaluated
+from gradc.checking.kernels import Kernels
 from gradc.checking.widening import wide, widen
 from passes.emit.operands import replace_uses
 from passes.emit.rewriting import drop_unread_nodes, fold
@@ -27,7 +28,7 @@ def values_of(
     inputs: Mapping[str, Any],
     wrt: Sequence[str] = (),
     straight_through: bool = False,
-    kernel: Kernel | None = None,
+    kernel: Kernels | None = None,
 ) -> dict[str, np.ndarray]:
     """Return the values of these names. What depends on constants alone is rounded to its own type, as in a
     gradient by `wrt`, whose constants stay apart. Raises NotComputed where an op has no value."""

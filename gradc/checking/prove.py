@@ -21,7 +21,7 @@ from gradc.checking.claims import CheckError, Claim
 from gradc.checking.drawn import SEEDS, drawn_inputs, guesses_of, in_words
 from gradc.checking.effort import bytes_of, seconds_of
 from gradc.checking.empty_batches import SECONDS_OF_A_POINT, at_empty_batch
-from gradc.checking.evaluation import Kernel
+from gradc.checking.kernels import Kernels
 from gradc.checking.local import LocalPoint
 from gradc.checking.point import Outcome, OutOfTime, Plan, Point
 from gradc.checking.primal import values_of
@@ -58,7 +58,7 @@ class Prover:
     """
 
     claim: Claim
-    kernel: Kernel | None = None
+    kernel: Kernels | None = None
     deadline: float = np.inf
     worst: float = 0.0
     whole: bool = False

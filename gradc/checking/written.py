@@ -15,7 +15,8 @@ from dialects.support import dense, entry
 from dialects.support.diagnostics import Diagnostic
 from dialects.support.dtypes import by_name
 from gradc.checking.claims import CheckError, Written
-from gradc.checking.evaluation import Kernel, evaluated
+from gradc.checking.evaluation import evaluated
+from gradc.checking.kernels import Kernels
 from gradc.checking.point import Outcome
 from gradc.checking.widening import wide, widen
 from gradc.graph.tensors import TensorInfo
@@ -52,7 +53,7 @@ class Model:
     written: Written
     infos: Mapping[str, TensorInfo]
     run: Callable[[dict[str, Any]], Mapping[str, np.ndarray]] | None = None
-    kernel: Kernel | None = None
+    kernel: Kernels | None = None
     rounds_more: bool = False
     ran: bool = False
     reason: str = ""

@@ -15,13 +15,13 @@ from dialects.support import limits
 from dialects.support.diagnostics import Diagnostic, GradcError
 from dialects.support.limits import using
 from gradc.checking.claims import CheckError, Claim, Written, remark
-from gradc.checking.evaluation import Kernel
-from gradc.checking.kernels import kernel_of
+from gradc.checking.kernels import Kernels
 from gradc.checking.proof import Proof
 from gradc.checking.prove import Prover, proof_of
 from gradc.checking.widening import has_halves
 from gradc.checking.written import Model
 from gradc.compiler.driver import load
+from gradc.compiler.runtime_kernels import runtime_kernel
 
 if TYPE_CHECKING:
     from gradc.compiler.compiled import Compiled
@@ -40,7 +40,7 @@ def check(
     """Prove the claims, the last of which is the compiled one. Raises CheckError for a wrong gradient."""
     begun = time.perf_counter()
     seconds = np.inf if asked.check else asked.check_seconds or SECONDS
-    kernel = kernel_of(asked.kernels)
+    kernel = Kernels(asked.kernels, runtime_kernel)
     provers = [Prover(claim, kernel, begun + seconds) for claim in claims]
     model = _read_back(compiled, written, kernel, claims[0].primal)
     free = replace(
@@ -56,7 +56,7 @@ def check(
     ]
 
 
-def _read_back(compiled: Compiled, written: Written, kernel: Kernel, primal: ModuleOp) -> Model:
+def _read_back(compiled: Compiled, written: Written, kernel: Kernels, primal: ModuleOp) -> Model:
     try:
         module = load(compiled.parts.whole(), for_gradients=())
     except GradcError as error:

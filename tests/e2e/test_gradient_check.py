@@ -576,3 +576,29 @@ def test_small_activations_of_a_bounded_network():
     kernels = {f"k{i}": rng.normal(size=(16, 16, 3, 3)) * 1e-3 for i in range(3)}
     found = gradc.vjp(model(text, **kernels, b=np.zeros(16)), wrt="x", check=True)
     assert undecided(found) == []
+
+
+def inverse(f, g, e):
+    turned = f.y.apply(onnx_ops.TransposeOp, perm=[1, 0])
+    return [-turned.apply(onnx_ops.MatMulOp, g[0]).apply(onnx_ops.MatMulOp, turned)]
+
+
+def inverse_too_large(f, g, e):
+    return [inverse(f, g, e)[0] * 1.05]
+
+
+@pytest.mark.parametrize("precision", ["f64", "f32"])
+def test_a_rule_of_an_op_that_only_the_runtime_computes(precision: str, monkeypatch: pytest.MonkeyPatch):
+    from gradc.compiler import runtime_kernels
+
+    if precision == "f32":
+        monkeypatch.setattr(runtime_kernels, "PRECISIONS", (True,))
+    head = HEAD.replace("com.example", "com.microsoft")
+    text = "g (float[3, 3] x) => (float[3, 3] y) { a = com.microsoft.Inverse(x) y = Tanh(a) }"
+    source = onnx.parser.parse_model(f"{head} {text}")
+    source.graph.value_info.append(onnx.helper.make_tensor_value_info("a", 1, [3, 3]))
+    found = gradc.vjp(source, rules={"com.microsoft.Inverse": inverse})
+    assert found.proof is not None
+    assert found.proof.status == "proved"
+    with pytest.raises(gradc.CheckError, match=r"com\.microsoft\.Inverse .* this op is to blame"):
+        gradc.vjp(source, rules={"com.microsoft.Inverse": inverse_too_large})
