@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 from xdsl.dialects.builtin import ModuleOp
 
 from dialects.support import limits
-from dialects.support.diagnostics import Diagnostic, GradcError
+from dialects.support.diagnostics import Diagnostic, GradcError, UnsupportedError
 from dialects.support.limits import using
 from gradc.checking.claims import CheckError, Claim, Written, remark
 from gradc.checking.kernels import Kernels
@@ -22,6 +22,7 @@ from gradc.checking.widening import has_halves
 from gradc.checking.written import Model
 from gradc.compiler.driver import load
 from gradc.compiler.runtime_kernels import runtime_kernel
+from gradc.runtime.session import check_provider, ep_of
 
 if TYPE_CHECKING:
     from gradc.compiler.compiled import Compiled
@@ -69,4 +70,14 @@ def _read_back(compiled: Compiled, written: Written, kernel: Kernels, primal: Mo
         return compiled.run({**weights, **inputs})
 
     more = has_halves(module) and not has_halves(primal)
-    return Model(module, written, infos, run, kernel, more)
+    here = run if _runs_here(compiled.options.resolved().name) else None
+    return Model(module, written, infos, here, kernel, more)
+
+
+def _runs_here(target: str) -> bool:
+    """Whether the installed onnxruntime has the execution provider of a target."""
+    try:
+        check_provider(ep_of(target))
+    except UnsupportedError:
+        return False
+    return True

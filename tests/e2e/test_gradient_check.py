@@ -602,3 +602,12 @@ def test_a_rule_of_an_op_that_only_the_runtime_computes(precision: str, monkeypa
     assert found.proof.status == "proved"
     with pytest.raises(gradc.CheckError, match=r"com\.microsoft\.Inverse .* this op is to blame"):
         gradc.vjp(source, rules={"com.microsoft.Inverse": inverse_too_large})
+
+
+@pytest.mark.parametrize("target", ["cpu", "portable", "cuda"])
+def test_every_target_is_proved(target: str):
+    """As written for the target, also where it does not run."""
+    found = gradc.vjp(network(), wrt="x", target=target)
+    assert found.proof is not None
+    assert found.proof.status == "proved"
+    assert found.proof.runtime or target == "cuda"
