@@ -73,7 +73,10 @@ class LocalPoint(Point):
                 key = self._signature(self.plan.steps[index].op)
                 if key in self._known if self._only is None else index not in self._only:
                     continue
-                self._step(index)
+                try:
+                    self._step(index)
+                except (KeyError, NotComputed):  # it reads what only the walk as a whole has
+                    continue
                 balance = self._balances[index]
                 if balance.verdict() == "idle":
                     balance = self._confirmed(index) or balance

@@ -20,7 +20,7 @@ from dialects.onnx.base import OnnxOp
 from dialects.onnx.reference.pairs import Pair, tangent_of, value_of
 from dialects.support import dense, entry
 from dialects.support.constants import constant_attribute
-from gradc.checking.balances import Balance, Side, add_open
+from gradc.checking.balances import Balance, Side, add_open, product
 from gradc.checking.evaluation import Evaluation, open_elements, wide_of
 from gradc.checking.kernels import Kernels
 from gradc.checking.straight_through import read_straight, straight_through
@@ -28,6 +28,9 @@ from gradc.checking.widening import wide
 from passes.vjp.record import Differentiated, Step
 
 Arrays = Mapping[str, Any]
+
+ROUNDINGS = 2.0**-44
+"""Of a derivative in float64 that is the difference of numbers of size 1."""
 
 
 @dataclass
@@ -337,6 +340,7 @@ class Point:
     def _pass(self, index: int, result: SSAValue, cotangent: Any) -> None:
         balance, found = self._balances[index], self.values.tangents.get(result)
         tangent = self._before.get(result, self._tangent(result))
+        balance.noise += self._roundings(index, cotangent)
         mask = self._mask(index)
         balance.passed.add(cotangent, tangent, mask)
         if mask is not None:
@@ -348,6 +352,16 @@ class Point:
             if index == self.focus:
                 place = self.plan.steps[index].op.results.index(result)
                 self.by_operand[operand].passed.add(cotangent, results[place])
+
+    def _roundings(self, index: int, cotangent: Any) -> float:
+        """What roundings leave of the derivative of a saturated pointwise op, as of 1 - y y where y is 1."""
+        op = self.plan.steps[index].op
+        if not isinstance(op, OnnxOp) or op.onnx_name() not in traits.FUNCTIONS:
+            return 0.0
+        tangent = self._tangent(op.operands[0])
+        if tangent is None or np.shape(tangent) != np.shape(cotangent):
+            return 0.0
+        return ROUNDINGS * float(np.linalg.norm(product(cotangent, tangent)))
 
     def _contribute(self, index: int, operand: SSAValue, contribution: Any) -> None:
         balance, tangent = self._balances[index], self._tangent(operand)

@@ -13,7 +13,7 @@ from xdsl.ir import Operation, SSAValue
 
 from dialects.onnx import ops as onnx
 from dialects.support import limits
-from dialects.support.diagnostics import Diagnostic, diagnostic_at, kind_of, name_of
+from dialects.support.diagnostics import Diagnostic, GradcError, diagnostic_at, kind_of, name_of
 from dialects.support.entry import entry_function
 from dialects.support.shapes import has_rank, static_shape
 from gradc.checking.balances import BOUND, Balance
@@ -21,6 +21,7 @@ from gradc.checking.claims import CheckError, Claim
 from gradc.checking.drawn import SEEDS, drawn_inputs, guesses_of, in_words
 from gradc.checking.effort import bytes_of, seconds_of
 from gradc.checking.empty_batches import SECONDS_OF_A_POINT, at_empty_batch
+from gradc.checking.evaluation import NotComputed
 from gradc.checking.kernels import Kernels
 from gradc.checking.local import LocalPoint
 from gradc.checking.point import Outcome, OutOfTime, Plan, Point
@@ -114,7 +115,12 @@ class Prover:
                 model.judge(self.inputs, outcome)
             if time.perf_counter() > until:
                 return f"no time was left to compare {' and '.join(outcome.of)} with the function as given"
-            self._judge_values(outcome)
+            try:
+                self._judge_values(outcome)
+            except CheckError:
+                raise
+            except (NotComputed, GradcError) as error:
+                return in_words(error)
             self._give_cotangents(until)
             if not self.open and (seed or not self._is_dynamic()):
                 break
