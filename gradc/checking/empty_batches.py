@@ -62,6 +62,8 @@ def at_empty_batch(claim: Claim, model: Model, guess: Guess, kernel: Kernels | N
     results = [result for result in model.written.gradients.values() if isinstance(found[result], np.ndarray)]
     shapes = _shapes(claim, model, inputs)
     is_zero = not any(array.size for array in of.values())
+    if names := [result for result in results if _is_empty_alike(found[result], shapes.get(result))]:
+        return f"{WHERE}: {names[0]} has no elements, as it should, but other sizes"
     if why := next(filter(None, (_wrong(r, found[r], shapes.get(r), is_zero) for r in results)), ""):
         raise CheckError(Diagnostic("error", f"{WHERE}, {why}"))
     return ""
@@ -87,6 +89,11 @@ def _shapes(claim: Claim, model: Model, inputs: Arrays) -> dict[str, tuple[int, 
         if isinstance(shape, tuple):
             found[result] = shape
     return found
+
+
+def _is_empty_alike(got: np.ndarray, shape: tuple[int, ...] | None) -> bool:
+    """Whether a gradient of no elements has sizes that a loop of no steps cannot know."""
+    return shape is not None and got.shape != shape and got.ndim == len(shape) and not got.size and 0 in shape
 
 
 def _wrong(result: str, got: np.ndarray, shape: tuple[int, ...] | None, is_zero: bool) -> str:
