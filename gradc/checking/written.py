@@ -37,6 +37,9 @@ EPS = {"f64": 2.0**-52, "f32": 2.0**-23, "f16": 2.0**-10, "bf16": 2.0**-7}
 
 F32 = EPS["f32"]
 
+PER_OP = 4
+"""Units in the last place that an op of a runtime may be off by, as its functions of one number are."""
+
 EXPLAINED = 16.0
 """Largest error of a result relative to its change when the inputs change by a few roundings."""
 
@@ -119,9 +122,14 @@ class Model:
         return float(np.linalg.norm(off * direction)) <= EXPLAINED * eps * terms
 
     @cached_property
-    def _longest_sum(self) -> int:
-        """The most terms that a product or a convolution adds up, of known sizes."""
-        return max((_terms(op) for op in self.module.walk()), default=0)
+    def _roundings(self) -> int:
+        """How many roundings may add up: of the terms of the longest product, or of the ops in a row."""
+        longest, depth = 0, dict[SSAValue, int]()
+        for op in entry.entry_function(self.module).body.block.ops:
+            longest = max(longest, _terms(op))
+            row = 1 + max((depth.get(value, 0) for value in op.operands), default=0)
+            depth.update(dict.fromkeys(op.results, row))
+        return max(longest, PER_OP * max(depth.values(), default=0))
 
     def _judge_run(self, given: dict[str, Any], expected: Arrays, outcome: Outcome) -> None:
         if self.run is None:
@@ -137,7 +145,7 @@ class Model:
             if not _is_floats(got):
                 continue
             off = distance(got.astype(np.float64), expected[result])
-            if off <= max(RUN.get(_name(got), 1e-4), EPS.get(_name(got), 0.0) * self._longest_sum):
+            if off <= max(RUN.get(_name(got), 1e-4), EPS.get(_name(got), 0.0) * self._roundings):
                 continue
             exact, eps = got.astype(np.float64), EPS.get(_name(got), 2.0**-23)
             if self._is_below(by.get(result), exact, expected[result], eps, outcome):

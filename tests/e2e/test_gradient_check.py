@@ -148,6 +148,7 @@ def test_a_compiled_model_that_is_wrong_is_found(monkeypatch: pytest.MonkeyPatch
     [
         "y = Log(x)",  # nothing at points that are not positive
         "z = Abs(x) y = Sqrt(z)",
+        "a = Sub(x, x) y = Relu(a)",  # a kink at every point, where both sides are 0
         "y = Round(x) ",
     ],
 )
@@ -611,3 +612,12 @@ def test_every_target_is_proved(target: str):
     assert found.proof is not None
     assert found.proof.status == "proved"
     assert found.proof.runtime or target == "cuda"
+
+
+def test_many_ops_in_a_row():
+    """Each op of the runtime is off by some units in the last place, and all in one direction."""
+    values = ["v0", *(f"v{i}" for i in range(1, 1501)), "y"]
+    kinds = ("Sin", "Tanh", "Neg")
+    nodes = "".join(f"{b} = {kinds[i % 3]}({a})\n" for i, (a, b) in enumerate(pairwise(values)))
+    found = gradc.vjp(model(f"g (float[4] v0) => (float[4] y) {{ {nodes} }}"))
+    assert undecided(found) == []

@@ -8,14 +8,9 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.interpreter import Interpreter
 from xdsl.ir import Operation, SSAValue
 
-from dialects.cann.reference import CannFunctions
-from dialects.evaluate import ConstantFunctions
-from dialects.grad.reference.functions import GradFunctions
-from dialects.onednn.reference import OneDNNFunctions, row_functions
-from dialects.onnx.reference import OnnxFunctions
+from dialects.evaluate import interpreter_of
 from dialects.support.entry import entry_function
 from gradc.checking.tangents import Run, push
 
@@ -33,16 +28,7 @@ class Step:
 
 
 def runner(module: ModuleOp, op: Operation) -> Run:
-    interpreter = Interpreter(module)
-    for functions in (
-        ConstantFunctions(),
-        OneDNNFunctions(),
-        row_functions(),
-        CannFunctions(),
-        GradFunctions(),
-        OnnxFunctions(),
-    ):
-        interpreter.register_implementations(functions)
+    interpreter = interpreter_of(module)
     return lambda operands: interpreter.run_op(op, tuple(operands))
 
 
