@@ -65,18 +65,6 @@ Watch = Callable[[Operation, tuple[np.ndarray, ...], tuple[np.ndarray, ...]], No
 """Called after each op with the values of its operands and of its results."""
 
 
-Before = Callable[[Operation, tuple[Any, ...]], None]
-"""Called before each op with the values of its operands."""
-
-
-class _Before(Interpreter.Listener):
-    def __init__(self, before: Before):
-        self._before = before
-
-    def will_interpret_op(self, op: Operation, args: PythonValues) -> None:
-        self._before(op, args)
-
-
 class _Watcher(Interpreter.Listener):
     def __init__(self, watch: Watch):
         self._watch, self._args = watch, ()
@@ -94,7 +82,6 @@ def evaluate(
     inputs: Sequence[np.ndarray],
     progress: Progress | None = None,
     watch: Watch | None = None,
-    before: Before | None = None,
 ) -> tuple[np.ndarray, ...]:
     """The outputs of the module's entry function for inputs in argument order.
 
@@ -104,7 +91,6 @@ def evaluate(
     ends = check(function.body.block)
     listeners = [] if progress is None else [_Listener(len(function.body.block.ops), progress)]
     listeners += [] if watch is None else [_Watcher(watch)]
-    listeners += [] if before is None else [_Before(before)]
     with new_account() as account:
         meter = Meter(account, {function.body.block: ends})
         interpreter = interpreter_of(module, (*listeners, meter))

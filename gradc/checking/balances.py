@@ -7,7 +7,6 @@ contributed. Summed over a graph these give `sum <gradient, t_wrt> = sum <seed, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -140,19 +139,3 @@ def add_open(balance: Balance, cotangent: Any, tangent: Any) -> None:
     balance.open += int(moved.sum())
     balance.low += float(ends.min(axis=0)[moved].sum())
     balance.high += float(ends.max(axis=0)[moved].sum())
-
-
-def together(balances: Sequence[Balance]) -> Balance:
-    """Return the balance of several ops as one."""
-    found = Balance()
-    for one in balances:
-        for mine, its in ((found.contributed, one.contributed), (found.passed, one.passed)):
-            mine.total += its.total
-            mine.squares += its.squares
-            mine.count += its.count
-        found.noise += one.noise
-        found.low, found.high = found.low + one.low, found.high + one.high
-        found.open += one.open
-        found.moved = found.moved or one.moved
-        found.contributes = found.contributes or one.contributes
-    return found
