@@ -138,7 +138,7 @@ def violation(what: str, *, given: object = None, expected: object = None, hint:
 def sentence(what: str, given: object = None, expected: object = None, hint: str = "") -> str:
     parts: list[str] = []
     if given is not None:
-        parts.append("given ''" if given == "" else f"given {given}")
+        parts.append("given " + (str(given) or "''"))
     if expected is not None:
         parts.append(f"expected {expected}")
     text = f"{what}: {', '.join(parts)}" if parts else what
