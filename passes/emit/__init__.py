@@ -1,1 +1,1 @@
-"""What every pass writes with: the emitter, rewriting, arithmetic on sizes, tensors in other shapes."""
+"""Builder of ops and values, rewriting, size arithmetic and reshaping, shared by all passes."""

@@ -1,4 +1,4 @@
-"""The functions that the gates of LSTM, GRU and RNN apply, as ops."""
+"""Activation functions of the gates of LSTM, GRU and RNN, as ONNX ops."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _OPS: Mapping[str, Sequence[str]] = MappingProxyType(
         "ThresholdedRelu": ("alpha",),
     }
 )
-"""Those that are ops, with the numbers that they take."""
+"""Activations that are ONNX ops, with the attributes that they read."""
 
 
 def _affine(x: Expr, alpha: float, beta: float) -> Expr:
-    """Without a product by 1 and a sum with 0, beside which onnxruntime's optimiser makes invalid models."""
+    """alpha x + beta, without `* 1` and `+ 0`: onnxruntime's optimizer makes invalid models next to them."""
     scaled = x if alpha == 1 else x * alpha
     return scaled if beta == 0 else scaled + beta
 
@@ -40,13 +40,13 @@ _COMPOSED: Mapping[str, Callable[[Expr, float, float], Expr]] = MappingProxyType
 
 
 def activated(x: Expr, activation: Activation) -> Expr:
-    """The function of x."""
+    """Apply an activation function to x."""
     if activation.name in _COMPOSED:
         return _COMPOSED[activation.name](x, activation.alpha, activation.beta)
     return x.apply(getattr(onnx, f"{activation.name}Op"), **numbers_of(activation))
 
 
 def numbers_of(activation: Activation) -> dict[str, float]:
-    """The attributes of the op that the function is."""
+    """Return the attributes of the ONNX op that implements an activation."""
     both = {"alpha": activation.alpha, "beta": activation.beta}
     return {name: both[name] for name in _OPS[activation.name]}

@@ -1,4 +1,4 @@
-"""Constant factors and offsets beside products, which the weights take in; passes/fold_affine.py says why."""
+"""Folding of constant factors and offsets into weights; passes/fold_affine.py says why."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from passes.emit.operands import replace_uses
 from passes.emit.rewriting import Emitter, functions
 
 MOST_MOVES = 64
-"""Ops between a factor and the products that it is folded into."""
+"""Limit on the ops between a factor and the products that it is folded into."""
 
 MOST_ADDED = 1
-"""Additions that the offset of one value may cost, where products have none yet."""
+"""Limit on the Add ops that folding one offset may create, for products without a bias."""
 
 
 POOLS = (onnx.AveragePoolOp, onnx.GlobalAveragePoolOp, onnx.GlobalMaxPoolOp, onnx.ReduceMeanOp)
 
 
 def fold_affine(module: ModuleOp, kept: Collection[SSAValue] = (), wrt: Collection[SSAValue] = ()) -> None:
-    """Fold what lies beside the products of a module; the values of `kept` stay. A GELU is written as a
-    product with its gate where it depends on `wrt`, and its factors have a place to go."""
+    """Fold factors and offsets into the weights of products; the values of `kept` do not change. Gelu ops
+    that depend on `wrt` are expanded if their factors can be folded."""
     for function in functions(module):
         for block in [block for op in function.walk() for region in op.regions for block in region.blocks]:
             _Folding(block, frozenset(kept), frozenset(wrt)).apply()
@@ -40,7 +40,7 @@ def fold_affine(module: ModuleOp, kept: Collection[SSAValue] = (), wrt: Collecti
 
 @dataclass(frozen=True)
 class _Gate:
-    """behind x g(factor x): `scaled` are the factors, and `product` is x g, or that with what is behind."""
+    """behind x g(factor x), as in GELU: `scaled` multiply x by a constant, `product` is the last Mul."""
 
     product: Operation
     scaled: tuple[Operation, ...]
@@ -53,7 +53,7 @@ class _Gate:
 
 
 def _factor(op: Operation, value: SSAValue) -> np.ndarray | None:
-    """The number other than 0 that a value is multiplied by."""
+    """Return the nonzero constant that `op` multiplies `value` by, if it does."""
     found = affine_of(op, value, None, 1)
     return None if found is None or found.offset.any() or not found.factor.all() else found.factor
 
@@ -76,7 +76,7 @@ class _Folding:
             self._fold_ahead(op)
 
     def _fold_behind(self, op: Operation) -> bool:
-        """Fold the one reader of a product into its weights."""
+        """Fold the affine op that alone reads a product into the product's weights."""
         found = linear_map(op)
         if found is None:
             return False
@@ -99,7 +99,7 @@ class _Folding:
         return True
 
     def _fold_gate(self, op: Operation) -> bool:
-        """Of x g(c x), as GELU is: let the weights give c x, and what reads the product take 1 / c."""
+        """Fold c of x g(c x), as in GELU, into the weights that yield x, and 1 / c into the readers."""
         found = linear_map(op)
         gate = None if found is None else self._gate(found.result)
         if found is None or gate is None:
@@ -131,7 +131,7 @@ class _Folding:
         return None
 
     def _fold_bound(self, op: Operation) -> bool:
-        """Make bounds of 0 and c, as ReLU6 has, 0 and 1: that a runtime may have a kernel for."""
+        """Rescale a Clip to [0, c], as in ReLU6, to [0, 1], which a runtime may have a kernel for."""
         found = linear_map(op)
         clip = None if found is None else self._reader(found.result)
         bound = upper_bound(clip) if isinstance(clip, onnx.ClipOp) else None
@@ -153,7 +153,7 @@ class _Folding:
         return True
 
     def _multiply(self, value: SSAValue, affine: Affine) -> bool:
-        """Fold a factor of what is not there into what reads a value: another factor, or products."""
+        """Fold a factor into the readers of `value`: a constant factor, or the weights of products."""
         reader = self._reader(value)
         other = None if reader is None else affine_of(reader, value, None, 1)
         if reader is None or other is None or other.offset.any():
@@ -172,7 +172,7 @@ class _Folding:
         return True
 
     def _fold_ahead(self, op: Operation) -> None:
-        """Fold what an op does to each channel into all the products that read it."""
+        """Fold a per-channel affine op into the weights of all products that read its result."""
         value = op.results[0]
         found = None if op.parent is not self.block or not has_rank(value) else AFFINE[type(op)](op)
         if found is None or not found[1].is_safe:
@@ -191,9 +191,9 @@ class _Folding:
     def _products_behind(
         self, value: SSAValue, axis: int | None, *, is_factor: bool = False
     ) -> list[LinearMap]:
-        """All that reads a value, where that is products along its channels only, and what moves elements
-        on the way to them; empty where anything else does. Without an axis the channels may be any. On the
-        way of a positive factor for all alike there may be pools."""
+        """Return the products that read `value`, directly or through ops that only move elements; empty if
+        there is any other reader. `axis` is the channel axis, None for any; `is_factor` also allows pools in
+        between, which commute with a uniform positive factor."""
         axes: dict[SSAValue, int | None] = {value: axis}
         waiting, products = [value], list[LinearMap]()
         joined = list[Operation]()
@@ -224,7 +224,7 @@ class _Folding:
         return products if all(part in axes for op in concats for part in op.operands) else []
 
     def _write_gelus(self) -> None:
-        """As products with their gates, where the factors of that can be folded."""
+        """Expand each Gelu into a product with its gate if the factors can be folded."""
         gelus = [op for op in self.block.ops if isinstance(op, onnx.GeluOp)]
         if not gelus:
             return
@@ -243,7 +243,7 @@ class _Folding:
         return found is not None and found.result is value and value.has_one_use()
 
     def _reader(self, value: SSAValue) -> Operation | None:
-        """The only one, in this block."""
+        """Return the only reader of a value if it is in this block."""
         reader = value.get_user_of_unique_use()
         return reader if reader is not None and reader.parent is self.block else None
 
@@ -252,7 +252,7 @@ class _Folding:
 
 
 def _put_ahead(products: Sequence[LinearMap], affine: Affine) -> bool:
-    """Whether it could be folded into what reads it."""
+    """Fold an affine op into the products that read it; return whether that was possible."""
     offsets: list[np.ndarray | None] = [None] * len(products)
     if affine.offset.any():
         offsets = [product.offset_of(_of(affine.offset, product.inputs)) for product in products]
@@ -267,7 +267,7 @@ def _put_ahead(products: Sequence[LinearMap], affine: Affine) -> bool:
 
 
 def _centre(op: onnx.LayerNormalizationOp, products: Sequence[LinearMap]) -> None:
-    """Of rows of mean 0, which plain ones are: then the cotangents have this mean, too."""
+    """Center the weights behind an unscaled LayerNormalization: then its cotangents have mean 0."""
     is_plain = len(op.operands) == 2 and is_one(op.operands[1])
     if not is_plain or not all(product.reads_all_channels for product in products):
         return
@@ -286,7 +286,7 @@ def _scalar(number: np.ndarray, like: Operation) -> np.ndarray:
 
 
 def _put(value: SSAValue, op: Operation) -> None:
-    """A value in place of an op's result, with its name."""
+    """Replace an op by a value, which takes over the name of its result."""
     result = op.results[0]
     replace_uses(result, value)
     if result.name_hint is not None:
@@ -299,7 +299,7 @@ def _passes_on(op: Operation) -> bool:
 
 
 def _reached(block: Block, sources: frozenset[SSAValue]) -> set[SSAValue]:
-    """What depends on some values, also by what regions read."""
+    """Return the values that depend on `sources`, also through captures of regions."""
     found = set(sources)
     for op in block.ops:
         read = (value for inner in op.walk() for value in inner.operands)
@@ -324,7 +324,7 @@ def _write_gelu(op: onnx.GeluOp) -> None:
 
 
 def _strip(op: Operation) -> None:
-    """Leave out what was folded elsewhere."""
+    """Remove an op's factor and offset, which have been folded elsewhere."""
     if not isinstance(op, onnx.LayerNormalizationOp | onnx.RMSNormalizationOp):
         data = data_of(op)
         assert data is not None

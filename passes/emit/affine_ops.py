@@ -1,4 +1,4 @@
-"""What ops of constants do to each channel of a tensor: a factor and an offset."""
+"""Per-channel factors and offsets of ops with constant operands."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from dialects.support.shapes import has_rank, shape_of
 from passes.emit.channel_axes import attributes_of
 
 EPSILON = 1e-5
-"""What ONNX's normalisations add to a variance where they do not say it."""
+"""Default `epsilon` of ONNX's normalization ops."""
 
 LEAST, MOST = 2.0**-40, 2.0**40
-"""Factors beyond could take weights out of the range of f32."""
+"""Range of factors; weights scaled by others might leave the range of f32."""
 
 
 @dataclass(frozen=True)
 class Affine:
-    """factor x + offset, by channel or for all the same. f64."""
+    """factor x + offset in f64, per channel or uniform."""
 
     factor: np.ndarray
     offset: np.ndarray
@@ -51,7 +51,7 @@ NONE, ONE = np.zeros(1), np.ones(1)
 
 
 def data_of(op: Operation) -> SSAValue | None:
-    """What an op of two operands, or a normalisation, is applied to; None for two or no constants."""
+    """Return the data operand of a normalization, or of an op with exactly one constant operand."""
     if isinstance(op, onnx.BatchNormalizationOp):
         return op.operands[0]
     found = [value for value in op.operands if constant_of(value) is None]
@@ -59,13 +59,13 @@ def data_of(op: Operation) -> SSAValue | None:
 
 
 def is_one(value: SSAValue) -> bool:
-    """Whether a value is a constant of ones."""
+    """Return whether a value is a constant of ones."""
     known = constant_of(value)
     return known is not None and bool((known == 1).all())
 
 
 def upper_bound(op: onnx.ClipOp) -> float | None:
-    """Of a Clip between 0 and a positive number."""
+    """Return the upper bound of a Clip to [0, bound] with bound > 0."""
     low, high = (None if v is None else constant_of(v) for v in (op.min, op.max))
     if low is None or high is None or low.size != 1 or high.size != 1 or low.any():
         return None
@@ -74,7 +74,7 @@ def upper_bound(op: onnx.ClipOp) -> float | None:
 
 
 def affine_of(op: Operation, value: SSAValue, axis: int | None, channels: int) -> Affine | None:
-    """What an op does to each channel of a value, which are along an axis; with none, to all alike."""
+    """Return an op's affine map of a value with `channels` channels along `axis`, None if uniform."""
     if type(op) not in AFFINE or not has_rank(value) or data_of(op) is not value:
         return None
     found = AFFINE[type(op)](op)
@@ -88,11 +88,11 @@ def affine_of(op: Operation, value: SSAValue, axis: int | None, channels: int) -
 
 
 _Found = tuple[int | None, Affine]
-"""The axis, None for a number, and what is done along it."""
+"""Channel axis (None if uniform) and affine map."""
 
 
 def _by_number(of: Callable[[np.ndarray, bool], Affine | None]) -> Callable[[Operation], _Found | None]:
-    """Of an op with one constant, given that, and whether it is the first operand."""
+    """Lift `of`, a function of a constant and whether it comes first, to ops with one constant."""
 
     def found(op: Operation) -> _Found | None:
         data = data_of(op)
@@ -134,7 +134,7 @@ def _batch(op: Operation) -> _Found | None:
 
 
 def _last(op: Operation) -> _Found | None:
-    """Scale and shift of what is normalised along the last axis."""
+    """Return scale and shift of a normalization along the last axis."""
     assert isinstance(op, OnnxOp)
     rank = len(shape_of(op.results[0]))
     scale = constant_of(op.operands[1])
@@ -156,4 +156,4 @@ AFFINE: Mapping[type[Operation], Callable[[Operation], _Found | None]] = Mapping
         onnx.SubOp: _by_number(_difference),
     }
 )
-"""Op -> what it does along an axis, if that is known."""
+"""Op class -> function that returns the op's affine map, if known."""

@@ -1,5 +1,5 @@
-"""Sequences of the parts of an axis, of which only run time knows how many there are, or how long they are:
-what reads one by its place reads these elements of the data."""
+"""Sequences that split an axis into a dynamic number of parts, or parts of dynamic size. An element is read
+as a slice of the data."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from passes.emit.shape_math import ShapeMath
 
 @dataclass(frozen=True)
 class EqualParts:
-    """Of `step` positions along an axis of the data each, the last one of what is left; without the axis if
-    they are `single`. A step that only run time knows is a scalar."""
+    """Parts of `step` positions each along an axis; the last one may be shorter. `single` drops the axis. A
+    dynamic step is a scalar."""
 
     data: SSAValue
     axis: int
@@ -34,7 +34,7 @@ class EqualParts:
         return emit(onnx.DivOp(last, step))
 
     def at(self, place: SSAValue, emit: Emitter) -> SSAValue:
-        """The one at a place, a scalar, that may be counted from the end."""
+        """Return the part at a scalar index, which may be negative."""
         if self.single:
             return emit(onnx.GatherOp(self.data, place, axis=self.axis))
         if self.step == 1:
@@ -46,7 +46,7 @@ class EqualParts:
         return _slice(self.data, self.axis, start, emit(onnx.AddOp(start, step)), emit)
 
     def joined(self, axis: int, is_new: bool, emit: Emitter) -> SSAValue | None:
-        """All of them along an axis, a new one or not; None of longer parts along another axis."""
+        """Concatenate or (`is_new`) stack the parts; None for long parts along another axis."""
         rank = len(shape_of(self.data)) - self.single + is_new
         axis %= rank
         if not (is_new or self.single) and axis == self.axis:
@@ -67,7 +67,7 @@ class EqualParts:
 
 @dataclass(frozen=True)
 class ListedParts:
-    """Of as many positions along an axis of the data each as a vector of run time lists."""
+    """Parts of an axis whose sizes are a vector known at run time."""
 
     data: SSAValue
     axis: int
@@ -77,22 +77,22 @@ class ListedParts:
         return _size(self.sizes, 0, emit)
 
     def at(self, place: SSAValue, emit: Emitter) -> SSAValue:
-        """The one at a place, a scalar, that may be counted from the end."""
+        """Return the part at a scalar index, which may be negative."""
         place, sizes = _row(place, emit), emit(onnx.CastOp(self.sizes, to=i64))
         end = emit(onnx.GatherOp(emit(onnx.CumSumOp(sizes, _number(emit, 0))), place, axis=0))
         start = emit(onnx.SubOp(end, emit(onnx.GatherOp(sizes, place, axis=0))))
         return _slice(self.data, self.axis, start, end, emit)
 
     def joined(self, axis: int, is_new: bool, emit: Emitter) -> SSAValue | None:
-        """All of them along an axis, a new one or not; None where that is not the data."""
+        """Concatenate all parts along an axis; None if the result is not the data."""
         if is_new or axis % len(shape_of(self.data)) != self.axis:
             return None
         return emit(onnx.IdentityOp(self.data))
 
 
 def parts_of(data: SSAValue, axis: int, split: SSAValue, single: bool) -> EqualParts | ListedParts | None:
-    """By a `split` that only run time knows: a number, or a vector of the sizes of all parts. None for a
-    number of parts that may lose the axis, which they do if it is 1."""
+    """Return the parts given by a dynamic `split`, a step or a vector of sizes. None for a step if the parts
+    drop the axis, as they do only if it is 1."""
     rank = len(shape_of(split))
     if rank == 0:
         return None if single else EqualParts(data, axis, split, single)
@@ -100,7 +100,7 @@ def parts_of(data: SSAValue, axis: int, split: SSAValue, single: bool) -> EqualP
 
 
 def _moved(value: SSAValue, source: int, target: int, emit: Emitter) -> SSAValue:
-    """With an axis at another place among the others."""
+    """Move an axis to another position."""
     if source == target:
         return emit(onnx.IdentityOp(value))
     order = [i for i in range(len(shape_of(value))) if i != source]
@@ -108,7 +108,7 @@ def _moved(value: SSAValue, source: int, target: int, emit: Emitter) -> SSAValue
 
 
 def _merged(value: SSAValue, axis: int, emit: Emitter) -> SSAValue:
-    """With an axis and the next one made one."""
+    """Merge an axis with the next one."""
     math, rank = ShapeMath(emit), len(shape_of(value))
     sizes = [math.sizes(value, [i]) for i in range(rank)]
     sizes[axis : axis + 2] = [math.mul(*sizes[axis : axis + 2])]

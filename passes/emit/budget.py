@@ -1,7 +1,4 @@
-"""What a strategy builds at compile time, and whether that is within the limits.
-
-Nothing is built to find out: the numbers come from the sizes of the op.
-"""
+"""Compile-time cost of a strategy, computed from sizes alone, and its limits."""
 
 from __future__ import annotations
 
@@ -15,14 +12,16 @@ from dialects.support import limits
 from dialects.support.shapes import MOST_ELEMENTS, shape_of
 
 FREE_CONSTANTS = 2**20
-"""Elements of constants that any op may have, however small its data."""
+"""Constant elements that any op may have, however small its data."""
 
 
 @dataclass(frozen=True)
 class CompileTimeCost:
-    """Elements of constants, and ONNX nodes. `spread` bounds what a tensor between the nodes has, in
-    elements per element of the op's data. `positions` are those of the longest axis whose coordinates are
-    computed one by one."""
+    """Constant elements and ONNX nodes that a lowering creates.
+
+    `spread` bounds the size of an intermediate tensor per element of the op's data; `positions` is the length
+    of the longest axis whose coordinates are computed one by one.
+    """
 
     constants: int = 0
     nodes: int = 0
@@ -39,12 +38,12 @@ class CompileTimeCost:
 
 
 def evaluated(sampling: AxisSampling) -> CompileTimeCost:
-    """That the coordinates of an axis are computed one by one, and nothing else."""
+    """Return the cost of computing the coordinates of an axis one by one."""
     return CompileTimeCost(positions=max(sampling.x, sampling.y))
 
 
 def is_too_much(built: CompileTimeCost) -> bool:
-    """Whether so much is built for no op at all."""
+    """Return whether a cost exceeds the limits for any op."""
     known = limits.current()
     return (
         built.constants > known.constant_elements
@@ -54,13 +53,13 @@ def is_too_much(built: CompileTimeCost) -> bool:
 
 
 def is_modest(built: CompileTimeCost, data: int) -> bool:
-    """Whether so much is built for an op whose data have `data` elements."""
+    """Return whether a cost is within the limits for an op with `data` elements."""
     within = built.constants <= max(FREE_CONSTANTS, limits.current().constant_growth * data)
     return within and not is_too_much(built)
 
 
 def refusal(built: CompileTimeCost, op: Operation) -> str | None:
-    """Why so much is not built for an op, None if it is."""
+    """Return why a cost exceeds the limits for an op, or None."""
     largest, total = _data(op)
     if largest * built.spread > MOST_ELEMENTS:
         return f"a tensor would have more than {MOST_ELEMENTS:,} elements"
@@ -78,7 +77,7 @@ def refusal(built: CompileTimeCost, op: Operation) -> str | None:
 
 
 def _data(op: Operation) -> tuple[int, int]:
-    """Elements of the larger of data and result, and of both together; unknown sizes count as one."""
+    """Elements of the larger of data and result, and of both; a dynamic size counts as 1."""
     sizes = [
         prod(dim for dim in shape_of(value) if isinstance(dim, int))
         for value in (op.operands[0], op.results[0])

@@ -1,4 +1,4 @@
-"""What an op reads: its operands, and what its regions read from around it."""
+"""Values that an op reads: its operands, and the captures of its regions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from passes.emit.walking import ops_within
 
 
 def uses_by(op: Operation) -> Iterator[Use]:
-    """Each use of a value from around the op: those by its operands in order, then those within it."""
+    """Yield the uses of outer values by an op: its operands in order, then the captures of its regions."""
     for index in range(len(op.operands)):
         yield Use(op, index)
     if not op.regions:
@@ -26,7 +26,7 @@ def uses_by(op: Operation) -> Iterator[Use]:
 
 
 def stem(op: Operation, block: Block) -> Operation:
-    """The op of a block that is an op, or has it in one of its regions."""
+    """Return the op of `block` that is `op` or contains it."""
     while op.parent is not block:
         parent = op.parent_op()
         assert parent is not None, "the op is not within the block"

@@ -1,4 +1,4 @@
-"""Where an axis of an operand is in the result of an op that only moves elements."""
+"""Tracking of an axis through ops that only move elements."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from dialects.support.shapes import has_rank, shape_of
 
 
 def attributes_of(op: OnnxOp) -> Mapping[str, Any]:
-    """Those that are given, to be read by name."""
+    """Return the attributes that are set, by name."""
     return op.onnx_attributes()
 
 
 def moved_axis(op: Operation, axis: int) -> int | None:
-    """The axis of each result along which those elements lie that lay along `axis` of the first operand, in
-    the same order and all of them; None where there is none."""
+    """Return the axis of each result that holds the elements of the first operand's `axis`, all of them and
+    in order; None if there is none."""
     rule = _AXES.get(type(op))
     if rule is None or not all(map(has_rank, (op.operands[0], *op.results))):
         return None
@@ -30,7 +30,7 @@ def moved_axis(op: Operation, axis: int) -> int | None:
 
 
 def only_moves(op: Operation) -> bool:
-    """Whether each element of the results is one of the first operand's, or of a Concat's operands."""
+    """Return whether an op copies elements of its first operand, or of all operands of a Concat."""
     return type(op) in _MOVES
 
 
@@ -41,7 +41,7 @@ def _of_transpose(op: OnnxOp, axis: int) -> int | None:
 
 
 def _of_reshape(op: OnnxOp, axis: int) -> int | None:
-    """Behind equal sizes, or before them."""
+    """Find the axis by equal sizes up to it, or from it on."""
     before, after = shape_of(op.operands[0]), shape_of(op.results[0])
     if None not in before[: axis + 1] and before[: axis + 1] == after[: axis + 1]:
         return axis
@@ -51,7 +51,7 @@ def _of_reshape(op: OnnxOp, axis: int) -> int | None:
 
 
 def _of_other_axes(op: OnnxOp, axis: int) -> int | None:
-    """Of an op that works along an axis of its own."""
+    """Keep the axis, for ops that change their attribute `axis` only."""
     own = attributes_of(op).get("axis", 0)
     return None if own % len(shape_of(op.operands[0])) == axis else axis
 

@@ -1,4 +1,4 @@
-"""What reads a condition takes one element, and so do the comparisons that make it."""
+"""Size refinement of conditions: an If reads one element, and so do the comparisons that compute it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from dialects.support.interfaces import set_type
 from dialects.support.shapes import element_type_of, shape_of, tensor_type
 
 _COMPARED = frozenset(("Cast", "Not")) | traits.COMPARISONS | traits.LOGICAL
-"""Ops that work element by element: a result of one element is made of operands of one element."""
+"""Elementwise ops: a result of one element has operands of one element."""
 
 
 def refine_condition(op: onnx.IfOp) -> bool:
-    """Give sizes of 1 to what the condition is made of, beside the If, where they are unknown; whether that
-    is news."""
+    """Set unknown sizes of an If's condition, and of the values that compute it in the same block, to 1.
+    Return whether any changed."""
     waiting: list[SSAValue] = [op.cond]
     news = False
     while waiting:

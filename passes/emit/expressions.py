@@ -1,6 +1,6 @@
-"""Values with arithmetic: `g * (1 - y * y)` emits three ONNX ops.
+"""Values with arithmetic: `g * (1 - y * y)` creates three ONNX ops.
 
-What a rule or a lowering of an op that works element by element reads like is its formula.
+Rules and lowerings of elementwise ops are written as formulas.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ from passes.emit.rewriting import Emitter
 Operand: TypeAlias = "Expr | float"
 
 MASK = "gradc.mask"
-"""Marks a mask of 0 and 1 that a formula is multiplied by, not one of a model's own."""
+"""Attribute of a 0/1 mask that a rule multiplies by, as opposed to a mask of the model."""
 
 SUM = "gradc.sum"
-"""Marks a sum of a formula, not one of a model's own."""
+"""Attribute of a sum that a rule creates, as opposed to a sum of the model."""
 
 EXPONENTIAL = "gradc.exponential"
-"""Marks an exponential of a formula, whose argument may take a factor in."""
+"""Attribute of an exponential of a formula; a constant factor may be moved into its argument."""
 
 
 @dataclass
 class Operators:
-    """Makes expressions of values, and scalars for them; equal scalars are one op.
+    """Creates expressions from SSA values, and scalar constants, which are reused.
 
-    `strict_ieee`: a product with a mask would make NaN of an inf that the mask hides, so a Where hides it.
+    `strict_ieee`: select with Where instead of multiplying by a mask, as 0 * inf is NaN.
     """
 
     emit: Emitter = field(default_factory=Emitter)
@@ -57,7 +57,7 @@ class Operators:
         return Expr(self, value)
 
     def scalar(self, value: float, like: Expr) -> Expr:
-        """A constant of rank 0 with an expression's dtype."""
+        """Return a rank-0 constant with the dtype of `like`."""
         key = (float(value), like.dtype)
         if key not in self._scalars:
             self._scalars[key] = self._number(value, like.dtype)
@@ -77,18 +77,18 @@ class Operators:
         return self(self.emit.ints(values))
 
     def shape(self, like: Expr) -> Expr:
-        """The sizes of a value, a constant where all are known."""
+        """Return the shape of a value as int64 vector, a constant if it is static."""
         known = static_shape(like.value) if has_rank(like.value) else None
         return like.apply(onnx.ShapeOp) if known is None else self.ints(known)
 
     def filled(self, value: float, like: Expr) -> Expr:
-        """A tensor of one number, with an expression's shape and dtype."""
+        """Return a tensor filled with one number, with the shape and dtype of `like`."""
         scalar = self.scalar(value, like)
         is_scalar = has_rank(like.value) and not shape_of(like.value)
         return scalar if is_scalar else scalar.apply(onnx.ExpandOp, self.shape(like))
 
     def keep(self, value: Expr, condition: Expr) -> Expr:
-        """The value where a condition of its shape holds, else 0."""
+        """Return the value where a condition of its shape holds, else 0."""
         if self.strict_ieee:
             return condition.where(value, 0)
         mask = condition.cast(value.dtype)
@@ -102,7 +102,7 @@ class Operators:
 
 @dataclass(frozen=True, eq=False)
 class Expr:
-    """A value of the graph. Arithmetic on it emits ops; numbers beside it become scalars of its dtype."""
+    """An SSA value with operators that create ops; Python numbers become scalar constants of its dtype."""
 
     e: Operators
     value: SSAValue
@@ -120,7 +120,7 @@ class Expr:
         return len(self.shape)
 
     def assumed(self, shape: Sequence[Dim]) -> Expr:
-        """This value, of whose shape more is known than the op that makes it can tell."""
+        """Refine the type of this value by a shape that its op cannot infer."""
         made = self.value.owner
         if isinstance(made, Operation) and made.parent is None:  # new: nobody else's type changes
             known = merge(shape, self.shape) if has_rank(self.value) else shape
@@ -128,7 +128,7 @@ class Expr:
         return self
 
     def apply(self, op: type[OnnxOp], *others: Operand | None, **attributes: Any) -> Expr:
-        """The result of an ONNX op whose first operand this is."""
+        """Create an ONNX op with this value as first operand; return the first result."""
         given = [None if other is None else self._operand(other).value for other in others]
         return self.e(self.e.emit(op(self.value, *given, **attributes)))
 
@@ -187,7 +187,7 @@ class Expr:
         return self * self
 
     def cast(self, to: Attribute) -> Expr:
-        """In another dtype; `MASK` marks what was a comparison."""
+        """Cast to another dtype; a cast comparison is marked with `MASK`."""
         if to == self.dtype:
             return self
         cast = onnx.CastOp(self.value, to=to)
@@ -196,7 +196,7 @@ class Expr:
         return self.e(self.e.emit(cast))
 
     def summed(self, axes: Sequence[int], keepdims: int = 0) -> Expr:
-        """The sum along some axes, at least one."""
+        """Sum along at least one axis."""
         total = onnx.ReduceSumOp(self.value, self.e.ints(axes).value, keepdims=keepdims)
         total.attributes[SUM] = UnitAttr()
         return self.e(self.e.emit(total))
@@ -205,7 +205,7 @@ class Expr:
         return self.cast(i64)
 
     def where(self, yes: Expr, no: Operand) -> Expr:
-        """This condition's choice between two expressions."""
+        """Select elementwise between two expressions by this condition."""
         other = no if isinstance(no, Expr) else self.e.scalar(no, yes)
         return self.apply(onnx.WhereOp, yes, other)
 
@@ -225,7 +225,7 @@ class Expr:
         return self.apply(onnx.ExpOp)
 
     def exp_times(self, factor: float) -> Expr:
-        """exp(x) times a positive number; `EXPONENTIAL` marks it."""
+        """exp(x) times a positive number, marked with `EXPONENTIAL`."""
         made = self.exp()
         assert isinstance(made.value.owner, onnx.ExpOp)
         made.value.owner.attributes[EXPONENTIAL] = UnitAttr()

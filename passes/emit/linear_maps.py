@@ -1,4 +1,4 @@
-"""Products with constant weights, whose channels factors and offsets beside them may be folded into."""
+"""Products with constant weights, into whose channels factors and offsets are folded."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class Channels:
-    """How weights are multiplied along the channels of what goes in and of what comes out.
+    """Functions that scale the weights of a product along its input and output channels.
 
-    `offset` gives what a vector added to what goes in adds to what comes out, None where that is not the same
-    everywhere; `counts` how many channels go in and come out; `axis` is theirs in both.
+    `offset` maps an offset of the inputs to one of the outputs, None if the latter is not uniform over the
+    positions; `counts` gives the numbers of input and output channels; `axis` is the channel axis of both.
     """
 
     inputs: Callable[[OnnxOp, Array, Array], Array]
@@ -45,7 +45,7 @@ def _along(vector: Array, axis: int, rank: int) -> Array:
 
 
 def _by_groups(weights: Array, vector: Array, groups: int, is_inner: bool) -> Array:
-    """Weights of (groups * A, B, ...) times a vector of A or of B for each group."""
+    """Scale weights (groups * A, B, ...) by a vector of A or B per group."""
     parts = weights.reshape(groups, len(weights) // groups, *weights.shape[1:])
     shape = [groups, 1, -1] if is_inner else [groups, -1, 1]
     return (parts * vector.reshape(*shape, *[1] * (weights.ndim - 2))).reshape(weights.shape)
@@ -107,7 +107,7 @@ CHANNELS: Mapping[type[Operation], Channels] = MappingProxyType(
 
 @dataclass(frozen=True)
 class LinearMap:
-    """A product with weights that nothing else reads, and the addition of its bias where that is an op."""
+    """A product with weights that have no other reader, and the Add of its bias, if any."""
 
     op: OnnxOp
     addition: onnx.AddOp | None = None
@@ -128,7 +128,7 @@ class LinearMap:
 
     @property
     def values(self) -> tuple[SSAValue, ...]:
-        """The results whose contents change with what is folded into the weights."""
+        """Results that change when the weights do."""
         product = self.op.results[0]
         return (product,) if self.addition is None else (product, self.addition.results[0])
 
@@ -142,26 +142,26 @@ class LinearMap:
 
     @property
     def takes_bias(self) -> bool:
-        """Without another op, and as it is."""
+        """True if a bias can be set without another op and is not scaled."""
         if isinstance(self.op, onnx.MatMulOp):
             return self.addition is not None
         return attributes_of(self.op).get("beta", 1.0) == 1
 
     def axis_of(self, value: SSAValue) -> int:
-        """That of the channels in what goes in or comes out."""
+        """Channel axis of the data or the result."""
         return self.channels.axis % len(shape_of(value))
 
     @property
     def reads_all_channels(self) -> bool:
-        """Each channel that comes out, of all that go in; of a pad of zeros the mean is 0, too."""
+        """True if each output channel depends on all input channels. Zero padding keeps a mean of 0."""
         return _groups(self.op) == 1
 
     def takes_factors(self) -> bool:
-        """Of what goes in: a Gemm may read that turned."""
+        """True unless a Gemm reads its data transposed."""
         return not attributes_of(self.op).get("transA", 0)
 
     def offset_of(self, vector: Array) -> Array | None:
-        """What a vector added to the channels that go in adds to those that come out."""
+        """Return the offset of the output channels that an offset of the input channels causes."""
         return self.channels.offset(self.op, self.weights, vector)
 
     def scale_inputs(self, factors: Array) -> None:
@@ -174,7 +174,7 @@ class LinearMap:
             self._put_bias(bias * factors)
 
     def centre_inputs(self) -> None:
-        """Make the weights of each channel that comes out add up to 0, which rows of mean 0 do not notice."""
+        """Make the weights of each output channel sum to 0, which changes nothing for inputs of mean 0."""
         axis = 1 if isinstance(self.op, onnx.ConvOp) or _is_turned(self.op) else 0
         means = self.weights.mean(axis, dtype=np.float64, keepdims=True)
         self._put_weights(self.weights - _like(means, self.weights))
@@ -184,7 +184,7 @@ class LinearMap:
         self._put_bias(vector if bias is None else bias + vector)
 
     def _bias(self) -> Array | None:
-        """A number for each channel that comes out, in f64."""
+        """Return the bias per output channel in f64."""
         value = _bias_value(self.op, self.addition)
         found = None if value is None else constant_of(value)
         if found is None:
@@ -219,7 +219,7 @@ class LinearMap:
             self.op.operands = [*self.op.operands, bias]
 
     def _constant(self, array: Array, before: Operation) -> SSAValue:
-        """In the dtype of the weights; without their name, as it is another number."""
+        """Create a constant in the dtype of the weights, without their name."""
         constant = onnx.ConstantOp(np.ascontiguousarray(array, self.weights.dtype))
         constant.location = before.location
         Rewriter.insert_op(constant, InsertPoint.before(before))
@@ -231,8 +231,8 @@ def _like(vector: Array, weights: Array) -> Array:
 
 
 def linear_map(op: Operation) -> LinearMap | None:
-    """What an op is where its weights are a constant of f32 or f64 that nothing else reads, and its bias is
-    one or is not there."""
+    """Return an op as a linear map if its f32 or f64 weights are a constant without other readers, and its
+    bias is absent or constant."""
     if type(op) not in CHANNELS or not _has_own_weights(op):
         return None
     assert isinstance(op, OnnxOp)
@@ -264,7 +264,7 @@ def _bias_value(op: Operation, addition: onnx.AddOp | None) -> SSAValue | None:
 
 
 def _addition(product: Operation) -> onnx.AddOp | None:
-    """The only reader, if it adds a constant to each channel."""
+    """Return the only reader of a product if it adds a constant per channel."""
     result = product.results[0]
     use = result.get_user_of_unique_use()
     if not isinstance(use, onnx.AddOp) or use.parent is not product.parent:
@@ -282,7 +282,7 @@ def _constant_index(op: Operation) -> int | None:
 
 
 def _is_vector(value: SSAValue, channels: int) -> bool:
-    """Whether a constant is a number for each channel along its last axis, or one for all."""
+    """Return whether a constant has one element, or one per channel along its last axis."""
     known = constant_of(value)
     if known is None:
         return False

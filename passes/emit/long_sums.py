@@ -1,8 +1,8 @@
-"""Sums and means of very many terms, in stages of fewer.
+"""Sums and means of very many terms, in stages.
 
-What adds n numbers one after the other is off by up to n roundings of their sum, and a term below half a unit
-of what is there already adds nothing. onnxruntime's sum of 16 million squares in f32 is 0.1 to 3 % too small,
-by the order of the axes; that of their sums by 4,096 is right to 1e-6.
+Sequential summation of n numbers is off by up to n roundings of the sum, and a term below half a unit in the
+last place of the partial sum is lost. onnxruntime's f32 sum of 16 million squares is 0.1 to 3 % too small,
+depending on the order of axes; the sum of partial sums over 4,096 is right to 1e-6.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from passes.emit.expressions import Expr
 from passes.emit.tensors import reshape
 
 MOST_TERMS = 2**16
-"""Terms of one stage: one after the other, they are off by 1e-5 of their sum."""
+"""Terms of one stage; summed sequentially, the error is about 1e-5 of the sum."""
 
 BLOCK = 2**12
-"""Terms that are added first where the number of all has no divisors near its root."""
+"""Terms per block of a first stage if the count has no divisor near its square root."""
 
 
 def long_sum(x: Expr, axes: Sequence[int], keepdims: int, most: int = MOST_TERMS) -> Expr:
-    """ReduceSum over known axes, in stages if these have more than `most` terms."""
+    """ReduceSum over static axes, in stages if they have more than `most` terms."""
     if not is_long(x, axes, most):
         return x.apply(onnx.ReduceSumOp, x.e.ints(axes), keepdims=keepdims)
     over = sorted(axis % x.rank for axis in axes)
@@ -35,14 +35,14 @@ def long_sum(x: Expr, axes: Sequence[int], keepdims: int, most: int = MOST_TERMS
 
 
 def long_mean(x: Expr, axes: Sequence[int], keepdims: int, most: int = MOST_TERMS) -> Expr:
-    """ReduceMean over known axes, in stages if these have more than `most` terms."""
+    """ReduceMean over static axes, in stages if they have more than `most` terms."""
     if not is_long(x, axes, most):
         return x.apply(onnx.ReduceMeanOp, x.e.ints(axes), keepdims=keepdims)
     return long_sum(x, axes, keepdims, most) / math.prod(_size(x, axis) for axis in axes)
 
 
 def is_long(x: Expr, axes: Sequence[int], most: int) -> bool:
-    """Sizes that only run time knows leave a sum in one stage."""
+    """Return whether a sum has more than `most` terms; False for dynamic shapes."""
     sizes = [x.shape[axis] for axis in axes]
     return all(isinstance(size, int) for size in x.shape) and math.prod(map(_known, sizes)) > most
 
@@ -56,7 +56,7 @@ def _size(x: Expr, axis: int) -> int:
 
 
 def _stages(x: Expr, axes: Sequence[int]) -> Iterator[Sequence[int]]:
-    """All but the last, from the last axis to the first, each of as many axes as MOST_TERMS allows."""
+    """Yield the axes of all stages but the last, from the last axis on, as many as MOST_TERMS allows."""
     stage: list[int] = []
     for axis in reversed(axes):
         if stage and math.prod(_size(x, a) for a in (axis, *stage)) > MOST_TERMS:
@@ -66,7 +66,7 @@ def _stages(x: Expr, axes: Sequence[int]) -> Iterator[Sequence[int]]:
 
 
 def _in_blocks(x: Expr, axis: int) -> Expr:
-    """Sums of blocks of an axis in its place; where it does not divide well, what is left is a block."""
+    """Sum an axis in blocks, with a shorter last block if the size has no suitable divisor."""
     size = _size(x, axis)
     block = _block(size)
     whole = size - size % block
@@ -86,6 +86,6 @@ def _blocks(x: Expr, axis: int, block: int) -> Expr:
 
 
 def _block(size: int) -> int:
-    """The divisor that is nearest to the root from above, if it is no more than MOST_TERMS; else BLOCK."""
+    """Return the least divisor from the square root up to MOST_TERMS, else BLOCK."""
     start = math.isqrt(size - 1) + 1
     return next((n for n in range(start, MOST_TERMS + 1) if size % n == 0), BLOCK)

@@ -1,4 +1,4 @@
-"""What a body makes of each part of an axis, of which only run time knows how many there are."""
+"""SequenceMap over a dynamic number of parts of an axis, as a Scan."""
 
 from __future__ import annotations
 
@@ -15,16 +15,14 @@ from passes.emit.rewriting import Emitter
 from passes.emit.type_inference import refine_with_regions
 
 Copied = Callable[[Sequence[SSAValue], Emitter], list[SSAValue]]
-"""The ops of a body for some elements, and what they yield."""
+"""Function that copies the ops of a body for given elements, and returns the yielded values."""
 
 Column = EqualParts | ListedParts | SSAValue
 
 
 def mapped(columns: Sequence[Column], body: Copied, emit: Emitter) -> list[EqualParts] | None:
-    """What a body makes of each part, by a Scan; what is a value is the same for all.
-
-    None where the parts are longer than one position, since the last may be shorter than the others, and
-    where what is made of them may have another shape in each step."""
+    """Map a body over parts of one position by a Scan; values are the same in each step. None for longer
+    parts, of which the last may be shorter, or if the shape of a result may differ between steps."""
     parts = [column for column in columns if isinstance(column, EqualParts) and column.step == 1]
     if any(column not in parts for column in columns if not isinstance(column, SSAValue)):
         return None
@@ -70,7 +68,7 @@ def _read(columns: Sequence[Column]) -> list[SSAValue]:
 
 
 def _is_the_same(shape: Shape, around: Sequence[Shape]) -> bool:
-    """Whether the sizes are made of those that are known around, and so the same for each element."""
+    """Return whether a shape depends on `around`'s sizes only, and so is the same in each step."""
     known = {leaf for other in around for dim in other for leaf in _leaves(dim)}
     return None not in shape and all(leaf in known for dim in shape for leaf in _leaves(dim))
 

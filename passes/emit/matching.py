@@ -1,4 +1,4 @@
-"""Ops that are there already and compute what others would."""
+"""Search for existing ops that compute the same as given ones, and their motion."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _COMMUTE = (onnx.AddOp, onnx.MulOp)
 
 
 def equal_ops(block: Block, wanted: Sequence[Operation]) -> list[Operation] | None:
-    """For each op, which read each other, constants and values of the block, one of the block that computes
-    the same, constants left out; None where one of them is not there."""
+    """Return for each op of a connected list an op of the block that computes the same; constants are left
+    out. None if any has no equal."""
     same: dict[SSAValue, SSAValue] = {}
     found: list[Operation] = []
     for op in wanted:
@@ -32,7 +32,7 @@ def equal_ops(block: Block, wanted: Sequence[Operation]) -> list[Operation] | No
 
 
 def bring_forward(ops: Sequence[Operation], data: SSAValue) -> None:
-    """Move ops, which read each other, constants and `data`, to where that is made."""
+    """Move ops, whose other operands are constants, right behind the definition of `data`."""
     block = ops[0].parent
     assert block is not None
     moved = list(ops)

@@ -1,7 +1,6 @@
-"""Edits of single operands of ops that have thousands of them.
+"""Constant-time edits of single operands of ops with thousands of operands.
 
-`op.operands[i] = value` copies all operands of `op`. A pass that puts another value in the place of
-each result of a function, or of each part of a Concat, would copy all for each: the square of their number.
+`op.operands[i] = value` copies all operands of `op`; replacing each of n operands would take n^2 steps.
 """
 
 from __future__ import annotations
@@ -13,11 +12,11 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.ir.core import SSAValues
 
 WIDE = 64
-"""Operands from which on a list, which is edited in place, stands for the tuple."""
+"""Number of operands from which on they are stored in a list, edited in place, instead of a tuple."""
 
 
 class _Operands(Sequence[SSAValue]):
-    """What xDSL keeps of an op, as it reads it."""
+    """List of operands that reads like xDSL's tuple."""
 
     def __init__(self, values: Sequence[SSAValue]):
         self.values = list(values)
@@ -43,7 +42,7 @@ class _Operands(Sequence[SSAValue]):
 
 
 def set_operand(op: Operation, index: int, value: SSAValue) -> None:
-    """`op.operands[index] = value`, in constant time."""
+    """Do `op.operands[index] = value` in constant time."""
     operands: Sequence[SSAValue] = op._operands  # pyright: ignore[reportPrivateUsage]
     if len(operands) < WIDE:
         op.operands[index] = value
@@ -58,8 +57,8 @@ def set_operand(op: Operation, index: int, value: SSAValue) -> None:
 
 
 def replace_uses(old: SSAValue, new: SSAValue, *, but_of: Operation | None = None) -> None:
-    """`new` for `old` in all that reads it, but for one op, in time that grows with the uses alone; a new
-    value without a name gets the old one's."""
+    """Replace all uses of `old` but those of `but_of`, in time linear in their number; `new` inherits the
+    name if it has none."""
     if new is old:
         return
     for use in tuple(old.uses):

@@ -1,4 +1,4 @@
-"""Rewriting with locations kept, and the small builder that every lowering writes through."""
+"""Rewriting that preserves locations, and the builder that all lowerings use."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ from passes.emit.walking import Walker
 
 @dataclass
 class Emitter:
-    """Collects new ops in order: `y = emit(onnx.AddOp(a, b))` gives the op's first result.
+    """Collects new ops in order: `y = emit(onnx.AddOp(a, b))` returns the op's first result.
 
-    The other results, all but one of a Split for instance, are those of `emit.all`.
+    `emit.all` returns all results, of a Split for instance.
     """
 
     ops: list[Operation] = field(default_factory=list)
@@ -58,14 +58,14 @@ class Emitter:
         return self(ConstantOp(value))
 
     def ints(self, values: Sequence[int]) -> OpResult:
-        """An int64 vector; equal ones are one op."""
+        """Return an int64 vector constant; equal ones are one op."""
         key = tuple(values)
         if key not in self._vectors:
             self._vectors[key] = self(ConstantOp(_ints(key)))
         return self._vectors[key]
 
     def discard(self) -> None:
-        """Erase what was emitted and is in no block: until then it counts as a reader of what it reads."""
+        """Erase the ops, which are in no block yet: they count as readers of their operands."""
         for op in reversed(self.ops):
             op.erase()
         self.ops.clear()
@@ -80,15 +80,15 @@ def _ints(values: tuple[int, ...]) -> DenseIntOrFPElementsAttr:
 def rewrite(
     module: ModuleOp, patterns: Sequence[RewritePattern], ops: tuple[type[Operation], ...] = (Operation,)
 ) -> bool:
-    """Apply the patterns to every op of the classes `ops`, to new and neighbouring ones too, and make
-    function types follow; whether anything changed."""
+    """Apply the patterns to all ops of the classes `ops`, new and neighbouring ones included, and update
+    function types; return whether anything changed."""
     changed = Walker(lambda cls: patterns if issubclass(cls, ops) else ()).walk(module)
     refresh_function_types(module)
     return changed
 
 
 def simplify(ctx: Context, module: ModuleOp) -> None:
-    """Fold, canonicalize, and remove what is common or dead, until nothing changes. Locations are kept."""
+    """Fold, canonicalize, and remove common and dead ops until nothing changes, preserving locations."""
     del ctx
     for function in functions(module):
         for block in function.body.blocks:
@@ -103,9 +103,8 @@ def simplify(ctx: Context, module: ModuleOp) -> None:
 
 
 def fold(module: ModuleOp, kept: Iterable[SSAValue], *, adopting: bool = True) -> None:
-    """Fold constants, and give values the types that follow: what reads a value reads it afterwards, too, and
-    what is `kept` stays, and is read as before. Without `adopting` nothing has a rank because the model
-    declares it alone."""
+    """Fold constants and refine types. Ops that define or read a value of `kept` are not folded. Without
+    `adopting` no value gets a rank from the model's declaration alone."""
     patterns = (FoldBut(frozenset(kept)), RefineTypes())
     walker = Walker(lambda cls: patterns if _is_folded(cls) else ())
     changed = True
@@ -115,7 +114,7 @@ def fold(module: ModuleOp, kept: Iterable[SSAValue], *, adopting: bool = True) -
 
 
 def fold_chains(block: Block) -> None:
-    """What `Fold` does, for whole chains of ops on constants: only their ends become constants."""
+    """Fold chains of ops on constants like `Fold`, creating constants for their ends only."""
     known: dict[SSAValue, np.ndarray] = {}
     folded: list[Operation] = []
 
@@ -144,7 +143,7 @@ def _may_be_known(op: Operation, known: Mapping[SSAValue, np.ndarray]) -> bool:
 
 
 def _are_declared(results: Sequence[SSAValue], arrays: Sequence[np.ndarray]) -> bool:
-    """Of the types that the op says: no op folds before that says what the constant's will be."""
+    """Return whether the arrays have the results' types; folding must not change a type."""
     if len(results) != len(arrays):
         return False
     types = (
@@ -155,7 +154,7 @@ def _are_declared(results: Sequence[SSAValue], arrays: Sequence[np.ndarray]) -> 
 
 
 def _put_constant(result: SSAValue, array: np.ndarray, op: Operation) -> None:
-    """In place of the result of an op, which stays for those that are folded, too."""
+    """Redirect the uses of an op's result to a new constant; the op is erased later."""
     constant = ConstantOp(array)
     constant.location = op.location
     constant.output.name_hint = result.name_hint
@@ -167,13 +166,13 @@ def _put_constant(result: SSAValue, array: np.ndarray, op: Operation) -> None:
 
 class EraseDead(RewritePattern):
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        # most ops are read, and only then are traits asked
+        # the trait lookup is slow, and most ops have readers
         if not any(result.first_use for result in op.results) and is_trivially_dead(op):
             rewriter.erase(op)
 
 
 class Fold(RewritePattern):
-    """Constants in place of an op, where `fold` gives some of the declared types."""
+    """Replace an op by constants if `fold` returns values of the declared types."""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         assert isinstance(op, OnnxOp)
@@ -192,7 +191,7 @@ class Fold(RewritePattern):
 
 @dataclass(frozen=True)
 class FoldBut(RewritePattern):
-    """`Fold` and `KnownBranch` for all ops but those that give or read the values of `kept`."""
+    """`Fold` and `KnownBranch` for ops that neither define nor read a value of `kept`."""
 
     kept: frozenset[SSAValue]
 
@@ -203,9 +202,9 @@ class FoldBut(RewritePattern):
 
 
 class RefineTypes(RewritePattern):
-    """A size that its op could not know when it was made, and can since its operands are constants.
+    """Infer sizes that became known because operands became constants.
 
-    No op folds before its type says what the constant's will be.
+    An op folds only if its result type matches the constant.
     """
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
@@ -219,7 +218,7 @@ class RefineTypes(RewritePattern):
 
 
 def _is_open(value: SSAValue) -> bool:
-    """Whether a value is a tensor of which a size is not known, or not even the rank."""
+    """Return whether a value is a tensor of unknown rank or with an unknown size."""
     if shapes.has_rank(value):
         return not shapes.is_static(shape_of(value))
     return isinstance(value.type, UnrankedTensorType)
@@ -237,15 +236,15 @@ def _simplifications(cls: type[Operation]) -> tuple[RewritePattern, ...]:
 
 
 def merge_equal(block: Block) -> bool:
-    """Of pure ops that are equal in all but location, or are the same sizes, only the first stays; whether
-    that may have left something to simplify."""
+    """Merge pure ops that are equal but for location, or compute the same sizes, into the first; return
+    whether that may allow further simplification."""
     known: dict[object, Operation] = {}
     merged = news = False
     for op in block.ops:
         if op.regions or not _is_pure(type(op)):
             continue
         if merged and isinstance(op, OnnxOp) and any(map(_is_open, op.results)):
-            # it may read a value now whose unknown sizes have other symbols
+            # it may now read a value whose unknown sizes have other symbols
             news |= refine_results(op)
         first = _first_equal(op, known)
         if first is op:
@@ -259,7 +258,7 @@ def merge_equal(block: Block) -> bool:
 
 
 def _first_equal(op: Operation, known: dict[object, Operation]) -> Operation:
-    """The first op that is equal to this one, or computes the same sizes; itself if there is none yet."""
+    """Return the first op that equals this one or computes the same sizes, possibly itself."""
     sizes = _sizes(op)
     if sizes is not None and sizes in known:
         return known[sizes]
@@ -273,7 +272,7 @@ def _first_equal(op: Operation, known: dict[object, Operation]) -> Operation:
 
 
 def _sizes(op: Operation) -> object:
-    """The type and elements of a vector of sizes that are known expressions; None for any other op."""
+    """Return type and elements of a vector of symbolic sizes; None for any other op."""
     if not isinstance(op, OnnxOp) or len(op.results) != 1:
         return None
     dims = dims_of(op.results[0])
@@ -283,15 +282,14 @@ def _sizes(op: Operation) -> object:
 
 
 def _likely_equal(op: Operation) -> object:
-    """Equal for equal ops, and for few others; quicker than `_equal`, which hashes attributes in depth."""
+    """Key that is equal for equal ops and rarely for others; cheaper than `_equal`."""
     value = op.properties.get("value")
     data = value.data.data if isinstance(value, DenseIntOrFPElementsAttr) else None
     return (type(op), tuple(op.operands), data)
 
 
 def _equal(op: Operation) -> object:
-    """Equal for ops that are equal in all but location, the strategy that wrote them, and attributes that say
-    what would hold without them."""
+    """Key that ignores location, strategy and attributes that are set to their defaults."""
     marks = {name: value for name, value in op.attributes.items() if name != STRATEGY}
     attributes = (tuple(sorted(given.items())) for given in (_telling(op), marks))
     return (type(op), tuple(op.operands), *map(_without_symbols, op.result_types), *attributes)
@@ -303,7 +301,7 @@ def _telling(op: Operation) -> Mapping[str, Attribute]:
 
 @by_identity
 def _without_symbols(type_: Attribute) -> Attribute:
-    """The type without sizes of which nothing is known but where they occur."""
+    """Return the type with fresh symbols replaced by unknown sizes."""
     if not isinstance(type_, TensorType):
         return type_
     shape = [None if isinstance(dim, Size) and dim.is_fresh else dim for dim in shape_of(type_)]
@@ -325,17 +323,16 @@ def refresh_function_types(module: ModuleOp) -> None:
 
 
 def drop_unread_nodes(function: FuncOp) -> None:
-    """Those of other domains: what nobody reads need not be computed, which only their runtime can."""
+    """Erase unread nodes of other domains, as only their runtime can compute them."""
     for op in reversed(list(function.body.block.ops)):
         if isinstance(op, NodeOp) and not any(result.first_use for result in op.results):
             Rewriter.erase_op(op)
 
 
 def replace(op: Operation, rewriter: PatternRewriter, emit: Emitter, values: Sequence[SSAValue]) -> None:
-    """Put the emitted ops in place of `op`, `values` for its results.
+    """Replace `op` by the new ops, and its results by `values`.
 
-    The values inherit what the op's types knew of their shapes, and the results' names; gradients among
-    the emitted ops inherit the op's choice of a strategy.
+    The values inherit the results' known sizes and names; gradient ops inherit the op's choice of a strategy.
     """
     if CHOICE in op.attributes:
         for gradient in (new for new in emit.ops if isinstance(new, DocumentedOp)):

@@ -1,4 +1,4 @@
-"""A Scan, written as a function of one step."""
+"""Scan built from a Python function of one step."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from passes.emit.expressions import Expr, Operators
 
 Exprs: TypeAlias = Sequence[Expr]
 Step: TypeAlias = Callable[[Operators, Exprs, Exprs], tuple[Exprs, Exprs]]
-"""Of the step's own emitter, the states and the slices: the next states, and what is kept."""
+"""(builder of the body, states, slices) -> (next states, outputs of the step)."""
 
 
 def scan(
     e: Operators, states: Exprs, scanned: Exprs, step: Step, *, backward: bool = False
 ) -> tuple[list[Expr], list[Expr]]:
-    """The last states, and what every step keeps, along the first axis.
+    """Return the final states, and the outputs of all steps stacked along a new first axis.
 
-    The steps go along the first axis of what is scanned, from its end if `backward`; what is kept then lies
-    where its slice did. States keep their types; a step may read values from around it.
+    The steps follow the first axis of `scanned`, from its end if `backward`; outputs have the index of their
+    slice. State types are constant; a step may capture outer values.
     """
     slices = [tensor_type(x.dtype, x.shape[1:]) for x in scanned]
     block = Block(arg_types=[*(state.value.type for state in states), *slices])

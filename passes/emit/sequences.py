@@ -1,5 +1,5 @@
-"""Tensors in place of the sequences and optionals whose elements are known one by one, and of those that are
-parts of an axis, of which only run time knows how many there are, or how long."""
+"""Replacement of sequences and optionals by tensors, if the elements are known one by one or are parts of an
+axis."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from passes.emit.walking import ops_within
 
 
 def unpack_sequences(module: ModuleOp) -> bool:
-    """Whether there was anything to unpack; types follow."""
+    """Unpack sequences and infer types; return whether anything changed."""
     unpacking = _Unpacking()
     for function in functions(module):
         unpacking.unpack(ops_within(function.body))
@@ -43,15 +43,15 @@ def unpack_sequences(module: ModuleOp) -> bool:
 @dataclass
 class _Unpacking:
     sequences: dict[SSAValue, Sequence[SSAValue]] = field(default_factory=dict)
-    """A sequence -> its elements."""
+    """Sequence -> its elements."""
     parts: dict[SSAValue, EqualParts | ListedParts] = field(default_factory=dict)
-    """A sequence of parts of an axis, whether or not its length is known -> what they are parts of."""
+    """Sequence of parts of an axis, of static or dynamic length -> the parts."""
     optionals: dict[SSAValue, SSAValue | None] = field(default_factory=dict)
-    """An optional -> what it holds."""
+    """Optional -> its value, None if empty."""
     unpacked: list[Operation] = field(default_factory=list)
 
     def unpack(self, ops: Sequence[Operation]) -> None:
-        """Ops in order, each before those within it; then what nobody reads any more goes."""
+        """Unpack ops, outer before inner, then erase those without readers."""
         waiting = list(reversed(ops))
         while waiting:
             op = waiting.pop()
@@ -94,12 +94,12 @@ class _Unpacking:
 
 
 Rule = Callable[[_Unpacking, OnnxOp, Emitter], Mapping[int, SSAValue] | None]
-"""None for an op that stays as it is; else new values for its results. A sequence whose elements have become
-known keeps its value, which nobody may read any more."""
+"""New values for the results of an op by index; None leaves the op alone. A sequence with known elements
+keeps its value, which gets no new reader."""
 
 
 def _identity(emit: Emitter, value: SSAValue, old: SSAValue) -> Mapping[int, SSAValue]:
-    """A tensor of its own, so that it keeps its name."""
+    """Copy a tensor with Identity, so that both values keep their names."""
     new = emit(onnx.IdentityOp(value))
     if not has_rank(new):
         set_type(new, old.type)
@@ -147,14 +147,14 @@ def _at(of: _Unpacking, op: OnnxOp, emit: Emitter) -> Mapping[int, SSAValue] | N
 
 
 def _scalar(position: SSAValue, emit: Emitter) -> SSAValue:
-    """Exporters write vectors of one number, too."""
+    """Reshape an index to a scalar; exporters also write vectors of one element."""
     if has_rank(position) and not shape_of(position):
         return position
     return emit(onnx.ReshapeOp(position, emit.ints([])))
 
 
 def _are_alike(values: Sequence[SSAValue]) -> bool:
-    """Whether they have one shape, as far as names of sizes tell it."""
+    """Return whether all values have the same known or symbolic shape."""
     if not all(map(has_rank, values)):
         return False
     shape, *others = map(shape_of, values)
@@ -162,7 +162,7 @@ def _are_alike(values: Sequence[SSAValue]) -> bool:
 
 
 def _chosen(values: Sequence[SSAValue], place: SSAValue, emit: Emitter) -> SSAValue:
-    """The one at a place that only run time knows, of values of one shape."""
+    """Select one of several values of the same shape by a dynamic index."""
     axes = emit.ints([0])
     stack = emit(onnx.ConcatOp([emit(onnx.UnsqueezeOp(value, axes)) for value in values], axis=0))
     return emit(onnx.GatherOp(stack, place, axis=0))
@@ -202,7 +202,7 @@ def _split(of: _Unpacking, op: OnnxOp, emit: Emitter) -> Mapping[int, SSAValue] 
         return None
     split = constant_of(given[0]) if given else np.array(1)
     sizes = _sizes(shape_of(data)[axis], split, bool(given))
-    # onnxruntime heeds `keepdims` where `split` is the scalar 1, too, as PyTorch's exporter expects
+    # onnxruntime also honours `keepdims` for a scalar `split` of 1, as PyTorch's exporter expects
     single = not attributes.get("keepdims", 1) and split is not None and split.ndim == 0 and int(split) == 1
     axis %= len(shape_of(data))
     found = None
@@ -224,7 +224,7 @@ def _split(of: _Unpacking, op: OnnxOp, emit: Emitter) -> Mapping[int, SSAValue] 
 
 
 def _sizes(size: object, split: np.ndarray | None, given: bool) -> list[int] | None:
-    """Those of the parts along an axis, None where only run time knows them."""
+    """Return the sizes of the parts along an axis, None if dynamic."""
     if split is None:
         return None
     if given and split.ndim:
@@ -267,7 +267,7 @@ def _same(of: _Unpacking, op: OnnxOp, emit: Emitter) -> Mapping[int, SSAValue] |
 
 
 def _map(of: _Unpacking, op: OnnxOp, emit: Emitter) -> Mapping[int, SSAValue] | None:
-    """The body for each element of the first operand; what is no sequence beside it is the same for all."""
+    """Apply the body to each element of the first operand; operands that are no sequences are shared."""
     first, *_ = op.operands
     if first in of.parts and of.elements(first) is None:
         return _map_parts(of, op, emit)
@@ -291,7 +291,7 @@ def _map(of: _Unpacking, op: OnnxOp, emit: Emitter) -> Mapping[int, SSAValue] | 
 
 
 def _map_parts(of: _Unpacking, op: OnnxOp, emit: Emitter) -> Mapping[int, SSAValue] | None:
-    """As `_map`, for as many elements as there are at run time."""
+    """Apply the body like `_map` to a dynamic number of parts."""
     columns = [
         of.parts.get(value) if isinstance(value.type, SequenceType) else value for value in op.operands
     ]
@@ -306,7 +306,7 @@ def _map_parts(of: _Unpacking, op: OnnxOp, emit: Emitter) -> Mapping[int, SSAVal
 
 
 def _copied(block: Block, inputs: Sequence[SSAValue], emit: Emitter) -> list[SSAValue]:
-    """The ops of a region in place, and what they yield."""
+    """Clone the ops of a block for given arguments; return the yielded values."""
     last = block.last_op
     assert isinstance(last, YieldOp)
     values: dict[SSAValue, SSAValue] = dict(zip(block.args, inputs, strict=True))
@@ -317,7 +317,7 @@ def _copied(block: Block, inputs: Sequence[SSAValue], emit: Emitter) -> list[SSA
 
 
 def _place(given: Sequence[SSAValue], elements: Sequence[SSAValue], default: int) -> int | None:
-    """A position among elements, counted from the first one; None where only run time knows it."""
+    """Return a static, nonnegative index, None if it is dynamic."""
     known = constant_of(given[0]) if given else np.array(default)
     if known is None:
         return None

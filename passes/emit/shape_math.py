@@ -1,7 +1,6 @@
-"""Arithmetic on run-time sizes, as int64 vectors in the graph.
+"""Arithmetic on dynamic sizes as int64 vectors in the graph.
 
-Whatever is known at compile time folds away: sizes that types already know are emitted through the
-same ops, and `simplify` makes constants of them.
+Static sizes go through the same ops, which `simplify` folds to constants.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ from passes.emit.rewriting import Emitter
 
 @dataclass
 class ShapeMath:
-    """`narrow` is for runtimes that keep 32 bits of an int64 and divide in f32: see `div`."""
+    """Builder of size arithmetic; `narrow` is for runtimes with 32-bit int64 and f32 division, see `div`."""
 
     emit: Emitter
     narrow: bool = False
 
     def sizes(self, value: SSAValue, axes: Sequence[int]) -> SSAValue:
-        """The sizes of a tensor's axes."""
+        """Return the sizes of a tensor's axes."""
         shape = shape_of(value)
         known = [shape[axis] for axis in axes]
         if all(isinstance(dim, int) for dim in known):
@@ -38,7 +37,7 @@ class ShapeMath:
         return self.emit(onnx.GatherOp(vector, self.emit.ints(indices), axis=0))
 
     def spread(self, vector: SSAValue, axes: Sequence[int], rank: int) -> SSAValue:
-        """A vector with an entry for each of `axes` as one for all axes, 0 for the others."""
+        """Scatter a vector with an entry for each of `axes` into one for all axes, 0 elsewhere."""
         first, count = axes[0], len(axes)
         if tuple(axes) == tuple(range(first, first + count)):
             around = (self.vector([0] * zeros) for zeros in (first, rank - first - count))
@@ -67,20 +66,20 @@ class ShapeMath:
         return reduce(self.mul, factors) if factors else self.vector([1])
 
     def div(self, a: SSAValue, b: SSAValue) -> SSAValue:
-        """Rounds towards zero, so it is a floor for operands that are not negative.
+        """Divide, rounding towards zero: a floor for nonnegative operands.
 
-        With `narrow`, it is a floor for every dividend and b > 0, right where a division in f32 is one off:
-        for quotients below 2^22 of numbers below 2^31.
+        With `narrow`, the floor for any dividend and b > 0, also if an f32 division is off by one (quotients
+        below 2^22 of numbers below 2^31).
         """
         quotient = self.emit(onnx.DivOp(a, b))
         return self._corrected(a, b, quotient) if self.narrow else quotient
 
     def floordiv(self, a: SSAValue, b: SSAValue) -> SSAValue:
-        """The floor for every dividend and b > 0."""
+        """Return the floor of a / b for any a and b > 0."""
         return self._corrected(a, b, self.emit(onnx.DivOp(a, b)))
 
     def _corrected(self, a: SSAValue, b: SSAValue, quotient: SSAValue) -> SSAValue:
-        """The quotient that leaves a rest in [0, b). Comparing with 0 is right in f32 as well."""
+        """Adjust a quotient so that its remainder is in [0, b); comparing with 0 is exact in f32, too."""
         rest = self.sub(a, self.mul(quotient, b))
         zero = self.vector([0])
         above = self.emit(onnx.GreaterOrEqualOp(self.sub(rest, b), zero))

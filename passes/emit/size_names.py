@@ -1,4 +1,4 @@
-"""A symbol for every size of which nothing is known, once per value: what the pass `name-sizes` does."""
+"""The pass `name-sizes`: a fresh symbol for each unknown size, one per value and axis."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def name_sizes(module: ModuleOp) -> None:
 
 
 def _name_sizes(function: FuncOp) -> None:
-    """Each op knows of the symbols of its operands. Values of nested regions get none: those of a loop's body
-    have another size each time."""
+    """Infer types with the symbols of operands. Values in nested regions get none: sizes in a loop's body may
+    vary."""
     numbers = count(1 + max(_numbers(function), default=0))
     _name(function.body.block.args, numbers)
     errors = Errors()
@@ -39,7 +39,7 @@ def _name_sizes(function: FuncOp) -> None:
 
 
 def _is_known(function: FuncOp) -> bool:
-    """Whether no value has a size of which nothing is known. Values share their types, mostly."""
+    """Return whether no value has an unknown size. Most values share their types."""
     block = function.body.block
     values = itertools.chain(block.args, *(op.results for op in block.ops))
     types = {id(value.type): value for value in values}
@@ -59,7 +59,7 @@ def _name(values: Iterable[SSAValue], numbers: Iterator[int]) -> None:
 
 
 def _numbers(function: FuncOp) -> Iterable[int]:
-    """Of the symbols that are there."""
+    """Yield the numbers of the fresh symbols in use."""
     for block in (block for region in function.walk() for part in region.regions for block in part.blocks):
         values = (*block.args, *(result for op in block.ops for result in op.results))
         types = {value.type for value in values if isinstance(value.type, TensorType)}

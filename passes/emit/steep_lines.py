@@ -1,4 +1,4 @@
-"""Lines so steep that a HardSigmoid along one is a step: 0 up to a bound and 1 behind it, exactly, in f32."""
+"""Exact steps as HardSigmoid in f32: slopes so steep that the result is 0 up to a bound and 1 beyond."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ import math
 import numpy as np
 
 STEEPEST = 3.4e38
-"""The largest slope that f32 has. From 0 on no slope is steep enough for subnormal numbers."""
+"""Largest slope in f32. At bound 0 no slope is steep enough for subnormal numbers."""
 
 PLACES = 24
-"""The significant bits of f32."""
+"""Significant bits of f32."""
 
 LEAST, MOST = 1e-30, 1e30
-"""Between these, a bound times its slope is a number of f32."""
+"""Range in which a bound times its slope is representable in f32."""
 
 Line = tuple[float, float]
-"""alpha and beta, exact in f32."""
+"""(alpha, beta) of a HardSigmoid, exact in f32."""
 
 
 def line_behind(bound: float) -> Line | None:
-    """0 at a bound, and 1 or more at the next number."""
+    """Return the line that is 0 at a bound and at least 1 at the next number."""
     if bound == 0:
         return STEEPEST, 0.0
     if not LEAST < abs(bound) < MOST:
@@ -30,7 +30,7 @@ def line_behind(bound: float) -> Line | None:
 
 
 def line_from(bound: float) -> Line | None:
-    """1 at a bound, and 0 or less at the number before it."""
+    """Return the line that is 1 at a bound and at most 0 at the previous number."""
     if bound == 0:
         return STEEPEST, 1.0
     if not LEAST < abs(bound) < MOST:
@@ -42,8 +42,8 @@ def line_from(bound: float) -> Line | None:
 
 
 def squared_step(line: Line) -> Line | None:
-    """The line of x x for one of |x| that is 1 below a bound and 0 from it on; None where squares in f32 do
-    not tell the bound from the number before it."""
+    """Convert a step in |x|, 1 below a bound and 0 from it on, to a step in x * x; None if the f32 squares of
+    the bound and the previous number are equal."""
     alpha, beta = line
     bound = np.float32(-beta / alpha)
     below = np.nextafter(bound, np.float32(0))

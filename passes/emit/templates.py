@@ -1,4 +1,4 @@
-"""What is written for an op, kept for the ops that are like it: networks repeat their layers."""
+"""Cache of lowered ops, reused for equal ops: networks repeat their layers."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from dialects.support.state import state_of
 from passes.emit.rewriting import Emitter
 
 MOST_TEMPLATES, MOST_BYTES = 2048, 2**16
-"""Of a collection, and of the constants of a template."""
+"""Limits on the templates of a cache, and on the constant bytes of a template."""
 
 
 @dataclass(frozen=True)
 class Template:
-    """Ops on arguments that stand for the operands of what they are written for, and their results."""
+    """Lowered ops on block arguments that replace the operands, and the result values."""
 
     arguments: Sequence[SSAValue]
     ops: Sequence[Operation]
@@ -26,7 +26,7 @@ class Template:
 
     @classmethod
     def of(cls, op: Operation, write: Callable[[Emitter], Sequence[SSAValue]]) -> Template | None:
-        """None for what holds larger constants than are worth their memory."""
+        """Lower an op into a template; None if its constants are too large to store."""
         emit = Emitter()
         values = write(emit)
         if sum(map(_constant_bytes, emit.ops)) > MOST_BYTES:
@@ -40,7 +40,7 @@ class Template:
         return cls(arguments, emit.ops, [instead.get(value, value) for value in values])
 
     def write(self, op: Operation, emit: Emitter) -> Sequence[SSAValue]:
-        """A copy on the op's own operands."""
+        """Clone the template with the op's operands."""
         values: dict[SSAValue, SSAValue] = dict(zip(self.arguments, op.operands, strict=True))
         for kept in self.ops:
             emit.ops.append(kept.clone_without_regions(values))
@@ -53,7 +53,7 @@ def _constant_bytes(op: Operation) -> int:
 
 
 def templates() -> Memo:
-    """An empty collection."""
+    """Return an empty template cache."""
     return Memo(MOST_TEMPLATES)
 
 
@@ -64,8 +64,8 @@ def write_templated(
     write: Callable[[Emitter], Sequence[SSAValue]],
     *further: object,
 ) -> Sequence[SSAValue]:
-    """What `write` gives for an op, which looks at nothing but the op's operands, its state, and `further`,
-    objects that are the same where they are equal. `known` has what was written for other ops."""
+    """Return what `write` returns for an op, from the cache `known` if possible. `write` must depend only on
+    the op's operands, its state and `further`, hashable objects."""
     state = state_of(op)
     if state is None or len(set(op.operands)) < len(op.operands):
         return write(emit)

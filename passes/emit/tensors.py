@@ -1,4 +1,4 @@
-"""Small graphs that several lowerings share: reshapes with run-time sizes, zero insertion, products."""
+"""Small graphs shared by several lowerings: dynamic reshapes, repetition, windows, products."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from passes.emit.rewriting import Emitter
 from passes.emit.shape_math import ShapeMath
 
 Size = int | SSAValue
-"""A size: known, or an int64 vector of one element."""
+"""A static size, or an int64 vector of one element."""
 
 
 def size_of(emit: Emitter, value: SSAValue, axis: int) -> Size:
@@ -36,7 +36,7 @@ def product(emit: Emitter, sizes: Sequence[Size]) -> Size:
 
 
 def added(emit: Emitter, parts: Iterable[SSAValue]) -> SSAValue:
-    """The sum of at least one; each is added as soon as it is there."""
+    """Sum at least one value, adding each as soon as it is produced."""
     total: SSAValue | None = None
     for part in parts:
         total = part if total is None else emit(onnx.AddOp(total, part))
@@ -47,11 +47,11 @@ def added(emit: Emitter, parts: Iterable[SSAValue]) -> SSAValue:
 def reshape(
     emit: Emitter, value: SSAValue, sizes: Sequence[Size], *, literal_zeros: bool = False
 ) -> SSAValue:
-    """Reshape to sizes of which some may be run-time values.
+    """Reshape to sizes of which some may be dynamic.
 
-    Reshape reads a 0 as "the input's size at this place", unless opset 14 or newer has `literal_zeros`.
-    Of what oneDNN's ops become, only the batch may be 0, and it is the first axis on both sides of every
-    reshape here, so the reading is the right one.
+    Reshape reads a 0 as "copy the input's size at this index", unless opset 14 or newer has `literal_zeros`.
+    In lowered oneDNN ops only the batch may be 0; it is the first axis of input and result, so both readings
+    agree.
     """
     if all(isinstance(size, int) for size in sizes):
         known = [size for size in sizes if isinstance(size, int)]
@@ -61,13 +61,13 @@ def reshape(
     parts = [emit.ints([size]) if isinstance(size, int) else size for size in sizes]
     shape = ShapeMath(emit).concat(parts)
     if 0 in [size for size in sizes if isinstance(size, int)]:
-        # shape inference refuses to reshape to a 0 beside an unknown size: any empty tensor will do
+        # shape inference rejects a reshape with both a 0 and an unknown size: use any empty tensor
         return emit(onnx.ConstantOfShapeOp(shape, value=_zero_like(value)))
     return emit(onnx.ReshapeOp(value, shape, allowzero=1) if literal_zeros else onnx.ReshapeOp(value, shape))
 
 
 def repeat(emit: Emitter, value: SSAValue, times: Sequence[int]) -> SSAValue:
-    """Every position of axis i of a tensor `times[i]` times. For tensors that `no_resize` does not refuse."""
+    """Repeat each position of axis i of a tensor `times[i]` times. `no_resize` must accept the tensor."""
     repeated = onnx.ResizeOp(
         value,
         None,
@@ -88,7 +88,7 @@ def _zero_like(value: SSAValue) -> np.ndarray:
 def take_static_window(
     emit: Emitter, value: SSAValue, begin: Sequence[int], size: Sequence[Size | None]
 ) -> SSAValue:
-    """The window [begin, begin + size) of the spatial axes; None leaves an axis as it is."""
+    """Slice the window [begin, begin + size) of the spatial axes; None leaves an axis whole."""
     axes = [2 + i for i, s in enumerate(size) if s is not None]
     sizes = [s for s in size if s is not None]
     dims: Sequence[Dim] = shape_of(value)
@@ -103,34 +103,34 @@ def take_static_window(
 
 
 def multiply_left(emit: Emitter, matrix: SSAValue, value: SSAValue) -> SSAValue:
-    """matrix times value; the first axis of a value of higher rank is the batch, which the matrix lacks."""
+    """matrix @ value; the first axis of a value of higher rank is a batch, which the matrix lacks."""
     if not _repeats(matrix, value):
         return emit(onnx.MatMulOp(matrix, value))
     return emit(onnx.MatMulOp(_per_batch(emit, matrix, value), value))
 
 
 def multiply_right(emit: Emitter, value: SSAValue, matrix: SSAValue) -> SSAValue:
-    """value times matrix: an empty batch is taken, unless onnxruntime fuses a Transpose into the product."""
+    """value @ matrix, also for an empty batch that onnxruntime fuses a Transpose into."""
     if _repeats(matrix, value) and (_is_transposed(value) or not is_known(matrix)):
         matrix = _per_batch(emit, matrix, value)
     return emit(onnx.MatMulOp(value, matrix))
 
 
 def _repeats(matrix: SSAValue, value: SSAValue) -> bool:
-    """Whether the matrix is used once per entry of a batch that may be empty."""
+    """Return whether the matrix is broadcast over a batch that may be empty."""
     batch = shape_of(value)[0]
     may_be_empty = not isinstance(batch, int) or batch == 0
     return may_be_empty and len(shape_of(value)) > len(shape_of(matrix))
 
 
 def context_of(op: Operation) -> tuple[bool, ...]:
-    """All that is looked at beyond the operands of an op that is written: `multiply_right`, `is_known`."""
+    """Return the context, beyond the operands, that lowerings depend on: see `multiply_right`, `is_known`."""
     data, *others = op.operands
     return (_is_transposed(data), *map(is_known, others))
 
 
 _MOVES = (onnx.CastOp, onnx.SliceOp, onnx.PadOp, onnx.GatherOp, onnx.ConcatOp)
-"""Ops that onnxruntime may move in front of a Transpose, which it then fuses into the product."""
+"""Ops that onnxruntime may swap with a Transpose, which it then fuses into the product."""
 
 
 def _is_transposed(value: SSAValue) -> bool:
@@ -141,11 +141,10 @@ def _is_transposed(value: SSAValue) -> bool:
 
 
 def _per_batch(emit: Emitter, matrix: SSAValue, value: SSAValue) -> SSAValue:
-    """The matrix with value's rank and a first axis of min(batch, 1).
+    """Broadcast the matrix to value's rank with a first axis of min(batch, 1).
 
-    onnxruntime refuses to broadcast a factor over a batch of 0: it does not take 1 against 0. A left
-    factor loses nothing by not being an initializer, for onnxruntime packs right ones only: the Slice of
-    it takes 2 us (measured with 1.31).
+    onnxruntime rejects broadcasting 1 against a batch of 0. It prepacks only right factors, so a left factor
+    need not be an initializer; its Slice takes 2 us (measured with 1.31).
     """
     missing = len(shape_of(value)) - len(shape_of(matrix))
     batched = emit(onnx.UnsqueezeOp(matrix, emit.ints(range(missing))))
@@ -157,8 +156,8 @@ def _per_batch(emit: Emitter, matrix: SSAValue, value: SSAValue) -> SSAValue:
 def contract(
     emit: Emitter, value: SSAValue, axis: int, matrix: SSAValue, *, literal_zeros: bool = False
 ) -> SSAValue:
-    """The axis, of Y positions, times matrix (Y, X): X positions. With `literal_zeros` any other axis may
-    be empty, else the first."""
+    """Multiply an axis of Y positions by a matrix (Y, X). Any other axis may be empty with `literal_zeros`,
+    otherwise only the first."""
     rank = len(shape_of(value))
     if axis == rank - 1:
         return multiply_right(emit, value, matrix)

@@ -1,4 +1,4 @@
-"""Types of all values from what their ops' operands, attributes and declared types say together."""
+"""Type inference from operands, attributes and declared types, over a whole module."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from passes.emit.rewriting import functions, refresh_function_types
 
 
 def infer_types(module: ModuleOp) -> None:
-    """What the pass of the name does, in place."""
+    """Run the pass `infer-types` in place."""
     for function in functions(module):
         _propagate(function)
         for inner in function.walk():
@@ -38,7 +38,7 @@ def infer_types(module: ModuleOp) -> None:
 
 
 def with_readings(module: ModuleOp) -> ModuleOp:
-    """The module, or a copy where `settle_readings` changes something."""
+    """Return the module, or a copy if `settle_readings` would change it."""
     if not any(isinstance(op, HasReadings) and op.is_open for op in module.walk()):
         return module
     copy = module.clone()
@@ -47,8 +47,8 @@ def with_readings(module: ModuleOp) -> ModuleOp:
 
 
 def settle_readings(module: ModuleOp) -> None:
-    """Write down how each op is read whose types leave two readings: what a source means is not to depend
-    on the sizes of a run."""
+    """Fix the interpretation of each op whose types allow two, so that the meaning of a source does not
+    depend on the sizes of a run."""
     if not any(isinstance(op, HasReadings) and op.is_open for op in module.walk()):
         return
     inferred = module.clone()
@@ -62,7 +62,7 @@ def settle_readings(module: ModuleOp) -> None:
 
 
 def _propagate(function: FuncOp) -> None:
-    """Names are those of one function. Each round but the last gives a dim a size or a name."""
+    """Infer types to a fixed point, with size names local to the function."""
     values = [*function.args, *(result for op in function.walk() for result in op.results)]
     tensors = [value for value in values if isinstance(value.type, TensorType)]
     declared = [shape_of(value) for value in tensors]
@@ -71,7 +71,7 @@ def _propagate(function: FuncOp) -> None:
 
 
 def _refine(function: FuncOp) -> bool:
-    """Whether an operand was refined, which ops before may read, too."""
+    """Infer the types of all ops; return whether an operand was refined, which earlier ops may read."""
     again, errors = False, Errors()
     for op in function.walk():
         with errors.collecting():
@@ -84,8 +84,7 @@ def _refine(function: FuncOp) -> bool:
 
 
 def refine_with_regions(op: Operation) -> None:
-    """Give the results of an op, and before of those within it, what their operands and regions say; what
-    contradicts stays."""
+    """Infer the result types of an op and, before, of the ops in its regions; contradictions are ignored."""
     if isinstance(op, IfOp):
         refine_condition(op)
     for region in op.regions:
@@ -100,7 +99,7 @@ def refine_with_regions(op: Operation) -> None:
 
 
 def _of_branches(op: IfOp) -> bool:
-    """Give results what is not known of their shapes and both branches agree on; whether that is news."""
+    """Refine the results of an If by the sizes that both branches share; return whether any changed."""
     ends = [region.block.last_op for region in op.regions]
     news = False
     for index, result in enumerate(op.results):
@@ -119,15 +118,14 @@ def _of_branches(op: IfOp) -> bool:
 
 
 def _agreed(found: Sequence[Shape]) -> Shape | None:
-    """What shapes have in common; None for different ranks."""
+    """Return the sizes that shapes have in common; None if their ranks differ."""
     if len(set(map(len, found))) != 1:
         return None
     return tuple(dims[0] if len(set(dims)) == 1 else None for dims in zip(*found, strict=True))
 
 
 def _spread(values: Sequence[SSAValue], declared: Sequence[Shape]) -> bool:
-    """Give a size that a dim was found to have to all dims of the name that it was declared with; whether
-    that is news."""
+    """Propagate each inferred size to all dims declared with the same name; return whether any changed."""
     sizes = {
         name.name: size
         for value, before in zip(values, declared, strict=True)

@@ -1,4 +1,4 @@
-"""The walk over a module that offers its ops to rewrite patterns."""
+"""Worklist walk that applies rewrite patterns to the ops of a module."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from xdsl.utils.worklist import Worklist
 from passes.emit.operands import replace_uses
 
 PatternsOf = Callable[[type[Operation]], Sequence[RewritePattern]]
-"""The patterns that may match an op of a class, in the order in which they are asked."""
+"""Op class -> its patterns, in order of application."""
 
 
 class _Rewriter(PatternRewriter):
-    """One that does not copy all operands of a wide op for each of them that it replaces."""
+    """PatternRewriter that replaces operands of wide ops in constant time."""
 
     def replace_all_uses_with(
         self, from_value: SSAValue, to_value: SSAValue | None, safe_erase: bool = True
@@ -34,11 +34,11 @@ class _Rewriter(PatternRewriter):
 
 
 class Walker:
-    """Offers each op to the first pattern of its class that does something; new and neighbouring ops, too.
+    """Applies the first matching pattern of its class to each op, new and neighbouring ops included.
 
-    The order is that of xDSL's PatternRewriteWalker, which offers every op to one pattern: half of a walk
-    is then spent on ops that no pattern takes. An op that is put in gets the location of the op that was
-    matched. An error passes as it is: xDSL would print the module, weights and all, into a note of it.
+    The order is that of xDSL's PatternRewriteWalker, which spends half of a walk on ops without a pattern.
+    Inserted ops get the location of the matched op. Errors propagate unchanged: xDSL would attach the printed
+    module, weights included.
     """
 
     def __init__(self, patterns_of: PatternsOf):
@@ -47,7 +47,7 @@ class Walker:
         self.location: LocationAttr = UNKNOWN_LOC
 
     def walk(self, module: ModuleOp) -> bool:
-        """Once over everything; whether anything changed."""
+        """Visit all ops once; return whether anything changed."""
         for op in reversed(ops_within(module.body)):
             self._push(op)
         rewriter = self._rewriter(module)
@@ -85,7 +85,7 @@ class Walker:
         self._push(op)
 
     def _removed(self, op: Operation) -> None:
-        """What only a removed op read may be dead, or one with what it reads."""
+        """Requeue the operands' ops that become dead, or have one reader left."""
         for operand in op.operands:
             if operand.has_one_use() and isinstance(operand, OpResult):
                 self._push(operand.op)
@@ -100,7 +100,7 @@ class Walker:
 
 
 def ops_within(region: Region) -> list[Operation]:
-    """All ops of a region, each before those within it: xDSL's `walk` as a list, in a third of the time."""
+    """Return all ops of a region in preorder, in a third of the time of xDSL's `walk`."""
     found: list[Operation] = []
     waiting = _ops_of(region)
     while waiting:
@@ -112,5 +112,5 @@ def ops_within(region: Region) -> list[Operation]:
 
 
 def _ops_of(region: Region) -> list[Operation]:
-    """The ops of a region itself, the last one first."""
+    """Return the ops directly in a region, in reverse order."""
     return [op for block in reversed(region.blocks) for op in reversed(block.ops)]
