@@ -1,4 +1,4 @@
-"""Source files to modules of source dialect ops."""
+"""Importers: source files to modules of a source dialect."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FORMS: Mapping[str, str] = {
     "json": "gradc.importers.onednn_json:import_json",
     "mlir": "gradc.importers.mlir_text:import_mlir",
 }
-"""The suffix of a form -> its importer, imported when it is asked for."""
+"""File suffix -> `module:function` of its importer, imported on first use."""
 
 _ONNX_AS_TEXT = re.compile(rb'\s*(ir_version\s*:|<\s*ir_version\s*:|\{\s*"ir_?[vV]ersion"\s*:)')
 
@@ -31,11 +31,11 @@ _CONVERTERS = {
     (".pt", ".pth", ".pt2", ".ts"): "torch.onnx.export writes a model of torch as ONNX",
     (".tflite", ".pb", ".h5", ".keras"): "tf2onnx writes a model of TensorFlow as ONNX",
 }
-"""Suffixes of models of frameworks -> how they become sources."""
+"""Suffixes of models of other frameworks -> how to convert them."""
 
 Importer = Callable[[str, str, str | None], ModuleOp]
-"""From a text, how diagnostics name its file, and the auto_pad_rule of every op (None: the op's own, or
-what the form implies). Raises GradcError."""
+"""Signature of an importer: text, file name in diagnostics, and the `auto_pad_rule` of every op (None: the
+op's own, or the default of the format) -> module. Raises GradcError."""
 
 
 def importer(form: str) -> Importer:
@@ -44,7 +44,7 @@ def importer(form: str) -> Importer:
 
 
 def form_of_suffix(name: str) -> str | None:
-    """The form of a file of that name, None where the name does not tell."""
+    """Return the source format that a file name implies, None for an unknown suffix."""
     suffix = Path(name).suffix.lower().removeprefix(".")
     return suffix if suffix in FORMS else None
 
@@ -56,10 +56,10 @@ def import_file(
     for_gradients: Collection[str] | None = None,
     target: str = "cpu",
 ) -> ModuleOp:
-    """The module of a file of one of FORMS, or of any that starts like JSON or MLIR text; `-` is stdin.
+    """Import a file of any source format; `-` is stdin. Content decides where the suffix does not.
 
-    `auto_pad_rule` replaces that of every op; `for_gradients` and `target` as `import_onnx` has them. Raises
-    GradcError, which names the file as `path` does, for a file that cannot be read or is wrong.
+    `auto_pad_rule` replaces that of every op; `for_gradients` and `target` are those of `import_onnx`. Raises
+    GradcError for an unreadable or invalid file.
     """
     name = os.fspath(path)
     if is_onnx(name):
@@ -79,16 +79,16 @@ def import_file(
 
 
 def _check_is_ours(name: str, file: str, data: bytes) -> None:
-    """Raise GradcError for the models of others, with what makes a source of them."""
+    """Raise GradcError with a conversion hint for models in formats that gradc does not read."""
     if _ONNX_AS_TEXT.match(data):
         hint = "onnx.load reads it, and onnx.save writes it as an .onnx file"
-        raise _at_the_begin(file, "the file is an ONNX model in a form of text", "a binary one", hint)
+        raise _at_the_begin(file, "the file is an ONNX model in a text format", "a binary one", hint)
     if b"\0" not in data:
         return
     suffix = Path(name).suffix.lower()
     of_framework = next((hint for suffixes, hint in _CONVERTERS.items() if suffix in suffixes), "")
     hint = of_framework or "the name of an ONNX model ends with .onnx"
-    raise _at_the_begin(file, "the file is no text", "a graph as JSON or MLIR text, or an .onnx file", hint)
+    raise _at_the_begin(file, "the file is not text", "a graph as JSON or MLIR text, or an .onnx file", hint)
 
 
 def _at_the_begin(file: str, what: str, expected: str, hint: str) -> GradcError:
@@ -97,7 +97,7 @@ def _at_the_begin(file: str, what: str, expected: str, hint: str) -> GradcError:
 
 
 def import_files(paths: Sequence[str | os.PathLike[str]], auto_pad_rule: str | None = None) -> ModuleOp:
-    """The module of several oneDNN Graph JSON files, parts of one graph that share tensor ids."""
+    """Import several oneDNN Graph JSON files, the partitions of one graph, which share tensor ids."""
     from gradc.importers import json_positions
     from gradc.importers.onednn_json import import_documents
 
@@ -114,7 +114,7 @@ def import_files(paths: Sequence[str | os.PathLike[str]], auto_pad_rule: str | N
 
 
 def import_text(text: str, form: str, file: str, auto_pad_rule: str | None = None) -> ModuleOp:
-    """The module of a text in one of FORMS; what is our fault leaves a reproducer."""
+    """Import a text in one of FORMS; an internal error leaves a reproducer."""
     with crash.import_reproducer(lambda: text, form, auto_pad_rule):
         return importer(form)(text, file, auto_pad_rule)
 
@@ -131,6 +131,6 @@ def _read(name: str) -> bytes:
 
 
 def _form_of_content(data: bytes) -> str:
-    """By the first character: MLIR text may only start with `{` in `{-#`."""
+    """Guess the format from the first character: MLIR text starts with `{` only in `{-#`."""
     start = data.removeprefix(b"\xef\xbb\xbf").lstrip()
     return "json" if start.startswith(b"{") and not start.startswith(b"{-#") else "mlir"

@@ -1,6 +1,6 @@
-"""JSON in which every object and every array knows its place in the text.
+"""JSON decoder whose objects and arrays record their position in the text.
 
-Beyond JSON it reads the `inf` and `nan` that oneDNN's dumps contain.
+Beyond standard JSON it accepts the `inf` and `nan` of oneDNN's dumps.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from dialects.support.diagnostics import Diagnostic, GradcError, Position
 from dialects.support.limits import LimitError, current, too_large
 from gradc.importers.text import Places, check_nesting, decode
 
-# typeshed does not list what the standard decoder is made of
+# typeshed omits these parts of the standard decoder
 _parse_object: Any = vars(decoder)["JSONObject"]
 _parse_array: Any = vars(decoder)["JSONArray"]
 _make_scanner: Any = vars(scanner)["py_make_scanner"]
 
 RECORDS = 64
-"""Objects and arrays that the record of one op may consist of, many times what it takes."""
+"""Maximum number of objects and arrays per op; a real record has far fewer."""
 
 _NON_FINITE = re.compile(r"-?(inf(inity)?|nan)\b", re.IGNORECASE)
 
 
 class PlacedObject(dict[str, Any]):
-    """A JSON object; `position` is that of its brace. Those of keys and values are looked up."""
+    """A JSON object; `position` is that of its brace. Positions of keys and values are computed on demand."""
 
     __slots__ = ("_source", "position")
 
@@ -38,7 +38,7 @@ class PlacedObject(dict[str, Any]):
         return decoder.place(decoder.values(offset)[key])
 
     def place_of_key(self, key: str) -> Position:
-        """That of its opening quote; that of the value where the text spells the key with escapes."""
+        """Return the position of a key's opening quote, or of its value if the text escapes the key."""
         decoder, offset = self._source
         value = decoder.values(offset)[key]
         quoted = decoder.text.rfind(f'"{key}"', offset, value)
@@ -54,17 +54,17 @@ class PlacedArray(list[Any]):
 
 
 def position_of(value: object) -> Position | None:
-    """Where a value stood in the text, None for scalars and for plain Python data."""
+    """Return the position of a decoded value, None for scalars and plain Python data."""
     return getattr(value, "position", None)
 
 
 def place_in(data: object, key: str) -> Position | None:
-    """Where an object has the value of a key, None where it has none and for plain Python data."""
+    """Return the position of the value of `key`, None if it is missing or `data` is plain Python data."""
     return data.place_of_value(key) if isinstance(data, PlacedObject) and key in data else None
 
 
 def parse(text: str | bytes, file: str) -> Any:
-    """The value of a JSON text. Raises GradcError with file, line, column and reason."""
+    """Decode a JSON text. Raises GradcError with file, line, column and reason."""
     whole = decode(text, file)
     check_nesting(whole, file)
     reader = _Decoder(whole, file)
@@ -80,7 +80,7 @@ def parse(text: str | bytes, file: str) -> Any:
 
 
 class _Decoder(json.JSONDecoder):
-    """The standard decoder in pure Python, which is the one that tells where it stands."""
+    """The standard decoder in pure Python, which exposes its offsets."""
 
     def __init__(self, text: str, file: str):
         super().__init__()
@@ -101,7 +101,7 @@ class _Decoder(json.JSONDecoder):
         return self._places.of(offset)
 
     def values(self, offset: int) -> dict[str, int]:
-        """Offsets of the values of the object whose content begins at an offset, which is read again."""
+        """Rescan the object whose content begins at `offset` and return the offsets of its values."""
         starts: list[int] = []
 
         def scan(text: str, start: int) -> tuple[Any, int]:
@@ -113,7 +113,7 @@ class _Decoder(json.JSONDecoder):
         return {key: start for (key, _), start in zip(pairs, starts, strict=True)}
 
     def _count(self) -> None:
-        """Every object and array is some hundred bytes of memory, and two of the file."""
+        """Count one object or array, about 100 bytes of memory for two bytes of text; raise at the limit."""
         self._nested += 1
         if self._nested > self._most:
             what = f"objects and arrays of the document, up to {RECORDS} for an op"

@@ -1,4 +1,4 @@
-"""MLIR text to a verified module in which every op knows its place in the text."""
+"""Importer of MLIR text: a verified module whose ops have source positions."""
 
 from __future__ import annotations
 
@@ -53,15 +53,14 @@ TEXT_ERRORS = (
     RecursionError,
     ValueError,
 )
-"""What xDSL's parser raises for text that it cannot read, besides ParseError. It asserts a few things of
-tuples that no complex number needs to be."""
+"""Exceptions of xDSL's parser for invalid text, besides ParseError. Some of its checks are assertions."""
 
 
 def import_mlir(text: str | bytes, file: str, auto_pad_rule: str | None = None) -> ModuleOp:
-    """The verified module of an MLIR text; `file` is how diagnostics name it.
+    """Parse and verify a module; `file` is its name in diagnostics.
 
-    `auto_pad_rule` replaces that of every op. Raises GradcError, one line with file, line and column,
-    for anything wrong with the text.
+    `auto_pad_rule` replaces that of every op. Raises GradcError, one line with file, line and column, for
+    invalid text.
     """
     parser = PlacingParser(file)
     module = parser.read(decode(text, file))
@@ -72,13 +71,13 @@ def import_mlir(text: str | bytes, file: str, auto_pad_rule: str | None = None) 
 
 
 class LinearLexer(MLIRLexer):
-    """xDSL's lexer, whose pattern for strings takes exponential time on one that is not closed."""
+    """xDSL's lexer, whose own string pattern takes exponential time on an unclosed string."""
 
     _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
 
 
 class FloatBits(AttrParser._TensorLiteralElement):
-    """An element of a dense literal. For a float, MLIR's hexadecimal spells its bits, not an integer."""
+    """An element of a dense literal. Hexadecimal spells the bits of a float, as in MLIR."""
 
     def to_type(self, parser: AttrParser, type: Any) -> Any:
         text = self.span.text.lower()
@@ -91,7 +90,7 @@ class FloatBits(AttrParser._TensorLiteralElement):
 
 
 class PlacingParser(Parser):
-    """xDSL's parser; it gives every op its position, and its errors are GradcErrors."""
+    """xDSL's parser with a position for every op and GradcErrors."""
 
     def __init__(self, file: str):
         super().__init__(context(), "", file)
@@ -102,10 +101,10 @@ class PlacingParser(Parser):
         self._spread: TensorType | None = None
         self._unknown: list[Finding] = []
         self.names: dict[SSAValue, str] = {}
-        """Names as written: a value's `name_hint` loses a trailing `_1`."""
+        """Value names as written; a `name_hint` loses a trailing `_1`."""
 
     def read(self, text: str, implicit_module: bool = True) -> ModuleOp:
-        """The module of a text; with `implicit_module` one is put around ops that stand in none."""
+        """Parse a module; `implicit_module` wraps top-level ops in one."""
         start = Position(self._file, 1, 1)
         check_nesting(text, self._file)
         check_commas(text, self._file)
@@ -122,7 +121,7 @@ class PlacingParser(Parser):
         return module
 
     def _refuse_unknown(self, module: ModuleOp | None) -> None:
-        """Raise for all the ops that gradc does not have, as far as the text was read."""
+        """Raise one error for all unknown ops of the text that was parsed."""
         if not self._unknown:
             return
         error = refusal(self._unknown)
@@ -131,7 +130,7 @@ class PlacingParser(Parser):
 
     @contextmanager
     def placing(self) -> Iterator[None]:
-        """Errors on an op that begin with one of its attributes are placed at the name of that."""
+        """Locate errors whose message begins with an attribute name at that attribute."""
         try:
             yield
         except GradcError as error:
@@ -142,7 +141,7 @@ class PlacingParser(Parser):
         return replace(diagnostic, position=self._place_of(what, diagnostic.position))
 
     def _place_of(self, what: str, position: Position | None) -> Position | None:
-        """Where the op at a position has the first word of `what` that is an attribute of its text."""
+        """Return the position of the first word of `what` that is an attribute of the op at `position`."""
         starts = [start for start in self._starts if self._position(start) == position]
         if not starts:
             return position
@@ -156,7 +155,7 @@ class PlacingParser(Parser):
         return position
 
     def parse_dense_int_or_fp_elements_attr(self, type: Any) -> Any:
-        """A splat is read as one element, and its bytes are repeated: xDSL packs each by itself."""
+        """Parse a splat as one element and repeat its bytes; xDSL packs every element separately."""
         self._is_splat, self._spread = False, None
         found = super().parse_dense_int_or_fp_elements_attr(type)
         if self._spread is None:
@@ -170,7 +169,7 @@ class PlacingParser(Parser):
         return elements, shape
 
     def _parse_dense_literal_type(self) -> Any:
-        """A splat is spread as soon as it is read, whatever size its type claims."""
+        """Give a splat the type of a single element: its claimed size must not be allocated."""
         type_ = super()._parse_dense_literal_type()
         count, written = math.prod(type_.get_shape()), len(self.lexer.input)
         if count > written:
@@ -181,7 +180,7 @@ class PlacingParser(Parser):
         return TensorType(type_.element_type, [1] * len(type_.get_shape()))
 
     def _consume_token(self, expected_kind: Any = None) -> Any:
-        """xDSL asserts what it expects here."""
+        """Raise ParseError where xDSL only asserts the token."""
         if expected_kind is not None and self._current_token.kind != expected_kind:
             self.raise_error(f"'{expected_kind.value}' expected", self._current_token.span)
         return super()._consume_token(expected_kind)
@@ -202,7 +201,7 @@ class PlacingParser(Parser):
         return op
 
     def _count_op(self, start: int) -> None:
-        """Stop at the limit: a text may have many more, of which most are lines."""
+        """Count an op; at the limit, estimate the number of ops by the number of lines."""
         self._starts.append(start)
         if len(self._starts) > limits.current().ops:
             lines = self.lexer.input.content.count("\n")
@@ -228,7 +227,7 @@ class PlacingParser(Parser):
 
 
 def _drawable(module: ModuleOp | None) -> ModuleOp | None:
-    """The module, if it is one function whose ops are valid besides those that are not understood."""
+    """Return the module if it is one function whose known ops are valid, else None."""
     try:
         if module is not None:
             return_op(entry_function(module))
@@ -241,7 +240,7 @@ def _drawable(module: ModuleOp | None) -> ModuleOp | None:
 
 
 def _placed(error: Exception, position: Position) -> GradcError:
-    """The error as a located line; what is located already stays where it is."""
+    """Convert an exception to a GradcError at `position`, unless it has a position."""
     match error:
         case GradcError():
             return error.mapped(lambda d: d if d.position else replace(d, position=position))
@@ -259,7 +258,7 @@ def _placed(error: Exception, position: Position) -> GradcError:
 
 
 def _is_of_xdsl(error: Exception) -> bool:
-    """Whether xDSL's code raised it, and none of ours that it called."""
+    """Return whether xDSL's own code raised the error."""
     frame = error.__traceback__
     while frame is not None and frame.tb_next is not None:
         frame = frame.tb_next
@@ -271,9 +270,9 @@ def _error(message: str, position: Position) -> GradcError:
 
 
 def _keep_names(function: FuncOp, names: Mapping[SSAValue, str]) -> None:
-    """Write the public names down where the IR would lose one: a `name_hint` has no trailing `_1`.
+    """Store the names of inputs and outputs as attributes if a `name_hint` would change one.
 
-    All of them then, because the printer numbers the values that have one hint.
+    All of them are stored then: the printer numbers values with equal hints.
     """
     returned = return_op(function).arguments
     if all(names.get(value) == value.name_hint for value in (*function.args, *returned)):

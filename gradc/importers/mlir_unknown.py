@@ -1,4 +1,4 @@
-"""Ops of MLIR text that gradc does not have: read as far as they can be, to be refused all at once."""
+"""Unknown ops in MLIR text: parsed generically, then reported together."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dialects.support.findings import Finding, first_of_each_kind, together
 
 @cache
 def opaque_op(name: str) -> type[Operation]:
-    """An op that is read in the generic form, or in the one that all of gradc's ops have."""
+    """Return an op class that parses the generic form and the custom form of gradc's dialects."""
     unregistered = UnregisteredOp.with_name(name)
 
     class OpaqueOp(unregistered):
@@ -36,7 +36,7 @@ def opaque_op(name: str) -> type[Operation]:
 
 
 def refusal(found: Sequence[Finding]) -> GradcError:
-    """Why a text with these is refused: names that are no ops, each told once."""
+    """Return the error that lists each unknown op name once."""
     return together([_unknown(finding) for finding in first_of_each_kind(found)])
 
 

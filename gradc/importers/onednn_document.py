@@ -1,6 +1,6 @@
-"""A oneDNN Graph document as plain data: every record's keys, types and encodings, checked.
+"""A oneDNN Graph document as plain data, with checked keys, types and encodings.
 
-Nothing here looks beyond one record; what the records say together is `onednn_json`'s business.
+This module checks single records; `onednn_json` checks the links between them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from gradc.importers.json_positions import PlacedObject, place_in, position_of
 from gradc.importers.onednn_kinds import END, current, refusal
 
 UNKNOWN = DYNAMIC_INDEX
-"""-2^63: an unknown dim; alone in a list, a whole shape or stride that is not known."""
+"""-2^63: an unknown dimension; as the only element of a list, an unknown shape or stride."""
 
 UNDEF = "undef"
 
@@ -36,8 +36,8 @@ WORDS = {
     "layout_type": ("strided", UNDEF, "any", "opaque"),
     "property_type": (UNDEF, "variable", "constant", "host_scalar"),
 }
-"""What the document says in words about execution. It is checked, and does not change a value: gradc
-accumulates in f32 whatever the fpmath mode, and strides and layouts are physical."""
+"""Allowed values of keys that configure execution. They do not change results: gradc accumulates in f32
+whatever the fpmath mode, and strides and layouts are physical."""
 
 OP_KEYS = ("id", "name", "kind", "attrs", "inputs", "outputs")
 TENSOR_KEYS = ("id", "dtype", "shape", "stride", "layout_type", "property_type")
@@ -45,12 +45,12 @@ PARTITION_ATTRIBUTES = ("partition_id", "backend")
 """Attributes that a dump of partitions adds to every op."""
 
 SIZE_PORTS = ("dst_shape", "sizes")
-"""Ports that carry sizes: one dim, so that a lone unknown is a length there, not a rank."""
+"""Ports whose values are sizes. They have rank 1, so a lone unknown is their length, not an unknown rank."""
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor record. A shape of None is of unknown rank."""
+    """A tensor record. A shape of None means unknown rank."""
 
     id: int
     dtype: str
@@ -61,8 +61,7 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Node:
-    """An op record. `op` is None for `End`, whose inputs are outputs of the graph, and for kinds that gradc
-    does not compile."""
+    """An op record. `op` is None for `End`, whose inputs are graph outputs, and for unsupported kinds."""
 
     id: int
     name: str
@@ -79,9 +78,9 @@ class Node:
         return self.kind == END
 
     def place_of(self, what: str) -> Position | None:
-        """Where the record has what a message begins with: `strides axis H`, `shape of diff_src`.
+        """Return the position of what a message begins with: `strides axis H`, `shape of diff_src`.
 
-        It is the first word that is an attribute of the record, or a port.
+        The first word that is an attribute or a port of the record decides.
         """
         attributes = self.record.get("attrs", {})
         for word in re.findall(r"\w+", what):
@@ -104,7 +103,7 @@ class Node:
         hint: str = "",
         at: Tensor | None = None,
     ) -> GradcError:
-        """An error about this op, placed at one of its tensors or else at the op."""
+        """Return an error about this op, located at one of its tensors or else at the op."""
         position = at.position if at else self.position
         subject = subject_of(self.kind, self.name, self.id)
         return GradcError(Diagnostic("error", sentence(what, given, expected, hint), subject, position))
@@ -119,13 +118,13 @@ class Document:
 
 
 def subject_of(kind: str, name: str, identifier: int) -> str:
-    """The bracketed part of a diagnostic, as `diagnostics.subject_of` has it for the op built."""
+    """Return the bracketed part of a diagnostic; equals `diagnostics.subject_of` of the imported op."""
     return f'{kind} "{name}" id {identifier}'
 
 
 @dataclass(frozen=True)
 class Record:
-    """An object of the document. `what` names it in messages, `subject` the op that it belongs to."""
+    """An object of the document. `what` names it in messages; `subject` is the op that it belongs to."""
 
     data: Mapping[str, Any]
     what: str
@@ -141,7 +140,7 @@ class Record:
         at: Any = None,
         key: str = "",
     ) -> GradcError:
-        """An error at a value with a place, or at that of a key, else at the record."""
+        """Return an error located at the value `at`, else at the value of `key`, else at the record."""
         place = position_of(at) or place_in(self.data, key) or position_of(self.data) or self.fallback
         return GradcError(Diagnostic("error", sentence(what, given, expected, hint), self.subject, place))
 
@@ -162,7 +161,7 @@ class Record:
         return value
 
     def word(self, key: str) -> None:
-        """An optional key whose value is one of a list, in any case."""
+        """Check an optional key whose value is one of a list, ignoring case."""
         if key not in self.data:
             return
         value = str(self.data[key])
@@ -187,14 +186,14 @@ class Record:
         return tuple(int(value) for value in values)
 
     def record(self, key: str, subject: str) -> Record:
-        """The object under an optional key, an empty one where the key is missing."""
+        """Return the object under an optional key, an empty one if the key is missing."""
         value = self.data.get(key, {})
         if not isinstance(value, Mapping):
             raise self._ill_typed(key, "an object")
         return Record(value, key, subject, position_of(self.data) or self.fallback)
 
     def refuse_misspelt(self, known: tuple[str, ...]) -> None:
-        """A key that looks like a missing one would otherwise be a default that nobody asked for."""
+        """Raise for a key that resembles a missing one, whose default would silently apply."""
         missing = [key for key in known if key not in self.data]
         for key in self.data:
             hint = nearest(key, missing) if key not in known else ""
@@ -211,13 +210,13 @@ class Record:
 
 
 def shown(value: Any) -> str:
-    """A value as JSON has it, shortened."""
+    """Return a value as JSON text of at most 60 characters."""
     text = json.dumps(value, default=str)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
 def read_document(data: Any) -> Document:
-    """Raises GradcError for all that single records say wrongly, besides their kinds: `kinds_refused`."""
+    """Read and check all records. Raises GradcError; `kinds_refused` checks the op kinds."""
     if not isinstance(data, Mapping):
         position = position_of(data)
         message = sentence("the document", shown(data), "an object with the key graph")
@@ -245,7 +244,7 @@ def read_document(data: Any) -> Document:
 
 
 def kinds_refused(data: Any) -> GradcError | None:
-    """Why a document is refused for the kinds of its ops, whatever else its records say, or None."""
+    """Return the error for unsupported op kinds of a document, or None."""
     entries = data.get("graph") if isinstance(data, Mapping) else None
     if not isinstance(entries, list | tuple):
         return None
@@ -287,7 +286,7 @@ def _node(top: Record, entry: Any, index: int) -> Node:
 
 
 def _attributes(record: Record, op: type[DocumentedOp]) -> dict[str, Any]:
-    """Values by name, checked against the op's documented types; a name unknown to it is kept."""
+    """Return the attribute values by name, checked against the documented types; unknown names pass."""
     errors, found = Errors(), {}
     for name, entry in record.data.items():
         if name not in PARTITION_ATTRIBUTES:

@@ -1,7 +1,7 @@
-"""Scales of the quantised weights of a ConvTranspose with groups.
+"""Scales of the quantized weights of a ConvTranspose with groups.
 
-Its weights are (C, O / groups, ...). The library takes a scale for each of the O output channels, groups
-times as many as the axis of the weights has places: that of group q and place j is scales[q O / groups + j].
+The weights are (C, O / groups, ...). The library takes one scale per output channel O, `groups` times the
+size of the weights' axis: index j of group q has scale scales[q O / groups + j].
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from dialects.support.documented_op import DocumentedOp, build
 from gradc.importers.onednn_document import Node
 
 WEIGHTS = 1
-"""The port of a ConvTranspose."""
+"""Port of the weights of a ConvTranspose."""
 
 WITHOUT_SCALES: Mapping[str, Any] = MappingProxyType({"scales": [1.0]})
-"""The attributes of a Dequantize that leaves its numbers as they are."""
+"""Attributes of a Dequantize that does not scale."""
 
 
 def grouped_scales(nodes: Sequence[Node]) -> dict[int, np.ndarray]:
-    """By the id of each Dequantize of such weights, the scales in a shape that broadcasts to them."""
+    """Return the scales of each Dequantize of grouped weights, by its id, in a shape that broadcasts."""
     readers: dict[int, list[Node]] = {}
     for node in nodes:
         if node.kind == "ConvTranspose" and len(node.inputs) > WEIGHTS:
@@ -36,7 +36,7 @@ def grouped_scales(nodes: Sequence[Node]) -> dict[int, np.ndarray]:
     found = {}
     for node in nodes:
         of_weights = readers.get(node.outputs[0].id, ()) if node.kind == "Dequantize" and node.outputs else ()
-        with suppress(ValueError):  # an attribute of another type, which the op's own check tells
+        with suppress(ValueError):  # an attribute of the wrong type, which the op's verifier reports
             factors = _factors(node, of_weights[0]) if of_weights and node.inputs else None
             if factors is not None:
                 found[node.id] = factors
@@ -44,7 +44,7 @@ def grouped_scales(nodes: Sequence[Node]) -> dict[int, np.ndarray]:
 
 
 def _factors(node: Node, reader: Node) -> np.ndarray | None:
-    """The scales beside the weights of a ConvTranspose; None where it has not as many channels."""
+    """Return the scales for a ConvTranspose's weights, None unless there is one per output channel."""
     shape, scales = node.inputs[0].shape, _given(node, "scales")
     groups, rank = _given(reader, "groups"), len(shape or ())
     channels, axis = (0, 1) if _given(reader, "weights_format") == "IOX" else (rank - 1, rank - 2)
@@ -67,7 +67,7 @@ def _given(node: Node, name: str) -> Any:
 
 
 def scaled(plain: DocumentedOp, factors: np.ndarray) -> list[Operation]:
-    """A Dequantize by a scale of 1, and ops the last of which gives the scaled weights."""
+    """Return a Dequantize by 1, a constant, and the product that scales the weights."""
     constant = ConstantOp(factors)
     constant.location = plain.location
     product = build(

@@ -1,9 +1,8 @@
-"""oneDNN Graph JSON to source dialect IR.
+"""Importer of oneDNN Graph JSON.
 
-Equal tensor ids are the only link between ops. Graph inputs are the tensors that are consumed and not
-produced, outputs those that are produced and not consumed, fed to an `End`, or listed in output_ports;
-the document's port lists otherwise only give the order, because those of real dumps repeat ids and are
-at times stale.
+Equal tensor ids are the only link between ops. Graph inputs are consumed but not produced; outputs are
+produced and not consumed, fed to an `End`, or listed in output_ports. The port lists otherwise only give the
+order: in real dumps they repeat ids and can be stale.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ SOURCE_ID = "source.id"
 
 
 def import_json(text: str | bytes, file: str, auto_pad_rule: str | None = None) -> ModuleOp:
-    """The module of a JSON text; `file` is how diagnostics name it. Raises GradcError."""
+    """Import a JSON text; `file` is its name in diagnostics. Raises GradcError."""
     try:
         return import_document(json_positions.parse(text, file), auto_pad_rule)
     except GradcError as error:
@@ -52,21 +51,22 @@ def import_json(text: str | bytes, file: str, auto_pad_rule: str | None = None) 
 
 
 def import_document(document: Mapping[str, Any], auto_pad_rule: str | None = None) -> ModuleOp:
-    """The module of a parsed document: `func.func @main` with the source ops in topological order.
+    """Import a parsed document: `func.func @main` with the source ops in topological order.
 
-    `auto_pad_rule` is that of every op; without it an op has the one that the document gives, else
-    the library's: a dump comes from the library, so `auto_pad` means what it means there.
-    Inputs and outputs are named `t<tensor id>`. Raises GradcError for a bad document, UnsupportedError
-    for kinds that gradc does not compile; its `graph` is the module as far as it can be made.
+    `auto_pad_rule` is that of every op. Without it, an op has the document's rule, else the library's: a dump
+    comes from the library, so `auto_pad` means what it means there. Inputs and outputs are named `t<tensor
+    id>`. Raises GradcError for an invalid document, UnsupportedError for unsupported kinds; its `graph` is
+    the part that was imported.
     """
     return import_documents([document], auto_pad_rule)
 
 
 def import_documents(documents: Sequence[Mapping[str, Any]], auto_pad_rule: str | None = None) -> ModuleOp:
-    """The module of the parts of one graph, such as the library dumps for each of its partitions.
+    """Import the parts of one graph, such as the library's dumps of its partitions, in any order.
 
-    Equal tensor ids in different documents are one tensor; what a document gives and another one takes is no
-    output. The documents may come in any order."""
+    Equal tensor ids in different documents are one tensor; a tensor that one document produces and another
+    consumes is not an output.
+    """
     refusals = [refusal for refusal in map(kinds_refused, documents) if refusal is not None]
     if not refusals:
         return _module_of(documents, auto_pad_rule)
@@ -94,8 +94,7 @@ def _module_of(documents: Sequence[Mapping[str, Any]], auto_pad_rule: str | None
 
 
 def _joined(documents: Sequence[Document]) -> Document:
-    """One document of several. An input that another document gives is inside, and so is an output that one
-    takes, unless it is fed to an End."""
+    """Merge documents. A tensor that one produces and another consumes is no port, unless an End reads it."""
     if len(documents) == 1:
         return documents[0]
     taken = [{tensor.id for node in document.nodes for tensor in node.inputs} for document in documents]
@@ -132,7 +131,7 @@ def _raise(errors: Sequence[GradcError]) -> None:
 
 
 def _check_records(nodes: Sequence[Node]) -> None:
-    """Every record of one tensor says the same."""
+    """Check that all records of a tensor agree."""
     seen: dict[int, tuple[Node, Tensor]] = {}
     errors = []
     for node in nodes:
@@ -159,7 +158,7 @@ def _label(node: Node) -> str:
 
 
 def _producers(nodes: Sequence[Node]) -> dict[int, Node]:
-    """Tensor id -> the one op that produces it."""
+    """Return the producer of each tensor id; raise if there are several."""
     found: dict[int, Node] = {}
     errors = []
     for node in nodes:
@@ -176,8 +175,8 @@ def _producers(nodes: Sequence[Node]) -> dict[int, Node]:
 
 
 def _wrong_count(node: Node) -> int | str | None:
-    """How many outputs an op can have whose record has another number of them; its attributes may ask for
-    more than the least that is said here."""
+    """Return the expected number of outputs if a record has another, else None. Attributes may require more
+    than the minimum."""
     most = 0 if node.op is None else len(node.op.RESULTS)
     if node.op is None and not node.is_end:
         return None
@@ -188,7 +187,7 @@ def _wrong_count(node: Node) -> int | str | None:
 
 
 def _topological(nodes: Sequence[Node], producers: Mapping[int, Node]) -> list[Node]:
-    """Producers before consumers, otherwise in the document's order; GradcError for a cycle."""
+    """Sort producers before consumers, otherwise in document order. Raises GradcError for a cycle."""
     place = {node.id: index for index, node in enumerate(nodes)}
     needs = {node.id: _predecessors(node, producers) for node in nodes}
     waiting = {identifier: len(needed) for identifier, needed in needs.items()}
@@ -211,12 +210,12 @@ def _topological(nodes: Sequence[Node], producers: Mapping[int, Node]) -> list[N
 
 
 def _predecessors(node: Node, producers: Mapping[int, Node]) -> list[int]:
-    """Ids of the ops whose results a node reads, each once."""
+    """Return the ids of the ops whose results a node reads, each once."""
     return list(dict.fromkeys(producers[t.id].id for t in node.inputs if t.id in producers))
 
 
 def _cycle(stuck: Sequence[Node], needs: Mapping[int, Sequence[int]]) -> GradcError:
-    """Every op that is left waits for another one that is left, so walking back meets itself."""
+    """Return the error for a cycle; every remaining op waits for another, so walking back finds one."""
     nodes = {node.id: node for node in stuck}
     path = [stuck[0].id]
     while path.count(path[-1]) == 1:
@@ -230,7 +229,7 @@ def _cycle(stuck: Sequence[Node], needs: Mapping[int, Sequence[int]]) -> GradcEr
 def _inputs(
     document: Document, ordered: Sequence[Node], producers: Mapping[int, Node]
 ) -> dict[int, TensorType]:
-    """Tensor id -> type of the graph's inputs, in order; the first consumer's record decides."""
+    """Return the types of the graph inputs by tensor id, in order; the first consumer's record decides."""
     used: dict[int, tuple[Node, Tensor]] = {}
     for node in ordered:
         for tensor in node.inputs:
@@ -311,12 +310,12 @@ def _module(
 
 
 def _is_told(value: SSAValue) -> bool:
-    """Not so for what an op that is not understood makes, unless its record has dtype and rank."""
+    """Return whether a value has a known rank and dtype; results of unknown ops may lack them."""
     return isinstance(value.type, TensorType) and not isinstance(value.type.element_type, NoneType)
 
 
 def _opaque(node: Node, operands: Sequence[SSAValue]) -> Operation:
-    """What stands in a picture for an op that is not compiled, or is wrong."""
+    """Return a placeholder op, used in drawings, for an op that is unsupported or invalid."""
     types = [_declared_type(tensor) for tensor in node.outputs]
     op = UnregisteredOp.with_name(node.kind).create(operands=operands, result_types=types)
     op.attributes[SOURCE_ID] = StringAttr(str(node.id))
@@ -341,7 +340,7 @@ def _ops(
     rule: str | None,
     factors: np.ndarray | None,
 ) -> Sequence[Operation]:
-    """Ops of which the last gives the node's results. `factors` are those of `grouped_scales`."""
+    """Return the ops of a node; the last one has its results. `factors` are those of `grouped_scales`."""
     if factors is None:
         return [_build(node, cls, operands, rule)]
     return scaled(_build(replace(node, attributes=WITHOUT_SCALES), cls, operands, rule), factors)
@@ -369,12 +368,12 @@ def _build(
 
 
 def _place(node: Node, diagnostic: Diagnostic) -> Position | None:
-    """Of what the message begins with, in the node's record."""
+    """Return the position that the diagnostic's message begins with, in the node's record."""
     return node.place_of(diagnostic.message.partition(": ")[0]) or diagnostic.position
 
 
 def _says_rule(node: Node, op: OneDNNConvOp) -> bool:
-    """Whether the document has the rule that the op got."""
+    """Return whether the document states the rule that the op got."""
     spec = documented_attributes(type(op))[RULE].spec
     return RULE in node.attributes and spec.plain(node.attributes[RULE]) == op.value(RULE)
 
@@ -392,7 +391,7 @@ def _declared(node: Node, cls: type[DocumentedOp], tensor: Tensor) -> Declared:
 
 
 def _declared_shape(node: Node, cls: type[DocumentedOp], shape: Shape | None) -> Shape | None:
-    """The result's shape as its record has it, without the sizes that a run-time input precedes."""
+    """Return the result's declared shape, without the sizes that a run-time input overrides."""
     if cls is not ConvolutionBackwardDataOp or len(node.inputs) < 3 or shape is None or len(shape) < 3:
         return shape
     spec = documented_attributes(cls)["data_format"].spec

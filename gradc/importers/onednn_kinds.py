@@ -1,4 +1,4 @@
-"""The kinds that a oneDNN Graph document may hold, and what gradc has for each."""
+"""Op kinds of oneDNN Graph documents, and the ops that gradc has for them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dialects.support.documented_op import DocumentedOp
 from dialects.support.findings import Finding, by_kind, first_of_each_kind, together
 
 END = "End"
-"""The kind without outputs: it marks its inputs as outputs of the graph."""
+"""The kind that marks its inputs as graph outputs; it has no outputs."""
 
 _PUBLIC = """
     Abs AbsBackward Add AvgPool AvgPoolBackward BatchNormForwardTraining BatchNormInference
@@ -40,21 +40,20 @@ PUBLIC_KINDS = tuple(_PUBLIC.split())
 
 
 FORMER: Mapping[str, str] = MappingProxyType({"BiasAddBackprop": "BiasAddBackward"})
-"""Kinds as dumps of older versions have them, 3.0.0 among these -> what they are called now."""
+"""Former names of kinds, found in old dumps (such as 3.0.0) -> current names."""
 
 
 def current(kind: str) -> str:
     return FORMER.get(kind, kind)
 
 
-ELSEWHERE = f"{MIXED_GRAPHS} lists the kinds that it compiles, and what MLIR text takes beside them"
+ELSEWHERE = f"{MIXED_GRAPHS} lists the supported kinds, and the further ops of MLIR text"
 
 
 def op_class(kind: str, subject: str, position: Position | None) -> type[DocumentedOp] | None:
-    """The op class of a kind, None for `End`.
+    """Return the op class of a kind, None for `End`.
 
-    Raises UnsupportedError for a kind of oneDNN that gradc does not compile, GradcError for a word
-    that is no kind.
+    Raises UnsupportedError for a kind of oneDNN that gradc does not compile, GradcError for an unknown kind.
     """
     if (error := refusal([Finding(kind, subject, position)], 1)) is not None:
         raise error
@@ -62,10 +61,9 @@ def op_class(kind: str, subject: str, position: Position | None) -> type[Documen
 
 
 def refusal(found: Sequence[Finding], total: int) -> GradcError | None:
-    """Why a document of `total` ops with these among them is refused, None if it is not.
+    """Return the error for unsupported or unknown kinds in a document of `total` ops, else None.
 
-    A GradcError for words that are no kinds, an UnsupportedError for all the kinds of oneDNN that gradc
-    does not compile.
+    An unknown word gives a GradcError, kinds of oneDNN that gradc does not compile an UnsupportedError.
     """
     compiled = set(source_kinds())
     known = {*compiled, *PUBLIC_KINDS}
@@ -85,6 +83,6 @@ def _unknown(finding: Finding) -> GradcError:
     if spelling is not None:
         message = sentence("kind", kind, spelling, "kinds are case-sensitive")
     else:
-        hint = nearest(kind, known) or f"{MIXED_GRAPHS} lists those that gradc compiles"
+        hint = nearest(kind, known) or f"{MIXED_GRAPHS} lists the supported kinds"
         message = sentence("kind", kind, "a kind of oneDNN Graph or CANN", hint)
     return GradcError(Diagnostic("error", message, finding.subject, finding.position))

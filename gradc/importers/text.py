@@ -1,4 +1,4 @@
-"""The text of a source file."""
+"""Text of a source file: decoding, limits, positions."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _OPENING = frozenset("[{(<")
 _CLOSING = frozenset("]})>")
 
 _FRAMES = 12
-"""Calls that a parser of ours is deep in for every bracket around a place, at most."""
+"""Maximum depth of parser calls per nested bracket."""
 
 
 def decode(text: str | bytes, file: str) -> str:
-    """The text without a byte order mark; GradcError where bytes are not UTF-8."""
+    """Return the text without a byte order mark; raise GradcError if it is not UTF-8."""
     if isinstance(text, str):
         return text.removeprefix("\ufeff")
     data = text.removeprefix(codecs.BOM_UTF8)
@@ -32,7 +32,7 @@ def decode(text: str | bytes, file: str) -> str:
 
 
 def check_nesting(text: str, file: str) -> None:
-    """Raise LimitError where more brackets are open than the limit, and let parsers go as deep as it."""
+    """Raise LimitError if brackets are nested too deeply, and raise Python's recursion limit accordingly."""
     depth, most = 0, current().nesting
     for found in _BRACKETS.finditer(text):
         token = found[0]
@@ -46,7 +46,7 @@ def check_nesting(text: str, file: str) -> None:
 
 
 def check_commas(text: str, file: str) -> None:
-    """Raise LimitError where lists have more elements than the limit."""
+    """Raise LimitError if the text has too many commas, that is, list elements."""
     if (count := text.count(",")) <= current().commas:
         return
     hint = 'a constant as dense<"0x..."> is read in one piece'
@@ -60,7 +60,7 @@ def _too_deep(text: str, offset: int, file: str, depth: int) -> LimitError:
 
 
 class Places:
-    """Offsets in a text as positions, each found from the one asked for last, which is mostly near."""
+    """Line and column of offsets in a text, computed incrementally from the previous lookup."""
 
     def __init__(self, text: str, file: str):
         self._text = text

@@ -40,7 +40,7 @@ def test_nodes_without_a_derivative_are_named():
 
 def test_an_op_that_onnx_has_not_is_told_with_what_is_near():
     said = refusal(model([helper.make_node("Rlu", ["x"], ["y"])]), reduce="sum")
-    assert '[Rlu "y", node 0] Rlu is no op of ONNX; did you mean Relu' in said
+    assert '[Rlu "y", node 0] Rlu is not an op of ONNX; did you mean Relu' in said
 
 
 EMBEDDED = model(

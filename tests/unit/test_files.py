@@ -358,7 +358,7 @@ def test_a_source_that_is_empty_or_a_link_to_nothing(tmp_path, form: str):
         (
             "m.pt",
             b"PK\x03\x04\0",
-            "m.pt:1:1: error: the file is no text: expected a graph as JSON or MLIR text",
+            "m.pt:1:1: error: the file is not text: expected a graph as JSON or MLIR text",
         ),
         ("m.pth", b"PK\x03\x04\0", "torch.onnx.export writes a model of torch as ONNX"),
         ("m.tflite", b"\x1c\0\0\0TFL3", "tf2onnx writes a model of TensorFlow as ONNX"),
@@ -369,7 +369,7 @@ def test_a_source_that_is_empty_or_a_link_to_nothing(tmp_path, form: str):
             "m.textproto:1:1: error: the file is an ONNX model in a form",
         ),
         ("m.onnxtxt", b"<\n   ir_version: 8\n>", "onnx.load reads it, and onnx.save writes it as an .onnx"),
-        ("m.json", b'{\n  "ir_version": "8", "graph": {}}', "the file is an ONNX model in a form of text"),
+        ("m.json", b'{\n  "ir_version": "8", "graph": {}}', "the file is an ONNX model in a text format"),
     ],
 )
 def test_models_of_others_are_told_with_what_makes_sources_of_them(

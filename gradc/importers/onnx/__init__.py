@@ -20,14 +20,13 @@ def import_onnx(
     for_gradients: Collection[str] | None = None,
     target: str = "cpu",
 ) -> ModuleOp:
-    """The verified module of a model, given as a proto or as the path of its file.
+    """Import and verify a model, given as a proto or as the path of its file.
 
     Values and nodes keep their names (`dialects.support.names`), inputs and outputs their names, order and
-    declared types. Old forms of ops are brought to the newest, functions are written where they are called,
-    and what no class of the dialect holds is an `onnx.Node`. With `for_gradients` ops of other domains for
-    which ops of ONNX stand (passes/foreign) are written as these, but those that it names. Without it,
-    ops that onnxruntime adds to ONNX are, where the `target` lacks them. Raises GradcError, which names the
-    nodes.
+    declared types. Ops are upgraded to the newest opset, functions are inlined, and ops without a class in
+    the dialect become `onnx.Node`. With `for_gradients`, ops of other domains are decomposed into ONNX ops,
+    except those that it names; without it, only onnxruntime's ops that the `target` lacks. Raises GradcError,
+    which names the nodes.
     """
     if isinstance(source, ModelProto):
         return _verified(module_of(source, TensorData(), for_gradients=for_gradients, target=target))

@@ -1,4 +1,4 @@
-"""Annotations of a model that change no number: metadata, doc strings, denotations, quantization."""
+"""Annotations that change no value: metadata, doc strings, denotations, quantization."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from dialects.support import entry
 
 
 def texts_of(pairs: Iterable[Any]) -> DictionaryAttr:
-    """Entries with a key and a value; bytes that are no text are left out."""
+    """Return key-value entries as a dictionary; bytes that are not text are dropped."""
     return DictionaryAttr({p.key: StringAttr(p.value) for p in pairs if isinstance(p.value, str) and p.key})
 
 
 def annotate_edge(
     function: FuncOp, inputs: Iterable[ValueInfoProto], outputs: Iterable[ValueInfoProto]
 ) -> None:
-    """Note what a model says of its inputs and outputs, which have their names."""
+    """Store the annotations of inputs and outputs as attributes of the function."""
     found = [[_of_value(info) for info in side] for side in (inputs, outputs)]
     entry.annotate(function, *found)
 
@@ -38,14 +38,14 @@ def _of_value(info: ValueInfoProto) -> dict[str, Attribute]:
 
 
 def _denotations(type_: TypeProto) -> dict[str, Attribute]:
-    """The denotation of a type under '', those of its dims under their numbers."""
+    """Return the denotation of a type under '', and those of its dims under their axis numbers."""
     dims = type_.tensor_type.shape.dim if type_.HasField("tensor_type") else ()
     texts = {"": type_.denotation} | {str(axis): dim.denotation for axis, dim in enumerate(dims)}
     return {key: StringAttr(text) for key, text in texts.items() if text and isinstance(text, str)}
 
 
 def annotate_module(module: ModuleOp, graph: GraphProto, nodes: Mapping[str, Attribute]) -> None:
-    """Note what a model says of its graph and its initializers, and of nodes by their names."""
+    """Store the annotations of the graph, its initializers and its named nodes on the module."""
     tensors = [*graph.initializer, *(sparse.values for sparse in graph.sparse_initializer)]
     docs = {
         t.name: StringAttr(t.doc_string) for t in tensors if isinstance(t.doc_string, str) and t.doc_string
@@ -66,6 +66,6 @@ def annotate_module(module: ModuleOp, graph: GraphProto, nodes: Mapping[str, Att
 
 
 def note_node(node: NodeProto, name: str, known: dict[str, Attribute]) -> None:
-    """Note the metadata of a node; of several nodes of a name it is the first's."""
+    """Store the metadata of a node; of several nodes with one name, the first counts."""
     if name and node.metadata_props:
         known.setdefault(name, texts_of(node.metadata_props))

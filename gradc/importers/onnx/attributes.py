@@ -1,4 +1,4 @@
-"""Attributes of a node, as they are stored in the dialect."""
+"""Node attributes: ONNX protos to the dialect's attributes."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from gradc.importers.onnx.weights import sparse_attribute, tensor_attribute
 from gradc.model.foreign import TensorData
 
 Bindings = Mapping[str, AttributeProto]
-"""The attributes of a call, to which the nodes of a function refer by name."""
+"""Attributes of a function call, which the function's nodes refer to by name."""
 
 FIELDS = {
     "f": "FLOAT", "i": "INT", "s": "STRING", "t": "TENSOR", "g": "GRAPH", "sparse_tensor": "SPARSE_TENSOR",
     "tp": "TYPE_PROTO", "floats": "FLOATS", "ints": "INTS", "strings": "STRINGS", "tensors": "TENSORS",
     "graphs": "GRAPHS", "sparse_tensors": "SPARSE_TENSORS", "type_protos": "TYPE_PROTOS",
 }  # fmt: skip
-"""The field of a proto -> the kind of attribute whose value it has."""
+"""Value field of an AttributeProto -> attribute kind."""
 
 
 def attributes_of(node: NodeProto, bindings: Bindings | None) -> dict[str, AttributeProto]:
-    """The attributes by name; one that refers to what a call does not give is not given.
+    """Return the attributes by name; a reference that the call does not bind is left out.
 
-    Outside of functions, where `bindings` are None, an attribute is its own value, whatever it refers to.
+    Outside of functions `bindings` is None, and an attribute is its own value, even if it is a reference.
     """
     found: dict[str, AttributeProto] = {}
     for proto in node.attribute:
@@ -45,7 +45,7 @@ def attributes_of(node: NodeProto, bindings: Bindings | None) -> dict[str, Attri
 
 
 def values_of(protos: Mapping[str, AttributeProto], data: TensorData) -> dict[str, Attribute]:
-    """Those that are no graphs."""
+    """Return the attributes that are not graphs."""
     found = {}
     for name, proto in protos.items():
         kind = _kind(proto)
@@ -61,7 +61,7 @@ def graphs_of(protos: Mapping[str, AttributeProto]) -> dict[str, GraphProto]:
 
 
 def fitted(name: str, given: Mapping[str, Attribute], signature: Signature) -> dict[str, Attribute]:
-    """The values in the kinds that a signature says; raises where an attribute is unknown or of another."""
+    """Check attributes against a signature and return them in its kinds; raise for a wrong name or kind."""
     found = {}
     for key, value in given.items():
         kind = signature.kinds.get(key)
@@ -84,7 +84,7 @@ _NO_TYPE = (
         ("DequantizeLinear", "output_dtype"),
     ),
 )
-"""Op and attribute whose default is 0, of no type: onnxruntime writes it where it is not given."""
+"""Op and attribute whose default 0 means no type; onnxruntime writes it explicitly."""
 
 
 def _fitted(name: str, kind: str, value: Attribute) -> Attribute:
@@ -107,7 +107,7 @@ _EMPTY: dict[str, Attribute] = {
 
 
 def _kind(proto: AttributeProto) -> str:
-    """Models of the first IR version do not say it."""
+    """Return the kind; models of IR version 1 lack it, so the set field decides."""
     if proto.type:
         return AttributeProto.AttributeType.Name(proto.type)
     fields = (field.name for field, _ in proto.ListFields())
@@ -148,7 +148,7 @@ def _value(name: str, kind: str, proto: AttributeProto, data: TensorData) -> Att
 
 
 def ints(value: Attribute) -> tuple[int, ...]:
-    """The numbers of a list attribute."""
+    """Return the numbers of a list attribute."""
     assert isinstance(value, DenseArrayBase), value
     return tuple(int(x) for x in value.get_values())  # pyright: ignore
 

@@ -1,4 +1,4 @@
-"""Scan of opset 8, which runs over a batch, as one Scan of opset 9 within another."""
+"""Scan of opset 8, which has a batch axis, as a Scan of opset 9 within another."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from gradc.importers.onnx.source import Source
 
 
 def scan_over_samples(node: Source) -> None:
-    """Make the node a Scan over the batch, whose body holds the node's own Scan over one sample.
+    """Turn the node into a Scan over the batch, whose body is the node's own Scan of one sample.
 
-    Operand 0 holds the lengths of the sequences; it is optional. Each sample is cut to its length before the
-    inner Scan, and the stacked results are padded with zeros, as in onnxruntime.
+    Operand 0, optional, holds the lengths of the sequences. Each sample is cut to its length before the inner
+    Scan, and the stacked results are padded with zeros, as in onnxruntime.
     """
     lengths, *values = node.operands or [None]
     given = [value for value in values if value is not None]
     if len(given) != len(values):
-        raise violation("inputs of Scan", given="one that is left out", expected="all but sequence_lens")
+        raise violation("inputs of Scan", given="an omitted one", expected="all but sequence_lens")
     count = int_of(node.attributes.get("num_scan_inputs"), 0)
     block = Block(arg_types=[control.without_axis(value.type, 0) for value in given])
     inner = Source(
@@ -67,7 +67,7 @@ def _scan(node: Source) -> list[SSAValue]:
 
 
 def _scan_of_length(node: Source, length: SSAValue, count: int) -> list[SSAValue]:
-    """The final states and the padded scan outputs of a Scan over the first `length` elements."""
+    """Return the final states and the padded scan outputs of a Scan over the first `length` elements."""
     end = node.emit(ops.ReshapeOp(length, node.ints(1)))
     states = len(node.operands) - count
     longest = node.emit(ops.ShapeOp(node.operand(states), start=0, end=1))
@@ -80,7 +80,7 @@ def _scan_of_length(node: Source, length: SSAValue, count: int) -> list[SSAValue
 
 
 def _padded(node: Source, value: SSAValue, count: SSAValue) -> SSAValue:
-    """The value with `count` zeros behind it along its first axis."""
+    """Pad a value with `count` zeros at the end of its first axis."""
     if not _is_numeric(value.type):
         raise changes.refused("Scan of opset 8 with sequence_lens", "only numbers can be padded with zeros")
     sizes = node.emit(ops.ConcatOp([count, node.emit(ops.ShapeOp(value, start=1))], axis=0))

@@ -1,4 +1,4 @@
-"""How many channels a block has in a model that onnxruntime wrote for one machine: no file says so."""
+"""Inference of the channel block size (NCHWc) of a model that onnxruntime optimized for one machine."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from gradc.base.machine import cpu_features
 from passes.foreign.blocked import DOMAIN
 
 SHORT, LONG = 8, 16
-"""Channels of a block: of processors with AVX, and of those with AVX-512 and of Arm's."""
+"""Channels per block: processors with AVX, and those with AVX-512 or Arm's."""
 
 
 def channels_of_block(model: ModelProto) -> int | None:
-    """By what is filled up, or else by this machine; None where there are none, or nothing tells."""
+    """Infer the block size from padded shapes, else from this machine; None without blocks or evidence."""
     if not any(node.domain == DOMAIN for node in model.graph.node):
         return None
     return _told(model) or _of_machine()
@@ -28,7 +28,7 @@ def _of_machine() -> int | None:
 
 
 def _told(model: ModelProto) -> int | None:
-    """What weights of a convolution, or what is filled up of a result, are too many or too few for."""
+    """Infer the block size from the padded filters of convolutions and results."""
     sizes = {array.name: list(array.dims) for array in model.graph.initializer}
     blocked: dict[str, int | None] = {}
     for node in model.graph.node:

@@ -26,11 +26,11 @@ from passes.kernels.definitions import DEFINITIONS
 from passes.kernels.target import Target
 
 DEEPEST = 8
-"""Bodies within bodies: that of Gelu holds a CastLike, which has one itself."""
+"""Maximum nesting of function bodies: Gelu's contains CastLike, which has one."""
 
 
 def write_bodies(module: ModuleOp, target: Target) -> None:
-    """Write the bodies of ops that the target can run in no form, where it can run all that is in them."""
+    """Inline ops that the target implements in no version, if it implements every op of the decomposition."""
     for op in list(module.walk()):
         if isinstance(op, OnnxOp) and _has_body(op.onnx_name()) and _is_lacking(op, target):
             _replace(op, target, 1)
@@ -53,7 +53,7 @@ def _body_versions(schema: Any) -> list[int]:
 
 
 def is_written(op: OnnxOp, target: Target) -> bool:
-    """Whether other ops stand in place of this one."""
+    """Return whether the op would be inlined."""
     if not _is_lacking(op, target):
         return False
     body = _legal_body(op, target, 1)
@@ -63,7 +63,7 @@ def is_written(op: OnnxOp, target: Target) -> bool:
 
 
 def _replace(op: OnnxOp, target: Target, depth: int) -> bool:
-    """Whether an op was replaced by its body; it stays where the target lacks something of that, too."""
+    """Replace an op by its decomposition and return True; keep it if the target lacks an op of that."""
     around, block = op.parent_block(), _legal_body(op, target, depth)
     if around is None or block is None:
         return False
@@ -85,7 +85,7 @@ def _read(op: OnnxOp) -> list[SSAValue]:
 
 
 def _legal_body(op: OnnxOp, target: Target, depth: int) -> Block | None:
-    """The ops of the body, which the target has; it returns the values of the results that are read."""
+    """Return the decomposition, which yields the used results, or None if the target lacks one of its ops."""
     if op.regions or depth > DEEPEST or not _has_body(op.onnx_name()):
         return None
     for write in (_own, _written):
@@ -111,7 +111,7 @@ def _attempted(write: Write, op: OnnxOp, opset: int, block: Block) -> list[SSAVa
 
 
 def _own(op: OnnxOp, opset: int, block: Block) -> list[SSAValue] | None:
-    """The values that gradc's own decomposition gives for the results of an op that are read."""
+    """Build gradc's own decomposition and return its values for the used results, or None."""
     write, emit = DEFINITIONS.get(type(op)), Emitter()
     values = None if write is None else write(emit, op)
     if values is None:
@@ -124,16 +124,16 @@ def _own(op: OnnxOp, opset: int, block: Block) -> list[SSAValue] | None:
 
 
 def _is_legal(op: Operation, target: Target, depth: int) -> bool:
-    """Whether the target has an op, or now has what stands in its place."""
+    """Return whether the target implements an op, or a decomposition that now replaces it."""
     if not _is_lacking(op, target):
         return True
     return isinstance(op, OnnxOp) and _replace(op, target, depth + 1)
 
 
 def _written(op: OnnxOp, opset: int, block: Block) -> list[SSAValue]:
-    """The values that the body gives for the results of an op that are read; it is written into a block."""
+    """Inline the ONNX function body into `block` and return its values for the used results."""
     schema = onnx.defs.get_schema(op.onnx_name(), max_inclusive_version=max(opset, opset_range(op)[0]))
-    if not _body_versions(schema):  # a form older than the body, which means the same
+    if not _body_versions(schema):  # a version older than the body, with the same meaning
         schema = onnx.defs.get_schema(op.onnx_name())
     operands = op.onnx_inputs()
     node = _node(op, schema)
@@ -152,7 +152,7 @@ def _written(op: OnnxOp, opset: int, block: Block) -> list[SSAValue]:
 
 
 def _body(schema: Any, node: NodeProto, types: Sequence[TypeProto], opset: int) -> tuple[FunctionProto, int]:
-    """The newest body that the opset admits, else the oldest, and its own opset."""
+    """Return the newest body that the opset admits, else the oldest, with its opset version."""
     versions = _body_versions(schema)
     version = max((v for v in versions if v <= opset), default=min(versions))
     if version in schema.context_dependent_function_opset_versions:
@@ -174,7 +174,7 @@ def _node(op: OnnxOp, schema: Any) -> NodeProto:
         outputs.pop()
     node = NodeProto(op_type=op.onnx_name(), input=inputs, output=outputs)
     for name, value in sorted(op.onnx_properties().items()):
-        if name not in schema.attributes:  # by default it says what the older form means
+        if name not in schema.attributes:  # its default is the meaning of the older version
             continue
         kind = str(schema.attributes[name].type).rpartition(".")[2]
         fill_attribute(node.attribute.add(name=name), kind, value)

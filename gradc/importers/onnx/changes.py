@@ -1,4 +1,4 @@
-"""Changes of an op's form that many ops have in common: each function here makes one for `upgrade`."""
+"""Op version changes that many ops share; each function returns one for `upgrade`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Upgrade = Callable[[Source], None]
 
 
 def operand(index: int, name: str, dtype: str = "s64") -> Upgrade:
-    """A list of numbers that has become the operand of an index."""
+    """Turn a list attribute into the operand at `index`."""
 
     def change(node: Source) -> None:
         value = node.attributes.pop(name, None)
@@ -34,7 +34,7 @@ def operand(index: int, name: str, dtype: str = "s64") -> Upgrade:
 
 
 def scalar_like(index: int, name: str) -> Upgrade:
-    """A number that has become an operand of the type of the first one."""
+    """Turn a number attribute into an operand with the dtype of the first operand."""
 
     def change(node: Source) -> None:
         value = node.attributes.pop(name, None)
@@ -45,7 +45,7 @@ def scalar_like(index: int, name: str) -> Upgrade:
 
 
 def default(name: str, value: int | str) -> Upgrade:
-    """What an attribute was while it was not given, or not there."""
+    """Set an attribute that is missing to its old default."""
 
     def change(node: Source) -> None:
         made = int_attribute(value) if isinstance(value, int) else text_attribute(value)
@@ -73,7 +73,7 @@ def words(name: str, changed: Mapping[str, str]) -> Upgrade:
 
 
 def integral(name: str) -> Upgrade:
-    """A number that was a float."""
+    """Turn a float attribute into an integer."""
 
     def change(node: Source) -> None:
         value = node.attributes.get(name)
@@ -84,7 +84,7 @@ def integral(name: str) -> Upgrade:
 
 
 def scalar(*indices: int) -> Upgrade:
-    """Runtimes take a vector of one element for a scalar, the specification does not."""
+    """Reshape operands of one element to scalars: runtimes accept vectors, the specification does not."""
 
     def change(node: Source) -> None:
         for index in indices:
@@ -96,7 +96,7 @@ def scalar(*indices: int) -> Upgrade:
 
 
 def vector(index: int) -> Upgrade:
-    """The other way round."""
+    """Reshape a scalar operand to a vector of one element."""
 
     def change(node: Source) -> None:
         value = node.optional(index)
@@ -107,12 +107,12 @@ def vector(index: int) -> Upgrade:
 
 
 def rank_of(node: Source, index: int) -> SSAValue:
-    """A vector of the rank of an operand, which may be known at run time only."""
+    """Return the rank of an operand, as a vector of one element; it may be dynamic."""
     return node.emit(ops.ShapeOp(node.emit(ops.ShapeOp(node.operand(index)))))
 
 
 def with_trailing_ones(node: Source, index: int, count: SSAValue) -> SSAValue:
-    """An operand with further axes of size 1 behind its own; their number is a vector of one element."""
+    """Append axes of size 1 to an operand; their number is a vector of one element."""
     value = node.operand(index)
     none_less = node.emit(ops.MaxOp([count, node.ints(0)]))
     ones = node.emit(ops.ConstantOfShapeOp(none_less, value=np.ones(1, np.int64)))

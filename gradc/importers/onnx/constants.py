@@ -1,4 +1,4 @@
-"""The value of a Constant, which may be given in several forms."""
+"""Values of Constant nodes, which have several attributes for them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _NAMES = (
 
 
 def constant_value(name: str, value: Attribute) -> DenseIntOrFPElementsAttr | StringTensorAttr:
-    """The tensor that one of Constant's attributes says: of its kind, as runtimes read it, whatever the name
-    says."""
+    """Return the tensor of one of Constant's attributes; the kind of the value decides, not the name, as in
+    onnxruntime."""
     if name not in _NAMES:
         raise violation(f"Constant has no attribute {name}", hint=nearest(name, _NAMES))
     kind = kind_of_attribute(value) or ""

@@ -1,4 +1,4 @@
-"""The types of what nested graphs take, and of the results of the nodes that hold them."""
+"""Types of the arguments of nested graphs, and of the results of their nodes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from gradc.importers.onnx.types import type_of
 
 
 def settled(inferred: Attribute | None, declared: Attribute | None) -> Attribute:
-    """The type of a result: what is inferred, and where that has no rank, what the model says."""
+    """Return the type of a result: the inferred one, or the declared one if the inferred has no rank."""
     if inferred is None:
         return UnknownType() if declared is None else declared
     if isinstance(inferred, UnrankedTensorType) and isinstance(declared, TensorType):
@@ -33,7 +33,7 @@ def settled(inferred: Attribute | None, declared: Attribute | None) -> Attribute
 
 
 def nameless(type_: Attribute) -> Attribute:
-    """The type without names of sizes, which in a loop are another size each time."""
+    """Drop the names of dynamic sizes, which differ in each step of a loop."""
     if isinstance(type_, SequenceType):
         return SequenceType(nameless(type_.element))
     if isinstance(type_, OptionalType):
@@ -45,7 +45,7 @@ def nameless(type_: Attribute) -> Attribute:
 
 
 def rankless(type_: Attribute) -> Attribute:
-    """The type without the sizes that may change from one step of a loop to the next."""
+    """Drop the shape, which may change from one step of a loop to the next."""
     if isinstance(type_, SequenceType):
         return SequenceType(rankless(type_.element))
     if isinstance(type_, OptionalType):
@@ -54,7 +54,7 @@ def rankless(type_: Attribute) -> Attribute:
 
 
 def common(a: Attribute, b: Attribute) -> Attribute:
-    """The type of a value that may be of either type."""
+    """Return the type of a value that has either type."""
     if a == b:
         return a
     if isinstance(a, SequenceType) and isinstance(b, SequenceType):
@@ -76,7 +76,7 @@ def argument_types(
     attributes: Mapping[str, Attribute],
     graphs: Mapping[str, GraphProto],
 ) -> dict[str, Sequence[Attribute]]:
-    """For each graph of a node the types of what it takes."""
+    """Return the argument types of each nested graph of a node."""
     if op_type == "If":
         return dict.fromkeys(graphs, ())
     if op_type not in ("Loop", "Scan", "SequenceMap") or "body" not in graphs:
@@ -89,7 +89,7 @@ def argument_types(
 
 
 def _argument(op_type: str, given: Attribute, declared: Attribute) -> Attribute:
-    """A Loop's values may change their shapes, so that only what the body says of them holds."""
+    """Return the type of a body's argument. A Loop's values may change shape: the declared one counts."""
     known = rankless(given) if op_type == "Loop" else given
     if isinstance(known, UnknownType):
         return declared
@@ -121,7 +121,7 @@ def _given(
 
 
 SCAN_WITHOUT_BATCH = 9
-"""The opset from which Scan has no batch axis and no operand for the lengths of sequences."""
+"""The opset from which Scan has no batch axis and no operand for sequence lengths."""
 
 
 def without_axis(type_: Attribute, axis: int) -> Attribute:
@@ -139,7 +139,7 @@ def without_axis(type_: Attribute, axis: int) -> Attribute:
 
 
 def results(node: Source, declared: Sequence[Attribute | None]) -> list[Attribute | None]:
-    """The types of the results of a node with graphs, from what these yield."""
+    """Return the result types of a node with nested graphs, from what these yield."""
     yields = [_yielded(region) for region in node.regions.values()]
     made = _made(node, yields)
     if len(made) != len(declared):

@@ -1,4 +1,4 @@
-"""Gradient, the op of ONNX's preview training: its derivatives stand where it stood."""
+"""Import of Gradient (ONNX's preview training domain): its derivatives are inlined."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def results_of_gradient(
     attributes: Mapping[str, Attribute],
     place: LocationAttr,
 ) -> Sequence[SSAValue]:
-    """The derivatives that a Gradient asks for, in its place."""
+    """Return the derivatives that a Gradient node requests."""
     asked: Any = python_values(attributes)
     if scope.parent is not None:
-        raise violation("a Gradient", given="within a nested graph", expected="in that of the model")
+        raise violation("a Gradient", given="within a nested graph", expected="in the main graph")
     names = [asked.get(key, []) for key in ("xs", "zs")]
     flat = [name for each in names for name in (each if isinstance(each, list) else [each])]
     if not all(isinstance(name, str) for name in (*flat, asked.get("y", ""))):

@@ -1,5 +1,5 @@
-"""What results of ai.onnx.ml's models are, of which onnx infers few: ops that read them are brought to newer
-opsets by the types of what they read."""
+"""Result types of ai.onnx.ml ops, which onnx infers only in part; upgrading the ops that read them needs
+types."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def completed(
     declared: Sequence[Attribute | None],
     operands: Sequence[Attribute | None] = (),
 ) -> list[Attribute | None]:
-    """The types that are declared, and those that the op says of results of which nothing is declared."""
+    """Return the declared types, with those that the op implies for undeclared results."""
     own = _types(op_type, attributes) or _types_by_schema(op_type, operands)
     return [own[i] if type_ is None and i < len(own) else type_ for i, type_ in enumerate(declared)]
 
 
 def _types_by_schema(op_type: str, operands: Sequence[Attribute | None]) -> Sequence[Attribute | None]:
-    """Of each result the dtype that it always has, or that of the input whose type variable it shares."""
+    """Return the dtype of each result: a fixed one, or that of the input with the same type variable."""
     if not onnx.defs.has(op_type, ML):
         return []
     schema = onnx.defs.get_schema(op_type, ML)

@@ -1,5 +1,5 @@
-"""What results of com.microsoft's ops are, where the model does not say: ops that read them are brought to
-newer opsets by the types of what they read."""
+"""Result types of com.microsoft ops that the model does not declare; upgrading the ops that read them needs
+types."""
 
 from __future__ import annotations
 
@@ -44,14 +44,13 @@ RESULTS: Mapping[str, tuple[int, str]] = {
     "QLinearConv": (7, RANK),
     "QuantizeLinear": (2, SHAPE),
 }
-"""Op -> the operand whose dtype the first result has, and what it shares with the first operand."""
+"""Op -> operand whose dtype the first result has, and what else it shares with the first operand."""
 
 
 def completed(
     op_type: str, declared: Sequence[Attribute | None], operands: Sequence[Attribute | None]
 ) -> list[Attribute | None]:
-    """The types that are declared, and for a first result without one, or of which no rank is, that which the
-    op gives."""
+    """Return the declared types, with an implied first one if that is undeclared or has no rank."""
     if not declared or op_type not in RESULTS or isinstance(declared[0], TensorType):
         return list(declared)
     return [_type(op_type, operands) or declared[0], *declared[1:]]

@@ -1,4 +1,4 @@
-"""Where in a model an error is."""
+"""Subjects of import errors: the node or value of the model."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from xdsl.utils.exceptions import VerifyException
 from dialects.support.diagnostics import Diagnostic, GradcError, violation
 
 _MISTAKES = (VerifyException, TypeError, ValueError, OverflowError, AssertionError)
-"""What constructors of ops raise for what a model should not hold."""
+"""Exceptions that op constructors raise for invalid models."""
 
 
 @contextlib.contextmanager
 def at(subject: str) -> Iterator[None]:
-    """Give errors a subject, and make such of what no model should make an op raise."""
+    """Add a subject to errors, and turn exceptions of op constructors into GradcErrors."""
     try:
         yield
     except GradcError as error:
@@ -26,7 +26,7 @@ def at(subject: str) -> Iterator[None]:
 
 
 def located(error: GradcError, subject: str) -> GradcError:
-    """The error with a subject, unless it has one."""
+    """Return the error with a subject, unless it has one."""
     return error.mapped(
         lambda d: d if d.subject else Diagnostic(d.severity, d.message, subject, d.position, d.strict)
     )

@@ -1,4 +1,4 @@
-"""A model to a verified module of ops of the onnx dialect."""
+"""Importer of ONNX models: protos to verified modules of the onnx dialect."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ def module_of(
     for_gradients: Collection[str] | None = None,
     target: str = "cpu",
 ) -> ModuleOp:
-    """The module of a model; `data` has what its message has not. Raises GradcError for all that is wrong.
+    """Import a model; `data` reads its external tensors. Raises GradcError.
 
-    `for_gradients`, where given, are ops of other domains that have rules of their own: any other for which
-    ops of ONNX stand is written as these. Without it, those are that the `target` lacks.
+    `for_gradients`, if given, names ops of other domains that have derivative rules; the rest are decomposed
+    into ONNX ops. Without it, only ops that the `target` lacks are.
     """
     graph = model.graph
     with at("graph"):
@@ -111,7 +111,7 @@ def module_of(
 
 
 def _about(model: ModelProto) -> dict[str, Attribute]:
-    """What the model and its graph say of themselves in fields of their own."""
+    """Return the texts of the model's and the graph's descriptive fields."""
     texts = {
         "doc_string": model.doc_string,
         "domain": model.domain,
@@ -131,9 +131,8 @@ def body_of(
     place: LocationAttr,
     name: str = "",
 ) -> list[SSAValue | None]:
-    """The results of a function of the standard domain, whose ops are written into a block; each is of the
-    `place`, and names of values begin with the `name` of the node. Of its own results the types are
-    `declared`."""
+    """Inline a function of the standard domain into a block and return its results. Ops get the location
+    `place`, value names the prefix `name`; `declared` are the result types."""
     versions = {"": version, **_versions(function.opset_import)}
     scope = Scope(block, versions, TensorData(), prefix=f"{name}/" if name else "", bindings=bindings)
     scope.values |= zip(function.input, operands, strict=False)
@@ -148,12 +147,12 @@ def body_of(
 
 
 def _inferred(model: ModelProto) -> Sequence[onnx.ValueInfoProto]:
-    """What onnx knows of the results of ops of machine learning, which the dialect has not."""
+    """Return onnx's inferred types of machine learning ops, which the dialect does not model."""
     if not any(node.domain == ML for node in model.graph.node):
         return ()
     try:
         graph = onnx.shape_inference.infer_shapes(model).graph
-    except Exception:  # of a model that is wrong: what is, is said where it is read
+    except Exception:  # an invalid model: the importer reports the error
         return ()
     return (*graph.value_info, *graph.output)
 
@@ -179,20 +178,20 @@ def _versions(imports: Sequence[onnx.OperatorSetIdProto], ir_version: int = 0) -
         validity.check_version(domain, entry_.version, found.get(domain))
         found[domain] = entry_.version
     if not found and ir_version < 3:
-        return {"": 1}  # of models that are older than the field
+        return {"": 1}  # models older than the opset_import field
     return found
 
 
 PRODUCER = "gradc"
-"""The producer of models whose inputs with initializers are weights to be trained."""
+"""The producer of models whose inputs with initializers are trainable weights."""
 
 BUILT_IN = {"com.microsoft": 1}
-"""Versions of the domains that onnxruntime knows without an import: tf2onnx writes none."""
+"""Versions of domains that onnxruntime knows without an import; tf2onnx writes none."""
 
 
 @dataclass(frozen=True)
 class Form:
-    """What a node says besides its operands; `version` is its domain's, `declared` the results' types."""
+    """A node without its operands; `version` is that of its domain, `declared` are the result types."""
 
     domain: str
     version: int
@@ -203,7 +202,7 @@ class Form:
 
 
 class _Reader:
-    """Fills blocks with the ops of nodes, those of nested graphs and of functions where they are called."""
+    """Appends the ops of nodes, nested graphs and inlined functions to blocks."""
 
     def __init__(
         self,
@@ -221,8 +220,8 @@ class _Reader:
         self.of_model: Mapping[str, object] = {}
 
     def fill(self, scope: Scope, graph: GraphProto | FunctionProto) -> None:
-        """Write the ops of a graph's nodes into the scope's block. A node that is wrong is told later, and
-        gives values of unknown types."""
+        """Append the ops of a graph's nodes to the scope's block. An invalid node is reported at the end; its
+        results have unknown types."""
         scope.check_depth()
         scope.infos |= {info.name: info for info in graph.value_info}
         if isinstance(graph, GraphProto):
@@ -266,7 +265,7 @@ class _Reader:
         operands: Sequence[SSAValue | None],
         protos: Mapping[str, AttributeProto],
     ) -> list[SSAValue | None]:
-        """The nodes of a function in place of the one that calls it."""
+        """Inline a function call."""
         key = (function.domain, function.name, function.overload)
         if key in scope.calls:
             raise violation(f"the function {function.name} calls itself")
@@ -361,7 +360,7 @@ class _Reader:
         for one in (*new, *kept):
             _placed(scope, one, form.place)
         if not kept:
-            op.drop_all_references()  # what it reads is read no more
+            op.drop_all_references()  # release its uses
         return [own if value is None else value for value, own in zip(values, op.results, strict=True)]
 
     def _is_decomposed(self, op: NodeOp) -> bool:
@@ -370,8 +369,8 @@ class _Reader:
         return op.title not in self.for_gradients
 
     def _raised(self, scope: Scope, op: NodeOp, form: Form) -> NodeOp:
-        """A node of unknown types, whose form no opset has that gradc writes, in the first newer form where
-        that depends on no type."""
+        """Upgrade a node of unknown types from an opset that gradc cannot write, where the change needs no
+        types."""
         source = Source(
             op.op_type.data,
             form.version,
@@ -395,7 +394,7 @@ class _Reader:
     def _typed(
         self, scope: Scope, node: NodeProto, operands: list[SSAValue | None], form: Form
     ) -> Sequence[SSAValue | None]:
-        """The node as an op of the dialect, which knows what its results are."""
+        """Build the node as an op of the dialect, with inferred result types."""
         schema = schema_of(node.op_type, form.version)
         since = schema.since_version
         check_counts(node, schema)

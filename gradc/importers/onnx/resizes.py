@@ -1,4 +1,4 @@
-"""Resize and Upsample of old opsets in the form of the newest one."""
+"""Upgrades of Resize and Upsample from old opsets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gradc.importers.onnx.source import Source
 
 
 def upsample(node: Source) -> None:
-    """A resize that only enlarges."""
+    """Upgrade Upsample to Resize."""
     node.op_type = "Resize"
     if "scales" in node.attributes:
         changes.operand(2, "scales", "f32")(node)
@@ -34,8 +34,8 @@ def upsample(node: Source) -> None:
 
 
 def resize_10(node: Source) -> None:
-    """The nearest mode rounds coordinates down along axes that grow and up along axes that shrink, as
-    onnxruntime does. The newer form has one rounding for all axes."""
+    """Upgrade Resize of opset 10. Nearest mode rounds down on axes that grow and up on axes that shrink, as
+    in onnxruntime; newer opsets have one rounding for all axes, so mixed scales become gathers."""
     node.operands = [node.operand(0), None, node.operand(1)]
     _at_quotients(node)
     if to_python(node.attributes["mode"]) != "nearest":
@@ -49,14 +49,14 @@ def resize_10(node: Source) -> None:
 
 
 def _at_quotients(node: Source) -> None:
-    """The coordinate of element y of the result is y / scale."""
+    """Map element y of the result to coordinate y / scale."""
     node.attributes.setdefault("mode", text_attribute("nearest"))
     node.attributes["coordinate_transformation_mode"] = text_attribute("asymmetric")
 
 
 def _gathered(node: Source, scales: np.ndarray | None) -> SSAValue:
-    """The nearest elements along one axis after the other. Two Resizes are not the same: onnxruntime copies
-    where no size changes, whatever the scales."""
+    """Gather the nearest elements along each axis. Two Resizes would differ: onnxruntime copies if no size
+    changes, whatever the scales."""
     value, given = node.operand(0), node.operand(2)
     rank = _rank(value, given)
     sizes = node.emit(ops.ShapeOp(value))
@@ -96,7 +96,7 @@ def _whole(node: Source, numbers: SSAValue) -> SSAValue:
 
 
 def resize_11(node: Source) -> None:
-    """Empty operands stood for absent ones."""
+    """Remove empty operands, which meant absent ones."""
     for index in (1, 2, 3):
         value = node.optional(index)
         if value is not None and isinstance(value.type, TensorType) and shapes.shape_of(value) == (0,):
@@ -104,8 +104,8 @@ def resize_11(node: Source) -> None:
 
 
 def tf_half_pixel(node: Source) -> None:
-    """(y + 0.5) / scale, rounded down, is the nearest to half a pixel less, of two the upper one. Opset 13
-    left the mode out; converters write it all the same, and runtimes take it."""
+    """Upgrade the mode tf_half_pixel_for_nn: (y + 0.5) / scale rounded down equals half_pixel rounded to the
+    nearest, ties up. Opset 13 removed the mode; converters still write it and runtimes accept it."""
     words = {name: str(to_python(value)) for name, value in node.attributes.items() if "mode" in name}
     if words.get("coordinate_transformation_mode") != "tf_half_pixel_for_nn":
         return

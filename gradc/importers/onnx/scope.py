@@ -1,4 +1,4 @@
-"""What names stand for, in a graph of a model and in those around it."""
+"""Name resolution in a graph of a model and the graphs around it."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from gradc.importers.onnx.weights import dense_of_sparse, tensor_attribute
 from gradc.model.foreign import TensorData
 
 Versions = Mapping[str, int]
-"""The opset of each domain that a graph may use; the standard one is ''."""
+"""Opset by domain; the standard domain is ''."""
 
 
 DEEPEST = 50
-"""Graphs and functions around a node, at most: reading one calls itself for those within."""
+"""Maximum nesting of graphs and functions; the importer is recursive."""
 
 
 @dataclass
 class Scope:
-    """The values of one graph, which is written into a block.
+    """Values of one graph, which is written into a block.
 
-    `prefix` is put before the names of what a function holds, as a function may be called twice. `bindings`
-    are the attributes of its call, None outside of functions.
+    `prefix` is prepended to names within a function, which may be called twice. `bindings` are the attributes
+    of the call, None outside of functions.
     """
 
     block: Block
@@ -46,29 +46,29 @@ class Scope:
     weights: dict[str, TensorProto | SparseTensorProto] = field(default_factory=dict)
     infos: dict[str, ValueInfoProto] = field(default_factory=dict)
     types: dict[str, Attribute] = field(default_factory=dict)
-    """What is known of values that no proto tells of."""
+    """Types of values without a ValueInfoProto."""
     may_not_run: bool = False
-    """Whether the graph is, or is in, a branch of an If: what is wrong in it may never be met."""
+    """True in a branch of an If, where an error may never be reached."""
     depth: int = 1
     calls: Sequence[tuple[str, str, str]] = ()
-    """The functions around."""
+    """Keys of the enclosing functions."""
 
     def inner(self, block: Block, is_branch: bool) -> Scope:
-        """That of a graph which a node of this one holds."""
+        """Return the scope of a graph nested in a node of this one."""
         found = Scope(block, self.versions, self.data, self, self.prefix, self.bindings)
         found.depth, found.calls = self.depth + 1, self.calls
         found.may_not_run = self.may_not_run or is_branch
         return found
 
     def check_depth(self) -> None:
-        """Raise for a graph in more others than one may be."""
+        """Raise if graphs and functions are nested too deeply."""
         if self.depth > DEEPEST:
             raise violation(
                 "graphs and functions in each other", given=self.depth, expected=f"at most {DEEPEST}"
             )
 
     def add_weights(self, dense: Iterable[TensorProto], sparse: Iterable[SparseTensorProto]) -> None:
-        """Initializers; each becomes a constant when it is first read."""
+        """Add initializers; each becomes a constant on first use."""
         named = (*((t.name, t) for t in dense), *((t.values.name, t) for t in sparse))
         for index, (name, tensor) in enumerate(named):
             with at(f"initializer {index}"):
@@ -81,24 +81,23 @@ class Scope:
             self.weights[name] = tensor
 
     def add_unread(self) -> None:
-        """Make constants of the weights that nothing has read: a gradient may be asked for with respect to
-        them. What is wrong in one does not matter."""
+        """Add constants for unused weights, which a gradient may name. Errors in them do not matter."""
         for name in list(self.weights):
             with suppress(GradcError):
                 self._constant(name)
 
     def _check_outer(self, role: str, name: str) -> None:
-        """Raise for a value with the name of one that the graph can read from a graph around it.
+        """Raise if a value shadows one of an enclosing graph.
 
-        ONNX forbids it, and onnxruntime reads one or the other. The inputs of a body may have such names:
-        every runtime reads the inner value.
+        ONNX forbids it, and runtimes differ in which one they read. The inputs of a body may shadow: every
+        runtime reads the inner value.
         """
         scope = self.parent
         while scope is not None:
             if name in scope.values or name in scope.weights:
                 what = f'{role} "{name}" of a nested graph'
                 given = "the name of a value of a graph around it"
-                raise violation(what, given=given, expected="a name of its own")
+                raise violation(what, given=given, expected="a unique name")
             scope = scope.parent
 
     def define_result(self, name: str, value: SSAValue | None) -> None:
@@ -115,7 +114,7 @@ class Scope:
             value.name_hint = hint_of(self.prefix + name)
 
     def value(self, name: str) -> SSAValue | None:
-        """What a name stands for, None for one that is left out."""
+        """Return the value of a name, None for the empty name."""
         scope: Scope | None = self if name else None
         while scope is not None:
             if name in scope.values:
@@ -125,18 +124,18 @@ class Scope:
             scope = scope.parent
         if name:
             hint = nearest(name, self._known())
-            raise violation(f'the name "{name}" is read, and nothing before gives it', hint=hint)
+            raise violation(f'the name "{name}" is read but not defined before', hint=hint)
         return None
 
     def required(self, name: str) -> SSAValue:
-        """What a name stands for, where one has to be given."""
+        """Return the value of a name that must not be empty."""
         found = self.value(name)
         if found is None:
             raise violation("a name is missing")
         return found
 
     def declared(self, name: str) -> Attribute | None:
-        """The type that the model says of a value."""
+        """Return the declared type of a value."""
         info = self.infos.get(name)
         return self.types.get(name) if info is None else type_of(info.type)
 
@@ -166,7 +165,7 @@ def attribute_of(
 
 
 def constant_op(value: DenseIntOrFPElementsAttr | StringTensorAttr) -> Operation:
-    """Strings are no dense numbers: the class of Constant cannot hold them."""
+    """Return a Constant; strings need a generic node, as the class holds numbers only."""
     if isinstance(value, DenseIntOrFPElementsAttr):
         return ConstantOp(value)
     return NodeOp("", "Constant", [], [value.type], {"value": value})

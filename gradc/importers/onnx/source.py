@@ -1,4 +1,4 @@
-"""A node on its way from a model to an op."""
+"""A mutable node, between its proto and its op."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from dialects.support.diagnostics import violation
 
 @dataclass
 class Source:
-    """A node of the standard domain, whose form upgrades change in place.
+    """A node of the standard domain, which upgrades change in place.
 
-    `since` is the opset of the node's form, `declared` what the model says of the types of the results.
+    `since` is the opset of its current version, `declared` are the declared result types.
     """
 
     op_type: str
@@ -28,10 +28,10 @@ class Source:
     block: Block
     location: LocationAttr
     replaced: list[SSAValue | None] = field(default_factory=list)
-    """The results, where an upgrade wrote other ops for the node."""
+    """The results, if an upgrade replaced the node by other ops."""
 
     def emit(self, op: Operation) -> SSAValue:
-        """Put an op before that of the node; its first result."""
+        """Add an op before that of the node and return its first result."""
         op.location = self.location
         self.block.add_op(op)
         return op.results[0]

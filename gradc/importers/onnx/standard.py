@@ -1,4 +1,4 @@
-"""Nodes of ONNX's standard domain as ops of the dialect."""
+"""Nodes of the standard domain to ops of the dialect."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from gradc.model.foreign import TensorData
 
 
 def is_of_dialect(op_type: str) -> bool:
-    """Whether the dialect has the op, in its newest form or in an older one."""
+    """Return whether the dialect has the op, in its newest or an older version."""
     return op_type in SIGNATURES or op_type in ("Upsample", "Scatter")
 
 
 _WRITTEN_EARLY = {"LayerNormalization": 17}
-"""Ops that onnxruntime's optimiser writes into models of older opsets, too, and the first that has them."""
+"""Ops that onnxruntime's optimizer also writes into older models -> the opset that defines them."""
 
 
 def schema_of(op_type: str, version: int) -> onnx.defs.OpSchema:
@@ -39,12 +39,12 @@ def schema_of(op_type: str, version: int) -> onnx.defs.OpSchema:
     try:
         schema = onnx.defs.get_schema(op_type, max_inclusive_version=version)
     except onnx.defs.SchemaError:
-        what = f"{op_type} is no op of opset {version}"
+        what = f"{op_type} is not in opset {version}"
         if op_type in SIGNATURES:
-            raise violation(f"{what}: it came with {_first(op_type)}") from None
+            raise violation(f"{what}: it was added in {_first(op_type)}") from None
         raise violation(what, hint=nearest(op_type, SIGNATURES)) from None
     if schema.deprecated and not has_newer_form(op_type, schema.since_version):
-        raise violation(f"{op_type} is no op of opset {version}: it left in {schema.since_version}")
+        raise violation(f"{op_type} is not in opset {version}: it was removed in {schema.since_version}")
     return schema
 
 
@@ -54,7 +54,7 @@ def _first(op_type: str) -> int:
 
 
 def check_counts(node: NodeProto, schema: onnx.defs.OpSchema) -> None:
-    """An older form may have fewer inputs and outputs than the newest."""
+    """Check the numbers of inputs and outputs; an older version may have fewer than the newest."""
     sides = ("inputs", node.input, schema.max_input), ("outputs", node.output, schema.max_output)
     for side, names, most in sides:
         given = max((index for index, name in enumerate(names, 1) if name), default=0)
@@ -72,7 +72,7 @@ def constant(protos: Mapping[str, AttributeProto], data: TensorData) -> Operatio
 
 
 def standard_op(node: Source) -> Operation:
-    """The op of a node in its newest form."""
+    """Build the op of an upgraded node."""
     cls = ops.op_class(node.op_type)
     signature = cls.SIGNATURE
     attributes = fitted(node.op_type, node.attributes, signature)
@@ -111,9 +111,7 @@ def _by_port(node: Source, cls: type[Any]) -> list[Any]:
     for port in ports:
         if port.option.startswith("*"):
             if None in given:
-                raise violation(
-                    f"inputs of {node.op_type}", given="one that is left out", expected="all of them"
-                )
+                raise violation(f"inputs of {node.op_type}", given="an omitted one", expected="all of them")
             found.append(given)
             given = []
             continue

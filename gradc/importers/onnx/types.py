@@ -1,4 +1,4 @@
-"""Types of a model as types of the dialect."""
+"""Types of a model to types of the dialect."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from dialects.support.dtypes import by_number
 from dialects.support.shapes import DimLike
 
 NO_NAMES = frozenset(("", "?", "None", "-1"))
-"""What exporters write for a dim of which they know nothing."""
+"""Names that exporters write for unnamed dimensions."""
 
 
 def check_text(*given: object) -> None:
-    """Raise for a name that is not UTF-8, of which protobuf gives the bytes."""
+    """Raise for a name that is not UTF-8; protobuf returns it as bytes."""
     for text in given:
         if not isinstance(text, str):
             raise violation("name", given=text, expected="UTF-8 text")
 
 
 def type_of(proto: TypeProto, exact: bool = False) -> Attribute:
-    """The type that a proto says; UnknownType where it says none, or not what is in a container.
+    """Return the type of a proto; UnknownType if it, or a container's element, is not given.
 
-    `exact` keeps the text of every dim; else one that only says that nothing is known is no name.
+    `exact` keeps placeholder names such as `?` of dimensions.
     """
     match proto.WhichOneof("value"):
         case "tensor_type":
@@ -53,7 +53,7 @@ def type_of(proto: TypeProto, exact: bool = False) -> Attribute:
 
 
 def element_type(number: int) -> Attribute:
-    """The element type of a TensorProto.DataType."""
+    """Return the element type of a TensorProto.DataType."""
     dtype = by_number(number)
     if dtype is None:
         raise violation("element type", given=number, expected="a TensorProto.DataType")
@@ -74,7 +74,7 @@ def _dims(shape: TensorShapeProto, exact: bool) -> Sequence[DimLike]:
 
 
 def _dim(dim: TensorShapeProto.Dimension, exact: bool) -> DimLike:
-    """A negative size is what old exporters write for an unknown one."""
+    """Return a dimension; old exporters write negative sizes for unknown ones."""
     if dim.HasField("dim_value"):
         return dim.dim_value if dim.dim_value >= 0 else None
     check_text(dim.dim_param)

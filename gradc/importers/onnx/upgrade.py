@@ -1,8 +1,8 @@
-"""Nodes of old opsets in the newest form of their op, which is the one that the dialect has.
+"""Upgrades of nodes to the newest version of their op, which the dialect has.
 
-onnx's own converter goes through another representation, which holds no sequences, functions or types as
-attributes, and leaves nested graphs as they are. So each change of an op's form is a function here, from
-the form before it, or in `changes`; a form that means the same in the newest one needs none.
+onnx's own converter does not support sequences, functions or type attributes, and does not enter nested
+graphs. Each change of an op is a function here or in `changes`, from the version before it; versions that
+differ only by additions need none.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from gradc.importers.onnx.source import Source
 
 
 def upgrade(node: Source) -> None:
-    """Bring a node to the newest form of its op, in place."""
+    """Upgrade a node to the newest version of its op, in place."""
     if node.since < LAST_CONSUMING:
         node.attributes.pop("consumed_inputs", None)
     for before, change in UPGRADES.get(node.op_type, ()):
@@ -37,8 +37,8 @@ def upgrade(node: Source) -> None:
 
 
 def raise_form(node: Source) -> int:
-    """Bring a node of unknown types to a newer form, in place; the opset of that. Raises GradcError where the
-    change depends on a type."""
+    """Upgrade a node of unknown types in place and return the new opset. Raises GradcError if a type is
+    needed."""
     version, own = node.since, node.op_type
     for before, change in UPGRADES.get(node.op_type, ()):
         if node.since < before < ANY and version < OLDEST:
@@ -49,30 +49,29 @@ def raise_form(node: Source) -> int:
 
 
 ANY = 2**31
-"""Of changes that every form needs."""
+"""The opset of changes that apply to every version."""
 
 
 def check_form(op_type: str, version: int) -> None:
-    """Raise for a node of unknown types whose newer form depends on them."""
+    """Raise for a node of unknown types whose upgrade needs them."""
     if op_type == "Scan" and version < control.SCAN_WITHOUT_BATCH:
         raise changes.refused("Scan of opset 8", "the types of its inputs have to be known")
 
 
 def has_newer_form(op_type: str, since: int) -> bool:
-    """Whether a form that ONNX has given up is known here all the same."""
+    """Return whether a deprecated op has an upgrade here."""
     return any(since < before < ANY for before, _ in UPGRADES.get(op_type, ()))
 
 
 LAST_CONSUMING = 6
-"""Before this opset ops had an attribute by which a runtime could reuse memory."""
+"""Before this opset, ops had an attribute by which a runtime could reuse memory."""
 
 
 # Attributes that have become operands
 
 
 def _dropout(node: Source) -> None:
-    """Before training mode was an operand, a runtime for inference passed everything on, whatever the
-    ratio."""
+    """Remove the ratio: before training mode was an operand, inference passed everything on."""
     for name in ("ratio", "is_test"):
         node.attributes.pop(name, None)
     if len(node.declared) > 1:
@@ -80,14 +79,14 @@ def _dropout(node: Source) -> None:
 
 
 def _mask(node: Source) -> SSAValue:
-    """Nothing is in it, though nothing is dropped, as onnxruntime has it; of the data's type at first."""
+    """Return the mask, all zeros as in onnxruntime although nothing is dropped; first of the data's dtype."""
     data = node.operand(0)
     dtype = np.bool_ if node.since >= 10 else changes.numpy_dtype(data)
     return node.emit(ops.ConstantOfShapeOp(node.emit(ops.ShapeOp(data)), value=np.zeros(1, dtype)))
 
 
 def _clip_6(node: Source) -> None:
-    """Without bounds it was one to finite numbers."""
+    """Clip to finite numbers, the old default bounds."""
     if not {"min", "max"} & {*node.attributes}:
         most = float(np.finfo(np.float32).max)
         node.attributes |= {name: FloatAttr(bound, f32) for name, bound in (("min", -most), ("max", most))}
@@ -117,7 +116,7 @@ def _top_k_1(node: Source) -> None:
 
 
 def _tile_1(node: Source) -> None:
-    """One number of copies, along one axis: both are tensors of the data's type."""
+    """Upgrade Tile with one number of copies along one axis, both tensors of the data's dtype."""
     copies, axis = (
         node.emit(ops.ReshapeOp(node.emit(ops.CastOp(node.operand(i), to=i64)), node.ints(1))) for i in (1, 2)
     )
@@ -129,7 +128,7 @@ def _tile_1(node: Source) -> None:
 
 
 def _cast_1(node: Source) -> None:
-    """The type was a word."""
+    """Convert the type from a word to a number."""
     word = str(to_python(node.attributes["to"])) if "to" in node.attributes else ""
     names = {dtype.onnx.upper(): dtype.number for dtype in map(by_number, range(1, 17)) if dtype}
     if word.upper() not in names:
@@ -138,7 +137,7 @@ def _cast_1(node: Source) -> None:
 
 
 def _cast_like(node: Source) -> None:
-    """To a type that is known, which more runtimes can do."""
+    """Turn CastLike into Cast if the type is known; more runtimes implement it."""
     dtype = of_mlir(shapes.element_type_of(node.operand(1)))
     if dtype is None or dtype.number is None:
         return
@@ -146,11 +145,11 @@ def _cast_like(node: Source) -> None:
     node.attributes["to"] = int_attribute(dtype.number)
 
 
-# Broadcasting as it was before opset 7: on request, from an axis on
+# Broadcasting before opset 7: on request, from an axis on
 
 
 def _broadcast(node: Source) -> None:
-    """The second operand's axes are those of the first from `axis` on; its last ones by default."""
+    """Align the second operand's axes with those of the first from `axis` on, by default the last ones."""
     axis, wanted = node.attributes.pop("axis", None), node.attributes.pop("broadcast", None)
     if wanted is None or not to_python(wanted) or axis is None:
         return
@@ -168,7 +167,7 @@ def _broadcast(node: Source) -> None:
 
 
 def _slope(node: Source) -> None:
-    """One slope for each channel, the second axis."""
+    """Align a vector of slopes with the channels, axis 1."""
     slope, data = node.operand(1), node.operand(0)
     own = shapes.shape_of(slope) if isinstance(slope.type, TensorType) else ()
     if len(own) != 1 or own == (1,):
@@ -184,7 +183,7 @@ def _slope(node: Source) -> None:
 
 
 def _softmax(node: Source) -> None:
-    """Along all axes from `axis` on, 1 by default, as if they were one."""
+    """Normalize over all axes from `axis` (default 1) on, flattened to one."""
     data = node.operand(0)
     axis: Any = to_python(node.attributes.get("axis", int_attribute(1)))
     rank = len(shapes.shape_of(data)) if isinstance(data.type, TensorType) else None
@@ -200,7 +199,7 @@ def _softmax(node: Source) -> None:
 
 
 def _one_source_of_pads(node: Source) -> None:
-    """Pads that are zeros say nothing beside `auto_pad`; others are refused, as by onnxruntime."""
+    """Remove zero pads next to `auto_pad`; others are an error, as in onnxruntime."""
     pads, word = node.attributes.get("pads"), node.attributes.get("auto_pad")
     if pads is None or word is None or to_python(word) == "NOTSET":
         return
@@ -212,14 +211,15 @@ def _one_source_of_pads(node: Source) -> None:
 
 
 _POOLS = ("AveragePool", "LpPool", "MaxPool")
-"""Ops of which onnxruntime ignores the pads where `auto_pad` is given."""
+"""Ops whose pads onnxruntime ignores if `auto_pad` is given."""
 
 
 _OF_TRAINING = 5
 
 
 def _batch_norm(node: Source) -> None:
-    """Five results told of training; the last two of them were for a gradient of the runtime's own."""
+    """Derive the training mode: five results meant training. The last two were for the runtime's own
+    gradient."""
     spatial = node.attributes.pop("spatial", None)
     if spatial is not None and not to_python(spatial):
         raise changes.refused("BatchNormalization with spatial = 0", "no newer form computes it")
@@ -230,7 +230,7 @@ def _batch_norm(node: Source) -> None:
 
 
 def _group_norm(node: Source) -> None:
-    """A scale and a bias for each group: now one for each channel."""
+    """Repeat the scale and bias of each group for its channels."""
     data = node.operand(0)
     channels = shapes.shape_of(data)[1] if isinstance(data.type, TensorType) else None
     groups: Any = to_python(node.attributes["num_groups"]) if "num_groups" in node.attributes else 0
@@ -253,7 +253,7 @@ def _scatter(node: Source) -> None:
 
 
 def _split_18(node: Source) -> None:
-    """Equal parts were implied."""
+    """Make the implicit equal parts explicit."""
     if node.optional(1) is None:
         node.attributes.setdefault("num_outputs", int_attribute(len(node.declared)))
 
@@ -315,4 +315,4 @@ UPGRADES: dict[str, tuple[tuple[int, Upgrade], ...]] = {
     "Unsqueeze": ((13, changes.operand(1, "axes")), (ANY, changes.vector(1))),
     "Upsample": ((10, resizes.upsample),),
 }
-"""Op -> the opset before which a form was another, and what makes the newer one of it; oldest first."""
+"""Op -> (opset below which a change applies, the change), oldest first."""

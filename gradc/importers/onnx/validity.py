@@ -1,4 +1,4 @@
-"""Rules of ONNX that a model may break although its graph can be read."""
+"""Rules of ONNX that a readable model may break."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ RUNTIME_OPS = frozenset((
     "Affine", "Crop", "DynamicSlice", "ImageScaler", "MemcpyFromHost", "MemcpyToHost", "ParametricSoftplus",
     "Scale", "ScaledTanh", "SimplifiedLayerNormalization",
 ))  # fmt: skip
-"""Ops of the standard domain that ONNX does not have and onnxruntime has kernels for."""
+"""Ops without a schema in the standard domain that onnxruntime implements."""
 
 FunctionKey = tuple[str, str, str]
 """Domain, name and overload of a function."""
 
 
 def functions_by_key(model: ModelProto) -> Mapping[FunctionKey, FunctionProto]:
-    """The functions of a model. Raises GradcError for two with one name."""
+    """Return the functions of a model. Raises GradcError for duplicates."""
     found: dict[FunctionKey, FunctionProto] = {}
     for function in model.functions:
         key = (function.domain, function.name, function.overload)
@@ -37,23 +37,23 @@ def functions_by_key(model: ModelProto) -> Mapping[FunctionKey, FunctionProto]:
 
 
 def check_op_type(domain: str, op_type: str) -> None:
-    """Raise GradcError for an op that a domain of ONNX does not have in any opset."""
+    """Raise GradcError for an op that a domain of ONNX has in no opset."""
     known = _op_types(domain)
     if not known or op_type in known or (not domain and op_type in RUNTIME_OPS):
         return
-    what = f"{op_type} is no op of the domain {domain}" if domain else f"{op_type} is no op of ONNX"
-    raise violation(what, hint=nearest(op_type, known) or "ops of others are of a domain of their own")
+    what = f"{op_type} is not in the domain {domain}" if domain else f"{op_type} is not an op of ONNX"
+    raise violation(what, hint=nearest(op_type, known) or "custom ops need their own domain")
 
 
 @cache
 def _op_types(domain: str) -> frozenset[str]:
-    """The ops that onnx knows of a domain, whatever the opset."""
+    """Return the ops that onnx defines for a domain, in any opset."""
     schemas = onnx.defs.get_all_schemas_with_history()
     return frozenset(schema.name for schema in schemas if schema.domain == domain)
 
 
 def check_version(domain: str, version: int, before: int | None) -> None:
-    """Raise GradcError for an opset of a domain that there is not, or that contradicts an earlier import."""
+    """Raise GradcError for an unknown opset of a domain, or one that contradicts an earlier import."""
     what = f'opset of the domain "{domain}"'
     if not 1 <= version < 2**31:
         raise violation(what, given=version, expected="a version, 1 or newer")
@@ -67,7 +67,7 @@ def check_version(domain: str, version: int, before: int | None) -> None:
 
 @cache
 def _newest_version(domain: str) -> int | None:
-    """The newest opset of a domain of ONNX, None for any other domain."""
+    """Return the newest opset of a domain of ONNX, None for other domains."""
     if not domain:
         return onnx.defs.onnx_opset_version()
     columns = {"ai.onnx.ml": 3, "ai.onnx.preview.training": 4}
@@ -78,7 +78,7 @@ def _newest_version(domain: str) -> int | None:
 
 
 def check_declared(declared: Attribute, known: Attribute) -> None:
-    """Raise GradcError for an output whose declared kind or dtype is not that of its value.
+    """Raise GradcError if the declared kind or dtype of an output is wrong.
 
     A declared shape may be that of one run: runtimes do not rely on it.
     """

@@ -1,4 +1,4 @@
-"""Tensors of a model as dense attributes: the bytes of a weight are held once, and never copied."""
+"""Tensors of a model as dense attributes, without copying their bytes."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from dialects.support.dtypes import DType, StringType, by_number
 from gradc.model.foreign import TensorData
 
 PACKED = frozenset(("s2", "u2", "s4", "u4", "f4_e2m1", "f6_e2m3", "f6_e3m2"))
-"""Types of which a byte of a model may hold several; one of ours holds one."""
+"""Dtypes of which ONNX packs several elements into a byte; gradc stores one per byte."""
 
 
 CONTENTS = ("float_data", "int32_data", "int64_data", "double_data", "uint64_data")
 
 
 def tensor_attribute(proto: TensorProto, data: TensorData) -> DenseIntOrFPElementsAttr | StringTensorAttr:
-    """The attribute of a tensor, whose bytes may be elsewhere."""
+    """Return the attribute of a tensor, whose bytes may be external."""
     dtype = by_number(proto.data_type)
     if dtype is None:
         raise violation("element type", given=proto.data_type, expected="a TensorProto.DataType")
@@ -48,7 +48,7 @@ def tensor_attribute(proto: TensorProto, data: TensorData) -> DenseIntOrFPElemen
 
 
 def dense_of_sparse(proto: SparseTensorProto, data: TensorData) -> DenseIntOrFPElementsAttr:
-    """The whole of a sparse tensor, zeros and all."""
+    """Return a sparse tensor as a dense one."""
     sparse = sparse_attribute(proto, data)
     shape = sparse.type.get_shape()
     limits.check("constant-elements", math.prod(shape), "elements of a sparse tensor")
@@ -108,7 +108,7 @@ def _check_length(data: bytes, expected: int) -> None:
 
 
 def _listed(proto: TensorProto) -> DenseIntOrFPElementsAttr:
-    """Of a tensor that has its elements one by one, or several in a byte."""
+    """Return the attribute of a tensor with one field entry per element, or packed ones."""
     if math.prod(proto.dims) and not any(field.name.endswith("_data") for field, _ in proto.ListFields()):
         hint = "the .proto of a compiled model leaves out weights beyond 1 kB, its .model has all"
         expected = f"{math.prod(proto.dims):,}"

@@ -34,14 +34,14 @@ WRONG = {
     "misspelt": (
         RELU.replace("Relu", "Rellu"),
         DOMAINS,
-        '"y", node 0] Rellu is no op of ONNX; did you mean Relu',
+        '"y", node 0] Rellu is not an op of ONNX; did you mean Relu',
     ),
-    "case": (RELU.replace("Relu", "relu"), DOMAINS, "relu is no op of ONNX; did you mean Relu"),
-    "plugin": (RELU.replace("Relu", "BatchedNMS_TRT"), DOMAINS, "BatchedNMS_TRT is no op of ONNX"),
+    "case": (RELU.replace("Relu", "relu"), DOMAINS, "relu is not an op of ONNX; did you mean Relu"),
+    "plugin": (RELU.replace("Relu", "BatchedNMS_TRT"), DOMAINS, "BatchedNMS_TRT is not an op of ONNX"),
     "misspelt-ml": (
         RELU.replace("Relu", "ai.onnx.ml.Scalr"),
         DOMAINS,
-        "Scalr is no op of the domain ai.onnx.ml; did you mean Scaler",
+        "Scalr is not in the domain ai.onnx.ml; did you mean Scaler",
     ),
     "opset-99": (RELU, '"" : 99', f'opset of the domain "": given 99, expected 1 to {NEWEST}'),
     "ml-opset-99": (RELU, '"" : 18, "ai.onnx.ml" : 99', 'opset of the domain "ai.onnx.ml": given 99'),
@@ -82,7 +82,7 @@ def test_inspect_refuses_an_unknown_op(tmp_path: Path):
     onnx.save(parsed(RELU.replace("Relu", "Addd")), tmp_path / "m.onnx")
     found = run_gradc("inspect", tmp_path / "m.onnx")
     assert found.code == 4
-    assert "Addd is no op of ONNX; did you mean Add?" in found.err
+    assert "Addd is not an op of ONNX; did you mean Add?" in found.err
 
 
 @pytest.mark.parametrize("op", ["Conv", "ConvTranspose"])
