@@ -1,4 +1,4 @@
-"""gradc's dialects: what things mean.
+"""gradc's dialects: op definitions and their semantics.
 
 Data flows from the source dialects `onednn` and `cann` through the canonical `grad` to `onnx`.
 """
@@ -66,13 +66,13 @@ DIALECTS: dict[str, Callable[[], Dialect]] = {
     "grad": _grad,
     "onnx": _onnx,
 }
-"""Dialect name -> factory, so that a tool loads only what it meets."""
+"""Dialect name -> factory, so that a tool loads only the dialects it needs."""
 
 SOURCE_DIALECTS = ("onednn", "cann")
 
 
 def context() -> Context:
-    """An xDSL context that knows every dialect of gradc."""
+    """Return an xDSL context with every dialect of gradc."""
     from dialects.lazy_context import LazyContext
 
     ctx = LazyContext()
@@ -82,7 +82,7 @@ def context() -> Context:
 
 
 def source_kinds() -> tuple[str, ...]:
-    """The documented kinds of all ops that a graph file may hold; no class is made for that."""
+    """Return the documented kinds of all ops that a graph file may hold, without creating classes."""
     from dialects.cann import CANN
     from dialects.onednn import CLASSES, ROW_KINDS
 
@@ -91,7 +91,7 @@ def source_kinds() -> tuple[str, ...]:
 
 
 def source_op(kind: str) -> type[DocumentedOp] | None:
-    """The op class of a documented kind, None for any other word."""
+    """Return the op class of a documented kind, or None."""
     from dialects.cann import CANN
     from dialects.onednn import CLASSES, ROW_KINDS, row_class
 
@@ -102,5 +102,5 @@ def source_op(kind: str) -> type[DocumentedOp] | None:
 
 
 def source_ops() -> dict[str, type[DocumentedOp]]:
-    """Documented kind -> op class, for every op that a graph file may hold."""
+    """Return documented kind -> op class, for every op that a graph file may hold."""
     return {kind: cls for kind in source_kinds() if (cls := source_op(kind)) is not None}

@@ -1,4 +1,4 @@
-"""Execute a module of any of gradc's dialects with numpy: the meaning of every stage of the pipeline."""
+"""Execute a module of any of gradc's dialects with numpy: the semantics of every stage of the pipeline."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from dialects.support.work import new_account
 
 @register_impls
 class ReturnFunctions(InterpreterFunctions):
-    """The end of a function. `xdsl.interpreters`, which has it too, takes a fifth of a second to import."""
+    """`func.return`. Importing `xdsl.interpreters`, which has it too, takes a fifth of a second."""
 
     @impl_terminator(func.ReturnOp)
     def returned(self, interpreter: Interpreter, op: func.ReturnOp, args: tuple[Any, ...]):
@@ -49,7 +49,7 @@ class ConstantFunctions(InterpreterFunctions):
 
 
 Progress = Callable[[int, int, str], None]
-"""Called before each op with how many are done, of how many, and the op's name."""
+"""Callback before each op: number of ops done, total number, the op's name."""
 
 
 class _Listener(Interpreter.Listener):
@@ -62,7 +62,7 @@ class _Listener(Interpreter.Listener):
 
 
 Watch = Callable[[Operation, tuple[np.ndarray, ...], tuple[np.ndarray, ...]], None]
-"""Called after each op with the values of its operands and of its results."""
+"""Callback after each op: values of its operands and of its results."""
 
 
 class _Watcher(Interpreter.Listener):
@@ -83,9 +83,9 @@ def evaluate(
     progress: Progress | None = None,
     watch: Watch | None = None,
 ) -> tuple[np.ndarray, ...]:
-    """The outputs of the module's entry function for inputs in argument order.
+    """Return the outputs of the module's entry function for inputs in argument order.
 
-    Raises LimitError, before it is taken, for time and memory beyond reference-reads and reference-bytes.
+    Raises LimitError before exceeding reference-reads or reference-bytes.
     """
     function = entry_function(module)
     ends = check(function.body.block)

@@ -1,4 +1,4 @@
-"""xDSL's context, with dialects of which a class is made when its name is met."""
+"""xDSL context that creates op classes of large dialects on first use."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def _onednn_op(name: str) -> type[Operation] | None:
 
 
 LAZY: dict[str, Callable[[str], type[Operation] | None]] = {"onnx": _onnx_op, "onednn": _onednn_op}
-"""Dialects with more ops than most texts hold -> the class of an op of a name."""
+"""Large dialects -> function from an op's name to its class."""
 
 
 class LazyContext(Context):
-    """Makes the class of an op of such a dialect when its name is met."""
+    """Creates the op classes of the dialects in `LAZY` when their names are looked up."""
 
     def clone(self) -> Context:
         return LazyContext(**{field.name: copy(getattr(self, field.name)) for field in fields(self)})

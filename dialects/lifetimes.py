@@ -1,4 +1,4 @@
-"""How long the values of a block are needed when its ops run one after the other."""
+"""Lifetimes of a block's values under sequential execution."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ Ends = Mapping[Operation, Sequence[SSAValue]]
 
 
 def ends_of(block: Block) -> Ends:
-    """For each op the values of the block that nothing needs any more once the op has its operands.
+    """Map each op to the block's values that are dead once the op has read its operands.
 
-    What the regions of an op read is needed until it has run, and what nothing reads until it is there:
-    these end with the next op, and with the block if there is none.
+    Values that an op's regions capture live until the op has run, and unused results until they exist: both
+    end at the next op, or with the block.
     """
     ends: dict[SSAValue, Operation | None] = dict.fromkeys(block.args, block.first_op)
     for op in block.ops:
@@ -29,7 +29,7 @@ def ends_of(block: Block) -> Ends:
 
 
 def captured_by(op: Operation) -> Iterator[SSAValue]:
-    """What the ops within the regions of an op read, of their own values and of others."""
+    """Yield the operands of the ops in an op's regions, including values defined there."""
     for region in op.regions:
         for inner in region.walk():
             yield from inner.operands

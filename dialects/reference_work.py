@@ -1,4 +1,4 @@
-"""What a run of the numpy reference takes: of each op before it, and before the run as far as types say."""
+"""Cost of running a module with the numpy reference: estimated from types, and metered per op."""
 
 from __future__ import annotations
 
@@ -27,12 +27,11 @@ from dialects.support.work import LEAST, STEP, WORD, Account, Work, bytes_of
 WIDE = onnx_work.WIDE
 
 SCATTERED_BY_PARTS = ("onednn.interpolate_backward", "cann.", ResizeBackwardOp.name)
-"""Ops that take nothing but their result while they run."""
+"""Ops that allocate nothing but their result."""
 
 
 class Meter(Interpreter.Listener):
-    """Lets go of each value when nothing needs it any more, and counts for the account what is held, and what
-    each op is about to take."""
+    """Releases values after their last use; accounts for live values and for each op about to run."""
 
     def __init__(self, account: Account, ends: Mapping[Block, Ends]) -> None:
         self.interpreter: Interpreter | None = None
@@ -73,15 +72,15 @@ class Meter(Interpreter.Listener):
 
 
 def constant_attribute_of(op: Operation) -> Any:
-    """The elements of a constant, which the module holds."""
+    """Return the elements of a constant op, which the module owns, or None."""
     return constant_attribute(op.results[0]) if len(op.results) == 1 else None
 
 
 def check(block: Block) -> Ends:
-    """Where the values of a function end. Raises LimitError, located at an op, where types tell that a run
-    takes too much.
+    """Return the lifetimes of a function's values. Raises LimitError, at an op, if types show that a run is
+    too costly.
 
-    Of what regions do, no more is counted than the steps of a loop whose number is known.
+    Regions count only as the iterations of loops whose trip count is known.
     """
     ends, account = ends_of(block), Account()
     account.held = sum(map(_bytes, block.args))
@@ -96,7 +95,7 @@ def check(block: Block) -> Ends:
 
 
 def _steps(op: Operation) -> int:
-    """The ops that a loop interprets, if it is known how often it goes round."""
+    """Return the number of ops that a Loop interprets, 0 if its trip count is unknown."""
     if not isinstance(op, OnnxOp) or op.onnx_name() != "Loop":
         return 0
     most, block = op.onnx_inputs()[0], op.regions[0].block
@@ -127,7 +126,7 @@ def _work(op: Operation) -> Work:
 
 
 def _work_of_row(op: Operation, operands: Iterable[int]) -> Work:
-    """Of an op of another dialect, whose operands have so many elements; nothing of all others."""
+    """Return the cost of an op outside ONNX from its operands' element counts; zero for all others."""
     if isinstance(op, OnnxOp) or not isinstance(op, DocumentedOp):
         return Work()
     given, made = sum(operands), sum(map(_known, op.results))

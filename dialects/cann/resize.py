@@ -35,7 +35,7 @@ DTYPES = ("f32", "f16", "bf16")
 
 
 class CannResizeOp(DocumentedOp, Remarks, KnowsOperands, ABC):
-    """What the registered op and the aclnn call share: formats, 4-D shapes, scales."""
+    """Shared checks of the registered op and the aclnn call: formats, 4-D shapes, scales."""
 
     KIND: ClassVar[str]
 
@@ -48,7 +48,7 @@ class CannResizeOp(DocumentedOp, Remarks, KnowsOperands, ABC):
         return diagnostic_at(self, "remark", message)
 
     def check_tensor(self, port: str, value: SSAValue) -> str:
-        """Rank 4, positive sizes, a documented dtype; returns the dtype's name."""
+        """Check rank 4, positive sizes and a documented dtype; return the dtype's name."""
         shape = shape_of(value)
         dtype = dtypes.name_of(element_type_of(value))
         if dtype not in DTYPES:
@@ -66,7 +66,7 @@ class CannResizeOp(DocumentedOp, Remarks, KnowsOperands, ABC):
         return dtype
 
     def spatial(self, shape: Shape) -> tuple[Dim, ...]:
-        """(H, W) of a shape in the op's format."""
+        """Return (H, W) of a shape in the op's format."""
         return tuple(shape[axis] for axis in layouts.spatial_axes(self.format, 2))
 
     def check_batch_and_channels(self, names: tuple[str, str], first: Shape, second: Shape) -> None:
@@ -88,7 +88,7 @@ class CannResizeOp(DocumentedOp, Remarks, KnowsOperands, ABC):
     def scale_remarks(
         self, names: tuple[str, str], scales: tuple[float, float], sizes: tuple[Shape, Shape], corners: bool
     ) -> Iterator[Diagnostic]:
-        """`sizes` are (H, W) of the result and of the incoming gradient."""
+        """Yield remarks on scales; `sizes` are (H, W) of the result and of the incoming gradient."""
         if corners and any(scale != 0 for scale in scales):
             yield self.remark(f"{' and '.join(dict.fromkeys(names))}: ignored, align_corners is true")
             return
@@ -97,8 +97,8 @@ class CannResizeOp(DocumentedOp, Remarks, KnowsOperands, ABC):
                 yield self.remark(f"{name} {letter}: {scale:g} is negative, which means unset")
             if scale > 0 and not (isinstance(x, int) and isinstance(y, int)):
                 yield self.remark(
-                    f"{name} {letter}: coordinates follow the given {scale:g}, whatever the ratio of the "
-                    "sizes is, which only run time knows"
+                    f"{name} {letter}: coordinates follow the given {scale:g}; the ratio of the sizes is "
+                    "not checked, as they are dynamic"
                 )
             ratio = f"{y}/{x}"
             if scale > 0 and isinstance(x, int) and isinstance(y, int) and not _close(scale, x, y):
@@ -167,7 +167,7 @@ class ResizeBilinearV2GradOp(CannResizeOp):
         yield from agreed(self.grads, self.original_image, self.format)
 
     def check(self) -> None:
-        """All checks C1..C6."""
+        """Check C1 to C6."""
         grads = self.check_tensor("grads", self.grads)
         image = self.check_tensor("original_image", self.original_image)
         if grads != "f32" and image != grads:
@@ -202,7 +202,7 @@ class ResizeBilinearV2GradOp(CannResizeOp):
         return ResizeRule("linear", mode)
 
     def steps(self) -> tuple[Fraction | None, ...]:
-        """The user's step per axis (H, W), None where the sizes give it."""
+        """Return the user's step per axis (H, W), None to derive it from the sizes."""
         if self.align_corners:
             return (None, None)
         return tuple(scale_step(s) if s > 0 else None for s in self.scales)
@@ -259,14 +259,14 @@ class UpsampleBilinear2dBackwardOp(CannResizeOp):
 
     def operand_shapes(self) -> Iterator[tuple[SSAValue, Shape]]:
         self.check()
-        told: list[Dim] = list(self.input_shape())
+        shape: list[Dim] = list(self.input_shape())
         spatial = layouts.spatial_axes(self.format, 2)
         for axis, size in zip(spatial, self.outputSize, strict=True):
-            told[axis] = None if size == DYNAMIC_INDEX else size
-        yield self.grad_out, tuple(told)
+            shape[axis] = None if size == DYNAMIC_INDEX else size
+        yield self.grad_out, tuple(shape)
 
     def check(self) -> None:
-        """All checks C1..C4."""
+        """Check C1 to C4."""
         self.check_tensor("gradOut", self.grad_out)
         for name, count in (("outputSize", 2), ("inputSize", 4)):
             if len(self.value(name)) != count:

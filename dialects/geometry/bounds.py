@@ -1,4 +1,4 @@
-"""What the values of a form are at least and at most, where names and fresh symbols are 0 or more."""
+"""Lower and upper bounds of sizes, given that names and fresh symbols are non-negative."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ Interval = tuple[Bound, Bound]
 
 
 def is_at_least(form: Form, least: int) -> bool:
-    """Whether a form is proven to have no smaller value."""
+    """Return whether no value of a form is proven to be smaller than `least`."""
     return lower(form) >= least
 
 
 def lower(form: Form) -> Bound:
-    """A number that no value of the form is below; -inf if none is found."""
+    """Return a lower bound of the form's values; -inf if none is found."""
     return form if isinstance(form, int) else _lower(form)
 
 
 def upper(form: Form) -> Bound:
-    """A number that no value of the form is above; inf if none is found."""
+    """Return an upper bound of the form's values; inf if none is found."""
     return -lower(-form)
 
 
@@ -49,7 +49,7 @@ def _lower(size: Size) -> Bound:
 
 @lru_cache(2**12)
 def interval(form: Form) -> Interval:
-    """The bounds of each term by itself, added."""
+    """Return the sum of the bounds of each term."""
     low: Bound = 0
     high: Bound = 0
     for monomial, factor in terms_of(form):
@@ -61,7 +61,7 @@ def interval(form: Form) -> Interval:
 
 
 def _product(a: Interval, b: Interval) -> Interval:
-    # 0 times infinity is 0 here: an end that no value reaches
+    # 0 times infinity is 0: an infinite end is never reached
     corners = [x * y if x and y else 0 for x in a for y in b]
     return min(corners), max(corners)
 
@@ -81,7 +81,7 @@ def _of_quotient(atom: Quotient) -> Interval:
         return _floor(low, atom.divisor), _floor(high, atom.divisor)
     if lower(atom.divisor) < 0:
         return -math.inf, math.inf
-    # defined where the divisor is 1 or more
+    # the quotient is defined for divisors >= 1 only
     return (0 if low >= 0 else low), (high if high >= 0 else -1)
 
 
@@ -90,9 +90,9 @@ def _floor(bound: Bound, divisor: int) -> Bound:
 
 
 def _relaxed(size: Size, chosen: Callable[[Fraction], bool]) -> Bound:
-    """A lower bound where quotients by numbers give way to fractions: a - n + 1 <= n (a//n) <= a.
+    """Return a lower bound with quotients by numbers relaxed to fractions: a - n + 1 <= n (a//n) <= a.
 
-    So it is found that `N - 2*(N//2)` is not negative, whose terms by themselves have no bound.
+    This proves `N - 2*(N//2) >= 0`, whose separate terms have no bound.
     """
     terms: Counter[Monomial] = Counter()
     waiting = [(monomial, Fraction(factor)) for monomial, factor in size.terms]

@@ -1,8 +1,7 @@
 """Sizes in a normal form: integer polynomials over names, fresh symbols, quotients, minima and maxima.
 
-A form without any of them is an int. Two forms that are written alike are one object, so `is` and `==` say
-the same, and forms that are equal have equal values at run time. The opposite does not hold: `N//2 +
-(N + 1)//2` is N, but is not found to be.
+A form without any of them is an int. Forms are hash-consed, so `is` and `==` agree, and equal forms have
+equal values at run time. The converse does not hold: `N//2 + (N + 1)//2` is not recognized as N.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ MOST_TERMS = 32
 MOST_FACTORS = 12
 DEEPEST = 8
 LARGEST = 2**62
-"""Beyond these a form is not worth its time, and a size only unknown."""
+"""Limits of a normal form. Beyond them a size is treated as unknown."""
 
 
 class TooComplex(ArithmeticError):
@@ -28,7 +27,7 @@ class TooComplex(ArithmeticError):
 
 @dataclass(frozen=True)
 class Name:
-    """A size that the source names: not negative, and equal wherever the name is the same."""
+    """A size that the source names: non-negative, and equal wherever the name is the same."""
 
     name: str
 
@@ -44,7 +43,7 @@ _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 @dataclass(frozen=True)
 class Fresh:
-    """A size of which no more is known than where it occurs, and that it is not negative."""
+    """An unnamed, non-negative size; equal only to itself."""
 
     number: int
 
@@ -55,7 +54,7 @@ class Fresh:
 
 @dataclass(frozen=True)
 class Quotient:
-    """The floor of a quotient. Where the divisor is 0, no run is defined."""
+    """The floor of a quotient. Undefined for a divisor of 0."""
 
     dividend: Form
     divisor: Form
@@ -67,7 +66,7 @@ class Quotient:
 
 @dataclass(frozen=True)
 class Extreme:
-    """The smallest or the largest of several forms."""
+    """The minimum or maximum of several forms."""
 
     function: str
     forms: tuple[Form, ...]
@@ -80,15 +79,15 @@ class Extreme:
 Leaf: TypeAlias = Name | Fresh
 Atom: TypeAlias = Name | Fresh | Quotient | Extreme
 Monomial: TypeAlias = tuple[Atom, ...]
-"""A product of atoms in the order of their texts, one twice for its square; () is 1."""
+"""A product of atoms sorted by text; a square lists its atom twice, () is 1."""
 
 Terms: TypeAlias = tuple[tuple[Monomial, int], ...]
 
 
 class Size:
-    """An integer polynomial that is no int. Made by arithmetic, `name` and `fresh` only.
+    """An integer polynomial that is no int. Created by arithmetic, `name` and `fresh` only.
 
-    A size that is a name equals the name's text, so that shapes compare with what a user writes.
+    A size that is a single name equals the name's text, so shapes compare with what a user writes.
     """
 
     __slots__ = ("__weakref__", "depth", "leaves", "terms", "text")
@@ -96,24 +95,24 @@ class Size:
     terms: Terms
     text: str
     leaves: frozenset[Leaf]
-    """The names and fresh symbols that occur anywhere in it."""
+    """All names and fresh symbols in the form."""
     depth: int
 
     @property
     def atom(self) -> Atom | None:
-        """The atom that this size is, if it is one and nothing else."""
+        """The atom that this size consists of, or None."""
         ((monomial, factor), *others) = self.terms
         return monomial[0] if not others and factor == 1 and len(monomial) == 1 else None
 
     @property
     def name(self) -> str | None:
-        """The name that this size is, if it is one and nothing else."""
+        """The name that this size consists of, or None."""
         atom = self.atom
         return atom.name if isinstance(atom, Name) else None
 
     @property
     def is_fresh(self) -> bool:
-        """Whether any part of it is a symbol that no source names."""
+        """True if any leaf is a fresh symbol."""
         return any(isinstance(leaf, Fresh) for leaf in self.leaves)
 
     def __str__(self) -> str:
@@ -157,7 +156,7 @@ _LOCK = Lock()
 
 
 def name(text: str) -> Size:
-    """The size that the source calls `text`, whatever it looks like."""
+    """Return the size that the source calls `text`, which may be any string."""
     return _of_terms((((Name(text),), 1),))
 
 
@@ -176,12 +175,12 @@ def terms_of(form: Form) -> Terms:
 
 
 def constant_of(form: Form) -> int:
-    """The number that is added to the rest of a form."""
+    """Return the constant term of a form."""
     return dict(terms_of(form)).get((), 0)
 
 
 def polynomial(terms: Iterable[tuple[Monomial, int]]) -> Form:
-    """The sum of terms in any order, of which several may have the same monomial."""
+    """Return the sum of terms, which may repeat monomials and come in any order."""
     total: dict[Monomial, int] = {}
     for monomial, factor in terms:
         total[monomial] = total.get(monomial, 0) + factor
@@ -230,7 +229,7 @@ def _made(terms: Terms) -> Size:
 
 
 def forms_in(atom: Atom) -> tuple[Form, ...]:
-    """The forms that an atom is made of."""
+    """Return the operand forms of an atom."""
     if isinstance(atom, Quotient):
         return (atom.dividend, atom.divisor)
     return atom.forms if isinstance(atom, Extreme) else ()
@@ -255,11 +254,11 @@ def _term(monomial: Monomial, factor: int) -> str:
 
 
 def _operand(form: Form) -> str:
-    """What stands on a side of a division."""
+    """Return the text of an operand of a division."""
     bare = form >= 0 if isinstance(form, int) else isinstance(form.atom, Name | Fresh | Extreme)
     return form_text(form) if bare else f"({form_text(form)})"
 
 
 def form_text(form: Form) -> str:
-    """The text that `size_text.parse` reads: names that are no words are quoted."""
+    """Return the text that `size_text.parse` reads: names that are not identifiers are quoted."""
     return form.text if isinstance(form, Size) else str(form)

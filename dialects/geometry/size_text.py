@@ -1,4 +1,4 @@
-"""Reads the text of a size: `2*N + 1`, `(H + 1)//2`, `max(N, ?3)`, `"a name that is no word"*2`."""
+"""Parser of size texts: `2*N + 1`, `(H + 1)//2`, `max(N, ?3)`, `"any other name"*2`."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _TOKEN = re.compile(
 
 
 class NoSize(ValueError):
-    """A text that is not that of a size."""
+    """A text that is not a valid size."""
 
 
 def parse(text: str) -> Form:
-    """The form of a text; NoSize if it has none."""
+    """Parse a size. Raises NoSize."""
     reader = _Reader(_tokens(text))
     try:
         form = reader.sum(0)

@@ -1,7 +1,7 @@
-"""Arithmetic on sizes: what ints do, on ints and on expressions over names.
+"""Arithmetic on sizes, which are ints or expressions over names.
 
-Sums, differences and products are operators of the forms themselves. Divisions are floors, as Python's: ONNX
-rounds towards zero, which is the same only where both operands are not negative (`truncated`).
+Forms implement `+`, `-` and `*`. Divisions round down, like Python's; ONNX rounds towards zero, which is the
+same for non-negative operands only (`truncated`).
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from dialects.geometry.forms import (
 )
 
 MOST_STEPS = 64
-"""Of a division of polynomials."""
+"""Step limit of a polynomial division."""
 
 MOST_EXTREMES = 8
-"""Of what a minimum or maximum is compared pairwise."""
+"""Operand limit for comparing the operands of a minimum or maximum pairwise."""
 
 
 # Division
 
 
 def floordiv(a: Form, b: Form) -> Form:
-    """The floor of a/b, which is defined where b is not 0; ZeroDivisionError for a b of 0."""
+    """Return the floor of a/b for b != 0. Raises ZeroDivisionError if b is the number 0."""
     if isinstance(b, int):
         return _by_number(a, b) if b >= 0 else _by_number(-a, -b)
     quotient, rest = _divided(a, b)
@@ -52,18 +52,18 @@ def floordiv(a: Form, b: Form) -> Form:
 
 
 def ceildiv(a: Form, b: Form) -> Form:
-    """The ceiling of a/b."""
+    """Return the ceiling of a/b."""
     return -floordiv(-a, b)
 
 
 def mod(a: Form, b: Form) -> Form:
-    """What the floor of a/b leaves, which has b's sign."""
+    """Return a - floor(a/b) b, which has b's sign."""
     return a - floordiv(a, b) * b
 
 
 def truncated(a: Form, b: Form) -> Form | None:
-    """ONNX's integer division, which rounds towards zero; None if b may be 0, or if a may be negative by more
-    than what is 0 after the division."""
+    """Return a/b rounded towards zero, as ONNX divides; None if b is 0, or a symbolic quotient may be
+    negative."""
     if isinstance(a, int) and isinstance(b, int):
         return None if b == 0 else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
     if b == 0:
@@ -74,7 +74,7 @@ def truncated(a: Form, b: Form) -> Form | None:
 
 
 def _by_number(a: Form, n: int) -> Form:
-    """floor(a/n): multiples of n leave the quotient, then what is common to the rest and n."""
+    """Return floor(a/n): split off multiples of n, then cancel common factors of the rest and n."""
     if n == 0:
         raise ZeroDivisionError("a size divided by 0")
     if isinstance(a, int) or n == 1:
@@ -89,7 +89,7 @@ def _by_number(a: Form, n: int) -> Form:
 
 
 def _lone_quotient(a: Form, n: int) -> Form:
-    """floor(a/n) where nothing leaves it: 0, or (b//m + c)//n, which is (b + c m)//(m n), or an atom."""
+    """Return floor(a/n) of a reduced quotient: 0, an atom, or (b//m + c)//n as (b + c m)//(m n)."""
     if _is_below(a, n):
         return 0
     offset = constant_of(a)
@@ -101,14 +101,14 @@ def _lone_quotient(a: Form, n: int) -> Form:
 
 
 def _is_below(a: Form, b: Form) -> bool:
-    """Whether 0 <= a < b is proven."""
+    """Return whether 0 <= a < b is proven."""
     return is_at_least(a, 0) and is_at_least(b - a, 1)
 
 
 def _divided(a: Form, b: Size) -> tuple[Form, Form]:
-    """Quotient and rest of two polynomials, a = q b + r: terms of `a` that the leading term of b divides go.
+    """Return quotient and remainder of polynomial division, a = q b + r, by the leading term of b.
 
-    (0, a) if that takes too many steps, or b's leading term is negative.
+    Return (0, a) if that takes too many steps, or b's leading term is negative.
     """
     lead, scale = max(b.terms, key=_order_in(a, b))
     if scale < 0:
@@ -130,14 +130,14 @@ def _divided(a: Form, b: Size) -> tuple[Form, Form]:
 
 
 def _order_in(a: Form, b: Form) -> Callable[[tuple[Monomial, int]], tuple[int, list[int]]]:
-    """A graded lexicographic order of monomials in the atoms of two forms."""
+    """Return a sort key: graded lexicographic order of monomials in the atoms of two forms."""
     atoms = {x: None for form in (a, b) for monomial, _ in terms_of(form) for x in monomial}
     ordered = sorted(atoms, key=lambda atom: atom.text)
     return lambda term: (len(term[0]), [term[0].count(atom) for atom in ordered])
 
 
 def _over(monomial: Monomial, divisor: Monomial) -> Monomial | None:
-    """The product that is left of a product when another one divides it."""
+    """Return monomial / divisor, or None if the divisor does not divide it."""
     left = list(monomial)
     for atom in divisor:
         if atom not in left:
@@ -147,7 +147,7 @@ def _over(monomial: Monomial, divisor: Monomial) -> Monomial | None:
 
 
 def _cancelled(a: Form, b: Size) -> tuple[Form, Form]:
-    """Both without the factors that all terms of both have: they are not 0 where the quotient is defined."""
+    """Divide both by their common factors, which are nonzero wherever the quotient is defined."""
     terms = [*terms_of(a), *b.terms]
     number = reduce(gcd, (factor for _, factor in terms))
     common: Monomial = terms[0][0]
@@ -174,7 +174,7 @@ def largest(*forms: Form) -> Form:
 
 
 def _extreme(function: str, forms: tuple[Form, ...], gives_way: Callable[[Form, Form], bool]) -> Form:
-    """Of those that are not proven to give way to another one."""
+    """Return the minimum or maximum, without operands that another one is proven to dominate."""
     flat: dict[Form, None] = {}
     for form in forms:
         atom = form.atom if isinstance(form, Size) else None
@@ -193,17 +193,17 @@ def _extreme(function: str, forms: tuple[Form, ...], gives_way: Callable[[Form, 
 
 
 def substitute(form: Form, values: Mapping[str, Form]) -> Form:
-    """The form with other forms for some of its names."""
+    """Replace names by other forms."""
     return _mapped(form, lambda leaf: values.get(leaf.name) if isinstance(leaf, Name) else None)
 
 
 def replace_fresh(form: Form, values: Mapping[int, Form]) -> Form:
-    """The form with other forms for some of its fresh symbols."""
+    """Replace fresh symbols by other forms."""
     return _mapped(form, lambda leaf: values.get(leaf.number) if isinstance(leaf, Fresh) else None)
 
 
 def _mapped(form: Form, value: Callable[[Leaf], Form | None]) -> Form:
-    """Forms are no deeper than `DEEPEST`, so this is."""
+    """Replace leaves. Recursion is bounded by `DEEPEST`."""
     if isinstance(form, int) or all(value(leaf) is None for leaf in form.leaves):
         return form
     total: Form = 0

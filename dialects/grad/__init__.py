@@ -1,4 +1,4 @@
-"""The canonical gradient ops: nothing optional, no auto_pad, no second source of a size."""
+"""The canonical gradient ops: no optional attributes, no auto_pad, one source per size."""
 
 from xdsl.ir import Dialect
 

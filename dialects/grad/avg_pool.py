@@ -1,4 +1,4 @@
-"""The canonical gradient of a pool that takes the mean."""
+"""Canonical gradient of average pooling."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ from dialects.support.shapes import Dim, element_type_of, tensor_type
 
 @documented_op
 class AvgPoolBackwardOp(LayoutOp, WindowedGradOp):
-    """Gradient of a pool that takes the mean of each window, whatever of it lies in the padding.
+    """Gradient of average pooling; padding counts as part of each window.
 
-    diff_src[n, c, x] = 1 / (product of kernel) times the sum of diff_dst[n, c, y] over all y and k with
-    x + pb - k d = y s on every axis.
+    diff_src[n, c, x] = 1 / (product of kernel) times the sum of diff_dst[n, c, y] over all y and k with x +
+    pb - k d = y s on every axis.
 
-    Of a pool that leaves the padding out, diff_dst is multiplied before by what its windows have too much.
+    For a pool that excludes padding, the lowering first rescales diff_dst by kernel size / elements in the
+    window.
 
     diff_dst (N, C, Y...) and diff_src (N, C, X...) have their axes in the order of `layout`; X = s (Y - 1) +
     Ke - pb - pe + r, and r = residue in [0, s).
@@ -65,7 +66,6 @@ class AvgPoolBackwardOp(LayoutOp, WindowedGradOp):
         return self.sampled([first_known([channels])], [(first_known([y], SAMPLE_SIZE),) for y in ys])
 
     def flops(self) -> int | None:
-        """Every window is added to each of its places."""
         windows = shapes.static_shape(self.diff_dst)
         return None if windows is None else prod(windows) * prod(self.kernel)
 

@@ -1,4 +1,4 @@
-"""Canonical convolution gradients: a layout of the data, ONNX's weight order, explicit pads."""
+"""Canonical convolution gradients: data in NCX or NXC, ONNX's weight order, explicit pads."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from dialects.support.shapes import Dim, Shape, element_type_of, shape_of, tenso
 
 
 class GradConvOp(LayoutOp, KnowsOperands):
-    """What both canonical convolution gradients share.
+    """Base of both data gradients of convolutions.
 
-    diff_dst (N, channels, Y...) and weights are of one float dtype; strides, dilations, pads_begin
-    and pads_end have one entry per spatial axis. The weights' shape is known at compile time.
+    diff_dst (N, channels, Y...) and weights are of one float dtype; strides, dilations, pads_begin and
+    pads_end have one entry per spatial axis. The weights' shape is known at compile time.
 
     `layout` is NCX, as written here, or NXC; `batch`, `channels` and `spatial` read a shape in either.
     """
@@ -49,7 +49,7 @@ class GradConvOp(LayoutOp, KnowsOperands):
 
     @property
     def weights_shape(self) -> tuple[int, ...]:
-        """(channels of diff_dst's side, channels of the other, K...)."""
+        """(channels of diff_dst, channels of diff_src, K...), one of them per group."""
         static = shapes.static_shape(self.weights)
         if static is None:
             raise violation(
@@ -68,7 +68,7 @@ class GradConvOp(LayoutOp, KnowsOperands):
         )
 
     def check_lists(self, names: Sequence[str]) -> None:
-        """C1: ranks agree, kernels have taps, lists one entry per spatial axis. C2: values are legal."""
+        """Check C1 (ranks, kernels with taps, one list entry per spatial axis) and C2 (legal values)."""
         n = self.spatial_rank
         if n not in (1, 2, 3) or len(self.weights_shape) != n + 2:
             raise violation(
@@ -86,7 +86,7 @@ class GradConvOp(LayoutOp, KnowsOperands):
                 raise violation(name, given=list(values), expected=f"{n} values >= {low}")
 
     def check_channels(self, given: Dim, expected: int) -> None:
-        """C3: channels of diff_dst match the weights, groups divide them."""
+        """Check C3: channels of diff_dst match the weights, groups divide them."""
         if not shapes.same_dim(given, expected):
             raise violation("channels of diff_dst", given=given, expected=expected)
         if self.groups < 1 or self.weights_shape[0] % self.groups:
@@ -99,14 +99,14 @@ class GradConvOp(LayoutOp, KnowsOperands):
     @property
     @abstractmethod
     def out_channels(self) -> int:
-        """The channels that the weights want of diff_dst."""
+        """The channels of diff_dst that the weights require."""
 
     def operand_shapes(self) -> Iterator[tuple[SSAValue, Shape]]:
         shape = (None, self.out_channels, *(None,) * self.spatial_rank)
         yield self.diff_dst, layouts.reorder(shape, "NCX", self.layout)
 
     def typed(self, channels: Dim, spatial: Sequence[Dim]) -> tuple[TensorType, ...]:
-        """The type of diff_src in the op's layout. C6: the dtypes of diff_dst and weights are equal."""
+        """Return the type of diff_src in the op's layout; check C6: diff_dst and weights have one dtype."""
         data, weights = (name_of(element_type_of(value)) for value in (self.diff_dst, self.weights))
         if data != weights:
             raise violation("dtypes of diff_dst and weights", given=f"{data} and {weights}", expected="equal")
@@ -191,14 +191,13 @@ class ConvTransposeBackwardDataOp(GradConvOp):
 
 @documented_op
 class TakeWindowOp(DocumentedOp):
-    """A window of run-time place and size along some axes, zero outside the data.
+    """A slice with dynamic offset and size along some axes, zero outside the data.
 
-    result[.., x, ..] = data[.., x + begin, ..] where 0 <= x + begin < L, else 0, for 0 <= x < size, on
-    each of `axes`; begin and size are int64 of one entry per axis, begin >= 0.
+    result[.., x, ..] = data[.., x + begin, ..] where 0 <= x + begin < L, else 0, for 0 <= x < size, on each
+    of `axes`; begin and size are int64 of one entry per axis, begin >= 0.
 
-    This is how a run-time `dst_shape` is served: the gradient over the full extent, whose size needs
-    no run-time value, and the window of it that the pads and the wanted size leave. Every strategy
-    for the static op serves the dynamic one too, so no dynamic counterpart of it is needed.
+    It implements a dynamic `dst_shape`: the gradient over the full extent, whose size is static, followed by
+    the window that the pads and the requested size leave. So the static op needs no dynamic counterpart.
 
     C1 begin and size are 1-D with one entry per axis; C2 axes are distinct and lie in data.
     """

@@ -33,12 +33,12 @@ from dialects.support.shapes import element_type_of, tensor_type
 class ConvBackwardWeightsOp(WindowedGradOp):
     """Gradient of a convolution with respect to its weights.
 
-    diff_weights[o, j, k] = sum over n, y of diff_dst[n, o, y] src[n, c, y s - pb + k d], with c the
-    j-th channel of o's group and positions outside src left out.
+    diff_weights[o, j, k] = sum over n, y of diff_dst[n, o, y] src[n, c, y s - pb + k d], with c the j-th
+    channel of o's group and positions outside src left out.
 
-    src (N, C, X...) and diff_dst (N, O, Y...) have their axes in the order of `layout`; diff_weights is
-    (O, C / groups, K...) with K... = `kernel`. That of a transposed convolution is the same with the
-    roles exchanged: its diff_dst is what the windows slide over, its src what they give.
+    src (N, C, X...) and diff_dst (N, O, Y...) have their axes in the order of `layout`; diff_weights is (O, C
+    / groups, K...) with K... = `kernel`. For a transposed convolution the roles are exchanged: src is its
+    diff_dst, and diff_dst its src.
 
     C1 ranks of 3 to 5, lists of one entry per spatial axis; C2 positive kernel, strides and dilations,
     non-negative pads; C3 channels are known, groups divides those of src and of diff_dst; C4 (X + pb + pe
@@ -75,7 +75,6 @@ class ConvBackwardWeightsOp(WindowedGradOp):
         return self.sampled([c, o], [_sample(*row) for row in zip(self.axes, xs, ys, strict=True)])
 
     def flops(self) -> int | None:
-        """Every position of diff_dst meets every weight once."""
         positions = shapes.static(self.channels_first(self.diff_dst))
         weights = shapes.static_shape(self.diff_weights)
         if positions is None or weights is None:
@@ -106,7 +105,7 @@ class ConvBackwardWeightsOp(WindowedGradOp):
 
 
 def _sample(axis: ConvAxis, x: object, y: object) -> tuple[int, int]:
-    """X and Y that fit each other, for what is known of them."""
+    """Return consistent X and Y for what is known of them."""
     window, pads = axis.window, sum(axis.pads)
     if isinstance(x, int):
         return x, (x + pads - window.extent) // window.stride + 1

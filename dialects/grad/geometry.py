@@ -1,8 +1,8 @@
-"""Sizes, pads and coordinates of the gradient ops: every formula once, on plain ints.
+"""Sizes, pads and coordinates of the gradient ops, on plain ints.
 
-Notation, per spatial axis: X is the size of diff_src (the forward input), Y that of diff_dst (the
-forward output), K the kernel, s the stride, d the dilation (1 = dense), Ke = (K - 1) d + 1 the
-kernel's extent, pb and pe the pads, r the residue.
+Notation, per spatial axis: X is the size of diff_src (the forward input), Y that of diff_dst (the forward
+output), K the kernel, s the stride, d the dilation (1 = dense), Ke = (K - 1) d + 1 the kernel's extent, pb
+and pe the pads, r the residue.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dialects.support.shapes import Dim
 
 
 def axis_letters(spatial_rank: int) -> str:
-    """The documented names of the spatial axes: W, HW or DHW."""
+    """Return the documented names of the spatial axes: W, HW or DHW."""
     return "DHW"[3 - spatial_rank :]
 
 
@@ -37,26 +37,26 @@ class Window:
         return (self.kernel - 1) * self.dilation + 1
 
     def output_size(self, x: int, pad_begin: int, pad_end: int) -> int:
-        """Y = (X + pb + pe - Ke) div s + 1: the windows that fit into the padded input."""
+        """Return Y = (X + pb + pe - Ke) div s + 1: the windows that fit into the padded input."""
         return (x + pad_begin + pad_end - self.extent) // self.stride + 1
 
     def input_size(self, y: int, pad_begin: int, pad_end: int, residue: int) -> int:
-        """X = s (Y - 1) + Ke - pb - pe + r, the inverse of `output_size`.
+        """Return X = s (Y - 1) + Ke - pb - pe + r, the inverse of `output_size`.
 
-        The floor in `output_size` maps s inputs to one output; r in [0, s) says which it was.
+        The floor in `output_size` maps s inputs to one output; r in [0, s) identifies the input.
         """
         return self.stride * (y - 1) + self.extent - pad_begin - pad_end + residue
 
     def residue(self, x: int, pad_begin: int, pad_end: int) -> int:
-        """r = (X + pb + pe - Ke) mod s: padded input positions after the last window."""
+        """Return r = (X + pb + pe - Ke) mod s: padded input positions after the last window."""
         return (x + pad_begin + pad_end - self.extent) % self.stride
 
     def full_size(self, y: int) -> int:
-        """The input size without pads and residue: s (Y - 1) + Ke."""
+        """Return the input size without pads and residue: s (Y - 1) + Ke."""
         return self.input_size(y, 0, 0, 0)
 
     def taps_within(self, start: np.ndarray, size: int) -> np.ndarray:
-        """How many of the positions start + k d, k < K, are in [0, size)."""
+        """Return how many of the positions start + k d, k < K, are in [0, size)."""
         before, behind = (np.clip(-(-(edge - start) // self.dilation), 0, self.kernel) for edge in (0, size))
         return behind - before
 
@@ -65,36 +65,35 @@ Pads = tuple[int, int]
 
 
 def library_total(window: Window, x: int) -> int:
-    """Total padding of a `same` convolution over X (oneDNN, ONNX, TensorFlow, PyTorch).
+    """Return the total padding of a `same` convolution over X (oneDNN, ONNX, TensorFlow, PyTorch).
 
-    Y is ceil(X / s), so the padded input must be s (Y - 1) + Ke long. Substituting Y gives Ke - s
-    where s divides X and Ke - X mod s elsewhere; a kernel shorter than that needs no padding.
+    Y is ceil(X / s), so the padded input must be s (Y - 1) + Ke long. Substituting Y gives Ke - s where s
+    divides X and Ke - X mod s elsewhere; a shorter kernel needs no padding.
     """
     rest = x % window.stride
     return max(0, window.extent - (rest or window.stride))
 
 
 def rest_sizes(window: Window) -> range:
-    """Sizes that leave the rests by which pads of `same` convolutions differ: the parity of the total, which
-    rests of 1 and 2 give, and whether there is a total."""
+    """Return sizes whose remainders by the stride cover the cases of `same` pads: both parities, and none."""
     whole = window.stride * window.extent
     return range(whole + 1, whole + 1 + min(window.stride, 3))
 
 
 def library_pads(window: Window, x: int, auto_pad: str) -> Pads:
-    """`same_upper` puts the odd one at the end, `same_lower` at the begin."""
+    """Return the pads; `same_upper` puts the odd one at the end, `same_lower` at the begin."""
     total = library_total(window, x)
     less = total // 2
     return (less, total - less) if auto_pad == "same_upper" else (total - less, less)
 
 
 def documented_total(window: Window, x: int, y: int, output_padding: int) -> int:
-    """total = s (Y - 1) + Ke - X + output_padding, as the page has it; may be negative."""
+    """Return s (Y - 1) + Ke - X + output_padding, the total of oneDNN's page; may be negative."""
     return window.full_size(y) - x + output_padding
 
 
 def documented_pads(total: int, auto_pad: str) -> Pads:
-    """The page's sides: `same_lower` has pb = total/2 rounded down, `same_upper` pe."""
+    """Return the pads of oneDNN's page: `same_lower` rounds pb = total/2 down, `same_upper` pe."""
     less = total // 2
     return (total - less, less) if auto_pad == "same_upper" else (less, total - less)
 
@@ -102,9 +101,9 @@ def documented_pads(total: int, auto_pad: str) -> Pads:
 def same_pads_backward(
     window: Window, x: int, y: int | None, output_padding: int, auto_pad: str, rule: str
 ) -> Pads | None:
-    """Pads of a `same_*` ConvolutionBackwardData; None if they depend on an unknown Y.
+    """Return the pads of a `same_*` ConvolutionBackwardData; None if they depend on an unknown Y.
 
-    Raises GradcError where no pads of that rule are consistent.
+    Raises GradcError if no pads of that rule are consistent.
     """
     if rule == "library":
         same_output = -(-x // window.stride)
@@ -133,14 +132,14 @@ def same_pads_backward(
 
 
 def same_pads_forward(window: Window, y: int, auto_pad: str, rule: str) -> Pads:
-    """Pads of a `same_*` ConvTransposeBackwardData, a forward convolution over Y."""
+    """Return the pads of a `same_*` ConvTransposeBackwardData, a forward convolution over Y."""
     if rule == "library":
         return library_pads(window, y, auto_pad)
     return documented_pads(library_total(window, y), auto_pad)
 
 
 def check_fits(window: Window, size: int, pads: Pads) -> None:
-    """The kernel must lie inside the padded input."""
+    """Check that the kernel lies inside the padded input."""
     padded = size + sum(pads)
     if window.extent > padded:
         raise violation(
@@ -151,7 +150,7 @@ def check_fits(window: Window, size: int, pads: Pads) -> None:
 
 
 def check_consistent(window: Window, x: int, y: int, pads: Pads) -> None:
-    """The forward convolution of X must give Y."""
+    """Check that the forward convolution of X gives Y."""
     check_fits(window, x, pads)
     forward = window.output_size(x, *pads)
     if forward == y:
@@ -169,7 +168,7 @@ def check_consistent(window: Window, x: int, y: int, pads: Pads) -> None:
 
 @dataclass(frozen=True)
 class ConvAxis:
-    """One spatial axis with everything resolved."""
+    """A spatial axis of a convolution: its window and pads."""
 
     window: Window
     pad_begin: int
@@ -180,14 +179,14 @@ class ConvAxis:
         return (self.pad_begin, self.pad_end)
 
     def diff_src_size(self, y: Dim, residue: int) -> Dim:
-        """X of a backward-data convolution; a name survives where X == Y identically."""
+        """Return X of a backward-data convolution; a name survives where X == Y identically."""
         if isinstance(y, int):
             return self.window.input_size(y, *self.pads, residue)
         unit = self.window.stride == 1 and self.window.input_size(0, *self.pads, residue) == 0
         return y if unit else None
 
     def convolved_size(self, size: Dim) -> Dim:
-        """The output size of a forward convolution over `size`."""
+        """Return the output size of a forward convolution over `size`."""
         if isinstance(size, int):
             return self.window.output_size(size, *self.pads)
         unit = self.window.stride == 1 and self.window.output_size(0, *self.pads) == 0
@@ -210,7 +209,7 @@ def _conv_axes(*lists: tuple[int, ...]) -> tuple[ConvAxis, ...]:
 
 
 def window_attributes(axes: Sequence[ConvAxis]) -> dict[str, list[int]]:
-    """The lists of an op with such axes, but for the kernel, which its weights may say."""
+    """Return an op's attributes for such axes, without the kernel, whose size the weights may give."""
     return {
         "strides": [a.window.stride for a in axes],
         "dilations": [a.window.dilation for a in axes],

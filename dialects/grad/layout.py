@@ -1,4 +1,4 @@
-"""Gradients of one tensor of data, whose axes have one of two orders."""
+"""Base of gradients whose data is in NCX or NXC layout."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ DATA_LAYOUTS = ("NCX", "NXC")
 
 
 class LayoutOp(DocumentedOp, ABC):
-    """A gradient that can be written in either layout of its data.
+    """A gradient in either data layout.
 
-    `layout` is the order of the axes of diff_dst, its first operand, and of diff_src, its result: (N,
-    channels, spatial axes...), or with the channels last. What else it reads has an order of its own.
+    `layout` is the axis order of diff_dst, the first operand, and of diff_src, the result. Other operands
+    have a fixed order.
     """
 
     if TYPE_CHECKING:
@@ -41,10 +41,10 @@ class LayoutOp(DocumentedOp, ABC):
 
     @property
     def spatial_axes(self) -> tuple[int, ...]:
-        """Where the spatial axes of diff_dst and diff_src lie."""
+        """The spatial axes of diff_dst and diff_src."""
         return layouts.spatial_axes(self.layout, self.spatial_rank)
 
     def spatial(self, value: SSAValue) -> Shape:
-        """The spatial sizes of diff_dst or diff_src."""
+        """Return the spatial sizes of diff_dst or diff_src."""
         shape = shape_of(value)
         return tuple(shape[axis] for axis in self.spatial_axes)

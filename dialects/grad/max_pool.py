@@ -1,4 +1,4 @@
-"""The canonical gradient of a pool that takes the largest."""
+"""Canonical gradient of max pooling."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from dialects.support.shapes import element_type_of, tensor_type
 
 @documented_op
 class MaxPoolBackwardOp(WindowedGradOp):
-    """Gradient of a pool that takes the largest of each window.
+    """Gradient of max pooling.
 
-    diff_src[n, c, x] = sum of diff_dst[n, c, y] over the windows y whose first largest is src[n, c, x]: of
-    the places y s - pb + k d, in row-major order, the first that no other is greater than. A place outside
-    src is -inf, and a NaN is greater than nothing.
+    diff_src[n, c, x] = sum of diff_dst[n, c, y] over the windows y whose first maximum is src[n, c, x]: the
+    first of the positions y s - pb + k d, in row-major order, that no other exceeds. Positions outside src
+    are -inf, and NaN exceeds nothing.
 
-    src and diff_src (N, C, X...) and diff_dst (N, C, Y...) have their axes in the order of `layout`. How far
-    the windows reach beyond src is what the sizes of diff_dst say.
+    src and diff_src (N, C, X...) and diff_dst (N, C, Y...) have their axes in the order of `layout`. The
+    sizes of diff_dst determine how far the windows reach beyond the end of src.
 
     C1 ranks of 3 to 5, lists of one entry per spatial axis; C2 positive kernel, strides and dilations,
     non-negative pads; C3 src and diff_dst have one dtype, one batch and the same channels.
@@ -59,7 +59,7 @@ class MaxPoolBackwardOp(WindowedGradOp):
         return self.sampled([first_known([c, o])] * 2, [_sample(*row) for row in rows])
 
     def flops(self) -> int | None:
-        """Every place of every window is compared once."""
+        """Count one comparison per tap of each window."""
         windows = shapes.static_shape(self.diff_dst)
         return None if windows is None else prod(windows) * prod(self.kernel)
 
@@ -76,7 +76,7 @@ class MaxPoolBackwardOp(WindowedGradOp):
 
 
 def _sample(window: Window, begin: int, x: object, y: object) -> tuple[int, int]:
-    """X and Y that fit each other, for what is known of them."""
+    """Return consistent X and Y for what is known of them."""
     if isinstance(y, int):
         return x if isinstance(x, int) else max(1, window.full_size(y) - begin), y
     size = x if isinstance(x, int) else SAMPLE_SIZE

@@ -1,4 +1,4 @@
-"""Canonical resize gradients: on named axes, so that no layout needs a transpose."""
+"""Canonical resize gradients: on explicit axes, so that no layout needs a transpose."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ResizeBackwardOp(DocumentedOp):
 
     @property
     def samplings(self) -> tuple[AxisSampling, ...]:
-        """One sampling per entry of `axes`. Only for verified ops."""
+        """One sampling per entry of `axes`, for verified ops only."""
         lists = (tuple(self.value(name)) for name in _AXIS_LISTS)
         rule = (self.interpolation, self.coordinates)
         return _samplings(shape_of(self.diff_dst), *rule, *lists)
@@ -89,10 +89,10 @@ def _samplings(
 
 @documented_op
 class ResizeBackwardDynamicOp(DocumentedOp):
-    """`grad.resize_backward` whose sizes and steps are run-time values.
+    """`grad.resize_backward` with dynamic sizes and steps.
 
-    input_sizes, step_numerators and step_denominators are int64 operands with one entry per axis;
-    the sizes of diff_dst are read off it. The numbers are those of the static op.
+    input_sizes, step_numerators and step_denominators are int64 operands with one entry per axis, as in the
+    static op; the sizes of diff_dst are read from its shape.
 
     C1 the operands are 1-D with one entry per axis; C2 axes are distinct and lie in diff_dst.
     """
@@ -151,7 +151,7 @@ def check_distinct(axes: Sequence[int], rank: int) -> None:
 def resize_backward(
     diff_dst: SSAValue, axes: Sequence[int], samplings: Sequence[AxisSampling]
 ) -> ResizeBackwardOp:
-    """The static op; the samplings share interpolation and coordinate rule."""
+    """Return the static op; the samplings share interpolation and coordinate rule."""
     return build(
         ResizeBackwardOp,
         (diff_dst,),

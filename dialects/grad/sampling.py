@@ -1,11 +1,11 @@
-"""How a resize samples one axis: coordinates, taps and weights, exactly and in integers.
+"""Sampling of one axis by a resize: coordinates, taps and weights, in exact integers.
 
-Every coordinate rule is t(y) = (y + a) S - a with a = 1/2 (`half_pixel`) or a = 0 (`corner`) and a
-rational step S = n / q:
+Every coordinate rule is t(y) = (y + a) S - a with a = 1/2 (`half_pixel`) or a = 0 (`corner`) and a rational
+step S = n / q:
 
 * half_pixel and asymmetric: S = X / Y,
 * align_corners: S = (X - 1) / (Y - 1), and 0 where Y = 1,
-* a step of the user's: any rational.
+* a user's step: any rational.
 """
 
 from __future__ import annotations
@@ -23,37 +23,37 @@ INTERPOLATIONS = ("linear", "nearest_half_up", "nearest_half_down", "nearest_flo
 STEP_DENOMINATOR, STEP_NUMERATOR = 1 << 31, 1 << 42
 """Bounds on a user's step n / q: they keep (2y + 1) n inside 64 bits for axes of up to 2^20 positions.
 
-A step of up to 2^11 has the whole denominator: it moves by less than 2^-31; that of a float32 scale, or
-of a decimal one of few digits, is met exactly. A larger step skips over thousands of positions at a time
-and gets a smaller denominator; beyond 2^42 every position but the first lies past the end of any axis.
+A step of up to 2^11 is rounded by less than 2^-31; a float32 scale, or a decimal one of few digits, is exact.
+A larger step skips over thousands of positions at a time and gets a smaller denominator; beyond 2^42 every
+position but the first lies past the end of any axis.
 """
 
 PART = 1 << 20
-"""Positions of which taps or readers are computed at a time."""
+"""Positions whose taps or readers are computed at a time."""
 
 
 def parts(positions: range) -> Iterator[range]:
-    """Consecutive positions, in parts of which taps or readers take little memory."""
+    """Split consecutive positions into parts that take little memory."""
     for start in range(positions.start, positions.stop, PART):
         yield range(start, min(positions.stop, start + PART))
 
 
 def size_step(coordinate_mode: str, x: int, y: int) -> Fraction:
-    """The step that follows from the sizes, for a documented coordinate mode."""
+    """Return the step that follows from the sizes, for a documented coordinate mode."""
     if coordinate_mode != "align_corners":
         return Fraction(x, y)
     return Fraction(x - 1, y - 1) if y > 1 else Fraction(0)
 
 
 def scale_step(scale: float) -> Fraction:
-    """S = 1 / scale, for a scale that the user gave (output size over input size)."""
+    """Return S = 1 / scale, for a user's scale (output size over input size)."""
     step = min(1 / Fraction(scale), Fraction(STEP_NUMERATOR))
     return step.limit_denominator(min(STEP_DENOMINATOR, max(1, math.floor(STEP_NUMERATOR / step))))
 
 
 @dataclass(frozen=True)
 class ResizeRule:
-    """How a source op samples: an interpolation, and its documented coordinate mode.
+    """Sampling rule of a source op: an interpolation, and its documented coordinate mode.
 
     `coordinate_mode` is half_pixel, align_corners or asymmetric.
     """
@@ -66,7 +66,7 @@ class ResizeRule:
         return "half_pixel" if self.coordinate_mode == "half_pixel" else "corner"
 
     def sampling(self, x: int, y: int, step: Fraction | None = None) -> AxisSampling:
-        """One axis under this rule; `step` is a user's step, None where the sizes give it."""
+        """Return one axis under this rule; `step` is a user's step, None to derive it from the sizes."""
         if step is None:
             step = size_step(self.coordinate_mode, x, y)
         return AxisSampling(x, y, step, self.interpolation, self.coordinates)
@@ -84,20 +84,19 @@ class AxisSampling:
 
     @property
     def is_identity(self) -> bool:
-        """Each output samples its own input position: S = 1 makes t(y) = y under every rule."""
+        """True if each output samples its own input position: S = 1 gives t(y) = y under every rule."""
         return self.x == self.y and self.step == 1
 
     def taps(self, rows: range | np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(lower, upper, fraction) of consecutive outputs, of those of an array, or of all: two int64
-        arrays and a float64 one.
+        """Return (lower, upper, fraction) for some outputs, or for all: two int64 arrays and a float64 one.
 
-        Output y is (1 - fraction) input[lower] + fraction input[upper]. For `linear`, t is clamped
-        to [0, X - 1]; for `nearest_*`, the rounded index is, and the fraction is 0.
+        Output y is (1 - fraction) input[lower] + fraction input[upper]. For `linear`, t is clamped to [0, X -
+        1]; for `nearest_*`, the rounded index is, and the fraction is 0.
         """
         rows = range(self.y) if rows is None else rows
         chosen = np.arange(rows.start, rows.stop, dtype=np.int64) if isinstance(rows, range) else rows
         n, q = self.step.numerator, self.step.denominator
-        # positions beyond the end of the input are sampled like the first that is: nothing overflows
+        # clamp positions beyond the end of the input, so that nothing overflows
         end = (2 * self.x + 1) * q // n + 1 if n else self.y
         y = np.minimum(chosen, min(end, self.y))
         # t = numerator / denominator: ((2y + 1) n - q) / 2q, or y n / q.
@@ -113,14 +112,15 @@ class AxisSampling:
         return index, index, np.zeros(len(index))
 
     def readers(self, columns: range) -> tuple[np.ndarray, np.ndarray]:
-        """(first, end) of the outputs that read each of consecutive inputs: they follow each other, as
-        coordinates never fall. None do where end = first. Nothing is computed per output."""
+        """Return (first, end) of the outputs that read each of consecutive inputs, empty where end = first.
+        They are contiguous, as coordinates are monotonic. The cost does not depend on the number of outputs.
+        """
         inputs = np.arange(columns.start, columns.stop, dtype=np.int64)
         first, end = self.reaching(inputs), self.beginning(inputs + 1)
         return first, np.maximum(first, end)
 
     def beginning(self, inputs: np.ndarray) -> np.ndarray:
-        """For each input the first output whose lower input is that one or behind it; Y if none is."""
+        """Return, for each input, the first output whose lower tap is that input or later; Y if none is."""
         match self.interpolation:
             case "nearest_half_up":
                 found = self._first(2 * inputs - 1)
@@ -131,13 +131,13 @@ class AxisSampling:
         return self._within(inputs, found)
 
     def reaching(self, inputs: np.ndarray) -> np.ndarray:
-        """For each input the first output that reads that one or one behind it; Y if none does."""
+        """Return, for each input, the first output that reads that input or a later one; Y if none does."""
         if self.interpolation != "linear":
             return self.beginning(inputs)
         return self._within(inputs, self._first(2 * inputs - 2, beyond=True))
 
     def _first(self, halves: np.ndarray, beyond: bool = False) -> np.ndarray:
-        """The first whole y, from minus infinity, with t(y) >= halves / 2, or > it."""
+        """Return the least integer y, possibly negative, with t(y) >= halves / 2, or > it if `beyond`."""
         n, q = self.step.numerator, self.step.denominator
         if n == 0:
             return np.full(len(halves), self.y, np.int64)
@@ -146,16 +146,16 @@ class AxisSampling:
         return least // (2 * n) + 1 if beyond else -(-least // (2 * n))
 
     def _within(self, inputs: np.ndarray, found: np.ndarray) -> np.ndarray:
-        """Clamped coordinates: every output reads input 0 or one behind it, none one behind the last."""
+        """Clamp found outputs: every output reads input 0 or later, none an input past the last."""
         found = np.where(inputs < self.x, np.clip(found, 0, self.y), self.y)
         return np.where(inputs <= 0, 0, found)
 
     def matrix(self) -> np.ndarray:
-        """M of shape (Y, X), float64: output = M input, and the gradient is its transpose."""
+        """Return M of shape (Y, X), float64: output = M input, and the gradient is its transpose."""
         return self.part(range(self.y), range(self.x))
 
     def part(self, rows: range, columns: range) -> np.ndarray:
-        """M in consecutive rows and columns, without making the rest."""
+        """Return consecutive rows and columns of M, without computing the rest."""
         matrix = np.zeros((len(rows), len(columns)))
         for some in parts(rows):
             _add_taps(matrix[some.start - rows.start :], self.taps(some), columns)
@@ -163,7 +163,7 @@ class AxisSampling:
 
 
 def _add_taps(matrix: np.ndarray, taps: tuple[np.ndarray, np.ndarray, np.ndarray], columns: range) -> None:
-    """To the first rows of a matrix of consecutive columns."""
+    """Add taps to the first rows of a part of M."""
     lower, upper, fraction = taps
     for position, weight in ((lower, 1 - fraction), (upper, fraction)):
         inside = np.flatnonzero((position >= columns.start) & (position < columns.stop))
@@ -171,7 +171,7 @@ def _add_taps(matrix: np.ndarray, taps: tuple[np.ndarray, np.ndarray, np.ndarray
 
 
 def _round(numerator: np.ndarray, denominator: int, interpolation: str) -> np.ndarray:
-    """numerator / denominator to an integer, with the tie rule of the interpolation."""
+    """Round numerator / denominator with the tie rule of the interpolation."""
     match interpolation:
         case "nearest_half_up":
             return (2 * numerator + denominator) // (2 * denominator)

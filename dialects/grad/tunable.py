@@ -1,4 +1,4 @@
-"""What a canonical op declares so that it is timed, explained and tuned like any other."""
+"""Interface of canonical ops that can be timed, explained and tuned."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import ClassVar
 from dialects.support.documented_op import DocumentedOp
 
 SAMPLE_BATCH, SAMPLE_SIZE = 2, 12
-"""What an unknown batch and an unknown spatial size of diff_dst are in samples."""
+"""Sample values of an unknown batch, and of an unknown spatial size of diff_dst."""
 
 
 class TunableOp(DocumentedOp, ABC):
-    """A canonical gradient with a port `diff_dst`, attributes of integers and, at times, a `layout`."""
+    """A canonical gradient with a port `diff_dst`, integer attributes and possibly a `layout`."""
 
     LAYOUT_PORTS: ClassVar[tuple[str, ...]] = ()
-    """The ports and results whose axes have the order of `layout`; others have that of the docstring."""
+    """The ports and results in the axis order of `layout`; the docstring gives that of others."""
 
     @abstractmethod
     def sample_shapes(self) -> tuple[tuple[int, ...], ...]:
-        """Shapes of the operands: what is known, and sizes that fit that for the rest."""
+        """Return shapes of the operands: known sizes, and consistent samples for the rest."""
 
     @abstractmethod
     def flops(self) -> int | None:
-        """Multiplications and additions of the op's sum; None where sizes are unknown."""
+        """Return the multiplications and additions of the op's sum; None if sizes are unknown."""

@@ -1,4 +1,4 @@
-"""What gradients of windows that slide over data share."""
+"""Base of gradients of ops that slide windows over data."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ MOST = 5
 
 
 class WindowedGradOp(TunableOp, ABC):
-    """A gradient whose operands are all in `layout`, with windows that have an entry per spatial axis.
+    """A gradient whose operands are all in `layout`, with window lists of one entry per spatial axis.
 
-    The attributes are declared by the op, in the order in which they are written.
+    Subclasses declare the attributes, in the order in which they are printed.
     """
 
     if TYPE_CHECKING:
@@ -43,19 +43,19 @@ class WindowedGradOp(TunableOp, ABC):
         return len(shape_of(self.diff_dst)) - 2
 
     def channels_first(self, value: SSAValue) -> Shape:
-        """A shape as (N, channels, spatial sizes...)."""
+        """Return a shape as (N, channels, spatial sizes...)."""
         return layouts.reorder(shape_of(value), self.layout, "NCX")
 
     def sampled(
         self, channels: Sequence[int], sizes: Sequence[tuple[int, ...]]
     ) -> tuple[tuple[int, ...], ...]:
-        """Shapes of the operands: the channels of each, and for each axis the size in each operand."""
+        """Return shapes of the operands, from the channels of each and, per axis, the size in each."""
         batch = first_known([shape_of(value)[0] for value in self.operands])
         found = [(batch, count, *own) for count, own in zip(channels, zip(*sizes, strict=True), strict=True)]
         return tuple(layouts.reorder(shape, "NCX", self.layout) for shape in found)
 
     def check_operands(self) -> None:
-        """One rank, one dtype, one batch."""
+        """Check that the operands have one rank, one dtype and one batch."""
         ports = " and ".join(self.PORTS)
         several = len(self.PORTS) > 1
         ranks = [len(shape_of(value)) for value in self.operands]
@@ -69,13 +69,13 @@ class WindowedGradOp(TunableOp, ABC):
         self.check_same("batch", 0)
 
     def check_same(self, what: str, axis: int) -> None:
-        """The last operand, diff_dst, has the size of the first along an axis of (N, channels, ...)."""
+        """Check that diff_dst, the last operand, agrees with the first along an axis, channels first."""
         own, other = (self.channels_first(value)[axis] for value in (self.operands[-1], self.operands[0]))
         if not shapes.same_dim(own, other):
             raise violation(f"{what} of {self.PORTS[-1]}", given=own, expected=f"{other}, that of src")
 
     def check_lists(self, *further: str) -> None:
-        """Numbers of at least 1, for pads and residues of at least 0, one per spatial axis."""
+        """Check that lists have one entry per spatial axis: >= 1, or >= 0 for pads and residues."""
         n = self.spatial_rank
         for name in ("kernel", "strides", "dilations", "pads_begin", *further):
             low = 1 if name in ("kernel", "strides", "dilations") else 0

@@ -1,1 +1,1 @@
-"""What every dialect needs: dtypes, shapes, dense constants, diagnostics, op interfaces."""
+"""Shared infrastructure of all dialects: dtypes, shapes, dense constants, diagnostics, op interfaces."""

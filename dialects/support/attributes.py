@@ -1,8 +1,8 @@
-"""Documented attributes: the type word, the admitted values and the default of each, stated once.
+"""Documented attributes: the type word, the admitted values and the default of each, declared once.
 
-A source op declares `strides = required(INTS)`; from that one line come the verifier, the JSON
-importer's type check, the builder's conversion, the text form, the support table and the accessor
-`op.strides`. Values are plain Python: int, tuple of int, float, tuple of float, bool, str.
+A source op declares `strides = required(INTS)`; the verifier, the JSON importer's type check, the builder's
+conversion, the text form, the support table and the accessor `op.strides` follow from that line. Values are
+plain Python: int, tuple of int, float, tuple of float, bool, str.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ PADDED_LENGTH = 12
 
 @dataclass(frozen=True)
 class AttributeSpec(AttrConstraint, Generic[T]):
-    """`tag` is oneDNN's type word (`s64[]`, `string`, ...); `words` the documented enumeration.
+    """The type of an attribute: oneDNN's type word `tag` (`s64[]`, `string`, ...), and `words`, its
+    enumeration.
 
-    `synonyms` maps further lower-case spellings to a documented word, `hints` lower-case spellings
-    that are wrong here to what to say about them. `default` is the documented default, None where the
-    document has none.
+    `synonyms` maps further lower-case spellings to a documented word; `hints` maps wrong lower-case spellings
+    to advice. `default` is the documented default, or None.
     """
 
     tag: str
@@ -76,7 +76,7 @@ class AttributeSpec(AttrConstraint, Generic[T]):
         return self
 
     def encode(self, value: Any) -> Attribute:
-        """The attribute for a Python value; ValueError says given and expected."""
+        """Return the attribute for a Python value. Raises ValueError."""
         match self.tag:
             case "s64":
                 return int_attribute(_int(value, self.tag))
@@ -92,7 +92,7 @@ class AttributeSpec(AttrConstraint, Generic[T]):
                 return string_attribute(self.word(value))
 
     def normalised(self, attr: Attribute) -> Attribute:
-        """The one encoding of an attribute's value; itself if it has none, for the verifier."""
+        """Return the canonical encoding of an attribute's value; an invalid one is left to the verifier."""
         return _NORMALISED.get((self, attr), lambda: self._normalised(attr))
 
     def _normalised(self, attr: Attribute) -> Attribute:
@@ -104,7 +104,7 @@ class AttributeSpec(AttrConstraint, Generic[T]):
 
     @functools.cached_property
     def decode(self) -> Callable[[Attribute], Any]:
-        """The Python value of an attribute in any of its spellings; ValueError if it has none."""
+        """Function from an attribute, in any encoding, to its Python value; raises ValueError."""
         return by_identity(self._decode)
 
     def _decode(self, attr: Attribute) -> Any:
@@ -118,7 +118,7 @@ class AttributeSpec(AttrConstraint, Generic[T]):
         return self.plain(value)
 
     def plain(self, value: Any) -> Any:
-        """`value` as the Python value that `decode(encode(value))` gives."""
+        """Return `decode(encode(value))`."""
         match self.tag:
             case "s64":
                 return _int(value, self.tag)
@@ -134,7 +134,7 @@ class AttributeSpec(AttrConstraint, Generic[T]):
                 return self.word(value)
 
     def word(self, value: Any) -> str:
-        """The documented spelling of a word given in any case."""
+        """Return the documented spelling of a word, ignoring case."""
         if not isinstance(value, str):
             raise ValueError(f"given {value!r}, expected a string")
         known = {w.lower(): w for w in self.words} | dict(self.synonyms)
@@ -151,7 +151,7 @@ _NORMALISED = Memo()
 
 @functools.lru_cache(MOST)
 def int_attribute(value: int) -> Attribute:
-    """An int64; like the next two, the same object for the same value."""
+    """Return an int64 attribute. Equal values share one object, here and in the next two functions."""
     return IntegerAttr(value, i64)
 
 
@@ -171,7 +171,7 @@ def word(
     synonyms: Mapping[str, str] | None = None,
     hints: Mapping[str, str] | None = None,
 ) -> AttributeSpec[str]:
-    """An enumeration, read in any case."""
+    """Return the spec of a case-insensitive enumeration."""
     pairs = [tuple((extra or {}).items()) for extra in (synonyms, hints)]
     return AttributeSpec("string", words, default, *pairs)
 
@@ -184,18 +184,18 @@ FLOATS: AttributeSpec[tuple[float, ...]] = AttributeSpec("f32[]")
 
 
 def required(spec: AttributeSpec[T]) -> T:
-    """An attribute that every op of the class has. On an op, the name gives its value."""
+    """Declare a required attribute. On an op, the accessor returns its value."""
     return prop_def(spec)  # pyright: ignore[reportReturnType]
 
 
 def defaulted(spec: AttributeSpec[T]) -> T:
-    """An attribute that may be left out, and has its documented default then."""
+    """Declare an optional attribute with a documented default."""
     assert spec.default is not None
     return opt_prop_def(spec)  # pyright: ignore[reportReturnType]
 
 
 def optional(spec: AttributeSpec[T]) -> T | None:
-    """An attribute that may be left out, and is None then."""
+    """Declare an optional attribute without a default (None)."""
     assert spec.default is None
     return opt_prop_def(spec)  # pyright: ignore[reportReturnType]
 
@@ -209,7 +209,7 @@ class DocumentedAttribute:
 
 @functools.cache
 def documented_attributes(cls: type[IRDLOperation]) -> Mapping[str, DocumentedAttribute]:
-    """The documented attributes of a source op class, in the order of the class body."""
+    """Return the documented attributes of a source op class, in the order of the class body."""
     found: dict[str, DocumentedAttribute] = {}
     for name, definition in cls.get_irdl_definition().properties.items():
         if isinstance(definition.constr, AttributeSpec):
@@ -219,7 +219,7 @@ def documented_attributes(cls: type[IRDLOperation]) -> Mapping[str, DocumentedAt
 
 
 def is_padding(values: Sequence[int], filler: int) -> bool:
-    """Whether a list is oneDNN's written-out unset default: twelve zeros, or twelve ones."""
+    """Return whether a list is oneDNN's written-out unset default: twelve zeros, or twelve ones."""
     return len(values) == PADDED_LENGTH and all(value == filler for value in values)
 
 
@@ -236,7 +236,7 @@ def _scalar(attr: Attribute) -> Any:
 
 
 def whole_number(value: Any) -> int | None:
-    """The int of Python's, numpy's or others' whole numbers; None for flags and anything else."""
+    """Return a Python or numpy integer as an int; None for booleans and anything else."""
     if isinstance(value, bool | np.bool_):
         return None
     try:
@@ -272,8 +272,7 @@ def _bool(value: Any, tag: str) -> bool:
 
 
 def entries(value: Any) -> list[Any] | None:
-    """What a list, or anything like one, holds; None for text, and for arrays of no axis, which only say that
-    they can be gone through."""
+    """Return the entries of a list-like value; None for text and for 0-d arrays (which have `__iter__`)."""
     if isinstance(value, str | bytes) or not hasattr(value, "__iter__"):
         return None
     try:
@@ -290,5 +289,5 @@ def _list(value: Any, scalar: Callable[[Any, str, str], T], tag: str) -> list[T]
 
 
 def unknown_dims(values: Sequence[Any]) -> list[Any]:
-    """A shape list with None and names replaced by the unknown-dim marker of types and dumps."""
+    """Replace None and names in a shape list by the dynamic-size marker of types and dumps."""
     return [DYNAMIC_INDEX if v is None or isinstance(v, str) else v for v in values]

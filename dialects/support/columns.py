@@ -1,11 +1,10 @@
 # pyright: standard
 # (numpy in comprehensions, whose elements its stubs do not know)
-"""The sums over taps and channels of which convolutions and their gradients consist.
+"""Sums over taps and channels: the arithmetic of convolutions and their gradients.
 
-Arrays are float64, channels first, and split into groups: data (N, G, C, X...). Tap k of position y meets
-element y s - b + k d of the data, if there is one. One matrix product sums a block of columns: of some
-positions, what each tap of each channel meets. With few channels in a group, and with one tap alone,
-the sums go tap by tap.
+Arrays are float64, channels first, and split into groups: data (N, G, C, X...). Tap k of output y reads
+element y s - b + k d of the data, if it exists. One matrix product sums a block of columns (im2col). Single
+taps and groups of few channels are summed tap by tap.
 """
 
 from __future__ import annotations
@@ -19,20 +18,20 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 BLOCK = 2**20
-"""Elements of a block of columns and of its product, if the weights do not have more."""
+"""Elements of a block of columns and of its product, unless the weights have more."""
 
 SLAB = 2**14
-"""Elements that all taps are added to before the next ones, where no matrix product is worth it."""
+"""Elements to which all taps are added before the next ones, where a matrix product does not pay."""
 
 FEW = 4
-"""Products of channels in a group up to which no matrix product is worth it."""
+"""Products of channels in a group up to which a matrix product does not pay."""
 
 Index = tuple[slice, ...]
 
 
 @dataclass(frozen=True)
 class Windows:
-    """The taps of every position: per spatial axis how many there are, and s, d and b of their places."""
+    """Sliding windows: kernel size, stride s, dilation d and begin padding b per spatial axis."""
 
     kernel: tuple[int, ...]
     strides: Sequence[int]
@@ -47,19 +46,19 @@ class Windows:
         return itertools.product(*map(range, self.kernel))
 
     def met(self, tap: Sequence[int], sizes: Sequence[int], counts: Sequence[int]) -> tuple[Index, Index]:
-        """Of `sizes` elements and `counts` positions, the elements that a tap meets, and from where."""
+        """Return, for one tap, the slices of the elements it reads and of the outputs that read them."""
         axes = zip(tap, self.strides, self.dilations, self.begin, sizes, counts, strict=True)
         pairs = [_met(k * d - b, s, size, count) for k, s, d, b, size, count in axes]
         return tuple(places for places, _ in pairs), tuple(positions for _, positions in pairs)
 
     def after(self, positions: Sequence[slice]) -> Windows:
-        """Those of the positions from some on."""
+        """Return the windows that start at the given output positions."""
         axes = zip(self.begin, self.strides, positions, strict=True)
         begin = [b - s * position.start for b, s, position in axes]
         return Windows(self.kernel, self.strides, self.dilations, begin)
 
     def framed(self, data: np.ndarray, counts: Sequence[int]) -> np.ndarray:
-        """The elements that `counts` positions meet, from the first tap of the first one: 0 outside."""
+        """Return the elements that `counts` outputs read, from the first tap on; zero outside the data."""
         axes = zip(self.kernel, self.strides, self.dilations, counts, strict=True)
         spans = [(count - 1) * s + (k - 1) * d + 1 if count and k else 0 for k, s, d, count in axes]
         sizes = data.shape[3:]
@@ -71,12 +70,12 @@ class Windows:
         return frame
 
     def unframed(self) -> Windows:
-        """These windows over what is `framed`."""
+        """Return the windows that read the result of `framed`."""
         return Windows(self.kernel, self.strides, self.dilations, (0,) * len(self.kernel))
 
 
 def _met(first: int, stride: int, size: int, count: int) -> tuple[slice, slice]:
-    """Of `count` places from `first` on those within [0, size), and the positions that they are of."""
+    """Return slices of the indices `first + i stride` within [0, size) for i < count, and of these i."""
     start = max(0, -(first // stride))
     stop = max(start, min(count, (size - 1 - first) // stride + 1))
     begin = first + start * stride
@@ -84,17 +83,17 @@ def _met(first: int, stride: int, size: int, count: int) -> tuple[slice, slice]:
 
 
 def taken(weights: int, columns: int) -> int:
-    """Elements of a block, where there are so many weights and so many columns in all."""
+    """Return the number of elements of a block, for so many weights and so many columns in all."""
     return min(columns, max(BLOCK, weights))
 
 
 def gather(data: np.ndarray, weights: np.ndarray, windows: Windows, counts: Sequence[int]) -> np.ndarray:
-    """data (N, G, C, X...), weights (G, O, C, K...) -> (N, G, O, Y...): a convolution."""
+    """Convolve: data (N, G, C, X...), weights (G, O, C, K...) -> (N, G, O, Y...)."""
     if windows.is_point:
         return _gather_by_taps(data, weights, windows, counts)
     frame = windows.framed(data, counts)
     if frame is not data and not np.isfinite(weights).all():
-        return _gather_by_taps(data, weights, windows, counts)  # inf times the 0 around them would be NaN
+        return _gather_by_taps(data, weights, windows, counts)  # inf times a zero of the frame would be NaN
     seen, rows = _seen(frame, windows, counts), _flat(weights)
     result = np.empty((len(data), *weights.shape[:2], *counts))
     for block in _blocks(result, weights):
@@ -104,7 +103,7 @@ def gather(data: np.ndarray, weights: np.ndarray, windows: Windows, counts: Sequ
 
 
 def scatter(data: np.ndarray, weights: np.ndarray, windows: Windows, sizes: Sequence[int]) -> np.ndarray:
-    """data (N, G, C, Y...), weights (G, C, O, K...) -> (N, G, O, X...): the transpose of `gather`."""
+    """Transpose of `gather`: data (N, G, C, Y...), weights (G, C, O, K...) -> (N, G, O, X...)."""
     if windows.is_point or _is_thin(weights):
         return _scatter_by_taps(data, weights, windows, sizes)
     result = np.zeros((*data.shape[:2], weights.shape[2], *sizes))
@@ -121,7 +120,7 @@ def scatter(data: np.ndarray, weights: np.ndarray, windows: Windows, sizes: Sequ
 
 
 def correlate(data: np.ndarray, others: np.ndarray, windows: Windows) -> np.ndarray:
-    """data (N, G, C, X...), others (N, G, O, Y...) -> (G, O, C, K...): `gather` transposed by its weights."""
+    """Weight gradient of `gather`: data (N, G, C, X...), others (N, G, O, Y...) -> (G, O, C, K...)."""
     counts, sums = others.shape[3:], np.zeros((*others.shape[1:3], data.shape[2], *windows.kernel))
     frame = data if windows.is_point else windows.framed(data, counts)
     if windows.is_point or (frame is not data and not np.isfinite(others).all()):
@@ -134,7 +133,7 @@ def correlate(data: np.ndarray, others: np.ndarray, windows: Windows) -> np.ndar
 
 
 def _seen(frame: np.ndarray, windows: Windows, counts: Sequence[int]) -> np.ndarray:
-    """(N, G, C, Y..., K...): what each position's taps meet, of which `frame` holds everything; a view."""
+    """Return a view (N, G, C, Y..., K...) of the element of `frame` that each tap of each output reads."""
     steps = frame.strides[3:]
     across = [step * s for step, s in zip(steps, windows.strides, strict=True)]
     within = [step * d for step, d in zip(steps, windows.dilations, strict=True)]
@@ -152,12 +151,12 @@ def _columns(seen: np.ndarray, windows: Windows) -> np.ndarray:
 
 
 def _flat(array: np.ndarray) -> np.ndarray:
-    """All axes but the first two as one."""
+    """Merge all axes but the first two."""
     return array.reshape(*array.shape[:2], prod(array.shape[2:]))
 
 
 def _blocks(data: np.ndarray, weights: np.ndarray) -> Iterator[Index]:
-    """Indices of parts of (N, G, C, Y...) that have all of G and C, and whose columns are few."""
+    """Yield indices of parts of (N, G, C, Y...) with all of G and C, and at most a block of columns each."""
     each = weights.size // max(1, weights.shape[1]) + prod(weights.shape[:2])
     left = max(BLOCK, weights.size) // max(1, each)
     parts: list[list[slice]] = []
@@ -170,7 +169,7 @@ def _blocks(data: np.ndarray, weights: np.ndarray) -> Iterator[Index]:
 
 
 def _parts(size: int, count: int) -> list[slice]:
-    """So many nearly equal parts of an axis; one of an empty one."""
+    """Split an axis into `count` nearly equal slices; an empty axis into one."""
     ends = [size * i // max(1, count) for i in range(max(1, count) + 1)]
     return [slice(*pair) for pair in itertools.pairwise(ends)]
 
@@ -218,13 +217,13 @@ def _correlate_by_taps(
 
 
 def _slabs(result: np.ndarray, windows: Windows) -> list[slice]:
-    """Parts of the groups of (N, G, O, X...), a few of them at a time."""
+    """Split the groups of (N, G, O, X...) into slices of a few each."""
     groups = result.shape[1]
     return _parts(groups, 1 if windows.is_point else min(groups, -(-result.size // SLAB)))
 
 
 def _products(weights: np.ndarray, data: np.ndarray) -> np.ndarray:
-    """The sums over the channels of a group: weights (G, O, C), data (N, G, C, X...) -> (N, G, O, X...)."""
+    """Sum over the channels of a group: weights (G, O, C), data (N, G, C, X...) -> (N, G, O, X...)."""
     sizes = data.shape[3:]
     if weights.shape[2] == 1:
         return weights.reshape(*weights.shape[:2], *[1] * len(sizes)) * data

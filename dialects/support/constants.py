@@ -1,4 +1,4 @@
-"""Constant tensors in the IR: the array behind an SSA value, and which values compile time knows."""
+"""Constant tensors in the IR: the array behind an SSA value, and which values are compile-time constants."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CONSTANT_OPS = ("onnx.Constant", "arith.constant")
 
 
 def constant_attribute(value: SSAValue) -> DenseIntOrFPElementsAttr | None:
-    """The dense attribute behind a value that a constant op defines."""
+    """Return the dense attribute of a value defined by a constant op, else None."""
     if not isinstance(value, OpResult) or value.op.name not in _CONSTANT_OPS:
         return None
     attr = value.op.properties.get("value")
@@ -23,18 +23,18 @@ def constant_attribute(value: SSAValue) -> DenseIntOrFPElementsAttr | None:
 
 
 def constant_value(value: SSAValue) -> np.ndarray | None:
-    """The array behind a value that a constant op defines, None for any other value."""
+    """Return the array of a value defined by a constant op, else None."""
     attr = constant_attribute(value)
     return None if attr is None else dense.to_numpy(attr)
 
 
 _KNOWN: WeakKeyDictionary[Operation, bool] = WeakKeyDictionary()
-"""Of each op that was asked for. A rewrite keeps the meaning of an op, so True stays true; for an op whose
-operands became constants since, False says less than it could."""
+"""Cache of `is_known` per op. True stays valid, since rewrites preserve an op's meaning; False may be
+outdated after operands have become constants."""
 
 
 def is_known(value: SSAValue) -> bool:
-    """Whether nothing that is given at run time goes into a value: folding can make it a constant."""
+    """Return whether a value depends on no run-time input, so that folding can make it a constant."""
     if not isinstance(value, OpResult):
         return False
     if value.op not in _KNOWN:
@@ -43,7 +43,7 @@ def is_known(value: SSAValue) -> bool:
 
 
 def _find_out(op: Operation) -> None:
-    """Ask an op after those that make its operands, each once: a graph may be deep, and many may read one."""
+    """Fill the cache for an op, operands first and iteratively: graphs may be deep, and share values."""
     waiting = [op]
     while waiting:
         last = waiting[-1]
@@ -56,16 +56,16 @@ def _find_out(op: Operation) -> None:
 
 
 def _makers(op: Operation) -> list[Operation] | None:
-    """The ops of which all must be known for this one to be; None if it is not, whatever they are."""
+    """Return the ops that must all be known for this one to be; None if it never is."""
     if op.name in _CONSTANT_OPS or is_static_shape(op):
         return []
     if not op.has_trait(Pure, value_if_unregistered=False):
-        return None  # it draws numbers, or has a region, which may read anything
+        return None  # random, or with a region, which may read any value
     makers = [operand.owner for operand in op.operands]
     found = [maker for maker in makers if isinstance(maker, Operation)]
     return found if found and len(found) == len(makers) else None
 
 
 def is_static_shape(op: Operation) -> bool:
-    """Whether an op gives sizes that its operand's type tells."""
+    """Return whether an op is a Shape of a tensor with static shape."""
     return op.name == "onnx.Shape" and shapes.is_static(shapes.shape_of(op.operands[0]))

@@ -1,8 +1,7 @@
-"""What a verifier asks of sizes that only run time knows: the checks that it cannot make, collected.
+"""Conditions on dynamic sizes that a verifier cannot check at compile time, collected for later.
 
-A verifier says what must hold of sizes through these functions. Where all sizes are numbers they answer at
-once. Where not, nothing is wrong yet; who collects while the verifier runs, with the sizes as expressions,
-gets what is left to be checked.
+Verifiers state conditions on sizes through these functions. Static sizes are checked at once. Conditions on
+dynamic ones are not errors; `collected` returns them as ranges of size expressions.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ from dialects.support.during import during
 from dialects.support.shapes import Dim, compatible, same_dim
 
 UNBOUNDED = 2**30
-"""No size reaches this; two of them fit into 32 bits, which is what some runtimes keep of 64."""
+"""A bound that no size reaches; the sum of two fits into 32 bits, which some runtimes truncate to."""
 
 
 @dataclass(frozen=True)
 class Demand:
-    """low <= form <= high; `what` says what that is."""
+    """The condition low <= form <= high; `what` names the form in messages."""
 
     what: str
     form: Size
@@ -36,12 +35,12 @@ class Demand:
 
 @dataclass
 class Demands:
-    """What is demanded while a verifier runs. `elements` are those of operands that are sizes or axes."""
+    """Conditions that verifiers state. `elements` holds the values of operands that are sizes or axes."""
 
     elements: Mapping[SSAValue, Sequence[Dim]]
     found: list[Demand] = field(default_factory=list[Demand])
     unstated: list[str] = field(default_factory=list[str])
-    """What is demanded of sizes that no expression tells."""
+    """Names of conditions on sizes without an expression."""
 
 
 _COLLECTING: ContextVar[Demands | None] = ContextVar("collecting", default=None)
@@ -49,7 +48,7 @@ _COLLECTING: ContextVar[Demands | None] = ContextVar("collecting", default=None)
 
 @contextmanager
 def collected(elements: Mapping[SSAValue, Sequence[Dim]]) -> Generator[Demands]:
-    """The demands of the verifiers that run in the block."""
+    """Collect the conditions of the verifiers that run in the block."""
     demands = Demands(elements)
     with during(_COLLECTING, demands):
         yield demands
@@ -60,7 +59,7 @@ def are_collected() -> bool:
 
 
 def elements_of(value: SSAValue) -> Sequence[Dim] | None:
-    """The elements of an operand that is sizes or axes; None where they are not known."""
+    """Return the elements of an operand that holds sizes or axes; None if they are unknown."""
     constant = constant_value(value)
     if constant is not None:
         return [int(element) for element in constant.ravel()]
@@ -69,7 +68,7 @@ def elements_of(value: SSAValue) -> Sequence[Dim] | None:
 
 
 def between(what: str, dim: Dim, low: int = 0, high: int = UNBOUNDED) -> None:
-    """Collect that a size which is no number lies there: what is one, the verifier itself refuses."""
+    """Record low <= dim <= high for a dynamic size. Verifiers check static ones."""
     demands = _COLLECTING.get()
     if demands is None or isinstance(dim, int):
         return
@@ -84,7 +83,7 @@ def positive(what: str, dim: Dim) -> None:
 
 
 def equal(what: str, a: Dim, b: Dim) -> bool:
-    """False where two dims certainly differ. A dim of which nothing is said is as the other one is."""
+    """Return False if two dims certainly differ; record the condition otherwise."""
     if not are_collected() or a is None or b is None:
         return same_dim(a, b)
     between(what, _difference(a, b), 0, 0)
@@ -99,7 +98,7 @@ def _difference(a: int | Size, b: int | Size) -> Dim:
 
 
 def equal_shapes(what: str, a: Sequence[Dim], b: Sequence[Dim]) -> bool:
-    """`equal` for each axis of two shapes."""
+    """Apply `equal` to each axis of two shapes."""
     if not are_collected() or not compatible(a, b):
         return compatible(a, b)
     for axis, (x, y) in enumerate(zip(a, b, strict=True)):
@@ -108,7 +107,7 @@ def equal_shapes(what: str, a: Sequence[Dim], b: Sequence[Dim]) -> bool:
 
 
 def broadcast(a: int | Size, b: int | Size) -> Dim:
-    """The size that two make together, of which none is 1: they must be equal at run time, or one be 1."""
+    """Return the broadcast of two sizes, neither the number 1; record that they are equal or one is 1."""
     try:
         low, high = smallest(a, b), largest(a, b)
         wrong = smallest(high - low, 1) * _is_not_one(low) * _is_not_one(high)
@@ -126,6 +125,6 @@ def _is_not_one(size: int | Size) -> int | Size:
 
 
 def divides(what: str, divisor: int, dim: Dim) -> None:
-    """Collect that a number divides a size."""
+    """Record that a number divides a size."""
     if isinstance(dim, Size) and are_collected():
         between(what, dim - floordiv(dim, divisor) * divisor, 0, 0)

@@ -1,8 +1,7 @@
 """numpy <-> dense attributes, by bytes.
 
-xDSL can build a dense attribute element by element, which takes seconds for a large bf16 weight. The
-buffer is therefore always moved whole. xDSL does not hold the buffer's length against the shape, so
-this module does.
+xDSL can build a dense attribute element by element, which takes seconds for a large bf16 weight, so the
+buffer is always copied whole. xDSL does not check the buffer's length against the shape; this module does.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from dialects.support.diagnostics import violation
 
 
 def from_numpy(array: np.ndarray) -> DenseIntOrFPElementsAttr:
-    """A dense attribute with the array's dtype, shape and bytes, which are shared where they can be."""
+    """Return a dense attribute with the array's dtype, shape and bytes, which are shared if possible."""
     dtype = dtypes.of_numpy(array.dtype)
     if dtype is None or array.dtype.hasobject:
         known = ", ".join(d.name for d in dtypes.DTYPES)
@@ -28,7 +27,7 @@ def from_numpy(array: np.ndarray) -> DenseIntOrFPElementsAttr:
 
 
 def _bytes_of(array: np.ndarray) -> bytes:
-    """Those that the array is a view of, if it is a view of all of them in their order."""
+    """Return the array's buffer: the bytes object it is a full contiguous view of, else a copy."""
     owner: Any = array
     while isinstance(owner, np.ndarray):
         owner = owner.base
@@ -38,9 +37,9 @@ def _bytes_of(array: np.ndarray) -> bytes:
 
 
 def to_numpy(attr: DenseIntOrFPElementsAttr) -> np.ndarray:
-    """A read-only array over the attribute's own buffer; a splat written as one element is spread.
+    """Return a read-only array over the attribute's buffer; a one-element splat is broadcast.
 
-    Raises GradcError for a buffer of another length.
+    Raises GradcError if the buffer's length does not fit the shape.
     """
     type_ = attr.type
     dtype = dtypes.of_mlir(type_.element_type)

@@ -26,14 +26,14 @@ from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import DiagnosticException
 
 MIXED_GRAPHS = "docs/mixed_graphs.md"
-"""The page on what a graph may hold beside gradients, in which form."""
+"""Page on graphs that mix gradients with other ops."""
 
 Severity = Literal["error", "warning", "remark"]
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A place in a source file; line and column count from 1."""
+    """A location in a source file; line and column count from 1."""
 
     file: str
     line: int
@@ -63,7 +63,7 @@ class Diagnostic:
         return printable(" ".join(f"{where}{self.severity}: {subject}{self.message}".split()))
 
     def as_data(self) -> dict[str, Any]:
-        """For programs: always the same keys; what is not known is None."""
+        """Return a JSON object that always has the same keys; unknown values are None."""
         place = self.position
         return {
             "severity": self.severity,
@@ -79,10 +79,10 @@ class Diagnostic:
 
 
 class GradcError(DiagnosticException):
-    """A mistake in what the user gave; `str(error)` is the diagnostic line that the CLI prints.
+    """A user's mistake; `str(error)` is the diagnostic line that the CLI prints.
 
-    Where there are several, `others` are the further ones, each a line of its own. `graph` is the graph
-    as far as it could be read, for a picture: an op that was not understood is an UnregisteredOp.
+    `others` are further diagnostics, one line each. `graph` is the part of the graph that could be read, for
+    a picture; ops that were not understood are UnregisteredOps.
     """
 
     exit_code = 4
@@ -98,18 +98,18 @@ class GradcError(DiagnosticException):
         return (self.diagnostic, *self.others)
 
     def mapped(self, change: Callable[[Diagnostic], Diagnostic]) -> Self:
-        """The same error of changed diagnostics."""
+        """Return the same error with each diagnostic changed."""
         first, *others = map(change, self.diagnostics)
         found = type(self)(first, others)
         found.graph = self.graph
         return found
 
     def _render_traceback_(self) -> list[str]:
-        """The lines that IPython shows, notes included: where in gradc it was raised helps nobody."""
+        """Return the lines that IPython shows: the message and its notes, without a traceback."""
         return [str(self), *getattr(self, "__notes__", ())]
 
     def located(self, op: Operation) -> GradcError:
-        """The same error, placed at `op` unless it already knows its place."""
+        """Return the same error, located at `op` unless it has a location already."""
         if self.diagnostic.position or self.diagnostic.subject:
             return self
         return type(self)(diagnostic_at(op, "error", self.diagnostic.message))
@@ -122,15 +122,15 @@ class UnsupportedError(GradcError):
 
 
 class UsageError(GradcError):
-    """An option or argument that makes no sense, whatever the graph."""
+    """An invalid option or argument, whatever the graph."""
 
     exit_code = 2
 
 
 def violation(what: str, *, given: object = None, expected: object = None, hint: str = ""):
-    """An unlocated `GradcError`; the op that runs the check adds its place.
+    """Return a `GradcError` without a location, which the op that runs the check adds.
 
-    The message reads `what: given G, expected E; hint`, with absent parts left out.
+    The message reads `what: given G, expected E; hint`; absent parts are left out.
     """
     return GradcError(Diagnostic("error", sentence(what, given, expected, hint)))
 
@@ -162,19 +162,19 @@ def error_at(
 
 
 def subject_of(op: Operation) -> str:
-    """`Kind "name"`: the documented kind where the op has one, and its name in the source."""
+    """Return `Kind "name"`: the documented kind, or op name, and the name in the source."""
     kind, name, identifier = kind_of(op), name_of(op), identifier_of(op)
     suffix = f" id {identifier}" if identifier else ""
     return (f'{kind} "{name}"' if name else kind) + suffix
 
 
 def kind_of(op: Operation) -> str:
-    """The documented kind where the op has one, else its name."""
+    """Return the documented kind of an op, else the op name."""
     return op.op_name.data if isinstance(op, UnregisteredOp) else getattr(op, "KIND", op.name)
 
 
 def identifier_of(op: Operation) -> str:
-    """The op's id in the document, or ''."""
+    """Return the op's id in the document, or ''."""
     identifier = op.attributes.get("source.id")
     return identifier.data if isinstance(identifier, StringAttr) else ""
 
@@ -194,19 +194,19 @@ def _position(location: Attribute) -> Position | None:
 
 
 def name_of(op: Operation) -> str:
-    """The op's name in the source, or '' where the source gave none."""
+    """Return the op's name in the source, or ''."""
     return op.location.desc.data if isinstance(op.location, NameLoc) else ""
 
 
 def printable(text: str) -> str:
-    """The text with escapes for what a terminal would obey or not show: names in a file may be hostile."""
+    """Escape control characters: names in a file may be hostile."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def location(name: str = "", position: Position | None = None):
-    """The xDSL location for a name and a position, either of which may be missing."""
+    """Return the xDSL location for an optional name and position."""
     place = (
         FileLineColLoc(StringAttr(position.file), IntAttr(position.line), IntAttr(position.column))
         if position
@@ -218,18 +218,18 @@ def location(name: str = "", position: Position | None = None):
 
 
 MOST_NAMED = 12
-"""Names of a list in a message, beyond which their number is told."""
+"""Items of a list that a message names before it counts the rest."""
 
 
 def several(words: Sequence[str], most: int = MOST_NAMED) -> str:
-    """`a`, `a and b`, `a, b and c`, and the first `most` of a longer list."""
+    """Join words as `a`, `a and b`, `a, b and c`; of a longer list only the first `most`."""
     if len(words) > most:
         return f"{', '.join(words[:most])} and {len(words) - most:,} more"
     return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """A did-you-mean hint, or ''. Case is ignored, so a wrong case finds its right spelling."""
+    """Return a did-you-mean hint, or ''. Ignores case."""
     spelling = {candidate.lower(): candidate for candidate in known}
     found = difflib.get_close_matches(word.lower(), spelling, n=2, cutoff=0.6)
     if not found:

@@ -1,9 +1,9 @@
-"""The base of every op with documented attributes: text form, normalised attributes, diagnostics.
+"""Base class of ops with documented attributes: text form, normalised attributes, diagnostics.
 
     %y = onednn.interpolate_backward %src, %dy {mode = "linear", sizes = [6, 6]} : (...) -> ...
 
-Lists are written as lists, words in any case; what is read is normalised once, on creation, so that
-every later reader and the printer see the documented spelling.
+Lists are printed as lists; words are accepted in any case. Attributes are normalised once, on creation, so
+that later passes and the printer see the documented spelling.
 """
 
 from __future__ import annotations
@@ -52,25 +52,25 @@ from dialects.support.shapes import Shape
 from dialects.support.state import VerifiedOnce
 
 DISCARDABLE_PREFIX = "source."
-"""Attributes that the importers leave on an op, such as its id in the document."""
+"""Prefix of attributes that the importers add to an op, such as its id in the document."""
 
 CHOICE = "gradc.choice"
+"""Attribute that selects the strategy for lowering a gradient."""
 
 STRATEGY = "gradc.strategy"
-"""An attribute that says which strategy wrote an op of ONNX. Nothing depends on it."""
-"""The attribute that names the strategy with which a gradient is to be written."""
+"""Attribute with the strategy that produced an ONNX op, for information only."""
 
 
 OpT = TypeVar("OpT", bound="DocumentedOp")
 ResultT = TypeVar("ResultT")
 
 _NORMALISED = Memo()
-"""Properties of new ops after `normalise`, by what that looks at. Most ops are clones."""
+"""Normalised properties by class, operand types and given properties. Most ops are clones."""
 
 
 def documented_op(cls: type[OpT]) -> type[OpT]:
-    """Defines an op, as `irdl_op_definition`. Accessors of documented attributes give Python values:
-    `op.strides` is what `op.value("strides")` is."""
+    """Define an op, as `irdl_op_definition` does, with accessors that return Python values: `op.strides` is
+    `op.value("strides")`."""
     defined = irdl_op_definition(cls)
     for name in documented_attributes(defined):
         setattr(defined, name, property(partial(DocumentedOp.value, name=name)))
@@ -81,17 +81,17 @@ class DocumentedOp(VerifiedOnce, IRDLOperation, InfersTypes, ABC):
     """An op whose attributes are declared with an `AttributeSpec` each."""
 
     PORTS: ClassVar[tuple[str, ...]]
-    """The documented names of the operands, in order. A last one `src_i` stands for any number of operands,
-    `src_0`, `src_1` and so on, and is declared with `var_operand_def`."""
+    """The documented names of the operands, in order. A last `src_i` denotes any number of operands, `src_0`,
+    `src_1` and so on, and is declared with `var_operand_def`."""
 
     RESULTS: ClassVar[tuple[str, ...]]
-    """The documented names of the results, in order. An op has all of them, also those nobody reads."""
+    """The documented names of the results, in order. An op has all of them, even unused ones."""
 
     EXTRA_PORT_HINT: ClassVar[str] = ""
-    """What to say to somebody who gives more operands than the document lists."""
+    """Hint for an op with more operands than documented."""
 
     FOREIGN_ATTRIBUTES: ClassVar[Mapping[str, str]] = {}
-    """Attributes that people bring from elsewhere, with the hint that each deserves."""
+    """Attribute names of other frameworks, with a hint for each."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -104,14 +104,14 @@ class DocumentedOp(VerifiedOnce, IRDLOperation, InfersTypes, ABC):
         return dict(self.properties)
 
     def normalise(self) -> None:
-        """Give every attribute its one encoding; subclasses drop written-out unset defaults."""
+        """Encode every attribute canonically; subclasses drop written-out unset defaults."""
         for name, documented in documented_attributes(type(self)).items():
             given = self.properties.get(name)
             if given is not None:
                 self.properties[name] = documented.spec.normalised(given)
 
     def value(self, name: str) -> Any:
-        """The plain Python value of an attribute: the given one, else the documented default."""
+        """Return the Python value of an attribute: the given one, else the documented default."""
         documented = documented_attributes(type(self))[name]
         given = self.properties.get(name)
         return documented.spec.default if given is None else documented.spec.decode(given)
@@ -131,35 +131,34 @@ class DocumentedOp(VerifiedOnce, IRDLOperation, InfersTypes, ABC):
 
     @classmethod
     def result_name(cls, index: int) -> str:
-        """The documented name of a result."""
+        """Return the documented name of a result."""
         return cls.RESULTS[index] if index < len(cls.RESULTS) else f"outputs[{index}]"
 
     @classmethod
     def port(cls, index: int) -> str:
-        """The documented name of an operand."""
+        """Return the documented name of an operand."""
         if index >= len(cls.PORTS) - 1 and cls.is_variadic():
             return f"{cls.PORTS[-1].removesuffix('_i')}_{index - len(cls.PORTS) + 1}"
         return cls.PORTS[index] if index < len(cls.PORTS) else f"inputs[{index}]"
 
     @classmethod
     def is_variadic(cls) -> bool:
-        """Whether the last port takes any number of operands."""
+        """Return whether the last port takes any number of operands."""
         return cls.PORTS[-1].endswith("_i")
 
     @classmethod
     def undeclared_dtype(cls, index: int, operands: Sequence[Attribute]) -> Attribute:
-        """That of a result of which none is declared, by those of the operands.
-
-        It counts where the operands leave several."""
+        """Return the dtype of a result without a declared one, where the operands' dtypes do not determine
+        it."""
         del index
         return operands[0]
 
     def required_results(self) -> int:
-        """How many results a document has to list; it may leave out those after them."""
+        """Return how many results a document must list; it may omit the later ones."""
         return len(self.RESULTS)
 
     def checked(self, check: Callable[..., ResultT], *args: Any) -> ResultT:
-        """Run a check of plain values; its GradcError gets this op's place."""
+        """Run a check on plain values; a GradcError gets this op's location."""
         try:
             return check(*args)
         except GradcError as error:
@@ -199,7 +198,7 @@ class DocumentedOp(VerifiedOnce, IRDLOperation, InfersTypes, ABC):
 
 @dataclass(frozen=True)
 class Declared:
-    """What is declared of a result, None where nothing is."""
+    """Declared shape and dtype of a result; None if undeclared."""
 
     shape: Shape | None = None
     dtype: Attribute | None = None
@@ -214,10 +213,9 @@ def build(
     location: LocationAttr | None = None,
     discardable: Mapping[str, Attribute] | None = None,
 ) -> OpT:
-    """An op from Python values, verified, with its result types inferred.
+    """Return a verified op from Python values, with inferred result types.
 
-    `declared` says what is known of the first results; of the others nothing is.
-    Raises GradcError, placed at `location`, for anything the document does not admit.
+    `declared` constrains the first results. Raises GradcError at `location` for anything undocumented.
     """
     known = (*declared, *(Declared(),) * (len(cls.RESULTS) - len(declared)))
     op = cls.create(
@@ -251,7 +249,7 @@ def _set(op: DocumentedOp, name: str, value: Any) -> None:
 
 
 def check_form(op: DocumentedOp) -> None:
-    """Raise unless the op has the operands and attributes that its document lists, of their types."""
+    """Raise unless the op has exactly its documented operands and attributes, with their types."""
     errors = Errors()
     errors.attempt(_check_ports, op)
     errors.attempt(_check_results, op)
@@ -271,7 +269,7 @@ def _check_discardable(op: DocumentedOp, name: str, given: Attribute) -> None:
 
 
 def _check_attribute(op: DocumentedOp, documented: DocumentedAttribute, misspelt: Sequence[str]) -> None:
-    """Raise for an attribute that is missing, unless it is there under a misspelt name, or is ill-typed."""
+    """Raise if an attribute is ill-typed, or missing and not misspelt, which is another error."""
     given = op.properties.get(documented.name)
     if given is None and documented.required and not any(nearest(m, [documented.name]) for m in misspelt):
         raise missing_attribute(op, documented.name, documented.spec)
@@ -292,7 +290,7 @@ def _check_ports(op: DocumentedOp) -> None:
 
 
 def _port_counts(cls: type[DocumentedOp]) -> tuple[int, float]:
-    """How many operands an op has at least and at most. Of a port that takes any number there is one."""
+    """Return the minimum and maximum number of operands. A variadic port takes at least one."""
     definitions = cls.get_irdl_definition().operands
     least = sum(not isinstance(definition, VariadicDef) for _, definition in definitions)
     return (least + 1, math.inf) if cls.is_variadic() else (least, len(cls.PORTS))
@@ -344,7 +342,7 @@ def unknown_attribute(op: DocumentedOp, name: str) -> GradcError:
 def _declared_type(
     cls: type[DocumentedOp], index: int, operands: Sequence[SSAValue], declared: Declared
 ) -> TensorType:
-    """A result type as declared; where nothing is, unknown dims of the first operand's rank."""
+    """Return a result type as declared; an undeclared shape is dynamic, with the first operand's rank."""
     types = [operand.type for operand in operands if isinstance(operand.type, TensorType)]
     if not types:
         return shapes.tensor_type(declared.dtype or f32, declared.shape or ())
@@ -354,7 +352,7 @@ def _declared_type(
 
 
 def _print_entry(printer: Printer, name: str, attr: Attribute) -> None:
-    """`name = value`, numbers and lists of them without their types."""
+    """Print `name = value`, with numbers and lists of numbers untyped."""
     printer.print_string(f"{name} = ")
     match attr:
         case DenseArrayBase() if all(map(math.isfinite, _values(attr))):
@@ -372,6 +370,6 @@ def _values(attr: DenseArrayBase) -> Sequence[int | float]:
 
 
 def _number(value: int | float) -> str:
-    """A literal that MLIR reads back: its floats have a point even before an exponent."""
+    """Return a literal that MLIR parses: its floats need a point even before an exponent."""
     text = repr(value)
     return text.replace("e", ".0e") if "e" in text and "." not in text else text

@@ -1,4 +1,4 @@
-"""The one table of element types: documented name, MLIR type, numpy dtype."""
+"""The table of element types: documented name, MLIR type, numpy dtype."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from xdsl.irdl import irdl_attr_definition
 
 @irdl_attr_definition
 class StringType(ParametrizedAttribute, TypeAttribute):
-    """The element type of ONNX's tensors of strings, which MLIR's builtin dialect has none for."""
+    """Element type of ONNX string tensors, which MLIR's builtin dialect lacks."""
 
     name = "onnx.string"
 
 
 class DType(NamedTuple):
-    """`name` is oneDNN's word, or one of its kind; `mlir` and `numpy` are what the IR and arrays use for it.
+    """One element type: oneDNN's `name`, or one in its style; its `mlir` type in IR and `numpy` dtype of
+    arrays.
 
     `number` is TensorProto.DataType, `onnx` is ONNX's word, as in `tensor(float)`.
     """
@@ -62,7 +63,7 @@ DTYPES = (
     DType("f8_e4m3", builtin.Float8E4M3FNType(), _small("float8_e4m3fn"), 17, "float8e4m3fn"),
     DType("f8_e5m2", builtin.Float8E5M2Type(), _small("float8_e5m2"), 19, "float8e5m2"),
 )
-"""The data types of the documents of the source dialects."""
+"""Data types that the source dialects document."""
 
 ONNX_DTYPES = (
     *DTYPES,
@@ -82,8 +83,8 @@ ONNX_DTYPES = (
     DType("c128", builtin.ComplexType(builtin.f64), np.dtype(np.complex128), 15, "complex128"),
     DType("string", StringType(), np.dtype(np.object_), 8, "string"),
 )
-"""All data types of ONNX. An array has one element a byte of a type of fewer than 8 bits, as a constant has;
-an array of strings holds objects, and no constant."""
+"""All data types of ONNX. Arrays and constants store types of fewer than 8 bits one element per byte; string
+arrays hold objects, and there are no string constants."""
 # fmt: on
 
 _BY_NAME = {d.name: d for d in ONNX_DTYPES}
@@ -92,7 +93,7 @@ _BY_NUMPY = {d.numpy: d for d in ONNX_DTYPES}
 _BY_NUMBER = {d.number: d for d in ONNX_DTYPES}
 
 FLOATS = ("f32", "bf16", "f16", "f64")
-"""Data types of every gradient op. f64 is a convenience: it runs where the runtime has kernels."""
+"""Data types of every gradient op. f64 runs only where the runtime has kernels."""
 
 HALVES = ("bf16", "f16")
 
@@ -106,7 +107,7 @@ def of_mlir(element_type: Attribute) -> DType | None:
 
 
 def by_number(number: int) -> DType | None:
-    """The entry of a TensorProto.DataType."""
+    """Return the entry of a TensorProto.DataType."""
     return _BY_NUMBER.get(number)
 
 
@@ -115,13 +116,13 @@ def of_numpy(dtype: np.dtype) -> DType | None:
 
 
 def limits_of(dtype: DType) -> tuple[float, float]:
-    """The least and the largest finite number of a type of integers or floats."""
+    """Return the least and the largest finite number of an integer or float type."""
     kind: type[Any] = ml_dtypes.finfo if dtype.name.startswith(("f", "bf")) else ml_dtypes.iinfo
     limits = cast(Any, kind)(dtype.numpy)
     return float(limits.min), float(limits.max)
 
 
 def name_of(element_type: Attribute) -> str:
-    """The documented word for an MLIR element type, or its MLIR spelling if it has none."""
+    """Return the documented word for an MLIR element type, or its MLIR spelling."""
     known = of_mlir(element_type)
     return known.name if known else str(element_type)

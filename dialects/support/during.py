@@ -1,7 +1,7 @@
-"""What holds for as long as a block runs, and no longer, whenever an interrupt comes.
+"""A context-local value that is restored even if the block is interrupted.
 
-An interrupt may come between any two lines. So what a block changes is changed within the `try` whose
-`finally` sets it right again, and that does so whether or not the change was made.
+An interrupt may come between any two lines, so the change is made within the `try` whose `finally` restores
+the old value, whether or not the change was made.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 @contextmanager
 def during(variable: ContextVar[T], value: T) -> Generator[None]:
-    """The variable has this value while the block runs. It needs a value, or a default, before."""
+    """Set the variable while the block runs. It needs a value or a default before."""
     before = variable.get()
     try:
         variable.set(value)

@@ -1,6 +1,6 @@
 """The entry function of a module, and the public names of its inputs and outputs.
 
-Names that are no SSA identifiers (`t0` is one, `encoder/x:0` is not) live in the function's argument
+Names that are not SSA identifiers (`t0` is one, `encoder/x:0` is not) are stored in the function's argument
 and result attributes under `gradc.name`.
 """
 
@@ -26,52 +26,52 @@ from dialects.support.names import name_of_value
 NAME = "gradc.name"
 
 TYPE = "gradc.type"
-"""The type that the source declares of an input or output, beside its name."""
+"""The declared type of an input or output in the source."""
 
 
 DEFAULT = "gradc.default"
-"""The value that an input has where none is given: a dense attribute."""
+"""The default value of an input, a dense attribute."""
 
 
 SHARED = "gradc.shared"
-"""Says of an output that it has the name of an input, or of an output before, which is the same value."""
+"""Marks an output that is the same value as an input or an earlier output, and has its name."""
 
 
 OPSET = "onnx.opset"
-"""The module's attribute with the opset of the model that it was."""
+"""Module attribute with the opset of the imported model."""
 
 OPTIONAL = "onnx.optional_inputs"
-"""The inputs of a model of gradc's that had an initializer, and are constants in a module."""
+"""Inputs of a gradc model that had an initializer, and are constants in a module."""
 
 METADATA = "onnx.metadata"
-"""The module's attribute with what that model says of itself: a dictionary of texts."""
+"""Module attribute with the model's metadata, a dictionary of strings."""
 
 ABOUT = "onnx.about"
-"""The module's attribute with the fields in which that model and its graph say something, also texts."""
+"""Module attribute with the descriptive fields of the model and its graph, also strings."""
 
 NODE_DOCS = "onnx.node_docs"
-"""The doc strings of the nodes of the model that the source was, by name."""
+"""Doc strings of the source model's nodes, by name."""
 
 DOC = "gradc.doc"
-"""What a model says of an input or output in words."""
+"""Doc string of an input or output."""
 
 
 PROPERTIES = "gradc.properties"
-"""The metadata of an input or output in a model: a dictionary of texts."""
+"""Metadata of an input or output, a dictionary of strings."""
 
 DENOTATIONS = "gradc.denotations"
-"""The denotation of the type of an input or output under '', those of its dims under their numbers."""
+"""Denotations: of the type of an input or output under '', of its dims under their axis."""
 
 ANNOTATIONS = "onnx.annotations"
-"""What that model says of its graph, nodes and initializers: dictionaries by their names."""
+"""Metadata of the model's graph, nodes and initializers, by name."""
 
 
 OF_NODES = (NODE_DOCS, ANNOTATIONS)
-"""Attributes of the module that may be long: they have a text for each node."""
+"""Module attributes with one string per node, which may be long."""
 
 
 def entry_function(module: ModuleOp) -> FuncOp:
-    """The module's one function with a body; raises GradcError if there is not exactly one."""
+    """Return the module's one function with a body; raises GradcError if there is not exactly one."""
     functions = [op for op in module.ops if isinstance(op, FuncOp) and op.body.blocks]
     if len(functions) != 1:
         found = ", ".join(f"@{f.sym_name.data}" for f in functions) or "none"
@@ -90,15 +90,15 @@ def return_op(function: FuncOp) -> ReturnOp:
 
 
 def input_names(function: FuncOp) -> tuple[str, ...]:
-    """The public name of each argument: given, else the argument's own, else `arg<i>`."""
+    """Return the public name of each argument: given, else the argument's SSA name, else `arg<i>`."""
     given = _given(function.arg_attrs, len(function.args))
     return _unique(_name(g, a, f"arg{i}") for i, (g, a) in enumerate(zip(given, function.args, strict=True)))
 
 
 def output_names(function: FuncOp) -> tuple[str, ...]:
-    """The public name of each result: given, else the returned value's own, else `result<i>`.
+    """Return the public name of each result: given, else the returned value's SSA name, else `result<i>`.
 
-    One that a model shares with an input, or with a result before, stays shared while the value is the same.
+    A name shared with an input or an earlier result stays shared while both are the same value.
     """
     values = return_op(function).arguments
     given, shared = _given(function.res_attrs, len(values)), _shared(function.res_attrs, len(values))
@@ -113,14 +113,14 @@ def output_names(function: FuncOp) -> tuple[str, ...]:
 
 
 def set_names(function: FuncOp, inputs: Sequence[str], outputs: Sequence[str]) -> None:
-    """Name the arguments and results; what else is said of each of them stays."""
+    """Name the arguments and results; their other attributes stay."""
     function.arg_attrs = _attrs(inputs, function.arg_attrs)
     function.res_attrs = _attrs(outputs, function.res_attrs)
 
 
 def set_new_names(function: FuncOp, inputs: Sequence[str], outputs: Sequence[str]) -> None:
-    """Name the arguments and results, of which some are new or gone: what is said of one goes by its name,
-    which an argument that is a result has as both."""
+    """Name arguments and results after some were added or removed; attributes follow the names. A result
+    named like an argument is marked as shared."""
     function.arg_attrs = _attrs(inputs, _of_names(inputs, function.arg_attrs))
     results = _attrs(outputs, _of_names(outputs, function.res_attrs))
     both = [{SHARED: UnitAttr()} if name in inputs else {} for name in outputs]
@@ -130,7 +130,7 @@ def set_new_names(function: FuncOp, inputs: Sequence[str], outputs: Sequence[str
 
 
 def defaults(function: FuncOp) -> dict[str, DenseIntOrFPElementsAttr]:
-    """The values of the inputs that need not be given, by name."""
+    """Return the default values of optional inputs, by name."""
     found: dict[str, DenseIntOrFPElementsAttr] = {}
     for name, entry in zip(input_names(function), function.arg_attrs or (), strict=False):
         value = entry.data.get(DEFAULT)
@@ -140,7 +140,7 @@ def defaults(function: FuncOp) -> dict[str, DenseIntOrFPElementsAttr]:
 
 
 def set_defaults(function: FuncOp, values: Mapping[str, DenseIntOrFPElementsAttr]) -> None:
-    """Say of inputs, by name, what they are where nothing is given. The inputs have their names."""
+    """Set default values of inputs, by name. The inputs must be named."""
     entries = function.arg_attrs or ArrayAttr(())
     found = [
         {**entry.data, DEFAULT: values[name]} if name in values else entry.data
@@ -152,8 +152,7 @@ def set_defaults(function: FuncOp, values: Mapping[str, DenseIntOrFPElementsAttr
 def set_edge(
     function: FuncOp, inputs: Sequence[tuple[str, Attribute]], outputs: Sequence[tuple[str, Attribute]]
 ) -> None:
-    """The names and declared types of the arguments and results, as a model has them: several may have one
-    name."""
+    """Set the names and declared types of arguments and results as a model has them; names may repeat."""
     function.arg_attrs = _named_types(inputs)
     taken = {name for name, _ in inputs}
     entries: list[DictionaryAttr] = []
@@ -166,7 +165,7 @@ def set_edge(
 def annotate(
     function: FuncOp, inputs: Sequence[Mapping[str, Attribute]], outputs: Sequence[Mapping[str, Attribute]]
 ) -> None:
-    """Note what a model says of the arguments and results, which have their names."""
+    """Add a model's attributes to the arguments and results, which must be named."""
     function.arg_attrs, function.res_attrs = (
         ArrayAttr(DictionaryAttr({**e.data, **said}) for e, said in zip(attrs or (), given, strict=True))
         for attrs, given in ((function.arg_attrs, inputs), (function.res_attrs, outputs))
@@ -174,13 +173,13 @@ def annotate(
 
 
 def said_of(attrs: ArrayAttr[DictionaryAttr] | None, count: int) -> list[Mapping[str, Attribute]]:
-    """What is said of each argument, or of each result."""
+    """Return the attributes of each argument, or of each result."""
     found: list[Mapping[str, Attribute]] = [entry.data for entry in attrs or ()]
     return found if len(found) == count else [{}] * count
 
 
 def keep_arguments(function: FuncOp, kept: Sequence[bool]) -> None:
-    """Leave out what is said of the other arguments, which are gone."""
+    """Drop the attributes of removed arguments."""
     if function.arg_attrs is not None and len(function.arg_attrs) == len(kept):
         pairs = zip(function.arg_attrs, kept, strict=True)
         function.arg_attrs = ArrayAttr(entry for entry, stays in pairs if stays)
@@ -189,14 +188,14 @@ def keep_arguments(function: FuncOp, kept: Sequence[bool]) -> None:
 def declared_types(
     attrs: ArrayAttr[DictionaryAttr] | None, values: Sequence[SSAValue]
 ) -> tuple[Attribute | None, ...]:
-    """The type that the source declares of each argument, or of each result, None where it declares none."""
+    """Return the type that the source declares for each argument or result, or None."""
     if attrs is None or len(attrs) != len(values):
         return (None,) * len(values)
     return tuple(entry.data.get(TYPE) for entry in attrs)
 
 
 def forget_declared_types(function: FuncOp) -> None:
-    """The types of the arguments and results say more by now."""
+    """Drop declared types once the inferred ones are more precise."""
     for side in ("arg_attrs", "res_attrs"):
         before = getattr(function, side)
         if before is not None:
@@ -205,7 +204,7 @@ def forget_declared_types(function: FuncOp) -> None:
 
 
 def update_function_type(function: FuncOp) -> None:
-    """Make the function's type that of its block arguments and returned values."""
+    """Set the function's type from its block arguments and returned values."""
     function.function_type = FunctionType.from_lists(
         [arg.type for arg in function.args],
         [value.type for value in return_op(function).arguments],
@@ -244,7 +243,7 @@ def _name(given: str | None, value: SSAValue, default: str) -> str:
 
 
 def _unique(names: Iterable[str]) -> tuple[str, ...]:
-    """The names, with a numeric suffix where one is taken already."""
+    """Make names unique by a numeric suffix."""
     seen: dict[str, None] = {}
     for name in names:
         seen[_free(name, seen)] = None

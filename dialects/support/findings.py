@@ -1,4 +1,4 @@
-"""All findings of a kind at once: several ops in one message, several errors as one exception."""
+"""Reports about several ops in one message, and several errors in one exception."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from dialects.support.diagnostics import (
 from dialects.support.limits import LimitError
 
 MOST_PLACES = 8
-"""Places of one kind of op that a message names."""
+"""Locations that a message lists per kind of op."""
 
 MOST_ERRORS = 20
-"""Errors that are told at once; of more the number is told."""
+"""Errors shown at once; the rest is counted."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """An op that something is wrong with; `identifier` is its id in a document, '' where it has none."""
+    """An op that a message is about; `identifier` is its id in a document, or ''."""
 
     kind: str
     subject: str
@@ -45,16 +45,16 @@ class Finding:
         return cls(kind_of(op), subject_of(op), position_of(op), identifier_of(op), name_of(op))
 
     def __str__(self) -> str:
-        """Its place in the source, or its name where there is none, as in an ONNX model."""
+        """Return its source location, or its name if it has none, as in an ONNX model."""
         place = f"{self.position.line}:{self.position.column}" if self.position else ""
         identifier = f"id {self.identifier}" if self.identifier else ""
         return " at ".join(filter(None, (identifier, place))) or self.name
 
 
 def by_kind(found: Sequence[Finding], total: int | None) -> str:
-    """`3 of 60 ops: 2 Add (id 3 at 13:5 and id 4 at 20:5), 1 ReLU (id 7 at 41:5)`, the most frequent first.
+    """Return `3 of 60 ops: 2 Add (id 3 at 13:5 and id 4 at 20:5), 1 ReLU (id 7 at 41:5)`, by frequency.
 
-    `total` is None where it is not known.
+    `total` is None if unknown.
     """
     kinds: dict[str, list[Finding]] = {}
     for finding in found:
@@ -73,12 +73,12 @@ def first_of_each_kind(found: Iterable[Finding]) -> list[Finding]:
 
 
 def places(found: Sequence[Finding]) -> str:
-    told = [text for finding in found if (text := str(finding))]
-    return f" ({several(told, MOST_PLACES)})" if told else ""
+    texts = [text for finding in found if (text := str(finding))]
+    return f" ({several(texts, MOST_PLACES)})" if texts else ""
 
 
 def is_opaque(op: Operation) -> bool:
-    """Whether it stands for an op that was not understood."""
+    """Return whether an op represents one that was not understood."""
     return isinstance(op, UnregisteredOp)
 
 
@@ -90,7 +90,7 @@ class Errors:
 
     @contextmanager
     def collecting(self) -> Generator[None]:
-        """Keep a GradcError from within for later. A limit ends everything at once."""
+        """Record a GradcError raised in the block. A LimitError propagates at once."""
         try:
             yield
         except LimitError:
@@ -99,7 +99,7 @@ class Errors:
             self.found.append(error)
 
     def attempt(self, check: Callable[..., object], *args: Any) -> None:
-        """`check(*args)` as in `collecting`, for what is called often."""
+        """Call `check(*args)` as within `collecting`, but faster."""
         try:
             check(*args)
         except LimitError:
@@ -108,13 +108,13 @@ class Errors:
             self.found.append(error)
 
     def check(self) -> None:
-        """Raise what was collected, if anything was."""
+        """Raise the recorded errors, if any."""
         if self.found:
             raise together(self.found) from None
 
 
 def together(errors: Sequence[GradcError]) -> GradcError:
-    """One error that says all of them, each once. It is of the first one's class."""
+    """Combine errors into one of the first one's class, without duplicates."""
     diagnostics = list(dict.fromkeys(d for error in errors for d in error.diagnostics))
     shown, left = diagnostics[:MOST_ERRORS], len(diagnostics) - MOST_ERRORS
     if left > 0:

@@ -1,7 +1,7 @@
-"""A module as a list without references between ops: what pickle and copy walk without running deep.
+"""Modules as nested lists without references between ops, for pickle and copy.
 
-An op refers to the ops that make its operands and to those that read its results, so that Python's own
-pickling calls itself once per op of a chain.
+Ops refer to the producers of their operands and to the users of their results, so pickling them directly
+recurses once per op of a chain.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ Flat = list[Any]
 
 
 def flat(module: ModuleOp) -> Flat:
-    """The module, its functions, and their ops, each with the numbers of its operands."""
+    """Return the module, its functions and their ops, with operands as indices."""
     functions = [op for op in module.ops if isinstance(op, FuncOp)]
     assert len(functions) == len(module.ops)
     return [_own(module), [(_own(function), _body(function)) for function in functions]]
 
 
 def restored(given: Flat) -> ModuleOp:
-    """The module that `flat` was given, new."""
+    """Return a new module from the result of `flat`."""
     own, functions = given
     module = _made(ModuleOp, own, regions=[Region(Block([_function(*function) for function in functions]))])
     assert isinstance(module, ModuleOp)

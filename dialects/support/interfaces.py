@@ -1,4 +1,4 @@
-"""What gradc asks of an op, whatever its dialect: its result types, and its remarks."""
+"""Op interfaces that gradc queries in any dialect: type inference and remarks."""
 
 from __future__ import annotations
 
@@ -19,39 +19,39 @@ class InfersTypes(Operation, ABC):
 
     @abstractmethod
     def infer_result_types(self) -> tuple[Attribute | None, ...]:
-        """One type per result, None where only what is declared tells it.
+        """Return one type per result, None where only the declared type determines it.
 
-        Raises GradcError where operands and attributes contradict.
+        Raises GradcError if operands and attributes contradict each other.
         """
 
     def result_role(self, index: int) -> str:
-        """The documented name of a result, for diagnostics."""
+        """Return the documented name of a result, for diagnostics."""
         return f"result {index}"
 
 
 class KnowsOperands(Operation, ABC):
-    """An op whose operands say more of each other's shapes than their types do."""
+    """An op whose operands constrain each other's shapes."""
 
     @abstractmethod
     def operand_shapes(self) -> Iterator[tuple[SSAValue, shapes.Shape]]:
-        """Shapes that operands have wherever the op is defined; raises GradcError as inference does."""
+        """Yield shapes that operands must have; raises GradcError as inference does."""
 
 
 class HasReadings(Operation, ABC):
-    """An op whose document has two readings, of which its types may leave both."""
+    """An op with two documented interpretations, which its types may not distinguish."""
 
     @property
     @abstractmethod
     def is_open(self) -> bool:
-        """Whether both are left."""
+        """True if both interpretations are still possible."""
 
     @abstractmethod
     def settle(self) -> bool:
-        """Take one where both are left, and write into types and attributes that it was; True if so."""
+        """Choose an interpretation if both are possible, in types and attributes; return whether it did."""
 
 
 def agreed(a: SSAValue, b: SSAValue, layout: str) -> Iterator[tuple[SSAValue, shapes.Shape]]:
-    """What two data tensors of one layout and rank tell of each other: N and C are the same."""
+    """Yield the shapes that two data tensors of one layout and rank imply for each other: equal N and C."""
     given = (shapes.shape_of(a), shapes.shape_of(b))
     same = {layouts.axis_of(layout, letter, len(given[0]) - 2) for letter in "NC"}
     for value, other in ((a, given[1]), (b, given[0])):
@@ -59,36 +59,35 @@ def agreed(a: SSAValue, b: SSAValue, layout: str) -> Iterator[tuple[SSAValue, sh
 
 
 class Remarks(Operation, ABC):
-    """An op whose document leaves more than one reading, or whose attributes may contradict."""
+    """An op whose document is ambiguous, or whose attributes may contradict each other."""
 
     @abstractmethod
     def remarks(self) -> Iterator[Diagnostic]:
-        """What the reader should know about this op with these types. Called on verified ops."""
+        """Yield what the reader should know about this op with these types. Called on verified ops."""
 
 
 def set_type(value: SSAValue, type_: Attribute) -> None:
     """Change the type of a value in place.
 
-    xDSL's own `replace_value_with_new_type` makes a new value, which leaves every reference that a
-    pattern holds dangling.
+    xDSL's `replace_value_with_new_type` creates a new value, which invalidates references that patterns hold.
     """
     value._type = type_  # pyright: ignore[reportPrivateUsage]
 
 
 @once_per_state
 def inferred_types(op: InfersTypes) -> tuple[Attribute | None, ...]:
-    """`op.infer_result_types()`, asked once per state of an op."""
+    """Return `op.infer_result_types()`, computed once per state of an op."""
     return op.infer_result_types()
 
 
 def check_results(op: InfersTypes) -> None:
-    """Raise unless the declared result types can be the inferred ones."""
+    """Raise unless the declared result types are compatible with the inferred ones."""
     for index, inferred in enumerate(inferred_types(op)):
         _check_result(op, index, op.results[index].type, inferred)
 
 
 def refine_results(op: InfersTypes) -> bool:
-    """Give each result what its declared and its inferred type say together; True if that is news."""
+    """Merge the declared and the inferred type of each result; return whether any changed."""
     changed = False
     for index, inferred in enumerate(inferred_types(op)):
         declared = op.results[index].type
@@ -104,7 +103,7 @@ def refine_results(op: InfersTypes) -> bool:
 
 
 def refine_operands(op: KnowsOperands) -> bool:
-    """Give each operand what its type and the other operands say together; True if that is news."""
+    """Merge the type of each operand with what the other operands imply; return whether any changed."""
     changed = False
     for value, known in op.operand_shapes():
         shape = shapes.merge(known, shapes.shape_of(value))
@@ -115,7 +114,7 @@ def refine_operands(op: KnowsOperands) -> bool:
 
 
 def _merged(declared: Attribute, inferred: Attribute | None) -> Attribute:
-    """What a declared and an inferred type that do not contradict say together."""
+    """Merge a declared and an inferred type that do not contradict each other."""
     if inferred is None or isinstance(inferred, UnrankedTensorType):
         return declared
     if not isinstance(inferred, TensorType) or not isinstance(declared, TensorType):

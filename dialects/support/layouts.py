@@ -1,7 +1,7 @@
 """Data and weights layouts as axis orders, and the permutations between them.
 
-A layout is written as the documents write it: NCX, NXC, OIX, XIO, IOX, XOI, NCHW, NHWC. X stands for
-all spatial axes in D, H, W order.
+Layouts are spelled as the documents do: NCX, NXC, OIX, XIO, IOX, XOI, NCHW, NHWC. X denotes all spatial axes
+in D, H, W order.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def axes_of(layout: str, spatial_rank: int) -> list[str]:
-    """The layout with X spelled out: `axes_of("NXC", 2) == ["N", "0", "1", "C"]`."""
+    """Return the layout with X expanded: `axes_of("NXC", 2) == ["N", "0", "1", "C"]`."""
     axes: list[str] = []
     for letter in layout.replace("HW", "X"):
         axes += [str(i) for i in range(spatial_rank)] if letter == "X" else [letter]
@@ -23,13 +23,13 @@ def axes_of(layout: str, spatial_rank: int) -> list[str]:
 
 @cache
 def permutation(source: str, target: str, spatial_rank: int) -> tuple[int, ...]:
-    """`perm` such that `np.transpose(array in source, perm)` is the array in target."""
+    """Return `perm` such that `np.transpose(array in source, perm)` is the array in target."""
     given = axes_of(source, spatial_rank)
     return tuple(given.index(axis) for axis in axes_of(target, spatial_rank))
 
 
 def reorder(values: Sequence[T], source: str, target: str) -> tuple[T, ...]:
-    """A per-axis list such as a shape, from one layout's order to another's."""
+    """Permute a per-axis list, such as a shape, from one layout to another."""
     return tuple(values[i] for i in permutation(source, target, len(values) - 2))
 
 

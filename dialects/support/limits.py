@@ -1,10 +1,10 @@
-"""How large things may be before gradc says so instead of taking memory and time without a bound.
+"""Resource limits: sizes beyond which gradc stops with a diagnostic.
 
-Every layer asks for the limits in force with `current`; the command line and the API set them for as
-long as a command or a call lasts. As arguments they would be an option of every pass.
+Every layer reads the limits in force with `current`; the command line and the API set them for one command or
+call. As arguments they would be an option of every pass.
 
-What is larger than a limit is no mistake: the diagnostic is a LimitError, exit code 3, and names the
-limit and the option that raises it.
+Exceeding a limit is no mistake: the diagnostic is a LimitError, exit code 3, and names the limit and the
+option that raises it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ OPTION = "--limit"
 
 
 class LimitError(UnsupportedError):
-    """Something that may be right, and is larger than a limit."""
+    """A possibly valid input that exceeds a limit."""
 
 
 def _limit(default: int, meaning: str) -> int:
@@ -81,7 +81,7 @@ class Limits:
             object.__setattr__(self, field_name, int(value))  # pyright: ignore[reportUnknownArgumentType]
 
     def of(self, name: str) -> int:
-        """The limit of a name in the spelling of either place. Raises UsageError for another one."""
+        """Return the limit of a name, spelled with `_` or `-`. Raises UsageError for an unknown one."""
         field_name = _field_names().get(name) if isinstance(name, str) else None  # pyright: ignore
         if field_name is None:
             spelled = name.replace("_", "-") if isinstance(name, str) else ""  # pyright: ignore
@@ -92,13 +92,13 @@ class Limits:
 
 @cache
 def names() -> tuple[str, ...]:
-    """As the command line spells them."""
+    """Return the names as spelled on the command line."""
     return tuple(entry.name.replace("_", "-") for entry in fields(Limits))
 
 
 @cache
 def _field_names() -> dict[str, str]:
-    """The field of each name, in the spelling of either place."""
+    """Map each name, spelled with `_` or `-`, to its field."""
     found = {entry.name: entry.name for entry in fields(Limits)}
     return found | {name.replace("_", "-"): name for name in found}
 
@@ -109,21 +109,21 @@ _current: ContextVar[Limits | None] = ContextVar("limits", default=None)
 
 
 def current() -> Limits:
-    """The limits in force."""
+    """Return the limits in force."""
     return _current.get() or DEFAULTS
 
 
 @contextlib.contextmanager
 def using(limits: Limits | None) -> Generator[None]:
-    """Other limits for as long as the context lasts; with None those that are in force."""
+    """Set the limits within the context; None keeps those in force."""
     with during(_current, current() if limits is None else limits):
         yield
 
 
 def parse(settings: Iterable[str]) -> Limits:
-    """The limits in force, changed by `NAME=VALUE`s; K, M, G and T behind a number are thousands.
+    """Return the limits in force, changed by `NAME=VALUE`s; K, M, G and T multiply by powers of 1000.
 
-    Raises UsageError for an unknown name and for what is no number.
+    Raises UsageError for an unknown name or an invalid number.
     """
     changed: dict[str, int] = {}
     for setting in settings:
@@ -153,17 +153,17 @@ def _usage(what: str, given: object, expected: str, hint: str = "") -> UsageErro
 
 
 def check(name: str, given: int, what: str) -> None:
-    """Raise LimitError if there are more of something than the limit of a name allows."""
+    """Raise LimitError if `given` exceeds the named limit."""
     if given > current().of(name):
         raise LimitError(Diagnostic("error", too_large(name, given, what)))
 
 
 def too_large(name: str, given: int, what: str) -> str:
-    """That `what`, of which there are `given`, is beyond a limit, and what raises it."""
+    """Return the message that `what` exceeds a limit, and how to raise it."""
     expected = f"at most {current().of(name):,}, the limit {name}"
     return sentence(what, f"{given:,}", expected, f"{spelling.limit(name, given)} raises it")
 
 
 def check_tensor(shape: Iterable[object], name: str, what: str) -> None:
-    """`check` for the elements of a shape; a size that is not known counts as one."""
+    """Check the number of elements of a shape; an unknown size counts as one."""
     check(name, prod(dim for dim in shape if isinstance(dim, int)), what)

@@ -1,7 +1,7 @@
-"""Results of pure functions of immutable objects, kept by the objects' identity.
+"""Memoization of pure functions on immutable objects, keyed by identity.
 
-Types and attributes are immutable, and the same object is met many times: in every pass, and in every
-clone. Their hashes and comparisons walk them from top to bottom; their identity does not.
+Types and attributes are immutable, and passes and clones share them. Hashing or comparing them walks their
+whole structure; their identity does not.
 """
 
 from __future__ import annotations
@@ -14,27 +14,27 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 MOST = 2**13
-"""Results that are kept before all are dropped."""
+"""Cached results before the cache is cleared."""
 
 FEW = 2**5
-"""The same, of what is large and asked for several times in a row."""
+"""The same for large results that are requested several times in a row."""
 
 
 @lru_cache(MOST)
 def the_same(value: K) -> K:
-    """One object for all that are equal: what a Memo can tell by its identity."""
+    """Return one object for all equal values, so that a Memo can identify them."""
     return value
 
 
 class Memo:
-    """Results by the identity of a sequence of objects, which are kept alive with them; at most `most`."""
+    """A cache keyed by identity of a sequence of objects, which it keeps alive; at most `most` results."""
 
     def __init__(self, most: int = MOST) -> None:
         self.most = most
         self._kept: dict[tuple[int, ...], tuple[Sequence[Any], Any]] = {}
 
     def get(self, key: Sequence[Any], compute: Callable[[], V]) -> V:
-        """The result of `compute`, which depends on nothing but `key`. What it raises is not kept."""
+        """Return the cached result of `compute`, which depends on `key` only. Exceptions are not cached."""
         ids = tuple(map(id, key))
         found = self._kept.get(ids)
         if found is None:
@@ -46,7 +46,7 @@ class Memo:
 
 
 def by_identity(function: Callable[[K], V]) -> Callable[[K], V]:
-    """A function of one immutable object, computed once per object."""
+    """Memoize a function of one immutable object by its identity."""
     kept: dict[int, tuple[K, V]] = {}
 
     @wraps(function)

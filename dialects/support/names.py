@@ -1,8 +1,8 @@
-"""Names of values that are no identifiers, such as `/model/0/Conv_output_0`, `x:0` or `457`.
+"""Value names that are not identifiers, such as `/model/0/Conv_output_0`, `x:0` or `457`.
 
-A value's `name_hint` is an identifier, and loses a trailing `_1`. So a hint spells what it cannot hold as
-`$` and two hexadecimal digits for each byte: `$2fmodel$2f0$2fConv_output$5f0`. Hints go wherever values go:
-passes hand them on, equal ops merge whatever they are, and a text has them.
+A `name_hint` must be an identifier, and loses a trailing `_1`. Other characters are encoded as `$` and two
+hexadecimal digits per byte: `$2fmodel$2f0$2fConv_output$5f0`. Hints survive passes, merging of equal ops, and
+printing.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ _SPELLED = re.compile(r"\$([0-9a-f]{2})")
 
 
 def hint_of(name: str) -> str | None:
-    """The hint that spells a name, None for an empty one."""
+    """Return the hint that encodes a name, None for an empty one."""
     text = "".join(c if _PLAIN.fullmatch(c) else _spelled(c) for c in name)
     text = _NUMBERED.sub(r"$5f\1", text)
     return (_spelled(text[0]) + text[1:] if text[:1].isdigit() else text) or None
 
 
 def name_of_hint(hint: str) -> str:
-    """The name that a hint spells; one with nothing spelled is the name itself."""
+    """Return the name that a hint encodes."""
     if "$" not in hint:
         return hint
     data = b"".join(
@@ -37,12 +37,12 @@ def name_of_hint(hint: str) -> str:
 
 
 def name_of_value(value: SSAValue) -> str:
-    """The name of a value in its source, '' where it has none."""
+    """Return the name of a value in its source, or ''."""
     return name_of_hint(value.name_hint) if value.name_hint else ""
 
 
 def is_text(value: str) -> bool:
-    """Not so for half of a character, which JSON and Python spell as an escape and UTF-8 cannot."""
+    """Return whether UTF-8 can encode a string: JSON and Python can spell lone surrogates."""
     return not any("\ud800" <= character <= "\udfff" for character in value)
 
 

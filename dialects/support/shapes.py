@@ -1,8 +1,8 @@
-"""Shapes with static, symbolic and unknown dims, and their place in tensor types.
+"""Shapes with static, symbolic and unknown dims, and their encoding in tensor types.
 
 A dim is an int, a `Size` (an expression over names; equal ones are equal at run time) or None. In a type,
-unknown and symbolic dims are both `?`; the sizes live in the encoding. A name is written as it is, whatever
-it looks like, any other size after a `=`: `tensor<?x4x?xf32, ["N", "", "=2*N + 1"]>`.
+unknown and symbolic dims are both `?`; the encoding lists the sizes. A name is written verbatim, any other
+size after a `=`: `tensor<?x4x?xf32, ["N", "", "=2*N + 1"]>`.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from dialects.support.diagnostics import Diagnostic, GradcError, violation
 from dialects.support.memo import MOST, by_identity
 
 MOST_ELEMENTS = 2**62
-"""Sizes and their products are numbers of 64 bits in a model, with room for sums of two."""
+"""Models store sizes and their products in 64 bits; sums of two must fit."""
 
 Dim = int | Size | None
 Shape = tuple[Dim, ...]
 
 DimLike = int | Size | str | None
-"""A dim as it may be given: a string is a name of the source's."""
+"""A dim as given by callers: a string is a name of the source's."""
 
 NamedShape = tuple[int | str | None, ...]
-"""A shape as it is at the edge of a model: sizes, the source's names, and None for all else."""
+"""The shape of a model's input or output: ints, the source's names, and None for all else."""
 
 _FORM = "="
-"""What an entry of an encoding begins with that is no name, or a name that begins so."""
+"""Prefix of an encoding entry that is not a plain name, or is a name that begins with it."""
 
 
 class UnknownRank(GradcError):
-    """The shape was asked of a tensor that is not even known to have a rank."""
+    """Shape requested of a tensor without a known rank."""
 
     def __init__(self, what: object = "a tensor without a known rank", others: Sequence[Diagnostic] = ()):
         made = isinstance(what, Diagnostic)
@@ -51,12 +51,12 @@ class UnknownRank(GradcError):
 
 
 def tensor_type(element_type: Attribute, shape: Sequence[DimLike]) -> TensorType:
-    """The tensor type of a shape; raises ValueError on a negative dim."""
+    """Return the tensor type of a shape; raises ValueError on a negative dim."""
     return _tensor_type(element_type, tuple(shape))
 
 
 def dim_of(written: DimLike) -> Dim:
-    """A dim that may be given as a name, of which an empty one says nothing."""
+    """Return a dim that may be given as a name; an empty name is an unknown dim."""
     if not isinstance(written, str):
         return written
     return name(written) if written else None
@@ -76,7 +76,7 @@ def _tensor_type(element_type: Attribute, shape: tuple[DimLike, ...]) -> TensorT
 
 
 def _entry(dim: Dim) -> str:
-    """What an encoding says of a dim."""
+    """Return the encoding entry of a dim."""
     if not isinstance(dim, Size):
         return ""
     is_plain = dim.name is not None and not dim.name.startswith(_FORM)
@@ -96,7 +96,7 @@ def _of_entry(entry: str) -> Dim:
 
 
 def shape_of(value: SSAValue | Attribute) -> Shape:
-    """The shape of a ranked tensor value or type; UnknownRank for a tensor of which no rank is known."""
+    """Return the shape of a ranked tensor value or type. Raises UnknownRank for an unranked tensor."""
     type_ = value.type if isinstance(value, _VALUES) else value
     if type(type_) is not TensorType:
         if isinstance(type_, UnrankedTensorType):
@@ -106,7 +106,7 @@ def shape_of(value: SSAValue | Attribute) -> Shape:
 
 
 _VALUES = (OpResult, BlockArgument, SSAValue)
-"""The classes that most values are of come first: to be of an abstract one takes Python ten times as long."""
+"""Common concrete classes first: isinstance on an abstract class takes ten times as long."""
 
 
 @by_identity
@@ -135,7 +135,7 @@ def element_type_of(value: SSAValue) -> Attribute:
 
 
 def has_rank(value: SSAValue | Attribute) -> bool:
-    """Whether a value or type is that of a tensor of known rank."""
+    """Return whether a value or type is a ranked tensor."""
     return isinstance(value.type if isinstance(value, _VALUES) else value, TensorType)
 
 
@@ -144,12 +144,12 @@ def is_static(shape: Sequence[DimLike]) -> bool:
 
 
 def static(shape: Sequence[DimLike]) -> tuple[int, ...] | None:
-    """The shape as ints, or None if a dim is not known at compile time."""
+    """Return the shape as ints, or None if a dim is not known at compile time."""
     return tuple(d for d in shape if isinstance(d, int)) if is_static(shape) else None
 
 
 def static_shape(value: SSAValue) -> tuple[int, ...] | None:
-    """`static` of the shape of a ranked tensor."""
+    """Return `static` of a ranked tensor's shape."""
     return _static_shape(value.type)
 
 
@@ -159,7 +159,7 @@ def _static_shape(type_: Attribute) -> tuple[int, ...] | None:
 
 
 def same_dim(a: DimLike, b: DimLike) -> bool:
-    """Whether two dims can be equal at run time: only two different ints cannot."""
+    """Return whether two dims can be equal at run time: only two different ints cannot."""
     return not (isinstance(a, int) and isinstance(b, int)) or a == b
 
 
@@ -168,10 +168,9 @@ def compatible(a: Sequence[DimLike], b: Sequence[DimLike]) -> bool:
 
 
 def merge_dim(a: Dim, b: Dim) -> Dim:
-    """What two statements about one dim say together: the one that says more, else the first.
+    """Return the more precise of two statements about one dim, the first if equally precise.
 
-    A number says more than a name that the source gave, that more than an expression, and that more than one
-    with fresh symbols.
+    In decreasing precision: a number, a source name, an expression, an expression with fresh symbols, None.
     """
     assert same_dim(a, b), (a, b)
     return min(a, b, key=_vagueness)
@@ -188,7 +187,7 @@ def merge(a: Sequence[Dim], b: Sequence[Dim]) -> Shape:
 
 
 def with_sizes(shape: Sequence[Dim], sizes: Mapping[str, Form]) -> Shape:
-    """The shape where names have sizes, or are other sizes."""
+    """Substitute sizes for names in a shape."""
     return tuple(_with_sizes(dim, sizes) for dim in shape)
 
 
@@ -200,19 +199,18 @@ def _with_sizes(dim: Dim, sizes: Mapping[str, Form]) -> Dim:
 
 
 def named(shape: Sequence[Dim]) -> NamedShape:
-    """The shape as it is said at the edge of a model."""
+    """Return the shape with expressions other than names replaced by None."""
     return tuple(dim.name if isinstance(dim, Size) else dim for dim in shape)
 
 
 def spelled(shape: Sequence[Dim]) -> NamedShape:
-    """The shape with its sizes as texts, where the source names all that they are made of."""
+    """Return the shape with sizes as text, if the source names all of their leaves."""
     texts = (str(dim) if isinstance(dim, Size) and not dim.is_fresh else None for dim in shape)
     return tuple(text or dim for text, dim in zip(texts, named(shape), strict=True))
 
 
 def size_with(text: str, sizes: Mapping[str, int]) -> int | None:
-    """The size that a text such as `(H + 1)//2` tells where its names have sizes; None where not all of them
-    have one, and for a name."""
+    """Evaluate a size expression such as `(H + 1)//2`; None for a bare name or if a name has no value."""
     try:
         form = parse(text)
     except NoSize:

@@ -1,12 +1,12 @@
-"""How an option is spelled where it can be given: in Python, on a command line, as the option of a pass.
+"""Spelling of an option in Python, on a command line, and as the option of a pass.
 
     option("strict_ieee")   strict_ieee                   --strict-ieee    strict_ieee
     option("opset", 18)     opset=18                      --opset 18       opset=18
     option("shapes")        shapes                        --shape          shapes
     limit("ops", 9)         limits=gradc.Limits(ops=9)    --limit ops=9    --limit ops=9
 
-Messages name options with these, so that their remedy can be typed as it stands. No function or command takes
-every option: `advice` is silent about those that the one of the moment does not take.
+Messages name options this way, so that their remedy can be copied verbatim. No function or command takes
+every option: `advice` omits those that the current one does not take.
 """
 
 from __future__ import annotations
@@ -27,31 +27,30 @@ R = TypeVar("R")
 Place = Enum("Place", ("PYTHON", "COMMAND_LINE", "PASSES"))
 
 ONE_BY_ONE = {"shapes": "shape", "sizes": "size", "static_shapes": "static-shape"}
-"""Options that Python takes as a mapping and a command line one by one, under another name."""
+"""Options that are a mapping in Python and a repeated option, under another name, on a command line."""
 
 _place: ContextVar[Place] = ContextVar("place", default=Place.PYTHON)
 _offered: ContextVar[frozenset[str] | None] = ContextVar("offered", default=None)
 
 
 def current() -> Place:
-    """Where the options of the moment are given."""
+    """Return where options are currently given."""
     return _place.get()
 
 
 def using(place: Place) -> AbstractContextManager[None]:
-    """Options are given there for as long as the context lasts."""
+    """Set where options are given within the context."""
     return during(_place, place)
 
 
 def offering(names: Iterable[str]) -> AbstractContextManager[None]:
-    """Only these options, by the names of the place, can be given for as long as the context lasts; within
-    another such context, those of the outer one."""
+    """Restrict the options that can be given within the context; an outer restriction wins."""
     outer = _offered.get()
     return during(_offered, frozenset(names) if outer is None else outer)
 
 
 def offers_its_arguments(function: Callable[P, R]) -> Callable[P, R]:
-    """The options that can be given while the function runs are its arguments."""
+    """Decorate a function whose parameters are the options that can be given while it runs."""
     names = frozenset(signature(function).parameters)
 
     @wraps(function)
@@ -63,19 +62,19 @@ def offers_its_arguments(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def is_offered(name: str) -> bool:
-    """Whether the option of a Python name can be given here; True where nobody says which can."""
+    """Return whether the option of a Python name can be given here; True without a restriction."""
     names = _offered.get()
     in_words = ONE_BY_ONE.get(name, name) if current() is Place.COMMAND_LINE else name
     return names is None or in_words.replace("-", "_") in names
 
 
 def advice(name: str, does: str, value: object = None) -> str:
-    """An option and what it does, as part of a hint; nothing where the option cannot be given."""
+    """Return a hint that names an option and its effect; '' if the option cannot be given."""
     return f"{option(name, value)} {does}" if is_offered(name) else ""
 
 
 def option(name: str, value: object = None) -> str:
-    """The option of a Python name, with a value if one is given; True and False are those of a flag."""
+    """Spell an option, optionally with a value; True and False are those of a flag."""
     if current() is not Place.COMMAND_LINE:
         return name if value is None else f"{name}={value}"
     if value is False:
@@ -85,7 +84,7 @@ def option(name: str, value: object = None) -> str:
 
 
 def limit(name: str, value: int) -> str:
-    """The limit of a name as `gradc.Limits` has it, at a value."""
+    """Spell the setting of a limit, by its name in `gradc.Limits`."""
     if current() is Place.PYTHON:
         return f"limits=gradc.Limits({name.replace('-', '_')}={value})"
     return f"--limit {name.replace('_', '-')}={value}"

@@ -1,7 +1,7 @@
-"""All that an op's own checks and its type inference look at, as the key of a Memo.
+"""The inputs of an op's verifier and type inference, as the key of a Memo.
 
-Between passes most ops are as they were, and in real graphs most ops are like another. What was
-inferred of an op, or found good about it, need not be asked of the next op in the same state.
+Most ops are unchanged between passes, and many ops of real graphs are alike. Results of inference and
+verification are shared between ops in the same state.
 """
 
 from __future__ import annotations
@@ -21,14 +21,13 @@ from dialects.support.memo import Memo, by_identity
 V = TypeVar("V")
 
 MOST_SIZES = 64
-"""Constants of more elements are data: nothing is inferred from their values, but for vectors of integers, of
-which Split may have many."""
+"""Larger constants are data: inference does not read them, except integer vectors, such as those of Split."""
 
 State = tuple[Any, ...]
 
 
 def state_of(op: Operation) -> State | None:
-    """`call_state`, and the result types and the names of the attributes."""
+    """Return `call_state` with the result types and the names of the attributes."""
     call = call_state(type(op), op.operands, op.properties)
     if call is None:
         return None
@@ -38,10 +37,10 @@ def state_of(op: Operation) -> State | None:
 def call_state(
     cls: type[Operation], operands: Iterable[SSAValue | None], properties: Mapping[str, Attribute]
 ) -> State | None:
-    """Class, operand types and small constant operands, properties: what results are inferred from.
+    """Return what type inference reads: class, operand types, small constant operands, and properties.
 
-    None for an op that reads sizes which another op computes, or a value that is erased, and for a
-    large constant, or a long one of integers, which a Memo would keep alive.
+    None if the op reads computed sizes or erased values, or large constants or long integer vectors, which a
+    Memo would keep alive.
     """
     state: list[Any] = [cls]
     for operand in operands:
@@ -68,7 +67,7 @@ def call_state(
 
 @by_identity
 def _few(type_: Attribute) -> bool:
-    """Whether a tensor's elements may be sizes, scales or axes."""
+    """Return whether a tensor is small enough for sizes, scales or axes."""
     if not isinstance(type_, TensorType):
         return False
     shape = shapes.static(shapes.shape_of(type_))
@@ -77,7 +76,7 @@ def _few(type_: Attribute) -> bool:
 
 @by_identity
 def _are_integers(type_: Attribute) -> bool:
-    """Whether a tensor is a vector of integers."""
+    """Return whether a tensor is a vector of integers."""
     return (
         isinstance(type_, TensorType)
         and isinstance(type_.element_type, IntegerType)
@@ -91,7 +90,7 @@ def _is_computed_size(value: SSAValue) -> bool:
 
 
 def once_per_state(method: Callable[[Any], V]) -> Callable[[Any], V]:
-    """A method that looks at nothing but the op's state, computed once for it."""
+    """Memoize a method that reads nothing but the op's state."""
     memo = Memo()
 
     @wraps(method)
@@ -106,9 +105,9 @@ _VERIFIED = Memo()
 
 
 class VerifiedOnce(Operation):
-    """An op without regions or successors whose verifier looks at nothing but its state and its place.
+    """An op without regions or successors whose verifier reads only its state and its position in the block.
 
-    A state that was verified is not verified again. Its place is: only a terminator ends a block.
+    Each state is verified once. Terminators, whose position matters, are verified every time.
     """
 
     def verify(self, verify_nested_ops: bool = True) -> None:
@@ -123,5 +122,5 @@ class VerifiedOnce(Operation):
         return state_of(self)
 
     def verify_all(self) -> None:
-        """The whole verification."""
+        """Run the whole verification."""
         super().verify(verify_nested_ops=True)

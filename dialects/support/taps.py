@@ -1,4 +1,4 @@
-"""The taps of a kernel, as the numpy references go through them."""
+"""Iteration over the taps of a kernel in the numpy reference, with its cost."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from dialects.support import limits, work
 from dialects.support.work import LEAST
 
 PER_STACK = 2**8
-"""Numbers that are read in the time that one of many small matrix products takes in any case."""
+"""Fixed time of one of many small matrix products, in reads."""
 
 PER_READ = 16
-"""Products of a matrix product that take as long as one number that is read."""
+"""Multiply-adds of a matrix product that take as long as one read."""
 
 
 def asked_taps(
     kernel: Sequence[int], elements: int, *, products: int = 0, taken: int = 0
 ) -> Iterator[tuple[int, ...]]:
-    """`taps_of` for a run, of which the reads are counted as `ask_taps` does."""
+    """Account for the reads of all taps as `ask_taps` does, then return `taps_of`."""
     ask_taps(kernel, elements, products=products, taken=taken)
     return taps_of(kernel, elements)
 
 
 def ask_taps(kernel: Sequence[int], elements: int, *, products: int = 0, taken: int = 0) -> None:
-    """Ask for what all taps read, so many elements and `products` of matrix products each, and for `taken`
-    elements of float64 in all."""
+    """Account for all taps, each with `elements` reads and `products` multiply-adds, and `taken` float64
+    elements."""
     work.ask(prod(kernel) * (max(elements, LEAST) + products // PER_READ), 8 * taken)
 
 
 def taps_of(kernel: Sequence[int], elements: int) -> Iterator[tuple[int, ...]]:
-    """Each tap, one by one, for which so many elements are read; LimitError where that takes too long."""
+    """Iterate over the taps, each reading `elements`. Raises LimitError if that takes too long."""
     what = "elements that the reference reads, tap by tap"
     limits.check("reference-reads", prod(kernel) * max(elements, LEAST), what)
     return itertools.product(*map(range, kernel))

@@ -1,8 +1,7 @@
-"""What the numpy reference takes of time and memory, asked for before it is taken.
+"""Time and memory of the numpy reference, checked against limits before they are spent.
 
-An `Account` is of one run: what its ops read adds up, and the values that it holds take memory beside what
-an op takes while it runs. What is asked for without one, as when a constant is folded, is held against the
-limits by itself.
+An `Account` covers one run: it adds up the reads of its ops and the bytes of live values. Work outside a run,
+such as constant folding, is checked alone.
 """
 
 from __future__ import annotations
@@ -22,19 +21,18 @@ READS = "numbers that the reference reads, of the ops so far"
 BYTES = "bytes that the reference holds while it computes this"
 
 LEAST = 2**13
-"""Numbers that are read in the time that a call of numpy's takes in any case."""
+"""Fixed time of a numpy call, in reads."""
 
 STEP = 2**15
-"""Numbers that are read in the time that it takes to interpret an op, whatever it is."""
+"""Fixed time to interpret an op, in reads."""
 
 PYTHON = 2**10
-"""Numbers that are read in the time of a step of a loop in Python."""
+"""Time of one iteration of a Python loop, in reads."""
 
 
 @dataclass(frozen=True)
 class Work:
-    """`reads`: numbers that an op reads, in the time of which it runs; `bytes`: what it takes while it runs,
-    beside its operands."""
+    """Cost of an op: `reads`, a measure of its time, and peak temporary `bytes` without its operands."""
 
     reads: int = 0
     bytes: int = 0
@@ -42,13 +40,13 @@ class Work:
 
 @dataclass
 class Account:
-    """What a run has read, and the bytes that it holds."""
+    """Reads so far, and bytes of live values, of a run."""
 
     reads: int = 0
     held: int = 0
 
     def ask(self, work: Work) -> None:
-        """Count work that is about to be done. Raises LimitError where that is beyond a limit."""
+        """Account for work that is about to be done. Raises LimitError."""
         limits.check("reference-reads", self.reads + work.reads, READS)
         limits.check("reference-bytes", self.held + work.bytes, BYTES)
         self.reads += work.reads
@@ -58,16 +56,13 @@ _current: ContextVar[Account | None] = ContextVar("account", default=None)
 
 
 def ask(reads: int = 0, taken: int = 0) -> None:
-    """Count, of the run that goes on, numbers that are about to be read and bytes that are about to be taken.
-
-    Raises LimitError where that is beyond a limit.
-    """
+    """Account for reads and bytes in the current run. Raises LimitError."""
     (_current.get() or Account()).ask(Work(reads, taken))
 
 
 @contextlib.contextmanager
 def accounting() -> Generator[Account]:
-    """An account for as long as the context lasts: that of the run that goes on, or else a new one."""
+    """Use the account of the current run, or a new one, within the context."""
     account = _current.get()
     if account is not None:
         yield account
@@ -84,8 +79,10 @@ def new_account() -> Generator[Account]:
 
 @contextlib.contextmanager
 def keeping() -> Generator[Callable[[tuple[Any, ...]], tuple[Any, ...]]]:
-    """For what is kept of each step of a loop until it ends: a function that counts a step's values and gives
-    them back. They are there twice when all are put side by side."""
+    """Return a function that accounts for a loop iteration's kept values and returns them.
+
+    They count twice, since they are concatenated at the end.
+    """
     before, held = _current.get(), 0
     account = before or Account()
 
@@ -104,11 +101,11 @@ def keeping() -> Generator[Callable[[tuple[Any, ...]], tuple[Any, ...]]]:
 
 
 WORD = 64
-"""Bytes that a string takes."""
+"""Bytes of a string."""
 
 
 def bytes_of(value: Any) -> int:
-    """What a value of a run takes: an array, or a list of them."""
+    """Return the bytes of a run's value: an array, or a list of them."""
     total, left = 0, [value]
     while left:
         each = left.pop()

@@ -1,5 +1,5 @@
-"""The oracle: slow, obvious numpy, each gradient by scatter from the *forward* op's index equation.
+"""Numpy oracle of the gradients: plain scatters along the *forward* op's index equation.
 
-Nothing here uses an identity that a lowering uses, so oracle and lowering cannot share a mistake.
-Everything is accumulated in float64 and rounded once, by the caller.
+It uses no identity that a lowering uses, so oracle and lowering cannot share a mistake. Sums are accumulated
+in float64 and rounded once, by the caller.
 """

@@ -3,7 +3,7 @@
 """Convolution gradients by scatter, channels first, float64.
 
 The forward convolution reads input position y s - pb + k d for output y and tap k. Its gradient adds
-diff_dst[y] * weights[k] back to the very position that was read, dropping positions in the padding.
+diff_dst[y] * weights[k] to that position, and drops positions in the padding.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def conv_backward_data(
     pads_begin: Sequence[int],
     groups: int,
 ) -> np.ndarray:
-    """diff_dst (N, O, Y...), weights (O, C / groups, K...) -> diff_src (N, C, X...)."""
+    """Map diff_dst (N, O, Y...), weights (O, C / groups, K...) to diff_src (N, C, X...)."""
     batch, out_channels = diff_dst.shape[:2]
     per_group, kernel = weights.shape[1], weights.shape[2:]
     dy = diff_dst.reshape(batch, groups, out_channels // groups, *diff_dst.shape[2:])
@@ -51,10 +51,10 @@ def conv_transpose_backward_data(
     pads_begin: Sequence[int],
     groups: int,
 ) -> np.ndarray:
-    """diff_dst (N, O, Y...), weights (C, O / groups, K...) -> diff_src (N, C, X...).
+    """Map diff_dst (N, O, Y...), weights (C, O / groups, K...) to diff_src (N, C, X...).
 
-    The forward op adds src[x] * weights[k] to output position x s - pb + k d; its gradient reads
-    diff_dst there, 0 outside.
+    The forward op adds src[x] * weights[k] to output position x s - pb + k d; its gradient reads diff_dst
+    there, 0 outside.
     """
     batch, in_channels = diff_dst.shape[0], weights.shape[0]
     per_group, kernel = weights.shape[1], weights.shape[2:]
@@ -73,7 +73,7 @@ def conv_transpose_backward_data(
 def take_window(
     data: np.ndarray, begin: Sequence[int], size: Sequence[int], axes: Sequence[int]
 ) -> np.ndarray:
-    """result[.., x, ..] = data[.., x + begin, ..] where that exists, else 0, on each of the axes."""
+    """Return data[.., x + begin, ..] for x < size on each of the axes, 0 outside."""
     shape = list(data.shape)
     source = [np.arange(length) for length in shape]
     for axis, b, n in zip(axes, begin, size, strict=True):

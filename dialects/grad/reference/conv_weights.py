@@ -22,10 +22,10 @@ def conv_backward_weights(
     pads_begin: Sequence[int],
     groups: int,
 ) -> np.ndarray:
-    """src (N, C, X...), diff_dst (N, O, Y...) -> diff_weights (O, C / groups, K...).
+    """Map src (N, C, X...), diff_dst (N, O, Y...) to diff_weights (O, C / groups, K...).
 
-    The forward op multiplies weights[k] by what output y reads at y s - pb + k d, and leaves out what lies
-    in the padding: so the weight gathers diff_dst[y] times what was read.
+    The forward op multiplies weights[k] by src[y s - pb + k d] for output y, and skips the padding; the
+    gradient sums diff_dst[y] times that input.
     """
     batch, channels, out_channels = src.shape[0], src.shape[1], diff_dst.shape[1]
     products = diff_dst.size * (channels // groups)

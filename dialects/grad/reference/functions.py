@@ -98,7 +98,7 @@ def _spatial(op: GradConvOp, array: np.ndarray) -> list[int]:
 def _convolution(
     reference: Callable[..., np.ndarray], op: GradConvOp, args: tuple[Any, ...], sizes: Sequence[int]
 ) -> np.ndarray:
-    """The reference knows channels-first arrays only; the layout is no more than an order of axes."""
+    """Call a channels-first reference, transposing from and to the op's layout."""
     diff_dst, weights = args
     layout, n = op.layout, op.spatial_rank
     result = reference(

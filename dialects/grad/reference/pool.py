@@ -19,7 +19,7 @@ Met = tuple[Index, Index]
 def _met(
     windows: Sequence[Window], begin: Sequence[int], y: Sequence[int], x: Sequence[int], channels: int
 ) -> Iterator[Met]:
-    """For each place of the window, in row-major order: the data that it meets, and from which positions."""
+    """Yield, per tap in row-major order, the indices of the data it reads and of the reading outputs."""
     kernel = tuple(window.kernel for window in windows)
     every = Windows(kernel, [w.stride for w in windows], [w.dilation for w in windows], begin)
     for tap in asked_taps(kernel, channels * prod(y)):
@@ -30,8 +30,8 @@ def _met(
 def max_pool_backward(
     src: np.ndarray, diff_dst: np.ndarray, windows: Sequence[Window], begin: Sequence[int]
 ) -> np.ndarray:
-    """Each window's diff_dst to the first place that is greater than those before it. NaN is greater than
-    nothing; where nothing is greater than -inf, it is the first place, also in the padding."""
+    """Add each window's diff_dst to its first maximum, as `MaxPoolBackwardOp` defines it; if no element
+    exceeds -inf, that is the first tap, even in the padding."""
     sizes, counts = src.shape[2:], diff_dst.shape[2:]
     best, chosen = np.full(diff_dst.shape, -np.inf), np.zeros(diff_dst.shape, np.int32)
 
@@ -55,7 +55,7 @@ def avg_pool_backward(
     begin: Sequence[int],
     exclude_pad: bool,
 ) -> np.ndarray:
-    """To each place of a window its share of diff_dst: over all places, or over those that are data."""
+    """Spread each window's diff_dst evenly over its taps, or over those that are data."""
 
     def met() -> Iterator[Met]:
         return _met(windows, begin, diff_dst.shape[2:], sizes, 2 * prod(diff_dst.shape[:2]))

@@ -2,9 +2,9 @@
 # (numpy in comprehensions, whose elements its stubs do not know)
 """Resize gradients by scatter, float64, coordinates in exact fractions.
 
-The forward resize gives output y the sum of its taps' weights times the input. Its gradient adds
-diff_dst[y] times each weight back to that tap. A tap of weight 0, the neighbour of a position that is met
-exactly, is none: what is sampled there has no part in it.
+The forward resize computes output y as the weighted sum of its taps. Its gradient adds diff_dst[y] times each
+weight to that tap. Taps of weight 0 are skipped, so the neighbour of an exactly sampled position never
+contributes, even if it is inf.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ HALF = Fraction(1, 2)
 
 
 WORD = 2**62
-"""Integers below it are computed with in int64, others as Python has them."""
+"""Integers below this use int64, others Python ints."""
 
 PART = 2**20
-"""Elements of diff_dst that are scattered at once, if one position of its longest axis has no more."""
+"""Elements of diff_dst scattered at once, unless one index of its longest axis has more."""
 
 
 @dataclass(frozen=True)
 class Coordinate:
-    """Where output y lies: t(y) = step y + start."""
+    """Input coordinate of output y: t(y) = step y + start."""
 
     step: Fraction
     start: Fraction
@@ -40,18 +40,18 @@ class Coordinate:
         return self.step * y + self.start
 
     def numerators(self, outputs: range, x_size: int) -> tuple[np.ndarray, int]:
-        """t(y) of some outputs over one denominator, exactly; what is compared with them is below x_size."""
+        """Return exact numerators of t(y) and their denominator, fit for comparison with values < x_size."""
         unit = math.lcm(self.step.denominator, self.start.denominator)
         step, start = int(self.step * unit), int(self.start * unit)
         largest = 4 * (abs(step) * outputs.stop + abs(start) + unit * (x_size + 1))
-        # both parts of a quotient below 2^53: float64 divides them with one rounding
+        # numerator and denominator below 2^53: float64 divides them with one rounding
         dtype = np.int64 if largest < WORD and unit < 2**53 else object
         return np.arange(outputs.start, outputs.stop, dtype=dtype) * step + start, unit
 
 
 @dataclass(frozen=True)
 class Axis:
-    """`coordinate(y)` is where output y lies on an input axis of `x` positions."""
+    """A resized axis: its index, its input size `x`, and the coordinate rule of its outputs."""
 
     axis: int
     x: int
@@ -60,7 +60,7 @@ class Axis:
 
 
 def resize_backward(diff_dst: np.ndarray, axes: Sequence[Axis]) -> np.ndarray:
-    """diff_dst with each of the axes brought from Y to its x."""
+    """Return the gradient: diff_dst with each of the axes brought from size Y to x."""
     shape = list(diff_dst.shape)
     for axis in axes:
         shape[axis.axis] = axis.x
@@ -79,7 +79,7 @@ def resize_backward(diff_dst: np.ndarray, axes: Sequence[Axis]) -> np.ndarray:
 def _scatter(
     diff_src: np.ndarray, diff_dst: np.ndarray, axes: Sequence[Axis], part: Sequence[range], longest: int
 ) -> None:
-    """Add up what a part of diff_dst gives, to the positions along the longest axis that it reaches."""
+    """Add the contributions of a part of diff_dst to the slice of the longest axis that they reach."""
     taps = [_taps(axis, part[axis.axis]) for axis in axes]
     given = diff_dst[tuple(slice(rows.start, rows.stop) for rows in part)]
     for choice in product(*taps):
@@ -101,7 +101,7 @@ def _scatter(
 
 
 def _taps(axis: Axis, outputs: range) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Up to two (positions, weights) pairs, each with an entry for each of some outputs."""
+    """Return up to two (positions, weights) pairs, with an entry per output."""
     last = axis.x - 1
     t, unit = axis.coordinate.numerators(outputs, axis.x)
     if axis.interpolation != "linear":
@@ -120,17 +120,17 @@ def _taps(axis: Axis, outputs: range) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 def half_pixel(step: Fraction) -> Coordinate:
-    """t(y) = (y + 1/2) step - 1/2."""
+    """Return t(y) = (y + 1/2) step - 1/2."""
     return Coordinate(step, HALF * step - HALF)
 
 
 def corner(step: Fraction) -> Coordinate:
-    """t(y) = y step."""
+    """Return t(y) = y step."""
     return Coordinate(step, Fraction(0))
 
 
 def size_coordinate(mode: str, x: int, y: int) -> Coordinate:
-    """The coordinate rule of a documented mode, from the true sizes."""
+    """Return the coordinate rule of a documented mode, from the true sizes."""
     match mode:
         case "half_pixel":
             return half_pixel(_ratio(x, y))
@@ -141,15 +141,15 @@ def size_coordinate(mode: str, x: int, y: int) -> Coordinate:
 
 
 def _ratio(x: int, y: int) -> Fraction:
-    """0 where there is at most one output: it lies on the first position, or is not there."""
+    """Return x / y; 0 without outputs. A single output samples position 0."""
     return Fraction(x, y) if y > 0 else Fraction(0)
 
 
 def scale_coordinate(mode: str, scale: float) -> Coordinate:
-    """The coordinate rule of half_pixel or asymmetric, from a scale that the user gave.
+    """Return the coordinate rule of half_pixel or asymmetric, from a user's scale.
 
-    A float stands for the simple ratio next to it: 1 / 0.14285714285714285 is 7, and a position that is
-    met exactly has no neighbour with a weight of 1e-16, which would be inf where that one is.
+    A float means the nearest simple ratio: 1 / 0.14285714285714285 is 7. Otherwise an exactly sampled
+    position would have a neighbour of weight 1e-16, which matters if that is inf.
     """
     step = (1 / Fraction(scale)).limit_denominator(2**31)
     return half_pixel(step) if mode == "half_pixel" else corner(step)
