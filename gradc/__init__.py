@@ -3,7 +3,7 @@
     c = gradc.compile("decoder_backward.json")
     gradients = c.run({"t0": diff_dst})
 
-Everything is imported when it is first asked for, so that `import gradc` costs next to nothing.
+Members are imported on first use, so that `import gradc` is cheap.
 """
 
 from __future__ import annotations
@@ -86,14 +86,14 @@ def __dir__() -> list[str]:
 
 
 def _check_siblings() -> None:
-    """`dialects` and `passes` are top-level names: a foreign package of that name would shadow ours."""
+    """Raise ImportError if another top-level package `dialects` or `passes` shadows gradc's."""
     for sibling in ("dialects", "passes"):
         spec = find_spec(sibling)
         origin = Path(spec.origin) if spec and spec.origin else None
         if origin is None or not (origin.parent / _MARKERS[sibling]).exists():
             raise ImportError(
-                f"gradc needs its own package '{sibling}', but '{origin or 'nothing'}' is in its place; "
-                "remove or rename that package, or install gradc in an environment of its own"
+                f"gradc needs its own package '{sibling}', but finds '{origin or 'nothing'}'; "
+                "remove or rename that package, or install gradc in a separate environment"
             )
 
 

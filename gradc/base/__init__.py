@@ -1,1 +1,1 @@
-"""What everything else may ask: arguments of functions, the machine, what is installed."""
+"""Shared helpers: argument checks, facts about the machine, installed packages."""

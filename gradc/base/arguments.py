@@ -1,7 +1,4 @@
-"""Arguments of the Python interface: what stands for what, and what is refused.
-
-numpy's numbers and flags count as Python's own: the functions give those back.
-"""
+"""Checks of arguments of the Python interface. numpy scalars are accepted and converted to Python's."""
 
 from __future__ import annotations
 
@@ -23,13 +20,13 @@ LONGEST = 200
 
 
 def refused(name: str, given: object, expected: str, hint: str = "", part: str = "") -> UsageError:
-    """The error about an argument, `name` as Python spells it, or a part of it."""
+    """Return the UsageError for an argument (`name` as in Python) or for a `part` of it."""
     what = f"{option(name)} {part}".rstrip()
     return UsageError(Diagnostic("error", sentence(what, _shown(given), expected, hint)))
 
 
 def whole(name: str, given: Any, least: int = 0, part: str = "") -> int:
-    """A whole number; neither a flag nor a float is one. `part` says which of the argument's it is."""
+    """Return an int of at least `least`; bools and floats are errors. `part` names an entry of the argument."""
     if isinstance(given, int | np.integer) and not isinstance(given, bool) and index(given) >= least:
         return index(given)
     raise refused(name, given, f"a whole number, {least} or more", part=part)
@@ -42,7 +39,7 @@ def flag(name: str, given: Any) -> bool:
 
 
 def number(name: str, given: Any, expected: str) -> float:
-    """A number, 0 or more, perhaps infinite."""
+    """Return a float of at least 0; it may be infinite."""
     is_number = isinstance(given, int | float | np.integer | np.floating) and not isinstance(given, bool)
     if is_number and not math.isnan(given) and given >= 0:
         return float(given)
@@ -57,7 +54,7 @@ def word(name: str, given: Any, known: tuple[str, ...]) -> str:
 
 
 def path(name: str, given: Any) -> Path:
-    """A path of text that can be the name of a file: without a NUL, and in the system's encoding."""
+    """Return a str or text PathLike that the file system can encode and that has no NUL."""
     spelled = _spelled(given) if is_path(given) else None
     if not isinstance(spelled, str) or "\0" in spelled or not _has_bytes(spelled):
         raise refused(name, given, "a path")
@@ -65,7 +62,7 @@ def path(name: str, given: Any) -> Path:
 
 
 def files(name: str, given: Any) -> Path | tuple[Path, ...]:
-    """The path of a file, or of several; a mapping is refused as one that does not map from names."""
+    """Return a path, or a tuple of paths. The error also offers a mapping, which the callers accept."""
     if isinstance(given, list | tuple) and given and all(map(is_path, given)):
         return tuple(path(name, each) for each in given)
     if is_path(given):
@@ -75,12 +72,12 @@ def files(name: str, given: Any) -> Path | tuple[Path, ...]:
 
 
 def is_path(given: Any) -> TypeGuard[Path]:
-    """Whether it is meant as a path; `path` says whether it can be one."""
+    """Return whether the type is that of a path; `path` also checks the text."""
     return isinstance(given, str | os.PathLike)
 
 
 def _spelled(given: Path) -> object:
-    """Text, or what else an object says of itself: bytes, which gradc does not take, or None for neither."""
+    """Return `os.fspath(given)`, which may be bytes, or None if that fails."""
     try:
         return os.fspath(given)
     except TypeError:
@@ -96,7 +93,7 @@ def _has_bytes(text: str) -> bool:
 
 
 def mapping(name: str, given: Any, expected: str) -> Mapping[str, Any]:
-    """A mapping from names."""
+    """Return a mapping with string keys."""
     if isinstance(given, Mapping) and all(isinstance(key, str) for key in given):
         return given
     raise UsageError(Diagnostic("error", sentence(option(name), type(given).__name__, expected)))
@@ -107,7 +104,7 @@ def arrays(name: str, given: Any) -> Mapping[str, Any]:
 
 
 def names(name: str, given: Any) -> Collection[str]:
-    """Names, which one text is not."""
+    """Return a collection of strings; a single string is an error."""
     if (
         isinstance(given, Collection)
         and not isinstance(given, str)
@@ -118,10 +115,9 @@ def names(name: str, given: Any) -> Collection[str]:
 
 
 def array(given: Any) -> np.ndarray:
-    """An array of what numpy can make one of without leaving out anything.
+    """Convert a value to an array without losing data.
 
-    Raises ValueError, whose text says why it is none: a mask would be lost, and with it what is masked; a
-    tensor of torch that requires a gradient refuses by itself, and says how to detach it.
+    Raises ValueError with the reason: masked elements, or numpy's own (a torch tensor that requires grad).
     """
     if isinstance(given, np.ma.MaskedArray):
         if np.ma.is_masked(given):

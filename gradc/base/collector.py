@@ -1,4 +1,4 @@
-"""Python's garbage collector, told to look less often while IR is made."""
+"""Less frequent garbage collection while IR is built."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 NEW_OBJECTS = 100_000
-"""Objects that are made between two collections. IR lives until the pass after the one that made it: at
-Python's default of some hundred objects the collector takes a fifth of a compilation and finds little."""
+"""Allocations between two collections. IR lives until the next pass: at Python's default of some hundred
+objects, collection takes a fifth of a compilation and frees little."""
 
 _lock = threading.Lock()
 _running: set[object] = set()
-"""A token for each compilation that runs."""
+"""One token per running compilation."""
 
 _before: list[tuple[int, int, int]] = []
-"""Python's own thresholds, from before the first of them: the last one restores them."""
+"""The thresholds before the first compilation began, which the last one to end restores."""
 
 
 @contextmanager
 def rare_collections() -> Iterator[None]:
-    """Collect only after NEW_OBJECTS, unless the user has set more, or switched collections off."""
+    """Collect only after NEW_OBJECTS, unless the user has set more or disabled collection."""
     token = object()
     try:
         _begin(token)
@@ -29,7 +29,7 @@ def rare_collections() -> Iterator[None]:
     finally:
         try:
             _end(token)
-        except BaseException:  # an interrupt: what it left undone is done again
+        except BaseException:  # interrupted: finish the cleanup
             _end(token)
             raise
 
@@ -45,7 +45,7 @@ def _begin(token: object) -> None:
 
 
 def _end(token: object) -> None:
-    """Wherever `_begin`, or this itself, was interrupted."""
+    """Undo `_begin`; may be called again after an interrupt of either."""
     with _lock:
         _running.discard(token)
         if not _running and _before:

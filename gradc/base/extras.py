@@ -1,5 +1,4 @@
-"""How to install what an extra of gradc stands for. No index has a package gradc to ask for extras of, and
-who has a wheel has no checkout: the packages by their names are what works everywhere."""
+"""Installation commands for gradc's extras. They list the packages, since no index has gradc."""
 
 from __future__ import annotations
 
@@ -9,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, requires
 
 
 def install(extra: str) -> str:
-    """The command that installs the packages of an extra."""
+    """Return the command that installs the packages of an extra."""
     found = packages(extra)
     if not found:
         return f"pip install '.[{extra}]' in the checkout of gradc"
@@ -17,8 +16,7 @@ def install(extra: str) -> str:
 
 
 def packages(extra: str) -> list[str]:
-    """As pyproject.toml has them, with versions, for this operating system; none where gradc is not
-    installed."""
+    """Return an extra's requirements for this operating system; none if gradc is not installed."""
     try:
         declared = requires("gradc") or []
     except PackageNotFoundError:

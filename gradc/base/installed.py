@@ -1,4 +1,4 @@
-"""What is installed beside gradc."""
+"""Versions of installed packages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ RUNTIMES = ("onnxruntime", "onnxruntime-gpu")
 
 
 def installed_version(name: str) -> str | None:
-    """The version of an installed package."""
+    """Return the version of a package, or None if it is not installed."""
     try:
         return version(name)
     except PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""The machine that gradc runs on, as far as it decides how fast a kernel is."""
+"""The CPU and its features, which decide how fast a kernel is."""
 
 from __future__ import annotations
 
@@ -14,10 +14,7 @@ _LISTING = Path("/proc/cpuinfo")
 
 @dataclass(frozen=True)
 class Machine:
-    """A processor's name, its number of logical cores, and which of CPU_FEATURES it has.
-
-    `features` is None where the operating system lists none.
-    """
+    """A CPU's name, logical cores and CPU_FEATURES; `features` is None if the system lists none."""
 
     cpu: str
     cores: int
@@ -32,7 +29,7 @@ def this_machine() -> Machine:
 
 
 def cpu_features() -> tuple[str, ...] | None:
-    """The features that matter for kernels, as the operating system lists them."""
+    """Return the CPU_FEATURES that the system lists, or None if it has no list."""
     if not _LISTING.exists():
         return None
     words = set(_listing().split())

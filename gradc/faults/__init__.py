@@ -1,1 +1,1 @@
-"""When gradc itself fails: crash files, and how they say what led there."""
+"""Crash reproducers for internal errors, and the recipes that replay them."""

@@ -1,8 +1,8 @@
-"""Crash reproducers: when the compiler itself fails, one file holds all that it takes to see it again.
+"""Crash reproducers: one file that repeats an internal error.
 
-The file is text: the module as it was before the failing step, under comments with versions, the
-recipe by which `gradc-opt --replay` repeats the step, and the command that does it by hand. A fault
-elsewhere leaves the command line and the traceback.
+The file is text: comments with versions, the recipe that `gradc-opt --replay` runs and a command that does
+the same by hand, then the module before the failing step. Errors outside the pipeline leave the command
+line and the traceback.
 """
 
 from __future__ import annotations
@@ -30,25 +30,24 @@ from gradc.files.writing import write_whole
 from gradc.graph.printing import whole
 
 LONGEST = 500
-"""Characters of a message that are shown on the one line; a verifier's may quote a whole constant."""
+"""Longest message shown, in characters; a verifier's may quote a whole constant."""
 
 
 class InternalError(Exception):
-    """A fault of gradc's own; the text names the reproducer file, if one could be written."""
+    """An error in gradc itself; the message names the reproducer file, if one could be written."""
 
     exit_code = 70
 
 
 NOT_OURS = (GradcError, InternalError, MemoryError)
-"""What goes through: a user's mistake, a fault that has its file already, a machine that is too small."""
+"""Exceptions that need no reproducer: user errors, errors that have one, and too little memory."""
 
 
 @contextmanager
 def reproducer(recipe: Recipe, body: Callable[[], str], command: str = "") -> Iterator[None]:
-    """Turn what is our fault into an InternalError that names the step, and write the file.
+    """Turn exceptions of gradc's into an InternalError that names the step, and write the reproducer.
 
-    `body` makes the text of the module before the step, on which `command` (with THIS_FILE) shows the
-    fault by hand.
+    `body` returns the text of the module before the step; `command` (with THIS_FILE) repeats the error on it.
     """
     try:
         yield
@@ -59,7 +58,7 @@ def reproducer(recipe: Recipe, body: Callable[[], str], command: str = "") -> It
 
 
 def _made(body: Callable[[], str]) -> str:
-    """What failed may have left something that cannot be printed either."""
+    """Return the module's text, or a comment if it cannot be printed."""
     try:
         return body()
     except Exception as error:
@@ -67,18 +66,18 @@ def _made(body: Callable[[], str]) -> str:
 
 
 def import_reproducer(source: Callable[[], str], form: str, auto_pad_rule: str | None):
-    """The reproducer for an importer; `source` gives the text that it reads."""
+    """Return the context of a reproducer for an importer; `source` returns the text that it reads."""
     options = {} if auto_pad_rule is None else {"auto_pad_rule": auto_pad_rule}
     return reproducer(Recipe(IMPORT, "the importer", options=options, form=form), source)
 
 
 @contextmanager
 def pass_reproducer(start: ModuleOp, pipeline: Sequence[ModulePass], index: int) -> Iterator[None]:
-    """The reproducer for pass `index` of a pipeline that began with `start`.
+    """Context of a reproducer for pass `index` of a pipeline that began with `start`.
 
-    What a pass leaves broken may be found out passes later. So after an error the passes run again, from
-    `start` and with the verifier after each, and the first that fails is to blame. A GradcError stands
-    if the module was sound until then.
+    A broken module may only fail some passes later. After an error the passes run again from `start`, with
+    the verifier after each, and the first that fails is reported. A GradcError is re-raised if the module was
+    valid until then.
     """
     try:
         yield
@@ -97,8 +96,10 @@ def pass_reproducer(start: ModuleOp, pipeline: Sequence[ModulePass], index: int)
 def first_fault(
     start: ModuleOp, pipeline: Sequence[ModulePass], error: Exception
 ) -> tuple[int, ModuleOp, Exception]:
-    """The first pass that fails, the module before it, and how it fails; the last one, with `error`, if
-    none does when they run again."""
+    """Rerun a pipeline; return the index of the first pass that fails, the module before it, and its error.
+
+    That is the last pass and `error` if none fails again.
+    """
     module = before = start.clone()
     for index, pass_ in enumerate(pipeline):
         before = module.clone()
@@ -111,7 +112,7 @@ def first_fault(
 
 
 def unexpected(error: Exception) -> InternalError:
-    """An exception from outside the pipeline, with its traceback in a file."""
+    """Return the InternalError for an exception outside the pipeline, with its traceback in a file."""
     command = shlex.join(["gradc", *sys.argv[1:]])
     text = f"{versions()}\n{command}\n{''.join(traceback.format_exception(error))}"
     return InternalError(_message("", error, text, ".txt"))
@@ -123,7 +124,7 @@ def _internal_error(recipe: Recipe, error: Exception, body: str, command: str) -
 
 
 def heading(recipe: Recipe, message: str, command: str = "") -> str:
-    """The comments at the begin of a reproducer."""
+    """Return the comments at the start of a reproducer."""
     lines = [
         f"// gradc crash reproducer: internal error in {recipe.step}",
         f"// {recipe.error}: {message}",
@@ -140,7 +141,7 @@ def _message(where: str, error: Exception, text: str, suffix: str) -> str:
 
 
 def _report(text: str, suffix: str) -> str:
-    """Write the file, where that is possible, and say what to do with it."""
+    """Write the file if possible; return the instruction to report it."""
     ours = "this is a fault of gradc's, please report it"
     name = f"gradc-crash-{hashlib.sha256(text.encode(errors='replace')).hexdigest()[:12]}{suffix}"
     faults = []
@@ -155,7 +156,7 @@ def _report(text: str, suffix: str) -> str:
 
 
 def _folders(faults: list[str]) -> Iterator[Path]:
-    """Where a reproducer may go, the best place first."""
+    """Yield the folders to try, the preferred one first; append errors to `faults`."""
     try:
         yield Path(tempfile.gettempdir())
     except OSError as error:

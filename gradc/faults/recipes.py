@@ -1,7 +1,7 @@
-"""What a crash reproducer says about itself: how its module leads to the fault.
+"""Recipes of crash reproducers: the steps that repeat an error.
 
-A reproducer is a text file: lines that begin with `//`, of which one holds the recipe, then the module
-(MLIR text), or the source where no module could be made of it (MLIR text or JSON).
+A reproducer is a text file: `//` comments, one of which holds the recipe, then the module (MLIR text), or
+the source (MLIR text or JSON) if the importer failed.
 """
 
 from __future__ import annotations
@@ -18,17 +18,16 @@ PREFIX = "// recipe: "
 
 PASSES, CHOICE, MODEL, SESSION, IMPORT = "passes", "choice", "model", "session", "import"
 STAGES = (PASSES, CHOICE, MODEL, SESSION, IMPORT)
-"""What fails: a pass, the choice of strategies, the exporter, onnxruntime with the exported model, or
-the importer."""
+"""Failing stages: a pass, strategy selection, the exporter, onnxruntime on the model, the importer."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """`step` and `error` name the fault: where, and the type of the exception.
+    """The steps that repeat an error.
 
-    `pipeline` are the passes to run first. `options` are those of a compilation, and `ep` where the
-    model is to run; `tune` says that strategies are measured. `form` is that of the source, mlir or json.
-    `limits` are those in force.
+    `step` and `error`: the failing step and the exception's type. `pipeline`: the passes to run first.
+    `options`: those of the compilation; `ep`: its execution provider; `tune`: strategies are measured.
+    `form`: the format of the source, mlir or json. `limits`: those in force.
     """
 
     stage: str
@@ -50,9 +49,9 @@ def has_recipe(text: str) -> bool:
 
 
 def read(text: str, file: str) -> tuple[Recipe, str]:
-    """The recipe of a reproducer's text, and the text without its comments, in the same lines.
+    """Return the recipe of a reproducer, and its text with the comments blanked.
 
-    Raises GradcError that names the file where there is no recipe, or one that cannot be read.
+    Raises GradcError naming the file if the recipe is missing or malformed.
     """
     line = _line(text)
     if line is None:
@@ -91,7 +90,7 @@ def _check(recipe: Recipe, file: str) -> None:
 
 
 def _body(text: str) -> str:
-    """Empty lines in place of the comments at the begin: places in the text stay what they are."""
+    """Return the text with its leading comments blanked, so that line numbers stay."""
     lines = text.splitlines(keepends=True)
     count = next((i for i, line in enumerate(lines) if not line.startswith("//")), len(lines))
     return "\n" * count + "".join(lines[count:])

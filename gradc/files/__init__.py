@@ -1,1 +1,1 @@
-"""Files: written whole or not at all, read with errors that name them."""
+"""Atomic writing of files, and reading with errors that name them."""

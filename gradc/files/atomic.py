@@ -1,12 +1,11 @@
-"""A file that appears whole or not at all, also when the process that writes it is killed.
+"""Atomic file writing, also if the writing process is killed.
 
-The content goes to a file without a name (Linux's O_TMPFILE), which the kernel drops with the process,
-and gets its name when it is complete. To replace a file takes a rename, and so a hidden name for the
-instant between two system calls. Where there are no files without a name (other systems, some network
-file systems) the hidden name is there for as long as the writing takes.
+The content goes to an unnamed file (Linux's O_TMPFILE), which the kernel drops with the process, and is
+linked to its name when complete. To replace a file takes a rename, so it has a hidden name between two
+system calls. Systems without unnamed files (also some network file systems) use the hidden name throughout.
 
-A hidden file whose writer is dead is removed by the next write into its folder. A writer that lives
-holds a lock on its file, which the kernel drops with the process.
+A writer locks its hidden file; the kernel drops the lock with the process, and the next write into the
+folder removes hidden files that are not locked.
 """
 
 from __future__ import annotations
@@ -31,21 +30,21 @@ except ImportError:  # Windows
 HIDDEN = re.compile(r"\.gradc-[0-9a-f]{16}\.tmp")
 
 OPEN_FILES = "/proc/self/fd"
-"""Where an open file without a name can be reached, to give it one."""
+"""Folder of open files, through which an unnamed one is linked."""
 
 
 @dataclass
 class Draft:
-    """A file that is being written; `hidden` is its name, from before it has it."""
+    """A file being written; `hidden` is its temporary name, set before the file exists."""
 
     folder: Path
     hidden: Path | None = None
     file: BinaryIO = field(init=False)
 
     def publish(self, target: Path) -> None:
-        """Give the file its name, in place of what has it now, whose permissions it takes over.
+        """Name the file `target`, replacing an existing file and keeping its permissions.
 
-        `target` is in the draft's folder, and no link. Raises OSError; then `target` is as it was.
+        `target` is in the draft's folder, and no link. Raises OSError and then leaves `target` unchanged.
         """
         self.file.flush()
         os.fsync(self.file.fileno())
@@ -63,7 +62,7 @@ class Draft:
         self.hidden = None
 
     def _name(self) -> None:
-        """Give a file without a name a hidden one, by a copy where the system allows no link."""
+        """Give an unnamed file a hidden name, by a copy if the system allows no link."""
         self.hidden = _hidden_path(self.folder)
         if _link(self.file, self.hidden):
             return
@@ -75,7 +74,7 @@ class Draft:
         os.fsync(self.file.fileno())
 
     def open(self) -> None:
-        """Without a name where there are such files."""
+        """Open an unnamed file, or a hidden one if the system has none."""
         nameless = _open_nameless(self.folder)
         if nameless is None:
             self._open_hidden()
@@ -83,7 +82,7 @@ class Draft:
             self.file = nameless
 
     def _open_hidden(self) -> None:
-        """A new file, locked; another process may take it for abandoned until it is, and remove it."""
+        """Create and lock a hidden file; retry if another process removed it before the lock."""
         while True:
             self.hidden = _hidden_path(self.folder)
             self.file = open(self.hidden, "x+b")  # noqa: SIM115
@@ -93,7 +92,7 @@ class Draft:
             self.file.close()
 
     def discard(self) -> None:
-        """Close it; a name that it still has goes. Wherever opening it was interrupted."""
+        """Close the file and remove its hidden name; also works after an interrupted `open`."""
         if hasattr(self, "file"):
             with contextlib.suppress(OSError):
                 self.file.close()
@@ -103,7 +102,7 @@ class Draft:
 
 @contextlib.contextmanager
 def draft(folder: Path) -> Iterator[Draft]:
-    """A file to write in a folder. It is gone when the block ends, unless it was published."""
+    """Yield a file to write in a folder; it is removed at the end unless it was published."""
     sweep(folder, HIDDEN)
     found = Draft(folder)
     try:
@@ -115,16 +114,16 @@ def draft(folder: Path) -> Iterator[Draft]:
 
 @contextlib.contextmanager
 def restoring(path: Path) -> Iterator[None]:
-    """Put a file back as it was if the block fails; where there was none, remove what the block made.
+    """Restore a file if the block fails, or remove it if there was none.
 
-    A file system without links keeps what the block made.
+    A file system without links keeps what the block wrote.
     """
     former = _hidden_path(path.parent)
     existed = path.is_file()
     with contextlib.ExitStack() as stack:
         if existed:
             held = stack.enter_context(open(path, "rb"))
-            _lock(held.fileno())  # else another process could take the second name for abandoned
+            _lock(held.fileno())  # else another process would remove the second name
             with contextlib.suppress(OSError):
                 os.link(path, former)
         try:
@@ -140,7 +139,7 @@ def restoring(path: Path) -> Iterator[None]:
 
 
 def sweep(folder: Path, names: re.Pattern[str], kept: str = "") -> None:
-    """Remove the files of a folder with such names that no living process is writing."""
+    """Remove the files of a folder that match `names` and are not locked by a writer, except `kept`."""
     if fcntl is None:
         return
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
@@ -161,7 +160,7 @@ def _remove_if_abandoned(path: str) -> None:
 
 
 def _open_nameless(folder: Path) -> BinaryIO | None:
-    """None where the system or the file system has no such files."""
+    """Open an unnamed file; return None if the system or the file system has none."""
     if not hasattr(os, "O_TMPFILE") or not os.path.isdir(OPEN_FILES):
         return None
     try:
@@ -179,14 +178,14 @@ def _hidden_path(folder: Path) -> Path:
 
 
 def _lock(number: int) -> None:
-    """Where the file system has no locks, nobody can take the file for abandoned."""
+    """Lock a file. If the file system has no locks, `sweep` removes nothing either."""
     if fcntl is not None:
         with contextlib.suppress(OSError):
             fcntl.flock(number, fcntl.LOCK_EX)
 
 
 def _link(file: BinaryIO, target: Path) -> bool:
-    """Whether a file without a name could be given this one."""
+    """Link an unnamed file to a path; return whether that succeeded."""
     number = file.fileno()
     try:
         # src_dir_fd has no effect on an absolute path, but makes Python call linkat, which follows links

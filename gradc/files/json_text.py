@@ -1,4 +1,4 @@
-"""JSON documents for programs: what every `--json` prints."""
+"""JSON text, as every `--json` prints it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def json_text(data: Any) -> str:
-    """The text of a document. JSON has no infinity and no NaN: such a number is null."""
+    """Return a document's JSON text; infinities and NaN, which JSON lacks, become null."""
     return json.dumps(_finite(data), indent=1, allow_nan=False)
 
 

@@ -1,4 +1,4 @@
-"""The kind of a file, by its name and by its first bytes."""
+"""Recognition of ONNX files by name and by first bytes."""
 
 from __future__ import annotations
 
@@ -10,20 +10,22 @@ SUFFIX = ".onnx"
 TEXTS = (".json", ".mlir", ".py")
 
 HEAD = 3
-"""Bytes that tell a model of ONNX."""
+"""Leading bytes that identify an ONNX model."""
 
 _FIELDS = {number << 3 | 2 for number in (2, 3, 4, 6, 7, 8, 14)} | {5 << 3}
-"""The first bytes of the fields of a model that may come after the IR version; those from 16 on have two."""
+"""First bytes of the ModelProto fields that may follow the IR version; from number 16 on they take two."""
 
 
 def is_onnx_content(data: bytes) -> bool:
-    """Whether bytes begin as a serialized model of ONNX does: with a small IR version, then another field. No
-    text begins so, nor a GraphDef of TensorFlow."""
+    """Return whether bytes begin like a ModelProto: a small IR version, then another field.
+
+    Neither text nor a TensorFlow GraphDef begins so.
+    """
     return len(data) >= HEAD and data[0] == 8 and 0 < data[1] < 0x80 and data[2] in _FIELDS
 
 
 def is_onnx(path: str | os.PathLike[str]) -> bool:
-    """Whether a file is a model of ONNX by its name, or by its content where the name is of no text."""
+    """Return whether a file is an ONNX model by its suffix, or by its content unless it has a text suffix."""
     name = os.fspath(path).lower()
     if name.endswith(SUFFIX):
         return True

@@ -1,4 +1,4 @@
-"""Arrays in .npz files, read with errors that name the file and the array."""
+"""Reader and writer of .npz files, with errors that name the file and the array."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from gradc.files.reading import opened, unreadable
 from gradc.files.writing import StrPath, is_special, whole_file, write_whole
 
 LONGEST = 300
-"""Characters of another library's message that a diagnostic quotes: numpy's may hold a whole header."""
+"""Longest quote of another library's message, in characters; numpy's may hold a whole header."""
 
 
 def read_npz(path: StrPath) -> dict[str, np.ndarray]:
-    """The arrays of an .npz file by name; nothing pickled is loaded.
+    """Return the arrays of an .npz file by name; pickles are not loaded.
 
     bfloat16 comes back as numpy's `V2`, see `gradc.graph.tensors.as_dtype`. Raises GradcError naming the
-    path, and the array where one is at fault.
+    path, and the array if one is invalid.
     """
     name = os.fspath(path)
     try:
@@ -58,7 +58,7 @@ UNREADABLE = (
     zipfile.BadZipFile,
     zlib.error,
 )
-"""What zipfile and numpy raise for an archive that is no good, besides OSError."""
+"""Exceptions of zipfile and numpy for an invalid archive, besides OSError."""
 
 
 def _reason(error: Exception) -> str:
@@ -67,17 +67,14 @@ def _reason(error: Exception) -> str:
 
 
 def _check_magic(path: str, file: BinaryIO) -> None:
-    """numpy takes whatever is no archive for a pickle, and says only that."""
+    """Raise for a file that is no archive; numpy's error would speak of pickles."""
     if file.read(4) not in (b"PK\x03\x04", b"PK\x05\x06"):
         raise violation(f"cannot read {path}: it is not an .npz file", hint="see numpy.savez")
     file.seek(0)
 
 
 def _check_sizes(path: str, file: BinaryIO) -> None:
-    """Hold what the archive unpacks to, and what its arrays claim to be, against the limit.
-
-    A small file may unpack to any size, and an array of a few bytes may claim any shape.
-    """
+    """Check the archive's unpacked size against the limit, and its arrays' shapes against their bytes."""
     with zipfile.ZipFile(file) as archive:
         limits.check("npz-bytes", sum(info.file_size for info in archive.infolist()), f"bytes in {path}")
         for info in archive.infolist():
@@ -86,7 +83,7 @@ def _check_sizes(path: str, file: BinaryIO) -> None:
 
 
 def _check_claim(path: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> None:
-    """What is no array is none of the limit's business: reading it tells what it is."""
+    """Raise if an array's shape needs more bytes than the file has; a member that is no array fails later."""
     try:
         with archive.open(info) as member:
             version = np.lib.format.read_magic(member)
@@ -113,11 +110,11 @@ def _member(path: str, archive: Mapping[str, np.ndarray], key: str) -> np.ndarra
 
 
 def write_npz(path: StrPath, arrays: Mapping[str, np.ndarray]) -> None:
-    """Write arrays under their names (any names), atomically and the same bytes every time.
+    """Write arrays under any names, atomically and with reproducible bytes.
 
-    bfloat16 is stored as numpy's `V2`. numpy.savez would refuse an array that is called `file`.
+    bfloat16 is stored as numpy's `V2`. numpy.savez would reject an array named `file`.
     """
-    if is_special(path):  # a device does not know where in an archive it is
+    if is_special(path):  # devices cannot seek
         archive = BytesIO()
         write_archive(archive, arrays)
         write_whole(path, archive.getvalue())
@@ -127,7 +124,7 @@ def write_npz(path: StrPath, arrays: Mapping[str, np.ndarray]) -> None:
 
 
 def write_archive(file: BinaryIO, arrays: Mapping[str, np.ndarray]) -> None:
-    """The bytes of `write_npz`. Raises GradcError for what is no array, before anything is written."""
+    """Write the bytes of `write_npz`. Raises GradcError before writing if a value is no array."""
     errors = Errors()
     for name, array in arrays.items():
         errors.attempt(_check_is_array, name, array)
@@ -145,5 +142,5 @@ def _check_is_array(name: str, value: Any) -> None:
 
 
 def _storable(array: np.ndarray) -> np.ndarray:
-    """Strings, which a runtime gives as objects, as text of one width: objects are stored as pickles only."""
+    """Convert object arrays (onnxruntime's strings) to fixed-width text; numpy would pickle them."""
     return array.astype(np.str_) if array.dtype.hasobject else array

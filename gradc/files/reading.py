@@ -1,4 +1,4 @@
-"""Reading files and streams that may be larger than anybody meant."""
+"""Size-limited reading of files and streams."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from dialects.support.diagnostics import Diagnostic, GradcError, nearest, printa
 from dialects.support.limits import LimitError, check, current, too_large
 
 QUOTABLE = 2**24
-"""Bytes of a source from which diagnostics quote lines; a larger one is not gone through again for that."""
+"""Largest source, in bytes, of which diagnostics quote lines."""
 
 LISTED = 5000
-"""Names of a folder among which the nearest to a wrong one is looked for."""
+"""Names of a folder that are searched for the nearest to a wrong one."""
 
 KEPT: dict[str, bytes] = {}
-"""What came from streams, by the names that diagnostics have for them: it cannot be read again."""
+"""Bytes read from streams, which cannot be read again, by their name in diagnostics."""
 
 PATHS: dict[str, str] = {}
-"""What names in diagnostics stand for, where a name cannot be shown as it is."""
+"""Printable name in diagnostics -> path, if they differ."""
 
 
 def shown(path: str | os.PathLike[str]) -> str:
-    """How diagnostics name a file: any bytes can be a name, and not all are text that can be shown."""
+    """Return the printable name of a file for diagnostics."""
     name = os.fspath(path)
     if (known := printable(name)) != name:
         PATHS[known] = name
@@ -33,12 +33,14 @@ def shown(path: str | os.PathLike[str]) -> str:
 
 
 PATIENCE = 3.0
-"""Seconds in which somebody has to open a pipe that is read."""
+"""Seconds to wait for a pipe's writer."""
 
 
 def opened(path: str | os.PathLike[str], *, regular: bool = False) -> BinaryIO:
-    """A file to read, with `regular` neither device nor pipe. Raises OSError, and GradcError for a pipe that
-    nobody writes to."""
+    """Open a file to read; with `regular`, devices and pipes are errors.
+
+    Raises OSError, and GradcError for a pipe without a writer.
+    """
     found, name = os.stat(path), os.fspath(path)
     if regular and not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode):
         raise violation(f"cannot read {name}: it is not a regular file")
@@ -48,7 +50,7 @@ def opened(path: str | os.PathLike[str], *, regular: bool = False) -> BinaryIO:
 
 
 def _opened_pipe(name: str) -> BinaryIO:
-    """To open it would wait for somebody who writes, who may never come."""
+    """Open a pipe; raise GradcError, instead of blocking, if it has no writer after PATIENCE seconds."""
     pipe = os.open(name, os.O_RDONLY | os.O_NONBLOCK)
     ready = select.poll()
     ready.register(pipe, select.POLLIN)
@@ -62,7 +64,7 @@ def _opened_pipe(name: str) -> BinaryIO:
 
 
 def _has_writer(pipe: int) -> bool:
-    """Of an empty pipe that does not block."""
+    """Return whether an empty non-blocking pipe has a writer."""
     try:
         os.read(pipe, 1)
     except BlockingIOError:
@@ -71,7 +73,7 @@ def _has_writer(pipe: int) -> bool:
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
-    """The bytes of a file. LimitError for one that is too large; else raises what `opened` does."""
+    """Return the bytes of a file. Raises LimitError if it is too large, else as `opened` does."""
     with opened(path) as file:
         found = os.fstat(file.fileno())
         name = os.fspath(path)
@@ -80,25 +82,25 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
 
 
 def read_stream(stream: BinaryIO, name: str) -> bytes:
-    """What a stream of unknown length gives, which is kept; LimitError as soon as it is too much."""
+    """Read and record a stream of unknown length; LimitError as soon as it is too large."""
     data = _read(stream, name)
     KEPT[name] = data if len(data) <= QUOTABLE else b""
     return data
 
 
 def unreadable(path: str | os.PathLike[str], error: OSError, hint: str = "") -> GradcError:
-    """What a file that cannot be read is to the user; of one that is not there, the nearest name."""
+    """Return the GradcError for an unreadable file, with the nearest name if it is missing."""
     name = os.fspath(path) or "''"
     missing = isinstance(error, FileNotFoundError)
     return violation(f"cannot read {name}: {error.strerror or error}", hint=hint or missing * near(name))
 
 
 def near(path: str) -> str:
-    """A did-you-mean hint for a file that is not there, from the names of its folder; '' if none is near."""
+    """Return a did-you-mean hint for a missing file from the names in its folder, or ''."""
     folder, name = os.path.split(path)
     try:
         with os.scandir(folder or os.curdir) as entries:
-            others = (entry.name for entry in entries if entry.name != name)  # a link to nothing is there
+            others = (entry.name for entry in entries if entry.name != name)  # a dangling link is listed
             return nearest(name, list(islice(others, LISTED)))
     except (OSError, ValueError):
         return ""

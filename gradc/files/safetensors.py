@@ -1,8 +1,7 @@
-"""Arrays in .safetensors files: read with errors that name the file and the tensor, written atomically.
+"""Reader and writer of .safetensors files, with errors that name the file and the tensor.
 
-The `safetensors` package validates what is read. It cannot write to a file that has no name yet, and it
-copies all tensors to make their bytes; so writing is done here: eight bytes with the length of a JSON header,
-the header, and the tensors one after the other.
+The `safetensors` package validates what is read. It cannot write to an unnamed file and copies all tensors,
+so the writer is here: eight bytes with the length of a JSON header, the header, the tensors.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from gradc.files.writing import StrPath, whole_file
 SUFFIX = ".safetensors"
 
 LARGEST_HEADER = 2**24
-"""Bytes of a header that is read: names, shapes and offsets of a hundred thousand tensors."""
+"""Largest header in bytes: names, shapes and offsets of a hundred thousand tensors."""
 
 WORDS = {
     "f64": "F64",
@@ -45,21 +44,21 @@ WORDS = {
     "f8_e5m2": "F8_E5M2",
     "f8_e8m0": "F8_E8M0",
 }
-"""The dtypes that a file can hold -> the format's words."""
+"""dtype -> its name in the format."""
 
 _DTYPES = {WORDS[dtype.name]: dtype.numpy for dtype in dtypes.ONNX_DTYPES if dtype.name in WORDS}
 _METADATA = "__metadata__"
 
 
 def is_safetensors(path: StrPath) -> bool:
-    """Whether a path has the suffix of the format."""
+    """Return whether a path has the suffix of the format."""
     return os.fspath(path).lower().endswith(SUFFIX)
 
 
 def read_safetensors(path: StrPath) -> dict[str, np.ndarray]:
     """Return the tensors of a file by name; its metadata is ignored.
 
-    Raises GradcError naming the path, and the tensor where one is at fault.
+    Raises GradcError naming the path, and the tensor if one is invalid.
     """
     name = os.fspath(path)
     try:
@@ -82,7 +81,7 @@ def read_safetensors(path: StrPath) -> dict[str, np.ndarray]:
 
 
 def _check_header(path: str, file: BinaryIO, size: int) -> None:
-    """Raise GradcError for a header that is longer than the file or than what is read."""
+    """Raise GradcError for a header longer than the file or than LARGEST_HEADER."""
     length = int.from_bytes(file.read(8), "little")
     file.seek(0)
     if size < 8 or length > size - 8:
@@ -103,7 +102,7 @@ def _array(tensor: Mapping[str, Any]) -> np.ndarray:
 
 
 def write_safetensors(path: StrPath, arrays: Mapping[str, np.ndarray]) -> None:
-    """Write arrays under their names, atomically and the same bytes every time."""
+    """Write arrays under their names, atomically and with reproducible bytes."""
     found = list(pieces(arrays))
     with whole_file(path) as file:
         for piece in found:
@@ -137,7 +136,7 @@ def _word(array: np.ndarray) -> str | None:
 
 
 def _in_file_order(given: Any) -> np.ndarray:
-    """The array in C order and in the byte order of the format."""
+    """Return the array in C order and little-endian."""
     array = np.asarray(given, order="C")
     return array.astype(array.dtype.newbyteorder("<"), copy=False)
 

@@ -1,4 +1,4 @@
-"""Files, written whole or not at all, with errors that name the file."""
+"""Atomic writing of files, with errors that name the file."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ StrPath = str | os.PathLike[str]
 
 
 def write_whole(path: StrPath, data: bytes) -> None:
-    """Write a file atomically; raises GradcError naming the path, and then leaves nothing behind."""
+    """Write a file atomically. Raises GradcError naming the path, and then leaves nothing behind."""
     with whole_file(path) as file:
         file.write(data)
 
 
 @contextlib.contextmanager
 def whole_file(path: StrPath) -> Iterator[BinaryIO]:
-    """A file to write that appears under `path`, complete, when the block ends without an error.
+    """Open a file that appears under `path` when the block ends without an error.
 
-    A link stays a link. What is no regular file (/dev/stdout) is written to directly. Raises
-    GradcError naming the path.
+    A link stays a link. Devices and pipes (/dev/stdout) are written directly. Raises GradcError naming the
+    path.
     """
     with refusals_of(path) as target:
         if is_special(path):
@@ -40,7 +40,7 @@ def whole_file(path: StrPath) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def refusals_of(path: StrPath) -> Iterator[Path]:
-    """Where a file for `path` goes; what the system refuses on the way there is a GradcError."""
+    """Yield the resolved path to write; an OSError in the block becomes a GradcError naming `path`."""
     target = Path(os.path.realpath(path))
     try:
         if target.is_dir():
@@ -53,12 +53,15 @@ def refusals_of(path: StrPath) -> Iterator[Path]:
 
 
 def is_special(path: StrPath) -> bool:
-    """Asked of the path itself: the name that /dev/stdout resolves to is no file when it is a pipe."""
+    """Return whether a path exists and is no regular file.
+
+    `path` is unresolved: /dev/stdout as a pipe resolves to a name that does not exist.
+    """
     return os.path.exists(path) and not os.path.isfile(path)
 
 
 def _opened_special(path: StrPath) -> BinaryIO:
-    """Raises GradcError for a pipe that nobody reads: opening it would wait for one, perhaps for ever."""
+    """Open a device or pipe to write; raise GradcError, instead of blocking, for a pipe without a reader."""
     try:
         number = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
     except OSError as error:
