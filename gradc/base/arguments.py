@@ -26,7 +26,7 @@ def refused(name: str, given: object, expected: str, hint: str = "", part: str =
 
 
 def whole(name: str, given: Any, least: int = 0, part: str = "") -> int:
-    """Return an int of at least `least`; bools and floats are errors. `part` names an entry of the argument."""
+    """Return an int of at least `least`; bools and floats are errors. `part` names an element of `given`."""
     if isinstance(given, int | np.integer) and not isinstance(given, bool) and index(given) >= least:
         return index(given)
     raise refused(name, given, f"a whole number, {least} or more", part=part)

@@ -1,1 +1,1 @@
-"""Source graphs from Python: `gradc.Graph`."""
+"""Construction of source graphs in Python: `gradc.Graph`."""

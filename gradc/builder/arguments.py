@@ -1,4 +1,4 @@
-"""What a graph under construction is given: dtypes, sizes, lists; refused at the caller's line."""
+"""Checks of the arguments of graph construction, with errors at the caller's line."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ A_NAME = "text that is not empty and that UTF-8 can spell"
 Ints = Sequence[int]
 Floats = Sequence[float]
 Dims = Sequence[int | str | None]
-"""Sizes; None or a name is one that only run time knows."""
+"""Sizes; None or a name is a dynamic size."""
 
 
 def misuse(
@@ -39,13 +39,13 @@ def misuse(
     hint: str = "",
     otherwise: Position | None = None,
 ) -> GradcError:
-    """Placed at the caller's line, or `otherwise` where nobody of the user's calls."""
+    """Return the error at the caller's line, or at `otherwise` if no user code calls."""
     place = caller() or otherwise
     return GradcError(Diagnostic("error", sentence(what, given, expected, hint), subject, place))
 
 
 def given_dtype(dtype: Any, subject: str, argument: str = "dtype") -> dtypes.DType:
-    """The table's entry for oneDNN's word, a numpy dtype or its name."""
+    """Return the dtype for oneDNN's name, a numpy dtype or its name."""
     word = dtype.lower() if isinstance(dtype, str) else ""
     for entry in dtypes.DTYPES:
         if word in (entry.name, entry.numpy.name):
@@ -61,7 +61,7 @@ def given_dtype(dtype: Any, subject: str, argument: str = "dtype") -> dtypes.DTy
 def _of_numpy(dtype: Any) -> dtypes.DType | None:
     try:
         found = dtypes.of_numpy(np.dtype(dtype))
-    except (TypeError, ValueError):  # the latter for a tuple, and what has an attribute dtype that is none
+    except (TypeError, ValueError):  # ValueError: a tuple, or an object with an invalid attribute `dtype`
         return None
     return found if found in dtypes.DTYPES else None
 
@@ -73,7 +73,7 @@ def declared_results(
     dtype: Any,
     subject: str,
 ) -> list[Declared]:
-    """What shapes and dtypes of the results, or a dtype of the first, declare of them."""
+    """Return the results as declared by shapes and dtypes, or by the dtype of the first result."""
     if dtype is not None and result_dtypes is not None:
         both = f"result_dtype {dtype} and result_dtypes {result_dtypes!r}"
         raise misuse("dtypes of the results", subject, given=both, expected="one of the two")
@@ -97,7 +97,7 @@ def _result_dtype(given: Any, subject: str, role: str) -> Attribute:
 def _declared_shapes(
     cls: type[DocumentedOp], given: Sequence[Dims | None] | None, subject: str
 ) -> list[Shape | None]:
-    """The shape that is given for each result, if any."""
+    """Return the declared shape of each result, or None."""
     if given is None:
         return [None] * len(cls.RESULTS)
     if len(cls.RESULTS) == 1:
@@ -110,7 +110,7 @@ def _declared_shapes(
 
 
 def _each(cls: type[DocumentedOp], given: Any, subject: str, what: str) -> Sequence[Any]:
-    """What is given for each result of an op that has several."""
+    """Check that a list has one entry for each result of an op."""
     if isinstance(given, list | tuple) and len(given) == len(cls.RESULTS):
         return given
     expected = f"a list of {len(cls.RESULTS)}, of {', '.join(cls.RESULTS)}, None for any"
@@ -118,12 +118,12 @@ def _each(cls: type[DocumentedOp], given: Any, subject: str, what: str) -> Seque
 
 
 def is_name(given: Any) -> TypeGuard[str]:
-    """Whether a model can hold it as a name."""
+    """Return whether a model can have the name."""
     return isinstance(given, str) and bool(given) and is_text(given)
 
 
 def several(given: Any, subject: str, port: str) -> Sequence[Any]:
-    """The operands of a port that takes any number of them."""
+    """Return the operands of a variadic port."""
     if isinstance(given, list | tuple):
         return given
     raise misuse(f"input {port}", subject, given=type(given).__name__, expected="a list of Values")
@@ -146,5 +146,5 @@ def _dim(dim: Any, subject: str, what: str) -> int | str | None:
     size = whole_number(dim)
     if size is not None and 0 <= size < 2**63:
         return size
-    expected = "a size, or a name or None for one that only run time knows"
+    expected = "a size, or a name or None for a dynamic size"
     raise misuse(what, subject, given=repr(dim), expected=expected)

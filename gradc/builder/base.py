@@ -1,4 +1,4 @@
-"""A source graph under construction: values, names, outputs, how an op is added. `graph.py` has the ops."""
+"""A source graph under construction: values, names, outputs. `graph.py` has the ops."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 Operand: TypeAlias = "Value | Sequence[Value] | None"
-"""Of an op: a tensor, those of a port that takes any number of them, or None for one that is not given."""
+"""Operand of an op: a tensor, the tensors of a variadic port, or None if omitted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,12 +60,12 @@ class Value:
 
     @property
     def shape(self) -> NamedShape:
-        """Sizes; a name or None where only run time knows one."""
+        """The sizes; a name or None is a dynamic size."""
         return shapes.named(shapes.shape_of(self._ssa))
 
     @property
     def dtype(self) -> str:
-        """oneDNN's word: f32, bf16, f16, s32, ..."""
+        """oneDNN's name: f32, bf16, f16, s32, ..."""
         return dtypes.name_of(shapes.element_type_of(self._ssa))
 
     def __repr__(self) -> str:
@@ -76,7 +76,7 @@ class Value:
 
 
 class GraphBuilder:
-    """A graph under construction; `module()` gives what has been built so far."""
+    """A graph under construction; `module()` returns the graph built so far."""
 
     def __init__(self, name: str = "main"):
         if not is_name(name):
@@ -109,7 +109,7 @@ class GraphBuilder:
         return Value(self, argument)
 
     def constant(self, array: npt.ArrayLike, name: str | None = None) -> Value:
-        """A tensor known now: weights, or the values of `dst_shape` and `sizes`."""
+        """Add a constant: weights, or the values of `dst_shape` and `sizes`."""
         from dialects.onnx.ops import ConstantOp
 
         self._check_op_name(name, "constant")
@@ -123,7 +123,7 @@ class GraphBuilder:
         return value
 
     def output(self, value: Value, name: str | None = None) -> None:
-        """Make a value an output. Without a name it has that of its op, else `result<i>`."""
+        """Make a value an output. Its default name is that of its op, else `result<i>`."""
         ssa = self._operand(value, "output", "value")
         if name is None:
             name = self._default_output(ssa)
@@ -132,20 +132,20 @@ class GraphBuilder:
         self._outputs[name] = ssa
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the graph as MLIR text, which every command reads."""
+        """Write the graph as MLIR text, the input of every command."""
         from gradc.files.writing import write_whole
         from gradc.graph.printing import whole
 
         write_whole(checked_path("path", path), whole(self.module()).encode())
 
     def module(self) -> ModuleOp:
-        """A verified copy of the graph; the graph can go on growing."""
+        """Return a verified copy of the graph, which can still be extended."""
         module = self.unverified_module()
         module.verify()
         return module
 
     def unverified_module(self) -> ModuleOp:
-        """`module`, for who verifies it anyway."""
+        """Return a copy of the graph for callers that verify it themselves."""
         if not self._outputs:
             expected = "at least one g.output(value)"
             raise misuse("the graph has no outputs", expected=expected, otherwise=self._position)
@@ -156,7 +156,7 @@ class GraphBuilder:
         return self._copied()
 
     def _copied(self) -> ModuleOp:
-        """The block stays as it is, not even in a region for a while: an interrupt would leave it there."""
+        """Return the graph as a module of cloned ops; the block itself stays, also after an interrupt."""
         copies: dict[SSAValue, SSAValue] = {}
         block = Block()
         for index, argument in enumerate(self._block.args):
@@ -195,14 +195,14 @@ class GraphBuilder:
         return Value(self, values_of(self._block)[number])
 
     def __repr__(self) -> str:
-        """The inputs, the outputs so far, and how many ops there are."""
+        """Return the inputs, the outputs so far and the number of ops."""
         edges = map(self._edge, (self._arguments, self._outputs))
         sides = [", ".join(map(str, edge)) or "nothing" for edge in edges]
         count = len(self._block.ops)
         return f"<gradc.Graph {' -> '.join(sides)}; {count} op{'s' * (count != 1)}>"
 
     def __str__(self) -> str:
-        """What has been built so far, as MLIR text for people: large constants without their elements."""
+        """Return the graph as MLIR text, without the elements of large constants."""
         from gradc.graph.printing import elided
 
         return elided(self._copied())
@@ -229,7 +229,7 @@ class GraphBuilder:
         result_shape: Dims | None,
         result_dtype: npt.DTypeLike | None = None,
     ) -> Value:
-        """An op of a kind. Of the attributes, None is not given, and a Value is an input in its place."""
+        """Add an op. A None among the attributes is not given; a Value is passed as an input instead."""
         inputs = [value for value in attributes.values() if isinstance(value, Value)]
         given = {key: value for key, value in attributes.items() if not isinstance(value, Value)}
         cls = row_class(kind)
@@ -258,7 +258,7 @@ class GraphBuilder:
         result_shape: Dims | None,
         result_dtype: npt.DTypeLike | None = None,
     ) -> Value:
-        """None stands for a documented argument that is not given."""
+        """Add an op of one result. A documented argument of None is not given."""
         given = {key: value for key, value in documented.items() if value is not None} | dict(others)
         shapes_given = None if result_shape is None else (result_shape,)
         (result,) = self._build_all(cls, operands, given, name, shapes_given, None, result_dtype)
@@ -274,7 +274,7 @@ class GraphBuilder:
         result_dtypes: Sequence[npt.DTypeLike | None] | None = None,
         result_dtype: npt.DTypeLike | None = None,
     ) -> Sequence[Value]:
-        """All results of an op. A documented attribute of None is not given."""
+        """Add an op and return its results. A documented attribute of None is not given."""
         self._check_op_name(name, cls.KIND)
         subject = f'{cls.KIND} "{name}"' if name else cls.KIND
         known = documented_attributes(cls)
@@ -290,12 +290,10 @@ class GraphBuilder:
     def _operands(
         self, cls: type[OneDNNOp | CannResizeOp], operands: Sequence[Operand], subject: str
     ) -> list[SSAValue]:
-        """Those before the first that is not given; behind it none may be."""
+        """Return the operands up to the first omitted one; none may follow it."""
         given = list(takewhile(lambda operand: operand is not None, operands))
         if any(operand is not None for operand in operands[len(given) :]):
-            raise misuse(
-                f"input {cls.port(len(given))} is missing", subject, hint="an input behind it is given"
-            )
+            raise misuse(f"input {cls.port(len(given))} is missing", subject, hint="a later input is given")
         if cls.is_variadic() and given:
             given = [*given[:-1], *several(given[-1], subject, cls.PORTS[-1])]
         return [self._operand(v, subject, f"input {cls.port(i)}") for i, v in enumerate(given)]
@@ -311,7 +309,7 @@ class GraphBuilder:
         return value._ssa
 
     def _add(self, op: Operation, name: str | None) -> Sequence[Value]:
-        """The op's results. The first has the op's name, others that and their own."""
+        """Append an op. Its first result gets the op's name, the others `<name>_<role>`."""
         self._block.add_op(op)
         if name:
             others = [f"{name}_{role}" for role in getattr(op, "RESULTS", ())[1:]]
@@ -339,11 +337,11 @@ class GraphBuilder:
 
 
 def _no_such_op(name: str) -> str:
-    """What to say to somebody who asks a Graph for an op that it does not have."""
+    """Return the message of the AttributeError for an op that Graph does not have."""
     if name.startswith("_"):
         return f"gradc.Graph has no attribute {name}"
     ops = [cls.name.partition(".")[2] for cls in source_ops().values()]
-    hint = nearest(name, ops) or f"{MIXED_GRAPHS} shows what MLIR text takes beside gradients"
+    hint = nearest(name, ops) or f"{MIXED_GRAPHS} lists the other ops that MLIR text accepts"
     return f"gradc.Graph has no op {name}: expected one of {', '.join(ops)}; {hint}"
 
 

@@ -1,5 +1,4 @@
-"""The ops of a block as a flat list, to be pickled and copied: xDSL's own objects point at their users, which
-point at theirs, and a graph of a thousand ops would be taken for a thousand levels of nesting."""
+"""Flat lists of a block's ops for pickle and copy, which would recurse along xDSL's use lists."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 @dataclass(frozen=True)
 class OpState:
-    """An op without regions; operands are numbers of values as `values_of` lists them."""
+    """An op without regions; operands are indices into `values_of`."""
 
     cls: type[Operation]
     operands: Sequence[int]
@@ -31,7 +30,7 @@ class BlockState:
 
 
 def values_of(block: Block) -> list[SSAValue]:
-    """Its arguments and the results of its ops, in order."""
+    """Return the block's arguments and the results of its ops, in order."""
     return [*block.args, *(result for op in block.ops for result in op.results)]
 
 

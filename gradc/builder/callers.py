@@ -1,4 +1,4 @@
-"""The user's line that called gradc: the place of what has no file of its own."""
+"""The user's source line that called gradc, as the location of graphs built in Python."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from dialects.support.diagnostics import Position
 
 
 def caller() -> Position | None:
-    """The innermost line that is neither ours nor Python's; a frame has no column.
+    """Return the innermost line outside of gradc and Python's libraries (column 1).
 
-    None if there is none: for a thread of a pool, say, that was given one of our functions.
+    None if there is none, as in a pool thread that runs one of gradc's functions.
     """
     frame = sys._getframe(1)
     while frame is not None and _is_between(frame.f_code.co_filename):
@@ -25,8 +25,7 @@ def caller() -> Position | None:
 
 
 def _is_between(file: str) -> bool:
-    """Whether code may stand between gradc and who called it: our own, a decorator or a context manager of
-    Python's, numpy's `vectorize`."""
+    """Return whether a file is gradc's, Python's (decorators, context managers) or numpy's (`vectorize`)."""
     if file.startswith(INSTALLED):
         return file.startswith(OURS)
     return file.startswith((*OURS, *PYTHONS))
@@ -41,4 +40,4 @@ GRADC = _folder(os.path.dirname(__file__))
 OURS = (GRADC, *(_folder(package.__file__) for package in (passes, dialects, xdsl, np)))
 PYTHONS = (_folder(os.__file__), "<frozen ", "<__array_function__")
 INSTALLED = tuple(os.path.join(PYTHONS[0], name, "") for name in ("site-packages", "dist-packages"))
-"""Folders within Python's own, of code that may be the user's."""
+"""Folders within Python's that may hold the user's code."""

@@ -1,13 +1,12 @@
-"""Source graphs from Python: one typed method per op.
+"""Construction of source graphs in Python, with one typed method per op.
 
     g = Graph()
     dy, w = g.input("dy", "f32", ("N", 4, 3, 3)), g.input("w", "f32", (4, 2, 3, 3))
     dx = g.convolution_backward_data(dy, w, (None, 2, 5, 5), strides=(2, 2), ...)
     g.output(dx, "dx")
 
-A mistake is a GradcError at the caller's file and line, with the message that a document would get. So an
-argument that there is not is taken, as `unknown`, of a type that no value has: a type checker finds it
-before it runs.
+Errors are GradcErrors at the caller's line, with the same message as for a document. Unknown keyword
+arguments are therefore accepted at run time, with the type Never, which a type checker rejects.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from gradc.builder.row_methods import REQUIRED, RowMethods
 
 
 class Graph(RowMethods):
-    """A graph under construction; `module()` gives what has been built so far."""
+    """A graph under construction; `module()` returns the graph built so far."""
 
     def convolution_backward_data(
         self,
@@ -53,7 +52,7 @@ class Graph(RowMethods):
         """Gradient of a convolution with respect to its input.
 
         `dst_shape` is the full shape of the result in data_format order: a value (the op's third input)
-        or sizes (its attribute). `result_shape` declares the result, which may take its place.
+        or sizes (its attribute). `result_shape` declares the result and may replace `dst_shape`.
         """
         sizes_input, attribute = _split(dst_shape)
         given = {
@@ -122,7 +121,7 @@ class Graph(RowMethods):
         result_shape: Dims | None = None,
         **unknown: Never,
     ) -> Value:
-        """Gradient of an interpolation with respect to `src`, of which only the shape counts.
+        """Gradient of an interpolation with respect to `src`, of which only the shape is used.
 
         `sizes` are the spatial sizes of diff_dst: a value (the op's third input) or its attribute.
         """
@@ -151,7 +150,7 @@ class Graph(RowMethods):
         result_shape: Dims | None = None,
         **unknown: Never,
     ) -> Value:
-        """Ascend's gradient of a bilinear resize; of `original_image` only shape and dtype count."""
+        """Ascend's gradient of a bilinear resize; only the shape and dtype of `original_image` are used."""
         given = {
             "align_corners": align_corners,
             "half_pixel_centers": half_pixel_centers,
@@ -181,7 +180,7 @@ class Graph(RowMethods):
         result_shape: Dims | None = None,
         **unknown: Never,
     ) -> Value:
-        """The aclnn call behind which ResizeBilinearV2Grad stands.
+        """Gradient of a bilinear upsampling as the aclnn function that ResizeBilinearV2Grad implements.
 
         Every argument has two spellings, the documented one and snake case.
         """
@@ -211,7 +210,7 @@ class Graph(RowMethods):
 
 
 def _split(given: Any) -> tuple[Value | None, Any]:
-    """What may be an input port or an attribute of one name, as that pair."""
+    """Return (value, None) or (None, attribute) for an argument that may be either."""
     return (given, None) if isinstance(given, Value) else (None, given)
 
 
@@ -220,7 +219,7 @@ def _with_unknown(sizes: Any) -> Any:
 
 
 def _from_snake(camel: Mapping[str, Any], attributes: dict[str, Any]) -> dict[str, Any]:
-    """Takes the snake case spellings out of `attributes`; one that is given in both is left there."""
+    """Move snake-case spellings out of `attributes`; an argument given in both spellings stays there."""
     spellings = {"".join("_" + c.lower() if c.isupper() else c for c in name): name for name in camel}
     taken = [s for s, name in spellings.items() if s in attributes and camel[name] is None]
     return {spellings[snake]: attributes.pop(snake) for snake in taken}

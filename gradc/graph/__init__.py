@@ -1,1 +1,1 @@
-"""Graphs as modules: their text, their inputs and outputs, what must hold of them."""
+"""Graphs as modules: verification, printing, inputs and outputs."""

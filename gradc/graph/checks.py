@@ -1,4 +1,4 @@
-"""What must hold of a graph's module, whoever made it."""
+"""Verification of a graph's module."""
 
 from __future__ import annotations
 
@@ -28,19 +28,18 @@ from dialects.support.limits import LimitError
 from dialects.support.shapes import MOST_ELEMENTS
 
 GRAPH_DIALECTS = ("onednn", "cann", "grad", "onnx")
-"""Dialects whose ops may stand in a function that gradc compiles."""
+"""Dialects whose ops gradc compiles."""
 
 FRAME_OPS = ("builtin.module", "func.func", "func.return", "arith.constant")
 
 LONGEST = 500
-"""xDSL's messages may quote a whole constant; ours stay a line that can be read."""
+"""Longest quote in characters; xDSL's messages may contain a whole constant."""
 
 
 def check_graph(module: ModuleOp, auto_pad_rule: str | None = None) -> FuncOp:
-    """The one function of a module that gradc can compile, verified; GradcError for any other module.
+    """Verify a module and return its only function. Raises GradcError for a module that gradc cannot compile.
 
-    `auto_pad_rule` replaces that of every op before the ops are verified, in place: a graph may be
-    valid under one rule only.
+    `auto_pad_rule` replaces that of every op, in place and first: a graph may be valid under one rule only.
     """
     if auto_pad_rule is not None:
         _set_auto_pad_rule(module, auto_pad_rule)
@@ -63,7 +62,7 @@ def _set_auto_pad_rule(module: ModuleOp, rule: str) -> None:
 
 
 def short(error: Exception | Attribute) -> str:
-    """An error's or an attribute's text of at most LONGEST characters."""
+    """Return the text of an error or attribute, cut after LONGEST characters."""
     text = str(error) or type(error).__name__
     return text if len(text) <= LONGEST else text[:LONGEST] + "..."
 
@@ -82,16 +81,16 @@ def _check_ops(module: ModuleOp) -> None:
 
 
 def _check_module(module: ModuleOp) -> None:
-    """A module is a list of functions; its text may spell any region."""
+    """Check that a module is one block without arguments; its text may spell any region."""
     if len(module.body.blocks) != 1 or module.body.block.args:
         raise error_at(module, "body of the module", expected="one block without arguments")
 
 
 def check_sizes(module: ModuleOp) -> None:
-    """Raise for what no pass should see: LimitError or GradcError.
+    """Check the number of ops, the size of splat constants, and that element counts fit in 64 bits.
 
-    How many ops there are, how large a constant of one value is when it is spread, and that sizes are
-    numbers of 64 bits, of whole tensors, too."""
+    Raises LimitError or GradcError.
+    """
     limits.check("ops", sum(1 for _ in module.walk()), "ops of the graph")
     for op in module.walk():
         for value in op.properties.values():
@@ -121,7 +120,7 @@ def _check_elements(op: Operation, type_: Attribute) -> None:
 
 
 def _check_body(function: FuncOp) -> None:
-    """What stands in the function computes tensors: no functions or modules, no scalars."""
+    """Check that the function's ops compute tensors: no functions, modules or scalars."""
     errors = Errors()
     for op in function.body.block.ops:
         errors.attempt(_check_computes, op)
@@ -136,7 +135,7 @@ def _check_computes(op: Operation) -> None:
 
 
 def verify(module: ModuleOp) -> None:
-    """An error of xDSL's own checks gets the place of the op that fails them."""
+    """Verify a module; errors of xDSL's own checks get the location of the op that fails."""
     check_sizes(module)
     _check_module(module)
     seen: set[Operation] = set()
@@ -166,7 +165,7 @@ def _verify_op(op: Operation, nested: bool) -> None:
 
 
 def _check_defined(op: Operation, before: Set[Operation]) -> None:
-    """xDSL accepts a use before the definition."""
+    """Raise for a use before the definition, which xDSL accepts."""
     block = op.parent_block()
     for index, operand in enumerate(op.operands):
         owner = operand.owner
@@ -176,7 +175,7 @@ def _check_defined(op: Operation, before: Set[Operation]) -> None:
 
 
 def _check_edge(function: FuncOp) -> None:
-    """The function has outputs, and its inputs and outputs are tensors that a runtime can be given."""
+    """Check that there are outputs, and that inputs and outputs have types that a runtime accepts."""
     if not return_op(function).arguments:
         raise error_at(function, "the graph has no outputs", expected="at least one")
     named = [

@@ -1,4 +1,4 @@
-"""Binding constants: graph inputs whose values are known become constants of the graph."""
+"""Replacement of graph inputs by constants."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gradc.graph.tensors import as_dtype, checked_inputs, tensor_info
 
 
 def bind_constants(module: ModuleOp, constants: Mapping[str, Any]) -> None:
-    """Replace the named inputs by constants, in place; the other inputs keep their names.
+    """Replace the named inputs by constants, in place.
 
     Raises GradcError for a name that is no input, and for an array that does not fit its input.
     """

@@ -1,4 +1,4 @@
-"""The text of a module: whole, or for people with large constants elided."""
+"""Text of a module, complete or with large constants elided."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from dialects.support import entry
 from dialects.support.diagnostics import location, name_of
 
 ELIDED_ABOVE = 16
-"""Constants of more elements than this are elided."""
+"""Largest number of elements of a constant that is not elided."""
 
 
 class NamingPrinter(Printer):
-    """The name of an op of several results is told beside it: that of one result is the result's."""
+    """Printer that adds the names of ops with several results; otherwise the result carries the name."""
 
     def print_op(self, op: Operation) -> None:
         super().print_op(op)
@@ -49,18 +49,17 @@ def _elements(attribute: DenseIntOrFPElementsAttr) -> int:
 
 
 def whole(module: ModuleOp) -> str:
-    """The module's text, which reads back as the same module."""
+    """Return the module's text, which parses to the same module."""
     return _printed(module, NamingPrinter)
 
 
 def elided(module: ModuleOp) -> str:
-    """The module's text with large constants, and what a model says of its nodes, elided; it cannot be read
-    back."""
+    """Return the module's text without large constants and node annotations; it cannot be parsed."""
     return _printed(module, ElidingPrinter)
 
 
 def placed(module: ModuleOp) -> str:
-    """The module's text, in which every op says its place."""
+    """Return the module's text with the location of every op."""
     return _printed(module, Printer, places=True)
 
 

@@ -1,7 +1,7 @@
-"""Another batch size for a graph whose file fixes it.
+"""Change of a fixed batch size.
 
-The batch is the leading dim of the first input. A probe gives it a size that occurs nowhere else, infers all
-types, and so finds the ops in which constants repeat the batch; these are then rewritten for the new size.
+The batch is the leading dim of the first input. A probe replaces it by a size that occurs nowhere else,
+infers all types, and so finds the ops whose constants repeat the batch; they are rewritten for the new size.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from passes.emit.rewriting import Emitter
 from passes.emit.type_inference import infer_types
 
 PROBE = 1_000_003
-"""A prime that is no size of a model: dims that are multiples of it come from the batch."""
+"""A prime that no model has as a size: dims that are multiples of it come from the batch."""
 
 AXIS_OPS: dict[type[Operation], int] = {
     onnx.ArgMaxOp: 0,
@@ -51,10 +51,10 @@ AXIS_OPS: dict[type[Operation], int] = {
     onnx.SplitOp: 0,
     onnx.TopKOp: -1,
 }
-"""Ops that treat elements along an axis differently, with the default of that axis."""
+"""Ops that treat the elements of one axis differently -> the default of their `axis`."""
 
 OF_WHOLE = (onnx.CompressOp, onnx.GatherNDOp, onnx.NonZeroOp, onnx.ScatterNDOp, onnx.UniqueOp)
-"""Ops that address elements of their first operand by position."""
+"""Ops that address elements of their first operand by index."""
 
 STATES = ("sequence_lens", "initial_h", "initial_c")
 RECURRENT = (onnx.GRUOp, onnx.LSTMOp, onnx.RNNOp)
@@ -62,7 +62,7 @@ RECURRENT = (onnx.GRUOp, onnx.LSTMOp, onnx.RNNOp)
 
 @dataclass(frozen=True)
 class _ShapeEntry:
-    """The entry of a Reshape's shape that becomes a multiple of the batch."""
+    """Repair: the entry of a Reshape's shape that becomes a multiple of the batch."""
 
     entry: int
     axis: int
@@ -85,7 +85,7 @@ class _ShapeEntry:
 
 @dataclass(frozen=True)
 class _Spread:
-    """An operand without the batch that is repeated along an axis for each of its elements."""
+    """Repair: an operand that is repeated along an axis for each element of the batch."""
 
     operand: int
     axis: int
@@ -104,7 +104,7 @@ _Repair = _ShapeEntry | _Spread
 
 @dataclass
 class _Batch:
-    """A new batch: its size or name, the size before, and the shapes that values had with that."""
+    """A new batch size or name, the former size, and the values' shapes with the former size."""
 
     size: int | str
     before: int
@@ -112,7 +112,7 @@ class _Batch:
     source: SSAValue | None = None
 
     def vector(self, e: Emitter, shape: Sequence[int], axis: int, factor: int) -> SSAValue:
-        """A shape with a multiple of the batch on an axis."""
+        """Return a shape tensor with a multiple of the batch at one axis."""
         if isinstance(self.size, int):
             return e.ints([*shape[:axis], factor * self.size, *shape[axis + 1 :]])
         assert self.source is not None
@@ -124,9 +124,9 @@ class _Batch:
 
 
 def rebatched(module: ModuleOp, size: int | str) -> ModuleOp:
-    """The module with another batch: a size, or a name for one that run time knows.
+    """Change the batch of a module to a size, or to a named dynamic dim.
 
-    Raises UsageError for a graph without a fixed batch, and an UnsupportedError at the op that forbids it.
+    Raises UsageError for a graph without a fixed batch, and UnsupportedError at an op that prevents it.
     """
     function = entry.entry_function(module)
     arguments, before = _batch_inputs(function, size)
@@ -148,7 +148,7 @@ def rebatched(module: ModuleOp, size: int | str) -> ModuleOp:
 
 
 def _batch_inputs(function: FuncOp, size: int | str) -> tuple[list[int], int]:
-    """Positions of the inputs whose leading dim is the batch, and that."""
+    """Return the indices of the inputs whose leading dim is the batch, and the batch size."""
     named = zip(entry.input_names(function), function.args, strict=True)
     defaults = entry.defaults(function)
     leading = {
@@ -168,7 +168,7 @@ def _batch_inputs(function: FuncOp, size: int | str) -> tuple[list[int], int]:
 
 
 def _check_name(function: FuncOp, size: int | str) -> None:
-    """Raise UsageError for the name of another dim."""
+    """Raise UsageError if another dim has the name."""
     dims = [str(dim) for value in function.args if has_rank(value) for dim in shape_of(value) if dim]
     if isinstance(size, str) and size in dims:
         given, expected = option("rebatch", size), "a name that no other dim has"
@@ -188,7 +188,7 @@ def _shapes(function: FuncOp) -> dict[SSAValue, Shape]:
 
 
 def _forget_results(op: Operation) -> None:
-    """Leave the ranks of an op's results, and none of their sizes, where inference finds them."""
+    """Make the result dims of an op that infers types unknown; the ranks stay."""
     if not isinstance(op, InfersTypes) or isinstance(op, onnx.ConstantOp) or op.regions:
         return
     for result in op.results:
@@ -199,7 +199,7 @@ def _forget_results(op: Operation) -> None:
 
 @dataclass
 class _Probe:
-    """A walk over a function whose batch is PROBE."""
+    """Walk over a function whose batch is PROBE."""
 
     function: FuncOp
     arguments: Sequence[int]
@@ -207,7 +207,7 @@ class _Probe:
     before: int
     old: dict[SSAValue, Shape] = field(default_factory=dict)
     inner: dict[SSAValue, int] = field(default_factory=dict)
-    """How many elements come before the batch within its axis, where that is merged with others."""
+    """The number of elements before the batch within its axis, where other dims are merged into it."""
 
     def repairs(self) -> dict[int, list[_Repair]]:
         self.old = _shapes(self.function)
@@ -234,7 +234,7 @@ class _Probe:
         return repairs
 
     def _keep_inner(self, op: Operation) -> None:
-        """Results have the batch behind the elements that are before it within an axis of an operand."""
+        """Copy the `inner` of operands to results whose batch axis has the same former size."""
         known = {value: self.inner[value] for value in op.operands if value in self.inner}
         for value, inner in known.items():
             size = self.old[value][carried(value)[0]]
@@ -260,7 +260,7 @@ class _Probe:
         return True
 
     def _of_reshape(self, op: onnx.ReshapeOp) -> Iterator[_Repair]:
-        """The entry that has to grow; none where the shape already follows the data."""
+        """Yield the entry of the shape to change; none if the shape already follows the data."""
         axes, shape = carried(op.operands[0]), _ints(op.operands[1])
         if shape is None:
             return
@@ -278,7 +278,7 @@ class _Probe:
         yield _ShapeEntry(found, axis)
 
     def _spreads(self, op: Operation) -> Iterator[_Repair]:
-        """Operands that have the batch of before where another one has the new batch."""
+        """Yield the operands that have the former batch where another operand has the new one."""
         states = [getattr(op, name, None) for name in STATES] if isinstance(op, RECURRENT) else []
         with_batch = next(value for value in op.operands if carried(value))
         back = len(shape_of(with_batch)) - carried(with_batch)[0]
@@ -294,7 +294,7 @@ class _Probe:
                 yield _Spread(index, axis)
 
     def _check_results(self, op: Operation) -> None:
-        """Dims that changed are those of before times the batch."""
+        """Check that each dim that changed is proportional to the batch."""
         for result in op.results:
             if not has_rank(result) or result not in self.old:
                 continue
@@ -310,25 +310,25 @@ class _Probe:
 
 
 def carried(value: SSAValue) -> list[int]:
-    """The axes of a value of the probe whose sizes come from the batch."""
+    """Return the axes of a value of the probe whose sizes come from the batch."""
     if not has_rank(value):
         return []
     return [i for i, n in enumerate(shape_of(value)) if isinstance(n, int) and n and n % PROBE == 0]
 
 
 def _reads(op: Operation) -> list[SSAValue]:
-    """The operands of an op and of those within it."""
+    """Return the operands of an op and of the ops in its regions."""
     return [value for inner in op.walk() for value in inner.operands]
 
 
 def _forbids(op: Operation) -> str | None:
-    """Why an op does not treat the elements of a batch alike; None where it does."""
+    """Return the reason why an op treats elements of the batch differently, or None."""
     axes, rank = carried(op.operands[0]), 0
     if not axes:
         return None
     rank = len(shape_of(op.operands[0]))
     if isinstance(op, OF_WHOLE):
-        return "it addresses elements by position"
+        return "it addresses elements by index"
     if type(op) in AXIS_OPS and _attribute(op, "axis", AXIS_OPS[type(op)]) % rank in axes:
         return "it works along the batch"
     if isinstance(op, onnx.FlattenOp) and _attribute(op, "axis", 1) % (rank + 1) <= axes[0]:
@@ -353,7 +353,7 @@ def _touches(vector: SSAValue, axes: Sequence[int], rank: int) -> bool:
 
 
 def _cuts(op: onnx.SliceOp, axes: Sequence[int], rank: int) -> bool:
-    """Whether a Slice takes less than all along one of the axes."""
+    """Return whether a Slice takes less than all of one of the axes."""
     starts, ends = _ints(op.operands[1]), _ints(op.operands[2])
     given = _ints(op.operands[3]) if len(op.operands) > 3 else list(range(len(starts or ())))
     if starts is None or ends is None or given is None:
@@ -369,8 +369,7 @@ def _attribute(op: Operation, name: str, default: int) -> int:
 
 
 def _entries_for(axis: int, inner: int, data: Shape, target: Shape, batch: int) -> Iterator[tuple[int, int]]:
-    """Where in the result of a Reshape the batch may be: an axis, and how many elements come before the batch
-    within that."""
+    """Yield axes of a Reshape's result that may hold the batch, with the elements before it in the axis."""
     if axis == 0 and inner == 1 and target:
         yield 0, 1
         return
@@ -385,8 +384,8 @@ def _entries_for(axis: int, inner: int, data: Shape, target: Shape, batch: int) 
 
 
 def _best(candidates: Sequence[tuple[int, int]], behind: Shape, target: Shape, batch: int) -> tuple[int, int]:
-    """The candidate whose axis ends with the batch and that leaves the dims behind as they are, else the one
-    with an axis of its own, else one that begins an axis."""
+    """Return the best candidate: the batch ends its axis and the dims behind are unchanged, else it fills its
+    axis, else it begins its axis."""
     ends = [(j, own) for j, own in candidates if target[j] == own * batch]
     intact = [(j, own) for j, own in ends if target[j + 1 :] == behind]
     alone = [(j, own) for j, own in ends if own == 1]
@@ -409,7 +408,7 @@ def _may_spread(value: SSAValue, axis: int, size: int) -> bool:
 
 
 def _expanded(value: SSAValue, axis: int) -> SSAValue | None:
-    """What an Expand repeats along an axis to make a value."""
+    """Return the operand that an Expand repeats along an axis to make a value, or None."""
     op = value.owner
     if not isinstance(op, onnx.ExpandOp) or not has_rank(op.operands[0]):
         return None
@@ -419,7 +418,7 @@ def _expanded(value: SSAValue, axis: int) -> SSAValue | None:
 
 
 def _equal_slices(value: SSAValue, axis: int) -> np.ndarray | None:
-    """The first slice of a constant along an axis where all are equal."""
+    """Return the first slice of a constant along an axis if all slices are equal, else None."""
     array = constant_value(value)
     if array is None:
         return None
@@ -428,7 +427,7 @@ def _equal_slices(value: SSAValue, axis: int) -> np.ndarray | None:
 
 
 def _seed(value: SSAValue, shape: Sequence[int], axis: int, e: Emitter) -> SSAValue:
-    """A value of one element along an axis, of which another one is made by repeating it."""
+    """Return the value of size 1 along an axis whose repetition is `value`."""
     if shape[axis] == 1:
         return value
     if (repeated := _expanded(value, axis)) is not None:
@@ -439,7 +438,7 @@ def _seed(value: SSAValue, shape: Sequence[int], axis: int, e: Emitter) -> SSAVa
 
 
 def _put(op: Operation, index: int, value: SSAValue, e: Emitter) -> None:
-    """Another operand, with what makes it before the op."""
+    """Replace an operand; insert the builder's ops before the op."""
     for new in e.ops:
         new.location = op.location
     Rewriter.insert_op(list(e.ops), InsertPoint.before(op))

@@ -1,4 +1,4 @@
-"""Other names for inputs and outputs of a graph."""
+"""Renaming of a graph's inputs and outputs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dialects.support.spelling import option
 
 
 def renamed(module: ModuleOp, names: Mapping[str, str]) -> ModuleOp:
-    """The module, of which some inputs and outputs are called otherwise."""
+    """Rename inputs and outputs of a module, in place. Raises UsageError."""
     if not names:
         return module
     function = entry_function(module)

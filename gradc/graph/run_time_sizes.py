@@ -1,8 +1,7 @@
-"""Held before a run: the sizes that a run brings, against the graph.
+"""Check of a run's sizes against the graph, before the run.
 
-A graph may leave sizes to run time: dims of its inputs, and what an input of sizes says. Each set of them
-makes it another graph, without unknown sizes, which is inferred and verified as if it had been written
-so: what a static graph is refused for, a run is refused for, in the same words.
+Dims of inputs may be dynamic, and inputs may hold sizes. Each set of actual sizes gives a static graph, which
+is inferred and verified, so that a run gets the same errors as a static graph.
 """
 
 from __future__ import annotations
@@ -33,11 +32,11 @@ from gradc.graph.tensors import TensorInfo, check_names, checked_inputs, tensor_
 from passes.emit.rewriting import rewrite
 
 MOST_CHECKED = 2**10
-"""Sets of sizes that are kept before all are dropped."""
+"""Sets of checked sizes that are cached before all are dropped."""
 
 
 _ABORTING = (GRUOp, LSTMOp)
-"""Ops at which onnxruntime ends the process (`terminate`) if X has no elements, where others do nothing."""
+"""Ops at which onnxruntime ends the process (`terminate`) if X has no elements."""
 
 
 def _aborts(op: GRUOp | LSTMOp, shape: Shape) -> bool:
@@ -47,10 +46,10 @@ def _aborts(op: GRUOp | LSTMOp, shape: Shape) -> bool:
 
 
 class RunTimeSizes:
-    """What the inputs of a run say of the sizes of a source module, each set of sizes checked once.
+    """Checks of the sizes of runs against a source module, once per set of sizes.
 
-    A model that was imported is held against nothing: its runtime does that. `strict` makes contradictions
-    that are remarks otherwise errors, as in a compilation, under whose `limits` the graph is.
+    Imported models are not checked here, but by the runtime. `strict` (contradictions are errors instead of
+    remarks) and `limits` are those of the compilation.
     """
 
     def __init__(self, source: ModuleOp, strict: bool = False, limits: Limits | None = None):
@@ -67,16 +66,15 @@ class RunTimeSizes:
 
     @property
     def are_open(self) -> bool:
-        """Whether any size, or a probability that has to be 0, is left to run time."""
+        """True if any size, or a dropout probability that has to be 0, is dynamic."""
         return bool(self._open or self._sizes or self._dropping)
 
     def checked_inputs(
         self, infos: Sequence[TensorInfo], inputs: Mapping[str, np.ndarray]
     ) -> dict[str, np.ndarray]:
-        """The arrays in the order of a model's inputs, which are among the graph's unless it was edited.
+        """Return the arrays in the order of a model's inputs `infos`.
 
-        Raises GradcError for an input that does not fit, and, located at an op of the source, where the
-        graph cannot have these sizes.
+        Raises GradcError for an input that does not fit, or at an op that cannot have these sizes.
         """
         check_names(infos, inputs)
         known = [info for info in self._infos if info.name in inputs]
@@ -90,7 +88,7 @@ class RunTimeSizes:
         return checked_inputs(infos, inputs)
 
     def check(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Raise GradcError, located at an op of the source, where the graph cannot have the arrays' sizes."""
+        """Raise GradcError, located at an op of the source, if the graph cannot have the arrays' sizes."""
         given = {name: arrays[name].shape for name in self._open if name in arrays}
         sizes = {n: arrays[n] for n in self._sizes if n in arrays and arrays[n].size <= MOST_SIZES}
         key = (*given.items(), *((name, array.tobytes()) for name, array in sizes.items()))
@@ -102,11 +100,11 @@ class RunTimeSizes:
         self._checked.add(key)
 
     def _check_aborting(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Raise for ops at which onnxruntime ends the process, as it does at some of no element."""
+        """Raise for recurrent ops that would end onnxruntime's process with these shapes."""
         with using(self._limits):
             try:
                 module = specialised(self.source, {name: np.shape(a) for name, a in arrays.items()}, {})
-            except GradcError:  # the runtime's to say: a model that was imported is held against nothing
+            except GradcError:  # left to the runtime: imported models are not checked
                 return
         for op in module.walk():
             if isinstance(op, _ABORTING) and shapes.has_rank(op.X) and _aborts(op, shape_of(op.X)):
@@ -123,7 +121,7 @@ class RunTimeSizes:
 
 
 def _probabilities(arguments: Mapping[str, SSAValue]) -> Iterator[tuple[str, DroppingOp]]:
-    """The inputs that are the probability of a Dropout, with one that reads them."""
+    """Yield the inputs that are the probability of a Dropout, with that op."""
     for name, value in arguments.items():
         for use in value.uses:
             if isinstance(use.operation, DroppingOp) and use.operation.probability is value:
@@ -137,11 +135,11 @@ def specialised(
     *,
     regions: bool = False,
 ) -> ModuleOp:
-    """The source with the given shapes of inputs, and the inputs of `sizes` as constants.
+    """Return a copy of the source with the given input shapes, and with the inputs of `sizes` as constants.
 
-    Without `regions` it is one to look at: verified, and they are left out, since what a branch that is not
-    taken cannot do with these sizes is no error; with them, a branch that sizes choose takes the place of its
-    If. Raises GradcError where that is no legal graph.
+    Without `regions` the copy is verified and its regions are opaque, since an untaken branch may be invalid
+    for these sizes; with `regions`, an If of known condition is replaced by its branch. Raises GradcError if
+    the graph is invalid.
     """
     module = source.clone()
     function = entry.entry_function(module)
@@ -165,7 +163,7 @@ def specialised(
 
 
 def _without_regions(op: Operation) -> Operation:
-    """The op, or one of which nothing is known but the types of its results, if it has regions."""
+    """Replace an op that has regions by an opaque op of the same result types."""
     if not op.regions:
         return op
     opaque = NodeOp("", kind_of(op), op.operands, op.result_types)
@@ -175,7 +173,7 @@ def _without_regions(op: Operation) -> Operation:
 
 
 def _refine(op: Operation, known: Mapping[str, int]) -> None:
-    """The op's results with all that its operands tell by now, as constants if they are sizes."""
+    """Infer the op's result types again, and fold results that may be sizes."""
     tensors = {i: shape_of(r) for i, r in enumerate(op.results) if isinstance(r.type, TensorType)}
     if isinstance(op, InfersTypes):
         try:
@@ -191,7 +189,7 @@ def _refine(op: Operation, known: Mapping[str, int]) -> None:
 def _check_names(
     op: Operation, index: int, declared: Shape, inferred: Shape, known: Mapping[str, int]
 ) -> None:
-    """Dims that are declared by the name of an input's dim have its size."""
+    """Check that a declared dim named like an input's dim has its size."""
     named = shapes.with_sizes(declared, known)
     if not shapes.compatible(named, inferred):
         role = op.result_role(index) if isinstance(op, InfersTypes) else f"result {index}"
@@ -216,7 +214,7 @@ def _is_open(value: SSAValue) -> bool:
 
 
 def _may_be_sizes(value: SSAValue) -> bool:
-    """Whether inference may read the value's elements: a few integers that something uses."""
+    """Return whether inference may read the value's elements: a short, used vector of integers."""
     is_tensor = isinstance(value.type, TensorType)
     if (
         not is_tensor

@@ -1,4 +1,4 @@
-"""The named inputs and outputs of a graph: what they are, and whether given arrays fit them."""
+"""Names and types of a graph's inputs and outputs, and the check of arrays against them."""
 
 from __future__ import annotations
 
@@ -21,9 +21,8 @@ from gradc.base.arguments import array
 class TensorInfo:
     """A model's input or output. A dim is a size, a name (equal names, equal sizes) or None.
 
-    `dtype` is oneDNN's word (`f32`, `bf16`, `s32`, ...), that of a container (`seq(f32)`), or the foreign
-    word of a type that gradc does not have. `shape` is None for containers, and where not even the rank is
-    known.
+    `dtype` is oneDNN's name (`f32`, `bf16`, `s32`, ...), that of a container (`seq(f32)`), or onnxruntime's
+    for a type that gradc does not have. `shape` is None for containers and for unknown ranks.
     """
 
     name: str
@@ -36,7 +35,7 @@ class TensorInfo:
 
     @property
     def dims(self) -> shapes.NamedShape:
-        """The dims that are known; none where the rank is not."""
+        """The dims; none if the rank is unknown."""
         return self.shape or ()
 
     def __str__(self) -> str:
@@ -48,20 +47,20 @@ def shown(shape: shapes.NamedShape | None) -> str:
 
 
 def tensor_info(name: str, value: SSAValue) -> TensorInfo:
-    """Of a value of a module, under the name that it has at the edge."""
+    """Return the info of a value that is an input or output called `name`."""
     shape = shapes.named(shapes.shape_of(value)) if shapes.has_rank(value) else None
     return TensorInfo(name, word_of(value.type), shape)
 
 
 def as_dtype(array: np.ndarray, dtype: str) -> np.ndarray:
-    """The array, viewed as bfloat16 if it is one that went through an .npz file (numpy's `V2`)."""
+    """Return the array, as bfloat16 if an .npz file turned that into numpy's `V2`."""
     if dtype == "bf16" and array.dtype == np.dtype("V2"):
         return array.view(ml_dtypes.bfloat16)
     return array
 
 
 def checked_inputs(infos: Sequence[TensorInfo], given: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The given arrays in the order of the infos; GradcError if one is missing, unknown or misfit."""
+    """Return the arrays in the order of the infos; GradcError if one is missing, unknown or does not fit."""
     check_names(infos, given)
     tensors = [info for info in infos if info.is_tensor]
     arrays = {i.name: as_dtype(_array(i, given[i.name]), i.dtype) for i in tensors}
@@ -74,7 +73,7 @@ def checked_inputs(infos: Sequence[TensorInfo], given: Mapping[str, np.ndarray])
 
 
 def check_names(infos: Sequence[TensorInfo], given: Iterable[str]) -> None:
-    """Raise GradcError where an input is missing or unknown."""
+    """Raise GradcError if an input is missing or unknown."""
     given = tuple(given)
     known = [info.name for info in infos]
     expected = ", ".join(known) or "no inputs"
@@ -106,7 +105,7 @@ def _check_array(info: TensorInfo, array: np.ndarray) -> None:
         given = word.name if word else array.dtype
         raise _misfit(info, "dtype", given, info.dtype, f"numpy's {expected.numpy.name}")
     if not info.shape:
-        return  # a runtime tells a scalar from what has no rank, and says nothing here of which it is
+        return  # () is a scalar or an unknown rank: onnxruntime reports both alike
     if array.ndim != len(info.shape):
         raise _misfit(info, f"rank of shape {shapes.show(array.shape)}", array.ndim, len(info.shape))
     if not shapes.compatible(array.shape, info.shape):
@@ -114,7 +113,7 @@ def _check_array(info: TensorInfo, array: np.ndarray) -> None:
 
 
 def _check_symbols(infos: Sequence[TensorInfo], arrays: Mapping[str, np.ndarray]) -> None:
-    """Every dim of one name has one size; the first that is met decides."""
+    """Check that dims of the same name have the same size."""
     seen: dict[str, tuple[int, str]] = {}
     for info in infos:
         for axis, dim in enumerate(info.dims):

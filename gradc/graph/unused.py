@@ -1,4 +1,4 @@
-"""Inputs of a graph of which its model reads nothing."""
+"""Unused inputs of a graph."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from dialects.support.spelling import advice
 
 
 def unused_inputs(module: ModuleOp) -> tuple[str, ...]:
-    """The names of the inputs that no op of a module reads, and no output is; not those with a default."""
+    """Return the names of the inputs without a default that neither an op nor an output uses."""
     function = entry.entry_function(module)
     names, defaults = zip(entry.input_names(function), function.args, strict=True), entry.defaults(function)
     return tuple(name for name, argument in names if not argument.uses and name not in defaults)
 
 
 def drop_unused_inputs(module: ModuleOp) -> None:
-    """Take them out of the function, in place; what stays keeps its name."""
+    """Remove the unused inputs from the function, in place; the others keep their names."""
     function = entry.entry_function(module)
     inputs, outputs = entry.input_names(function), entry.output_names(function)
     unused = set(unused_inputs(module))
@@ -32,13 +32,13 @@ def drop_unused_inputs(module: ModuleOp) -> None:
 
 
 def unused_remarks(module: ModuleOp) -> Iterator[Diagnostic]:
-    """A remark that names them, where there are any."""
+    """Yield a remark that names the unused inputs, if there are any."""
     names = unused_inputs(module)
     if not names:
         return
-    what, them = ("input", "it") if len(names) == 1 else ("inputs", "them")
-    message = f"the model reads nothing of the {what} {several(names)}, and must be fed {them} all the same"
-    hint = advice("drop_unused_inputs", f"leaves {them} out", True)
+    what, are, them = ("input", "is", "it") if len(names) == 1 else ("inputs", "are", "them")
+    message = f"{what} {several(names)} {are} unused but still required"
+    hint = advice("drop_unused_inputs", f"removes {them}", True)
     yield Diagnostic(
         "remark", "; ".join(filter(None, (message, hint))), position=position_of(entry.entry_function(module))
     )

@@ -150,7 +150,7 @@ def test_python_gives_all_results():
     assert "LayerNormalization" not in {n.op_type for n in compiled.model.graph.node if len(n.output) == 1}
     with pytest.raises(GradcError, match=r"result_shapes: given \[\(2,\)\], expected a list of 3, of dst"):
         g.layer_norm(x, use_affine=False, result_shapes=[(2,)])
-    with pytest.raises(GradcError, match=r"input gamma is missing; an input behind it is given"):
+    with pytest.raises(GradcError, match=r"input gamma is missing; a later input is given"):
         g.layer_norm(x, beta=x)
 
 
